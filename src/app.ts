@@ -10,6 +10,7 @@ import { checkoutPages } from './checkout/routes-pages.ts';
 import { portalPages } from './checkout/routes-portal.ts';
 import { portalPlanPages } from './checkout/routes-portal-plans.ts';
 import { canStore, type Database } from './database/database.ts';
+import type { PageShare } from './database/page-share.ts';
 import { erasureTasks } from './erasure/jobs.ts';
 import { type ConnectionLimits, connectionLimits } from './http/connections.ts';
 import type { Hook } from './http/hook.ts';
@@ -83,6 +84,8 @@ interface AppOptions {
   readonly operatorToken?: string | null;
   /** Load limits; unlimited when absent. */
   readonly limits?: AppLimits;
+  /** The part of the database connections that pages use; all when absent. */
+  readonly pageShare?: PageShare;
   /** Connection limits that differ from the defaults. */
   readonly connections?: ConnectionLimits;
   /** Whether every migration of this version has run. */
@@ -92,6 +95,12 @@ interface AppOptions {
 interface AppLimits extends LoadLimits {
   /** Requests per second of one key; 0 for no limit. */
   readonly rateLimit: number;
+  /** Requests for pages per second of one address; 0 for no limit. */
+  readonly pagesPerAddress: number;
+}
+
+function rateLimitOf({ rateLimit: perKey, pagesPerAddress }: AppLimits): RateLimit {
+  return new RateLimit({ perKey, pagesPerAddress });
 }
 
 /** The HTTP server, ready to listen. Closing it flushes data in memory. */
@@ -103,13 +112,13 @@ export async function createApp({
   publicUrl = null,
   operatorToken = null,
   limits,
+  pageShare,
   connections = connectionLimits,
   migrated,
 }: AppOptions): Promise<FastifyInstance> {
   const keyUse = startKeyUse(database);
-  const limited =
-    limits === undefined ? {} : { loadLimits: limits, rateLimit: new RateLimit({ perKey: limits.rateLimit }) };
-  const context = { database, tasks, services, keyUse };
+  const limited = limits === undefined ? {} : { loadLimits: limits, rateLimit: rateLimitOf(limits) };
+  const context = { database, tasks, services, keyUse, ...(pageShare && { pageShare }) };
   const server = createHttp({ ...context, ...limited, routes, hooks, pages, log, publicUrl, connections });
   server.addHook('onClose', () => keyUse.stop());
   if ('rateLimit' in limited) limitReaders(server, limited.rateLimit);

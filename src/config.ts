@@ -92,6 +92,7 @@ const Variables = z.object({
   TOLLKEEPER_CONNECTIONS_PER_ADDRESS: wholeNumber(0, 1_000_000).default(connectionLimits.perAddress),
   TOLLKEEPER_STATEMENT_TIMEOUT_MS: wholeNumber(100, 3_600_000).default(30_000),
   TOLLKEEPER_RATE_LIMIT: wholeNumber(0, 1_000_000).default(10_000),
+  TOLLKEEPER_PAGES_PER_ADDRESS: wholeNumber(0, 1_000_000).default(50),
   TOLLKEEPER_MAX_REQUESTS: wholeNumber(1, 1_000_000).default(5_000),
   TOLLKEEPER_MAX_BODIES_MIB: wholeNumber(16, 1_000_000).default(256),
   TOLLKEEPER_START_WAIT_S: wholeNumber(0, 86_400).default(60),
@@ -214,6 +215,8 @@ interface LimitsConfig {
   readonly statementTimeoutMs: number;
   /** Requests per second of one key; 0 for no limit. */
   readonly rateLimit: number;
+  /** Requests for pages per second of one address; 0 for no limit. */
+  readonly pagesPerAddress: number;
   /** Requests in flight. */
   readonly maxRequests: number;
   /** Bytes of request bodies in flight. */
@@ -259,6 +262,7 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
       connectionsPerAddress: data.TOLLKEEPER_CONNECTIONS_PER_ADDRESS,
       statementTimeoutMs: data.TOLLKEEPER_STATEMENT_TIMEOUT_MS,
       rateLimit: data.TOLLKEEPER_RATE_LIMIT,
+      pagesPerAddress: data.TOLLKEEPER_PAGES_PER_ADDRESS,
       maxRequests: data.TOLLKEEPER_MAX_REQUESTS,
       maxBodiesBytes: data.TOLLKEEPER_MAX_BODIES_MIB * 2 ** 20,
       startWaitMs: data.TOLLKEEPER_START_WAIT_S * 1000,

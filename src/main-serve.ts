@@ -14,6 +14,7 @@ import {
 } from './database/database.ts';
 import { problemOfOutage } from './database/database-problem.ts';
 import { listMissingMigrations } from './database/migrate.ts';
+import { PageShare } from './database/page-share.ts';
 import { endSilentConnections } from './database/silent-connections.ts';
 import { connectionLimits } from './http/connections.ts';
 import { createLog, type Log, type ServiceLog } from './http/log.ts';
@@ -68,6 +69,7 @@ export async function serve(config: Config): Promise<void> {
       operatorToken: config.operatorToken,
       publicUrl: config.publicUrl,
       limits,
+      pageShare: new PageShare(requests.pool, limits.connections),
       connections: { ...connectionLimits, perAddress: limits.connectionsPerAddress },
       migrated: () => isMigrated(access),
     });

@@ -26,7 +26,7 @@ import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
 import { applyNow } from './apply-adjustment.ts';
 import { issueBills } from './bill-subscription.ts';
-import { lockCurrent } from './catch-up.ts';
+import { findUpToDate, lockCurrent } from './catch-up.ts';
 import { collectInvoices } from './collect-invoices.ts';
 import type { LockedSubscription } from './end-subscription.ts';
 import { type AdjustmentPlan, planAdjustment } from './plan-adjustment.ts';
@@ -236,6 +236,19 @@ export async function previewAdjustment(work: Work, id: string, requested: NewAd
 /** The preview of a change that is possible. Refuses what `adjustSubscription` refuses. */
 export async function requirePreview(work: Work, id: string, requested: NewAdjustment): Promise<AdjustmentPreview> {
   const { subscription } = await lockCurrent(work, id);
+  return previewOf(work, subscription, requested);
+}
+
+/** The same without a lock and without a write. Refuses with `subscriptionBehind` a subscription with overdue work. */
+export async function readPreview(work: Work, id: string, requested: NewAdjustment): Promise<AdjustmentPreview> {
+  return previewOf(work, await findUpToDate(work, id), requested);
+}
+
+async function previewOf(
+  work: Work,
+  subscription: SubscriptionRow,
+  requested: NewAdjustment,
+): Promise<AdjustmentPreview> {
   const plan = await planAdjustment(work, subscription, requested, { takesUsage: false });
   return { canAdjust: true, previewGeneratedAt: work.now, ...(await toPreview(work, plan)) };
 }

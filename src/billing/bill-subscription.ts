@@ -1,3 +1,4 @@
+import type { CustomerRow } from '../customers/customer.ts';
 import type { Work } from '../database/work.ts';
 import { createInvoices } from '../invoicing/actions.ts';
 import { quoteTaxes } from '../invoicing/actions-tax.ts';
@@ -41,6 +42,8 @@ export interface Bill {
   readonly isPaidFirst?: boolean;
   /** The bill is for a period that may be the rest of an interval. Absent: it is not. */
   readonly resumption?: Resumption;
+  /** The discount that a new subscription redeems; null: none. Absent: it is read from the subscription. */
+  readonly redeemed?: InvoiceDiscount | null;
 }
 
 /** A period that begins within an interval: after a pause, or with another interval. */
@@ -72,9 +75,16 @@ export async function issueBills(work: Work, bills: readonly Bill[]): Promise<(I
   return bills.map((bill) => made.get(bill) ?? null);
 }
 
-/** The drafts that `issueBills` would invoice now, without creating them. A bill without lines has a total of 0. */
-export async function composeBills(work: Work, bills: readonly Bill[]): Promise<InvoiceDraft[]> {
-  return (await invoicesOf(work, bills)).map((request) => draftInvoice(fitted(request).request));
+/**
+ * The drafts that `issueBills` would invoice now, without creating them. A bill without lines has a total of 0. Neither
+ * the subscriptions nor the `known` customers have to be stored.
+ */
+export async function composeBills(
+  work: Work,
+  bills: readonly Bill[],
+  known: readonly CustomerRow[] = [],
+): Promise<InvoiceDraft[]> {
+  return (await invoicesOf(work, bills, known)).map((request) => draftInvoice(fitted(request).request));
 }
 
 /** A plan change is a request, and is refused if it is too large; due amounts must be billed. */
@@ -82,14 +92,19 @@ function fitted(request: NewInvoice): ReturnType<typeof fitUsage> {
   return request.reason === 'adjustment' ? { request, left: [] } : fitUsage(request);
 }
 
-async function invoicesOf(work: Work, bills: readonly Bill[]): Promise<NewInvoice[]> {
+async function invoicesOf(
+  work: Work,
+  bills: readonly Bill[],
+  known: readonly CustomerRow[] = [],
+): Promise<NewInvoice[]> {
   if (bills.length === 0) return [];
   const subscriptions = [...new Map(bills.map(({ subscription }) => [subscription.id, subscription])).values()];
   const settings = await readSettings(work);
   const { netTermsDays, seller } = settings;
   const discountOf = await discountsOf(work, bills);
   const names = await listPlanNames(work, [...new Set(bills.flatMap(pricesOfItems))]);
-  const taxes = await quoteTaxes(work, settings, [...new Set(subscriptions.map(({ customerId }) => customerId))]);
+  const customerIds = [...new Set(subscriptions.map(({ customerId }) => customerId))];
+  const taxes = await quoteTaxes(work, settings, customerIds, known);
   // Without net terms every invoice is due immediately, however it is paid.
   const charged = netTermsDays === 0 ? null : await listChargeableMethods(work, subscriptions);
   const isDueAtOnce = ({ isPaidFirst = false, subscription }: Bill) =>
@@ -122,7 +137,7 @@ function pricesOfItems({ lines }: Bill): string[] {
  */
 export async function discountsOf(work: Work, bills: readonly Bill[]): Promise<(bill: Bill) => InvoiceDiscount | null> {
   const isAdjustment = ({ reason, beginsPeriod }: Bill) => reason === 'adjustment' && beginsPeriod !== true;
-  const ids = bills.flatMap((bill) => (isAdjustment(bill) ? [] : bill.subscription.id));
+  const ids = bills.flatMap((bill) => (isAdjustment(bill) || bill.redeemed !== undefined ? [] : bill.subscription.id));
   const active = await listActiveRedemptions(work, ids);
   const periodIds = bills.flatMap((bill) => (isAdjustment(bill) ? (bill.period?.id ?? []) : []));
   const ofPeriods = await listPercentOfPeriods(work, periodIds);
@@ -132,7 +147,8 @@ export async function discountsOf(work: Work, bills: readonly Bill[]): Promise<(
   const pausedIds = bills.flatMap(({ resumption }) => resumption?.pausedPeriodId ?? []);
   const ofPaused = await listDiscountsOfPeriods(work, pausedIds);
   return (bill) => {
-    const { reason, subscription, period, replacedInvoiceId, resumption } = bill;
+    const { reason, subscription, period, replacedInvoiceId, resumption, redeemed: own } = bill;
+    if (own !== undefined) return own;
     if (replacedInvoiceId) return ofReplaced.get(replacedInvoiceId) ?? null;
     if (resumption && period !== null) {
       const { whole, pausedPeriodId } = resumption;

@@ -26,18 +26,27 @@ import { getPurchase } from '../purchases/actions.ts';
 import { type NewPurchase, type Purchase, type PurchaseRow, toPurchase } from '../purchases/purchase.ts';
 import { findPurchase, findPurchaseOfSession, insertPurchase, savePurchase } from '../purchases/store.ts';
 import { newBillingPeriod } from '../subscriptions/actions.ts';
+import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
 import { lockLivingSubscriptions, saveSubscription } from '../subscriptions/store.ts';
 import { insertBillingPeriod, reviveBillingPeriod } from '../subscriptions/store-billing-periods.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { itemName } from '../subscriptions/subscription-item.ts';
 import { decideActivation, maxPeriodAmount, refuseSecond } from '../subscriptions/subscription-start.ts';
-import { issueBills } from './bill-subscription.ts';
+import { type Bill, issueBills } from './bill-subscription.ts';
 import { recordBought, requireHolder } from './complete-purchases.ts';
 import { lockWithCustomer } from './end-subscription.ts';
 import { firstLine, type Opened, redeem } from './open-subscription.ts';
 import { chargeInvoice, recordPaid } from './record-paid.ts';
-import { anchorOfFreePlan, coversAll, findGivenDiscount, findOffer, lockSubscriber, openPlan } from './subscribe.ts';
+import {
+  anchorOfFreePlan,
+  coversAll,
+  findGivenDiscount,
+  findOffer,
+  lockSubscriber,
+  openPlan,
+  type PlanOrder,
+} from './subscribe.ts';
 
 /** An order. */
 export interface Order {
@@ -93,7 +102,8 @@ async function lockBuyer(work: Work, { customer: { id }, billingAddress }: Order
   return changed === null ? customer : saveChangedCustomer(work, changed);
 }
 
-function refuseUnsold({ customer, price, product, quantity }: Order): void {
+/** Refuses a price that is not for sale. */
+export function refuseUnsold({ customer, price, product, quantity }: Order): void {
   const { id } = price;
   if (price.pricingModelId !== customer.pricingModelId) throw new Problem('priceNotFound', { id });
   if (price.type === 'usage') throw new Problem('priceNotSold', { id, reason: 'usage is billed in arrears' });
@@ -116,10 +126,18 @@ function refuseUnpayable(): never {
 }
 
 async function buyPlan(work: Work, order: Order): Promise<PurchaseRow> {
+  const plan = planOf(work, order);
+  const opened = await openPlan(work, plan);
+  if (opened.subscription.status === 'incomplete' && opened.invoice === null) refuseUnpayable();
+  return insertPlanPurchase(work, { ...order, price: plan.price }, opened);
+}
+
+/** The plan of an order for a subscription. */
+export function planOf(work: Work, order: Order): PlanOrder {
   const { customer, product, discount, quantity, name, metadata, paymentMethodId } = order;
   const trialPeriodDays = order.trialPeriodDays ?? order.price.trialPeriodDays;
   const price = { ...order.price, trialPeriodDays } as Price;
-  const opened = await openPlan(work, {
+  return {
     customer,
     price,
     product,
@@ -134,9 +152,7 @@ async function buyPlan(work: Work, order: Order): Promise<PurchaseRow> {
     },
     keepsAnchor: order.preserveBillingCycleAnchor,
     isCovered: coversAll(discount, price.unitPrice * BigInt(quantity)),
-  });
-  if (opened.subscription.status === 'incomplete' && opened.invoice === null) refuseUnpayable();
-  return insertPlanPurchase(work, { ...order, price }, opened);
+  };
 }
 
 /** The part of an order that is known for a subscription, both at its start and at its activation. */
@@ -202,12 +218,14 @@ function newPurchase(work: Work, order: PlanPurchase): PurchaseRow {
 
 async function buyOnce(work: Work, order: Order): Promise<PurchaseRow> {
   const { customer, price, product, paymentMethodId } = order;
-  await requireHolder(work, product.id, customer);
+  await requireHolder(work, product.id, customer, await lockLivingSubscriptions(work, customer.id));
   const purchase: PurchaseRow = { ...newPurchase(work, order), totalPurchaseValue: 0n };
   await insertPurchase(work, purchase);
   const discount = order.discount && (await redeem(work, order.discount, customer, { purchaseId: purchase.id }));
   const isCharged = paymentMethodId !== null;
-  const invoice = await issuePurchaseInvoice(work, { purchase, price, product, discount, isCharged });
+  const bill = { customer, purchaseId: purchase.id, quantity: purchase.quantity, price, product, discount, isCharged };
+  const [invoice] = await createInvoices(work, [await composePurchase(work, bill)]);
+  assert(invoice, 'each request has its invoice');
   const invoiced = await savePurchase(work, purchase.id, {
     invoiceId: invoice.id,
     firstInvoiceValue: invoice.total,
@@ -226,7 +244,9 @@ async function collect(work: Work, invoice: InvoiceRow, paymentMethodId: string 
 
 /** A single-payment purchase to bill. */
 interface PurchaseBill {
-  readonly purchase: PurchaseRow;
+  readonly customer: CustomerRow;
+  readonly purchaseId: string;
+  readonly quantity: number;
   readonly price: Price;
   readonly product: Product;
   readonly discount: InvoiceDiscount | null;
@@ -234,33 +254,29 @@ interface PurchaseBill {
   readonly isCharged: boolean;
 }
 
-/** Creates the invoice of a single-payment purchase, with discount, tax and due date. */
-async function issuePurchaseInvoice(
+/** The invoice of a single-payment purchase, with discount, tax and due date, before it is created. */
+export async function composePurchase(
   work: Work,
-  { purchase, price, product, discount, isCharged }: PurchaseBill,
-): Promise<InvoiceRow> {
-  const { id, customerId, pricingModelId, quantity } = purchase;
+  { customer, purchaseId, quantity, price, product, discount, isCharged }: PurchaseBill,
+): Promise<NewInvoice> {
+  const { id: customerId, pricingModelId } = customer;
   const settings = await readSettings(work);
-  const taxes = await quoteTaxes(work, settings, [customerId]);
-  const [invoice] = await createInvoices(work, [
-    {
-      customerId,
-      pricingModelId,
-      subscriptionId: null,
-      purchaseId: id,
-      billingPeriod: null,
-      reason: 'purchase',
-      currency: work.currency as NewInvoice['currency'],
-      lines: [lineOf(price, product, quantity)],
-      invoiceDate: work.now,
-      dueDate: isCharged ? work.now : addDays(work.now, settings.netTermsDays),
-      discount,
-      tax: taxes.get(customerId) ?? null,
-      seller: settings.seller,
-    },
-  ]);
-  assert(invoice, 'each request has its invoice');
-  return invoice;
+  const taxes = await quoteTaxes(work, settings, [customerId], [customer]);
+  return {
+    customerId,
+    pricingModelId,
+    subscriptionId: null,
+    purchaseId,
+    billingPeriod: null,
+    reason: 'purchase',
+    currency: work.currency as NewInvoice['currency'],
+    lines: [lineOf(price, product, quantity)],
+    invoiceDate: work.now,
+    dueDate: isCharged ? work.now : addDays(work.now, settings.netTermsDays),
+    discount,
+    tax: taxes.get(customerId) ?? null,
+    seller: settings.seller,
+  };
 }
 
 function lineOf({ id, unitPrice }: Price, product: Product, quantity: number): NewLine {
@@ -299,9 +315,7 @@ export async function activateSubscription(work: Work, activation: Activation): 
   if ((await findPaymentMethod(work, paymentMethodId))?.customerId !== customer.id)
     throw invalid(['paymentMethodId'], `must be a payment method of customer ${customer.id}`);
   const living = await lockLivingSubscriptions(work, customer.id);
-  refuseSecond(living, { isFreePlan: false, allowMultiple: allowsMultipleSubscriptions(work), startsAt: work.now });
-  const anchor = activation.preserveBillingCycleAnchor ? anchorOfFreePlan(living, work.now) : null;
-  const begun = await beginNow(work, subscription, anchor);
+  const begun = await beginNow(work, subscription, decideBeginning(work, subscription, living, activation));
   if (begun.invoice.status === 'paid') await recordPaid(work, [{ invoice: begun.invoice, paymentMethodId }]);
   else await chargeInvoice(work, begun.invoice, paymentMethodId);
   const { price, product } = await findSold(work, subscription);
@@ -325,7 +339,39 @@ export async function activateSubscription(work: Work, activation: Activation): 
   return { purchase, subscriptionId: id };
 }
 
-function refuseActivation({ id, status, currentBillingPeriodStart }: SubscriptionRow): void {
+/** The first period of a subscription that waits, and its anchor. Refuses what cannot be activated now. */
+export function decideBeginning(
+  work: Work,
+  subscription: SubscriptionRow,
+  living: readonly SubscriptionRow[],
+  { preserveBillingCycleAnchor = false }: Pick<Activation, 'preserveBillingCycleAnchor'>,
+): Beginning {
+  refuseSecond(living, { isFreePlan: false, allowMultiple: allowsMultipleSubscriptions(work), startsAt: work.now });
+  const kept = preserveBillingCycleAnchor ? anchorOfFreePlan(living, work.now) : null;
+  const { period: span, anchor, wholeStartAt } = decideActivation(subscription, { anchor: kept, now: work.now });
+  return { anchor, period: newBillingPeriod(work, subscription, { ...span, wholeStartAt, creditsAwaitPayment: true }) };
+}
+
+interface Beginning {
+  readonly anchor: Instant;
+  readonly period: BillingPeriodRow;
+}
+
+/** The bill of the first period of a subscription that waits, and the quantity that it sells. */
+export async function composeActivation(
+  work: Work,
+  subscription: SubscriptionRow,
+  period: BillingPeriodRow,
+): Promise<{ bill: Bill; quantity: number }> {
+  const items = await listActiveItems(work, [{ subscriptionId: subscription.id, at: work.now }]);
+  const sold = items.filter(({ priceId, quantity }) => priceId !== null && quantity > 0);
+  const lines = sold.map((item) => firstLine(item, period, chargedStep(work.currency)));
+  const bill = { subscription, period, reason: 'subscription_start', lines, at: work.now } as const;
+  return { bill, quantity: sold[0]?.quantity ?? 1 };
+}
+
+/** Refuses a subscription that does not wait for its first payment. */
+export function refuseActivation({ id, status, currentBillingPeriodStart }: SubscriptionRow): void {
   if (status !== 'incomplete')
     throw new Problem('subscriptionNotActivatable', { id, reason: `its status is ${status}` });
   if (currentBillingPeriodStart !== null)
@@ -339,9 +385,7 @@ interface Begun {
 }
 
 /** The subscription in its first period, and the invoice of that period. */
-async function beginNow(work: Work, waiting: SubscriptionRow, keptAnchor: Instant | null): Promise<Begun> {
-  const { period: span, anchor, wholeStartAt } = decideActivation(waiting, { anchor: keptAnchor, now: work.now });
-  const fresh = newBillingPeriod(work, waiting, { ...span, wholeStartAt, creditsAwaitPayment: true });
+async function beginNow(work: Work, waiting: SubscriptionRow, { anchor, period: fresh }: Beginning): Promise<Begun> {
   // An earlier attempt at the same instant may have failed: a period begins only once.
   const revived = await reviveBillingPeriod(work, fresh);
   if (revived === null) await insertBillingPeriod(work, fresh);
@@ -351,13 +395,10 @@ async function beginNow(work: Work, waiting: SubscriptionRow, keptAnchor: Instan
     currentBillingPeriodStart: period.startAt,
     currentBillingPeriodEnd: period.endAt,
   });
-  const items = await listActiveItems(work, [{ subscriptionId: subscription.id, at: work.now }]);
-  const sold = items.filter(({ priceId, quantity }) => priceId !== null && quantity > 0);
-  const lines = sold.map((item) => firstLine(item, period, chargedStep(work.currency)));
-  const bill = { subscription, period, reason: 'subscription_start', lines, at: work.now } as const;
+  const { bill, quantity } = await composeActivation(work, subscription, period);
   const [invoice] = await issueBills(work, [bill]);
   assert(invoice, 'what waits for money costs something');
-  return { subscription, invoice, quantity: sold[0]?.quantity ?? 1 };
+  return { subscription, invoice, quantity };
 }
 
 async function findSold(work: Work, { priceId }: SubscriptionRow): Promise<{ price: Price; product: Product }> {

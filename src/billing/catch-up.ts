@@ -1,5 +1,7 @@
 import { RunAgain, type Work } from '../database/work.ts';
+import { Problem } from '../kernel/problem.ts';
 import { readClock } from '../organizations/store-clock.ts';
+import { findSubscription } from '../subscriptions/store.ts';
 import { findBehind } from '../subscriptions/store-renewals.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { cancelHandler, type LockedSubscription, lockWithCustomer } from './end-subscription.ts';
@@ -40,6 +42,18 @@ export async function lockCurrent(work: Work, id: string): Promise<LockedSubscri
   if ((await findBehind(work, [id])).length === 0) return locked;
   await catchUp(work, id);
   return lockWithCustomer(work, id);
+}
+
+/**
+ * The up-to-date subscription, read only. Refuses with `subscriptionNotFound`, and with `subscriptionBehind` one with
+ * overdue work: its amounts are known when that is done.
+ */
+export async function findUpToDate(work: Work, id: string): Promise<SubscriptionRow> {
+  const subscription = await findSubscription(work, id);
+  if (subscription === null) throw new Problem('subscriptionNotFound', { id });
+  if (await hasOvertaken(work, subscription)) throw new RunAgain();
+  if ((await findBehind(work, [id])).length > 0) throw new Problem('subscriptionBehind', { id });
+  return subscription;
 }
 
 /**

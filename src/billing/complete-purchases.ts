@@ -11,7 +11,7 @@ import { findPurchasesOfInvoices } from '../purchases/store.ts';
 import { findNewestSubscriptions } from '../subscriptions/store.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { grantCredits } from '../usage/actions-ledger.ts';
-import { listCreditHolders } from '../usage/actions-transfer.ts';
+import { holdsCredits, listCreditHolders } from '../usage/actions-transfer.ts';
 import type { CreditGrant } from '../usage/ledger.ts';
 
 /** Publishes paid purchases and grants their credits, once for each. */
@@ -64,13 +64,15 @@ async function grantTopUps(work: Work, purchases: readonly PurchaseRow[]): Promi
   );
 }
 
-/**
- * Refuses with `nothingHoldsCredits` a product whose credits have no subscription to go to. The caller has locked the
- * customer.
- */
-export async function requireHolder(work: Work, productId: string, { id: customerId }: CustomerRow): Promise<void> {
+/** Refuses with `nothingHoldsCredits` a product whose credits have none of the subscriptions to go to. */
+export async function requireHolder(
+  work: Work,
+  productId: string,
+  { id: customerId }: CustomerRow,
+  living: readonly SubscriptionRow[],
+): Promise<void> {
   const features = await listCreditFeaturesOfProducts(work, [productId]);
-  if (features.size > 0 && !(await listCreditHolders(work, [customerId])).has(customerId))
+  if (features.size > 0 && !living.some(holdsCredits))
     throw new Problem('nothingHoldsCredits', { id: productId, customerId });
 }
 

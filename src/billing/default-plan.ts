@@ -5,7 +5,7 @@ import { findDefaultProduct } from '../pricing/store-products.ts';
 import { billingAnchor } from '../subscriptions/billing-period.ts';
 import { findReplacedDefaultPlan, hasUsedTrial } from '../subscriptions/store.ts';
 import { decideStart, defaultPlanName } from '../subscriptions/subscription-start.ts';
-import { type Opened, openSubscription } from './open-subscription.ts';
+import { type Opened, type Opening, openSubscription } from './open-subscription.ts';
 
 /**
  * Subscribes the customer to the default product of its pricing model from `startDate`, with an optional `anchor` for
@@ -17,6 +17,23 @@ export async function startDefaultPlan(
   startDate: Instant,
   anchor: Instant | null = null,
 ): Promise<Opened | null> {
+  const hadTrial = await hasUsedTrial(work, customer.id);
+  const opening = await decideDefaultPlan(work, customer, { startDate, anchor, hadTrial });
+  return opening === null ? null : openSubscription(work, opening);
+}
+
+interface DefaultStart {
+  readonly startDate: Instant;
+  readonly anchor: Instant | null;
+  readonly hadTrial: boolean;
+}
+
+/** The default plan that the customer would get; null if the pricing model has none for sale. */
+export async function decideDefaultPlan(
+  work: Work,
+  customer: CustomerRow,
+  { startDate, anchor, hadTrial }: DefaultStart,
+): Promise<Opening | null> {
   const plan = await findDefaultProduct(work, customer.pricingModelId);
   if (plan === null || !plan.price.active) return null;
   const { product, price } = plan;
@@ -30,13 +47,13 @@ export async function startDefaultPlan(
     intervalUnit: null,
     intervalCount: null,
     doNotCharge: false,
-    hadTrial: await hasUsedTrial(work, customer.id),
+    hadTrial,
     givenPaymentMethodId: null,
     storedPaymentMethodId: null,
     hasNetTerms: false,
     anchor,
   };
-  return openSubscription(work, {
+  return {
     customer,
     product,
     price,
@@ -49,7 +66,7 @@ export async function startDefaultPlan(
     defaultPaymentMethodId: null,
     backupPaymentMethodId: null,
     metadata: null,
-  });
+  };
 }
 
 /**

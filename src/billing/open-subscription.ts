@@ -25,7 +25,7 @@ import { insertSubscriptionItems } from '../subscriptions/store-items.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { itemName, type SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
 import type { Start } from '../subscriptions/subscription-start.ts';
-import { issueBills } from './bill-subscription.ts';
+import { type Bill, issueBills } from './bill-subscription.ts';
 import { grantPeriodCredits } from './grant-period-credits.ts';
 import { chargeInvoice, recordPaid } from './record-paid.ts';
 
@@ -58,17 +58,50 @@ export interface Opened {
  * invoice and a charge after the commit. A future start has no period until then. Publishes its creation.
  */
 export async function openSubscription(work: Work, opening: Opening): Promise<Opened> {
-  const subscription = newSubscription(work, opening);
+  const composed = composeOpening(work, opening);
+  const { subscription, item } = composed;
+  const { discount, customer } = opening;
   await insertSubscription(work, subscription);
   // Before the first invoice, which carries it.
-  if (opening.discount !== null)
-    await redeem(work, opening.discount, opening.customer, { subscriptionId: subscription.id });
-  const item = newItem(work, opening, subscription);
+  const redeemed = discount && (await redeem(work, discount, customer, { subscriptionId: subscription.id }));
   await insertSubscriptionItems(work, [item]);
   await grantItemFeatures(work, [{ ...item, productId: opening.product.id }]);
-  await publishSubscription(work, 'subscription.created', subscription, opening.customer);
-  const invoice = await beginFirstPeriod(work, opening, subscription, item);
+  await publishSubscription(work, 'subscription.created', subscription, customer);
+  const invoice = await beginFirstPeriod(work, opening, composed, redeemed);
   return { subscription, items: [item], invoice };
+}
+
+/** A subscription that opens, before anything of it is stored. */
+interface ComposedOpening {
+  readonly subscription: SubscriptionRow;
+  readonly item: SubscriptionItemRow;
+  readonly period: BillingPeriodRow | null;
+  /** The bill of the first period, without its discount; null: nothing is billed now. */
+  readonly bill: Bill | null;
+}
+
+/** Composes all that the decision determines: the same for a quote and for the subscription that it quotes. */
+export function composeOpening(work: Work, opening: Opening): ComposedOpening {
+  const { start } = opening;
+  const subscription = newSubscription(work, opening);
+  const item = newItem(work, opening, subscription);
+  if (start.startsLater) return { subscription, item, period: null, bill: null };
+  const { wholeStartAt } = start;
+  const known = {
+    trialPeriod: subscription.trialEnd !== null,
+    wholeStartAt,
+    creditsAwaitPayment: awaitsPayment(start),
+  };
+  const period = start.period && newBillingPeriod(work, subscription, { ...start.period, ...known });
+  if (start.chargeWith === null && !start.isInvoiced) return { subscription, item, period, bill: null };
+  const lines = [firstLine(item, period, chargedStep(work.currency))];
+  const bill: Bill = { subscription, period, reason: 'subscription_start', lines, at: work.now };
+  return { subscription, item, period, bill };
+}
+
+/** Free, trial, uncharged and invoiced subscriptions await no payment, so their credits are granted from the start. */
+function awaitsPayment({ chargeWith, status }: Start): boolean {
+  return chargeWith !== null || status === 'incomplete';
 }
 
 function newSubscription(work: Work, opening: Opening): SubscriptionRow {
@@ -132,22 +165,14 @@ function newItem(work: Work, opening: Opening, subscription: SubscriptionRow): S
 async function beginFirstPeriod(
   work: Work,
   { start }: Opening,
-  subscription: SubscriptionRow,
-  item: SubscriptionItemRow,
+  { subscription, period, bill }: ComposedOpening,
+  redeemed: InvoiceDiscount | null,
 ): Promise<InvoiceRow | null> {
   if (start.startsLater) return null;
-  const trialPeriod = subscription.trialEnd !== null;
-  const { wholeStartAt } = start;
-  // Free, trial, uncharged and invoiced subscriptions await no payment, so their credits are granted from the start.
-  const creditsAwaitPayment = start.chargeWith !== null || start.status === 'incomplete';
-  const known = { trialPeriod, wholeStartAt, creditsAwaitPayment };
-  const period = start.period && newBillingPeriod(work, subscription, { ...start.period, ...known });
   if (period !== null) await insertBillingPeriod(work, period);
-  if (!creditsAwaitPayment) await grantPeriodCredits(work, [{ subscription, period, isFirst: true, at: work.now }]);
-  if (start.chargeWith === null && !start.isInvoiced) return null;
-  const lines = [firstLine(item, period, chargedStep(work.currency))];
-  const bill = { subscription, period, reason: 'subscription_start', lines, at: work.now } as const;
-  const [invoice] = await issueBills(work, [bill]);
+  if (!awaitsPayment(start)) await grantPeriodCredits(work, [{ subscription, period, isFirst: true, at: work.now }]);
+  if (bill === null) return null;
+  const [invoice] = await issueBills(work, [{ ...bill, redeemed }]);
   if (!invoice) return null;
   // A discount covered the full amount, so no payment is pending.
   if (invoice.status === 'paid') await recordPaid(work, [{ invoice, paymentMethodId: start.chargeWith }]);
@@ -178,10 +203,10 @@ export async function redeem(
   redeemer: Redeemer,
 ): Promise<InvoiceDiscount> {
   const { id: discountId, pricingModelId, name, code, amountType, amount, duration, numberOfPayments } = discount;
-  if (await hasUsedDiscount(work, { customerId, discountId })) throw discountUsed(code, ['discountCode']);
+  const redeemed = await quoteRedemption(work, discount, { id: customerId });
   const isOnlyUse = !allowsRepeatedDiscounts(work);
   if (isOnlyUse) await freeUnusedRedemption(work, { customerId, discountId });
-  const id = newId('discountRedemption');
+  const id = redeemed.redemptionId;
   await insertRedemption(work, {
     id,
     pricingModelId,
@@ -195,7 +220,17 @@ export async function redeem(
     createdAt: work.now,
     updatedAt: work.now,
   });
-  return { redemptionId: id, code, kind: amountType, amount };
+  return redeemed;
+}
+
+/** The discount of the next invoice, as `redeem` returns it. Refuses what that refuses, and stores nothing. */
+export async function quoteRedemption(
+  work: Work,
+  { id: discountId, code, amountType: kind, amount }: DiscountRow,
+  { id: customerId }: Pick<CustomerRow, 'id'>,
+): Promise<InvoiceDiscount> {
+  if (await hasUsedDiscount(work, { customerId, discountId })) throw discountUsed(code, ['discountCode']);
+  return { redemptionId: newId('discountRedemption'), code, kind, amount };
 }
 
 /** The refusal of a code that the customer has used, in the field `path`. */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { CustomerRow } from '../customers/customer.ts';
 import type { Work } from '../database/work.ts';
 import { planItemFeatures } from '../entitlements/actions.ts';
 import { checkCapacities } from '../entitlements/resource-claim.ts';
@@ -79,18 +80,25 @@ const nothingToPay: PlanCharge = {
   kept: 0n,
 };
 
+interface PlanOptions {
+  /** Whether the usage that the charge bills is marked as invoiced: the caller then issues the bill. */
+  readonly takesUsage: boolean;
+  /** The payment method of the charge; null: the subscription's. */
+  readonly chargeWith?: string | null;
+  /** The customer with an address that is not stored yet. Absent: as it is stored. */
+  readonly customer?: CustomerRow | undefined;
+}
+
 /**
  * Decides a plan change: the new items, their effective date, and the amount to pay first. A preview stops here.
- * `takesUsage` marks the usage that the charge bills as invoiced, so the caller must issue the bill.
  * Refuses in this order: an unchangeable subscription, unknown items and prices, values out of range, capacity below
- * claims, an unsuitable timing, and a charge that nothing pays. The charge is made on
- * `chargeWith`, else on the subscription's payment method.
+ * claims, an unsuitable timing, and a charge that nothing pays.
  */
 export async function planAdjustment(
   work: Work,
   subscription: SubscriptionRow,
   requested: NewAdjustment,
-  { takesUsage, chargeWith = null }: { readonly takesUsage: boolean; readonly chargeWith?: string | null },
+  { takesUsage, chargeWith = null, customer }: PlanOptions,
 ): Promise<AdjustmentPlan> {
   refuseUnadjustable(subscription, await findPendingAdjustment(work, subscription.id), work.now);
   const period = await findCurrentBillingPeriod(work, subscription);
@@ -134,7 +142,7 @@ export async function planAdjustment(
     capacities,
     charge,
     paymentMethodId,
-    ...(await planPayment(work, subscription, period, { ...charge, paymentMethodId, termsDays })),
+    ...(await planPayment(work, subscription, period, { ...charge, paymentMethodId, termsDays, customer })),
   };
 }
 
@@ -181,7 +189,7 @@ async function planPayment(
   work: Work,
   subscription: SubscriptionRow,
   period: BillingPeriodRow,
-  { lines, replacedInvoiceId, begins, paymentMethodId, termsDays }: PlanCharge & Payer,
+  { lines, replacedInvoiceId, begins, paymentMethodId, termsDays, customer }: PlanCharge & Payer,
 ): Promise<Pick<AdjustmentPlan, 'bill' | 'draft' | 'dueDate'>> {
   if (lines.length === 0) return { bill: null, draft: null, dueDate: null };
   const bill: Bill = {
@@ -195,7 +203,7 @@ async function planPayment(
     ...(begins === null ? {} : { resumption: wholeInterval(begins.period) }),
     isPaidFirst: termsDays === 0,
   };
-  const [draft] = await composeBills(work, [bill]);
+  const [draft] = await composeBills(work, [bill], customer ? [customer] : []);
   assert(draft, 'each bill has its draft');
   if (draft.total === 0n || paymentMethodId !== null) return { bill, draft, dueDate: null };
   if (termsDays === 0) throw new Problem('paymentMethodRequired', { id: subscription.id });
@@ -207,6 +215,7 @@ interface Payer {
   readonly paymentMethodId: string | null;
   /** The days until its invoice is due, if the change is made before its payment; 0: it is paid first. */
   readonly termsDays: number;
+  readonly customer: CustomerRow | undefined;
 }
 
 /** The net terms of a change without a payment method. A subscription in arrears gets nothing more before it pays. */

@@ -1,20 +1,32 @@
 import assert from 'node:assert/strict';
-import type { CustomerRow } from '../customers/customer.ts';
+import { type CustomerRow, decideChange } from '../customers/customer.ts';
 import { newId } from '../database/new-id.ts';
-import { tentatively } from '../database/tentative.ts';
 import type { Work } from '../database/work.ts';
+import { draftInvoice, type InvoiceDraft } from '../invoicing/new-invoice.ts';
 import { findInvoice, listLinesOfInvoices } from '../invoicing/store.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import { Problem } from '../kernel/problem.ts';
+import { allowsRepeatedTrials } from '../organizations/setting.ts';
 import { defaultPaymentMethod } from '../payments/actions.ts';
-import { billingDetailsOf } from '../payments/payment-method.ts';
-import { manualProcessor } from '../payments/processor-manual.ts';
-import { insertPaymentMethod } from '../payments/store-payment-methods.ts';
 import type { NewAdjustment } from '../subscriptions/adjustment-input.ts';
-import { findSubscription } from '../subscriptions/store.ts';
-import { type Activation, activateSubscription, type Bought, buy, type Order } from './buy.ts';
-import { lockCurrent } from './catch-up.ts';
-import { lockWithCustomer } from './end-subscription.ts';
+import { findSubscription, hasUsedTrial, listLivingSubscriptions } from '../subscriptions/store.ts';
+import { composeBills } from './bill-subscription.ts';
+import {
+  type Activation,
+  composeActivation,
+  composePurchase,
+  decideBeginning,
+  type Order,
+  planOf,
+  refuseActivation,
+  refuseUnsold,
+} from './buy.ts';
+import { findUpToDate } from './catch-up.ts';
+import { requireHolder } from './complete-purchases.ts';
+import { decideDefaultPlan } from './default-plan.ts';
+import { composeOpening, quoteRedemption } from './open-subscription.ts';
 import { planAdjustment } from './plan-adjustment.ts';
+import { decideOpening, type PlanHistory } from './subscribe.ts';
 
 /** The amounts that a purchase would bill now. Money in minor units. */
 export interface Quote {
@@ -36,31 +48,77 @@ export interface Quote {
   readonly currency: string;
 }
 
-/**
- * The amounts that `buy` would bill now, on the customer's present or future payment method. Computed by buying and
- * rolling back, so the two cannot differ. Refuses what `buy` refuses.
- */
-export function quote(work: Work, order: Order): Promise<Quote> {
-  return tentatively(work, async (given) => {
-    // Effects are never carried out here, so no outcome needs to be assumed.
-    const tentative = { ...given, dryRun: false };
-    const paymentMethodId = order.paymentMethodId ?? (await methodToCome(tentative, order.customer));
-    return quoteOf(tentative, billedFor(await buy(tentative, { ...order, paymentMethodId, checkoutSessionId: null })));
-  });
+/** A buyer as it would be when it buys: neither a new customer nor a new address has to be stored. */
+interface Buyer {
+  readonly customer: CustomerRow;
+  /** Whether the purchase would create the customer, which then starts on the default plan. */
+  readonly isNew: boolean;
 }
 
-/** The amounts that `activateSubscription` would bill now, in the same way. */
-export function quoteActivation(
+/**
+ * The amounts that `buy` would bill now, on the customer's present or future payment method. It decides and composes by
+ * the functions of `buy`, and writes nothing. Refuses what `buy` refuses, and with `subscriptionBehind` a customer with
+ * a plan whose end is overdue.
+ */
+export async function quote(work: Work, given: Omit<Order, 'customer'>, buyer: Buyer): Promise<Quote> {
+  const { billingAddress } = given;
+  const moved = billingAddress === null ? null : decideChange(buyer.customer, { billingAddress });
+  return quoteFor(work, given, { ...buyer, customer: moved ?? buyer.customer });
+}
+
+async function quoteFor(work: Work, given: Omit<Order, 'customer'>, buyer: Buyer): Promise<Quote> {
+  const { customer } = buyer;
+  const paymentMethodId = given.paymentMethodId ?? (await methodToCome(work, buyer));
+  const order = { ...given, customer, paymentMethodId };
+  refuseUnsold(order);
+  return order.price.type === 'subscription' ? quotePlan(work, order, buyer) : quoteOnce(work, order, buyer);
+}
+
+async function quotePlan(work: Work, order: Order, buyer: Buyer): Promise<Quote> {
+  const { customer, discount } = order;
+  const history = await historyOf(work, buyer);
+  const late = history.living.find(({ cancelScheduledAt: at }) => at !== null && at <= work.now);
+  if (late !== undefined) throw new Problem('subscriptionBehind', { id: late.id });
+  const opening = await decideOpening(work, planOf(work, order), history);
+  const redeemed = discount && (await quoteRedemption(work, discount, customer));
+  const { subscription, bill } = composeOpening(work, opening);
+  const [draft] = bill === null ? [] : await composeBills(work, [{ ...bill, redeemed }], [customer]);
+  return quoteOfDraft(work, draft, subscription.trialEnd);
+}
+
+async function quoteOnce(work: Work, order: Order, buyer: Buyer): Promise<Quote> {
+  const { customer, product, price, quantity, discount: given } = order;
+  await requireHolder(work, product.id, customer, (await historyOf(work, buyer)).living);
+  const discount = given && (await quoteRedemption(work, given, customer));
+  const bill = { customer, purchaseId: newId('purchase'), quantity, price, product, discount, isCharged: true };
+  return quoteOfDraft(work, draftInvoice(await composePurchase(work, bill)), null);
+}
+
+/** A new customer has the default plan, which may be a trial. */
+async function historyOf(work: Work, { customer, isNew }: Buyer): Promise<PlanHistory> {
+  if (!isNew) {
+    const living = await listLivingSubscriptions(work, customer.id);
+    return { living, hadTrial: await hasUsedTrial(work, customer.id) };
+  }
+  const opening = await decideDefaultPlan(work, customer, { startDate: work.now, anchor: null, hadTrial: false });
+  const living = opening === null ? [] : [composeOpening(work, opening).subscription];
+  return { living, hadTrial: !allowsRepeatedTrials(work) && living.some(({ trialEnd }) => trialEnd !== null) };
+}
+
+/** The amounts that `activateSubscription` would bill the customer now, in the same way. */
+export async function quoteActivation(
   work: Work,
-  activation: Omit<Activation, 'paymentMethodId' | 'checkoutSessionId'>,
+  { subscriptionId: id, ...terms }: Omit<Activation, 'paymentMethodId' | 'checkoutSessionId'>,
+  customer: CustomerRow,
 ): Promise<Quote> {
-  return tentatively(work, async (given) => {
-    const tentative = { ...given, dryRun: false };
-    const { customer } = await lockWithCustomer(tentative, activation.subscriptionId);
-    const paymentMethodId = await methodToCome(tentative, customer);
-    const requested = { ...activation, paymentMethodId, checkoutSessionId: null };
-    return quoteOf(tentative, billedFor(await activateSubscription(tentative, requested)));
-  });
+  const subscription = await findSubscription(work, id);
+  if (subscription === null) throw new Problem('subscriptionNotFound', { id });
+  refuseActivation(subscription);
+  const living = await listLivingSubscriptions(work, customer.id);
+  const { period } = decideBeginning(work, subscription, living, terms);
+  const { bill } = await composeActivation(work, subscription, period);
+  const [draft] = await composeBills(work, [bill], [customer]);
+  return quoteOfDraft(work, draft, subscription.trialEnd);
 }
 
 /** A change of plan as it would be now. */
@@ -72,59 +130,50 @@ interface ChangeQuote extends Quote {
   readonly newTotal: bigint;
 }
 
-/** The amounts that `adjustSubscription` would bill now, by the same decision. Refuses what that refuses. */
-export function quoteChange(work: Work, subscriptionId: string, requested: NewAdjustment): Promise<ChangeQuote> {
-  return tentatively(work, async (given) => {
-    const tentative = { ...given, dryRun: false };
-    const { customer, subscription } = await lockCurrent(tentative, subscriptionId);
-    const chargeWith = await methodToCome(tentative, customer);
-    const plan = await planAdjustment(tentative, subscription, requested, { takesUsage: false, chargeWith });
-    const { subtotal, discountAmount, taxAmount, total } = plan.draft ?? nothing;
-    return {
-      lines: plan.draft?.lines ?? [],
-      ...{ subtotal, discountAmount, taxAmount, total },
-      dueNow: total,
-      trialEnd: null,
-      currency: work.currency,
-      isNow: plan.timing === 'immediately',
-      effectiveAt: plan.effectiveAt,
-      currentTotal: plan.currentTotal,
-      newTotal: plan.newTotal,
-    };
-  });
+/**
+ * The amounts that `adjustSubscription` would bill the customer now, by the same decision. Refuses what that refuses, and
+ * with `subscriptionBehind` a plan with overdue work.
+ */
+export async function quoteChange(
+  work: Work,
+  subscriptionId: string,
+  requested: NewAdjustment,
+  customer: CustomerRow,
+): Promise<ChangeQuote> {
+  const subscription = await findUpToDate(work, subscriptionId);
+  const chargeWith = await methodToCome(work, { customer, isNew: false });
+  const plan = await planAdjustment(work, subscription, requested, { takesUsage: false, chargeWith, customer });
+  return {
+    ...quoteOfDraft(work, plan.draft ?? undefined, null),
+    isNow: plan.timing === 'immediately',
+    effectiveAt: plan.effectiveAt,
+    currentTotal: plan.currentTotal,
+    newTotal: plan.newTotal,
+  };
 }
 
-/** The customer's payment method, else a placeholder for the one that it will enter. */
-async function methodToCome(work: Work, customer: CustomerRow): Promise<string> {
-  const stored = await defaultPaymentMethod(work, customer.id);
-  if (stored !== null) return stored.id;
-  const id = newId('paymentMethod');
-  await insertPaymentMethod(work, {
-    id,
-    createdAt: work.now,
-    updatedAt: work.now,
-    pricingModelId: customer.pricingModelId,
-    customerId: customer.id,
-    type: 'card',
-    isDefault: false,
-    billingDetails: billingDetailsOf(customer, ''),
-    paymentMethodData: {},
-    metadata: null,
-    processor: manualProcessor.name,
-    processorToken: 'to_come',
-    fingerprint: null,
-  });
-  return id;
+/** The customer's payment method, else a name for the one that it will enter. */
+async function methodToCome(work: Work, { customer, isNew }: Buyer): Promise<string> {
+  const stored = isNew ? null : await defaultPaymentMethod(work, customer.id);
+  return stored?.id ?? newId('paymentMethod');
+}
+
+/** Nothing is billed without a draft. */
+function quoteOfDraft(work: Work, draft: InvoiceDraft | undefined, trialEnd: Instant | null): Quote {
+  const { subtotal, discountAmount, taxAmount, total } = draft ?? nothing;
+  const lines = (draft?.lines ?? []).map(({ description, quantity, price, amount }) => ({
+    description,
+    quantity,
+    price,
+    amount,
+  }));
+  return { lines, subtotal, discountAmount, taxAmount, total, dueNow: total, trialEnd, currency: work.currency };
 }
 
 /** An invoice and its subscription; null where there is none. */
 export interface Billed {
   readonly invoiceId: string | null;
   readonly subscriptionId: string | null;
-}
-
-function billedFor({ purchase: { invoiceId }, subscriptionId }: Bought): Billed {
-  return { invoiceId, subscriptionId };
 }
 
 /** The amounts billed for a purchase or a change that was made. */

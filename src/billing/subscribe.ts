@@ -151,7 +151,7 @@ async function checkPaymentMethods(
 }
 
 /** A plan to subscribe to, with all references resolved. The customer is locked. */
-interface PlanOrder {
+export interface PlanOrder {
   readonly customer: CustomerRow;
   readonly price: Price;
   readonly product: Product;
@@ -170,10 +170,8 @@ interface PlanOrder {
 export async function openPlan(work: Work, order: PlanOrder): Promise<Opened> {
   const { customer } = order;
   const living = await lockUpToDate(work, customer.id);
-  const opening = await decideOpening(work, order, order.keepsAnchor ? anchorOfFreePlan(living, work.now) : null);
+  const opening = await decideOpening(work, order, { living, hadTrial: await hasUsedTrial(work, customer.id) });
   const { isFreePlan } = opening.start;
-  const startsAt = Math.max(opening.startDate, work.now);
-  refuseSecond(living, { isFreePlan, allowMultiple: allowsMultipleSubscriptions(work), startsAt });
   const opened = await openSubscription(work, opening);
   const { startsLater, chargeWith, status } = opening.start;
   // A future start replaces the free plan then, and a plan that is to be paid now when the money has arrived.
@@ -184,7 +182,7 @@ export async function openPlan(work: Work, order: PlanOrder): Promise<Opened> {
 }
 
 /** The customer's living subscriptions, locked. A scheduled end that has come has taken effect. */
-async function lockUpToDate(work: Work, customerId: string): Promise<SubscriptionRow[]> {
+export async function lockUpToDate(work: Work, customerId: string): Promise<SubscriptionRow[]> {
   const living = await lockLivingSubscriptions(work, customerId);
   const ended = living.filter(({ cancelScheduledAt: at }) => at !== null && at <= work.now);
   if (ended.length === 0) return living;
@@ -203,10 +201,18 @@ export function anchorOfFreePlan(living: readonly SubscriptionRow[], now: Instan
   return anchor <= now ? anchor : null;
 }
 
-async function decideOpening(
+/** The part of a customer's past and present that decides how a plan opens. */
+export interface PlanHistory {
+  /** The subscriptions that have not ended. */
+  readonly living: readonly SubscriptionRow[];
+  readonly hadTrial: boolean;
+}
+
+/** Decides how a plan opens, and stores nothing. Refuses what `openPlan` refuses. */
+export async function decideOpening(
   work: Work,
-  { customer, price, product, discount, given, isCovered = false }: PlanOrder,
-  anchor: Instant | null,
+  { customer, price, product, discount, given, keepsAnchor, isCovered = false }: PlanOrder,
+  { living, hadTrial }: PlanHistory,
 ): Promise<Opening> {
   const startDate = given.startDate ?? work.now;
   const quantity = given.quantity ?? 1;
@@ -223,14 +229,17 @@ async function decideOpening(
     intervalUnit: given.interval ?? null,
     intervalCount: given.intervalCount ?? null,
     doNotCharge,
-    hadTrial: await hasUsedTrial(work, customer.id),
+    hadTrial,
     givenPaymentMethodId: given.defaultPaymentMethodId ?? null,
     storedPaymentMethodId: stored?.id ?? null,
     // Its invoice has a total of 0 and is paid from the start.
     hasNetTerms: netTermsDays > 0 || isCovered,
-    anchor,
+    anchor: keepsAnchor ? anchorOfFreePlan(living, work.now) : null,
   });
   refuseFarStart(start, { startDate, now: work.now });
+  const startsAt = Math.max(startDate, work.now);
+  const { isFreePlan } = start;
+  refuseSecond(living, { isFreePlan, allowMultiple: allowsMultipleSubscriptions(work), startsAt });
   return {
     customer,
     product,

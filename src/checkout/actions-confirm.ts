@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { Quote } from '../billing/quote.ts';
 import type { CustomerRow } from '../customers/customer.ts';
 import { lockCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
@@ -15,7 +16,15 @@ import { publishSubscriptions } from '../subscriptions/actions.ts';
 import { lockSubscription, saveSubscription } from '../subscriptions/store.ts';
 import { isTerminal } from '../subscriptions/subscription.ts';
 import { viewCheckout } from './actions.ts';
-import { carryOut, chosenDiscount, findPlanToChange, findSold, prepareBuyer } from './actions-order.ts';
+import {
+  carryOut,
+  catchUpBuyer,
+  chosenDiscount,
+  findPlanToChange,
+  findSold,
+  prepareBuyer,
+  type Sold,
+} from './actions-order.ts';
 import { type CheckoutSessionRow, decideQuantity, statusAt } from './checkout.ts';
 import { checkDraft, readBuyer } from './checkout-input.ts';
 import type { CheckoutConfirmation, CheckoutDraft, CheckoutView } from './checkout-view.ts';
@@ -50,6 +59,8 @@ export async function confirmCheckout(
   const buyer = session.anonymous ? readBuyer(given) : {};
   // The customer lock keeps the view valid until the end: no concurrent purchase.
   if (session.customerId !== null) await lockCustomer(work, session.customerId);
+  const sold = await findSold(work, session);
+  await catchUpBuyer(work, session, sold);
   const view = await viewCheckout(work, processors, sessionId, draft);
   if (view.refusal !== null) return { awaits: null };
   refuseOtherThanShown(view, given);
@@ -59,7 +70,9 @@ export async function confirmCheckout(
     : { paymentMethodId: null, isPending: false };
   await saveDecision(work, session, { customer, view, draft, given, card });
   if (card.isPending) return { awaits: card.paymentMethodId };
-  await complete(work, session, customer, draft, card.paymentMethodId);
+  const billed = await complete(work, { session, sold, customer, draft }, card.paymentMethodId);
+  // Usage may have arrived since the view, and a plan change may bill it.
+  if (billed !== null) refuseMoreThanShown(billed, given);
   return { awaits: null };
 }
 
@@ -77,6 +90,10 @@ function refuseOtherThanShown({ dueNow, change }: CheckoutView, given: CheckoutC
   // The customer may have got a plan, or lost it, since the page was shown.
   if (given.changedPlanId !== undefined && given.changedPlanId !== (change?.subscriptionId ?? null))
     throw invalid(['changedPlanId'], 'is another one now: show the buyer the order first');
+  refuseMoreThanShown({ dueNow }, given);
+}
+
+function refuseMoreThanShown({ dueNow }: Pick<Quote, 'dueNow'>, given: CheckoutConfirmation): void {
   if (given.dueNow !== undefined && dueNow > given.dueNow)
     throw invalid(['dueNow'], `is now ${dueNow}: show the buyer this amount first`);
 }
@@ -170,24 +187,32 @@ async function saveDecision(
   });
 }
 
-/** Completes the session. For a purchase a database trigger updates the session in the same commit. */
+interface Completion {
+  readonly session: CheckoutSessionRow;
+  readonly sold: Sold | null;
+  readonly customer: CustomerRow;
+  readonly draft: CheckoutDraft;
+}
+
+/**
+ * Completes the session, and returns the amounts that were billed. For a purchase a database trigger updates the session
+ * in the same commit.
+ */
 async function complete(
   work: Work,
-  session: CheckoutSessionRow,
-  customer: CustomerRow,
-  draft: CheckoutDraft,
+  { session, sold, customer, draft }: Completion,
   paymentMethodId: string | null,
-): Promise<void> {
-  const sold = await findSold(work, session);
+): Promise<Quote | null> {
   if (sold === null) {
     assert(paymentMethodId !== null, 'what adds a card asks for it');
     await chargeTargetOn(work, session, paymentMethodId);
-    return saveSession(work, session.id, { status: 'succeeded' });
+    await saveSession(work, session.id, { status: 'succeeded' });
+    return null;
   }
   const discount = await chosenDiscount(work, session, draft);
   const quantity = decideQuantity(session, draft.quantity);
   const plan = await findPlanToChange(work, session, sold);
-  await carryOut(work, { session, sold, customer, quantity, discount, plan }, paymentMethodId);
+  return carryOut(work, { session, sold, customer, quantity, discount, plan }, paymentMethodId);
 }
 
 /** Makes the card the payment method of the session's subscription. The caller has locked the customer. */

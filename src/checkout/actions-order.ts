@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { adjustSubscription } from '../billing/adjust.ts';
 import { activateSubscription, buy, type Order } from '../billing/buy.ts';
+import { lockCurrent } from '../billing/catch-up.ts';
 import { createCustomer } from '../billing/change-customer.ts';
-import { type Quote, quote, quoteActivation, quoteChange } from '../billing/quote.ts';
-import { saveChangedCustomer } from '../customers/actions.ts';
+import { type Billed, type Quote, quote, quoteActivation, quoteChange, quoteOf } from '../billing/quote.ts';
+import { lockUpToDate } from '../billing/subscribe.ts';
+import { newCustomer, saveChangedCustomer } from '../customers/actions.ts';
 import { type CustomerRow, decideChange } from '../customers/customer.ts';
-import { lockCustomer } from '../customers/store.ts';
+import { findCustomer, lockCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import { hasUsedDiscount } from '../invoicing/store-redemptions.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
@@ -101,6 +103,37 @@ export async function prepareBuyer(
   return changed === null ? customer : saveChangedCustomer(work, changed);
 }
 
+/** The customer as `prepareBuyer` would leave it. Stores nothing. Refuses with `customerArchived`. */
+export async function findBuyer(
+  work: Work,
+  { id: externalId, customerId, pricingModelId }: CheckoutSessionRow,
+  { billingAddress }: CheckoutDraft,
+): Promise<CustomerRow> {
+  // An anonymous buyer has not said yet who it is, and no amount depends on that.
+  if (customerId === null)
+    return newCustomer(work, pricingModelId, {
+      externalId,
+      name: '',
+      email: '',
+      billingAddress: billingAddress ?? null,
+    });
+  const customer = await findCustomer(work, customerId);
+  assert(customer, 'customers are never deleted');
+  if (customer.archived) throw new Problem('customerArchived', { id: customerId });
+  return decideChange(customer, { billingAddress: billingAddress ?? undefined }) ?? customer;
+}
+
+/**
+ * Does the overdue work of the customer on which the order depends, so that its amounts are those of the present. The
+ * caller has locked the customer.
+ */
+export async function catchUpBuyer(work: Work, session: CheckoutSessionRow, sold: Sold | null): Promise<void> {
+  if (session.customerId === null || sold?.price.type !== 'subscription') return;
+  await lockUpToDate(work, session.customerId);
+  const plan = await findPlanToChange(work, session, sold);
+  if (plan !== null) await lockCurrent(work, plan.id);
+}
+
 /**
  * The plan that the customer has, which the session changes instead of selling a second one; null without such a plan,
  * or where customers may have several.
@@ -149,33 +182,35 @@ export async function quoteOrder(
   work: Work,
   order: CheckoutOrder,
 ): Promise<{ quoted: Quote; change: PlanChange | null }> {
-  const { session, plan, discount } = order;
+  const { session, plan, discount, customer } = order;
   if (session.type === 'activate_subscription')
-    return { quoted: await quoteActivation(work, activationOf(session)), change: null };
-  if (plan === null) return { quoted: await quote(work, orderOf(order, null)), change: null };
+    return { quoted: await quoteActivation(work, activationOf(session), customer), change: null };
+  const buyer = { customer, isNew: session.customerId === null };
+  if (plan === null) return { quoted: await quote(work, orderOf(order, null), buyer), change: null };
   if (discount !== null) throw invalid(['discountCode'], 'is for new subscriptions only, not for a change of plan');
   const requested = await adjustmentTo(work, plan, order);
   if (requested.isSame) throw new Problem('currentSubscriptionExists');
-  const quoted = await quoteChange(work, plan.id, requested);
+  const quoted = await quoteChange(work, plan.id, requested, customer);
   const { currentTotal, newTotal, isNow, effectiveAt } = quoted;
   const currentName = plan.name ?? '';
   return { quoted, change: { subscriptionId: plan.id, currentName, currentTotal, newTotal, isNow, effectiveAt } };
 }
 
-/** Buys, activates, or changes the plan. A trigger updates the session, and the amount due is charged after the commit. */
-export async function carryOut(work: Work, order: CheckoutOrder, paymentMethodId: string | null): Promise<void> {
+/**
+ * Buys, activates, or changes the plan. A trigger updates the session, and the amount due is charged after the commit.
+ * Returns the amounts that were billed.
+ */
+export async function carryOut(work: Work, order: CheckoutOrder, paymentMethodId: string | null): Promise<Quote> {
+  return quoteOf(work, await billOrder(work, order, paymentMethodId));
+}
+
+async function billOrder(work: Work, order: CheckoutOrder, paymentMethodId: string | null): Promise<Billed> {
   const { session, plan } = order;
   if (plan !== null) return changePlan(work, plan, order, paymentMethodId);
-  if (session.type !== 'activate_subscription') {
-    await buy(work, orderOf(order, paymentMethodId));
-    return;
-  }
+  if (session.type !== 'activate_subscription') return (await buy(work, orderOf(order, paymentMethodId))).purchase;
   assert(paymentMethodId !== null, 'an activation asks for a card');
-  await activateSubscription(work, {
-    ...activationOf(session),
-    paymentMethodId,
-    checkoutSessionId: session.id,
-  });
+  const activation = { ...activationOf(session), paymentMethodId, checkoutSessionId: session.id };
+  return (await activateSubscription(work, activation)).purchase;
 }
 
 async function changePlan(
@@ -183,7 +218,7 @@ async function changePlan(
   plan: SubscriptionRow,
   order: CheckoutOrder,
   paymentMethodId: string | null,
-): Promise<void> {
+): Promise<Billed> {
   const requested = await adjustmentTo(work, plan, order);
   const { adjustment } = await adjustSubscription(work, plan.id, requested, {
     chargeWith: paymentMethodId,
@@ -191,6 +226,7 @@ async function changePlan(
   });
   const status = adjustment.status === 'awaiting_payment' ? 'pending' : 'succeeded';
   await saveSession(work, order.session.id, { adjustmentId: adjustment.id, status });
+  return adjustment;
 }
 
 function activationOf({ targetSubscriptionId, preserveBillingCycleAnchor }: CheckoutSessionRow) {

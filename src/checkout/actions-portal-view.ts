@@ -79,10 +79,7 @@ async function describe(work: Work, rows: readonly SubscriptionRow[]): Promise<P
   }));
 }
 
-/**
- * A subscription of the customer with which it may do this. One of another customer is reported as not found. The
- * customer is locked first, so that no change of the seller comes between the look and the deed.
- */
+/** The same as `findOffered`, for a form. No change of the seller comes between the look and the deed. */
 export async function requireOffered(
   work: Work,
   customer: CustomerRow,
@@ -90,6 +87,16 @@ export async function requireOffered(
   may: (subscription: PortalSubscription) => boolean,
 ): Promise<PortalSubscription> {
   await lockCustomer(work, customer.id);
+  return findOffered(work, customer, id, may);
+}
+
+/** A subscription of the customer with which it may do this. One of another customer is reported as not found. */
+export async function findOffered(
+  work: Work,
+  customer: CustomerRow,
+  id: string,
+  may: (subscription: PortalSubscription) => boolean,
+): Promise<PortalSubscription> {
   const row = await findSubscription(work, id);
   const [described] = row?.customerId === customer.id ? await describe(work, [row]) : [];
   if (described === undefined) throw new Problem('subscriptionNotFound', { id });

@@ -1,8 +1,6 @@
 import { z } from 'zod';
 import { type Billed, type Quote, quoteOf } from '../billing/quote.ts';
 import { findCustomer } from '../customers/store.ts';
-import { newId } from '../database/new-id.ts';
-import { tentatively } from '../database/tentative.ts';
 import type { Work } from '../database/work.ts';
 import { Problem } from '../kernel/problem.ts';
 import type { PaymentProcessor, Processors } from '../payments/processor.ts';
@@ -12,7 +10,7 @@ import { currencyOf } from '../pricing/actions.ts';
 import type { DiscountRow } from '../pricing/discount.ts';
 import { findPurchase } from '../purchases/store.ts';
 import { findAdjustment } from '../subscriptions/store-adjustments.ts';
-import { chosenDiscount, findPlanToChange, findSold, prepareBuyer, quoteOrder, type Sold } from './actions-order.ts';
+import { chosenDiscount, findBuyer, findPlanToChange, findSold, quoteOrder, type Sold } from './actions-order.ts';
 import { requireSession } from './actions-sessions.ts';
 import { buyerText } from './buyer-text.ts';
 import { type CheckoutSessionRow, decideQuantity, isAdjustable, statusAt } from './checkout.ts';
@@ -36,31 +34,28 @@ const noBill: Bill = {
   trialEnd: null,
 };
 
-/**
- * The page data of a session, with amounts for the buyer's input so far. Refuses with `checkoutSessionNotFound`, and
- * with `invalidRequest` invalid input, naming the field (`discountCode`, `quantity`, `billingAddress`): call again
- * without it.
- */
+/** The page data of the session with this id. Refuses with `checkoutSessionNotFound`, and like `viewSession`. */
 export async function viewCheckout(
   work: Work,
   processors: Processors,
   sessionId: string,
+  draft?: CheckoutDraft,
+): Promise<CheckoutView> {
+  return viewSession(work, processors, await requireSession(work, sessionId), draft);
+}
+
+/**
+ * The page data of a session, with amounts for the buyer's input so far. It only reads, so a page that is loaded often
+ * costs little. Refuses with `invalidRequest` invalid input, naming the field (`discountCode`, `quantity`,
+ * `billingAddress`): call again without it.
+ */
+export async function viewSession(
+  work: Work,
+  processors: Processors,
+  session: CheckoutSessionRow,
   draft: CheckoutDraft = {},
 ): Promise<CheckoutView> {
   checkDraft(draft);
-  const view = await viewAsRead(work, processors, sessionId, draft);
-  if (view.refusal === null) return view;
-  // The refusal may stem from a purchase that the same form, sent twice, made since the session was read.
-  return viewAsRead(work, processors, sessionId, draft);
-}
-
-async function viewAsRead(
-  work: Work,
-  processors: Processors,
-  sessionId: string,
-  draft: CheckoutDraft,
-): Promise<CheckoutView> {
-  const session = await requireSession(work, sessionId);
   const status = statusAt(session, work.now);
   const entered = status === 'open' ? draft : {};
   const processor = processors.defaultIn(work);
@@ -188,20 +183,12 @@ async function tryQuote(work: Work, requested: Asked): Promise<Quoted> {
   }
 }
 
-/**
- * The amounts that confirming would bill now, computed by doing it and rolling back, including the customer of an
- * anonymous session.
- */
+/** The amounts that confirming would bill now, also for the customer that an anonymous session would create. */
 async function quoteSession(work: Work, { session, sold, discount, draft }: Asked): Promise<Omit<Quoted, 'refusal'>> {
   const quantity = decideQuantity(session, draft.quantity);
-  const { quoted, change } = await tentatively(work, async (tentative) => {
-    const said = { name: 'Buyer', email: 'buyer@example.com', billingAddress: draft.billingAddress ?? null };
-    // Uses another id, because a concurrent confirmation creates the customer with the session's id.
-    const viewed = { ...session, id: newId('checkoutSession'), anonymous: session.customerId === null };
-    const customer = await prepareBuyer(tentative, viewed, said);
-    const plan = await findPlanToChange(tentative, session, sold);
-    return quoteOrder(tentative, { session, sold, customer, quantity, discount, plan });
-  });
+  const customer = await findBuyer(work, session, draft);
+  const plan = await findPlanToChange(work, session, sold);
+  const { quoted, change } = await quoteOrder(work, { session, sold, customer, quantity, discount, plan });
   return { bill: toBill(work, quoted), change };
 }
 

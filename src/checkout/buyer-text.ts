@@ -17,6 +17,7 @@ const texts: Readonly<Partial<Record<ProblemName, string>>> = {
   customerArchived: 'This account has been closed.',
   subscriptionNotActivatable: 'This subscription is already active, or its payment is still being processed.',
   subscriptionTerminal: 'This plan has already ended.',
+  subscriptionBehind: 'Your plan is just being renewed. Please try again in a minute.',
   subscriptionPaused: 'Your plan is paused, so it cannot be changed right now.',
   subscriptionNotAdjustable: 'This plan cannot be changed right now. Please contact the seller.',
   notOfferedInPortal: 'This cannot be changed here. Please contact the seller.',

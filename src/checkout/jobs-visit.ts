@@ -20,6 +20,8 @@ export interface Visit extends Visited {
   readonly context: PageContext;
   readonly request: PageRequest;
   readonly pass: PortalPass;
+  /** Whether it may change something: everything else only reads. */
+  readonly isForm: boolean;
 }
 
 /** The context of an action. */
@@ -52,8 +54,10 @@ function visitOf(context: PageContext, request: PageRequest, isForm: boolean): V
   const pass = readPortalKey(encryption, key, Date.now());
   if (pass === null) throw new Problem('portalClosed');
   if (isForm && !encryption.isMac(key, formContext, request.form.formToken ?? '')) throw new Problem('portalClosed');
+  context.admit('link', `${pass.customerId} ${pass.expiresAt}`);
+  context.admit('visitor', pass.customerId);
   const { returnUrl } = pass;
-  return { context, request, pass, returnUrl, formToken: encryption.mac(key, formContext) };
+  return { context, request, pass, isForm, returnUrl, formToken: encryption.mac(key, formContext) };
 }
 
 /** A page of the portal, limited to the data of the visit's customer. */
@@ -65,9 +69,9 @@ export function portalPage(
   return { method, path, handle: async (context, request) => handle(visitOf(context, request, method === 'POST')) };
 }
 
-/** Runs one unit of work for the customer of the visit, then its effects. */
+/** Runs one unit of work for the customer of the visit, then its effects. Without a form it cannot write. */
 export async function inVisit<Answer>(
-  { context, pass, request }: Visit,
+  { context, pass, request, isForm }: Visit,
   act: (at: At) => Promise<Answer>,
 ): Promise<Answer> {
   const { database, services } = context;
@@ -80,7 +84,7 @@ export async function inVisit<Answer>(
       if (!isOpen) throw new Problem('portalClosed');
       return act({ work, customer, processors: createProcessors(work.db, services) });
     },
-    { publicUrl: request.publicUrl, attended: true, auditContext: context.auditContext },
+    { publicUrl: request.publicUrl, attended: true, auditContext: context.auditContext, readOnly: !isForm },
   );
   if (outcome === null) throw new Problem('portalClosed');
   await runEffects(context, outcome.effects);

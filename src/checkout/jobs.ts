@@ -31,7 +31,7 @@ export async function performCheckout(
 ): Promise<CheckoutView> {
   const { sessionId } = place;
   const failure = await tryToConfirm(context, place, confirmation);
-  const { answer: view } = await run(context, place, (work, processors) =>
+  const { answer: view } = await run(context, { ...place, readOnly: true }, (work, processors) =>
     viewCheckout(work, processors, sessionId, draftOf(confirmation)),
   );
   return failure !== null && view.status === 'open' ? { ...view, ...failure } : view;
@@ -63,14 +63,14 @@ async function tryToConfirm(
 
 async function run<Answer>(
   context: JobContext,
-  { environmentId, publicUrl, sessionId }: CheckoutPlace,
+  { environmentId, publicUrl, sessionId, readOnly = false }: CheckoutPlace & { readonly readOnly?: boolean },
   act: (work: Work, processors: Processors) => Promise<Answer>,
 ) {
   const outcome = await runInEnvironment(
     context.database,
     { environmentId },
     (work) => act(work, createProcessors(work.db, context.services)),
-    { publicUrl, attended: true, auditContext: context.auditContext },
+    { publicUrl, attended: true, auditContext: context.auditContext, readOnly },
   );
   if (outcome === null) throw new Problem('checkoutSessionNotFound', { id: sessionId });
   return outcome;

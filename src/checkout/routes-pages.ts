@@ -3,7 +3,8 @@ import type { Page, PageAnswer, PageContext, PageRequest } from '../http/page.ts
 import { encryptionOf } from '../jobs/encryption.ts';
 import { Problem } from '../kernel/problem.ts';
 import { createProcessors } from '../payments/actions.ts';
-import { viewCheckout } from './actions.ts';
+import { viewSession } from './actions.ts';
+import { requireSession } from './actions-sessions.ts';
 import { type Details, detailErrors, draftOf, enteredDetails, knownDetails } from './buyer-entry.ts';
 import { buyerText, issueText } from './buyer-text.ts';
 import { readCard } from './card-entry.ts';
@@ -38,6 +39,7 @@ function open(context: PageContext, page: string, { params, query, publicUrl }: 
   const key = query.key ?? '';
   const environmentId = readCheckoutKey(encryptionOf(context.services), sessionId, key);
   if (environmentId === null) throw new Problem('linkInvalid');
+  context.admit('link', sessionId);
   return {
     context,
     environmentId,
@@ -51,8 +53,12 @@ async function look({ context, environmentId, sessionId, publicUrl }: Opened, dr
   const outcome = await runInEnvironment(
     context.database,
     { environmentId },
-    (work) => viewCheckout(work, createProcessors(work.db, context.services), sessionId, draft),
-    { publicUrl },
+    async (work) => {
+      const session = await requireSession(work, sessionId);
+      if (session.customerId !== null) context.admit('visitor', session.customerId);
+      return viewSession(work, createProcessors(work.db, context.services), session, draft);
+    },
+    { publicUrl, readOnly: true },
   );
   if (outcome === null) throw new Problem('linkInvalid');
   return outcome.answer;

@@ -3,12 +3,13 @@ import {
   type AdjustmentPreview,
   adjustSubscription,
   readAdjusted,
+  readPreview,
   requirePreview,
 } from '../billing/adjust.ts';
 import type { Page, PageAnswer, PageRequest } from '../http/page.ts';
 import { encryptionOf } from '../jobs/encryption.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { listPlans, requireOffered, viewPortal } from './actions-portal-view.ts';
+import { findOffered, listPlans, requireOffered, viewPortal } from './actions-portal-view.ts';
 import { createCheckoutSession } from './actions-sessions.ts';
 import { type At, inVisit, portalPage, refusalText, type Visit } from './jobs-visit.ts';
 import { type ChangeStep, changePage, plansPage } from './portal-step.ts';
@@ -16,8 +17,8 @@ import { mayChange, type PortalPlan, type PortalSubscription } from './portal-vi
 
 const changePath = '/portal/subscriptions/:id/change';
 
-function own({ work, customer }: At, { request }: Visit): Promise<PortalSubscription> {
-  return requireOffered(work, customer, request.params.id ?? '', mayChange);
+function own({ work, customer }: At, { request, isForm }: Visit): Promise<PortalSubscription> {
+  return (isForm ? requireOffered : findOffered)(work, customer, request.params.id ?? '', mayChange);
 }
 
 const plans = portalPage('GET', '/portal/subscriptions/:id/plans', (visit) =>
@@ -48,17 +49,17 @@ function adjustmentTo({ plan, quantity }: Asked) {
   return { timing: 'auto' as const, newSubscriptionItems: [{ priceId: plan.priceId, quantity }] };
 }
 
-async function previewFor({ work }: At, requested: Asked): Promise<AdjustmentPreview> {
+async function previewFor({ work }: At, { isForm }: Visit, requested: Asked): Promise<AdjustmentPreview> {
   try {
-    return await requirePreview(work, requested.subscription.id, adjustmentTo(requested));
+    return await (isForm ? requirePreview : readPreview)(work, requested.subscription.id, adjustmentTo(requested));
   } catch (error) {
     return { canAdjust: false, previewGeneratedAt: work.now, reason: refusalText(error) };
   }
 }
 
 /** The change with its current preview. */
-async function previewed(at: At, requested: Asked): Promise<ChangeStep> {
-  return { ...requested, preview: await previewFor(at, requested) };
+async function previewed(at: At, visit: Visit, requested: Asked): Promise<ChangeStep> {
+  return { ...requested, preview: await previewFor(at, visit, requested) };
 }
 
 function showChange(
@@ -70,7 +71,7 @@ function showChange(
     const requested = await readAsked(at, visit, texts);
     if (requested.plan.isOwn) throw new Problem('notOfferedInPortal', { id: requested.subscription.id });
     const frame = await viewPortal(at.work, at.processors, at.customer);
-    return { show: changePage(frame, visit, { ...(await previewed(at, requested)), message }), status };
+    return { show: changePage(frame, visit, { ...(await previewed(at, visit, requested)), message }), status };
   });
 }
 
@@ -107,7 +108,7 @@ async function changeTo(at: At, visit: Visit, requested: Asked): Promise<Outcome
   if (shownQuantity !== String(quantity)) throw invalid(['quantity'], `must be ${quantity}: the seller has set it`);
   // The same form was sent before, and its change is made.
   if (plan.isOwn) return { goTo: '/portal?done=changed' };
-  const { preview: now } = await previewed(at, requested);
+  const { preview: now } = await previewed(at, visit, requested);
   const isMore = !/^\d{1,20}$/.test(shown) || (now.totalDue ?? 0n) > BigInt(shown);
   if (now.canAdjust && isMore) return { message: 'The amount has changed. Please review it.' };
   return {

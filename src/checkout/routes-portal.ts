@@ -7,6 +7,7 @@ import type { Work } from '../database/work.ts';
 import type { Page, PageAnswer } from '../http/page.ts';
 import { getDocument } from '../invoicing/actions.ts';
 import { invoicePdf } from '../invoicing/actions-pdf.ts';
+import type { InvoiceDocument } from '../invoicing/invoice-document.ts';
 import { invoicePage } from '../invoicing/invoice-page.ts';
 import { findInvoice } from '../invoicing/store.ts';
 import { Problem } from '../kernel/problem.ts';
@@ -64,6 +65,10 @@ function ownDocument(visit: Visit) {
   });
 }
 
+function layOut({ context }: Visit, document: InvoiceDocument): Promise<Buffer> {
+  return context.layOut(() => invoicePdf(document));
+}
+
 async function requireOwnInvoice(work: Work, customer: CustomerRow, id: string): Promise<void> {
   const invoice = await findInvoice(work, id);
   if (invoice?.customerId !== customer.id || invoice.status === 'draft') throw new Problem('invoiceNotFound', { id });
@@ -75,7 +80,7 @@ const invoiceHtml = portalPage('GET', '/portal/invoices/:id', async (visit) => (
   securityPolicy: invoicePolicy,
 }));
 const invoiceFile = portalPage('GET', '/portal/invoices/:id/pdf', async (visit) => ({
-  file: await invoicePdf(await ownDocument(visit)),
+  file: await layOut(visit, await ownDocument(visit)),
   contentType: 'application/pdf',
 }));
 

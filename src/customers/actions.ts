@@ -44,7 +44,27 @@ export async function insertOrFindCustomer(
   pricingModelId: string,
   given: NewCustomer,
 ): Promise<{ customer: CustomerRow; isNew: boolean }> {
-  const customer = {
+  const customer = newCustomer(work, pricingModelId, given);
+  for (let tried = 0; tried < maxBases; tried++) {
+    const invoiceNumberBase = randomInt(16 ** baseDigits)
+      .toString(16)
+      .toUpperCase()
+      .padStart(baseDigits, '0');
+    const row = { ...customer, invoiceNumberBase };
+    if (await store.insertCustomer(work, row)) {
+      await publishCustomer(work, 'customer.created', row);
+      return { customer: row, isNew: true };
+    }
+    const { externalId } = customer;
+    const taken = given.archived ? null : await store.findCustomerByExternalId(work, externalId, pricingModelId);
+    if (taken !== null) return { customer: taken, isNew: false };
+  }
+  assert.fail('no free base for invoice numbers');
+}
+
+/** A customer that is not stored yet, and has no base for its invoice numbers. */
+export function newCustomer(work: Work, pricingModelId: string, given: NewCustomer): CustomerRow {
+  return {
     id: newId('customer'),
     createdAt: work.now,
     updatedAt: work.now,
@@ -61,23 +81,9 @@ export async function insertOrFindCustomer(
     billingAddress: given.billingAddress ?? null,
     taxExempt: given.taxExempt ?? false,
     portalVersion: 0,
+    invoiceNumberBase: '',
     metadata: given.metadata ?? null,
   };
-  for (let tried = 0; tried < maxBases; tried++) {
-    const invoiceNumberBase = randomInt(16 ** baseDigits)
-      .toString(16)
-      .toUpperCase()
-      .padStart(baseDigits, '0');
-    const row = { ...customer, invoiceNumberBase };
-    if (await store.insertCustomer(work, row)) {
-      await publishCustomer(work, 'customer.created', row);
-      return { customer: row, isNew: true };
-    }
-    const { externalId } = customer;
-    const taken = given.archived ? null : await store.findCustomerByExternalId(work, externalId, pricingModelId);
-    if (taken !== null) return { customer: taken, isNew: false };
-  }
-  assert.fail('no free base for invoice numbers');
 }
 
 /** Updates the changeable fields of a customer. Publishes the event if anything changed. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import {
   CamelCasePlugin,
   Kysely,
+  type KyselyPlugin,
   PostgresDialect,
   type PostgresPool,
   type PostgresPoolClient,
@@ -139,22 +140,38 @@ function ignoreBrokenConnection(): void {
 // How many may wait for a connection of a pool. A constant of the pool, which has no place for it.
 const maxWaitingOf = new WeakMap<pg.Pool, number>();
 
+// One for each pool, because the names of its statements are known to its connections.
+const namesOfPool = new WeakMap<pg.Pool, StatementNames>();
+
 /** A pool as Kysely uses it. It prepares statements that come again, and refuses a request when too many wait. */
-function poolForKysely(pool: pg.Pool): PostgresPool {
-  const names = new StatementNames();
+function poolForKysely(pool: pg.Pool, takePlace: DatabaseOptions['takePlace']): PostgresPool {
+  const names = namesOfPool.get(pool) ?? new StatementNames();
+  namesOfPool.set(pool, names);
   const clients = new WeakMap<pg.PoolClient, PostgresPoolClient>();
-  const wrap = (client: pg.PoolClient): PostgresPoolClient => {
-    const known = clients.get(client);
+  const wrap = (client: pg.PoolClient, giveBack?: () => void): PostgresPoolClient => {
+    const known = giveBack === undefined ? clients.get(client) : undefined;
     if (known !== undefined) return known;
     const query = (text: string, values: unknown[]) =>
       client.query({ text, values, ...nameOption(names.nameOf(text, values)) });
+    const release = (destroy?: boolean) => {
+      client.release(destroy);
+      giveBack?.();
+    };
     // Nothing here uses a cursor, the other form of a query.
-    const wrapped = { query, release: (destroy?: boolean) => client.release(destroy) } as unknown as PostgresPoolClient;
-    clients.set(client, wrapped);
+    const wrapped = { query, release } as unknown as PostgresPoolClient;
+    if (giveBack === undefined) clients.set(client, wrapped);
     return wrapped;
   };
   return {
-    connect: async () => wrap(await connect(pool)),
+    async connect() {
+      const giveBack = await takePlace?.();
+      try {
+        return wrap(await connect(pool), giveBack);
+      } catch (error) {
+        giveBack?.();
+        throw error;
+      }
+    },
     end: () => pool.end(),
     options: pool.options,
   };
@@ -176,12 +193,20 @@ async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
   }
 }
 
+interface DatabaseOptions {
+  /** Waits until there may be one connection more, and returns a function that is called when it is released. */
+  readonly takePlace?: () => Promise<() => void>;
+  readonly plugins?: readonly KyselyPlugin[];
+}
+
+// Keys inside JSON columns are the customer's own and stay as they are.
+const camelCase = new CamelCasePlugin({ maintainNestedObjectKeys: true });
+
 /** Typed SQL over a pool. To close it, end the pool. */
-export function createDatabase(pool: pg.Pool): Database {
+export function createDatabase(pool: pg.Pool, { takePlace, plugins = [] }: DatabaseOptions = {}): Database {
   return new Kysely<DB>({
-    dialect: new PostgresDialect({ pool: poolForKysely(pool) }),
-    // Keys inside JSON columns are the customer's own and stay as they are.
-    plugins: [new CamelCasePlugin({ maintainNestedObjectKeys: true })],
+    dialect: new PostgresDialect({ pool: poolForKysely(pool, takePlace) }),
+    plugins: [camelCase, ...plugins],
   });
 }
 

@@ -70,6 +70,8 @@ export class RunAgain extends Error {
 interface RunOptions {
   /** Everything is done and answered, then rolled back. */
   readonly dryRun?: boolean;
+  /** Nothing can be written, and all that is read is of one instant. */
+  readonly readOnly?: boolean;
   /** The address of the service for others. Work without a request shows it to nobody. */
   readonly publicUrl?: string;
   readonly attended?: boolean;
@@ -110,7 +112,7 @@ async function runOnce<Answer>(
 ) {
   let answer: Answer | undefined;
   try {
-    return await database.transaction().execute(async (db) => {
+    return await beginOf(database, options).execute(async (db) => {
       const work = await enter(db, entry, options);
       if (work === null) return null;
       answer = await act(work);
@@ -121,6 +123,11 @@ async function runOnce<Answer>(
     if (error === rollBack) return { answer: answer as Answer, effects: [] };
     throw error;
   }
+}
+
+function beginOf(database: Database, { readOnly = false }: RunOptions) {
+  const begin = database.transaction();
+  return readOnly ? begin.setIsolationLevel('repeatable read').setAccessMode('read only') : begin;
 }
 
 /** Puts a transaction that is open into an environment; answers null when there is none. Its effects are the caller's to run. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Transform, type TransformCallback } from 'node:stream';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { Problem } from '../kernel/problem.ts';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Problem, type ProblemName } from '../kernel/problem.ts';
 import { isForOperator } from './operator.ts';
 
 /** The load that one process accepts at a time. */
@@ -45,6 +45,15 @@ export function registerLoadShedding(server: FastifyInstance, { maxRequests, max
     });
     done(null, counted.receive(payload as IncomingMessage));
   });
+}
+
+// Recovery needs action by the operator, which takes longer than a moment.
+const retryAfterSeconds: Partial<Record<ProblemName, number>> = { databaseFull: 30, databaseReadOnly: 30 };
+
+/** Adds `Retry-After` to the refusal of a request that may succeed later. */
+export function sayWhenToRetry(reply: FastifyReply, problem: Problem | null): void {
+  if (problem?.code === 'TOO_MANY_REQUESTS' || problem?.code === 'SERVICE_UNAVAILABLE')
+    reply.header('retry-after', String(retryAfterSeconds[problem.problem] ?? 1));
 }
 
 function announcedBytes({ headers }: FastifyRequest): number | null {

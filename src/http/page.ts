@@ -1,15 +1,28 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { PageShare } from '../database/page-share.ts';
 import type { JobContext } from '../jobs/queue.ts';
 import { type Html, html } from '../kernel/html.ts';
 import { jsonIssues } from '../kernel/json.ts';
 import { Problem } from '../kernel/problem.ts';
 import { addressAsked } from './connections.ts';
+import { sayWhenToRetry } from './load-shedding.ts';
+import type { RateLimit } from './rate-limit.ts';
 
-/** The context of a page, besides the request. */
-export interface PageContext extends JobContext {
+interface PagesContext extends JobContext {
   /** The public address of the service; when absent, the address that the request was sent to. */
   readonly publicUrl?: string | null;
+  /** The limits of pages; unlimited when absent. */
+  readonly rateLimit?: RateLimit;
+  readonly pageShare?: PageShare;
+}
+
+/** The context of a page, besides the request. Its database is a share of that of the process. */
+export interface PageContext extends JobContext {
+  /** Counts a look or a form of a link that has proven valid, or of the visitor it is for. Refuses with `tooManyPages`. */
+  readonly admit: (of: 'link' | 'visitor', name: string) => void;
+  /** Lays out a document, of which pages may lay out few at a time. */
+  readonly layOut: <Document>(act: () => Promise<Document>) => Promise<Document>;
 }
 
 type Texts = Readonly<Record<string, string>>;
@@ -84,7 +97,7 @@ const formType = 'application/x-www-form-urlencoded';
 /** Adds the pages to the server. `problemOf` maps an error to its refusal. */
 export function registerPages(
   server: FastifyInstance,
-  context: PageContext,
+  context: PagesContext,
   { pages, showRefusal }: Pages,
   problemOf: (error: unknown) => Problem | null,
 ): void {
@@ -99,6 +112,7 @@ export function registerPages(
       const problem = problemOf(error);
       if (problem === null) request.log.error({ err: error }, 'page failed');
       const status = problem?.status ?? 500;
+      sayWhenToRetry(reply, problem);
       return sendDocument(reply.code(status), showRefusal({ status, problem, requestId: request.id }));
     });
     for (const page of pages) {
@@ -107,9 +121,10 @@ export function registerPages(
         url: page.path,
         bodyLimit: maxFormBytes,
         handler: async (request, reply) => {
+          context.rateLimit?.admitPage('address', request.raw.socket.remoteAddress ?? '');
           const publicUrl = (context.publicUrl ?? addressAsked(request)).replace(/\/+$/, '');
           if (page.method === 'POST' && !isFromOurPages(request, publicUrl)) throw new Problem('formFromElsewhere');
-          const answer = await page.handle(withDoing(context, page, request), pageRequest(request, publicUrl));
+          const answer = await page.handle(contextOf(context, page, request, reply), pageRequest(request, publicUrl));
           return send(reply, answer, publicUrl.startsWith('https:'));
         },
       });
@@ -118,8 +133,31 @@ export function registerPages(
   });
 }
 
+function contextOf(context: PagesContext, page: Page, request: FastifyRequest, reply: FastifyReply): PageContext {
+  const { pageShare: share, rateLimit } = context;
+  const gone = untilGone(reply);
+  return {
+    ...withDoing(context, page, request),
+    database: share?.database(gone, page.method === 'GET') ?? context.database,
+    admit: (of, name) => rateLimit?.admitPage(of, name),
+    async layOut(act) {
+      const giveBack = await share?.documents.take(gone);
+      return act().finally(giveBack);
+    },
+  };
+}
+
+/** Aborted when the client closes the connection before it has the response. */
+function untilGone({ raw }: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  const end = () => gone.abort(new Problem('invalidRequest', { reason: 'The request ended early.' }));
+  if (raw.destroyed || raw.socket?.destroyed) end();
+  else raw.once('close', end);
+  return gone.signal;
+}
+
 /** The audit log names a form by its page, like an API operation: `POST /checkout/{id}`. */
-function withDoing(context: PageContext, { method, path }: Page, { id: requestId }: FastifyRequest): PageContext {
+function withDoing(context: JobContext, { method, path }: Page, { id: requestId }: FastifyRequest): JobContext {
   if (method === 'GET') return context;
   const action = `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`;
   return { ...context, auditContext: { action, requestId, actor: 'customer' } };

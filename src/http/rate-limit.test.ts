@@ -98,3 +98,27 @@ test('a key that is revoked counts as wrong from then on', () => {
   for (let n = 0; n < 200; n++) limit.reject(limit.admit(key('old'), '192.0.2.1'));
   assert.throws(() => limit.admit(key('old'), '192.0.2.1'), refuses('tooManyWrongKeys'));
 });
+
+test('pages: a link has five a second, a customer ten, an address as many as are set; ten seconds of pause do not add up', () => {
+  let now = 0;
+  const limit = new RateLimit({ perKey: 0, pagesPerAddress: 50, now: () => now });
+  const pages = (of: 'address' | 'link' | 'visitor', name: string) => {
+    for (let count = 0; ; count++) {
+      try {
+        limit.admitPage(of, name);
+      } catch (error) {
+        assert(refuses('tooManyPages')(error));
+        return count;
+      }
+    }
+  };
+  const all = () => [pages('link', 'one'), pages('visitor', 'one'), pages('address', '192.0.2.1')];
+  assert.deepEqual(all(), [10, 20, 100]);
+  assert.deepEqual([pages('link', 'other'), pages('address', '192.0.2.2')], [10, 100]);
+  now = 1_000;
+  assert.deepEqual(all(), [5, 10, 50]);
+  now = 11_000;
+  assert.deepEqual(all(), [10, 20, 100]);
+  const none = new RateLimit({ perKey: 0, now: () => 0 });
+  for (let count = 0; count < 1_000; count++) none.admitPage('address', '192.0.2.1');
+});

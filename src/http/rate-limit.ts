@@ -24,16 +24,24 @@ export interface Caller {
   readonly allowance: Allowance | null;
 }
 
+// A buyer opens a page in a second, and its form follows later. A browser that restores its tabs opens several.
+const pagesPerSecond = { link: 5, visitor: 10 } as const;
+
+/** The origin of a request for a page. */
+type PageOrigin = 'address' | keyof typeof pagesPerSecond;
+
 interface RateLimitOptions {
   /** Requests per second of one key, 0 for no limit. */
   readonly perKey: number;
+  /** Requests for pages per second of one address, 0 for no limit. */
+  readonly pagesPerAddress?: number;
   /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
 }
 
 /**
- * Limits the requests of each key, and of each address that sends invalid keys, in this process. Only valid keys are
- * cached by hash, so guesses cannot evict others.
+ * Limits the requests of each key, of each address that sends invalid keys, and for pages, in this process. Only valid
+ * keys are cached by hash, so guesses cannot evict others.
  */
 export class RateLimit {
   readonly perKey: number;
@@ -41,9 +49,17 @@ export class RateLimit {
   readonly #keys = new LRUCache<string, Allowance>({ max: mostCached });
   readonly #addresses = new LRUCache<string, Allowance>({ max: mostCached });
   readonly #readers = new LRUCache<string, Allowance>({ max: mostCached });
+  readonly #pagesPerSecond: Readonly<Record<PageOrigin, number>>;
+  // Only valid links are cached, so guesses cannot evict others.
+  readonly #pages: Readonly<Record<PageOrigin, LRUCache<string, Allowance>>> = {
+    address: new LRUCache({ max: mostCached }),
+    link: new LRUCache({ max: mostCached }),
+    visitor: new LRUCache({ max: mostCached }),
+  };
 
-  constructor({ perKey, now = () => performance.now() }: RateLimitOptions) {
+  constructor({ perKey, pagesPerAddress = 0, now = () => performance.now() }: RateLimitOptions) {
     this.perKey = perKey;
+    this.#pagesPerSecond = { ...pagesPerSecond, address: pagesPerAddress };
     this.#now = now;
   }
 
@@ -88,6 +104,14 @@ export class RateLimit {
   admitReader(remoteAddress: string): void {
     const reader = this.#of(this.#readers, networkOf(remoteAddress), documentsPerSecond);
     if (!this.#take(reader, documentsPerSecond)) throw new Problem('tooManyReads', { limit: documentsPerSecond });
+  }
+
+  /** Admits a request for a page. `name` identifies its origin. Refuses with `tooManyPages`. */
+  admitPage(of: PageOrigin, name: string): void {
+    const limit = this.#pagesPerSecond[of];
+    if (limit === 0) return;
+    const allowance = this.#of(this.#pages[of], of === 'address' ? networkOf(name) : name, limit);
+    if (!this.#take(allowance, limit)) throw new Problem('tooManyPages', { of, limit });
   }
 
   #of(allowances: LRUCache<string, Allowance>, address: string, perSecond: number): Allowance {

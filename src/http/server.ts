@@ -4,13 +4,14 @@ import type { Socket } from 'node:net';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { canStore } from '../database/database.ts';
 import { problemOfOutage } from '../database/database-problem.ts';
-import { Problem, type ProblemName, problemOfConstraint } from '../kernel/problem.ts';
+import type { PageShare } from '../database/page-share.ts';
+import { Problem, problemOfConstraint } from '../kernel/problem.ts';
 import type { ApiContext } from './api.ts';
 import { registerApi } from './api.ts';
 import { guardConnections } from './connection-guard.ts';
 import { type ConnectionLimits, connectionLimits, connectionOptions, hostProblem } from './connections.ts';
 import { type Hook, registerHooks } from './hook.ts';
-import { type LoadLimits, registerLoadShedding } from './load-shedding.ts';
+import { type LoadLimits, registerLoadShedding, sayWhenToRetry } from './load-shedding.ts';
 import type { Log } from './log.ts';
 import { type Pages, registerPages } from './page.ts';
 import { parseJsonBody, parseLinesBody } from './request.ts';
@@ -25,6 +26,8 @@ const maxParameterLength = 255 * 12;
 interface HttpOptions extends ApiContext {
   readonly hooks: readonly Hook[];
   readonly pages?: Pages;
+  /** The part of the database connections that pages use; all when absent. */
+  readonly pageShare?: PageShare;
   readonly log: Log;
   /** The load that is accepted at a time; unlimited when absent. */
   readonly loadLimits?: LoadLimits;
@@ -106,15 +109,11 @@ function newRequestId(): string {
   return lastRequest.toString(16).padStart(8, '0');
 }
 
-// Recovery needs action by the operator, which takes longer than a moment.
-const retryAfterSeconds: Partial<Record<ProblemName, number>> = { databaseFull: 30, databaseReadOnly: 30 };
-
 /** Sends an error as the error body. An error that the caller did not cause is a 500 without details. */
 function sendError(error: unknown, problem: Problem | null, request: FastifyRequest, reply: FastifyReply) {
   if (problem === null) request.log.error({ err: error }, 'request failed');
   if (problem?.code === 'CONFLICT') reply.header('x-should-retry', 'false');
-  if (problem?.code === 'TOO_MANY_REQUESTS' || problem?.code === 'SERVICE_UNAVAILABLE')
-    reply.header('retry-after', String(retryAfterSeconds[problem.problem] ?? 1));
+  sayWhenToRetry(reply, problem);
   // Set here too: paths that the router refuses skip the hook.
   reply.header('x-request-id', request.id);
   return reply.code(problem?.status ?? 500).send(errorBody(problem, request.id));

@@ -1,3 +1,4 @@
+import type { CustomerRow } from '../customers/customer.ts';
 import { listCustomersById } from '../customers/store.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
@@ -21,7 +22,7 @@ import {
  * external calls.
  */
 interface TaxProvider {
-  quote(work: Work, customerIds: readonly string[]): Promise<Map<string, TaxQuote>>;
+  quote(work: Work, customerIds: readonly string[], known: readonly CustomerRow[]): Promise<Map<string, TaxQuote>>;
 }
 
 const providers: Readonly<Record<Settings['taxProvider'], TaxProvider>> = {
@@ -32,20 +33,27 @@ const providers: Readonly<Record<Settings['taxProvider'], TaxProvider>> = {
 /**
  * The tax of each customer on a current invoice, from the tax provider in the settings. Customers without tax, because
  * they are exempt or their address is unknown, are missing in the result. At most two statements for any number of
- * customers.
+ * customers. Customers in `known` count as they are there: a quote knows an address that is not stored yet.
  */
 export async function quoteTaxes(
   work: Work,
   { taxProvider }: Pick<Settings, 'taxProvider'>,
   customerIds: readonly string[],
+  known: readonly CustomerRow[] = [],
 ): Promise<Map<string, TaxQuote>> {
   if (customerIds.length === 0) return new Map();
-  return providers[taxProvider].quote(work, customerIds);
+  return providers[taxProvider].quote(work, customerIds, known);
 }
 
 /** By the environment's own tax rates and each customer's billing address. */
-async function quoteByRates(work: Work, customerIds: readonly string[]): Promise<Map<string, TaxQuote>> {
-  const customers = await listCustomersById(work, customerIds);
+async function quoteByRates(
+  work: Work,
+  customerIds: readonly string[],
+  known: readonly CustomerRow[],
+): Promise<Map<string, TaxQuote>> {
+  const given = new Set(known.map(({ id }) => id));
+  const others = customerIds.filter((id) => !given.has(id));
+  const customers = [...known, ...(others.length === 0 ? [] : await listCustomersById(work, others))];
   const places = customers.flatMap((customer) => {
     const place = taxPlace(customer);
     return place === null ? [] : [{ customerId: customer.id, ...place }];

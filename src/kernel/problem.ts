@@ -60,6 +60,10 @@ export const registry = {
     'TOO_MANY_REQUESTS',
     'This address exceeded the limit of {limit} requests per second for documents that need no key. Try again shortly.',
   ],
+  tooManyPages: [
+    'TOO_MANY_REQUESTS',
+    'Too many pages of this {of} were requested: the limit is {limit} per second. Try again shortly.',
+  ],
   overloaded: ['SERVICE_UNAVAILABLE', 'The service is at capacity and did not process the request. Try again shortly.'],
   databaseTookTooLong: [
     'SERVICE_UNAVAILABLE',
@@ -182,6 +186,10 @@ export const registry = {
   subscriptionItemNotFound: ['NOT_FOUND', 'No subscription item with id {id}.'],
   subscriptionItemFeatureNotFound: ['NOT_FOUND', 'No subscription item feature with id {id}.'],
   subscriptionTerminal: ['BAD_REQUEST', 'Subscription {id} has ended: its status is {status}.'],
+  subscriptionBehind: [
+    'CONFLICT',
+    'Subscription {id} is just being renewed or ended, which takes up to a minute. Try again then.',
+  ],
   subscriptionPaused: [
     'BAD_REQUEST',
     'Subscription {id} is paused: resume it first with POST /subscriptions/{id}/resume.',

@@ -95,6 +95,16 @@ export async function listSubscriptionsOfCustomer(work: Work, customerId: string
   return rows.map(toRow);
 }
 
+/** The customer's subscriptions that have not ended, newest first. */
+export async function listLivingSubscriptions(work: Work, customerId: string): Promise<SubscriptionRow[]> {
+  const rows = await select(work)
+    .where('customerId', '=', customerId)
+    .where('status', 'not in', terminalStatuses)
+    .orderBy('id', 'desc')
+    .execute();
+  return rows.map(toRow);
+}
+
 /** Locks and returns the customer's subscriptions that have not ended, newest first. */
 export function lockLivingSubscriptions(work: Work, customerId: string): Promise<SubscriptionRow[]> {
   return lockLivingSubscriptionsOf(work, [customerId]);

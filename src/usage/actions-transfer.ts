@@ -55,8 +55,14 @@ export async function listCreditHolders(
   customerIds: readonly string[],
 ): Promise<Map<string, SubscriptionRow>> {
   const living = await lockLivingSubscriptionsOf(work, customerIds);
-  const current = living.filter((each) => isCurrent(each.status) && !isWaitingForStart(each));
-  const paused = living.filter(({ status }) => status === 'paused');
+  const holding = living.filter(holdsCredits);
+  const current = holding.filter(({ status }) => status !== 'paused');
+  const paused = holding.filter(({ status }) => status === 'paused');
   // For each customer the last entry wins.
   return new Map([...current, ...paused].toReversed().map((each) => [each.customerId, each]));
+}
+
+/** Whether a subscription can hold bought credits. */
+export function holdsCredits(each: SubscriptionRow): boolean {
+  return each.status === 'paused' || (isCurrent(each.status) && !isWaitingForStart(each));
 }

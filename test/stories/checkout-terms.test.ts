@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
+import { sql } from 'kysely';
+import type { CheckoutView } from '../../src/checkout/checkout-view.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { Problem } from '../../src/kernel/problem.ts';
 import { openCheckout, returns, visa } from '../support/checkout-fixture.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
+import { newProduct } from '../support/pricing-fixture.ts';
 import { newCard } from '../support/shop.ts';
 import { assertSound } from '../support/sound.ts';
 
@@ -214,5 +218,144 @@ test('three declined tries in a row leave the free plan as it is: the same one, 
   }
   assert.equal((await checkout.confirm(id, visa)).status, 'succeeded');
 });
+
+const june = instant('2026-06-01');
+const dayMs = 24 * 3_600_000;
+const places = { DE: '19', FR: '8.875' } as const;
+const anyOrder = fc.record({
+  buyer: fc.constantFrom('anonymous', 'free', 'carded', 'on a plan', 'in a trial', 'waiting'),
+  price: fc.constantFrom('pro-monthly', 'pro-monthly', 'team-monthly', 'year', 'book', 'pack', 'community'),
+  quantity: fc.integer({ min: 1, max: 7 }),
+  had: fc.integer({ min: 1, max: 3 }),
+  code: fc.constantFrom(null, null, 'TENTH', 'SEVEN', 'WHOLE'),
+  trialPeriodDays: fc.constantFrom(null, null, 0, 10),
+  preserveBillingCycleAnchor: fc.boolean(),
+  day: fc.integer({ min: 0, max: 29 * 24 }).map((hours) => hours / 24),
+  country: fc.constantFrom(null, 'DE', 'FR', 'JP'),
+});
+type AnyOrder = typeof anyOrder extends fc.Arbitrary<infer Order> ? Order : never;
+
+/** The session of such an order, for a customer with such a past. */
+async function openAny(order: AnyOrder, priceIds: Readonly<Record<string, string>>): Promise<string> {
+  const { buyer, price, quantity, trialPeriodDays, had, preserveBillingCycleAnchor } = order;
+  const hasPlan = buyer === 'on a plan' || buyer === 'in a trial';
+  // A code is for new subscriptions only.
+  const discountCode = hasPlan ? null : order.code;
+  await app.setClock(june);
+  const customer =
+    buyer === 'anonymous' ? null : await plans.newCustomer(buyer === 'carded' ? 'pm_card_visa' : undefined);
+  const { customerId, externalId: customerExternalId } = customer ?? {};
+  const target =
+    buyer === 'waiting' && (await plans.subscribe({ customerId, priceSlug: 'pro-monthly', quantity: had }));
+  if (hasPlan) {
+    const defaultPaymentMethodId = await newCard(app, customerId ?? '', 'pm_card_visa');
+    const priceSlug = buyer === 'on a plan' ? 'pro-monthly' : 'team-monthly';
+    await plans.subscribe({ customerId, priceSlug, quantity: had, defaultPaymentMethodId });
+  }
+  await app.setClock(june + order.day * dayMs);
+  if (target) {
+    const targetSubscriptionId = target.id;
+    const type = 'activate_subscription';
+    return checkout.open({ type, customerExternalId, targetSubscriptionId, preserveBillingCycleAnchor });
+  }
+  const priceId = priceIds[price] ?? plans.priceOf(price).id;
+  const isPlan = price !== 'book' && price !== 'pack';
+  return checkout.open({
+    ...(customer === null ? { anonymous: true } : { customerExternalId }),
+    ...{ priceId, quantity, preserveBillingCycleAnchor, ...(discountCode && { discountCode }) },
+    ...(isPlan && trialPeriodDays !== null && { trialPeriodDays }),
+  });
+}
+
+/** Sets up taxes, codes and more products. Returns the prices of the products by name. */
+async function stock(): Promise<Readonly<Record<string, string>>> {
+  await app.put('/settings', { settings: { taxProvider: 'rates' } });
+  for (const [country, percentage] of Object.entries(places)) {
+    const taxRate = { country, type: 'vat', percentage: Number(percentage), inclusive: country === 'DE' };
+    await app.post('/tax-rates', { taxRate });
+  }
+  await checkout.discount('TENTH', { amount: 10 });
+  await checkout.discount('SEVEN', { amountType: 'fixed', amount: 700 });
+  await checkout.discount('WHOLE', { amount: 100 });
+  const year = { type: 'subscription', unitPrice: 29_999, intervalUnit: 'year' };
+  const { price: yearly } = await newProduct(app, plans.pricingModelId, { product: { name: 'Year' }, price: year });
+  const { data } = await app.get('/features?limit=100');
+  const featureIds = data.flatMap(({ id, slug }: Body) => (slug === 'monthly-calls' ? id : []));
+  const pack = { product: { name: 'Pack' }, price: { type: 'single_payment', unitPrice: 1001 }, featureIds };
+  const { price: packed } = await newProduct(app, plans.pricingModelId, pack);
+  return { book: checkout.bookPriceId, year: yearly.id, pack: packed.id };
+}
+
+const renewing = 'Your plan is just being renewed. Please try again in a minute.';
+
+test('a page shows no amounts of a plan whose renewal is overdue; a form renews it first, and then changes it', async () => {
+  await app.setClock(june);
+  const { externalId, customerId } = await plans.newCustomer('pm_card_visa');
+  await plans.subscribe({ customerId, priceSlug: 'pro-monthly' });
+  await app.setClock(instant('2026-06-30T12:00'));
+  const id = await checkout.open({ customerExternalId: externalId, priceSlug: 'pro-monthly', quantity: 2 });
+  await app.setClock(instant('2026-07-01'));
+  const { refusal, dueNow, change } = await checkout.view(id);
+  assert.deepEqual([refusal, dueNow, change], [renewing, 0n, null]);
+  assert.deepEqual(await checkout.payments(customerId), [['succeeded', 3000]]);
+  assert.equal((await checkout.confirm(id, visa)).status, 'succeeded');
+  await app.runJobs({ all: true });
+  const { currentSubscription } = await checkout.billing(externalId);
+  assert.equal(currentSubscription.subscriptionItems[0].quantity, 2);
+  const paid = (await checkout.payments(customerId)).filter(([status]) => status === 'succeeded');
+  assert.equal(
+    paid.reduce((sum, [, amount]) => sum + amount, 0),
+    9000,
+    'June for one, and July for two',
+  );
+  await app.setClock(june);
+});
+
+test('whatever is bought, by whom and when: the page shows what the form then bills, to the cent', async () => {
+  const priceIds = await stock();
+  const outcomes = { bought: 0, refused: 0 };
+  await fc.assert(
+    fc.asyncProperty(anyOrder, async (order) => {
+      const id = await openAny(order, priceIds);
+      const draft = order.country === null ? {} : { billingAddress: { address: { country: order.country } } };
+      const shown = await checkout.view(id, draft);
+      // The trial is over, and nobody has begun its first paid period.
+      if (shown.refusal === renewing) return;
+      const who = { name: 'Ada', email: 'ada@acme.test' };
+      const payment = { token: 'pm_card_visa', dueNow: shown.dueNow };
+      const changedPlanId = shown.change?.subscriptionId ?? null;
+      const done = await checkout.confirm(id, { ...draft, ...who, ...payment, changedPlanId });
+      if (shown.refusal !== null) {
+        outcomes.refused += 1;
+        assert.deepEqual([done.status, done.refusal], ['open', shown.refusal]);
+        return;
+      }
+      outcomes.bought += 1;
+      assert.equal(done.status, 'succeeded');
+      assert.deepEqual(billOf(done), billOf(shown));
+      assert.equal(done.trialEnd, shown.change === null ? shown.trialEnd : done.trialEnd);
+      assert.equal(await paidFor(id), shown.dueNow);
+    }),
+    { numRuns: 30 },
+  );
+  assert(outcomes.bought > outcomes.refused && outcomes.refused > 0, JSON.stringify(outcomes));
+  await app.setClock(june);
+});
+
+function billOf({ lines, subtotal, discountAmount, taxAmount, taxIncluded, total, dueNow }: CheckoutView) {
+  return { lines, subtotal, discountAmount, taxAmount, taxIncluded, total, dueNow };
+}
+
+/** The amount that was charged for the session's purchase or change. */
+async function paidFor(sessionId: string): Promise<bigint> {
+  const { rows } = await sql<{ paid: bigint }>`
+    select coalesce(sum(y.amount), 0)::numeric as paid
+      from checkout_sessions s
+      left join purchases p on p.id = s.purchase_id
+      left join subscription_adjustments a on a.id = s.adjustment_id
+      join payments y on y.invoice_id = coalesce(p.invoice_id, a.invoice_id) and y.status = 'succeeded'
+     where s.id = ${sessionId}`.execute(app.owner);
+  return rows[0]?.paid ?? 0n;
+}
 
 test('the books are right after all of this', () => assertSound(app));

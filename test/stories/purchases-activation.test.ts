@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Activation, activateSubscription } from '../../src/billing/buy.ts';
 import { quoteActivation } from '../../src/billing/quote.ts';
+import { findCustomer } from '../../src/customers/store.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { setUpShop } from '../support/purchases-fixture.ts';
@@ -31,7 +32,11 @@ test('a subscription that waits begins when it is activated: 2 x 3000 are charge
   const { customerId, externalId, id } = await waiting();
   const at = instant('2026-06-01T05:00');
   await app.setClock(at);
-  const quoted = await app.inEnvironment((work) => quoteActivation(work, { subscriptionId: id }));
+  const quoted = await app.inEnvironment(async (work) => {
+    const customer = await findCustomer(work, customerId);
+    assert(customer);
+    return quoteActivation(work, { subscriptionId: id }, customer);
+  });
   assert.deepEqual([quoted.total, quoted.dueNow], [6000n, 6000n]);
   const paymentMethodId = await shop.addCard(customerId);
   const bought = await activate({ subscriptionId: id, paymentMethodId });

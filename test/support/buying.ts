@@ -43,5 +43,6 @@ export async function buyNow(work: Work, wish: Wish): Promise<Bought> {
 }
 
 export async function quoteNow(work: Work, wish: Wish): Promise<Quote> {
-  return quote(work, await orderOf(work, wish));
+  const order = await orderOf(work, wish);
+  return quote(work, order, { customer: order.customer, isNew: false });
 }

@@ -1,6 +1,8 @@
+import assert from 'node:assert/strict';
 import { viewCheckout } from '../../src/checkout/actions.ts';
 import type { CheckoutConfirmation, CheckoutDraft, CheckoutView } from '../../src/checkout/checkout-view.ts';
 import { performCheckout } from '../../src/checkout/jobs.ts';
+import { runInEnvironment, type Work } from '../../src/database/work.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { createProcessors } from '../../src/payments/actions.ts';
 import type { Body, TestApp } from './harness.ts';
@@ -31,8 +33,14 @@ export async function openCheckout(app: TestApp) {
     async session(id: string): Promise<Body> {
       return (await app.get(`/checkout-sessions/${id}`)).checkoutSession;
     },
-    view: (sessionId: string, draft?: CheckoutDraft): Promise<CheckoutView> =>
-      app.inEnvironment((work) => viewCheckout(work, createProcessors(work.db, app.services), sessionId, draft)),
+    /** Looks at the page as a browser does: in a transaction that cannot write. */
+    async view(sessionId: string, draft?: CheckoutDraft): Promise<CheckoutView> {
+      const look = (work: Work) => viewCheckout(work, createProcessors(work.db, app.services), sessionId, draft);
+      const entry = { environmentId: app.testEnvironmentId };
+      const outcome = await runInEnvironment(app.database, entry, look, { readOnly: true });
+      assert(outcome);
+      return outcome.answer;
+    },
     confirm(sessionId: string, confirmation: CheckoutConfirmation): Promise<CheckoutView> {
       const place = { environmentId: app.testEnvironmentId, publicUrl: app.url, sessionId };
       return performCheckout(app, place, confirmation);

@@ -77,6 +77,11 @@ async function countWaiting(app: TestApp): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
+/** Waits until a transaction waits for a lock. */
+export function untilWaiting(app: TestApp): Promise<void> {
+  return until(async () => (await countWaiting(app)) >= 1, 'somebody to wait for a lock');
+}
+
 /** Waits for something, and not for ever. */
 export async function until(condition: () => Promise<boolean>, what: string): Promise<void> {
   for (const end = Date.now() + patienceMs; !(await condition()); await sleep(5))
