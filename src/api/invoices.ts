@@ -10,8 +10,14 @@ import {
 import { previewUpcomingInvoice } from '../billing/upcoming-invoice.ts';
 import type { Work } from '../database/work.ts';
 import { route } from '../http/route.ts';
-import { getDocument, getExplanation, getInvoice, listInvoices, renderInvoice } from '../invoicing/actions.ts';
-import { invoicePdf } from '../invoicing/actions-pdf.ts';
+import {
+  getDocument,
+  getExplanation,
+  getInvoice,
+  invoicePdf,
+  listInvoices,
+  renderInvoice,
+} from '../invoicing/actions.ts';
 import { Invoice, InvoiceId, InvoiceStatus, maxInvoiceTotal, UpcomingInvoice } from '../invoicing/invoice.ts';
 import type { InvoiceDocument } from '../invoicing/invoice-document.ts';
 import { InvoiceExplanation } from '../invoicing/invoice-explanation.ts';

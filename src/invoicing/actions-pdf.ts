@@ -1,111 +1,102 @@
-import { Worker } from 'node:worker_threads';
-import { Problem } from '../kernel/problem.ts';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import PDFDocument from 'pdfkit';
 import type { InvoiceDocument } from './invoice-document.ts';
 
-/** The limits of the layout of documents in one process. */
-interface LayoutLimits {
-  /** Documents that are laid out at a time, each by a worker thread. */
-  readonly workers: number;
-  /** Documents that wait for a worker. */
-  readonly waiting: number;
-  /** For one document, with the start of its worker. */
-  readonly timeoutMs: number;
-  readonly memoryMb: number;
+// Fonts with Latin, Greek, Cyrillic and more: the built-in PDF fonts cover Western Europe only.
+const fonts = join(dirname(createRequire(import.meta.url).resolve('dejavu-fonts-ttf/package.json')), 'ttf');
+const regular = join(fonts, 'DejaVuSans.ttf');
+const bold = join(fonts, 'DejaVuSans-Bold.ttf');
+
+// A4 in points, with its margins.
+const margin = 50;
+const page = { width: 595.28, height: 841.89 };
+const right = page.width - margin;
+const columns = [
+  { x: margin, width: 255, align: 'left' },
+  { x: 310, width: 55, align: 'right' },
+  { x: 370, width: 85, align: 'right' },
+  { x: 460, width: right - 460, align: 'right' },
+] as const;
+
+/** Lays out an invoice as a PDF of A4 pages. Worker threads run it: a layout takes long. */
+export async function layOut(document: InvoiceDocument): Promise<Uint8Array> {
+  const pdf = new PDFDocument({ size: 'A4', margin, info: { Title: document.title, Producer: 'Tollkeeper' } });
+  const chunks: Buffer[] = [];
+  pdf.on('data', (chunk: Buffer) => chunks.push(chunk));
+  const { promise: ended, resolve, reject } = Promise.withResolvers<void>();
+  pdf.once('end', resolve);
+  pdf.once('error', reject);
+  writeHead(pdf, document);
+  writeLines(pdf, document);
+  writeSums(pdf, document);
+  if (document.memo !== null) pdf.font(regular).moveDown(2).text(document.memo, margin);
+  pdf.end();
+  await ended;
+  return Buffer.concat(chunks);
 }
 
-const layoutLimits: LayoutLimits = {
-  // The event loop and PostgreSQL need the other processors.
-  workers: 2,
-  // An invoice of a page takes some 50 ms, so the last one waits for about two seconds.
-  waiting: 50,
-  // An invoice of 1,000 lines takes a second or two.
-  timeoutMs: 10_000,
-  memoryMb: 512,
-};
-
-interface Task {
-  readonly document: InvoiceDocument;
-  readonly resolve: (pdf: Buffer) => void;
-  readonly reject: (error: Error) => void;
+function writeHead(pdf: PDFKit.PDFDocument, { title, status, facts, seller, buyer }: InvoiceDocument): void {
+  pdf.font(bold).fontSize(18).text(title, margin, margin);
+  pdf.font(regular).fontSize(9).fillColor('#666').text(status).moveDown();
+  for (const { label, value } of facts)
+    pdf.fillColor('#666').text(`${label}: `, { continued: true }).fillColor('#000').text(value);
+  pdf.moveDown(2);
+  const top = pdf.y;
+  const bottoms = [
+    { heading: 'From', lines: seller, x: margin },
+    { heading: 'To', lines: buyer, x: page.width / 2 },
+  ].map(({ heading, lines, x }) => {
+    if (lines.length === 0) return top;
+    pdf.font(bold).text(heading, x, top).font(regular);
+    for (const line of lines) pdf.text(line, x, pdf.y, { width: page.width / 2 - margin });
+    return pdf.y;
+  });
+  pdf.y = Math.max(...bottoms) + 24;
 }
 
-/** Worker threads that lay out documents, so that no document holds up the event loop and with it all tenants. */
-export class PdfWorkers {
-  readonly #limits: LayoutLimits;
-  readonly #waiting: Task[] = [];
-  readonly #idle: Worker[] = [];
-  #workers = 0;
-
-  constructor(limits: Partial<LayoutLimits> = {}) {
-    this.#limits = { ...layoutLimits, ...limits };
-  }
-
-  /** The PDF of a document. Refuses with `overloaded` if too many wait, or if the layout takes too long. */
-  render(document: InvoiceDocument): Promise<Buffer> {
-    if (this.#waiting.length >= this.#limits.waiting) return Promise.reject(new Problem('overloaded'));
-    const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-    this.#waiting.push({ document, resolve, reject });
-    this.#work();
-    return promise;
-  }
-
-  #work(): void {
-    if (this.#waiting.length === 0) return;
-    const worker = this.#idle.pop() ?? (this.#workers < this.#limits.workers ? this.#start() : undefined);
-    const task = worker && this.#waiting.shift();
-    if (worker !== undefined && task !== undefined) this.#layOut(worker, task);
-  }
-
-  #start(): Worker {
-    this.#workers += 1;
-    const worker = new Worker(new URL('./actions-pdf-layout.ts', import.meta.url), {
-      // Options of the process, such as its preloaded modules, are not for its workers.
-      execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: this.#limits.memoryMb },
-    });
-    // Without a listener, an error between two documents would end the process. `exit` follows it.
-    worker.on('error', () => undefined);
-    worker.once('exit', () => {
-      this.#workers -= 1;
-      const at = this.#idle.indexOf(worker);
-      if (at >= 0) this.#idle.splice(at, 1);
-      this.#work();
-    });
-    return worker;
-  }
-
-  #layOut(worker: Worker, { document, resolve, reject }: Task): void {
-    worker.ref();
-    const finish = () => {
-      clearTimeout(timeout);
-      worker.off('message', answer).off('error', fail);
-    };
-    const timeout = setTimeout(() => {
-      finish();
-      reject(new Problem('overloaded'));
-      // Ends the thread in the middle of its work; `exit` starts another one.
-      void worker.terminate();
-    }, this.#limits.timeoutMs);
-    const answer = (pdf: Uint8Array) => {
-      finish();
-      resolve(Buffer.from(pdf.buffer, pdf.byteOffset, pdf.byteLength));
-      // An idle worker does not keep the process.
-      worker.unref();
-      this.#idle.push(worker);
-      this.#work();
-    };
-    const fail = (error: Error) => {
-      finish();
-      reject(error);
-    };
-    worker.once('message', answer).once('error', fail);
-    worker.postMessage(document);
+function writeLines(pdf: PDFKit.PDFDocument, { lines }: InvoiceDocument): void {
+  writeRow(pdf, ['Description', 'Quantity', 'Price', 'Amount'], bold);
+  rule(pdf, 1);
+  for (const { description, quantity, price, amount } of lines) {
+    writeRow(pdf, [description, quantity, price, amount], regular);
+    rule(pdf, 0.3);
   }
 }
 
-const workers = new PdfWorkers();
+function writeSums(pdf: PDFKit.PDFDocument, { sums }: InvoiceDocument): void {
+  pdf.moveDown(0.5);
+  for (const { label, amount, strong } of sums) {
+    const font = strong ? bold : regular;
+    breakBefore(pdf, heightOf(pdf, [label, amount], font));
+    const top = pdf.y;
+    pdf.font(font).fontSize(9).fillColor('#000');
+    pdf.text(label, columns[0].x, top, { width: columns[2].x + columns[2].width - columns[0].x, align: 'right' });
+    pdf.text(amount, columns[3].x, top, { width: columns[3].width, align: 'right' });
+    pdf.y = top + 16;
+  }
+}
 
-/** Renders an invoice as a PDF of A4 pages. */
-export function invoicePdf(document: InvoiceDocument): Promise<Buffer> {
-  return workers.render(document);
+function writeRow(pdf: PDFKit.PDFDocument, texts: readonly string[], font: string): void {
+  const height = heightOf(pdf, texts, font);
+  breakBefore(pdf, height);
+  const top = pdf.y;
+  pdf.font(font).fontSize(9).fillColor('#000');
+  for (const [index, { x, width, align }] of columns.entries()) pdf.text(texts[index] ?? '', x, top, { width, align });
+  pdf.y = top + height + 4;
+}
+
+function heightOf(pdf: PDFKit.PDFDocument, texts: readonly string[], font: string): number {
+  pdf.font(font).fontSize(9);
+  return Math.max(...texts.map((text, index) => pdf.heightOfString(text, { width: columns[index]?.width ?? 100 })));
+}
+
+/** Keeps a row on one page. A row higher than a page is left to the library, which breaks it. */
+function breakBefore(pdf: PDFKit.PDFDocument, height: number): void {
+  if (pdf.y + height > page.height - margin && height < page.height - 2 * margin) pdf.addPage();
+}
+
+function rule(pdf: PDFKit.PDFDocument, width: number): void {
+  pdf.moveTo(margin, pdf.y).lineTo(right, pdf.y).lineWidth(width).stroke();
+  pdf.y += 4;
 }

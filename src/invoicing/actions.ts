@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { takeInvoiceNumbers } from '../customers/store.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
+import { threads } from '../jobs/threads.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
+import type { layOut } from './actions-pdf.ts';
 import {
   decideRefunded,
   type Invoice,
@@ -278,4 +280,12 @@ export async function getDocument(work: Work, id: string): Promise<InvoiceDocume
   const invoice = await findInvoice(work, id);
   if (invoice === null) throw new Problem('invoiceNotFound', { id });
   return invoiceDocument(invoice, await listExplainedLines(work, [id]));
+}
+
+const pdfLayout = { file: new URL('./actions-pdf.ts', import.meta.url), name: 'layOut' } as const;
+
+/** Renders an invoice as a PDF of A4 pages. */
+export async function invoicePdf(document: InvoiceDocument): Promise<Buffer> {
+  const pdf = await threads.run<typeof layOut>(pdfLayout, document);
+  return Buffer.from(pdf.buffer, pdf.byteOffset, pdf.byteLength);
 }

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { test } from 'node:test';
 import { extractText, getDocumentProxy } from 'unpdf';
-import { PdfWorkers } from '../../src/invoicing/actions-pdf.ts';
+import type { layOut } from '../../src/invoicing/actions-pdf.ts';
 import type { InvoiceDocument } from '../../src/invoicing/invoice-document.ts';
+import { Threads } from '../../src/jobs/threads.ts';
 import { startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
 
@@ -86,19 +87,21 @@ const addressed = (lines: number, letters: number): InvoiceDocument => ({
 });
 
 test('a PDF is laid out beside the event loop, and given up after its time', async () => {
-  const workers = new PdfWorkers({ workers: 1, waiting: 1, timeoutMs: 1_500 });
+  const program = { file: new URL('../../src/invoicing/actions-pdf.ts', import.meta.url), name: 'layOut' };
+  const threads = new Threads({ threads: 1, waiting: 1, timeoutMs: 1_500 });
+  const layOutInThread = (document: InvoiceDocument) => threads.run<typeof layOut>(program, document);
   const delays: number[] = [];
   // A busy machine delays a run now and then; a layout on the event loop would delay each by seconds.
   for (let run = 0; run < 3 && !delays.some((ms) => ms < 100); run++) {
     const delay = monitorEventLoopDelay({ resolution: 5 });
     delay.enable();
-    await assert.rejects(workers.render(addressed(5, 10_000)), { problem: 'overloaded', status: 503 });
+    await assert.rejects(layOutInThread(addressed(5, 10_000)), { problem: 'overloaded', status: 503 });
     delay.disable();
     delays.push(delay.max / 1e6);
   }
   assert(Math.min(...delays) < 100, `the event loop was blocked for ${delays} ms`);
-  const made = workers.render(addressed(1, 20)).catch(() => null);
-  const waiting = workers.render(addressed(1, 20)).catch(() => null);
-  await assert.rejects(workers.render(addressed(1, 20)), { problem: 'overloaded' });
+  const made = layOutInThread(addressed(1, 20)).catch(() => null);
+  const waiting = layOutInThread(addressed(1, 20)).catch(() => null);
+  await assert.rejects(layOutInThread(addressed(1, 20)), { problem: 'overloaded' });
   await Promise.all([made, waiting]);
 });
