@@ -183,8 +183,8 @@ create table public.checkout_sessions (
   constraint checkout_sessions_customer_email_length CHECK ((char_length(customer_email) <= 320)),
   constraint checkout_sessions_customer_name_length CHECK ((char_length(customer_name) <= 255)),
   constraint checkout_sessions_expires_later CHECK ((expires_at > created_at)),
-  constraint checkout_sessions_metadata_length CHECK ((char_length((metadata)::text) <= 162400)),
-  constraint checkout_sessions_output_metadata_length CHECK ((char_length((output_metadata)::text) <= 162400)),
+  constraint checkout_sessions_metadata_length CHECK ((char_length((metadata)::text) <= 48000)),
+  constraint checkout_sessions_output_metadata_length CHECK ((char_length((output_metadata)::text) <= 48000)),
   constraint checkout_sessions_output_name_length CHECK ((char_length(output_name) <= 255)),
   constraint checkout_sessions_quantity CHECK ((((quantity >= 1) AND (quantity <= 1000000)) AND (maximum_quantity <= 1000000))),
   constraint checkout_sessions_sells_something CHECK (((type <> ALL (ARRAY['product'::text, 'purchase'::text])) OR (price_id IS NOT NULL))),
@@ -230,7 +230,7 @@ create table public.customers (
   constraint customers_external_id_length CHECK ((char_length(external_id) <= 255)),
   constraint customers_icon_url_length CHECK ((char_length(icon_url) <= 2048)),
   constraint customers_logo_url_length CHECK ((char_length(logo_url) <= 2048)),
-  constraint customers_metadata_length CHECK ((char_length((metadata)::text) <= 162400)),
+  constraint customers_metadata_length CHECK ((char_length((metadata)::text) <= 48000)),
   constraint customers_name_length CHECK ((char_length(name) <= 255)),
   constraint customers_user_id_length CHECK ((char_length(user_id) <= 255))
 );
@@ -606,7 +606,7 @@ create table public.payment_methods (
   constraint payment_methods_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
   constraint payment_methods_billing_details_length CHECK (((char_length((billing_details #>> '{address,city}'::text[])) <= 200) AND (char_length((billing_details #>> '{address,country}'::text[])) <= 200) AND (char_length((billing_details #>> '{address,line1}'::text[])) <= 200) AND (char_length((billing_details #>> '{address,line2}'::text[])) <= 200) AND (char_length((billing_details #>> '{address,name}'::text[])) <= 255) AND (char_length((billing_details #>> '{address,postal_code}'::text[])) <= 200) AND (char_length((billing_details #>> '{address,state}'::text[])) <= 200) AND (char_length((billing_details #>> '{email}'::text[])) <= 320) AND (char_length((billing_details #>> '{firstName}'::text[])) <= 255) AND (char_length((billing_details #>> '{lastName}'::text[])) <= 255) AND (char_length((billing_details #>> '{name}'::text[])) <= 255) AND (char_length((billing_details #>> '{phone}'::text[])) <= 50))),
   constraint payment_methods_default_is_attached CHECK (((detached_at IS NULL) OR (NOT is_default))),
-  constraint payment_methods_metadata_length CHECK ((char_length((metadata)::text) <= 162400)),
+  constraint payment_methods_metadata_length CHECK ((char_length((metadata)::text) <= 48000)),
   constraint payment_methods_type CHECK ((type = ANY (ARRAY['card'::text, 'link'::text, 'us_bank_account'::text, 'sepa_debit'::text])))
 );
 
@@ -692,7 +692,7 @@ create table public.prices (
   constraint prices_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
   constraint prices_environment_id_product_id_fkey FOREIGN KEY (environment_id, product_id) REFERENCES products(environment_id, id),
   constraint prices_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
-  constraint prices_metadata_length CHECK ((char_length((metadata)::text) <= 162400)),
+  constraint prices_metadata_length CHECK ((char_length((metadata)::text) <= 48000)),
   constraint prices_name_length CHECK ((char_length(name) <= 255)),
   constraint prices_overage CHECK ((((type = 'subscription'::text) = (overage IS NOT NULL)) AND (overage = ANY (ARRAY['bill'::text, 'none'::text])))),
   constraint prices_shape CHECK (
@@ -781,7 +781,7 @@ create table public.products (
   constraint products_default_is_active CHECK ((active OR (NOT is_default))),
   constraint products_description_length CHECK ((char_length(description) <= 2000)),
   constraint products_image_url_length CHECK ((char_length(image_url) <= 2048)),
-  constraint products_metadata_length CHECK ((char_length((metadata)::text) <= 162400)),
+  constraint products_metadata_length CHECK ((char_length((metadata)::text) <= 48000)),
   constraint products_name_length CHECK ((char_length(name) <= 255)),
   constraint products_plural_quantity_label_length CHECK ((char_length(plural_quantity_label) <= 255)),
   constraint products_singular_quantity_label_length CHECK ((char_length(singular_quantity_label) <= 255)),
@@ -821,7 +821,7 @@ create table public.purchases (
   constraint purchases_amounts CHECK (((first_invoice_value >= (0)::numeric) AND (total_purchase_value >= (0)::numeric))),
   constraint purchases_billing_address_length CHECK (((char_length((billing_address #>> '{address,city}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,country}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,line1}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,line2}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,name}'::text[])) <= 255) AND (char_length((billing_address #>> '{address,postal_code}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,state}'::text[])) <= 200) AND (char_length((billing_address #>> '{email}'::text[])) <= 320) AND (char_length((billing_address #>> '{firstName}'::text[])) <= 255) AND (char_length((billing_address #>> '{lastName}'::text[])) <= 255) AND (char_length((billing_address #>> '{name}'::text[])) <= 255) AND (char_length((billing_address #>> '{phone}'::text[])) <= 50))),
   constraint purchases_completed_when_paid CHECK (((status <> ALL (ARRAY['paid'::text, 'refunded'::text, 'partial_refund'::text])) OR (purchase_date IS NOT NULL))),
-  constraint purchases_metadata_length CHECK ((char_length((metadata)::text) <= 162400)),
+  constraint purchases_metadata_length CHECK ((char_length((metadata)::text) <= 48000)),
   constraint purchases_name_length CHECK ((char_length(name) <= 255)),
   constraint purchases_price_type CHECK ((price_type = ANY (ARRAY['subscription'::text, 'single_payment'::text]))),
   constraint purchases_quantity CHECK (((quantity >= 1) AND (quantity <= 1000000))),
@@ -864,7 +864,7 @@ create table public.resource_claims (
   constraint resource_claims_environment_id_resource_id_fkey FOREIGN KEY (environment_id, resource_id) REFERENCES resources(environment_id, id),
   constraint resource_claims_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint resource_claims_external_id_length CHECK ((char_length(external_id) <= 255)),
-  constraint resource_claims_metadata_length CHECK ((char_length((metadata)::text) <= 162400)),
+  constraint resource_claims_metadata_length CHECK ((char_length((metadata)::text) <= 48000)),
   constraint resource_claims_released_has_reason CHECK (((released_at IS NULL) = (release_reason IS NULL)))
 );
 
@@ -988,7 +988,7 @@ create table public.subscription_items (
   constraint subscription_items_amounts CHECK (((unit_price >= (0)::numeric) AND ((quantity >= 0) AND (quantity <= 1000000)))),
   constraint subscription_items_external_id_length CHECK ((char_length(external_id) <= 255)),
   constraint subscription_items_manual_is_free CHECK (((NOT manually_created) OR ((price_id IS NULL) AND (unit_price = (0)::numeric) AND (quantity = 0)))),
-  constraint subscription_items_metadata_length CHECK ((char_length((metadata)::text) <= 162400)),
+  constraint subscription_items_metadata_length CHECK ((char_length((metadata)::text) <= 48000)),
   constraint subscription_items_name_length CHECK ((char_length(name) <= 265))
 );
 
@@ -1048,7 +1048,7 @@ CASE
     ELSE 'none'::text
 END)))),
   constraint subscriptions_canceled_at_iff_canceled CHECK (((status = 'canceled'::text) = (canceled_at IS NOT NULL))),
-  constraint subscriptions_metadata_length CHECK ((char_length((metadata)::text) <= 162400)),
+  constraint subscriptions_metadata_length CHECK ((char_length((metadata)::text) <= 48000)),
   constraint subscriptions_name_length CHECK ((char_length(name) <= 255)),
   constraint subscriptions_paused_credit_not_negative CHECK ((paused_credit >= (0)::numeric)),
   constraint subscriptions_paused_iff_since CHECK (((status = 'paused'::text) = (paused_at IS NOT NULL))),
@@ -2629,7 +2629,7 @@ CREATE OR REPLACE FUNCTION public.text_columns()
  LANGUAGE sql
  IMMUTABLE
 BEGIN ATOMIC
- VALUES ('organizations'::text,'name'::text,'name'::text), ('environments'::text,'seller'::text,'seller'::text), ('api_keys'::text,'name'::text,'name'::text), ('pricing_models'::text,'name'::text,'name'::text), ('usage_meters'::text,'name'::text,'name'::text), ('usage_meters'::text,'slug'::text,'name'::text), ('resources'::text,'name'::text,'name'::text), ('resources'::text,'slug'::text,'name'::text), ('features'::text,'name'::text,'name'::text), ('features'::text,'slug'::text,'name'::text), ('features'::text,'description'::text,'description'::text), ('products'::text,'name'::text,'name'::text), ('products'::text,'slug'::text,'name'::text), ('products'::text,'description'::text,'description'::text), ('products'::text,'image_url'::text,'url'::text), ('products'::text,'singular_quantity_label'::text,'name'::text), ('products'::text,'plural_quantity_label'::text,'name'::text), ('products'::text,'metadata'::text,'metadata'::text), ('prices'::text,'name'::text,'name'::text), ('prices'::text,'slug'::text,'longName'::text), ('prices'::text,'metadata'::text,'metadata'::text), ('discounts'::text,'name'::text,'name'::text), ('discount_redemptions'::text,'name'::text,'name'::text), ('discount_redemptions'::text,'code'::text,'name'::text), ('tax_rates'::text,'name'::text,'name'::text), ('tax_rates'::text,'state'::text,'name'::text), ('tax_rates'::text,'percentage'::text,'name'::text), ('customers'::text,'external_id'::text,'name'::text), ('customers'::text,'name'::text,'name'::text), ('customers'::text,'email'::text,'email'::text), ('customers'::text,'logo_url'::text,'url'::text), ('customers'::text,'icon_url'::text,'url'::text), ('customers'::text,'domain'::text,'name'::text), ('customers'::text,'user_id'::text,'name'::text), ('customers'::text,'billing_address'::text,'address'::text), ('customers'::text,'metadata'::text,'metadata'::text), ('payment_methods'::text,'billing_details'::text,'address'::text), ('payment_methods'::text,'metadata'::text,'metadata'::text), ('subscriptions'::text,'name'::text,'name'::text), ('subscriptions'::text,'metadata'::text,'metadata'::text), ('subscription_items'::text,'name'::text,'longName'::text), ('subscription_items'::text,'external_id'::text,'name'::text), ('subscription_items'::text,'metadata'::text,'metadata'::text), ('subscription_item_features'::text,'detached_reason'::text,'name'::text), ('resource_claims'::text,'external_id'::text,'name'::text), ('resource_claims'::text,'metadata'::text,'metadata'::text), ('usage_events'::text,'transaction_id'::text,'name'::text), ('usage_events'::text,'properties'::text,'properties'::text), ('usage_credits'::text,'reason'::text,'description'::text), ('invoices'::text,'seller'::text,'seller'::text), ('invoices'::text,'buyer'::text,'buyer'::text), ('invoices'::text,'tax_state'::text,'name'::text), ('invoices'::text,'tax_rate_percentage'::text,'name'::text), ('invoices'::text,'memo'::text,'description'::text), ('invoice_line_items'::text,'description'::text,'description'::text), ('payments'::text,'description'::text,'description'::text), ('payments'::text,'tax_state'::text,'name'::text), ('payments'::text,'tax_rate_percentage'::text,'name'::text), ('purchases'::text,'name'::text,'name'::text), ('purchases'::text,'billing_address'::text,'address'::text), ('purchases'::text,'metadata'::text,'metadata'::text), ('checkout_sessions'::text,'customer_name'::text,'name'::text), ('checkout_sessions'::text,'customer_email'::text,'email'::text), ('checkout_sessions'::text,'billing_address'::text,'address'::text), ('checkout_sessions'::text,'output_name'::text,'name'::text), ('checkout_sessions'::text,'output_metadata'::text,'metadata'::text), ('checkout_sessions'::text,'metadata'::text,'metadata'::text), ('checkout_sessions'::text,'success_url'::text,'url'::text), ('checkout_sessions'::text,'cancel_url'::text,'url'::text), ('webhooks'::text,'name'::text,'name'::text), ('webhooks'::text,'url'::text,'url'::text);
+ VALUES ('organizations'::text,'name'::text,'name'::text), ('environments'::text,'seller'::text,'seller'::text), ('api_keys'::text,'name'::text,'name'::text), ('pricing_models'::text,'name'::text,'name'::text), ('usage_meters'::text,'name'::text,'name'::text), ('usage_meters'::text,'slug'::text,'name'::text), ('resources'::text,'name'::text,'name'::text), ('resources'::text,'slug'::text,'name'::text), ('features'::text,'name'::text,'name'::text), ('features'::text,'slug'::text,'name'::text), ('features'::text,'description'::text,'description'::text), ('products'::text,'name'::text,'name'::text), ('products'::text,'slug'::text,'name'::text), ('products'::text,'description'::text,'description'::text), ('products'::text,'image_url'::text,'url'::text), ('products'::text,'singular_quantity_label'::text,'name'::text), ('products'::text,'plural_quantity_label'::text,'name'::text), ('products'::text,'metadata'::text,'storedMetadata'::text), ('prices'::text,'name'::text,'name'::text), ('prices'::text,'slug'::text,'longName'::text), ('prices'::text,'metadata'::text,'storedMetadata'::text), ('discounts'::text,'name'::text,'name'::text), ('discount_redemptions'::text,'name'::text,'name'::text), ('discount_redemptions'::text,'code'::text,'name'::text), ('tax_rates'::text,'name'::text,'name'::text), ('tax_rates'::text,'state'::text,'name'::text), ('tax_rates'::text,'percentage'::text,'name'::text), ('customers'::text,'external_id'::text,'name'::text), ('customers'::text,'name'::text,'name'::text), ('customers'::text,'email'::text,'email'::text), ('customers'::text,'logo_url'::text,'url'::text), ('customers'::text,'icon_url'::text,'url'::text), ('customers'::text,'domain'::text,'name'::text), ('customers'::text,'user_id'::text,'name'::text), ('customers'::text,'billing_address'::text,'address'::text), ('customers'::text,'metadata'::text,'storedMetadata'::text), ('payment_methods'::text,'billing_details'::text,'address'::text), ('payment_methods'::text,'metadata'::text,'storedMetadata'::text), ('subscriptions'::text,'name'::text,'name'::text), ('subscriptions'::text,'metadata'::text,'storedMetadata'::text), ('subscription_items'::text,'name'::text,'longName'::text), ('subscription_items'::text,'external_id'::text,'name'::text), ('subscription_items'::text,'metadata'::text,'storedMetadata'::text), ('subscription_item_features'::text,'detached_reason'::text,'name'::text), ('resource_claims'::text,'external_id'::text,'name'::text), ('resource_claims'::text,'metadata'::text,'storedMetadata'::text), ('usage_events'::text,'transaction_id'::text,'name'::text), ('usage_events'::text,'properties'::text,'properties'::text), ('usage_credits'::text,'reason'::text,'description'::text), ('invoices'::text,'seller'::text,'seller'::text), ('invoices'::text,'buyer'::text,'buyer'::text), ('invoices'::text,'tax_state'::text,'name'::text), ('invoices'::text,'tax_rate_percentage'::text,'name'::text), ('invoices'::text,'memo'::text,'description'::text), ('invoice_line_items'::text,'description'::text,'description'::text), ('payments'::text,'description'::text,'description'::text), ('payments'::text,'tax_state'::text,'name'::text), ('payments'::text,'tax_rate_percentage'::text,'name'::text), ('purchases'::text,'name'::text,'name'::text), ('purchases'::text,'billing_address'::text,'address'::text), ('purchases'::text,'metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'customer_name'::text,'name'::text), ('checkout_sessions'::text,'customer_email'::text,'email'::text), ('checkout_sessions'::text,'billing_address'::text,'address'::text), ('checkout_sessions'::text,'output_name'::text,'name'::text), ('checkout_sessions'::text,'output_metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'success_url'::text,'url'::text), ('checkout_sessions'::text,'cancel_url'::text,'url'::text), ('webhooks'::text,'name'::text,'name'::text), ('webhooks'::text,'url'::text,'url'::text);
 END;
 CREATE OR REPLACE FUNCTION public.text_fits(source text, type regtype, text_use text)
  RETURNS text
@@ -2655,7 +2655,7 @@ CREATE OR REPLACE FUNCTION public.text_limits()
  LANGUAGE sql
  IMMUTABLE
 BEGIN ATOMIC
- VALUES ('name'::text,255), ('longName'::text,265), ('email'::text,320), ('phone'::text,50), ('addressLine'::text,200), ('description'::text,2000), ('url'::text,2048), ('properties'::text,16384), ('metadata'::text,162400);
+ VALUES ('name'::text,255), ('longName'::text,265), ('email'::text,320), ('phone'::text,50), ('addressLine'::text,200), ('description'::text,2000), ('url'::text,2048), ('properties'::text,16384), ('storedMetadata'::text,48000);
 END;
 CREATE OR REPLACE FUNCTION public.text_parts()
  RETURNS TABLE(shape text, path text[], use text)

@@ -205,6 +205,9 @@ export const Metadata = z
   .refine((value) => Object.keys(value).length <= metadataKeys, {
     message: `must have at most ${metadataKeys} keys`,
   })
+  .refine((value) => JSON.stringify(value).length <= textLimits.metadata, {
+    message: `must have at most ${textLimits.metadata} characters as JSON`,
+  })
   .meta({
     id: 'Metadata',
     description:

@@ -25,8 +25,10 @@ export const textLimits = {
   properties: 16_384,
   metadataKey,
   metadataValue,
-  /** All of it as JSON. A character is at most six there, as \u0001; an entry adds quotes, a colon and a comma. */
-  metadata: maxMetadataKeys * (6 * (metadataKey + metadataValue) + 8),
+  /** All of it as JSON: any values of letters fit. Control characters, six times as long there, do not. */
+  metadata: 32_000,
+  /** The same in the tables, where numbers are written in full. */
+  storedMetadata: 48_000,
 } as const;
 
 /** A use of texts that has a limit. */

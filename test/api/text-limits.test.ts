@@ -4,7 +4,7 @@ import { textLimits } from '../../src/kernel/text-limits.ts';
 import { calls } from '../support/api-calls.ts';
 import { resolved } from '../support/document.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
-import { lengthened, textOf, textsOf, withText } from '../support/longest-texts.ts';
+import { assertBrief, lengthened, longestMetadata, textOf, textsOf, withText } from '../support/longest-texts.ts';
 import { buildWorld } from '../support/world.ts';
 
 const app = await startTestApp();
@@ -34,7 +34,7 @@ test('every text that a request may have has a limit in the document', () => {
   assert.deepEqual([...new Set(open)], ['POST /usage-events/bulk ']);
 });
 
-test('every route takes its longest texts, and refuses one letter more by the name of the field', async () => {
+test('every route takes its longest texts without holding up others, and refuses one letter more by the field', async () => {
   let count = 0;
   for (const { operation, method, call, described } of operations) {
     const schema = resolved(document, described.requestBody)?.content?.['application/json']?.schema;
@@ -42,8 +42,10 @@ test('every route takes its longest texts, and refuses one letter more by the na
     const path = `${call.path}${call.path.includes('?') ? '&' : '?'}dryRun=true`;
     const { body, texts } = lengthened(document, schema, call.body);
     if (texts.length === 0) continue;
-    const taken = await app.request(method, path, body);
-    assert(taken.status < 300, `${operation}: ${taken.status} ${JSON.stringify(taken.body)}`);
+    await assertBrief(operation, async () => {
+      const taken = await app.request(method, path, body);
+      assert(taken.status < 300, `${operation}: ${taken.status} ${JSON.stringify(taken.body)}`);
+    });
     for (const { path: place, longest = 0 } of texts) {
       const name = String(place.findLast((each) => typeof each === 'string'));
       const refused = await app.request(method, path, withText(body, place, textOf(name, longest + 1, place)));
@@ -83,6 +85,107 @@ const textsOfOurs = new Set([
   ...['tax_rates.type', 'usage_credits.source'],
 ]);
 
+const range = (length: number) => Array.from({ length }, (_, n) => n);
+const longest = (use: keyof typeof textLimits, n: number | string = '') => `${n}-`.padEnd(textLimits[use], 'x');
+
+test('a measure of the event loop finds what holds it up', async () => {
+  const compute = async () => {
+    for (const until = performance.now() + 120; performance.now() < until; );
+  };
+  await assert.rejects(assertBrief('a loop of 120 ms', compute), /held up the event loop for 1/);
+});
+
+test('no route holds up others while it reads a page of the longest records', async () => {
+  const lines = ['line1', 'line2', 'city', 'state', 'postal_code', 'country'];
+  const address = Object.fromEntries(lines.map((name) => [name, longest('addressLine')]));
+  const billingAddress = { name: longest('name'), email: longest('email'), phone: longest('phone'), address };
+  const seller = {
+    name: longest('name'),
+    email: longest('email'),
+    addressLines: range(10).map(() => longest('addressLine')),
+  };
+  await app.put('/settings', { settings: { seller: { ...seller, taxId: longest('name') } } });
+  const product = (n: number) => ({
+    product: { name: longest('name', n), slug: longest('name', n), description: longest('description', n) },
+    price: {
+      type: 'subscription',
+      intervalUnit: 'month',
+      unitPrice: 100,
+      slug: longest('name', n),
+      name: longest('name', n),
+    },
+    features: [longest('name', n)],
+  });
+  const feature = (n: number) => ({
+    type: 'toggle',
+    slug: longest('name', n),
+    name: longest('name', n),
+    description: longest('description', n),
+  });
+  const plan = {
+    name: 'Longest',
+    isDefault: true,
+    features: range(30).map(feature),
+    products: range(30).map(product),
+  };
+  const { pricingModel } = await app.post('/pricing-models/setup', plan);
+  const customers = await Promise.all(
+    range(100).map((n) => {
+      const named = { externalId: longest('name', n), email: longest('email', n), name: longest('name', n) };
+      return app.post('/customers', { customer: { ...named, billingAddress, metadata: longestMetadata } });
+    }),
+  );
+  const { customer } = customers[0].data;
+  const prices: Body[] = pricingModel.products.map(({ defaultPrice }: Body) => defaultPrice);
+  await app.post('/payment-methods', {
+    paymentMethod: { customerId: customer.id, token: 'pm_card_visa', billingDetails: billingAddress },
+  });
+  for (const { id } of prices.slice(0, 5))
+    await app.post('/subscriptions', {
+      customerId: customer.id,
+      priceId: id,
+      quantity: 1_000_000,
+      name: longest('name'),
+      metadata: longestMetadata,
+    });
+  const { data } = await app.get(`/invoices?customerId=${customer.id}`);
+  const mine: typeof world = {
+    ...world,
+    pricingModelId: pricingModel.id,
+    externalId: encodeURIComponent(customer.externalId),
+    customerId: customer.id,
+    invoiceId: data.at(-1).id,
+    productId: pricingModel.products[0].id,
+  };
+  for (const [operation, callOf] of Object.entries(calls)) {
+    const [method, route = ''] = operation.split(' ');
+    if (method !== 'GET') continue;
+    const { path } = callOf(mine, '1');
+    const isList = document.paths[`/api/v1${route}`].get.parameters?.some(
+      (each: Body) => resolved(document, each).name === 'limit',
+    );
+    const page = isList && !path.includes('limit=') ? `${path}${path.includes('?') ? '&' : '?'}limit=100` : path;
+    await assertBrief(operation, async () => {
+      const answer = await fetch(`${app.url}/api/v1${page}`, { headers: { authorization: `Bearer ${app.testKey}` } });
+      assert(answer.status < 300, `${operation} ${answer.status}`);
+      await answer.arrayBuffer();
+    });
+  }
+});
+
+test('metadata is at most 32,000 characters of JSON', async () => {
+  const metadataOf = (letter: string) =>
+    Object.fromEntries(range(50).map((n) => [longest('metadataKey', n), letter.repeat(500)]));
+  const send = (metadata: object) =>
+    app.request('PUT', `/customers/${world.externalId}`, { customer: { externalId: world.externalId, metadata } });
+  assert.equal((await send(metadataOf('ł'))).status, 200);
+  // PostgreSQL writes such a number with 308 digits.
+  assert.equal((await send(Object.fromEntries(range(50).map((n) => [n, 1e307])))).status, 200);
+  const { status, body } = await send(metadataOf('\u0001'));
+  assert.equal(status, 400);
+  assert.match(body.message, /customer\.metadata: must have at most 32000 characters as JSON/);
+});
+
 test('an address of five lines of 10,000 letters is refused by the name of each, and nothing is stored', async () => {
   const long = 'a'.repeat(10_000);
   const address = { line1: long, line2: long, city: long, state: long, postal_code: long, country: 'PL' };
@@ -99,7 +202,7 @@ test('an address of five lines of 10,000 letters is refused by the name of each,
 
 test('the tables have the limits of the requests, and no text of a caller is without one', async () => {
   const { rows: limits } = await app.ownerPool.query('select use, longest from text_limits()');
-  const { metadataKey: _, metadataValue: __, ...stored } = textLimits;
+  const { metadataKey: _, metadataValue: __, metadata: ___, ...stored } = textLimits;
   assert.deepEqual(Object.fromEntries(limits.map(({ use, longest }) => [use, longest])), stored);
   // A column of ids compares byte by byte, and a column of few values has a constraint that lists them.
   const { rows } = await app.ownerPool.query<{ name: string; isListed: boolean; isLimited: boolean }>(`

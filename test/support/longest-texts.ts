@@ -1,3 +1,6 @@
+import assert from 'node:assert/strict';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { resolved } from './document.ts';
 import type { Body } from './harness.ts';
 
@@ -25,8 +28,8 @@ const freeTexts = new Set([
   ...['singularQuantityLabel', 'pluralQuantityLabel', 'outputName', 'transactionId'],
 ]);
 
-const longestMetadata = Object.fromEntries(
-  Array.from({ length: 50 }, (_, n) => [`${n}`.padEnd(40, 'k'), '\u0001'.repeat(500)]),
+export const longestMetadata = Object.fromEntries(
+  Array.from({ length: 50 }, (_, n) => [`${n}`.padEnd(40, 'k'), 'x'.repeat(500)]),
 );
 const wholeObjects: Readonly<Record<string, Body>> = {
   metadata: longestMetadata,
@@ -112,4 +115,25 @@ export function withText(body: Body, [name, ...rest]: Path, text: string): Body 
   if (name === undefined) return text;
   if (Array.isArray(body)) return body.map((each, at) => (at === name ? withText(each, rest, text) : each));
   return { ...body, [name]: withText(body[name], rest, text) };
+}
+
+const longestBlockMs = 100;
+// Another program may take the processor in the middle of a run, but hardly in each of so many.
+const tries = 8;
+
+/** Fails if the act holds up the event loop for 100 ms each time that it is tried. */
+export async function assertBrief(name: string, act: () => Promise<unknown>): Promise<void> {
+  const blocked: number[] = [];
+  while (blocked.length < tries) {
+    const delay = monitorEventLoopDelay({ resolution: 1 });
+    delay.enable();
+    // A timer measures the delay: it comes before the block and after it.
+    await sleep(3);
+    await act();
+    await sleep(3);
+    delay.disable();
+    blocked.push(delay.max / 1e6);
+    if (delay.max / 1e6 < longestBlockMs) return;
+  }
+  assert.fail(`${name} held up the event loop for ${blocked.map(Math.round)} ms`);
 }

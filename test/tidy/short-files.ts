@@ -20,7 +20,6 @@ export const shortFiles: Readonly<Record<string, string>> = {
   'src/jobs/advisory-locks.ts': 'the list of all advisory locks',
   'src/kernel/html.ts': 'one function that many files use',
   'src/kernel/record.ts': 'one function that many files use',
-  'src/kernel/text-limits.ts': 'numbers that the migrations repeat',
   'src/payments/processor-manual.ts': 'one processor',
   'src/pricing/actions-resources.ts': 'one record',
   'src/rating/usage.ts': 'one sum',
