@@ -6,6 +6,9 @@ import { startEmbeddedPostgres } from '../src/embedded-postgres/start.ts';
 // A temporary database need not survive a power failure, so it skips disk syncs.
 const unsafeButFast = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', shared_buffers: '128MB' };
 
+/** The settings of a server for tests. Tables that were analyzed by chance would lead to other plans. */
+export const settingsForTests = { ...unsafeButFast, autovacuum: 'off' };
+
 /**
  * Runs `act` with a real PostgreSQL server that is deleted afterwards. `binaries` selects another version's programs.
  */

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, cpus } from 'node:os';
 import process from 'node:process';
 import { staleFiles } from './generated.ts';
-import { withScratchPostgres } from './scratch-postgres.ts';
+import { settingsForTests, withScratchPostgres } from './scratch-postgres.ts';
 import { longestFirst, readDurations, saveDurations, secondsOf } from './test-durations.ts';
 import { processesOf, runsAlone } from './test-plan.ts';
 import { serverVariables, titleOf, withQueue } from './test-queue.ts';
@@ -73,7 +73,8 @@ function complaints(name: string, parameters: readonly string[]): Promise<string
 
 function checks(databaseUrl: string): Task[] {
   return [
-    check('Types', () => complaints('tsc', ['--noEmit', '-p', '.'])),
+    // Several threads check many types twice, and the other cores are busy with tests.
+    check('Types', () => complaints('tsc', ['--noEmit', '--singleThreaded', '-p', '.'])),
     check('Lint and format', () => complaints('biome', ['check', '--error-on-warnings', '.'])),
     check('Generated files', async () =>
       (await staleFiles(databaseUrl)).map((file) => `${file} is stale: run npm run generate\n`).join(''),
@@ -92,7 +93,7 @@ function workOnOldest(binaries: string): Task {
   const run = () =>
     withScratchPostgres(
       (url) => work(titles, onOldestPostgres, { ...variables, TOLLKEEPER_TEST_POSTGRES: url }).run(),
-      { binaries },
+      { binaries, settings: settingsForTests },
     );
   return { titles, run };
 }
@@ -119,7 +120,7 @@ async function runFiles(files: readonly string[], isEverything: boolean): Promis
     files.filter((file) => !runsAlone(file)),
   );
   const workers = Math.min(concurrency - 1, shared.length);
-  await withScratchPostgres((url) =>
+  const runAll = (url: string) =>
     withQueue(shared, async (queue) => {
       const server = { TOLLKEEPER_TEST_POSTGRES: url };
       const alone = processesOf(files).map((each) => work(each, each, server));
@@ -130,17 +131,24 @@ async function runFiles(files: readonly string[], isEverything: boolean): Promis
       await runTasks([...sharing, ...(isEverything ? checks(url) : []), ...alone]);
       for (const title of [...shared, ...alone.flatMap(({ titles }) => titles)])
         if (!report.seconds.has(title)) report.lose(title);
-    }),
-  );
+    });
+  await withScratchPostgres(runAll, { settings: settingsForTests });
   await saveDurations({ ...durations, ...Object.fromEntries(report.seconds) });
 }
 
+/** How long the cores of this machine have been busy, in seconds: with the tests, and with whatever else runs on it. */
+function busySeconds(): number {
+  return cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0) / 1000;
+}
+
+const busyBefore = busySeconds();
 await runFiles(named.length > 0 ? named : await testFiles(), named.length === 0);
 await report.end();
 const seconds = Object.fromEntries(report.seconds);
 console.log('\n# What took longest, in seconds');
 for (const title of longestFirst(seconds, Object.keys(seconds)).slice(0, longestShown))
   console.log(`${seconds[title]?.toFixed(1).padStart(6)}  ${title}`);
+console.log(`${(busySeconds() - busyBefore).toFixed(1).padStart(6)}  of all processor cores of this machine`);
 console.log('');
 for (const title of failedChecks) console.log(`${title}: failed, see above`);
 console.log(`${report.passed} passed, ${report.failed + failedChecks.length} failed`);
