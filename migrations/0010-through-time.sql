@@ -94,15 +94,22 @@ alter table billing_periods
   add column kept_value numeric(38, 0) not null default 0,
   add column paused_time_refunded numeric(38, 0) not null default 0,
   add column credits_await_payment boolean not null default false,
+  add column discount_start_at bigint,
+  add column discount_end_at bigint,
+  add column rounding_carried numeric(38, 0) not null default 0,
   add constraint billing_periods_part_of_whole check (whole_start_at <= start_at and whole_end_at > end_at),
   add constraint billing_periods_kept check (kept_value >= 0 and (kept_value = 0 or whole_end_at is not null)),
   add constraint billing_periods_paused_time_refunded check (paused_time_refunded >= 0),
+  add constraint billing_periods_discount_interval check ((discount_start_at is null) = (discount_end_at is null) and discount_start_at <= start_at and discount_end_at > discount_start_at),
+  add constraint billing_periods_rounding_carried check (abs(rounding_carried) <= 500000000000),
   add constraint billing_periods_waived_not_negative check (proration_waived >= 0);
 comment on column billing_periods.whole_start_at is 'Where the interval begins that the period is (the rest of); later than its start for no period. Null: the period is whole.';
 comment on column billing_periods.whole_end_at is 'Where the interval ends whose rest was paused, so the next period begins later. Null: it was not paused.';
 comment on column billing_periods.kept_value is 'What was really paid for its paused rest and not refunded since, whether or not a later invoice took it off. In minor units.';
 comment on column billing_periods.paused_time_refunded is 'What its invoices took off for paused time and was refunded afterwards. In minor units.';
 comment on column billing_periods.credits_await_payment is 'Its credits come with the money for it, which has not arrived.';
+comment on column billing_periods.discount_start_at is 'Where the interval begins whose discount the period carries on, as one use of it, to discount_end_at. Null: its own interval.';
+comment on column billing_periods.rounding_carried is 'Value of earlier periods that their rounding left out: this one rounds it with its own. In trillionths of a minor unit.';
 create index billing_periods_credits_await on billing_periods (environment_id, subscription_id) where credits_await_payment;
 comment on column billing_periods.proration_waived is 'List value of changes that were made without proration: as good as paid.';
 
@@ -120,6 +127,7 @@ create table subscription_adjustments (
   replaced_invoice_id text collate "C",
   replaced_next_attempt_at bigint,
   billing_anchor text,
+  billing_cycle_anchor_date bigint,
   proration_waived numeric(38, 0) not null default 0,
   failure_code text,
   failure_message text,
@@ -131,11 +139,14 @@ create table subscription_adjustments (
   foreign key (environment_id, replaced_invoice_id) references invoices,
   constraint subscription_adjustments_status check (status in ('awaiting_payment', 'scheduled', 'applied', 'canceled', 'failed')),
   constraint subscription_adjustments_billing_anchor check (billing_anchor in ('now', 'unchanged')),
+  constraint subscription_adjustments_one_anchor check (billing_anchor is null or billing_cycle_anchor_date is null),
+  constraint subscription_adjustments_anchor_ahead check (billing_cycle_anchor_date > effective_at),
   constraint subscription_adjustments_paid_by_invoice check (status <> 'awaiting_payment' or invoice_id is not null)
 );
 comment on column subscription_adjustments.items is 'The complete new set of items, resolved.';
 comment on column subscription_adjustments.capacities is 'Capacity of each resource, by its id, once the change has been made.';
 comment on column subscription_adjustments.billing_anchor is 'A change to another interval that begins a period at once: how later periods are counted. Null: it begins none.';
+comment on column subscription_adjustments.billing_cycle_anchor_date is 'A move of the billing anchor, which begins a period at once: the new anchor, where that period ends. Null: the change is of items.';
 comment on column subscription_adjustments.replaced_next_attempt_at is 'When the replaced invoice was to be tried again: nobody tries it while the change waits, and then again if that fails.';
 -- One change at a time may be under way.
 create unique index subscription_adjustments_one_pending on subscription_adjustments (environment_id, subscription_id)

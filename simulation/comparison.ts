@@ -47,6 +47,7 @@ function subscriptionLine({ now }: Books, each: Subscription) {
     start: each.period?.start ?? null,
     end: each.period?.end ?? null,
     trial: each.trialEnd,
+    anchor: each.anchor,
     cancelAt: each.cancelAt,
     canceledAt: each.canceledAt,
     reason: each.reason,

@@ -39,9 +39,11 @@ export interface Span {
   readonly end: number;
 }
 
-/** The interval, counted from the anchor, that contains an instant at or after it. */
+/** The interval, counted from the anchor, that contains an instant. An anchor may lie ahead by some intervals. */
 export function intervalAt(anchor: number, plan: Interval, at: number): Span & { index: number } {
-  for (let index = 0; ; index++) {
+  let first = 0;
+  while (boundary(anchor, plan, first) > at) first -= 1;
+  for (let index = first; ; index++) {
     const [start, end] = [boundary(anchor, plan, index), boundary(anchor, plan, index + 1)];
     if (at < end) return { start, end, index };
   }

@@ -4,6 +4,7 @@ import { give } from './oracle-credits.ts';
 import { heldOf } from './oracle-holds.ts';
 import {
   type Books,
+  discountKeyOf,
   hasAccess,
   holderOf,
   type Invoice,
@@ -41,6 +42,8 @@ export function usageLines(subscription: Subscription): Line[] {
 interface Asked extends Pick<Invoice, 'reason' | 'at' | 'period' | 'lines'> {
   /** A change that begins a period and is paid first. */
   readonly beginsPeriod?: boolean;
+  /** The period whose discount it carries on: that of a pause in the interval, or before another anchor. */
+  readonly carriesOn?: Period | null;
 }
 
 /** Takes paid paused time off the lines, as far as they go after their discount. */
@@ -71,7 +74,7 @@ export function issue(
 ): Invoice | null {
   const { lines } = requested;
   if (lines.length === 0) return null;
-  const { beginsPeriod = false, ...asked } = requested;
+  const { beginsPeriod = false, carriesOn: _, ...asked } = requested;
   const isDueLater = methodOf(subscription) === null && !beginsPeriod;
   const dueAt = isDueLater ? requested.at + books.netTerms * dayMs : requested.at;
   const known = {
@@ -103,23 +106,22 @@ function partOfDiscount(discount: Discount, { reason, period }: Pick<Invoice, 'r
 
 /**
  * A start and a renewal carry the discount while it lasts; final usage and changes carry a percentage. The rest of a
- * paused interval carries on that of its beginning, and an interval counts once.
+ * paused interval carries on that of its beginning, as a period with another anchor does. An interval counts once.
  */
 function discountOf(
   subscription: Subscription,
-  { reason, period, beginsPeriod = false }: Pick<Asked, 'reason' | 'period' | 'beginsPeriod'>,
+  { reason, period, beginsPeriod = false, carriesOn = null }: Omit<Asked, 'lines' | 'at'>,
 ): Discount | null {
   const { discount } = subscription;
   if (discount === null) return null;
   const carried = invoicesOf(subscription).filter((each) => isForPeriod(each) && each.discount !== null);
   if (reason === 'adjustment' && !beginsPeriod)
     return discount.type === 'percent' && carried.some((each) => each.period === period) ? discount : null;
-  const pausedHere = subscription.pausedParts.at(-1)?.period;
-  if (reason === 'renewal' && pausedHere !== undefined && pausedHere.wholeStart === period?.wholeStart)
-    return carried.some((each) => each.period === pausedHere && each.status !== 'void') ? discount : null;
+  if (carriesOn !== null)
+    return carried.some((each) => each.period === carriesOn && each.status !== 'void') ? discount : null;
   const live = carried.filter(({ status }) => status !== 'void' && status !== 'uncollectible');
   // An interval is its start and its end: a month and the rest of a year from one anchor are two.
-  const turns = new Set(live.map(({ period: of }) => `${of?.wholeStart} ${of?.end}`)).size;
+  const turns = new Set(live.map((each) => each.period && discountKeyOf(each.period))).size;
   if (discount.times !== null && turns >= discount.times) return null;
   return reason === 'final_usage' && discount.type !== 'percent' ? null : discount;
 }

@@ -136,12 +136,23 @@ function billedOf({ lines, discountAmount }: Invoice): number {
   }, 0);
 }
 
+/** Gives a running trial, and the credits that end with it, another end. */
+export function moveTrialEnd(books: Books, subscription: Subscription, end: number): void {
+  const { period, credits } = subscription;
+  if (period === null) return;
+  reach(books, 'another end of a trial');
+  for (const credit of credits)
+    if (credit.kind === 'recurring' && credit.expiresAt === period.end) credit.expiresAt = end;
+  period.end = end;
+  subscription.trialEnd = end;
+}
+
 /** Keeps what was really paid for the rest of the period. */
 export function pause(books: Books, subscription: Subscription, resumesAt: number | null): void {
   const { now } = books;
   const { period, pausedParts } = subscription;
   if (period === null) return;
-  const kept = keptOf(subscription, period, now);
+  const { kept } = unusedOf(subscription, period, now);
   const invoices = planInvoices(subscription, period);
   if (invoices.some(({ discountAmount }) => discountAmount > 0)) reach(books, 'pause with a discount');
   if (invoices.some((each) => refundedOf(each) > 0)) reach(books, 'pause after a refund');
@@ -153,26 +164,46 @@ export function pause(books: Books, subscription: Subscription, resumesAt: numbe
   subscription.period = { ...period, end: now };
 }
 
-/** The amount really paid minus the billed value of the used time, but at most that of the rest. */
-export function keptOf(subscription: Subscription, period: Period, at: number): number {
+/** Unused paid value, and what rounding left out of the used value, in trillionths. */
+interface Unused {
+  readonly kept: number;
+  readonly carried: bigint;
+}
+
+const trillion = 1_000_000_000_000n;
+
+/** The amount really paid minus the billed value of the used time; after a downgrade at most that of the rest. */
+export function unusedOf(subscription: Subscription, period: Period, at: number): Unused {
   const invoices = planInvoices(subscription, period);
   const listed = invoices.reduce((sum, invoice) => sum + listOf(invoice), 0);
-  if (listed === 0) return 0;
+  if (listed === 0) return { kept: 0, carried: 0n };
   const billed = invoices.reduce((sum, invoice) => sum + billedOf(invoice), 0);
   const paid = invoices.reduce((sum, invoice) => sum + paidOfAmount(invoice, billedOf(invoice)), -period.returned);
   const { holdings } = subscription;
   const current = holdings.findLast(({ start }) => start <= at)?.value ?? 0;
   const whole = BigInt(period.end - period.wholeStart) * BigInt(listed);
-  const used = rounded(worthTimesTime(holdings, period, at) * BigInt(billed), whole);
+  const exact = worthTimesTime(holdings, period, at) * BigInt(billed) * trillion + (period.carried ?? 0n) * whole;
+  const used = Math.max(0, rounded(exact, whole * trillion));
+  const kept = paid - used;
   const rest = rounded(BigInt(current) * BigInt(period.end - at) * BigInt(billed), whole);
-  return Math.max(0, Math.min(paid - used, rest));
+  const most = hasFallen(holdings, period, at) ? rest : kept;
+  if (kept < 0 || most < kept) return { kept: Math.max(0, Math.min(kept, most)), carried: 0n };
+  return { kept, carried: BigInt(rounded(exact - BigInt(used) * whole * trillion, whole)) };
+}
+
+/** Whether the plan became cheaper within the period. */
+function hasFallen(holdings: Subscription['holdings'], { start: from }: Period, at: number): boolean {
+  const held = holdings.filter(({ start, end }) => Math.max(start, from) < Math.min(end ?? at, at));
+  const current = holdings.findLast(({ start }) => start <= at)?.value ?? 0;
+  const values = [...held.map(({ value }) => value), current];
+  return values.some((value, index) => value < (values[index - 1] ?? 0));
 }
 
 /** After a refund, a void or a write-off: what was given back is not kept too. */
 export function recountKept(books: Books, subscription: Subscription, { period }: Invoice): void {
   const part = subscription.pausedParts.find((each) => each.period === period);
   if (part === undefined) return;
-  const kept = Math.min(part.kept, keptOf(subscription, part.period, part.at));
+  const kept = Math.min(part.kept, unusedOf(subscription, part.period, part.at).kept);
   const lost = part.kept - kept;
   if (lost > 0) reach(books, 'refund or void of kept time');
   part.kept = kept;

@@ -7,6 +7,7 @@ import { endCredits } from './oracle-credits.ts';
 import { carryCredits, endSubscription, nextEnd } from './oracle-ending.ts';
 import {
   type Books,
+  discountKeyOf,
   hasAccess,
   type Invoice,
   isBooked,
@@ -143,14 +144,16 @@ export function itemLines({ plan, quantity }: Subscription, { start, end, wholeS
 
 /** Resumes until the next boundary, at the prorated price minus kept paused time. */
 export function resume(books: Books, subscription: Subscription, at: number): void {
-  const { anchor, trialEnd, plan, period: paused } = subscription;
+  const { anchor, trialEnd, plan, pausedParts, period: paused } = subscription;
   const from = Math.max(anchor, trialEnd ?? anchor);
   const whole = intervalAt(from, plan, at);
   const isRestOfPaused = paused !== null && intervalAt(from, plan, paused.start).index === whole.index;
   const { start: wholeStart, end } = whole;
-  const period: Period = { start: at, end, wholeStart, isTrial: false, waived: 0, returned: 0 };
+  const carriesOn = isRestOfPaused ? (pausedParts.at(-1)?.period ?? null) : null;
+  const known = carriesOn === null ? {} : { discountKey: discountKeyOf(carriesOn) };
+  const period: Period = { start: at, end, wholeStart, isTrial: false, waived: 0, returned: 0, ...known };
   const lines = [...itemLines(subscription, period), ...usageLines(subscription)];
-  const bill = withPausedTime(subscription, { reason: 'renewal', at, period, lines });
+  const bill = withPausedTime(subscription, { reason: 'renewal', at, period, lines, carriesOn });
   subscription.status = isInArrears(subscription) ? 'past_due' : 'active';
   subscription.resumesAt = null;
   subscription.period = period;

@@ -1,12 +1,13 @@
 import { intervalAt, isSameInterval, share } from './oracle-arithmetic.ts';
 import { changeTerms, draft, issue, methodOf, order, usageLines, withPausedTime } from './oracle-billing.ts';
-import { type Changed, keptOf, pausedTimeOf } from './oracle-changes.ts';
+import { type Changed, pausedTimeOf, unusedOf } from './oracle-changes.ts';
 import { itemLines } from './oracle-clock.ts';
 import { carryOut } from './oracle-collecting.ts';
 import { endCredits } from './oracle-credits.ts';
 import {
   type Books,
   type Credit,
+  discountKeyOf,
   type Invoice,
   invoicesOf,
   isOwed,
@@ -17,7 +18,7 @@ import {
 } from './oracle-records.ts';
 import { giveOnce, grantPeriod, offeredOf, partOf, takenByHandOf } from './oracle-usage.ts';
 
-/** Changes to another interval, now: a period ends and one begins. */
+/** Changes to another interval or anchor, now: a period ends and one begins. */
 
 /** The instant from which boundaries are counted after the change. */
 export type BillingAnchor = 'now' | 'unchanged';
@@ -34,28 +35,62 @@ export function changeInterval(
   terms: Terms,
   anchorIs: BillingAnchor,
 ): Changed | 'owes' {
+  const { now } = books;
+  const anchor = anchorIs === 'now' ? now : Math.max(subscription.anchor, subscription.trialEnd ?? 0);
+  const next = anchorIs === 'now' ? now : subscription.anchor;
+  return charge(books, subscription, { terms, anchor, next, name: `change of interval, anchor ${anchorIs}` });
+}
+
+/**
+ * Moves the anchor ahead: the period that begins ends there, and carries the discount on. The end of the present period
+ * is only another count of the later ones.
+ */
+export function moveAnchor(books: Books, subscription: Subscription, anchor: number): Changed | 'owes' {
+  const { period, plan, quantity } = subscription;
+  const terms = { plan, quantity };
+  if (period?.end !== anchor)
+    return charge(books, subscription, { terms, anchor, next: anchor, carriesOn: period, name: 'move of an anchor' });
+  reach(books, 'anchor at the end of the period');
+  subscription.anchor = anchor;
+  return 'made';
+}
+
+interface NewCount {
+  readonly terms: Terms;
+  /** The instant from which the boundaries of the period are counted, and the anchor of the subscription afterwards. */
+  readonly anchor: number;
+  readonly next: number;
+  readonly carriesOn?: Period | null;
+  readonly name: string;
+}
+
+function charge(books: Books, subscription: Subscription, count: NewCount): Changed | 'owes' {
+  const { terms, anchor, next, carriesOn = null, name } = count;
   const { period: old } = subscription;
   const { now } = books;
   if (old === null || invoicesOf(subscription).some(isOwed)) return 'owes';
-  const anchor = anchorIs === 'now' ? now : Math.max(subscription.anchor, subscription.trialEnd ?? 0);
   const whole = intervalAt(anchor, terms.plan, now);
-  const common = { isTrial: false, waived: 0, returned: 0 };
-  const period: Period = { start: now, end: whole.end, wholeStart: whole.start, ...common };
-  const unused = lessMissing(subscription, terms, { now, old, period }, keptOf(subscription, old, now));
+  const { kept, carried } = unusedOf(subscription, old, now);
+  const discount = carriesOn === null ? {} : { discountKey: discountKeyOf(carriesOn) };
+  const known = { isTrial: false, waived: 0, returned: 0, carried, ...discount };
+  const period: Period = { start: now, end: whole.end, wholeStart: whole.start, ...known };
+  const unused = lessMissing(subscription, terms, { now, old, period }, kept);
   const lines = [...itemLines({ ...subscription, ...terms }, period), ...usageLines(subscription)];
-  const asked = { reason: 'adjustment', at: now, period, lines, beginsPeriod: true } as const;
+  const asked = { reason: 'adjustment', at: now, period, lines, beginsPeriod: true, carriesOn } as const;
   const bill = withPausedTime(subscription, asked, subscription.kept + unused);
   const method = methodOf(subscription);
   if (method === null && draft(subscription, bill).total > 0) return 'lacks_method';
   if (unused > 0) reach(books, 'change of interval with unused value');
   if (draft(subscription, bill).discountAmount > 0) reach(books, 'change of interval with a discount');
-  const begins = { terms, period, anchor: anchorIs === 'now' ? now : subscription.anchor, unused };
+  const begins = { terms, period, anchor: next, unused };
   const change = (paid: Invoice) => beginInterval(books, paid, begins);
   const invoice = issue(books, subscription, bill, { change });
+  // A plan that costs nothing has no invoice.
+  if (invoice === null) begin(books, subscription, null, begins);
   if (invoice?.status === 'open' && method !== null) order(books, invoice, method, { change });
   carryOut(books);
-  const isMade = invoice?.status === 'paid';
-  reach(books, isMade ? `change of interval, anchor ${anchorIs}` : 'change of interval not paid');
+  const isMade = invoice === null || invoice.status === 'paid';
+  reach(books, isMade ? name : 'change of interval not paid');
   return isMade ? 'made' : 'not_paid';
 }
 
@@ -102,18 +137,27 @@ interface IntervalStart {
 }
 
 /** Ends the period and begins the other one: its invoice has been paid. */
-function beginInterval(books: Books, invoice: Invoice, { terms, period, anchor, unused }: IntervalStart): void {
-  const { subscription } = invoice;
+function beginInterval(books: Books, invoice: Invoice, begins: IntervalStart): void {
+  begin(books, invoice.subscription, invoice, begins);
+}
+
+function begin(
+  books: Books,
+  subscription: Subscription,
+  invoice: Invoice | null,
+  { terms, period, anchor, unused }: IntervalStart,
+): void {
   const { period: old } = subscription;
   const { now } = books;
   if (old === null) return;
   const { takenBack, usedAhead } = givenUp(subscription, old, now);
   if (usedAhead > 0) reach(books, 'change of interval with credits used ahead');
-  changeTerms(books, subscription, terms, now);
+  const changesPlan = terms.plan !== subscription.plan || terms.quantity !== subscription.quantity;
+  if (changesPlan) changeTerms(books, subscription, terms, now);
   subscription.pausedParts.push({ period: old, at: now, kept: unused });
-  subscription.kept = Math.max(0, subscription.kept + unused - pausedTimeOf(invoice));
+  subscription.kept = Math.max(0, subscription.kept + unused - (invoice === null ? 0 : pausedTimeOf(invoice)));
   if (subscription.kept > 0) reach(books, 'change of interval that keeps value');
-  invoice.reason = 'renewal';
+  if (invoice !== null) invoice.reason = 'renewal';
   subscription.period = period;
   subscription.anchor = anchor;
   const ending = subscription.credits.filter((each) => isOfPeriod(each, old.start, now));
@@ -125,7 +169,7 @@ function beginInterval(books: Books, invoice: Invoice, { terms, period, anchor, 
     subscription.credits.filter((each) => isOfPeriod(each, now, now)),
     usedAhead,
   );
-  if (!subscription.hadOnce.has(terms.plan)) giveOnce(subscription);
+  if (changesPlan && !subscription.hadOnce.has(terms.plan)) giveOnce(subscription);
   // Each period counts distinct properties from the start.
   subscription.users.counted.clear();
 }

@@ -1,5 +1,4 @@
 import type { Discount, Place, Plan } from './catalogue.ts';
-import type { Span } from './oracle-arithmetic.ts';
 
 /** The oracle's records. Money in minor units, instants in epoch milliseconds. */
 
@@ -36,7 +35,10 @@ export interface Customer {
   readonly holds: Hold[];
 }
 
-export interface Period extends Span {
+export interface Period {
+  readonly start: number;
+  /** The end of a trial may move. */
+  end: number;
   /** The start of the interval of which it is the rest; its own start if it is whole. */
   readonly wholeStart: number;
   readonly isTrial: boolean;
@@ -44,7 +46,15 @@ export interface Period extends Span {
   waived: number;
   /** Paused time that its invoices took off, and that was refunded afterwards. */
   returned: number;
+  /** The value of the periods before it that rounding left out, in trillionths; none when absent. */
+  readonly carried?: bigint;
+  /** The interval whose discount it carries on; its own when absent. */
+  readonly discountKey?: string;
 }
+
+/** The interval whose discount a period carries: its start and its end. */
+export const discountKeyOf = ({ discountKey, wholeStart, end }: Period): string =>
+  discountKey ?? `${wholeStart} ${end}`;
 
 /** A period whose rest was paused from an instant on, and what was really paid for that rest. */
 export interface PausedPart {
@@ -127,7 +137,7 @@ export interface Subscription {
   readonly isFree: boolean;
   readonly createdAt: number;
   anchor: number;
-  readonly trialEnd: number | null;
+  trialEnd: number | null;
   /** Null while it awaits its first payment. */
   period: Period | null;
   quantity: number;

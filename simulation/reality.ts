@@ -53,7 +53,7 @@ async function subscriptionLines(db: Database, now: number): Promise<Told[]> {
            where i.environment_id = s.environment_id and i.subscription_id = s.id and not i.manually_created
            order by i.id desc limit 1),
         'start', s.current_billing_period_start, 'end', s.current_billing_period_end,
-        'trial', s.trial_end, 'cancelAt', s.cancel_scheduled_at, 'canceledAt', s.canceled_at, 'reason', s.cancellation_reason,
+        'trial', s.trial_end, 'anchor', s.billing_cycle_anchor_date, 'cancelAt', s.cancel_scheduled_at, 'canceledAt', s.canceled_at, 'reason', s.cancellation_reason,
         'resumesAt', s.resumes_at, 'kept', s.paused_credit, 'isToChange', s.scheduled_adjustment_at is not null,
         'granted', coalesce(a.granted, 0), 'used', coalesce(a.used, 0), 'covered', coalesce(a.covered, 0),
         'settled', coalesce(a.settled, 0),

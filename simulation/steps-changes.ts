@@ -1,11 +1,19 @@
 import { paidPlans } from './catalogue.ts';
 import { isDefaultPlan } from './oracle-actions.ts';
-import { isSameInterval } from './oracle-arithmetic.ts';
+import { boundary, hourMs, isSameInterval } from './oracle-arithmetic.ts';
 import { methodOf, worthOf } from './oracle-billing.ts';
-import { changeNow } from './oracle-changes.ts';
-import { type BillingAnchor, beginsPeriod, changeInterval } from './oracle-intervals.ts';
-import { invoicesOf, isForPeriod, type Subscription, type Terms } from './oracle-records.ts';
-import { currentSubscriptions, type Draw, nameOf } from './step.ts';
+import { changeNow, moveTrialEnd } from './oracle-changes.ts';
+import { type BillingAnchor, beginsPeriod, changeInterval, moveAnchor } from './oracle-intervals.ts';
+import {
+  invoicesOf,
+  isBooked,
+  isForPeriod,
+  isOwed,
+  isTerminal,
+  type Subscription,
+  type Terms,
+} from './oracle-records.ts';
+import { allSubscriptions, currentSubscriptions, type Draw, nameOf } from './step.ts';
 
 const mostUnits = 6;
 const timings = ['immediately', 'auto', 'auto', 'at_end_of_current_billing_period'] as const;
@@ -81,6 +89,66 @@ function isChangeable(subscription: Subscription): boolean {
   const isPaid = own.every(({ status: is }) => ['paid', 'refunded', 'partially_refunded', ...settled].includes(is));
   return status === 'active' && isPaid && own.length > 0;
 }
+
+/**
+ * Moves the billing anchor: a period begins now and ends there. Refused beyond one interval, where something is owed or
+ * scheduled, and in a trial or a pause.
+ */
+export const moveBillingAnchor: Draw = ({ random, books }) => {
+  const { now } = books;
+  const subscription = random.pick(allSubscriptions(books).filter((each) => !isTerminal(each) && !isBooked(each)));
+  // Changes with slow payments are not modelled.
+  if (subscription === undefined || methodOf(subscription)?.takesDays) return null;
+  const { customer, status, period, plan, scheduled } = subscription;
+  if (period === null || (status === 'active' && !isDefaultPlan(subscription) && !isChangeable(subscription)))
+    return null;
+  const last = boundary(now, plan, 1);
+  const isTooFar = random.chance(0.1);
+  const ahead = random.chance(0.15) ? period.end : now + random.between(1, Math.floor((last - now) / hourMs)) * hourMs;
+  const anchor = isTooFar ? last + 1 : ahead;
+  const isRefused = status !== 'active' || scheduled !== null || (isTooFar && anchor !== period.end);
+  return {
+    text: `moves the anchor of ${nameOf(subscription)} to ${anchor}`,
+    customer,
+    ask: async (records) => ({
+      method: 'PUT',
+      path: `/subscriptions/${await records.subscription(subscription)}`,
+      body: { subscription: { billingCycleAnchorDate: anchor } },
+    }),
+    apply: () => {
+      if (anchor === subscription.anchor) return 'done';
+      if (isRefused || invoicesOf(subscription).some(isOwed)) return 'refused';
+      const moved = moveAnchor(books, subscription, anchor);
+      return moved === 'made' ? 'done' : moved === 'not_paid' ? 'refused_late' : 'refused';
+    },
+  };
+};
+
+/** Gives a trial another end. Refused outside of a trial, and where something is scheduled. */
+export const moveTrial: Draw = ({ random, books }) => {
+  const living = currentSubscriptions(books).filter(({ trialEnd }) => trialEnd !== null);
+  const trials = living.filter(({ status }) => status === 'trialing');
+  const subscription = random.pick(random.chance(0.85) ? trials : living);
+  if (subscription === undefined) return null;
+  const { status, scheduled, customer } = subscription;
+  const isPast = random.chance(0.1);
+  const end = isPast ? books.now : books.now + random.between(1, 30 * 24) * hourMs;
+  return {
+    text: `ends the trial of ${nameOf(subscription)} at ${end}`,
+    customer,
+    ask: async (records) => ({
+      method: 'PUT',
+      path: `/subscriptions/${await records.subscription(subscription)}`,
+      body: { subscription: { trialEnd: end } },
+    }),
+    apply: () => {
+      if (end === subscription.trialEnd) return 'done';
+      if (isPast || status !== 'trialing' || scheduled !== null) return 'refused';
+      moveTrialEnd(books, subscription, end);
+      return 'done';
+    },
+  };
+};
 
 /** Cancels a scheduled change. Refused without one. */
 export const takeChangeBack: Draw = ({ random, books }) => {

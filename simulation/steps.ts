@@ -1,5 +1,5 @@
 import type { Draw, Drawing, Step } from './step.ts';
-import { changePlan, takeChangeBack } from './steps-changes.ts';
+import { changePlan, moveBillingAnchor, moveTrial, takeChangeBack } from './steps-changes.ts';
 import { claimSeats, releaseSeats } from './steps-claims.ts';
 import { buyPack, grantByHand, takeCreditBack } from './steps-credits.ts';
 import { changeOfAddress, changeOfFortune, eraseOne, newCustomer, newMethod } from './steps-customers.ts';
@@ -38,6 +38,8 @@ const kinds = {
   pause: { draw: pauseIt, weight: 4 },
   resume: { draw: resumeIt, weight: 4 },
   changePlan: { draw: changePlan, weight: 40 },
+  moveBillingAnchor: { draw: moveBillingAnchor, weight: 14 },
+  moveTrial: { draw: moveTrial, weight: 5 },
   takeChangeBack: { draw: takeChangeBack, weight: 2 },
   recordUsage: { draw: recordUsage, weight: 16 },
   consume: { draw: consume, weight: 6 },

@@ -1508,13 +1508,13 @@ export interface AdjustmentPreview {
   reason?: string;
   /** The amount for the change, before discount and tax. */
   prorationAmount?: WholeNumber;
-  /** Usage that the invoice of the change bills too: that of an unpaid invoice which it replaces, and with another interval all open usage. */
+  /** Usage that the invoice of the change bills too: that of an unpaid invoice which it replaces, and with another interval or billing anchor all open usage. */
   carriedOverAmount?: WholeNumber;
-  /** With another interval: the unused paid value of the present period that is taken off. */
+  /** With another interval or billing anchor: the unused paid value of the present period that is taken off. */
   takenOffAmount?: WholeNumber;
-  /** With another interval: the rest of that value, which is taken off later invoices. */
+  /** With another interval or billing anchor: the rest of that value, which is taken off later invoices. */
   keptAmount?: WholeNumber;
-  /** With another interval: the end of the period that begins with the change. */
+  /** With another interval or billing anchor: the end of the period that begins with the change. */
   newBillingPeriodEnd?: Timestamp;
   discountAmount?: WholeNumber;
   taxAmount?: WholeNumber;
@@ -3408,11 +3408,33 @@ export interface SubscriptionsUpdateInput {
     backupPaymentMethodId?: string | null;
     /** Another end of the running trial, later than now. The first payment is due then. */
     trialEnd?: TimestampInput;
+    /** The instant from which billing periods are counted: later than now, and at most one interval ahead. A period that ends there begins now, at its share of the price. The unused paid value of the present one is taken off. Sent alone, because it may be charged. */
+    billingCycleAnchorDate?: TimestampInput;
   };
 }
 
 export interface SubscriptionsUpdateAnswer {
   subscription: Subscription;
+  /** The move of the billing anchor, and what it costs. Absent when no period begins with it. */
+  adjustment?: {
+    /** The amount for the change, before discount and tax. */
+    prorationAmount: WholeNumber;
+    /** Usage that the invoice of the change bills too: that of an unpaid invoice which it replaces, and with another interval or billing anchor all open usage. */
+    carriedOverAmount: WholeNumber;
+    /** With another interval or billing anchor: the unused paid value of the present period that is taken off. */
+    takenOffAmount: WholeNumber;
+    /** With another interval or billing anchor: the rest of that value, which is taken off later invoices. */
+    keptAmount: WholeNumber;
+    /** With another interval or billing anchor: the end of the period that begins with the change. */
+    newBillingPeriodEnd: Timestamp;
+    discountAmount: WholeNumber;
+    taxAmount: WholeNumber;
+    /** The amount that would be charged now or, with `dueDate`, invoiced. */
+    totalDue: WholeNumber;
+    id: string;
+    status: 'awaiting_payment' | 'scheduled' | 'applied' | 'canceled' | 'failed';
+    invoiceId: string | null;
+  };
 }
 
 export interface SubscriptionsCancelInput {
@@ -5493,7 +5515,7 @@ export interface SubscriptionsMethods {
   /** Get a subscription. Returns one subscription with its status, billing period and plan. */
   get(input: SubscriptionsGetInput, options?: CallOptions): Promise<SubscriptionsGetAnswer>;
 
-  /** Update a subscription. Changes the name, the metadata, the payment methods and the end of a running trial, as far as they are sent. The first payment is due at the new end, and no credits are granted before. The plan changes with `POST /subscriptions/{id}/adjust`. */
+  /** Update a subscription. Changes the name, the metadata, the payment methods and the end of a running trial, as far as they are sent. The first payment is due at the new end, and no credits are granted before. `billingCycleAnchorDate` moves the billing anchor: a period begins now and ends there. What it costs is charged before the answer, and `adjustment` says it; a dry run answers the same amounts. If the charge fails, nothing changes and the answer is 402. The plan changes with `POST /subscriptions/{id}/adjust`. */
   update(input: SubscriptionsUpdateInput, options?: WriteOptions): Promise<SubscriptionsUpdateAnswer>;
 
   /** Cancel a subscription. Ends a subscription now, with its billing period, or at `endDate`, and returns it. Until `endDate` it renews as usual: a period that has begun is billed whole and nothing is refunded. A later request replaces the date. A subscription that has ended is returned unchanged. The default plan is refused with 400. */

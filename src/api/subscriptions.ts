@@ -4,15 +4,18 @@ import {
   AdjustmentPreview,
   adjustSubscription,
   cancelScheduledAdjustment,
+  changeSubscription,
+  MoveAmounts,
   previewAdjustment,
   readAdjusted,
+  type UpdatedSubscription,
 } from '../billing/adjust.ts';
 import { cancelSubscription, uncancelSubscription } from '../billing/cancel.ts';
 import { type RetriedPayment, reportRetry, retryPayment } from '../billing/collect-by-hand.ts';
 import { addFeature } from '../billing/grant-by-hand.ts';
 import { pauseSubscription } from '../billing/pause.ts';
 import { resumeSubscription } from '../billing/resume.ts';
-import { readSubscribed, reread, subscribe, updateSubscription } from '../billing/subscribe.ts';
+import { readSubscribed, reread, subscribe } from '../billing/subscribe.ts';
 import type { Work } from '../database/work.ts';
 import { SubscriptionItemFeature } from '../entitlements/subscription-item-feature.ts';
 import { route } from '../http/route.ts';
@@ -61,6 +64,20 @@ function renderAdjusted(work: Work, { subscription, subscriptionItems, adjustmen
     ...decided,
     adjustment: { id: adjustment.id, status: adjustment.status, invoiceId: adjustment.invoiceId },
   };
+}
+
+const UpdateAnswer = z.object({
+  subscription: Subscription,
+  adjustment: MoveAmounts.extend(AdjustmentAnswer.shape.adjustment.shape)
+    .optional()
+    .meta({ description: 'The move of the billing anchor, and what it costs. Absent when no period begins with it.' }),
+});
+
+function renderUpdated(work: Work, { subscription, move }: UpdatedSubscription): z.infer<typeof UpdateAnswer> {
+  const rendered = toSubscription(work, subscription);
+  if (move === null) return { subscription: rendered };
+  const { id, status, invoiceId } = move.adjustment;
+  return { subscription: rendered, adjustment: { ...move.amounts, id, status, invoiceId } };
 }
 
 const AddFeature = z
@@ -117,16 +134,38 @@ export const subscriptionRoutes = [
     summary: 'Update a subscription',
     description:
       'Changes the name, the metadata, the payment methods and the end of a running trial, as far as they are sent. The ' +
-      'first payment is due at the new end, and no credits are granted before. The plan changes with ' +
-      '`POST /subscriptions/{id}/adjust`.',
+      'first payment is due at the new end, and no credits are granted before. `billingCycleAnchorDate` moves the billing ' +
+      'anchor: a period begins now and ends there. What it costs is charged before the answer, and `adjustment` says ' +
+      'it; a dry run answers the same amounts. If the charge fails, nothing changes and the answer is 402. The plan ' +
+      'changes with `POST /subscriptions/{id}/adjust`.',
     tag,
     params,
     body: z.object({ subscription: SubscriptionUpdate }),
-    returns,
-    refuses: ['subscriptionNotFound', 'subscriptionTerminal', 'trialEndFixed', 'idMismatch', 'customerArchived'],
-    handle: async (work, input) => ({
-      subscription: toSubscription(work, await updateSubscription(work, input.params.id, input.body.subscription)),
-    }),
+    returns: UpdateAnswer,
+    refuses: [
+      'subscriptionNotFound',
+      'subscriptionTerminal',
+      'trialEndFixed',
+      'billingAnchorFixed',
+      'idMismatch',
+      'customerArchived',
+      'paymentMethodRequired',
+      'adjustmentNotPaid',
+      'processorUnavailable',
+      'invoiceTooLarge',
+    ],
+    handle: async (work, input) =>
+      renderUpdated(work, await changeSubscription(work, input.params.id, input.body.subscription)),
+    afterEffects: async (work, answer) => {
+      if (answer.adjustment === undefined) return answer;
+      const { subscription, adjustment } = await readAdjusted(work, {
+        adjustment: answer.adjustment,
+        resolvedTiming: 'immediately',
+        isUpgrade: false,
+      });
+      const { status } = adjustment;
+      return { subscription: toSubscription(work, subscription), adjustment: { ...answer.adjustment, status } };
+    },
   }),
   route({
     method: 'POST',

@@ -8,7 +8,7 @@ import type { InvoiceRow } from '../invoicing/store.ts';
 import { lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { Timestamp, WholeNumber } from '../kernel/json.ts';
-import { Problem } from '../kernel/problem.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
 import { findPaymentMethod } from '../payments/actions.ts';
 import { PaymentMethodType } from '../payments/payment-method.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
@@ -24,14 +24,15 @@ import {
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
+import type { SubscriptionUpdate } from '../subscriptions/subscription-start.ts';
 import { applyNow } from './apply-adjustment.ts';
 import { issueBills } from './bill-subscription.ts';
 import { findUpToDate, lockCurrent } from './catch-up.ts';
 import { collectInvoices } from './collect-invoices.ts';
 import type { LockedSubscription } from './end-subscription.ts';
-import { type AdjustmentPlan, planAdjustment } from './plan-adjustment.ts';
+import { type AdjustmentPlan, judgeAnchorMove, planAdjustment, planAnchorMove } from './plan-adjustment.ts';
 import { chargeInvoice, recordPaid } from './record-paid.ts';
-import { reread } from './subscribe.ts';
+import { reread, updateSubscription } from './subscribe.ts';
 
 /** A requested plan change, with its subscription. */
 export interface Adjusted {
@@ -123,11 +124,49 @@ function newAdjustment(work: Work, plan: AdjustmentPlan, invoice: InvoiceRow | n
     invoiceId: invoice?.id ?? null,
     replacedInvoiceId: charge.replacedInvoiceId,
     replacedNextAttemptAt: null,
-    billingAnchor: charge.begins?.anchor ?? null,
+    billingAnchor: null,
+    billingCycleAnchorDate: null,
+    ...charge.begins?.anchor,
     prorationWaived: charge.waived,
     failureCode: null,
     failureMessage: null,
   };
+}
+
+/** A subscription after an update. `move`: its billing anchor moves, and a period begins with that. */
+export interface UpdatedSubscription {
+  readonly subscription: SubscriptionRow;
+  readonly move: { readonly adjustment: AdjustmentRow; readonly amounts: MoveAmounts } | null;
+}
+
+/**
+ * Updates a subscription, or moves its billing anchor. A move is charged after the commit, and made when it is paid, as a
+ * change of plan; `readAdjusted` returns the outcome. A request that moves the anchor changes nothing else, because a
+ * failed charge changes nothing.
+ */
+export async function changeSubscription(
+  work: Work,
+  id: string,
+  { billingCycleAnchorDate: anchor, ...update }: SubscriptionUpdate,
+): Promise<UpdatedSubscription> {
+  const { customer, subscription } = await lockCurrent(work, id);
+  const effect = await judgeAnchorMove(work, subscription, anchor);
+  if (anchor === undefined || effect === 'none')
+    return { subscription: await updateSubscription(work, id, update), move: null };
+  const { id: bodyId, ...others } = update;
+  if (bodyId !== undefined && bodyId !== id) throw new Problem('idMismatch', { pathId: id, bodyId });
+  if (Object.values(others).some((value) => value !== undefined))
+    throw invalid(['subscription', 'billingCycleAnchorDate'], 'must be changed alone, because it may be charged');
+  if (effect === 'counts_on') {
+    const saved = await saveSubscription(work, id, { billingCycleAnchorDate: anchor });
+    await publishSubscription(work, 'subscription.updated', saved, customer);
+    return { subscription: saved, move: null };
+  }
+  const plan = await planAnchorMove(work, subscription, anchor);
+  const amounts = MoveAmounts.parse(amountsOf(plan));
+  const adjustment = await findAdjustment(work, await changeNow(work, plan));
+  assert(adjustment, 'changes are never deleted');
+  return { subscription: await reread(work, { id }), move: { adjustment, amounts } };
 }
 
 /**
@@ -166,34 +205,39 @@ const PreviewItem = z.object({
   priceId: z.string().nullable(),
 });
 
+/** The amounts of a change that begins a period. */
+export const MoveAmounts = z.object({
+  prorationAmount: WholeNumber.meta({ description: 'The amount for the change, before discount and tax.' }),
+  carriedOverAmount: WholeNumber.meta({
+    description:
+      'Usage that the invoice of the change bills too: that of an unpaid invoice which it replaces, and with another ' +
+      'interval or billing anchor all open usage.',
+  }),
+  takenOffAmount: WholeNumber.meta({
+    description:
+      'With another interval or billing anchor: the unused paid value of the present period that is taken off.',
+  }),
+  keptAmount: WholeNumber.meta({
+    description: 'With another interval or billing anchor: the rest of that value, which is taken off later invoices.',
+  }),
+  newBillingPeriodEnd: Timestamp.meta({
+    description: 'With another interval or billing anchor: the end of the period that begins with the change.',
+  }),
+  discountAmount: WholeNumber,
+  taxAmount: WholeNumber,
+  totalDue: WholeNumber.meta({
+    description: 'The amount that would be charged now or, with `dueDate`, invoiced.',
+  }),
+});
+type MoveAmounts = z.infer<typeof MoveAmounts>;
+
 /** A preview of a plan change. All but the first two keys are present only if it is possible, `reason` only if not. */
 export const AdjustmentPreview = z
   .object({
     canAdjust: z.boolean(),
     previewGeneratedAt: Timestamp,
     reason: z.string().optional().meta({ description: 'The reason why the change would be refused.' }),
-    prorationAmount: WholeNumber.optional().meta({
-      description: 'The amount for the change, before discount and tax.',
-    }),
-    carriedOverAmount: WholeNumber.optional().meta({
-      description:
-        'Usage that the invoice of the change bills too: that of an unpaid invoice which it replaces, and with another ' +
-        'interval all open usage.',
-    }),
-    takenOffAmount: WholeNumber.optional().meta({
-      description: 'With another interval: the unused paid value of the present period that is taken off.',
-    }),
-    keptAmount: WholeNumber.optional().meta({
-      description: 'With another interval: the rest of that value, which is taken off later invoices.',
-    }),
-    newBillingPeriodEnd: Timestamp.optional().meta({
-      description: 'With another interval: the end of the period that begins with the change.',
-    }),
-    discountAmount: WholeNumber.optional(),
-    taxAmount: WholeNumber.optional(),
-    totalDue: WholeNumber.optional().meta({
-      description: 'The amount that would be charged now or, with `dueDate`, invoiced.',
-    }),
+    ...MoveAmounts.partial().shape,
     dueDate: Timestamp.optional().meta({
       description:
         'When the invoice would be due: under net terms and without a payment method the change is made before its payment.',
@@ -254,7 +298,24 @@ async function previewOf(
 }
 
 async function toPreview(work: Work, plan: AdjustmentPlan): Promise<Partial<AdjustmentPreview>> {
-  const { period, charge, draft, effectiveAt } = plan;
+  const { period, effectiveAt } = plan;
+  return {
+    ...amountsOf(plan),
+    ...(plan.dueDate === null ? {} : { dueDate: plan.dueDate }),
+    currentPlanTotal: plan.currentTotal,
+    newPlanTotal: plan.newTotal,
+    resolvedTiming: plan.timing,
+    effectiveDate: effectiveAt,
+    isUpgrade: plan.isUpgrade,
+    percentThroughBillingPeriod: (effectiveAt - period.startAt) / (period.endAt - period.startAt),
+    billingPeriodEnd: period.endAt,
+    ...(await paymentMethodOf(work, plan)),
+    currentSubscriptionItems: plan.current.map(toPreviewItem),
+    newSubscriptionItems: plan.items.map(toPreviewItem),
+  };
+}
+
+function amountsOf({ charge, draft }: AdjustmentPlan): Partial<MoveAmounts> {
   return {
     prorationAmount: charge.amount,
     carriedOverAmount: charge.carriedOver,
@@ -268,17 +329,6 @@ async function toPreview(work: Work, plan: AdjustmentPlan): Promise<Partial<Adju
     discountAmount: draft?.discountAmount ?? 0n,
     taxAmount: draft?.taxAmount ?? 0n,
     totalDue: draft?.total ?? 0n,
-    ...(plan.dueDate === null ? {} : { dueDate: plan.dueDate }),
-    currentPlanTotal: plan.currentTotal,
-    newPlanTotal: plan.newTotal,
-    resolvedTiming: plan.timing,
-    effectiveDate: effectiveAt,
-    isUpgrade: plan.isUpgrade,
-    percentThroughBillingPeriod: (effectiveAt - period.startAt) / (period.endAt - period.startAt),
-    billingPeriodEnd: period.endAt,
-    ...(await paymentMethodOf(work, plan)),
-    currentSubscriptionItems: plan.current.map(toPreviewItem),
-    newSubscriptionItems: plan.items.map(toPreviewItem),
   };
 }
 

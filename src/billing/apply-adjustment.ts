@@ -17,6 +17,7 @@ import { creditsOfChange } from '../rating/plan-change.ts';
 import { newSubscriptionItem, publishSubscriptions } from '../subscriptions/actions.ts';
 import {
   type AdjustmentRow,
+  beginsPeriod,
   decideItemChanges,
   type ItemChanges,
   isRevalued,
@@ -78,7 +79,7 @@ export async function applyPaidAdjustments(work: Work, invoices: readonly Invoic
     return { adjustment, subscription, at };
   });
   const isLate = ({ adjustment, at }: Change) => at > adjustment.effectiveAt;
-  const isTooLate = (change: Change) => beginsPeriod(change) && isLate(change);
+  const isTooLate = (change: Change) => isBeginning(change) && isLate(change);
   await callOff(work, changes.filter(isTooLate));
   const made = changes.filter((change) => !isTooLate(change));
   await applyNow(work, made);
@@ -89,14 +90,14 @@ export async function applyPaidAdjustments(work: Work, invoices: readonly Invoic
   );
 }
 
-/** Whether the change is to another interval, and begins a period at once. */
-function beginsPeriod({ adjustment }: { readonly adjustment: AdjustmentRow }): boolean {
-  return adjustment.billingAnchor !== null;
+/** Whether the change begins a period at once. */
+function isBeginning({ adjustment }: { readonly adjustment: AdjustmentRow }): boolean {
+  return beginsPeriod(adjustment);
 }
 
 /**
- * Calls off paid changes of interval, because a period of the old interval has begun and been billed meanwhile. Their
- * payments are refunded.
+ * Calls off paid changes of interval or anchor, because a period of the old one has begun and been billed meanwhile.
+ * Their payments are refunded.
  */
 async function callOff(work: Work, changes: readonly Change[]): Promise<void> {
   if (changes.length === 0) return;
@@ -111,13 +112,20 @@ async function callOff(work: Work, changes: readonly Change[]): Promise<void> {
 }
 
 /**
- * Applies changes now, grants their credits, and publishes the events. A change of interval ends its period and begins
- * one; the number of statements depends on the number of those.
+ * Applies changes now, grants their credits, and publishes the events. A change of interval or anchor ends its period
+ * and begins one; the number of statements depends on the number of those.
  */
 export async function applyNow(work: Work, changes: readonly Change[]): Promise<SubscriptionRow[]> {
   const leaving: LeavingChange[] = [];
-  for (const change of changes) if (beginsPeriod(change)) leaving.push(await leavePlan(work, change));
-  const applied = await applyChanges(work, changes);
+  for (const change of changes) if (isBeginning(change)) leaving.push(await leavePlan(work, change));
+  const moves = await applyMoves(work, changes.filter(movesAnchor));
+  const applied = [
+    ...(await applyChanges(
+      work,
+      changes.filter((change) => !movesAnchor(change)),
+    )),
+    ...moves,
+  ];
   const voided = await voidReplaced(
     work,
     changes.map(({ adjustment }) => adjustment),
@@ -135,7 +143,7 @@ export async function applyNow(work: Work, changes: readonly Change[]): Promise<
   );
   await grantChangedCredits(
     work,
-    applied.filter((change) => !beginsPeriod(change)),
+    applied.filter((change) => !isBeginning(change)),
   );
   const begun = await beginIntervals(work, leaving, applied);
   const subscriptions = applied.map(({ subscription }) => begun.get(subscription.id) ?? subscription);
@@ -143,7 +151,25 @@ export async function applyNow(work: Work, changes: readonly Change[]): Promise<
   return subscriptions;
 }
 
-/** Begins the periods of changes to another interval. Returns their subscriptions, by id. */
+/** Whether the change moves the billing anchor. Its items stay. */
+function movesAnchor({ adjustment }: Change): boolean {
+  return adjustment.billingCycleAnchorDate !== null;
+}
+
+/** Applies moves of the billing anchor. The period that begins with each one saves its subscription. */
+async function applyMoves(work: Work, moves: readonly Change[]): Promise<AppliedChange[]> {
+  await markAdjustmentsApplied(
+    work,
+    moves.map(({ adjustment }) => adjustment.id),
+  );
+  return moves.map((change) => {
+    const { billingCycleAnchorDate } = change.adjustment;
+    const subscription = { ...change.subscription, billingCycleAnchorDate };
+    return { ...change, subscription, changedItemIds: new Set() };
+  });
+}
+
+/** Begins the periods of changes to another interval or anchor. Returns their subscriptions, by id. */
 async function beginIntervals(
   work: Work,
   leaving: readonly LeavingChange[],

@@ -347,7 +347,7 @@ export function decideBeginning(
   { preserveBillingCycleAnchor = false }: Pick<Activation, 'preserveBillingCycleAnchor'>,
 ): Beginning {
   refuseSecond(living, { isFreePlan: false, allowMultiple: allowsMultipleSubscriptions(work), startsAt: work.now });
-  const kept = preserveBillingCycleAnchor ? anchorOfFreePlan(living, work.now) : null;
+  const kept = preserveBillingCycleAnchor ? anchorOfFreePlan(living) : null;
   const { period: span, anchor, wholeStartAt } = decideActivation(subscription, { anchor: kept, now: work.now });
   return { anchor, period: newBillingPeriod(work, subscription, { ...span, wholeStartAt, creditsAwaitPayment: true }) };
 }

@@ -10,10 +10,12 @@ import { Problem } from '../kernel/problem.ts';
 import { attachPayments } from '../payments/store.ts';
 import { creditsGivenUp, type GivenUpCredits, unusedAfterCredits } from '../rating/interval-change.ts';
 import { newBillingPeriod } from '../subscriptions/actions.ts';
-import { type AdjustmentRow, type PlanItem, wholeOf } from '../subscriptions/adjustment.ts';
+import { type AdjustmentRow, wholeOf } from '../subscriptions/adjustment.ts';
 import {
   type BillingAnchor,
   type BillingPeriodRow,
+  billingInterval,
+  discountIntervalOf,
   type IntervalPeriod,
   intervalPeriod,
 } from '../subscriptions/billing-period.ts';
@@ -27,17 +29,25 @@ import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { endPlanCredits, takeBackPlanCredits } from '../usage/actions-ledger.ts';
 import { tellingLowBalances } from '../usage/actions-low-balance.ts';
 import { listCreditsOfPeriod } from '../usage/store-credits.ts';
-import { type Bill, draftUsageLines, periodLines, type Resumption, takeUsageLines } from './bill-subscription.ts';
+import {
+  type Bill,
+  type BilledItem,
+  draftUsageLines,
+  periodLines,
+  type Resumption,
+  takeUsageLines,
+} from './bill-subscription.ts';
 import { grantPeriodCredits, shareOf } from './grant-period-credits.ts';
-import { keptValueOf, pausedCreditLeft, takeOffPausedTime } from './paused-time.ts';
+import { pausedCreditLeft, takeOffPausedTime, unusedValueOf } from './paused-time.ts';
 
-/** A period that begins with a change to another interval. */
+/** A period that begins with a change to another interval or billing anchor. */
 export interface IntervalStart {
-  readonly anchor: BillingAnchor;
+  readonly anchor: Pick<AdjustmentRow, 'billingAnchor' | 'billingCycleAnchorDate'>;
   readonly period: IntervalPeriod;
+  readonly resumption: Resumption;
 }
 
-/** The price of a change to another interval. Money in minor units at list value. */
+/** The price of a change to another interval or billing anchor. Money in minor units at list value. */
 interface IntervalCharge {
   readonly begins: IntervalStart;
   readonly lines: readonly NewLine[];
@@ -52,13 +62,14 @@ interface IntervalCharge {
   readonly kept: bigint;
 }
 
-/** A requested change to another interval. */
+/** A requested change to another interval, or a move of the billing anchor. */
 interface RequestedInterval {
   readonly subscription: SubscriptionRow;
   readonly period: BillingPeriodRow;
-  readonly items: readonly PlanItem[];
+  readonly items: readonly BilledItem[];
   readonly interval: Interval;
-  readonly anchor: BillingAnchor;
+  /** With an instant the plan stays, and the period ends there. */
+  readonly anchor: BillingAnchor | Instant;
   /** The features after the change. */
   readonly features: readonly CreditGiving[];
   /** Whether the usage is marked as invoiced: the caller then issues the lines in the same commit. */
@@ -73,23 +84,33 @@ interface PlanFeature {
   readonly renewalFrequency: string | null;
 }
 
+/** Refuses a change to another interval while an invoice is owed, because nothing is known to be paid then. */
+export async function refuseOwing(work: Work, { id }: SubscriptionRow): Promise<void> {
+  if (!(await isOwing(work, id))) return;
+  const reason =
+    'an invoice must be paid before the interval changes now; a change at the end of the period is possible';
+  throw new Problem('subscriptionNotAdjustable', { id, reason });
+}
+
+export async function isOwing(work: Work, subscriptionId: string): Promise<boolean> {
+  return (await listOwedInvoices(work, [subscriptionId])).length > 0;
+}
+
 /**
- * Prices a change to another interval: the price of the period that begins now, and open usage, less the unused paid
- * value of the present period. Refused while an invoice is owed, because nothing is known to be paid then.
+ * Prices a change to another interval or billing anchor: the price of the period that begins now, and open usage, less
+ * the unused paid value of the present period. The caller has refused it while an invoice is owed.
  */
 export async function priceInterval(work: Work, requested: RequestedInterval): Promise<IntervalCharge> {
   const { subscription, period: old, items, interval, anchor, features, takesUsage } = requested;
-  if ((await listOwedInvoices(work, [subscription.id])).length > 0) {
-    const reason =
-      'an invoice must be paid before the interval changes now; a change at the end of the period is possible';
-    throw new Problem('subscriptionNotAdjustable', { id: subscription.id, reason });
-  }
+  const movesAnchor = typeof anchor === 'number';
   const period = intervalPeriod(subscription, interval, { anchor, at: work.now });
   const left = await readLeft(work, subscription, old, work.now);
   const kept = left.pausedCredit + unusedOf(left, grantsOf(features, period));
   const usage = await (takesUsage ? takeUsageLines : draftUsageLines)(work, [subscription]);
   const step = chargedStep(work.currency);
   const listed = periodLines(subscription, period, items, usage.get(subscription.id) ?? [], step);
+  // The same plan carries the discount of the interval on.
+  const resumption = { ...wholeInterval(period), pausedPeriodId: movesAnchor ? old.id : null };
   const bill: Bill = {
     subscription: { ...subscription, pausedCredit: kept },
     period: { id: null, startAt: period.start, endAt: period.end },
@@ -97,14 +118,18 @@ export async function priceInterval(work: Work, requested: RequestedInterval): P
     lines: listed,
     at: work.now,
     beginsPeriod: true,
-    resumption: wholeInterval(period),
+    resumption,
   };
   const lines = (await takeOffPausedTime(work, [bill])).flatMap((each) => each.lines).map(inWords);
   const rest = pausedCreditLeft(lines, kept);
   const ofUsage = sumOf(lines.map((line) => (line.type === 'usage' ? line.amount : 0n)));
   const ofPlan = sumOf(lines.map((line) => (line.type === 'static' ? line.price * BigInt(line.quantity) : 0n)));
   return {
-    begins: { anchor, period },
+    begins: {
+      anchor: { billingAnchor: movesAnchor ? null : anchor, billingCycleAnchorDate: movesAnchor ? anchor : null },
+      period,
+      resumption,
+    },
     lines,
     amount: ofPlan,
     waived: 0n,
@@ -116,7 +141,7 @@ export async function priceInterval(work: Work, requested: RequestedInterval): P
 }
 
 /** The interval of which a fixed discount counts for its part only. */
-export function wholeInterval({ start, end, wholeStartAt }: IntervalPeriod): Resumption {
+function wholeInterval({ start, end, wholeStartAt }: IntervalPeriod): Resumption {
   return { whole: { start: wholeStartAt ?? start, end }, pausedPeriodId: null };
 }
 
@@ -131,6 +156,8 @@ interface LeftPlan {
   /** Value that was kept before, and the unused paid value of the period. */
   readonly pausedCredit: bigint;
   readonly unused: bigint;
+  /** The used value that rounding left out, for the next period. */
+  readonly roundingCarried: bigint;
   /** The credits of its unused time, by usage meter. */
   readonly givenUp: ReadonlyMap<string, GivenUpCredits>;
 }
@@ -142,7 +169,7 @@ async function readLeft(
   at: Instant,
 ): Promise<LeftPlan> {
   const whole = wholeOf(period);
-  const unused = await keptValueOf(work, { ...period, endAt: at, wholeEndAt: period.endAt });
+  const { unused, roundingCarried } = await unusedValueOf(work, { ...period, endAt: at, wholeEndAt: period.endAt });
   const entitled = amountsOf(await listCreditFeatures(work, [{ subscriptionId, at }]));
   const credits = Map.groupBy(await listCreditsOfPeriod(work, period.id), ({ usageMeterId }) => usageMeterId);
   const givenUp = [...credits].map(([meterId, ofMeter]): [string, GivenUpCredits] => {
@@ -152,7 +179,7 @@ async function readLeft(
     const left = { entitled: entitled.get(meterId) ?? 0n, granted, rest, takenByHand };
     return [meterId, creditsGivenUp(left, whole, at)];
   });
-  return { period, pausedCredit, unused, givenUp: new Map(givenUp) };
+  return { period, pausedCredit, unused, roundingCarried, givenUp: new Map(givenUp) };
 }
 
 function unusedOf({ unused, givenUp }: LeftPlan, nextGrants: ReadonlyMap<string, bigint>): bigint {
@@ -184,7 +211,7 @@ function sumOf(amounts: readonly bigint[]): bigint {
   return amounts.reduce((sum, amount) => sum + amount, 0n);
 }
 
-/** A change to another interval that is made now, with the plan that it leaves. */
+/** A change to another interval or anchor that is made now, with the plan that it leaves. */
 export interface LeavingChange {
   readonly adjustment: AdjustmentRow;
   readonly left: LeftPlan;
@@ -209,25 +236,30 @@ interface BegunInterval {
 /**
  * Ends the old period of a changed subscription and begins the new one, as of the change. The invoice of the change
  * becomes that of the new period. The old plan's unused credits end, and the new period's are granted. The caller has
- * changed the items.
+ * changed the items or the anchor.
  */
 export async function beginInterval(
   work: Work,
   { adjustment, left }: LeavingChange,
   changed: SubscriptionRow,
 ): Promise<BegunInterval> {
-  const { billingAnchor: anchor, effectiveAt: at, invoiceId } = adjustment;
-  assert(anchor !== null && changed.intervalUnit !== null && changed.intervalCount !== null, 'the interval changes');
-  const interval = { unit: changed.intervalUnit, count: changed.intervalCount };
-  const begins = intervalPeriod(changed, interval, { anchor, at });
+  const { billingAnchor, billingCycleAnchorDate, effectiveAt: at, invoiceId } = adjustment;
+  const anchor = billingCycleAnchorDate ?? billingAnchor;
+  assert(anchor !== null, 'the change begins a period');
+  const begins = intervalPeriod(changed, billingInterval(changed), { anchor, at });
   const nextGrants = grantsOf(await listCreditFeatures(work, [{ subscriptionId: changed.id, at }]), begins);
   const unused = unusedOf(left, nextGrants);
   await endPeriodEarly(work, left.period, at, unused);
-  const period = newBillingPeriod(work, changed, begins);
+  const period = newBillingPeriod(work, changed, {
+    ...begins,
+    roundingCarried: left.roundingCarried,
+    ...(billingCycleAnchorDate === null ? {} : discountIntervalOf(left.period)),
+  });
   await insertBillingPeriod(work, period);
   const subscription = await saveSubscription(work, changed.id, {
     currentBillingPeriodStart: period.startAt,
     currentBillingPeriodEnd: period.endAt,
+    billingCycleAnchorDate: changed.billingCycleAnchorDate,
     pausedCredit: await keptBeyond(work, left.pausedCredit + unused, invoiceId),
   });
   if (invoiceId !== null) {

@@ -7,7 +7,7 @@ import { smallerOf } from '../kernel/money.ts';
 import { listPeriodInvoices, type PeriodInvoice } from '../payments/store-period-invoices.ts';
 import { discountAmount } from '../rating/discount.ts';
 import { planBilled, planPaid } from '../rating/list-value.ts';
-import { unusedPaidValue } from '../rating/proration.ts';
+import { type UnusedValue, unusedPaidValue } from '../rating/proration.ts';
 import { changeSegments, wholeOf } from '../subscriptions/adjustment.ts';
 import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
 import { pausedTimeTakenOff } from '../subscriptions/pause.ts';
@@ -73,6 +73,11 @@ export async function giveBackPausedTime(work: Work, voidedInvoiceIds: readonly 
  * units.
  */
 export async function keptValueOf(work: Work, period: BillingPeriodRow): Promise<bigint> {
+  return (await unusedValueOf(work, period)).unused;
+}
+
+/** The same, with what rounding left out of the used value. */
+export async function unusedValueOf(work: Work, period: BillingPeriodRow): Promise<UnusedValue> {
   const { subscriptionId, startAt, endAt, pausedTimeRefunded } = period;
   const whole = wholeOf(period);
   const history = await listItemSpans(work, subscriptionId, startAt);
@@ -83,6 +88,7 @@ export async function keptValueOf(work: Work, period: BillingPeriodRow): Promise
     listed: sumOf(invoices, ({ status, listAmount }) => (status === 'void' ? 0n : listAmount)),
     billed: sumOf(invoices, planBilled),
     paid: sumOf(invoices, planPaid) - pausedTimeRefunded,
+    roundingCarried: period.roundingCarried,
   };
   return unusedPaidValue(worth, whole, endAt);
 }

@@ -4,7 +4,7 @@ import type { Work } from '../database/work.ts';
 import { planItemFeatures } from '../entitlements/actions.ts';
 import { checkCapacities } from '../entitlements/resource-claim.ts';
 import { countClaims } from '../entitlements/store-claims.ts';
-import { listItemFeatures } from '../entitlements/store-item-features.ts';
+import { listCreditFeatures, listItemFeatures } from '../entitlements/store-item-features.ts';
 import { isForPeriod } from '../invoicing/collection.ts';
 import type { NewLine } from '../invoicing/invoice-line-item.ts';
 import { withPeriod } from '../invoicing/line-text.ts';
@@ -22,8 +22,10 @@ import { listValuePaid, listValueSettled } from '../rating/list-value.ts';
 import { capacitiesOf, featuresAfter, type GivenFeature } from '../rating/plan-change.ts';
 import { fairValue, prorationCharge } from '../rating/proration.ts';
 import {
+  type AnchorMove,
   changeSegments,
   decideAnchor,
+  decideAnchorMove,
   decideItemChanges,
   decideTiming,
   headOf,
@@ -34,7 +36,7 @@ import {
 } from '../subscriptions/adjustment.ts';
 import type { NewAdjustment, ResolvedTiming } from '../subscriptions/adjustment-input.ts';
 import { type Catalog, resolveItems } from '../subscriptions/adjustment-items.ts';
-import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
+import { type BillingPeriodRow, billingInterval } from '../subscriptions/billing-period.ts';
 import { findPendingAdjustment } from '../subscriptions/store-adjustments.ts';
 import { findCurrentBillingPeriod } from '../subscriptions/store-billing-periods.ts';
 import { listItemSpans } from '../subscriptions/store-item-versions.ts';
@@ -42,7 +44,7 @@ import { listActiveItems } from '../subscriptions/store-items.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
 import { type Bill, composeBills } from './bill-subscription.ts';
-import { type IntervalStart, priceInterval, wholeInterval } from './change-interval.ts';
+import { type IntervalStart, isOwing, priceInterval, refuseOwing } from './change-interval.ts';
 
 /** A fully decided plan change, not yet written. Money in minor units. */
 export interface AdjustmentPlan {
@@ -120,6 +122,7 @@ export async function planAdjustment(
   const prorates = requested.prorateCurrentBillingPeriod !== false;
   const { collectRefunded } = requested;
   const paymentMethodId = chargeWith ?? (await chargedMethod(work, subscription));
+  if (anchor !== null) await refuseOwing(work, subscription);
   const begun =
     interval === null || anchor === null
       ? null
@@ -144,6 +147,74 @@ export async function planAdjustment(
     paymentMethodId,
     ...(await planPayment(work, subscription, period, { ...charge, paymentMethodId, termsDays, customer })),
   };
+}
+
+/**
+ * Decides a move of the billing anchor that begins a period: the plan stays, and the period ends at the anchor. Refuses
+ * with `paymentMethodRequired` a charge that nothing pays. The usage of the charge is marked as invoiced, so the caller
+ * issues the bill.
+ */
+export async function planAnchorMove(
+  work: Work,
+  subscription: SubscriptionRow,
+  anchor: Instant,
+): Promise<AdjustmentPlan> {
+  const asOf = { subscriptionId: subscription.id, at: work.now };
+  const period = await findCurrentBillingPeriod(work, subscription);
+  assert(period, 'a subscription in a period has its row');
+  const active = await listActiveItems(work, [asOf]);
+  const current = active.filter((item) => !item.manuallyCreated);
+  const items = keptItems(current, subscription, await readCatalog(work, subscription));
+  const requested = { interval: billingInterval(subscription), anchor, takesUsage: true };
+  const features = await listCreditFeatures(work, [asOf]);
+  const charge = await priceInterval(work, { subscription, period, items: active, features, ...requested });
+  const paymentMethodId = await chargedMethod(work, subscription);
+  const payer = { paymentMethodId, termsDays: 0, customer: undefined };
+  const total = planTotal(current);
+  return {
+    subscription,
+    period,
+    current,
+    items,
+    currentTotal: total,
+    newTotal: total,
+    isUpgrade: false,
+    timing: 'immediately',
+    effectiveAt: work.now,
+    capacities: capacitiesOf(await listItemFeatures(work, [subscription.id], work.now)),
+    charge,
+    paymentMethodId,
+    ...(await planPayment(work, subscription, period, { ...charge, ...payer })),
+  };
+}
+
+/** The effect of a requested billing anchor on a locked subscription. Refuses with `billingAnchorFixed`. */
+export async function judgeAnchorMove(
+  work: Work,
+  subscription: SubscriptionRow,
+  anchor: Instant | undefined,
+): Promise<AnchorMove> {
+  if (anchor === undefined) return 'none';
+  return decideAnchorMove(subscription, anchor, {
+    now: work.now,
+    hasPendingChange: (await findPendingAdjustment(work, subscription.id)) !== null,
+    isOwing: await isOwing(work, subscription.id),
+  });
+}
+
+/** The items of a plan that stays, as those of a change. */
+function keptItems(
+  items: readonly SubscriptionItemRow[],
+  { name: planName }: SubscriptionRow,
+  { prices }: Catalog,
+): PlanItem[] {
+  return items.map(({ id, priceId, unitPrice, quantity, name, externalId, metadata }) => {
+    const price = prices.find((each) => each.id === priceId);
+    assert(price?.productId, 'an item of a plan has a price of a product');
+    const { productId } = price;
+    const known = { id, priceId: price.id, productId, unitPrice, quantity, name, externalId, metadata };
+    return { ...known, planName: planName ?? '', interval: null };
+  });
 }
 
 async function readCatalog(work: Work, { pricingModelId }: SubscriptionRow): Promise<Catalog> {
@@ -200,7 +271,7 @@ async function planPayment(
     at: work.now,
     replacedInvoiceId,
     beginsPeriod: begins !== null,
-    ...(begins === null ? {} : { resumption: wholeInterval(begins.period) }),
+    ...(begins === null ? {} : { resumption: begins.resumption }),
     isPaidFirst: termsDays === 0,
   };
   const [draft] = await composeBills(work, [bill], customer ? [customer] : []);

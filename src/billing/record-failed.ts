@@ -11,6 +11,7 @@ import { movePurchase } from '../purchases/actions.ts';
 import type { PurchaseRow } from '../purchases/purchase.ts';
 import { findPurchasesOfInvoices } from '../purchases/store.ts';
 import { publishSubscriptions } from '../subscriptions/actions.ts';
+import { beginsPeriod } from '../subscriptions/adjustment.ts';
 import {
   findSubscriptions,
   hasOtherSubscriptionInTheWay,
@@ -127,8 +128,11 @@ async function failChanges(work: Work, failures: readonly FailedAttempt[]): Prom
   );
   const changes = ofChanges.filter(({ invoice }) => unmade.has(invoice.id));
   for (const { invoice } of changes) if (invoice.status === 'open') await voidInvoice(work, invoice.id);
-  // The invoice of a change of interval bills usage of its own, which the next one bills now.
-  const own = changes.filter(({ invoice }) => unmade.get(invoice.id)?.billingAnchor != null);
+  // An invoice that was to begin a period bills usage of its own, which the next one bills now.
+  const own = changes.filter(({ invoice }) => {
+    const change = unmade.get(invoice.id);
+    return change !== undefined && beginsPeriod(change);
+  });
   const billed = await listBilledUsage(
     work,
     own.map(({ invoice }) => invoice.id),

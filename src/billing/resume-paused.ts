@@ -5,6 +5,7 @@ import type { Instant } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { accessOf } from '../organizations/setting.ts';
 import { newBillingPeriod, publishSubscriptions } from '../subscriptions/actions.ts';
+import { discountIntervalOf } from '../subscriptions/billing-period.ts';
 import { resumedPeriod } from '../subscriptions/pause.ts';
 import { findSubscriptions } from '../subscriptions/store.ts';
 import { findCurrentBillingPeriods } from '../subscriptions/store-billing-periods.ts';
@@ -69,7 +70,7 @@ async function beginAgain(work: Work, resuming: readonly Resuming[]): Promise<Su
     work,
     resuming.map(({ subscription }) => subscription),
   );
-  const pausedIds = new Map(paused.map(({ id, subscriptionId }) => [subscriptionId, id]));
+  const pausedPeriods = new Map(paused.map((period) => [period.subscriptionId, period]));
   const resumed: ResumedCredits[] = [];
   const begun = await beginPeriods(
     work,
@@ -84,8 +85,10 @@ async function beginAgain(work: Work, resuming: readonly Resuming[]): Promise<Su
       );
       const arrears = arrearsOf(subscription.id);
       const creditsAwaitPayment = !hasAccess({ arrears }, access);
-      const period = newBillingPeriod(work, subscription, { ...part, creditsAwaitPayment });
-      const pausedPeriodId = isRestOfPaused ? (pausedIds.get(subscription.id) ?? null) : null;
+      const rested = isRestOfPaused ? (pausedPeriods.get(subscription.id) ?? null) : null;
+      const pausedPeriodId = rested?.id ?? null;
+      const carriesOn = rested === null ? {} : discountIntervalOf(rested);
+      const period = newBillingPeriod(work, subscription, { ...part, creditsAwaitPayment, ...carriesOn });
       if (pausedPeriodId !== null && !creditsAwaitPayment)
         resumed.push({ pausedPeriodId, pausedAt: subscription.pausedAt ?? at, at, billingPeriodId: period.id });
       return {

@@ -194,11 +194,10 @@ export async function lockUpToDate(work: Work, customerId: string): Promise<Subs
 }
 
 /** The anchor of the customer's free plan; null if it has none that has begun. */
-export function anchorOfFreePlan(living: readonly SubscriptionRow[], now: Instant): Instant | null {
+export function anchorOfFreePlan(living: readonly SubscriptionRow[]): Instant | null {
   const free = living.find((each) => each.isFreePlan && each.renews && isCurrent(each.status));
-  if (free === undefined || isWaitingForStart(free)) return null;
-  const anchor = billingAnchor(free);
-  return anchor <= now ? anchor : null;
+  if (free === undefined || free.status === 'trialing' || isWaitingForStart(free)) return null;
+  return billingAnchor(free);
 }
 
 /** The part of a customer's past and present that decides how a plan opens. */
@@ -234,7 +233,7 @@ export async function decideOpening(
     storedPaymentMethodId: stored?.id ?? null,
     // Its invoice has a total of 0 and is paid from the start.
     hasNetTerms: netTermsDays > 0 || isCovered,
-    anchor: keepsAnchor ? anchorOfFreePlan(living, work.now) : null,
+    anchor: keepsAnchor ? anchorOfFreePlan(living) : null,
   });
   refuseFarStart(start, { startDate, now: work.now });
   const startsAt = Math.max(startDate, work.now);
@@ -263,7 +262,7 @@ export async function decideOpening(
 export async function updateSubscription(
   work: Work,
   id: string,
-  { id: bodyId, ...change }: SubscriptionUpdate,
+  { id: bodyId, ...change }: Omit<SubscriptionUpdate, 'billingCycleAnchorDate'>,
 ): Promise<SubscriptionRow> {
   if (bodyId !== undefined && bodyId !== id) throw new Problem('idMismatch', { pathId: id, bodyId });
   const { customer, subscription } = await lockCurrent(work, id);

@@ -67,6 +67,11 @@ export interface BillingPeriods {
    * Its credits come with the money for it, which has not arrived.
    */
   creditsAwaitPayment: Generated<boolean>;
+  discountEndAt: number | null;
+  /**
+   * Where the interval begins whose discount the period carries on, as one use of it, to discount_end_at. Null: its own interval.
+   */
+  discountStartAt: number | null;
   endAt: number;
   environmentId: number;
   id: string;
@@ -83,6 +88,10 @@ export interface BillingPeriods {
    * List value of changes that were made without proration: as good as paid.
    */
   prorationWaived: Generated<bigint>;
+  /**
+   * Value of earlier periods that their rounding left out: this one rounds it with its own. In trillionths of a minor unit.
+   */
+  roundingCarried: Generated<bigint>;
   startAt: number;
   status: string;
   subscriptionId: string;
@@ -741,6 +750,10 @@ export interface SubscriptionAdjustments {
    * A change to another interval that begins a period at once: how later periods are counted. Null: it begins none.
    */
   billingAnchor: string | null;
+  /**
+   * A move of the billing anchor, which begins a period at once: the new anchor, where that period ends. Null: the change is of items.
+   */
+  billingCycleAnchorDate: number | null;
   /**
    * Capacity of each resource, by its id, once the change has been made.
    */

@@ -141,16 +141,35 @@ export const termInvariants: readonly Invariant[] = [
   },
   {
     name: 'intervalChangeBeginsItsPeriod',
-    sentence: 'An applied change to another interval begins a billing period, and its invoice belongs to that period.',
+    sentence:
+      'An applied change to another interval or billing anchor begins a billing period, which ends at that anchor at the latest. Its invoice belongs to that period.',
     query: sql`
       select a.environment_id, a.id, a.subscription_id, a.effective_at, i.billing_period_id as invoice_billing_period_id
         from subscription_adjustments a
         left join invoices i on i.environment_id = a.environment_id and i.id = a.invoice_id
-       where a.billing_anchor is not null and a.status = 'applied'
+       where (a.billing_anchor is not null or a.billing_cycle_anchor_date is not null) and a.status = 'applied'
          and not exists (
            select from billing_periods p
             where p.environment_id = a.environment_id and p.subscription_id = a.subscription_id
-              and p.start_at = a.effective_at and (i.id is null or p.id = i.billing_period_id))`,
+              and p.start_at = a.effective_at and (i.id is null or p.id = i.billing_period_id)
+              and (a.billing_cycle_anchor_date is null
+                   or (coalesce(p.whole_end_at, p.end_at) <= a.billing_cycle_anchor_date
+                       and (p.status in ('completed', 'canceled') or p.end_at = a.billing_cycle_anchor_date))))`,
+  },
+  {
+    name: 'carriedDiscountIsOfItsInterval',
+    sentence:
+      'A billing period carries on the discount of an interval that an earlier period of its subscription began.',
+    query: sql`
+      select p.environment_id, p.id, p.subscription_id, p.discount_start_at, p.discount_end_at
+        from billing_periods p
+       where p.discount_start_at is not null
+         and not exists (
+           select from billing_periods earlier
+            where earlier.environment_id = p.environment_id and earlier.subscription_id = p.subscription_id
+              and earlier.start_at <= p.start_at and earlier.id <> p.id
+              and p.discount_start_at = coalesce(earlier.discount_start_at, earlier.whole_start_at, earlier.start_at)
+              and p.discount_end_at = coalesce(earlier.discount_end_at, earlier.whole_end_at, earlier.end_at))`,
   },
   {
     name: 'itemVersionsDoNotOverlap',

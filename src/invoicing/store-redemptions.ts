@@ -82,12 +82,14 @@ function toDiscount({ subscriptionId: _, ...discount }: FoundDiscount): InvoiceD
 
 /**
  * The number of uses of redemption `r` by invoices with these statuses. Invoices of a start or a renewal count, and those
- * of a plan change that replaced one. All invoices of one interval are one use, however often a pause has split it. A month
- * and the rest of a year are two, even if both began at one instant: an interval is its start and its end.
+ * of a plan change that replaced one. All invoices of one interval are one use, however often a pause or a move of the
+ * billing anchor has split it. A month and the rest of a year are two, even if both began at one instant: an interval is
+ * its start and its end.
  */
 function usesOf(statuses: readonly string[]): RawBuilder<number> {
   return sql`(
-    select count(distinct coalesce(coalesce(p.whole_start_at, p.start_at) || ' ' || i.billing_period_end_date, i.id))
+    select count(distinct coalesce(coalesce(p.discount_start_at, p.whole_start_at, p.start_at) || ' '
+                                     || coalesce(p.discount_end_at, i.billing_period_end_date), i.id))
       from invoices i
       left join billing_periods p on p.environment_id = i.environment_id and p.id = i.billing_period_id
      where i.environment_id = r.environment_id and i.subscription_id = r.subscription_id

@@ -231,6 +231,7 @@ export const registry = {
     'A change of subscription {id} is already scheduled: cancel it first with POST /subscriptions/{id}/cancel-scheduled-adjustment.',
   ],
   trialEndFixed: ['CONFLICT', 'The trial of subscription {id} cannot get another end: {reason}.'],
+  billingAnchorFixed: ['CONFLICT', 'The billingCycleAnchorDate of subscription {id} cannot change: {reason}.'],
   subscriptionNotAdjustable: ['BAD_REQUEST', 'Subscription {id} cannot be changed: {reason}.'],
   adjustmentAwaitsPayment: [
     'CONFLICT',

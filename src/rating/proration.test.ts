@@ -210,7 +210,45 @@ test('an interval that is cut short keeps what was really paid and not used', ()
     ['nothing billed', month, 0n, 0n, 0n, 10, 0n],
   ];
   for (const [name, segments, paid, billed, listed, on, kept] of rows)
-    assert.equal(unusedPaidValue({ segments, paid, billed, listed }, april, day(on)), kept, name);
+    assert.equal(unusedPaidValue({ segments, paid, billed, listed }, april, day(on)).unused, kept, name);
+});
+
+test('of a month at 1.00, cut at each third into a month again, one third and two thirds are 0.33 and 0.67', () => {
+  const third = 1000;
+  const cut = (roundingCarried: bigint) => {
+    const whole = { start: 0, end: 3 * third };
+    const bill = { paid: 100n, billed: 100n, listed: 100n, roundingCarried };
+    return unusedPaidValue({ segments: [{ ...whole, value: 100n }], ...bill }, whole, third);
+  };
+  const first = cut(0n);
+  assert.deepEqual(first, { unused: 67n, roundingCarried: 333_333_333_333n });
+  const second = cut(first.roundingCarried);
+  assert.deepEqual(second, { unused: 66n, roundingCarried: -333_333_333_334n }, '0.34 more, so 0.67 in all');
+  assert.deepEqual(cut(second.roundingCarried), { unused: 67n, roundingCarried: -1n }, 'and 1.00 in all');
+});
+
+test('over any series of cut periods, what is paid and not kept is the value of the time, rounded once', () => {
+  const share = fc.double({ min: 0, max: 0.9, noNaN: true });
+  const cuts = fc.array(fc.record({ days: fc.integer({ min: 28, max: 31 }), begins: share, used: share }), {
+    maxLength: 60,
+  });
+  fc.assert(
+    fc.property(fc.bigInt(1000n, 100_000n), cuts, (value, series) => {
+      let [net, worth, roundingCarried] = [0n, 0, 0n];
+      for (const { days, begins, used } of series) {
+        const whole = { start: april.start, end: addDays(april.start, days) };
+        const start = whole.start + Math.floor(begins * (whole.end - whole.start));
+        const at = start + Math.floor(used * (whole.end - start));
+        const segments = [{ start, end: whole.end, value }];
+        const paid = fairValue(segments, whole);
+        const cut = unusedPaidValue({ segments, paid, billed: paid, listed: paid, roundingCarried }, whole, at);
+        worth += (Number(value) * (at - start)) / (whole.end - whole.start);
+        net += paid - cut.unused;
+        roundingCarried = cut.roundingCarried;
+      }
+      assert.ok(Math.abs(Number(net) - worth) <= 0.5 + 1e-6, `${net} for ${worth}`);
+    }),
+  );
 });
 
 test('what is kept and what was used are together what was billed, and kept is never more than paid', () => {
@@ -220,7 +258,8 @@ test('what is kept and what was used are together what was billed, and kept is n
       ({ list, off, back, at }) => {
         const billed = (list * (100n - off)) / 100n;
         const paid = (billed * (100n - back)) / 100n;
-        const kept = unusedPaidValue({ segments: aprilPlan(list), paid, billed, listed: list }, april, day(at));
+        const cut = { segments: aprilPlan(list), paid, billed, listed: list };
+        const { unused: kept } = unusedPaidValue(cut, april, day(at));
         const used = (Number(billed) * at) / 30;
         assert(kept >= 0n && kept <= paid);
         assert(Math.abs(Number(kept) - Math.max(0, Number(paid) - used)) <= 0.5);

@@ -25,32 +25,51 @@ interface BilledShare {
   readonly listed: bigint;
 }
 
-/** The fair value of a period in which `listed` was billed as `billed`, rounded once: half price is half the value. */
-function billedValue(segments: readonly PlanSegment[], period: Period, { billed, listed }: BilledShare): bigint {
-  return divHalfAway(valueTimesTime(segments, period) * billed, millisecondsOf(period, period) * listed);
-}
-
 /** A period that is cut short, in minor units. */
 interface CutPeriod extends BilledShare {
   /** Its items over the whole interval, each for its own time. */
   readonly segments: readonly PlanSegment[];
   /** The amount really paid for them, after discounts and refunds. */
   readonly paid: bigint;
+  /** Value of the periods before it that their rounding left out, in trillionths of a minor unit; 0 when absent. */
+  readonly roundingCarried?: bigint;
 }
 
+/** The unused paid value of a cut period in minor units, and what rounding left out, for the next period. */
+export interface UnusedValue {
+  readonly unused: bigint;
+  readonly roundingCarried: bigint;
+}
+
+const carriedUnits = 1_000_000_000_000n;
+
 /**
- * The unused paid value of an interval that is cut short at `at`: the amount really paid, minus the used part. It is at
- * most the rest at the billed price, because a downgrade is not refunded. Waived value was never paid. A refund is
- * taken out of the unused part first.
+ * The unused paid value of an interval that is cut short at `at`: the amount really paid, minus the used part. After a
+ * downgrade it is at most the rest at the billed price, because that is not refunded. Waived value was never paid. A
+ * refund is taken out of the unused part first.
  *
  * Worked examples for 30 days at 3000, cut on day 10: 2000. With 1000 off: 1333 of the paid 2000. After a refund of
- * 2900, cut on day 1: nothing.
+ * 2900, cut on day 1: nothing. The next period rounds what this rounding leaves out. So periods that are cut again and
+ * again are all rounded once.
  */
-export function unusedPaidValue({ segments, paid, ...share }: CutPeriod, whole: Period, at: Instant): bigint {
-  if (share.listed === 0n) return 0n;
-  const used = billedValue(clip(segments, { start: whole.start, end: at }), whole, share);
-  const rest = billedValue(clip(segments, { start: at, end: whole.end }), whole, share);
-  return atLeastZero(smallerOf(paid - used, rest));
+export function unusedPaidValue(cut: CutPeriod, whole: Period, at: Instant): UnusedValue {
+  const { segments, paid, billed, listed, roundingCarried = 0n } = cut;
+  if (listed === 0n) return { unused: 0n, roundingCarried: 0n };
+  const divisor = millisecondsOf(whole, whole) * listed;
+  const worthOf = (part: Period) => valueTimesTime(clip(segments, part), whole) * billed;
+  const exact = worthOf({ start: whole.start, end: at }) * carriedUnits + roundingCarried * divisor;
+  const used = atLeastZero(divHalfAway(exact, divisor * carriedUnits));
+  const unused = paid - used;
+  const most = falls(segments, whole) ? divHalfAway(worthOf({ start: at, end: whole.end }), divisor) : unused;
+  if (unused < 0n || most < unused) return { unused: atLeastZero(smallerOf(unused, most)), roundingCarried: 0n };
+  return { unused, roundingCarried: divHalfAway(exact - used * divisor * carriedUnits, divisor) };
+}
+
+/** Whether the value sinks within the period: at the end of a segment that none of the same value follows. */
+function falls(segments: readonly PlanSegment[], { end: last }: Period): boolean {
+  const valueAt = (at: Instant) =>
+    segments.reduce((sum, { start, end, value }) => sum + (start <= at && at < end ? value : 0n), 0n);
+  return segments.some(({ end }) => end < last && valueAt(end) < valueAt(end - 1));
 }
 
 function clip(segments: readonly PlanSegment[], to: Period): PlanSegment[] {

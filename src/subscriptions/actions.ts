@@ -57,7 +57,19 @@ export function newBillingPeriod(
     start,
     end,
     ...known
-  }: Period & Partial<Pick<BillingPeriodRow, 'id' | 'trialPeriod' | 'wholeStartAt' | 'creditsAwaitPayment'>>,
+  }: Period &
+    Partial<
+      Pick<
+        BillingPeriodRow,
+        | 'id'
+        | 'trialPeriod'
+        | 'wholeStartAt'
+        | 'creditsAwaitPayment'
+        | 'discountStartAt'
+        | 'discountEndAt'
+        | 'roundingCarried'
+      >
+    >,
 ): BillingPeriodRow {
   return {
     id: newId('billingPeriod'),
@@ -75,6 +87,9 @@ export function newBillingPeriod(
     pausedTimeRefunded: 0n,
     prorationWaived: 0n,
     creditsAwaitPayment: false,
+    discountStartAt: null,
+    discountEndAt: null,
+    roundingCarried: 0n,
     ...known,
   };
 }

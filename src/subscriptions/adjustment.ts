@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import type { Instant, Interval, Period } from '../kernel/calendar.ts';
+import { boundary, calendarEnd, type Instant, type Interval, type Period } from '../kernel/calendar.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import type { PlanSegment } from '../rating/proration.ts';
 import type { AdjustmentTiming, NewAdjustment, ResolvedTiming } from './adjustment-input.ts';
-import type { BillingAnchor, BillingPeriodRow } from './billing-period.ts';
+import { type BillingAnchor, type BillingPeriodRow, billingInterval } from './billing-period.ts';
 import { isTerminal, type SubscriptionRow } from './subscription.ts';
 import type { SubscriptionItemRow } from './subscription-item.ts';
 
@@ -50,10 +50,54 @@ export interface AdjustmentRow {
   readonly replacedNextAttemptAt: Instant | null;
   /** For a change to another interval that begins a period at once; null: it begins none. */
   readonly billingAnchor: BillingAnchor | null;
+  /** For a move of the billing anchor, which begins a period at once: the new anchor; null: the change is of items. */
+  readonly billingCycleAnchorDate: Instant | null;
   /** List value that the change adds to its period without charging it, in minor units. */
   readonly prorationWaived: bigint;
   readonly failureCode: string | null;
   readonly failureMessage: string | null;
+}
+
+/** Whether the change begins a period at once: with another interval, or another billing anchor. */
+export function beginsPeriod({
+  billingAnchor,
+  billingCycleAnchorDate,
+}: Pick<AdjustmentRow, 'billingAnchor' | 'billingCycleAnchorDate'>): boolean {
+  return billingAnchor !== null || billingCycleAnchorDate !== null;
+}
+
+/** The effect of a requested billing anchor. */
+export type AnchorMove = 'none' | 'counts_on' | 'begins_period';
+
+const anchorPath = ['subscription', 'billingCycleAnchorDate'] as const;
+
+/**
+ * Decides what a requested billing anchor does: nothing if it is there already. The end of the current period is a new
+ * count of the later ones only. Any other instant begins a period now that ends there. Refuses with `billingAnchorFixed`
+ * a subscription that is not active in a period, or has a pending change. Refuses an instant that is not ahead, or more
+ * than one interval ahead: the period would end before it.
+ */
+export function decideAnchorMove(
+  subscription: SubscriptionRow,
+  anchor: Instant | undefined,
+  { now, hasPendingChange, isOwing }: { now: Instant; hasPendingChange: boolean; isOwing: boolean },
+): AnchorMove {
+  const { id, status, currentBillingPeriodStart: start, currentBillingPeriodEnd: end } = subscription;
+  if (anchor === undefined || anchor === subscription.billingCycleAnchorDate) return 'none';
+  const refuse = (reason: string) =>
+    new Problem('billingAnchorFixed', { id, reason }, [{ path: anchorPath, message: reason, code: 'custom' }]);
+  if (!subscription.renews) throw refuse('it does not renew');
+  if (status === 'trialing') throw refuse('a trial runs, and periods count from its end: send trialEnd');
+  if (status === 'cancellation_scheduled') throw refuse('an end is scheduled: undo that first');
+  if (isOwing) throw refuse('an invoice is owed: it must be paid first');
+  if (status !== 'active') throw refuse(`its status is ${status}, and only that of an active subscription moves`);
+  if (hasPendingChange) throw refuse('another change waits for its payment or its time');
+  if (start === null || end === null || start > now || end <= now) throw refuse('it is in no billing period');
+  if (anchor === end) return 'counts_on';
+  const last = boundary(now, billingInterval(subscription), 1);
+  if (anchor <= now || anchor > last || anchor >= calendarEnd)
+    throw invalid(anchorPath, `must be later than now (${now}) and at most one interval ahead (${last})`);
+  return 'begins_period';
 }
 
 /**

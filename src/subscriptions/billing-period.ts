@@ -36,6 +36,22 @@ export interface BillingPeriodRow {
   readonly prorationWaived: bigint;
   /** Whether its credits are granted only when its pending payment arrives. */
   readonly creditsAwaitPayment: boolean;
+  /** The interval whose discount it carries on, as one use of it; null: its own interval. */
+  readonly discountStartAt: Instant | null;
+  readonly discountEndAt: Instant | null;
+  /** Value of earlier periods that rounding left out of their charges, in trillionths of a minor unit. */
+  readonly roundingCarried: bigint;
+}
+
+/** The interval whose discount a period carries. A period that goes on with it carries it on. */
+export function discountIntervalOf(
+  period: BillingPeriodRow,
+): Pick<BillingPeriodRow, 'discountStartAt' | 'discountEndAt'> {
+  const { wholeStartAt, wholeEndAt, startAt, endAt } = period;
+  return {
+    discountStartAt: period.discountStartAt ?? wholeStartAt ?? startAt,
+    discountEndAt: period.discountEndAt ?? wholeEndAt ?? endAt,
+  };
 }
 
 /** The first period: the trial, or one interval from the start. `start` is in the supported range. */
@@ -85,20 +101,21 @@ export const BillingAnchor = z.enum(['now', 'unchanged']).meta({
 });
 export type BillingAnchor = z.infer<typeof BillingAnchor>;
 
-/** The period that begins with a change to another interval. */
+/** The period that begins with a change to another interval or anchor. */
 export type IntervalPeriod = Period & Pick<BillingPeriodRow, 'wholeStartAt'>;
 
 /**
  * The period that begins at `at` with another interval. Worked example: a monthly plan since 1 April becomes
- * yearly on 16 April. The year ends on 16 April, or with an unchanged anchor on 1 April.
+ * yearly on 16 April. The year ends on 16 April, or with an unchanged anchor on 1 April. With an instant as its anchor the
+ * period ends a whole number of intervals from that.
  */
 export function intervalPeriod(
   schedule: PeriodSchedule,
   interval: Interval,
-  { anchor, at }: { readonly anchor: BillingAnchor; readonly at: Instant },
+  { anchor, at }: { readonly anchor: BillingAnchor | Instant; readonly at: Instant },
 ): IntervalPeriod {
   if (anchor === 'now') return { start: at, end: boundary(at, interval, 1), wholeStartAt: null };
-  const whole = periodAt(billingAnchor(schedule), interval, at);
+  const whole = periodAt(anchor === 'unchanged' ? billingAnchor(schedule) : anchor, interval, at);
   return { start: at, end: whole.end, wholeStartAt: whole.start < at ? whole.start : null };
 }
 

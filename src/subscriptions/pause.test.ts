@@ -131,7 +131,7 @@ function live(price: bigint, moments: readonly Instant[], until: Instant) {
     if (pausedAt !== undefined && resumedAt !== undefined && pausedAt < end) {
       pieces.push({ start, end: pausedAt });
       const worth = { segments: [{ start, end, value: price }], paid, billed: paid, listed: paid };
-      kept += unusedPaidValue(worth, whole, pausedAt);
+      kept += unusedPaidValue(worth, whole, pausedAt).unused;
       start = resumedAt;
       index += 2;
     } else {

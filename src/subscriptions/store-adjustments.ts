@@ -20,6 +20,7 @@ const columns = [
   'replacedInvoiceId',
   'replacedNextAttemptAt',
   'billingAnchor',
+  'billingCycleAnchorDate',
   'prorationWaived',
   'failureCode',
   'failureMessage',

@@ -22,6 +22,9 @@ const columns = [
   'pausedTimeRefunded',
   'prorationWaived',
   'creditsAwaitPayment',
+  'discountStartAt',
+  'discountEndAt',
+  'roundingCarried',
 ] as const;
 
 type StoredPeriod = Pick<Selectable<BillingPeriods>, (typeof columns)[number]>;
@@ -93,13 +96,15 @@ export async function insertBillingPeriods(work: Work, periods: readonly Billing
   const all = <Key extends keyof BillingPeriodRow>(key: Key) => periods.map((period) => period[key]);
   await sql`
     insert into billing_periods (environment_id, id, pricing_model_id, subscription_id, start_at, end_at, status,
-           trial_period, whole_start_at, proration_waived, credits_await_payment, created_at, updated_at)
+           trial_period, whole_start_at, proration_waived, credits_await_payment, discount_start_at, discount_end_at,
+           rounding_carried, created_at, updated_at)
     select ${work.environmentId}, new.*
       from unnest(
              ${all('id')}::text[], ${all('pricingModelId')}::text[], ${all('subscriptionId')}::text[],
              ${all('startAt')}::bigint[], ${all('endAt')}::bigint[], ${all('status')}::text[],
              ${all('trialPeriod')}::boolean[], ${all('wholeStartAt')}::bigint[], ${all('prorationWaived')}::numeric[],
-             ${all('creditsAwaitPayment')}::boolean[], ${all('createdAt')}::bigint[], ${all('updatedAt')}::bigint[]) as new`.execute(
+             ${all('creditsAwaitPayment')}::boolean[], ${all('discountStartAt')}::bigint[], ${all('discountEndAt')}::bigint[],
+             ${all('roundingCarried')}::numeric[], ${all('createdAt')}::bigint[], ${all('updatedAt')}::bigint[]) as new`.execute(
     work.db,
   );
 }

@@ -163,7 +163,9 @@ test('with an anchor of 15 March kept, what starts on 1 April has the rest of a 
     [onBoundary.wholeStartAt, onBoundary.period],
     [null, { start: startDate, end: instant('2026-05-01') }],
   );
-  for (const changed of [{ price: withTrial }, { now: startDate - 1 }, { anchor: startDate + 1 }]) {
+  const ahead = decideStart({ ...charged, anchor: instant('2026-04-15') });
+  assert.deepEqual([ahead.wholeStartAt, ahead.period], [anchor, rest.period], 'an anchor ahead counts backwards');
+  for (const changed of [{ price: withTrial }, { now: startDate - 1 }]) {
     const { anchor: kept, wholeStartAt } = decideStart({ ...charged, ...changed });
     assert.deepEqual([kept, wholeStartAt], [null, null]);
   }

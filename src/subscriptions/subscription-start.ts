@@ -86,6 +86,12 @@ export const SubscriptionUpdate = z.object({
   trialEnd: TimestampInput.optional().meta({
     description: 'Another end of the running trial, later than now. The first payment is due then.',
   }),
+  billingCycleAnchorDate: TimestampInput.optional().meta({
+    description:
+      'The instant from which billing periods are counted: later than now, and at most one interval ahead. A period that ' +
+      'ends there begins now, at its share of the price. The unused paid value of the present one is taken off. Sent ' +
+      'alone, because it may be charged.',
+  }),
 });
 export type SubscriptionUpdate = z.output<typeof SubscriptionUpdate>;
 
@@ -142,7 +148,7 @@ export interface StartTerms {
   /** Whether the environment has net terms, so that it sends an invoice when there is nothing to charge. */
   readonly hasNetTerms: boolean;
   /**
-   * An anchor to keep, at or before the start, so that the first period is the rest of an interval. A trial sets its
+   * An anchor to keep, which may lie ahead, so that the first period is the rest of an interval. A trial sets its
    * own anchor. Null or absent: the start.
    */
   readonly anchor?: Instant | null;
@@ -220,7 +226,7 @@ function keptInterval(
   { anchor, startDate, now }: Pick<StartTerms, 'anchor' | 'startDate' | 'now'>,
   interval: Interval,
 ): Period | null {
-  if (anchor === undefined || anchor === null || anchor > startDate || startDate > now) return null;
+  if (anchor === undefined || anchor === null || startDate > now) return null;
   return periodAt(anchor, interval, startDate);
 }
 

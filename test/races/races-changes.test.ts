@@ -209,6 +209,152 @@ describe('race: change of interval', () => {
   });
 });
 
+describe('race: move of a billing anchor', () => {
+  const insert = { table: 'subscription_adjustments', on: 'insert' } as const;
+  const move = (id: string, to: number): Promise<Answer> => changes.moveAnchor(id, to);
+  const keptBy = async (id: string) => {
+    const kept = app.owner.selectFrom('subscriptions').select('pausedCredit').where('id', '=', id);
+    return (await kept.executeTakeFirstOrThrow()).pausedCredit;
+  };
+  /** On 30.00 for 30 days since 1 April, at day 20. */
+  async function at20() {
+    const subscribed = await changes.subscribe('thirty');
+    await app.setClock(day(20));
+    return subscribed;
+  }
+
+  test('two anchors at once: whichever is made, the time until it is paid once', async () => {
+    const { id, customerId } = await at20();
+    const answers = await meet<Answer, Answer>(
+      app,
+      insert,
+      () => move(id, day(45)),
+      () => move(id, day(45)),
+      () => move(id, day(40)),
+    );
+    assertStatuses(answers, [200, 409]);
+    // 45 days are 45.00. If day 40 came last, 5.00 of them are kept.
+    const { currentBillingPeriodEnd: end } = await changes.subscription(id);
+    assert.equal(await paidInAll(app, customerId), 4500n);
+    assert.equal(await keptBy(id), end === day(40) ? 500n : 0n);
+  });
+
+  test('an anchor that meets the renewal is priced in the new period, whose unused rest is kept', async () => {
+    const { id, customerId } = await changes.subscribe('thirty');
+    await app.setClock(day(30));
+    const [, answer] = await meet<unknown, Answer>(
+      app,
+      renewal,
+      () => renew(id),
+      () => move(id, day(45)),
+    );
+    await work();
+    // The renewal may still be unpaid when the anchor is asked for.
+    assertStatuses([answer ?? assert.fail()], [200, 409]);
+    if (answer?.status === 409) assert.equal((await move(id, day(45))).status, 200);
+    assert.equal(await paidInAll(app, customerId), 6000n);
+    assert.equal(await keptBy(id), 1500n);
+  });
+
+  test('a renewal that comes while an anchor is being moved begins its period at one of the two ends', async () => {
+    const { id, customerId } = await changes.subscribe('thirty');
+    await app.setClock(day(30) - 1);
+    const overtake = async () => {
+      await app.setClock(day(30));
+      return work();
+    };
+    await meet<unknown, unknown>(app, { table: 'payments', on: 'insert' }, () => move(id, day(45)), overtake);
+    await work();
+    const { currentBillingPeriodEnd: end } = await changes.subscription(id);
+    assert([day(45), day(60)].includes(end), `${end}`);
+    assert.equal(await paidInAll(app, customerId), end === day(45) ? 4500n : 6000n);
+  });
+
+  test('an anchor and a change of the quantity at once cost the same in either order', async () => {
+    const { id, customerId } = await at20();
+    const answers = await meet<Answer, Answer>(
+      app,
+      insert,
+      () => move(id, day(45)),
+      () => adjust(id, 'thirty x 2'),
+    );
+    assertStatuses(answers, [200, 400, 409]);
+    if (answers[1]?.status !== 200) assert.equal((await adjust(id, 'thirty x 2')).status, 200);
+    // 20 days of 1.00 and 25 of 2.00.
+    assert.equal(await paidInAll(app, customerId), 7000n);
+  });
+
+  test('a cancel that meets the charge of an anchor ends the plan, and money for no time is given back', async () => {
+    const { id, customerId } = await at20();
+    const cancel = () =>
+      app.request('POST', `/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
+    const place = { table: 'payments', on: 'update', when: "new.status = 'succeeded'" } as const;
+    const [, canceled] = await meet<Answer, Answer>(app, place, () => move(id, day(45)), cancel);
+    assert.equal(canceled?.status, 200);
+    await work();
+    const change = app.owner.selectFrom('subscriptionAdjustments').select('status').where('subscriptionId', '=', id);
+    const { status } = await change.executeTakeFirstOrThrow();
+    assert.equal(await paidInAll(app, customerId), status === 'applied' ? 4500n : 3000n);
+    assert.equal((await changes.subscription(id)).status, 'canceled');
+  });
+
+  test('32 anchors and four workers at the end of a period: all of the money is for time or kept', async () => {
+    for (let round = 0; round < rounds; round++) {
+      const { id, customerId } = await changes.subscribe('thirty');
+      await app.setClock(day(30));
+      const [answers] = await Promise.all([
+        atOnce(32, (index) => move(id, day(31 + (index % 29)))),
+        workTogether(app, environmentId),
+      ]);
+      assertStatuses(answers, [200, 409]);
+      await work();
+      const { currentBillingPeriodEnd: end } = await changes.subscription(id);
+      const days = BigInt((end - april) / 86_400_000);
+      assert.equal((await paidInAll(app, customerId)) - (await keptBy(id)), days * 100n);
+    }
+    await assertSound(app);
+  });
+});
+
+describe('race: end of a trial', () => {
+  const extend = (id: string): Promise<Answer> =>
+    app.request('PUT', `/subscriptions/${id}`, { subscription: { trialEnd: day(20) } });
+
+  test('another end of a trial that meets its renewal is refused, and the first period is paid', async () => {
+    const { id, customerId } = await changes.subscribe('trial');
+    await app.setClock(day(14));
+    const [, answer] = await meet<unknown, Answer>(
+      app,
+      renewal,
+      () => renew(id),
+      () => extend(id),
+    );
+    assert.deepEqual([answer?.status, answer?.body.reason], [409, 'trial_end_fixed']);
+    await work();
+    assert.equal(await paidInAll(app, customerId), 3000n);
+  });
+
+  test('a renewal that comes while a trial is being extended begins at the new end, and nothing is charged before', async () => {
+    const { id, customerId } = await changes.subscribe('trial');
+    await app.setClock(day(14) - 1);
+    const overtake = async () => {
+      await app.setClock(day(14));
+      return work();
+    };
+    const place = { table: 'subscriptions', on: 'update', when: 'new.trial_end <> old.trial_end' } as const;
+    const [answer] = await meet<Answer, unknown>(app, place, () => extend(id), overtake);
+    assert.equal(answer.status, 200);
+    await work();
+    const { status, currentBillingPeriodEnd } = await changes.subscription(id);
+    assert.deepEqual([status, currentBillingPeriodEnd], ['trialing', day(20)]);
+    assert.equal(await paidInAll(app, customerId), 0n);
+    await app.setClock(day(20));
+    await work();
+    assert.equal(await paidInAll(app, customerId), 3000n);
+    await assertSound(app);
+  });
+});
+
 describe('race: claim against downgrade', () => {
   const claim = (id: string, quantity: number): Promise<Answer> =>
     app.request('POST', `/resource-claims/${id}/claim`, { resourceSlug: 'seat', quantity });

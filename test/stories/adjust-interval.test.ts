@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { settleCharges } from '../../src/billing/settle-payment.ts';
-import { instant } from '../../src/kernel/calendar.ts';
+import { boundary, instant } from '../../src/kernel/calendar.ts';
 import { april, day, may, setUpChanges } from '../support/adjust-fixture.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
+import { newCustomer } from '../support/shop.ts';
 import { assertSound } from '../support/sound.ts';
 
 const app = await startTestApp();
@@ -342,4 +343,215 @@ test('while an invoice is owed, without proration, or with an anchor that has no
   assert.match(await changes.refused(id, 'yearly', 400), /must be paid before the interval changes/);
   const shown = await preview(id, 'yearly');
   assert.deepEqual([shown.canAdjust, shown.totalDue], [false, undefined]);
+});
+
+/** Charged, taken off, kept, and the end of the period that begins. */
+const amountsOf = ({ adjustment }: Body) =>
+  ['totalDue', 'prorationAmount', 'takenOffAmount', 'keptAmount', 'newBillingPeriodEnd'].map((key) => adjustment[key]);
+
+test('30.00 for 30 days, cut on day 10 to end on day 20: nothing is due, and 10.00 are kept for the next period', async () => {
+  const { id } = await subscribe('thirty');
+  await app.setClock(day(10));
+  const dry = await changes.moveAnchor(id, day(20), '?dryRun=true');
+  // 10.00 for ten days, less 20.00 unused.
+  assert.deepEqual(amountsOf(dry.body), [0, 0, 1000, 1000, day(20)]);
+  assert.deepEqual(await termsOf(id), ['day', april, april, day(30)], 'a dry run changes nothing');
+  const { body } = await changes.moveAnchor(id, day(20));
+  assert.deepEqual(amountsOf(body), amountsOf(dry.body));
+  assert.deepEqual([body.adjustment.status, body.subscription.billingCycleAnchorDate], ['applied', day(20)]);
+  assert.deepEqual(await termsOf(id), ['day', day(20), day(10), day(20)]);
+  assert.deepEqual(await linesOf(id), [
+    ['thirty, 11 Apr – 21 Apr 2026', 1000],
+    ['Paid and unused time', -1000],
+  ]);
+  assert.deepEqual(await changes.events(id), ['subscription.created', 'subscription.updated']);
+  const again = await changes.moveAnchor(id, day(20));
+  assert.deepEqual([again.status, again.body.adjustment], [200, undefined], 'the anchor is there already');
+  await moveTo(day(50));
+  // 50 days are 50.00; and 30.00 for the next 30 days.
+  assert.deepEqual(
+    (await invoices(id)).map(([, total]) => total),
+    [3000, 0, 2000, 3000],
+  );
+});
+
+test('30.00 for 30 days, extended on day 20 to end on day 45: the 15 days more cost 15.00', async () => {
+  const { id } = await subscribe('thirty');
+  await app.setClock(day(20));
+  const dry = await changes.moveAnchor(id, day(45), '?dryRun=true');
+  // 25.00 for 25 days, less 10.00 unused.
+  assert.deepEqual(amountsOf(dry.body), [1500, 1500, 1000, 0, day(45)]);
+  const { body } = await changes.moveAnchor(id, day(45));
+  assert.deepEqual(amountsOf(body), amountsOf(dry.body));
+  assert.deepEqual((await invoices(id)).at(-1), ['paid', 1500]);
+  await moveTo(day(45));
+  assert.deepEqual(await invoices(id), [
+    ['paid', 3000],
+    ['paid', 1500],
+    ['paid', 3000],
+  ]);
+  assert.deepEqual(await termsOf(id), ['day', day(45), day(45), day(75)]);
+});
+
+test('a failed charge of an anchor changes nothing, and the usage on it is billed once, with the next one', async () => {
+  const { id, customerId } = await subscribe('p3000');
+  await changes.use(id, 200);
+  // April has 30 days, so the 20 days until 6 May cost 20.00. 15.00 are unused, and the usage is 1.00.
+  await app.setClock(half);
+  const card = (await changes.subscription(id)).defaultPaymentMethodId;
+  await changes.chargeOn(id, await changes.attach(customerId, 'pm_card_chargeCustomerFail'));
+  const before = await changes.subscription(id);
+  const failed = await changes.moveAnchor(id, day(35));
+  assert.deepEqual([failed.status, failed.body.reason], [402, 'adjustment_not_paid']);
+  assert.deepEqual(await changes.subscription(id), before);
+  assert.deepEqual((await invoices(id)).at(-1), ['void', 600]);
+  await changes.chargeOn(id, card);
+  const { body } = await changes.moveAnchor(id, day(35));
+  assert.deepEqual([body.adjustment.totalDue, body.adjustment.carriedOverAmount], [600, 100]);
+  await moveTo(day(35));
+  assert.deepEqual((await invoices(id)).slice(2), [
+    ['paid', 600],
+    ['paid', 3000],
+  ]);
+});
+
+test('an anchor whose money takes its time moves as of the request, and another change waits until then', async () => {
+  const { id, customerId } = await subscribe('thirty');
+  await app.setClock(day(20));
+  await changes.chargeOn(id, await changes.attach(customerId, 'pm_card_processing'));
+  const { body } = await changes.moveAnchor(id, day(45));
+  assert.deepEqual([body.adjustment.status, body.subscription.billingCycleAnchorDate], ['awaiting_payment', april]);
+  const meanwhile = await changes.moveAnchor(id, day(40));
+  assert.deepEqual([meanwhile.status, meanwhile.body.reason], [409, 'billing_anchor_fixed']);
+  await moveTo(day(21));
+  assert.deepEqual(await termsOf(id), ['day', day(45), day(20), day(45)]);
+});
+
+test('money for an anchor that comes after the next period has begun is given back, and the anchor stays', async () => {
+  const { id, customerId } = await subscribe('thirty');
+  const card = (await changes.subscription(id)).defaultPaymentMethodId;
+  await app.setClock(day(30) - 1);
+  await changes.chargeOn(id, await changes.attach(customerId, 'pm_card_processing'));
+  await changes.moveAnchor(id, day(45));
+  await changes.chargeOn(id, card);
+  await moveTo(day(31));
+  assert.deepEqual(await termsOf(id), ['day', april, day(30), day(60)]);
+  assert.deepEqual(await invoices(id), [
+    ['paid', 3000],
+    ['refunded', 1500],
+    ['paid', 3000],
+  ]);
+});
+
+test('a discount goes on in the period that begins with an anchor, and is used once', async () => {
+  const discount = { name: 'First', code: 'FIRST', amount: 50, amountType: 'percent', duration: 'once' };
+  await app.post('/discounts', { discount });
+  const { id } = await subscribe('thirty', { discountCode: 'FIRST' });
+  await app.setClock(day(10));
+  const { body } = await changes.moveAnchor(id, day(20));
+  // Ten days at 10.00, less half, less 5.00 of the unused 10.00.
+  assert.deepEqual(amountsOf(body), [0, 500, 500, 500, day(20)]);
+  await app.setClock(day(12));
+  await app.post(`/subscriptions/${id}/pause`, {});
+  await app.post(`/subscriptions/${id}/resume`, {});
+  await moveTo(day(20));
+  // Twenty days at half price, and then 30.00 a period.
+  const totals = (await invoices(id)).map(([, total]) => total);
+  assert.equal(
+    totals.reduce((sum, total) => sum + total),
+    1000 + 3000,
+  );
+});
+
+test('credits end and come with the time: of 360, 300 were used half-way', async () => {
+  const shorter = await subscribe('thirty');
+  const longer = await subscribe('thirty');
+  await app.setClock(half);
+  for (const { id } of [shorter, longer]) await changes.use(id, 300);
+  // 60 of the 180 that are ahead are unused. The next five days bring 60, so 60 stay missing: a third of 15.00.
+  const { body } = await changes.moveAnchor(shorter.id, day(20));
+  assert.deepEqual(amountsOf(body), [0, 0, 500, 500, day(20)]);
+  assert.equal(await calls(shorter.externalId, shorter.id), 0);
+  await changes.moveAnchor(longer.id, day(45));
+  assert.deepEqual((await invoices(longer.id)).at(-1), ['paid', 1500]);
+  assert.equal(await calls(longer.externalId, longer.id), 360 - 120);
+});
+
+test('the end of the current period as the anchor costs nothing, and later periods count from it', async () => {
+  await app.setClock(instant('2026-05-31'));
+  const { customerId } = await newCustomer(app, 'last-day', { token: 'pm_card_visa' });
+  const { subscription } = await app.post('/subscriptions', { customerId, priceSlug: 'p3000-monthly' });
+  const end = instant('2026-06-30');
+  assert.equal(subscription.currentBillingPeriodEnd, end);
+  const { body } = await changes.moveAnchor(subscription.id, end);
+  assert.deepEqual([body.adjustment, body.subscription.billingCycleAnchorDate], [undefined, end]);
+  await moveTo(end);
+  assert.deepEqual(await termsOf(subscription.id), ['month', end, end, instant('2026-07-30')]);
+});
+
+test('an anchor is refused by name where it cannot move, and nothing changes', async () => {
+  const refused = async (id: string, at: number, more: Body = {}) => {
+    const before = await changes.subscription(id);
+    const body = { subscription: { billingCycleAnchorDate: at, ...more } };
+    const answer = await app.request('PUT', `/subscriptions/${id}`, body);
+    assert.deepEqual(await changes.subscription(id), before);
+    assert.deepEqual(answer.body.issues?.[0]?.path, ['subscription', 'billingCycleAnchorDate'], answer.body.message);
+    return [answer.status, answer.body.message];
+  };
+  const expect = async (id: string, status: number, words: RegExp, at = day(20), more: Body = {}) => {
+    const [answered, message] = await refused(id, at, more);
+    assert.equal(answered, status, message);
+    assert.match(message, words);
+  };
+  const { id, customerId } = await subscribe('thirty');
+  await app.setClock(day(5));
+  await expect(id, 400, /later than now .* one interval ahead/, day(5));
+  await expect(id, 400, /later than now .* one interval ahead/, day(35) + 1);
+  await expect(id, 400, /must be changed alone/, day(20), { name: 'Other' });
+  await app.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'at_end_of_current_billing_period' } });
+  await expect(id, 409, /an end is scheduled/);
+  await app.post(`/subscriptions/${id}/uncancel`);
+  await adjust(id, 'p6000', { timing: 'at_end_of_current_billing_period' });
+  await expect(id, 409, /another change waits/);
+  await app.post(`/subscriptions/${id}/cancel-scheduled-adjustment`);
+  await app.post(`/subscriptions/${id}/pause`, {});
+  await expect(id, 409, /its status is paused/);
+  await app.post(`/subscriptions/${id}/resume`, {});
+  await changes.chargeOn(id, await changes.attach(customerId, 'pm_card_chargeCustomerFail'));
+  await moveTo(day(31));
+  await expect(id, 409, /an invoice is owed/, day(40));
+  const ended = await subscribe('thirty');
+  await app.post(`/subscriptions/${ended.id}/cancel`, { cancellation: { timing: 'immediately' } });
+  await expect(ended.id, 409, /its status is canceled/);
+  const trial = await subscribe('trial');
+  await expect(trial.id, 409, /a trial runs/);
+});
+
+test('over any series of anchors the preview is the charge, and all of it is the value of the time, rounded once', async () => {
+  const month = { unit: 'month', count: 1 } as const;
+  for (let round = 0; round < 2; round++) {
+    const { id } = await subscribe('p999');
+    let [now, worth] = [april, 0];
+    let [end, whole] = [may, 30 * 86_400_000];
+    for (let step = 0; step < 8; step++) {
+      const [at, random] = [now + 1 + Math.floor(Math.random() * 0.9 * (end - now)), Math.random()];
+      await app.setClock(at);
+      const anchor = at + 1 + Math.floor(random * (boundary(at, month, 1) - at));
+      const dry = await changes.moveAnchor(id, anchor, '?dryRun=true');
+      const { status, body } = await changes.moveAnchor(id, anchor);
+      assert.deepEqual([status, amountsOf(body)], [200, amountsOf(dry.body)], `${at} ${anchor}`);
+      assert.deepEqual((await invoices(id)).at(-1), ['paid', body.adjustment.totalDue]);
+      worth += (999 * (at - now)) / whole;
+      [now, end, whole] = [at, anchor, anchor - boundary(anchor, month, -1)];
+    }
+    worth += (999 * (end - now)) / whole;
+    const paid = (await invoices(id)).reduce((sum, [, total]) => sum + total, 0);
+    const { kept } = await app.owner
+      .selectFrom('subscriptions')
+      .select('pausedCredit as kept')
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow();
+    // Once for the time that has passed, and once for the period that runs.
+    assert.ok(Math.abs(paid - Number(kept) - worth) <= 1, `${paid} - ${kept} for ${worth}`);
+  }
 });

@@ -37,6 +37,7 @@ const structure = {
     plan('zero', 0),
     plan('trial', 3000, [], { trialPeriodDays: 14 }),
     plan('yearly', 30_000, [], { intervalUnit: 'year' }),
+    plan('thirty', 3000, ['calls-360'], { intervalUnit: 'day', intervalCount: 30 }),
     plan('pro-year', 30_000, ['sso', 'calls-3600', 'seats-10', 'welcome-500'], { intervalUnit: 'year' }),
     plan('bare-year', 30_000, [], { intervalUnit: 'year' }),
     plan('pro', 3000, ['sso', 'calls-360', 'seats-10']),
@@ -113,6 +114,9 @@ export async function setUpChanges(app: TestApp) {
       const { data } = await app.get(`/invoices?limit=100&subscriptionId=${id}`);
       return data.map((invoice: Body) => [invoice.status, invoice.total]);
     },
+    /** Moves the billing anchor; `query` may ask for a dry run. */
+    moveAnchor: (id: string, billingCycleAnchorDate: number, query = '') =>
+      app.request('PUT', `/subscriptions/${id}${query}`, { subscription: { billingCycleAnchorDate } }),
     /** The plan's items that count now. */
     async itemsOf(externalId: string): Promise<Body[]> {
       return (await app.get(`/customers/${externalId}/billing`)).currentSubscription.subscriptionItems;

@@ -211,6 +211,21 @@ export const termCorruptions: readonly Corruption[] = [
     breaks: ['intervalChangeBeginsItsPeriod'],
   },
   {
+    fault: 'a billing anchor has moved, and its period ends later',
+    statements: [
+      `update subscription_adjustments a set billing_cycle_anchor_date = p.end_at - 1, effective_at = p.start_at, invoice_id = null
+         from billing_periods p where p.subscription_id = a.subscription_id and p.status = 'active'`,
+    ],
+    breaks: ['intervalChangeBeginsItsPeriod'],
+  },
+  {
+    fault: 'a period carries on the discount of no interval',
+    statements: [
+      `update billing_periods set discount_start_at = start_at - 1, discount_end_at = end_at where status = 'active'`,
+    ],
+    breaks: ['carriedDiscountIsOfItsInterval'],
+  },
+  {
     fault: 'two quantities of an item hold at a time',
     statements: ['update subscription_item_versions set end_at = end_at + 1'],
     breaks: ['itemVersionsDoNotOverlap'],
