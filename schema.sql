@@ -686,6 +686,7 @@ create table public.prices (
   trial_period_days bigint,
   usage_events_per_unit bigint,
   overage text,
+  pricing jsonb,
   currency text not null,
   is_default boolean not null,
   active boolean not null,
@@ -700,6 +701,12 @@ create table public.prices (
   constraint prices_metadata_length CHECK ((char_length((metadata)::text) <= 48000)),
   constraint prices_name_length CHECK ((char_length(name) <= 255)),
   constraint prices_overage CHECK ((((type = 'subscription'::text) = (overage IS NOT NULL)) AND (overage = ANY (ARRAY['bill'::text, 'none'::text])))),
+  constraint prices_pricing CHECK (((pricing IS NULL) OR COALESCE(((unit_price = (0)::numeric) AND (COALESCE(usage_events_per_unit, (1)::bigint) = 1) AND ((pricing ->> 'model'::text) IS NOT NULL) AND
+CASE type
+    WHEN 'subscription'::text THEN ((pricing ->> 'model'::text) = ANY (ARRAY['per_unit'::text, 'package'::text, 'graduated'::text, 'volume'::text, 'stairstep'::text]))
+    WHEN 'usage'::text THEN ((pricing ->> 'model'::text) = ANY (ARRAY['per_unit'::text, 'package'::text, 'graduated'::text, 'volume'::text, 'stairstep'::text, 'percentage'::text, 'graduated_percentage'::text, 'dynamic'::text]))
+    ELSE false
+END), false))),
   constraint prices_shape CHECK (
 CASE type
     WHEN 'subscription'::text THEN ((product_id IS NOT NULL) AND (usage_meter_id IS NULL) AND (usage_events_per_unit IS NULL) AND (interval_unit = ANY (ARRAY['day'::text, 'week'::text, 'month'::text, 'year'::text])) AND (interval_count > 0))
@@ -1086,6 +1093,20 @@ create table public.tax_rates (
   constraint tax_rates_percentage CHECK (((percentage ~ '^(0|[1-9][0-9]{0,2})(\.[0-9]{1,6})?$'::text) AND ((percentage)::numeric <= (100)::numeric))),
   constraint tax_rates_percentage_length CHECK ((char_length(percentage) <= 255)),
   constraint tax_rates_state_length CHECK ((char_length(state) <= 255))
+);
+
+create table public.usage_charges (
+  environment_id bigint not null,
+  ledger_account_id text not null,
+  price_id text not null,
+  period_start bigint not null,
+  units numeric(38,0) not null,
+  released numeric(38,0) not null,
+  amount numeric(38,0) not null,
+  constraint usage_charges_pkey PRIMARY KEY (environment_id, ledger_account_id, price_id, period_start),
+  constraint usage_charges_environment_id_ledger_account_id_fkey FOREIGN KEY (environment_id, ledger_account_id) REFERENCES ledger_accounts(environment_id, id),
+  constraint usage_charges_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
+  constraint usage_charges_units CHECK (((released >= (0)::numeric) AND (released <= units)))
 );
 
 create table public.usage_credits (
@@ -2377,6 +2398,39 @@ begin
       from customers c join processor_customers p on p.environment_id = c.environment_id and p.customer_id = c.id
      where c.erasure_completed_at is not null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.price_of_units(pricing jsonb, units numeric, step numeric)
+ RETURNS numeric
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  with charged as (
+    select greatest(units - coalesce((pricing ->> 'freeUnits')::numeric, 0), 0) as units
+  ), tier as (
+    select (t.value ->> 'upTo')::numeric as up_to, coalesce((t.value ->> 'unitAmount')::numeric, 0) as unit_amount,
+           coalesce((t.value ->> 'rate')::numeric, 0) * 0.01 as rate, coalesce((t.value ->> 'flatAmount')::numeric, 0) as flat_amount,
+           coalesce(lag((t.value ->> 'upTo')::numeric) over (order by t.position), 0) as above
+      from jsonb_array_elements(pricing -> 'tiers') with ordinality as t (value, position)
+  ), exact as (
+    select case pricing ->> 'model'
+             when 'per_unit' then c.units * (pricing ->> 'unitAmount')::numeric
+             when 'percentage' then c.units * (pricing ->> 'rate')::numeric * 0.01
+             when 'package' then ceil(c.units / (pricing ->> 'packageSize')::numeric) * (pricing ->> 'packageAmount')::numeric
+             when 'graduated' then coalesce((select sum((least(c.units, coalesce(t.up_to, c.units)) - t.above) * t.unit_amount + t.flat_amount)
+                                               from tier t where t.above < c.units), 0)
+             when 'graduated_percentage' then coalesce((select sum((least(c.units, coalesce(t.up_to, c.units)) - t.above) * t.rate + t.flat_amount)
+                                                          from tier t where t.above < c.units), 0)
+             when 'volume' then coalesce((select c.units * t.unit_amount + t.flat_amount
+                                            from tier t where t.above < c.units and c.units <= coalesce(t.up_to, c.units)), 0)
+             when 'stairstep' then coalesce((select t.flat_amount from tier t where t.above < c.units and c.units <= coalesce(t.up_to, c.units)), 0)
+           end as amount
+      from charged c
+  )
+  -- Tenths and hundredths are exact, where a division has a limited number of digits.
+  select round(least(greatest(amount, coalesce((pricing ->> 'minimumAmount')::numeric, amount)),
+                     coalesce((pricing ->> 'maximumAmount')::numeric, greatest(amount, (pricing ->> 'minimumAmount')::numeric)))
+               * case step when 10 then 0.1 when 100 then 0.01 else 1 end) * step
+    from exact
+$function$;
 CREATE OR REPLACE FUNCTION public.record_usage(p_key bytea, p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint, p_models text[], p_versions bigint[], p_transaction text, p_model text, e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[], u_threshold numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[])
  RETURNS void
  LANGUAGE plpgsql
@@ -2685,7 +2739,7 @@ CREATE OR REPLACE FUNCTION public.unaudited_tables()
  RETURNS text[]
  LANGUAGE sql
  IMMUTABLE
-RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
+RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
 CREATE OR REPLACE FUNCTION public.uses_of(used text, used_ids text[], at_most integer, named integer)
  RETURNS TABLE(record text, total bigint, first_ids text[])
  LANGUAGE plpgsql
@@ -2734,20 +2788,20 @@ create policy tenant on billing_periods to {tollkeeper_service} using ((environm
 create policy worker on billing_periods to {tollkeeper_worker} using true;
 create policy worker on checkout_sessions to {tollkeeper_worker} using true;
 create policy tenant on checkout_sessions to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
-create policy tenant on customers to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on customers to {tollkeeper_worker} using true;
+create policy tenant on customers to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on discount_redemptions to {tollkeeper_worker} using true;
 create policy tenant on discount_redemptions to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
-create policy tenant on discounts to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on discounts to {tollkeeper_worker} using true;
+create policy tenant on discounts to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on environments to {tollkeeper_worker} using true;
 create policy tenant on environments to {tollkeeper_service} using (id = ( SELECT current_environment() AS current_environment));
-create policy tenant on events to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on events to {tollkeeper_worker} using true;
+create policy tenant on events to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on features to {tollkeeper_worker} using true;
 create policy tenant on features to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
-create policy worker on idempotency_keys to {tollkeeper_worker} using true;
 create policy tenant on idempotency_keys to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
+create policy worker on idempotency_keys to {tollkeeper_worker} using true;
 create policy worker on invoice_line_items to {tollkeeper_worker} using true;
 create policy tenant on invoice_line_items to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on invoices to {tollkeeper_worker} using true;
@@ -2756,29 +2810,29 @@ create policy tenant on ledger_accounts to {tollkeeper_service} using ((environm
 create policy worker on ledger_accounts to {tollkeeper_worker} using true;
 create policy worker on ledger_entries to {tollkeeper_worker} using true;
 create policy tenant on ledger_entries to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
-create policy worker on ledger_transactions to {tollkeeper_worker} using true;
 create policy tenant on ledger_transactions to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy worker on ledger_transactions to {tollkeeper_worker} using true;
 create policy worker on organizations to {tollkeeper_worker} using true;
 create policy worker on payment_method_attachments to {tollkeeper_worker} using true;
 create policy tenant on payment_method_attachments to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on payment_methods to {tollkeeper_worker} using true;
 create policy tenant on payment_methods to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
-create policy tenant on payments to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on payments to {tollkeeper_worker} using true;
+create policy tenant on payments to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on prices to {tollkeeper_worker} using true;
 create policy tenant on prices to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on pricing_models to {tollkeeper_worker} using true;
 create policy tenant on pricing_models to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on processor_customers to {tollkeeper_worker} using true;
 create policy tenant on processor_customers to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
-create policy worker on processor_events to {tollkeeper_worker} using true;
 create policy tenant on processor_events to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
+create policy worker on processor_events to {tollkeeper_worker} using true;
 create policy worker on product_features to {tollkeeper_worker} using true;
 create policy tenant on product_features to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on products to {tollkeeper_worker} using true;
 create policy tenant on products to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
-create policy tenant on purchases to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on purchases to {tollkeeper_worker} using true;
+create policy tenant on purchases to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on refunds to {tollkeeper_worker} using true;
 create policy tenant on refunds to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on resource_claims to {tollkeeper_worker} using true;
@@ -2797,18 +2851,20 @@ create policy worker on subscriptions to {tollkeeper_worker} using true;
 create policy tenant on subscriptions to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on tax_rates to {tollkeeper_worker} using true;
 create policy tenant on tax_rates to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
+create policy worker on usage_charges to {tollkeeper_worker} using true;
+create policy tenant on usage_charges to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
 create policy worker on usage_credits to {tollkeeper_worker} using true;
 create policy tenant on usage_credits to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
-create policy tenant on usage_event_distinct_properties to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
 create policy worker on usage_event_distinct_properties to {tollkeeper_worker} using true;
-create policy tenant on usage_events to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR sees_series(environment_id, series_id)));
+create policy tenant on usage_event_distinct_properties to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
 create policy worker on usage_events to {tollkeeper_worker} using true;
+create policy tenant on usage_events to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR sees_series(environment_id, series_id)));
 create policy worker on usage_holds to {tollkeeper_worker} using true;
 create policy tenant on usage_holds to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on usage_meters to {tollkeeper_worker} using true;
 create policy tenant on usage_meters to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
-create policy tenant on usage_overages to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
 create policy worker on usage_overages to {tollkeeper_worker} using true;
+create policy tenant on usage_overages to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
 create policy worker on usage_rollups to {tollkeeper_worker} using true;
 create policy tenant on usage_rollups to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR sees_series(environment_id, series_id)));
 create policy worker on usage_series to {tollkeeper_worker} using true;

@@ -163,8 +163,13 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
         slug: `usage-${n}`,
         intervalUnit: 'month',
         intervalCount: 1,
-        unitPrice: 2,
-        usageEventsPerUnit: 10,
+        pricing: {
+          model: 'graduated',
+          tiers: [
+            { upTo: 1000, unitAmount: '0' },
+            { upTo: null, unitAmount: '0.25' },
+          ],
+        },
         isDefault: false,
       },
     }),

@@ -86,6 +86,7 @@ create table prices (
   trial_period_days bigint,
   usage_events_per_unit bigint,
   overage text,
+  pricing jsonb,
   currency text not null,
   is_default boolean not null,
   active boolean not null,
@@ -102,6 +103,12 @@ create table prices (
     when currency in ('BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND') then 10 when currency = 'MGA' then 100 else 1 end = 0),
   constraint prices_trial_range check (trial_period_days between 0 and 4503599627370495),
   constraint prices_overage check ((type = 'subscription') = (overage is not null) and overage in ('bill', 'none')),
+  constraint prices_pricing check (pricing is null or coalesce(
+    unit_price = 0 and coalesce(usage_events_per_unit, 1) = 1 and pricing ->> 'model' is not null and case type
+      when 'subscription' then pricing ->> 'model' in ('per_unit', 'package', 'graduated', 'volume', 'stairstep')
+      when 'usage' then pricing ->> 'model' in ('per_unit', 'package', 'graduated', 'volume', 'stairstep', 'percentage',
+        'graduated_percentage', 'dynamic')
+      else false end, false)),
   constraint prices_shape check (
     case type
       when 'subscription' then product_id is not null and usage_meter_id is null and usage_events_per_unit is null
@@ -113,6 +120,7 @@ create table prices (
       else false
     end)
 );
+comment on column prices.pricing is 'How units become money, in place of unit_price: see src/pricing/pricing.ts.';
 comment on column prices.overage is 'Whether usage that no credit covers is billed to the subscribers of the price.';
 create unique index prices_active_slug_unique on prices (environment_id, pricing_model_id, slug) where active and slug is not null;
 create unique index prices_one_default_per_product on prices (environment_id, product_id) where is_default and product_id is not null;
@@ -121,6 +129,38 @@ create index prices_by_product on prices (environment_id, product_id);
 create index prices_by_usage_meter on prices (environment_id, usage_meter_id);
 create index prices_by_pricing_model on prices (environment_id, pricing_model_id);
 create index prices_by_metadata on prices using gin (metadata jsonb_path_ops) where metadata is not null;
+
+-- The price of whole units by a `pricing`, in minor units: a multiple of `step`. Only checks call it. It is written apart from
+-- `priceUsage` in src/rating/price-model.ts, which bills, so that each can tell of a mistake in the other.
+create function price_of_units(pricing jsonb, units numeric, step numeric) returns numeric language sql immutable as $$
+  with charged as (
+    select greatest(units - coalesce((pricing ->> 'freeUnits')::numeric, 0), 0) as units
+  ), tier as (
+    select (t.value ->> 'upTo')::numeric as up_to, coalesce((t.value ->> 'unitAmount')::numeric, 0) as unit_amount,
+           coalesce((t.value ->> 'rate')::numeric, 0) * 0.01 as rate, coalesce((t.value ->> 'flatAmount')::numeric, 0) as flat_amount,
+           coalesce(lag((t.value ->> 'upTo')::numeric) over (order by t.position), 0) as above
+      from jsonb_array_elements(pricing -> 'tiers') with ordinality as t (value, position)
+  ), exact as (
+    select case pricing ->> 'model'
+             when 'per_unit' then c.units * (pricing ->> 'unitAmount')::numeric
+             when 'percentage' then c.units * (pricing ->> 'rate')::numeric * 0.01
+             when 'package' then ceil(c.units / (pricing ->> 'packageSize')::numeric) * (pricing ->> 'packageAmount')::numeric
+             when 'graduated' then coalesce((select sum((least(c.units, coalesce(t.up_to, c.units)) - t.above) * t.unit_amount + t.flat_amount)
+                                               from tier t where t.above < c.units), 0)
+             when 'graduated_percentage' then coalesce((select sum((least(c.units, coalesce(t.up_to, c.units)) - t.above) * t.rate + t.flat_amount)
+                                                          from tier t where t.above < c.units), 0)
+             when 'volume' then coalesce((select c.units * t.unit_amount + t.flat_amount
+                                            from tier t where t.above < c.units and c.units <= coalesce(t.up_to, c.units)), 0)
+             when 'stairstep' then coalesce((select t.flat_amount from tier t where t.above < c.units and c.units <= coalesce(t.up_to, c.units)), 0)
+           end as amount
+      from charged c
+  )
+  -- Tenths and hundredths are exact, where a division has a limited number of digits.
+  select round(least(greatest(amount, coalesce((pricing ->> 'minimumAmount')::numeric, amount)),
+                     coalesce((pricing ->> 'maximumAmount')::numeric, greatest(amount, (pricing ->> 'minimumAmount')::numeric)))
+               * case step when 10 then 0.1 when 100 then 0.01 else 1 end) * step
+    from exact
+$$;
 
 create table features (
   environment_id bigint not null,

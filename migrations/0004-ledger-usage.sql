@@ -245,6 +245,22 @@ create table usage_overages (
   constraint usage_overages_never_over_invoiced check (invoiced >= 0 and invoiced <= uncovered)
 ) with (fillfactor = 70);
 
+-- What invoices bill for the usage of a usage period at a price with a `pricing`. A later part of the period is worth the price of
+-- all its units less `amount`. Units of an invoice that nobody is to pay are `released`, for the next invoice.
+create table usage_charges (
+  environment_id bigint not null,
+  ledger_account_id text collate "C" not null,
+  price_id text collate "C" not null,
+  period_start bigint not null,
+  units numeric(38, 0) not null,
+  released numeric(38, 0) not null,
+  amount numeric(38, 0) not null,
+  primary key (environment_id, ledger_account_id, price_id, period_start),
+  foreign key (environment_id, ledger_account_id) references ledger_accounts,
+  foreign key (environment_id, price_id) references prices,
+  constraint usage_charges_units check (released >= 0 and released <= units)
+) with (fillfactor = 70);
+
 -- Units set aside for a job that is under way. An open hold whose end has come holds nothing any more.
 create table usage_holds (
   environment_id bigint not null,

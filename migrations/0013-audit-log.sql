@@ -40,7 +40,7 @@ create function unaudited_tables() returns text[] language sql immutable
     -- Usage. Who recorded it stands on its ledger transaction.
     'usage_events', 'usage_series', 'usage_rollups', 'usage_event_distinct_properties',
     -- The ledger.
-    'ledger_transactions', 'ledger_entries', 'ledger_accounts', 'usage_overages',
+    'ledger_transactions', 'ledger_entries', 'ledger_accounts', 'usage_overages', 'usage_charges',
     -- What is told to others.
     'events', 'webhook_deliveries', 'webhook_attempts',
     -- Answers kept for repeats, messages of a processor that were seen.

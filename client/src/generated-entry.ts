@@ -259,6 +259,7 @@ export type {
   PricingModelsSetupInput,
   PricingModelsUpdateAnswer,
   PricingModelsUpdateInput,
+  PricingOutput,
   Product,
   ProductFeature,
   ProductFeaturesCreateAnswer,

@@ -158,10 +158,11 @@ export interface ProductStructure {
     type: 'subscription';
     name?: string | null;
     slug?: string | null;
-    unitPrice: number;
     /** That of the environment, or absent. */
     currency?: CurrencyCode;
     metadata?: Metadata | null;
+    unitPrice?: number;
+    pricing?: Pricing | null;
     isDefault?: true;
     active?: true;
     intervalUnit: IntervalUnit;
@@ -175,10 +176,11 @@ export interface ProductStructure {
     type: 'single_payment';
     name?: string | null;
     slug?: string | null;
-    unitPrice: number;
     /** That of the environment, or absent. */
     currency?: CurrencyCode;
     metadata?: Metadata | null;
+    unitPrice: number;
+    pricing?: null;
     isDefault?: true;
     active?: true;
     intervalUnit?: null;
@@ -190,48 +192,6 @@ export interface ProductStructure {
   };
   features?: Array<string>;
 }
-
-/** The treatment of usage that no credit covers. `bill`: it is billed at the price of its usage meter. `none`: it is recorded and shown on the invoice, and costs nothing. */
-export type Overage = 'bill' | 'none';
-
-export interface UsageMeterStructure {
-  usageMeter: {
-    name: string;
-    slug: string;
-    aggregationType?: UsageMeterAggregationType;
-    /** A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event. */
-    lowBalanceThreshold?: number | null;
-  };
-  prices?: Array<{
-    type?: 'usage';
-    name?: string | null;
-    slug?: string | null;
-    unitPrice: number;
-    /** That of the environment, or absent. */
-    currency?: CurrencyCode;
-    metadata?: Metadata | null;
-    intervalUnit?: IntervalUnit;
-    intervalCount?: number;
-    usageEventsPerUnit?: number;
-    isDefault?: boolean;
-    active?: boolean;
-    trialPeriodDays?: null;
-    overage?: null;
-  }>;
-}
-
-/** `sum` adds up the amounts of events. `count_distinct_properties` counts each distinct set of properties once in a period. */
-export type UsageMeterAggregationType = 'sum' | 'count_distinct_properties';
-
-export interface ResourceStructure {
-  slug: string;
-  name: string;
-  active?: boolean;
-}
-
-export type DestinationEnvironment = 'livemode' | 'testmode';
-
-export type PriceType = 'subscription' | 'single_payment' | 'usage';
 
 /** How units become money, in each usage period. `per_unit`: each unit. `package`: whole packages, rounded up. `graduated`: each unit at the rate of its own tier. `volume`: all units at the rate of the tier of the last one. `stairstep`: one amount for each tier. `percentage` and `graduated_percentage`: units are an amount of money. `dynamic`: each event has its own price. `freeUnits` come off before tiers and packages. */
 export type Pricing = {
@@ -314,6 +274,49 @@ export type Pricing = {
   /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
   maximumAmount?: string;
 };
+
+/** The treatment of usage that no credit covers. `bill`: it is billed at the price of its usage meter. `none`: it is recorded and shown on the invoice, and costs nothing. */
+export type Overage = 'bill' | 'none';
+
+export interface UsageMeterStructure {
+  usageMeter: {
+    name: string;
+    slug: string;
+    aggregationType?: UsageMeterAggregationType;
+    /** A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event. */
+    lowBalanceThreshold?: number | null;
+  };
+  prices?: Array<{
+    type?: 'usage';
+    name?: string | null;
+    slug?: string | null;
+    /** That of the environment, or absent. */
+    currency?: CurrencyCode;
+    metadata?: Metadata | null;
+    unitPrice?: number;
+    pricing?: Pricing | null;
+    intervalUnit?: IntervalUnit;
+    intervalCount?: number;
+    usageEventsPerUnit?: number;
+    isDefault?: boolean;
+    active?: boolean;
+    trialPeriodDays?: null;
+    overage?: null;
+  }>;
+}
+
+/** `sum` adds up the amounts of events. `count_distinct_properties` counts each distinct set of properties once in a period. */
+export type UsageMeterAggregationType = 'sum' | 'count_distinct_properties';
+
+export interface ResourceStructure {
+  slug: string;
+  name: string;
+  active?: boolean;
+}
+
+export type DestinationEnvironment = 'livemode' | 'testmode';
+
+export type PriceType = 'subscription' | 'single_payment' | 'usage';
 
 export type FeatureType = 'toggle' | 'usage_credit_grant' | 'resource';
 
@@ -869,6 +872,7 @@ export type Price = {
   pricingModelId: string;
   name: string | null;
   slug: string | null;
+  /** The price of one; 0 where `pricing` says how units become money. */
   unitPrice: WholeNumber;
   currency: CurrencyCode;
   isDefault: boolean;
@@ -882,6 +886,7 @@ export type Price = {
   intervalCount: number;
   trialPeriodDays: number | null;
   overage: Overage;
+  pricing: PricingOutput | null;
 } | {
   id: string;
   createdAt: Timestamp;
@@ -890,6 +895,7 @@ export type Price = {
   pricingModelId: string;
   name: string | null;
   slug: string | null;
+  /** The price of one; 0 where `pricing` says how units become money. */
   unitPrice: WholeNumber;
   currency: CurrencyCode;
   isDefault: boolean;
@@ -903,6 +909,7 @@ export type Price = {
   intervalCount: null;
   trialPeriodDays: null;
   overage: null;
+  pricing: null;
 } | {
   id: string;
   createdAt: Timestamp;
@@ -911,6 +918,7 @@ export type Price = {
   pricingModelId: string;
   name: string | null;
   slug: string | null;
+  /** The price of one; 0 where `pricing` says how units become money. */
   unitPrice: WholeNumber;
   currency: CurrencyCode;
   isDefault: boolean;
@@ -924,6 +932,7 @@ export type Price = {
   intervalCount: number;
   trialPeriodDays: null;
   overage: null;
+  pricing: PricingOutput | null;
 };
 
 export type SubscriptionItemFeature = {
@@ -1669,6 +1678,7 @@ export interface PricingModelExport {
         name?: string;
         slug?: string;
         unitPrice: WholeNumber;
+        pricing?: PricingOutput;
         metadata?: Metadata;
         isDefault: true;
         active: true;
@@ -1683,6 +1693,7 @@ export interface PricingModelExport {
         name?: string;
         slug?: string;
         unitPrice: WholeNumber;
+        pricing?: PricingOutput;
         metadata?: Metadata;
         isDefault: true;
         active: true;
@@ -1705,6 +1716,7 @@ export interface PricingModelExport {
         name?: string;
         slug?: string;
         unitPrice: WholeNumber;
+        pricing?: PricingOutput;
         metadata?: Metadata;
         intervalUnit: IntervalUnit;
         intervalCount: number;
@@ -1787,6 +1799,7 @@ export interface ClonedPrice {
   trialPeriodDays: number | null;
   usageEventsPerUnit: number | null;
   overage: Overage | null;
+  pricing: PricingOutput | null;
   currency: CurrencyCode;
   isDefault: boolean;
   active: boolean;
@@ -2483,8 +2496,8 @@ export interface ExplainedPeriod {
 export interface ExplainedInvoiceLine {
   id: string;
   type: 'static' | 'usage';
-  /** The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `usage`: units x unitPrice / usageEventsPerUnit. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount. */
-  kind: 'item' | 'usage' | 'proration' | 'paused_time' | 'unexplained';
+  /** The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` by `pricing`, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount. */
+  kind: 'item' | 'usage' | 'priced_usage' | 'proration' | 'paused_time' | 'unexplained';
   description: string | null;
   /** The quantity on the invoice. The amount is the product of price and quantity. */
   quantity: number;
@@ -2495,6 +2508,20 @@ export interface ExplainedInvoiceLine {
   itemQuantity: number | null;
   units: WholeNumber | null;
   usageEventsPerUnit: number | null;
+  pricing: PricingOutput | null;
+  /** All units of the usage period, those of the line included. */
+  unitsSoFar: WholeNumber | null;
+  /** The amount that was billed for the usage period before. */
+  billedBefore: WholeNumber | null;
+  /** The tiers that hold the units so far. Packages, free units and bounds are in no tier. */
+  tiers: Array<{
+    upTo: WholeNumber | null;
+    units: WholeNumber;
+    unitAmount: string;
+    rate: string;
+    flatAmount: string;
+    amount: WholeNumber;
+  }> | null;
   /** The time that the line bills. */
   period: ExplainedPeriod | null;
   fraction: ExplainedFraction | null;
@@ -2840,6 +2867,88 @@ export interface ErrorBody {
   /** The id of the request, as in the header `X-Request-Id`. */
   request_id: string;
 }
+
+/** How units become money, in each usage period. `per_unit`: each unit. `package`: whole packages, rounded up. `graduated`: each unit at the rate of its own tier. `volume`: all units at the rate of the tier of the last one. `stairstep`: one amount for each tier. `percentage` and `graduated_percentage`: units are an amount of money. `dynamic`: each event has its own price. `freeUnits` come off before tiers and packages. */
+export type PricingOutput = {
+  model: 'per_unit';
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  unitAmount: string;
+  freeUnits?: number;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  minimumAmount?: string;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  maximumAmount?: string;
+} | {
+  model: 'package';
+  packageSize: number;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  packageAmount: string;
+  freeUnits?: number;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  minimumAmount?: string;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  maximumAmount?: string;
+} | {
+  model: 'graduated' | 'volume';
+  tiers: Array<{
+    /** The last unit of the tier; null in the last tier. */
+    upTo: number | null;
+    /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+    unitAmount: string;
+    /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+    flatAmount?: string;
+  }>;
+  freeUnits?: number;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  minimumAmount?: string;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  maximumAmount?: string;
+} | {
+  model: 'stairstep';
+  tiers: Array<{
+    /** The last unit of the tier; null in the last tier. */
+    upTo: number | null;
+    /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+    flatAmount: string;
+  }>;
+  freeUnits?: number;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  minimumAmount?: string;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  maximumAmount?: string;
+} | {
+  model: 'percentage';
+  /** A decimal text, in percent, with up to 12 decimals. */
+  rate: string;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  fixedAmountPerEvent?: string;
+  freeUnits?: number;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  minimumAmount?: string;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  maximumAmount?: string;
+} | {
+  model: 'graduated_percentage';
+  tiers: Array<{
+    /** The last unit of the tier; null in the last tier. */
+    upTo: number | null;
+    /** A decimal text, in percent, with up to 12 decimals. */
+    rate: string;
+    /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+    flatAmount?: string;
+  }>;
+  freeUnits?: number;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  minimumAmount?: string;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  maximumAmount?: string;
+} | {
+  model: 'dynamic';
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  minimumAmount?: string;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  maximumAmount?: string;
+};
 
 export interface CustomerCreatedPayload {
   /** The id of the record that the event is about. */
@@ -3677,10 +3786,11 @@ export interface ProductsCreateInput {
   price: {
     name?: string | null;
     slug?: string | null;
-    unitPrice: number;
     isDefault?: boolean;
     active?: boolean;
     metadata?: Metadata | null;
+    unitPrice?: number;
+    pricing?: Pricing | null;
     type: 'subscription';
     intervalUnit: IntervalUnit;
     intervalCount?: number;
@@ -3692,10 +3802,11 @@ export interface ProductsCreateInput {
   } | {
     name?: string | null;
     slug?: string | null;
-    unitPrice: number;
     isDefault?: boolean;
     active?: boolean;
     metadata?: Metadata | null;
+    unitPrice: number;
+    pricing?: null;
     type: 'single_payment';
     intervalUnit?: null;
     intervalCount?: null;
@@ -3706,10 +3817,11 @@ export interface ProductsCreateInput {
   } | {
     name?: string | null;
     slug?: string | null;
-    unitPrice: number;
     isDefault?: boolean;
     active?: boolean;
     metadata?: Metadata | null;
+    unitPrice?: number;
+    pricing?: Pricing | null;
     type: 'usage';
     usageMeterId: string;
     usageEventsPerUnit?: number;
@@ -3779,6 +3891,7 @@ export interface ProductsUpdateInput {
     name?: string | null;
     slug?: string | null;
     unitPrice?: number;
+    pricing?: Pricing | null;
     intervalUnit?: IntervalUnit | null;
     intervalCount?: number | null;
     trialPeriodDays?: number | null;
@@ -3876,10 +3989,11 @@ export interface PricesCreateInput {
   price: {
     name?: string | null;
     slug?: string | null;
-    unitPrice: number;
     isDefault?: boolean;
     active?: boolean;
     metadata?: Metadata | null;
+    unitPrice?: number;
+    pricing?: Pricing | null;
     type: 'subscription';
     intervalUnit: IntervalUnit;
     intervalCount?: number;
@@ -3893,10 +4007,11 @@ export interface PricesCreateInput {
   } | {
     name?: string | null;
     slug?: string | null;
-    unitPrice: number;
     isDefault?: boolean;
     active?: boolean;
     metadata?: Metadata | null;
+    unitPrice: number;
+    pricing?: null;
     type: 'single_payment';
     intervalUnit?: null;
     intervalCount?: null;
@@ -3909,10 +4024,11 @@ export interface PricesCreateInput {
   } | {
     name?: string | null;
     slug?: string | null;
-    unitPrice: number;
     isDefault?: boolean;
     active?: boolean;
     metadata?: Metadata | null;
+    unitPrice?: number;
+    pricing?: Pricing | null;
     type: 'usage';
     usageMeterId: string;
     usageEventsPerUnit?: number;
@@ -3999,6 +4115,8 @@ export interface PricesUpdateInput {
     active?: boolean;
     /** As it is, or absent: it cannot change. */
     overage?: Overage | null;
+    /** As it is, or absent: it cannot change. */
+    pricing?: Pricing | null;
     metadata?: Metadata | null;
     id?: string;
   };
@@ -4127,6 +4245,7 @@ export interface UsageMetersCreateInput {
     type?: 'usage';
     unitPrice?: number;
     usageEventsPerUnit?: number;
+    pricing?: Pricing | null;
   };
 }
 

@@ -11,8 +11,7 @@ import {
 } from '../kernel/pagination.ts';
 import { createPrice, getPrice, listPrices, quotePrices, updatePrice } from '../pricing/actions-prices.ts';
 import { Price, PriceId, PriceType } from '../pricing/price.ts';
-import { PriceChange, PriceInput } from '../pricing/price-input.ts';
-import { Quote, QuoteInput } from '../pricing/pricing.ts';
+import { PriceChange, PriceInput, Quote, QuoteInput } from '../pricing/price-input.ts';
 
 const tag = 'Prices';
 

@@ -2,10 +2,10 @@ import type { CustomerRow } from '../customers/customer.ts';
 import type { Work } from '../database/work.ts';
 import { createInvoices } from '../invoicing/actions.ts';
 import { quoteTaxes } from '../invoicing/actions-tax.ts';
-import { fitUsage } from '../invoicing/fitting-lines.ts';
+import { fitPaybacks, fitUsage } from '../invoicing/fitting-lines.ts';
 import type { InvoiceDiscount, InvoiceReason } from '../invoicing/invoice.ts';
 import { itemLine, type NewLine } from '../invoicing/invoice-line-item.ts';
-import { describeItems, describeUnbilledUsage, describeUsage } from '../invoicing/line-text.ts';
+import { describeItems, describeUnbilledUsage, describeUnits, describeUsage } from '../invoicing/line-text.ts';
 import { draftInvoice, type InvoiceDraft, type NewInvoice } from '../invoicing/new-invoice.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import {
@@ -18,13 +18,15 @@ import { addDays, type Instant, type Period } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { listChargeableMethods } from '../payments/actions.ts';
+import { priceModelOf } from '../pricing/pricing.ts';
 import { listPlanNames } from '../pricing/store-prices.ts';
 import { discountOfPart } from '../rating/discount.ts';
 import { usageAmount } from '../rating/usage.ts';
+import { billParts, chargeAfter } from '../rating/usage-parts.ts';
 import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
-import { claimOverage, readOverage, releaseOverage } from '../usage/actions-ledger.ts';
-import type { Overage } from '../usage/ledger.ts';
+import { claimOverage, readOverage, releaseOverage, saveCharges } from '../usage/actions-ledger.ts';
+import type { ChargedPeriod, Overage, UsageToBill } from '../usage/ledger.ts';
 
 /** A bill of a subscription. */
 export interface Bill {
@@ -88,8 +90,11 @@ export async function composeBills(
 }
 
 /** A plan change is a request, and is refused if it is too large; due amounts must be billed. */
-function fitted(request: NewInvoice): ReturnType<typeof fitUsage> {
-  return request.reason === 'adjustment' ? { request, left: [] } : fitUsage(request);
+function fitted(given: NewInvoice): ReturnType<typeof fitUsage> {
+  const paying = fitPaybacks(given);
+  if (given.reason === 'adjustment') return paying;
+  const { request, left } = fitUsage(paying.request);
+  return { request, left: [...paying.left, ...left] };
 }
 
 async function invoicesOf(
@@ -161,7 +166,7 @@ export async function discountsOf(work: Work, bills: readonly Bill[]): Promise<(
   };
 }
 
-type Charged = Pick<SubscriptionRow, 'id' | 'doNotCharge'>;
+type Charged = Pick<SubscriptionRow, 'id' | 'doNotCharge' | 'currentBillingPeriodStart'>;
 
 /**
  * Invoice lines, by subscription, for unbilled usage without credits; they cost nothing where the plan does not bill it.
@@ -169,26 +174,62 @@ type Charged = Pick<SubscriptionRow, 'id' | 'doNotCharge'>;
  * charged owe nothing for usage.
  */
 export async function takeUsageLines(work: Work, subscriptions: readonly Charged[]): Promise<Map<string, NewLine[]>> {
-  return linesBySubscription(await claimOverage(work, idsOfCharged(subscriptions)), work.currency);
+  const bills = usageToBill(subscriptions);
+  const billed = billUsage(await claimOverage(work, bills), bills, work.currency);
+  await saveCharges(
+    work,
+    billed.flatMap(({ charges }) => charges),
+  );
+  return linesBySubscription(billed);
 }
 
 /** The lines that `takeUsageLines` would return now, without marking the usage. */
 export async function draftUsageLines(work: Work, subscriptions: readonly Charged[]): Promise<Map<string, NewLine[]>> {
-  return linesBySubscription(await readOverage(work, idsOfCharged(subscriptions)), work.currency);
+  const bills = usageToBill(subscriptions);
+  return linesBySubscription(billUsage(await readOverage(work, bills), bills, work.currency));
 }
 
-function idsOfCharged(subscriptions: readonly Charged[]): string[] {
-  return subscriptions.flatMap(({ id, doNotCharge }) => (doNotCharge ? [] : id));
+/** The usage period is the billing period. Without periods all usage belongs to one. */
+function usageToBill(subscriptions: readonly Charged[]): UsageToBill[] {
+  return subscriptions.flatMap(({ id: subscriptionId, doNotCharge, currentBillingPeriodStart }) =>
+    doNotCharge ? [] : { subscriptionId, periodStart: currentBillingPeriodStart ?? 0 },
+  );
 }
 
-function linesBySubscription(overages: readonly Overage[], currency: string): Map<string, NewLine[]> {
-  const lines = new Map<string, NewLine[]>();
-  for (const overage of overages) {
-    const others = lines.get(overage.subscriptionId);
-    if (others === undefined) lines.set(overage.subscriptionId, [usageLine(overage, currency)]);
-    else others.push(usageLine(overage, currency));
+/** The lines of usage at one price, and how much of its usage periods is billed after them. */
+interface BilledOverage {
+  readonly subscriptionId: string;
+  readonly lines: readonly NewLine[];
+  readonly charges: readonly ChargedPeriod[];
+}
+
+function billUsage(overages: readonly Overage[], bills: readonly UsageToBill[], currency: string): BilledOverage[] {
+  const starts = new Map(bills.map(({ subscriptionId, periodStart }) => [subscriptionId, periodStart]));
+  return overages.map((overage) => billOverage(overage, starts.get(overage.subscriptionId) ?? 0, currency));
+}
+
+function billOverage(overage: Overage, periodStart: Instant, currency: string): BilledOverage {
+  const { subscriptionId, ledgerAccountId, priceId, units, meterName, pricing, charges, isBilled } = overage;
+  const ofAccount = { ledgerAccountId, priceId };
+  if (pricing === null) return { subscriptionId, lines: [usageLine(overage, currency)], charges: [] };
+  if (!isBilled) {
+    // Released units are not billed any more, so they no longer count in their periods.
+    const less = charges.filter(({ released }) => released > 0n);
+    const left = less.map((each) => ({ ...ofAccount, ...each, units: each.units - each.released, released: 0n }));
+    return { subscriptionId, lines: [usageLine(overage, currency)], charges: left };
   }
-  return lines;
+  const parts = billParts({ units, charges, periodStart }, priceModelOf(pricing), chargedStep(currency));
+  const lines = parts.map(({ amount, ...part }): NewLine => {
+    const explanation = { kind: 'priced_usage', pricing, ...part } as const;
+    const description = describeUnits({ meterName, units: part.units });
+    return { type: 'usage', explanation, units: part.units, amount, ...ofAccount, description };
+  });
+  return { subscriptionId, lines, charges: parts.map((part) => ({ ...ofAccount, ...chargeAfter(part) })) };
+}
+
+function linesBySubscription(billed: readonly BilledOverage[]): Map<string, NewLine[]> {
+  const ofSubscriptions = Map.groupBy(billed, ({ subscriptionId }) => subscriptionId);
+  return new Map([...ofSubscriptions].map(([id, each]) => [id, each.flatMap(({ lines }) => lines)]));
 }
 
 function usageLine(overage: Overage, currency: string): NewLine {

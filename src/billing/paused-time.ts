@@ -38,7 +38,9 @@ export async function takeOffPausedTime<Any extends Bill>(work: Work, bills: rea
 function pausedTimeLine({ lines, subscription }: Bill, discount: InvoiceDiscount | null, step: bigint): NewLine | null {
   const kept = subscription.pausedCredit;
   const listed = lines.reduce((sum, line) => sum + priceLine(line).amount, 0n);
-  const billed = listed - (discount === null ? 0n : discountAmount(discount, listed, step));
+  const positive = lines.map((line) => priceLine(line).amount).filter((amount) => amount > 0n);
+  const discountable = positive.reduce((sum, amount) => sum + amount, 0n);
+  const billed = listed - (discount === null ? 0n : discountAmount(discount, discountable, step));
   const takenOff = pausedTimeTakenOff(kept, billed, step);
   if (takenOff <= 0n) return null;
   return {

@@ -611,6 +611,10 @@ export interface Prices {
    * Whether usage that no credit covers is billed to the subscribers of the price.
    */
   overage: string | null;
+  /**
+   * How units become money, in place of unit_price: see src/pricing/pricing.ts.
+   */
+  pricing: Json | null;
   pricingModelId: string;
   productId: string | null;
   slug: string | null;
@@ -911,6 +915,16 @@ export interface TaxRates {
   updatedAt: number;
 }
 
+export interface UsageCharges {
+  amount: bigint;
+  environmentId: number;
+  ledgerAccountId: string;
+  periodStart: number;
+  priceId: string;
+  released: bigint;
+  units: bigint;
+}
+
 export interface UsageCredits {
   applied: Generated<bigint>;
   billingPeriodId: string | null;
@@ -1116,6 +1130,7 @@ export interface DB {
   subscriptionItemVersions: SubscriptionItemVersions;
   subscriptions: Subscriptions;
   taxRates: TaxRates;
+  usageCharges: UsageCharges;
   usageCredits: UsageCredits;
   usageEventDistinctProperties: UsageEventDistinctProperties;
   usageEvents: UsageEvents;

@@ -11,6 +11,19 @@ import {
   usageOfPrices,
 } from './store-invariants-sums.ts';
 
+/** The usage lines `line` of invoices that stand. */
+export const standingUsageLines = sql`(
+  select line.*
+    from invoice_line_items line
+    join invoices i on i.environment_id = line.environment_id and i.id = line.invoice_id and i.status <> 'void'
+   where line.type = 'usage'
+     -- While the invoice of a change is to take an unpaid one's place, both stand with the same usage.
+     and not exists (
+       select from subscription_adjustments a
+         join invoices taking on taking.environment_id = a.environment_id and taking.id = a.invoice_id
+        where a.environment_id = i.environment_id and a.replaced_invoice_id = i.id
+          and taking.status in ('open', 'awaiting_payment_confirmation'))) line`;
+
 /** The ledger of usage, the credits that cover it, and the holds that reserve balances. */
 export const ledgerInvariants: readonly Invariant[] = [
   {
@@ -323,15 +336,7 @@ export const ledgerInvariants: readonly Invariant[] = [
     query: sql`
       select l.environment_id, l.ledger_account_id, l.price_id, l.billed, o.invoiced, o.uncovered
         from (select line.environment_id, line.ledger_account_id, line.price_id, sum(line.ledger_account_credit) as billed
-                from invoice_line_items line
-                join invoices i on i.environment_id = line.environment_id and i.id = line.invoice_id and i.status <> 'void'
-               where line.type = 'usage'
-                 -- While the invoice of a change is to take an unpaid one's place, both stand with the same usage.
-                 and not exists (
-                   select from subscription_adjustments a
-                     join invoices taking on taking.environment_id = a.environment_id and taking.id = a.invoice_id
-                    where a.environment_id = i.environment_id and a.replaced_invoice_id = i.id
-                      and taking.status in ('open', 'awaiting_payment_confirmation'))
+                from ${standingUsageLines}
                group by line.environment_id, line.ledger_account_id, line.price_id) l
         left join usage_overages o
           on o.environment_id = l.environment_id and o.ledger_account_id = l.ledger_account_id and o.price_id = l.price_id

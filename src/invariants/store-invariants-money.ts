@@ -1,6 +1,7 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { paidUses } from '../invoicing/store-redemptions.ts';
 import type { Invariant } from './store-invariants.ts';
+import { standingUsageLines } from './store-invariants-ledger.ts';
 
 /** Invoices, and the payments and refunds that settle them. */
 export const moneyInvariants: readonly Invariant[] = [
@@ -222,4 +223,38 @@ export const moneyInvariants: readonly Invariant[] = [
           on r.environment_id = p.environment_id and r.payment_id = p.id
        where p.refunded_amount <> coalesce(r.succeeded, 0) or p.refunding_amount <> coalesce(r.pending, 0)`,
   },
+  {
+    name: 'pricedUsageFollowsPricing',
+    sentence:
+      'A line of usage at a price with a pricing is the price of the units so far, less the amount that was billed before.',
+    query: sql`
+      select l.environment_id, l.id, l.invoice_id, l.amount, l.explanation
+        from invoice_line_items l
+        join prices p on p.environment_id = l.environment_id and p.id = l.price_id
+       where l.explanation ->> 'kind' = 'priced_usage'
+         and (l.explanation -> 'pricing' <> p.pricing or l.amount + (l.explanation ->> 'billedBefore')::numeric
+              is distinct from price_of_units(p.pricing, (l.explanation ->> 'unitsSoFar')::numeric, ${stepOf(sql`p.currency`)}))`,
+  },
+  {
+    name: 'usageChargesFollowInvoices',
+    sentence: 'The amount that is known to be billed for a usage period is the sum of the lines that bill it.',
+    query: sql`
+      select l.environment_id, l.ledger_account_id, l.price_id, l.period_start, l.units, l.amount, c.units as known_units,
+             c.released, c.amount as known_amount
+        from (select line.environment_id, line.ledger_account_id, line.price_id,
+                     (line.explanation ->> 'periodStart')::bigint as period_start,
+                     sum(line.ledger_account_credit) as units, sum(line.amount) as amount
+                from ${standingUsageLines}
+               where line.explanation ->> 'kind' = 'priced_usage'
+               group by line.environment_id, line.ledger_account_id, line.price_id, line.explanation ->> 'periodStart') l
+        left join usage_charges c
+          on c.environment_id = l.environment_id and c.ledger_account_id = l.ledger_account_id and c.price_id = l.price_id
+         and c.period_start = l.period_start
+       where l.units > coalesce(c.units - c.released, 0) or (l.units = c.units - c.released and l.amount <> c.amount)`,
+  },
 ];
+
+/** The step in which a currency is charged: see chargedSteps in src/kernel/currency.ts. */
+function stepOf(currency: RawBuilder<unknown>) {
+  return sql`case when ${currency} in ('BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND') then 10 when ${currency} = 'MGA' then 100 else 1 end`;
+}

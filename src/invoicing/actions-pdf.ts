@@ -58,8 +58,9 @@ function writeHead(pdf: PDFKit.PDFDocument, { title, status, facts, seller, buye
 function writeLines(pdf: PDFKit.PDFDocument, { lines }: InvoiceDocument): void {
   writeRow(pdf, ['Description', 'Quantity', 'Price', 'Amount'], bold);
   rule(pdf, 1);
-  for (const { description, quantity, price, amount } of lines) {
+  for (const { description, quantity, price, amount, details } of lines) {
     writeRow(pdf, [description, quantity, price, amount], regular);
+    for (const detail of details) writeRow(pdf, [`   ${detail.text}`, '', detail.amount, ''], regular, '#666');
     rule(pdf, 0.3);
   }
 }
@@ -77,11 +78,11 @@ function writeSums(pdf: PDFKit.PDFDocument, { sums }: InvoiceDocument): void {
   }
 }
 
-function writeRow(pdf: PDFKit.PDFDocument, texts: readonly string[], font: string): void {
+function writeRow(pdf: PDFKit.PDFDocument, texts: readonly string[], font: string, color = '#000'): void {
   const height = heightOf(pdf, texts, font);
   breakBefore(pdf, height);
   const top = pdf.y;
-  pdf.font(font).fontSize(9).fillColor('#000');
+  pdf.font(font).fontSize(9).fillColor(color);
   for (const [index, { x, width, align }] of columns.entries()) pdf.text(texts[index] ?? '', x, top, { width, align });
   pdf.y = top + height + 4;
 }

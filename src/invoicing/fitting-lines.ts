@@ -1,16 +1,22 @@
+import type { Instant } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
+import { priceModelOf } from '../pricing/pricing.ts';
+import { discountAmount } from '../rating/discount.ts';
 import { invoiceAmounts } from '../rating/invoice-amounts.ts';
 import { usageAmount } from '../rating/usage.ts';
+import { partWithin } from '../rating/usage-parts.ts';
 import { maxInvoiceTotal } from './invoice.ts';
-import { type NewLine, priceLine } from './invoice-line-item.ts';
+import { type LineExplanation, type NewLine, priceLine } from './invoice-line-item.ts';
 import { describeFewer } from './line-text.ts';
 import type { NewInvoice } from './new-invoice.ts';
 
-/** Usage that an invoice leaves to the next one. */
+/** Usage that an invoice leaves to the next one, with its usage period if its price has a pricing. */
 interface LeftUsage {
   readonly ledgerAccountId: string;
   readonly priceId: string;
+  readonly periodStart: Instant | null;
   readonly units: bigint;
+  readonly amount: bigint;
 }
 
 type UsageLine = Extract<NewLine, { type: 'usage' }>;
@@ -32,16 +38,50 @@ export function fitUsage(request: NewInvoice): { readonly request: NewInvoice; r
     if (line.type !== 'usage' || excess <= 0n) return line;
     const cut = cutTo(line, line.amount - excess, step);
     const units = line.units - (cut?.units ?? 0n);
-    left.push({ ledgerAccountId: line.ledgerAccountId, priceId: line.priceId, units });
-    excess -= line.amount - (cut?.amount ?? 0n);
+    const amount = line.amount - (cut?.amount ?? 0n);
+    left.push({ ...leftOf(line), units, amount });
+    excess -= amount;
     return cut ?? [];
   });
   return { request: { ...request, lines: fitting.reverse() }, left };
 }
 
+/**
+ * The invoice without usage that pays back more than the rest of it costs: the next one takes that. A later unit can
+ * make all units of its usage period cheaper.
+ */
+export function fitPaybacks(request: NewInvoice): {
+  readonly request: NewInvoice;
+  readonly left: readonly LeftUsage[];
+} {
+  const { lines, discount } = request;
+  const amounts = lines.map((line) => priceLine(line).amount);
+  const positive = amounts.reduce((sum, amount) => (amount > 0n ? sum + amount : sum), 0n);
+  const discounted = discount === null ? 0n : discountAmount(discount, positive, chargedStep(request.currency));
+  let rest = amounts.reduce((sum, amount) => sum + amount, -discounted);
+  const left: LeftUsage[] = [];
+  const kept = lines.filter((line) => {
+    if (rest >= 0n || line.type !== 'usage' || line.amount >= 0n) return true;
+    left.push({ ...leftOf(line), units: line.units, amount: line.amount });
+    rest -= line.amount;
+    return false;
+  });
+  return { request: { ...request, lines: kept }, left };
+}
+
+function leftOf({ ledgerAccountId, priceId, explanation }: UsageLine) {
+  return {
+    ledgerAccountId,
+    priceId,
+    periodStart: explanation.kind === 'priced_usage' ? explanation.periodStart : null,
+  };
+}
+
 /** The units of the line that cost at most `room` minor units; null: none. */
 function cutTo(line: UsageLine, room: bigint, step: bigint): UsageLine | null {
-  if (line.explanation.kind !== 'usage' || room <= 0n) return null;
+  if (room <= 0n) return null;
+  if (line.explanation.kind === 'priced_usage') return cutPart(line, line.explanation, room, step);
+  if (line.explanation.kind !== 'usage') return null;
   const { unitPrice, usageEventsPerUnit } = line.explanation;
   const perUnit = BigInt(usageEventsPerUnit);
   const units = (room * perUnit) / unitPrice;
@@ -49,4 +89,15 @@ function cutTo(line: UsageLine, room: bigint, step: bigint): UsageLine | null {
   const amount = usageAmount({ units, unitPrice, usageEventsPerUnit: perUnit }, step);
   const description = line.description === null ? null : describeFewer(line.description, line.units, units);
   return { ...line, units, amount, description, explanation: { ...line.explanation, units } };
+}
+
+type PartExplanation = Extract<LineExplanation, { kind: 'priced_usage' }>;
+
+function cutPart(line: UsageLine, explanation: PartExplanation, room: bigint, step: bigint): UsageLine | null {
+  const whole = { ...explanation, amount: line.amount };
+  const part = partWithin(whole, room, priceModelOf(explanation.pricing), step);
+  if (part === null) return null;
+  const { units, unitsSoFar, amount } = part;
+  const description = line.description === null ? null : describeFewer(line.description, line.units, units);
+  return { ...line, units, amount, description, explanation: { ...explanation, units, unitsSoFar } };
 }

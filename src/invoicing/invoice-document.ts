@@ -1,8 +1,12 @@
 import type { Instant } from '../kernel/calendar.ts';
+import { chargedStep } from '../kernel/currency.ts';
 import { dayText, rangeText } from '../kernel/iso-text.ts';
 import { moneyText } from '../kernel/money-text.ts';
 import type { Seller } from '../organizations/setting.ts';
+import { priceModelOf } from '../pricing/pricing.ts';
+import { priceRows } from '../rating/price-text.ts';
 import type { Buyer, InvoiceStatus } from './invoice.ts';
+import type { LineExplanation } from './invoice-line-item.ts';
 
 /** A line. Money in minor units. */
 interface DocumentLine {
@@ -10,6 +14,7 @@ interface DocumentLine {
   readonly quantity: number;
   readonly price: bigint;
   readonly amount: bigint;
+  readonly explanation?: LineExplanation;
 }
 
 /** The data of a printed invoice. Money in minor units. */
@@ -55,6 +60,8 @@ export interface InvoiceDocument {
     readonly quantity: string;
     readonly price: string;
     readonly amount: string;
+    /** The tiers and other parts of a price that is more than an amount per unit. */
+    readonly details: readonly { readonly text: string; readonly amount: string }[];
   }[];
   readonly sums: readonly DocumentSum[];
   readonly memo: string | null;
@@ -83,15 +90,26 @@ export function invoiceDocument(invoice: InvoiceToPrint, lines: readonly Documen
     facts: factsOf(invoice),
     seller: sellerLines(invoice.seller),
     buyer: buyerLines(invoice.buyer),
-    lines: lines.map(({ description, quantity, price, amount }) => ({
+    lines: lines.map(({ description, quantity, price, amount, explanation }) => ({
       description: description ?? '',
       quantity: String(quantity),
       price: money(price),
       amount: money(amount),
+      details: explanation === undefined ? [] : detailsOf(explanation, invoice.currency, money),
     })),
     sums: sumsOf(invoice, lines, money),
     memo: invoice.memo,
   };
+}
+
+function detailsOf(explanation: LineExplanation, currency: string, money: (amount: bigint) => string) {
+  if (explanation.kind !== 'priced_usage') return [];
+  const { pricing, units, unitsSoFar, billedBefore } = explanation;
+  const rows = priceRows(priceModelOf(pricing), unitsSoFar, currency, chargedStep(currency));
+  const before = unitsSoFar - units;
+  const isPart = before > 0n || billedBefore !== 0n;
+  const billed = { text: `${before.toLocaleString('en-US')} of them billed before`, amount: -billedBefore };
+  return [...rows, ...(isPart ? [billed] : [])].map(({ text, amount }) => ({ text, amount: money(amount) }));
 }
 
 function factsOf({

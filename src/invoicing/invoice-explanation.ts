@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import type { Period } from '../kernel/calendar.ts';
+import { chargedStep } from '../kernel/currency.ts';
 import { Timestamp, WholeNumber } from '../kernel/json.ts';
+import { PricedTier, Pricing, priceModelOf, shownTier } from '../pricing/pricing.ts';
 import { type Rounding, taxRounding } from '../rating/invoice-amounts.ts';
+import { priceUnits } from '../rating/usage-parts.ts';
 import { type InvoiceDiscount, InvoiceReason, taxFields } from './invoice.ts';
 import type { LineExplanation } from './invoice-line-item.ts';
 
@@ -30,9 +33,9 @@ const ExplainedLine = z
   .object({
     id: z.string(),
     type: z.enum(['static', 'usage']),
-    kind: z.enum(['item', 'usage', 'proration', 'paused_time', 'unexplained']).meta({
+    kind: z.enum(['item', 'usage', 'priced_usage', 'proration', 'paused_time', 'unexplained']).meta({
       description:
-        'The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `usage`: units x unitPrice / usageEventsPerUnit. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount.',
+        'The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` by `pricing`, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount.',
     }),
     description: z.string().nullable(),
     quantity: z
@@ -44,6 +47,17 @@ const ExplainedLine = z
     itemQuantity: z.int().nullable(),
     units: WholeNumber.nullable(),
     usageEventsPerUnit: z.int().nullable(),
+    pricing: Pricing.nullable(),
+    unitsSoFar: WholeNumber.nullable().meta({
+      description: 'All units of the usage period, those of the line included.',
+    }),
+    billedBefore: WholeNumber.nullable().meta({
+      description: 'The amount that was billed for the usage period before.',
+    }),
+    tiers: z
+      .array(PricedTier)
+      .nullable()
+      .meta({ description: 'The tiers that hold the units so far. Packages, free units and bounds are in no tier.' }),
     period: PeriodShown.nullable().meta({ description: 'The time that the line bills.' }),
     fraction: Fraction.nullable(),
     segments: z
@@ -172,7 +186,7 @@ export function explainInvoice(
     subscriptionId: invoice.subscriptionId,
     billingPeriodId: invoice.billingPeriodId,
     billingPeriod: start === null || end === null ? null : shownPeriod({ start, end }),
-    lines: lines.map(explainLine),
+    lines: lines.map((line) => explainLine(line, invoice.currency)),
     sumOfLines,
     discount: discount === null ? null : explainDiscount(discount, lines, invoice.discountAmount),
     taxable,
@@ -216,7 +230,7 @@ function explainTax(invoice: ExplainableInvoice, taxable: bigint): InvoiceExplan
   };
 }
 
-function explainLine(line: ExplainableLine): ExplainedLine {
+function explainLine(line: ExplainableLine, currency: string): ExplainedLine {
   const { id, type, description, quantity, price, amount, priceId, subscriptionItemId, ledgerAccountId } = line;
   return {
     id,
@@ -229,6 +243,10 @@ function explainLine(line: ExplainableLine): ExplainedLine {
     itemQuantity: null,
     units: null,
     usageEventsPerUnit: null,
+    pricing: null,
+    unitsSoFar: null,
+    billedBefore: null,
+    tiers: null,
     period: null,
     fraction: null,
     segments: null,
@@ -236,7 +254,7 @@ function explainLine(line: ExplainableLine): ExplainedLine {
     paid: null,
     waived: null,
     kept: null,
-    ...reckoningOf(line),
+    ...reckoningOf(line, currency),
     discountShare: line.discountAmount,
     taxShare: line.taxAmount,
     priceId,
@@ -246,10 +264,10 @@ function explainLine(line: ExplainableLine): ExplainedLine {
 }
 
 /** The part of a line's explanation that depends on its kind. */
-function reckoningOf({
-  explanation,
-  amount,
-}: ExplainableLine): Pick<ExplainedLine, 'kind' | 'rounding'> & Partial<ExplainedLine> {
+function reckoningOf(
+  { explanation, amount }: ExplainableLine,
+  currency: string,
+): Pick<ExplainedLine, 'kind' | 'rounding'> & Partial<ExplainedLine> {
   switch (explanation.kind) {
     case 'item':
       return explainItem(explanation, amount);
@@ -258,6 +276,8 @@ function reckoningOf({
       const exact = { numerator: units * unitPrice, denominator: BigInt(usageEventsPerUnit) };
       return { kind, units, unitPrice, usageEventsPerUnit, rounding: shownRounding({ ...exact, rounded: amount }) };
     }
+    case 'priced_usage':
+      return explainPricedUsage(explanation, chargedStep(currency));
     case 'proration':
       return explainProration(explanation);
     case 'paused_time':
@@ -274,6 +294,7 @@ function reckoningOf({
 }
 
 type ItemExplanation = Extract<LineExplanation, { kind: 'item' }>;
+type PricedUsageExplanation = Extract<LineExplanation, { kind: 'priced_usage' }>;
 type ProrationExplanation = Extract<LineExplanation, { kind: 'proration' }>;
 
 function explainItem({ kind, unitPrice, quantity, period, whole }: ItemExplanation, amount: bigint) {
@@ -290,6 +311,13 @@ function explainItem({ kind, unitPrice, quantity, period, whole }: ItemExplanati
     fraction: period === null || whole === null ? null : shownFraction(period, whole),
     rounding: shownRounding({ ...exact, rounded: amount }),
   };
+}
+
+function explainPricedUsage(explanation: PricedUsageExplanation, step: bigint) {
+  const { kind, pricing, units, unitsSoFar, billedBefore } = explanation;
+  const { amount: rounded, exact, tiers } = priceUnits(priceModelOf(pricing), unitsSoFar, step);
+  const rounding = shownRounding({ ...exact, rounded });
+  return { kind, pricing, units, unitsSoFar, billedBefore, tiers: tiers.map(shownTier), rounding };
 }
 
 function explainProration({ kind, segments, whole, fairValue, paid, waived }: ProrationExplanation) {

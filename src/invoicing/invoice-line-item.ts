@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import type { Period } from '../kernel/calendar.ts';
+import type { Instant, Period } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
 import { WholeNumber } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
+import type { Pricing } from '../pricing/pricing.ts';
 import type { LineShares } from '../rating/invoice-amounts.ts';
 import { fairValue, type PlanSegment } from '../rating/proration.ts';
 
@@ -65,6 +66,15 @@ export type LineExplanation =
       readonly unitPrice: bigint;
       readonly usageEventsPerUnit: number;
     }
+  /** The price of all units of the usage period so far, rounded once, less what was billed for the period before. */
+  | {
+      readonly kind: 'priced_usage';
+      readonly pricing: Pricing;
+      readonly periodStart: Instant;
+      readonly units: bigint;
+      readonly unitsSoFar: bigint;
+      readonly billedBefore: bigint;
+    }
   /** max(0, sum of value x time of the segment / time of `whole`, rounded once - paid - waived). */
   | {
       readonly kind: 'proration';
@@ -82,6 +92,8 @@ export type LineExplanation =
 const moneyOfExplanations: ReadonlySet<string> = new Set([
   'unitPrice',
   'units',
+  'unitsSoFar',
+  'billedBefore',
   'value',
   'fairValue',
   'paid',

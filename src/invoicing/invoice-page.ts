@@ -16,6 +16,7 @@ const style = `
   th, td { padding: .4rem .5rem; border-bottom: 1px solid #ddd; text-align: left; vertical-align: top; }
   thead th { border-bottom: 2px solid #1a1a1a; }
   .amount { text-align: right; white-space: nowrap; }
+  .detail td { color: #666; font-size: .85em; border: 0; padding: 0 .5rem .2rem 1.5rem; }
   tfoot td { border: 0; }
   @media (max-width: 30rem) { body { font-size: 13px; } h1 { font-size: 1.25rem; } th, td { padding: .4rem .25rem; } }
   @media print { body { margin: 0; max-width: none; } }
@@ -45,7 +46,12 @@ ${lines
   .map(
     (line) => `<tr><td>${escapeHtml(line.description)}</td>
 <td class="amount">${escapeHtml(line.quantity)}</td><td class="amount">${escapeHtml(line.price)}</td>
-<td class="amount">${escapeHtml(line.amount)}</td></tr>`,
+<td class="amount">${escapeHtml(line.amount)}</td></tr>${line.details
+      .map(
+        ({ text, amount }) =>
+          `<tr class="detail"><td>${escapeHtml(text)}</td><td></td><td class="amount">${escapeHtml(amount)}</td><td></td></tr>`,
+      )
+      .join('')}`,
   )
   .join('\n')}
 </tbody>

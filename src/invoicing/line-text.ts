@@ -49,9 +49,14 @@ export function describeUsage(usage: {
   return `${countText(units)} ${inSentence(meterName)} at ${moneyText(unitPrice, currency)} ${perText(usageEventsPerUnit)}`;
 }
 
+/** The units of a meter: `1,500 API calls`. The tiers of their price are shown below it. */
+export function describeUnits({ meterName, units }: { meterName: string; units: bigint }): string {
+  return `${countText(units)} ${inSentence(meterName)}`;
+}
+
 /** The description of usage that the plan does not bill: `200 calls, not billed`. */
-export function describeUnbilledUsage({ meterName, units }: { meterName: string; units: bigint }): string {
-  return `${countText(units)} ${inSentence(meterName)}, not billed`;
+export function describeUnbilledUsage(usage: { meterName: string; units: bigint }): string {
+  return `${describeUnits(usage)}, not billed`;
 }
 
 /** The same description for fewer units. */

@@ -12,8 +12,10 @@ export function minorUnitDigits(currency: string): number {
 
 const formats = new Map<string, Intl.NumberFormat>();
 
-function formatOf(currency: string): Intl.NumberFormat {
-  const known = formats.get(currency);
+/** A format with up to `more` decimal places behind those of the currency. */
+function formatOf(currency: string, more = 0): Intl.NumberFormat {
+  const key = `${currency} ${more}`;
+  const known = formats.get(key);
   if (known) return known;
   const digits = minorUnitDigits(currency);
   const made = new Intl.NumberFormat('en-US', {
@@ -21,9 +23,9 @@ function formatOf(currency: string): Intl.NumberFormat {
     currency,
     currencyDisplay: 'code',
     minimumFractionDigits: digits,
-    maximumFractionDigits: digits,
+    maximumFractionDigits: digits + more,
   });
-  formats.set(currency, made);
+  formats.set(key, made);
   return made;
 }
 
@@ -33,6 +35,12 @@ export function moneyText(amount: bigint, currency: string): string {
   // Intl formats a decimal text without converting it to a double.
   const text = decimalText(amount, digits) as `${number}`;
   return formatOf(currency).format(text).replaceAll('\u00a0', ' ');
+}
+
+/** An amount that counts 10^-`more` of a minor unit, without trailing zeros: (25n, 'USD', 2) is `USD 0.0025`. */
+export function fineMoneyText(amount: bigint, currency: string, more: number): string {
+  const text = decimalText(amount, minorUnitDigits(currency) + more) as `${number}`;
+  return formatOf(currency, more).format(text).replaceAll('\u00a0', ' ');
 }
 
 /** `amount` with the point `digits` from the right: (12345n, 2) is `123.45`. */

@@ -6,7 +6,7 @@ import { maxSafeInteger } from '../kernel/json.ts';
 import { maxSafeAmount } from '../kernel/money.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { type PriceModel, priceUsage, type TierAmount } from '../rating/price-model.ts';
+import { type PriceModel, priceUsage } from '../rating/price-model.ts';
 import { currencyOf, only, refuseOtherId, required, requiredLocked, resolvePricingModel } from './actions.ts';
 import type { Price } from './price.ts';
 import {
@@ -15,9 +15,12 @@ import {
   newUsagePrice,
   type PriceChange,
   type PriceInput,
+  type Quote,
+  type QuoteInput,
+  type QuoteLineInput,
   type UsagePriceInput,
 } from './price-input.ts';
-import { fineAmount, fineText, priceModelOf, type Quote, type QuoteInput, type QuoteLineInput } from './pricing.ts';
+import { fineAmount, type Pricing, priceModelOf, shownTier } from './pricing.ts';
 import * as store from './store-prices.ts';
 import { findProduct } from './store-products.ts';
 import { findUsageMeter } from './store-usage-meters.ts';
@@ -115,7 +118,7 @@ export async function quotePrices(work: Work, { currency = currencyOf(work), lin
     if (price !== undefined && price.currency !== currency) {
       throw invalid(['quote', 'currency'], `must be ${price.currency}, the currency of ${price.slug ?? price.id}`);
     }
-    refuseUnused(line, path);
+    refuseUnused(line, price?.pricing ?? line.pricing, path);
     const { model, per } = price === undefined ? modelOfPricing(line) : modelOfPrice(price);
     const { units, events = units > 0 ? 1 : 0, eventsAmount = '0' } = line;
     const usage = { units: BigInt(units), per, events: BigInt(events), ownAmount: fineAmount(eventsAmount) };
@@ -123,13 +126,17 @@ export async function quotePrices(work: Work, { currency = currencyOf(work), lin
     total += amount;
     if (total > maxSafeAmount)
       throw invalid([...path, 'units'], `must be fewer: the total is more than ${maxSafeInteger}`);
-    return { units: usage.units, amount, tiers: per === 1n ? tiers.map(quotedTier) : [] };
+    return { units: usage.units, amount, tiers: per === 1n ? tiers.map(shownTier) : [] };
   });
   return { currency, lines: quoted, total };
 }
 
 /** Refuses facts about events that the model does not use, and a missing one that it needs. */
-function refuseUnused({ pricing, events, eventsAmount }: QuoteLineInput, path: readonly (string | number)[]): void {
+function refuseUnused(
+  { events, eventsAmount }: QuoteLineInput,
+  pricing: Pricing | undefined,
+  path: readonly (string | number)[],
+): void {
   const model = pricing?.model;
   if (events !== undefined && model !== 'percentage')
     throw invalid([...path, 'events'], 'must be absent: only percentage pricing has an amount per event');
@@ -144,21 +151,11 @@ function modelOfPricing({ pricing }: QuoteLineInput): { model: PriceModel; per: 
   return { model: priceModelOf(pricing), per: 1n };
 }
 
-/** A price without `pricing`: `unitPrice` for a unit, or for `usageEventsPerUnit` units. */
-function modelOfPrice({ unitPrice, usageEventsPerUnit }: Price): { model: PriceModel; per: bigint } {
+/** A price without `pricing` is `unitPrice` for a unit, or for `usageEventsPerUnit` units. */
+function modelOfPrice({ unitPrice, usageEventsPerUnit, pricing }: Price): { model: PriceModel; per: bigint } {
+  if (pricing !== null) return { model: priceModelOf(pricing), per: 1n };
   const model = priceModelOf({ model: 'per_unit', unitAmount: unitPrice.toString() });
   return { model, per: BigInt(usageEventsPerUnit ?? 1) };
-}
-
-function quotedTier({ tier, units, amount }: TierAmount) {
-  return {
-    upTo: tier.upTo,
-    units,
-    unitAmount: fineText(tier.unitAmount),
-    rate: fineText(tier.rate),
-    flatAmount: fineText(tier.flatAmount),
-    amount,
-  };
 }
 
 /** Finds the prices that lines name, in two statements. Refuses the first that is not there. */

@@ -20,7 +20,8 @@ export async function createUsageMeter(
 ): Promise<UsageMeter> {
   const pricingModelId = await resolveLockedPricingModel(work, requested.pricingModelId);
   const { name, slug, aggregationType, lowBalanceThreshold } = requested;
-  const hasOwnPrice = price.unitPrice !== undefined || price.usageEventsPerUnit !== undefined;
+  const { unitPrice, usageEventsPerUnit, pricing = null } = price;
+  const hasOwnPrice = unitPrice !== undefined || usageEventsPerUnit !== undefined || pricing !== null;
   if (hasOwnPrice) refuseBadSlug(slug, ['usageMeter', 'slug']);
   const made = { id: newId('usageMeter'), pricingModelId, name, slug, aggregationType, lowBalanceThreshold };
   const meter = only(await store.insertUsageMeters(work, [made]));
@@ -28,8 +29,9 @@ export async function createUsageMeter(
   const terms = {
     name,
     slug,
-    unitPrice: price.unitPrice ?? 0n,
-    usageEventsPerUnit: price.usageEventsPerUnit ?? 1,
+    unitPrice: unitPrice ?? 0n,
+    usageEventsPerUnit: usageEventsPerUnit ?? 1,
+    pricing,
     intervalUnit: 'month',
     intervalCount: 1,
     isDefault: true,

@@ -4,6 +4,7 @@ import { isoText } from '../kernel/iso-text.ts';
 import { Metadata, TimestampText, WholeNumber } from '../kernel/json.ts';
 import { FeatureId, FeatureType, RenewalFrequency, rolloverFields } from './feature.ts';
 import { IntervalUnit, Overage, type Price, PriceId, PriceType } from './price.ts';
+import { Pricing } from './pricing.ts';
 import {
   type PricingModel,
   type PricingModelDetails,
@@ -40,6 +41,7 @@ const ClonedPrice = z
     trialPeriodDays: z.int().nullable(),
     usageEventsPerUnit: z.int().nullable(),
     overage: Overage.nullable(),
+    pricing: Pricing.nullable(),
     currency: CurrencyCode,
     isDefault: z.boolean(),
     active: z.boolean(),

@@ -1,6 +1,15 @@
 import { z } from 'zod';
-import { type CurrencyCode, refuseFineAmount } from '../kernel/currency.ts';
-import { amountInput, countInput, freeText, MetadataInput, SafeString, Unused } from '../kernel/json.ts';
+import { CurrencyCode, refuseFineAmount } from '../kernel/currency.ts';
+import {
+  amountInput,
+  countInput,
+  freeText,
+  isSameJson,
+  MetadataInput,
+  SafeString,
+  Unused,
+  WholeNumber,
+} from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { textLimits } from '../kernel/text-limits.ts';
 import {
@@ -8,14 +17,15 @@ import {
   isNoChargePrice,
   isReservedPriceSlug,
   maxTrialPeriodDays,
-  maxUnitPrice,
   type NewPrice,
   noChargeSuffix,
   Overage,
   type Price,
+  PriceId,
   PriceType,
   usualOverage,
 } from './price.ts';
+import { DecimalAmount, maxUnitPrice, PricedTier, Pricing, refinePricing } from './pricing.ts';
 import { type Product, ProductId } from './product.ts';
 import { UsageMeterId } from './usage-meter.ts';
 
@@ -23,6 +33,7 @@ export const reservedPriceSlugMessage = `must not end in ${noChargeSuffix}, whic
 
 const PriceSlug = SafeString.refine((slug) => !isReservedPriceSlug(slug), { message: reservedPriceSlugMessage });
 const UnitPrice = amountInput(0, maxUnitPrice);
+const AmountFields = { unitPrice: UnitPrice.optional(), pricing: Pricing.nullish() };
 const IntervalCount = countInput(1);
 const TrialPeriodDays = countInput(0, maxTrialPeriodDays).nullable();
 const OverageInput = Overage.nullish().meta({ description: 'By default `none` for the default product, else `bill`.' });
@@ -30,13 +41,13 @@ const OverageInput = Overage.nullish().meta({ description: 'By default `none` fo
 const anyPrice = {
   name: SafeString.nullable().default(null),
   slug: PriceSlug.nullable().default(null),
-  unitPrice: UnitPrice,
   isDefault: z.boolean().optional(),
   active: z.boolean().optional(),
   metadata: MetadataInput,
 };
 const subscriptionPrice = {
   ...anyPrice,
+  ...AmountFields,
   type: z.literal('subscription'),
   intervalUnit: IntervalUnit,
   intervalCount: IntervalCount.default(1),
@@ -47,6 +58,8 @@ const subscriptionPrice = {
 };
 const singlePaymentPrice = {
   ...anyPrice,
+  unitPrice: UnitPrice,
+  pricing: Unused,
   type: z.literal('single_payment'),
   intervalUnit: Unused,
   intervalCount: Unused,
@@ -57,6 +70,7 @@ const singlePaymentPrice = {
 };
 const usagePrice = {
   ...anyPrice,
+  ...AmountFields,
   type: z.literal('usage'),
   usageMeterId: UsageMeterId,
   usageEventsPerUnit: countInput(1).default(1),
@@ -75,7 +89,11 @@ const anyTypeMessage = {
 /** The first price of a new product. A usage price belongs to its usage meter, and the product itself is free. */
 export const FirstPriceInput = z.discriminatedUnion(
   'type',
-  [z.object(subscriptionPrice), z.object(singlePaymentPrice), z.object(usagePrice)],
+  [
+    z.object(subscriptionPrice).superRefine(refinePricing),
+    z.object(singlePaymentPrice),
+    z.object(usagePrice).superRefine(refinePricing),
+  ],
   anyTypeMessage,
 );
 export type FirstPriceInput = z.output<typeof FirstPriceInput>;
@@ -87,9 +105,9 @@ const ofProduct = { productId: ProductId, pricingModelId: freeText('name').nulli
 export const PriceInput = z.discriminatedUnion(
   'type',
   [
-    z.object({ ...subscriptionPrice, ...ofProduct }),
+    z.object({ ...subscriptionPrice, ...ofProduct }).superRefine(refinePricing),
     z.object({ ...singlePaymentPrice, ...ofProduct }),
-    z.object({ ...usagePrice, pricingModelId: freeText('name').nullish() }),
+    z.object({ ...usagePrice, pricingModelId: freeText('name').nullish() }).superRefine(refinePricing),
   ],
   anyTypeMessage,
 );
@@ -100,20 +118,24 @@ export type UsagePriceInput = Extract<PriceInput, { type: 'usage' }>;
  * A change of a product's default price. Absent fields keep their value. `isDefault` and `active` follow from the
  * product.
  */
-export const ProductPriceChange = z.object({
-  type: PriceType.optional(),
-  productId: ProductId.optional(),
-  name: SafeString.nullish(),
-  slug: SafeString.nullish(),
-  unitPrice: UnitPrice.optional(),
-  intervalUnit: IntervalUnit.nullish(),
-  intervalCount: IntervalCount.nullish(),
-  trialPeriodDays: TrialPeriodDays.optional(),
-  overage: Overage.nullish(),
-  usageEventsPerUnit: Unused,
-  usageMeterId: Unused,
-  metadata: MetadataInput,
-});
+export const ProductPriceChange = z
+  .object({
+    type: PriceType.optional(),
+    productId: ProductId.optional(),
+    name: SafeString.nullish(),
+    slug: SafeString.nullish(),
+    ...AmountFields,
+    intervalUnit: IntervalUnit.nullish(),
+    intervalCount: IntervalCount.nullish(),
+    trialPeriodDays: TrialPeriodDays.optional(),
+    overage: Overage.nullish(),
+    usageEventsPerUnit: Unused,
+    usageMeterId: Unused,
+    metadata: MetadataInput,
+  })
+  .superRefine((change, context) => {
+    if (change.pricing) refinePricing({ type: 'subscription', ...change }, context);
+  });
 export type ProductPriceChange = z.output<typeof ProductPriceChange>;
 
 /** A change of a price. Its amount is fixed, because subscribers agreed to it. */
@@ -125,6 +147,7 @@ export const PriceChange = z.object({
   isDefault: z.boolean().optional(),
   active: z.boolean().optional(),
   overage: Overage.nullish().meta({ description: 'As it is, or absent: it cannot change.' }),
+  pricing: Pricing.nullish().meta({ description: 'As it is, or absent: it cannot change.' }),
   metadata: MetadataInput,
 });
 export type PriceChange = z.output<typeof PriceChange>;
@@ -136,7 +159,8 @@ export function newProductPrice(
   input: ProductPriceInput,
   currency: CurrencyCode,
 ): NewPrice {
-  refuseFineAmount(['price', 'unitPrice'], input.unitPrice, currency);
+  const { unitPrice = 0n } = input;
+  refuseFineAmount(['price', 'unitPrice'], unitPrice, currency);
   const price = {
     id,
     pricingModelId: product.pricingModelId,
@@ -144,7 +168,7 @@ export function newProductPrice(
     usageMeterId: null,
     name: input.name,
     slug: input.slug,
-    unitPrice: input.unitPrice,
+    unitPrice,
     usageEventsPerUnit: null,
     currency,
     isDefault: true,
@@ -152,12 +176,13 @@ export function newProductPrice(
     metadata: input.metadata ?? null,
   };
   if (input.type === 'single_payment') {
-    const none = { intervalUnit: null, intervalCount: null, trialPeriodDays: null, overage: null };
+    const none = { intervalUnit: null, intervalCount: null, trialPeriodDays: null, overage: null, pricing: null };
     return { ...price, type: input.type, ...none };
   }
   const { type, intervalUnit, intervalCount, trialPeriodDays } = input;
   const overage = input.overage ?? usualOverage(product);
-  return { ...price, type, intervalUnit, intervalCount, trialPeriodDays, overage };
+  const pricing = input.pricing ?? null;
+  return { ...price, type, intervalUnit, intervalCount, trialPeriodDays, overage, pricing };
 }
 
 /** The price of a product that is sold by usage alone: subscribing costs nothing. */
@@ -181,12 +206,13 @@ export function newUsagePrice(
     type: 'usage',
     name: input.name,
     slug: input.slug,
-    unitPrice: input.unitPrice,
+    unitPrice: input.unitPrice ?? 0n,
     usageEventsPerUnit: input.usageEventsPerUnit,
     intervalUnit: input.intervalUnit,
     intervalCount: input.intervalCount,
     trialPeriodDays: null,
     overage: null,
+    pricing: input.pricing ?? null,
     currency,
     isDefault: input.isDefault ?? false,
     active: input.active ?? true,
@@ -211,6 +237,9 @@ export function decidePriceChange(
   }
   if (change.overage && change.overage !== price.overage) {
     throw invalid(['price', 'overage'], `must be ${price.overage}: subscribers agreed to it, so make another price`);
+  }
+  if (change.pricing !== undefined && !isSameJson(change.pricing, price.pricing)) {
+    throw invalid(['price', 'pricing'], 'must stay as it is: subscribers agreed to it, so make another price');
   }
   const { name = price.name, slug = price.slug, active = price.active, isDefault = price.isDefault } = change;
   if (ofDefaultProduct) protectDefaultProduct(price, { slug, active, isDefault });
@@ -268,3 +297,45 @@ export function refuseBadSlug(slug: string | null, path: readonly string[] = ['p
   if (isReservedPriceSlug(slug)) throw invalid(path, reservedPriceSlugMessage);
   if ((slug?.length ?? 0) > textLimits.name) throw invalid(path, `must have at most ${textLimits.name} characters`);
 }
+
+const maxLines = 1000;
+
+const QuoteLineInput = z
+  .object({
+    priceId: PriceId.optional(),
+    priceSlug: SafeString.optional(),
+    pricing: Pricing.optional(),
+    units: countInput(0).meta({ description: 'Units of one usage period, or the quantity of a product.' }),
+    events: countInput(0).optional().meta({
+      description: 'The number of events, for `percentage`. By default 1, and 0 without units.',
+    }),
+    eventsAmount: DecimalAmount.optional().meta({ description: 'The sum of the prices of the events, for `dynamic`.' }),
+  })
+  .refine((line) => [line.priceId, line.priceSlug, line.pricing].filter((each) => each !== undefined).length === 1, {
+    message: 'must have exactly one of priceId, priceSlug and pricing',
+  });
+export type QuoteLineInput = z.output<typeof QuoteLineInput>;
+
+export const QuoteInput = z.object({
+  currency: CurrencyCode.optional().meta({ description: 'By default the currency of the environment.' }),
+  lines: z.array(QuoteLineInput).min(1).max(maxLines),
+});
+export type QuoteInput = z.output<typeof QuoteInput>;
+
+export const Quote = z
+  .object({
+    currency: CurrencyCode,
+    lines: z.array(
+      z.object({
+        units: WholeNumber,
+        amount: WholeNumber,
+        tiers: z.array(PricedTier).meta({
+          description:
+            'The tiers that hold units. They add up to the amount, unless packages, events or bounds decide it.',
+        }),
+      }),
+    ),
+    total: WholeNumber,
+  })
+  .meta({ id: 'Quote' });
+export type Quote = z.output<typeof Quote>;

@@ -5,11 +5,11 @@ import { idSchema } from '../kernel/id.ts';
 import { Metadata, WholeNumber } from '../kernel/json.ts';
 import { type NewRecord, stamps } from '../kernel/record.ts';
 import { textLimits } from '../kernel/text-limits.ts';
+import { Pricing } from './pricing.ts';
 
 export const PriceId = idSchema('price');
 
-/** The maximum unit price and trial length of the API specification. */
-export const maxUnitPrice = 4_503_599_627_370_495;
+/** The maximum trial length of the API specification. */
 export const maxTrialPeriodDays = 4_503_599_627_370_495;
 
 /** The slug ending of each usage meter's no-charge price. */
@@ -39,7 +39,7 @@ const shared = {
   pricingModelId: z.string(),
   name: z.string().nullable(),
   slug: z.string().nullable(),
-  unitPrice: WholeNumber,
+  unitPrice: WholeNumber.meta({ description: 'The price of one; 0 where `pricing` says how units become money.' }),
   currency: CurrencyCode,
   isDefault: z.boolean(),
   active: z.boolean(),
@@ -56,6 +56,7 @@ const SubscriptionPrice = z.object({
   intervalCount: z.int(),
   trialPeriodDays: z.int().nullable(),
   overage: Overage,
+  pricing: Pricing.nullable(),
 });
 const SinglePaymentPrice = z.object({
   ...shared,
@@ -67,6 +68,7 @@ const SinglePaymentPrice = z.object({
   intervalCount: z.null(),
   trialPeriodDays: z.null(),
   overage: z.null(),
+  pricing: z.null(),
 });
 const UsagePrice = z.object({
   ...shared,
@@ -78,6 +80,7 @@ const UsagePrice = z.object({
   intervalCount: z.int(),
   trialPeriodDays: z.null(),
   overage: z.null(),
+  pricing: Pricing.nullable(),
 });
 
 /** The price of a unit: of a product (per interval or once), or of metered usage (per number of events). */
@@ -111,6 +114,7 @@ export function noChargePrice(
     intervalCount: 1,
     trialPeriodDays: null,
     overage: null,
+    pricing: null,
     currency,
     isDefault,
     active: true,

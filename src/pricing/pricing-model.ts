@@ -105,9 +105,16 @@ export function freePlan(request: FreePlanRequest): { product: NewProduct; price
   if (intervalUnit === null) {
     return {
       product,
-      price: { ...price, type: 'single_payment', intervalUnit: null, intervalCount: null, overage: null },
+      price: {
+        ...price,
+        type: 'single_payment',
+        intervalUnit: null,
+        intervalCount: null,
+        overage: null,
+        pricing: null,
+      },
     };
   }
   const overage = usualOverage(product);
-  return { product, price: { ...price, type: 'subscription', intervalUnit, intervalCount: 1, overage } };
+  return { product, price: { ...price, type: 'subscription', intervalUnit, intervalCount: 1, overage, pricing: null } };
 }

@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { CurrencyCode } from '../kernel/currency.ts';
-import { countInput, SafeString, WholeNumber } from '../kernel/json.ts';
+import { countInput, WholeNumber } from '../kernel/json.ts';
 import { decimalText } from '../kernel/money-text.ts';
-import { fineDigits, type PriceModel, type Tier } from '../rating/price-model.ts';
-import { maxUnitPrice, PriceId } from './price.ts';
+import { fineDigits, type PriceModel, type Tier, type TierAmount } from '../rating/price-model.ts';
+
+/** The maximum unit price of the API specification. */
+export const maxUnitPrice = 4_503_599_627_370_495;
 
 const decimalPattern = /^\d{1,16}(\.\d{1,12})?$/;
 
@@ -14,22 +15,26 @@ export function fineAmount(text: string): bigint {
 }
 
 /** A fine amount as a decimal text without trailing zeros. */
-export function fineText(amount: bigint): string {
+function fineText(amount: bigint): string {
   return decimalText(amount, fineDigits).replace(/\.?0+$/, '');
 }
 
 function decimal(max: number, unit: string) {
-  return z
-    .string()
-    .regex(decimalPattern, {
-      abort: true,
-      message: `must be a decimal text such as "0.25", ${unit}, with up to 12 decimals`,
-    })
-    .refine((text) => fineAmount(text) <= fineAmount(String(max)), { message: `must be at most ${max}` })
-    .meta({ description: `A decimal text, ${unit}, with up to 12 decimals.`, example: '0.25' });
+  return (
+    z
+      .string()
+      .regex(decimalPattern, {
+        abort: true,
+        message: `must be a decimal text such as "0.25", ${unit}, with up to 12 decimals`,
+      })
+      .refine((text) => fineAmount(text) <= fineAmount(String(max)), { abort: true, message: `must be at most ${max}` })
+      // One text for one amount: stored pricings are compared.
+      .overwrite((text) => fineText(fineAmount(text)))
+      .meta({ description: `A decimal text, ${unit}, with up to 12 decimals.`, example: '0.25' })
+  );
 }
 
-const DecimalAmount = decimal(maxUnitPrice, 'in the smallest unit of the currency');
+export const DecimalAmount = decimal(maxUnitPrice, 'in the smallest unit of the currency');
 const Rate = decimal(1000, 'in percent');
 
 const bounds = {
@@ -68,7 +73,7 @@ function tiersOf<Shape extends z.ZodRawShape>(shape: Shape) {
 const AmountTiers = tiersOf({ unitAmount: DecimalAmount, flatAmount: DecimalAmount.optional() });
 
 /** How a price turns units into money. `upTo` is inclusive. */
-const Pricing = z
+export const Pricing = z
   .discriminatedUnion(
     'model',
     [
@@ -112,7 +117,37 @@ const Pricing = z
       '`stairstep`: one amount for each tier. `percentage` and `graduated_percentage`: units are an amount of money. ' +
       '`dynamic`: each event has its own price. `freeUnits` come off before tiers and packages.',
   });
-type Pricing = z.output<typeof Pricing>;
+export type Pricing = z.output<typeof Pricing>;
+
+interface PricedInput {
+  readonly type?: string | undefined;
+  readonly unitPrice?: bigint | undefined;
+  readonly usageEventsPerUnit?: number | null | undefined;
+  readonly pricing?: Pricing | null | undefined;
+}
+
+const ofQuantities: readonly Pricing['model'][] = ['per_unit', 'package', 'graduated', 'volume', 'stairstep'];
+
+/** Refuses a price with neither a unit price nor a pricing, with both, or with a pricing that its type does not have. */
+export function refinePricing(
+  { type, unitPrice, usageEventsPerUnit, pricing }: PricedInput,
+  context: z.RefinementCtx,
+): void {
+  if (pricing == null) {
+    if (unitPrice === undefined)
+      context.addIssue({ code: 'invalid_type', expected: 'int', path: ['unitPrice'], input: undefined });
+    return;
+  }
+  const refuse = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message });
+  if (unitPrice) refuse(['unitPrice'], 'must be 0 or absent: pricing says how units become money');
+  if ((usageEventsPerUnit ?? 1) !== 1)
+    refuse(['usageEventsPerUnit'], 'must be 1 or absent: pricing says how units become money');
+  if (type === 'subscription') refuse(['pricing'], 'must be absent or null: only usage prices have one yet');
+  if (pricing.model === 'dynamic' || (pricing.model === 'percentage' && pricing.fixedAmountPerEvent !== undefined))
+    refuse(['pricing', 'model'], 'must count units: a price for each event is quoted, and not stored yet');
+  if (type === 'subscription' && !ofQuantities.includes(pricing.model))
+    refuse(['pricing', 'model'], `must be one of ${ofQuantities.join(', ')} for a subscription price`);
+}
 
 const noTier = { unitAmount: 0n, rate: 0n, flatAmount: 0n };
 
@@ -168,31 +203,8 @@ function tierOf({ upTo, unitAmount = '0', rate = '0', flatAmount = '0' }: AnyTie
   };
 }
 
-const maxLines = 1000;
-
-const QuoteLineInput = z
-  .object({
-    priceId: PriceId.optional(),
-    priceSlug: SafeString.optional(),
-    pricing: Pricing.optional(),
-    units: countInput(0).meta({ description: 'Units of one usage period, or the quantity of a product.' }),
-    events: countInput(0).optional().meta({
-      description: 'The number of events, for `percentage`. By default 1, and 0 without units.',
-    }),
-    eventsAmount: DecimalAmount.optional().meta({ description: 'The sum of the prices of the events, for `dynamic`.' }),
-  })
-  .refine((line) => [line.priceId, line.priceSlug, line.pricing].filter((each) => each !== undefined).length === 1, {
-    message: 'must have exactly one of priceId, priceSlug and pricing',
-  });
-export type QuoteLineInput = z.output<typeof QuoteLineInput>;
-
-export const QuoteInput = z.object({
-  currency: CurrencyCode.optional().meta({ description: 'By default the currency of the environment.' }),
-  lines: z.array(QuoteLineInput).min(1).max(maxLines),
-});
-export type QuoteInput = z.output<typeof QuoteInput>;
-
-const QuotedTier = z.object({
+/** A tier that holds units, with its share of the price. */
+export const PricedTier = z.object({
   upTo: WholeNumber.nullable(),
   units: WholeNumber,
   unitAmount: z.string(),
@@ -201,20 +213,13 @@ const QuotedTier = z.object({
   amount: WholeNumber,
 });
 
-export const Quote = z
-  .object({
-    currency: CurrencyCode,
-    lines: z.array(
-      z.object({
-        units: WholeNumber,
-        amount: WholeNumber,
-        tiers: z.array(QuotedTier).meta({
-          description:
-            'The tiers that hold units. They add up to the amount, unless packages, events or bounds decide it.',
-        }),
-      }),
-    ),
-    total: WholeNumber,
-  })
-  .meta({ id: 'Quote' });
-export type Quote = z.output<typeof Quote>;
+export function shownTier({ tier, units, amount }: TierAmount): z.infer<typeof PricedTier> {
+  return {
+    upTo: tier.upTo,
+    units,
+    unitAmount: fineText(tier.unitAmount),
+    rate: fineText(tier.rate),
+    flatAmount: fineText(tier.flatAmount),
+    amount,
+  };
+}

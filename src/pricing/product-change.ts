@@ -88,6 +88,7 @@ function haveSameTerms(a: Price, b: Price): boolean {
     a.intervalUnit === b.intervalUnit &&
     a.intervalCount === b.intervalCount &&
     a.overage === b.overage &&
+    isSameJson(a.pricing, b.pricing) &&
     // The absence of a trial can be stored as null or 0.
     (a.trialPeriodDays ?? 0) === (b.trialPeriodDays ?? 0)
   );
@@ -100,9 +101,9 @@ function termsAskedFor(current: Price, { id }: Product, requested: ProductPriceC
   if (requested.type !== undefined && requested.type !== current.type) {
     throw new Problem('priceTypeFixed', { id, type: current.type });
   }
-  const unitPrice = requested.unitPrice ?? current.unitPrice;
+  const { unitPrice, pricing } = amountAskedFor(current, requested);
   if (current.type !== 'subscription') {
-    for (const field of ['intervalUnit', 'intervalCount', 'trialPeriodDays', 'overage'] as const) {
+    for (const field of ['intervalUnit', 'intervalCount', 'trialPeriodDays', 'overage', 'pricing'] as const) {
       if (requested[field] != null)
         throw invalid(['price', field], `must be absent or null for a ${current.type} price`);
     }
@@ -118,7 +119,19 @@ function termsAskedFor(current: Price, { id }: Product, requested: ProductPriceC
     intervalCount: requested.intervalCount ?? current.intervalCount,
     trialPeriodDays: sentOr(requested.trialPeriodDays, current.trialPeriodDays),
     overage: requested.overage ?? current.overage,
+    pricing,
   };
+}
+
+/** A unit price or a pricing: one takes the place of the other. A repeated `unitPrice: 0` takes no pricing away. */
+function amountAskedFor(current: Price, requested: ProductPriceChange): Pick<Price, 'unitPrice' | 'pricing'> {
+  const { unitPrice = current.unitPrice, pricing = current.pricing } = requested;
+  if (pricing !== null && requested.pricing) return { unitPrice: 0n, pricing };
+  if (pricing !== null && unitPrice !== 0n)
+    throw invalid(['price', 'unitPrice'], 'must be 0 or absent: send pricing: null with it to take the pricing away');
+  if (pricing === null && current.pricing !== null && requested.unitPrice === undefined)
+    throw invalid(['price', 'unitPrice'], 'must be given where the pricing is taken away');
+  return { unitPrice, pricing };
 }
 
 /** Whether a link still gives its feature to new subscriptions. */

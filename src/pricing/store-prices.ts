@@ -24,6 +24,7 @@ export const priceColumns = [
   'trialPeriodDays',
   'usageEventsPerUnit',
   'overage',
+  'pricing',
   'currency',
   'isDefault',
   'active',
@@ -53,6 +54,7 @@ export async function insertPrices(work: Work, prices: readonly NewPrice[]): Pro
     trialPeriodDays: price.trialPeriodDays,
     usageEventsPerUnit: price.usageEventsPerUnit,
     overage: price.overage,
+    pricing: price.pricing,
     currency: price.currency,
     isDefault: price.isDefault,
     active: price.active,
@@ -60,7 +62,7 @@ export async function insertPrices(work: Work, prices: readonly NewPrice[]): Pro
     ...newRowStamps(work),
   }));
   for (const some of statementsOf(rows)) {
-    const values = some.map((row) => ({ ...row, metadata: jsonb(row.metadata) }));
+    const values = some.map((row) => ({ ...row, pricing: jsonb(row.pricing), metadata: jsonb(row.metadata) }));
     await namingTakenSlug('price', some, work.db.insertInto('prices').values(values).execute());
   }
   return rows.map(({ environmentId: _, ...row }) => toPrice(work, row));

@@ -33,6 +33,7 @@ const freePlan: ProductStructure = {
     name: 'Free Plan',
     slug: reservedProductSlug,
     unitPrice: 0n,
+    pricing: null,
     intervalUnit: 'month',
     intervalCount: 1,
     trialPeriodDays: null,
@@ -166,6 +167,7 @@ function productIssues({ products }: Structure): Issue[] {
         tell(['product', 'default'], 'is already true for another product: there is one default product');
       if (!product.active) tell(['product', 'active'], 'must be true for the default product: customers start on it');
       if (price.unitPrice !== 0n) tell(['price', 'unitPrice'], 'must be 0 for the default product');
+      if (price.pricing !== null) tell(['price', 'pricing'], 'must be absent or null for the default product');
       if (price.trialPeriodDays)
         tell(['price', 'trialPeriodDays'], 'must be absent, null or 0 for the default product');
     } else if (isReservedProductSlug(product.slug)) {

@@ -159,12 +159,13 @@ function describeProduct(product: Product, price: ProductPrice, features: readon
 
 function describeProductPrice(price: ProductPrice): ProductPriceStructure {
   const { name, slug, unitPrice, metadata } = price;
+  const text = { name, slug, unitPrice, metadata };
   if (price.type === 'single_payment') {
-    const { type, intervalUnit, intervalCount, trialPeriodDays, overage } = price;
-    return { type, name, slug, unitPrice, intervalUnit, intervalCount, trialPeriodDays, overage, metadata };
+    const { type, intervalUnit, intervalCount, trialPeriodDays, overage, pricing } = price;
+    return { type, ...text, intervalUnit, intervalCount, trialPeriodDays, overage, pricing };
   }
-  const { type, intervalUnit, intervalCount, trialPeriodDays, overage } = price;
-  return { type, name, slug, unitPrice, intervalUnit, intervalCount, trialPeriodDays, overage, metadata };
+  const { type, intervalUnit, intervalCount, trialPeriodDays, overage, pricing } = price;
+  return { type, ...text, intervalUnit, intervalCount, trialPeriodDays, overage, pricing };
 }
 
 function describeUsageMeter(meter: UsageMeter, prices: readonly UsagePrice[]): UsageMeterStructure {
@@ -184,9 +185,9 @@ function hasSlug(price: UsagePrice): price is UsagePrice & { slug: string } {
 }
 
 function describeUsagePrice(price: UsagePrice): UsagePriceStructure {
-  const { name, slug, unitPrice, intervalUnit, intervalCount, usageEventsPerUnit, active, metadata } = price;
-  const isDefault = price.isDefault && active;
-  return { name, slug, unitPrice, intervalUnit, intervalCount, usageEventsPerUnit, isDefault, active, metadata };
+  const { name, slug, unitPrice, pricing, metadata, intervalUnit, intervalCount, usageEventsPerUnit, active } = price;
+  const text = { name, slug, unitPrice, pricing, metadata };
+  return { ...text, intervalUnit, intervalCount, usageEventsPerUnit, isDefault: price.isDefault && active, active };
 }
 
 /** Records to insert, and existing records with their new values. */

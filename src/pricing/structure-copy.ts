@@ -5,6 +5,7 @@ import type { IdKind } from '../kernel/id.ts';
 import { Metadata, Timestamp, WholeNumber } from '../kernel/json.ts';
 import { type NewFeature, RenewalFrequency } from './feature.ts';
 import { IntervalUnit, type NewPrice, Overage } from './price.ts';
+import { Pricing } from './pricing.ts';
 import { isLinkActive } from './product-change.ts';
 import type { ProductPriceStructure, Structure } from './structure.ts';
 import type { PricingModelContents, StructureChanges } from './structure-contents.ts';
@@ -97,6 +98,7 @@ const priceText = {
   name: z.string().optional(),
   slug: z.string().optional(),
   unitPrice: WholeNumber,
+  pricing: Pricing.optional(),
   metadata: Metadata.optional(),
 };
 /** These keys of a product's price are there even when they are null, as in the API that we are compatible with. */

@@ -1,4 +1,5 @@
 import { refuseFineAmount } from '../kernel/currency.ts';
+import { isSameJson } from '../kernel/json.ts';
 import type { Feature, NewFeature } from './feature.ts';
 import { isNoChargePrice, type NewPrice, noChargePrice, type Price } from './price.ts';
 import type { NewProduct, NewProductFeature, Product } from './product.ts';
@@ -274,6 +275,7 @@ function hasTerms(price: ProductPrice, wanted: ProductPriceStructure): boolean {
     price.intervalUnit === wanted.intervalUnit &&
     price.intervalCount === wanted.intervalCount &&
     price.overage === wanted.overage &&
+    isSameJson(price.pricing, wanted.pricing) &&
     (price.trialPeriodDays ?? 0) === (wanted.trialPeriodDays ?? 0)
   );
 }
@@ -414,6 +416,7 @@ function hasUsageTerms(price: UsagePrice, wanted: UsagePriceStructure): boolean 
   return (
     price.unitPrice === wanted.unitPrice &&
     price.usageEventsPerUnit === wanted.usageEventsPerUnit &&
+    isSameJson(price.pricing, wanted.pricing) &&
     price.intervalUnit === wanted.intervalUnit &&
     price.intervalCount === wanted.intervalCount
   );

@@ -3,7 +3,8 @@ import type { IntervalUnit as IntervalUnitName } from '../kernel/calendar.ts';
 import { CurrencyCode } from '../kernel/currency.ts';
 import { amountInput, countInput, freeText, Metadata, SafeString } from '../kernel/json.ts';
 import { RenewalFrequency, type Rollover, RolloverMaximum, RolloverPeriods, refineRollover } from './feature.ts';
-import { IntervalUnit, maxTrialPeriodDays, maxUnitPrice, Overage, usualOverage } from './price.ts';
+import { IntervalUnit, maxTrialPeriodDays, Overage, usualOverage } from './price.ts';
+import { maxUnitPrice, Pricing, refinePricing } from './pricing.ts';
 import { AggregationType, LowBalanceThreshold } from './usage-meter.ts';
 
 /**
@@ -65,6 +66,8 @@ interface SubscriptionPriceStructure extends PriceText {
   readonly intervalCount: number;
   readonly trialPeriodDays: number | null;
   readonly overage: Overage;
+  /** The function from units to money, in place of `unitPrice`, which is then 0. */
+  readonly pricing: Pricing | null;
 }
 interface SinglePaymentPriceStructure extends PriceText {
   readonly type: 'single_payment';
@@ -72,6 +75,7 @@ interface SinglePaymentPriceStructure extends PriceText {
   readonly intervalCount: null;
   readonly trialPeriodDays: null;
   readonly overage: null;
+  readonly pricing: null;
 }
 export type ProductPriceStructure = SubscriptionPriceStructure | SinglePaymentPriceStructure;
 /** A product, its one price, and the slugs of its features: a set, so repeated slugs count once. */
@@ -85,6 +89,7 @@ export interface UsagePriceStructure extends PriceText {
   readonly intervalUnit: IntervalUnitName;
   readonly intervalCount: number;
   readonly usageEventsPerUnit: number;
+  readonly pricing: Pricing | null;
   readonly isDefault: boolean;
   readonly active: boolean;
 }
@@ -176,30 +181,35 @@ const FeatureInput = z
 const priceText = {
   name: SafeString.nullable().default(null),
   slug: SafeString.nullable().default(null),
-  unitPrice: amountInput(0, maxUnitPrice),
   currency: CurrencyCode.optional().meta({ description: 'That of the environment, or absent.' }),
   metadata,
 };
 // A product has one price here, which is its default and active while the product is.
+const amount = { unitPrice: amountInput(0, maxUnitPrice).optional(), pricing: Pricing.nullable().default(null) };
 const onlyPrice = { isDefault: z.literal(true).default(true), active: z.literal(true).default(true) };
 const ProductPriceInput = z
   .discriminatedUnion('type', [
-    z.object({
-      type: z.literal('subscription'),
-      ...priceText,
-      ...onlyPrice,
-      intervalUnit: IntervalUnit,
-      intervalCount: countInput(1).default(1),
-      trialPeriodDays: countInput(0, maxTrialPeriodDays).nullable().default(null),
-      overage: Overage.nullable().default(null).meta({
-        description: 'By default `none` for the default product, else `bill`.',
-      }),
-      usageEventsPerUnit: Nothing,
-      usageMeterId: Nothing,
-    }),
+    z
+      .object({
+        type: z.literal('subscription'),
+        ...priceText,
+        ...amount,
+        ...onlyPrice,
+        intervalUnit: IntervalUnit,
+        intervalCount: countInput(1).default(1),
+        trialPeriodDays: countInput(0, maxTrialPeriodDays).nullable().default(null),
+        overage: Overage.nullable().default(null).meta({
+          description: 'By default `none` for the default product, else `bill`.',
+        }),
+        usageEventsPerUnit: Nothing,
+        usageMeterId: Nothing,
+      })
+      .superRefine(refinePricing),
     z.object({
       type: z.literal('single_payment'),
       ...priceText,
+      unitPrice: amountInput(0, maxUnitPrice),
+      pricing: Nothing,
       ...onlyPrice,
       intervalUnit: Nothing,
       intervalCount: Nothing,
@@ -211,7 +221,7 @@ const ProductPriceInput = z
   ])
   .transform((given) => {
     const { isDefault: _isDefault, active: _active, usageEventsPerUnit: _per, usageMeterId: _id, ...price } = given;
-    return price;
+    return { ...price, unitPrice: price.unitPrice ?? 0n };
   });
 
 const GivenProduct = z.object({
@@ -239,6 +249,7 @@ const UsagePriceInput = z
   .object({
     type: z.literal('usage').default('usage'),
     ...priceText,
+    ...amount,
     intervalUnit: IntervalUnit.default('month'),
     intervalCount: countInput(1).default(1),
     usageEventsPerUnit: countInput(1).default(1),
@@ -247,7 +258,10 @@ const UsagePriceInput = z
     trialPeriodDays: Nothing,
     overage: Nothing,
   })
-  .transform(({ type: _type, trialPeriodDays: _days, overage: _overage, ...price }): UsagePriceStructure => price);
+  .superRefine(refinePricing)
+  .transform(({ type: _type, trialPeriodDays: _days, overage: _overage, ...price }): UsagePriceStructure => {
+    return { ...price, unitPrice: price.unitPrice ?? 0n };
+  });
 
 const UsageMeterInput = z.object({
   usageMeter: z.object({

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
 import { amountInput, countInput, freeText, SafeString, WholeNumber } from '../kernel/json.ts';
 import { type NewRecord, stamps } from '../kernel/record.ts';
-import { maxUnitPrice } from './price.ts';
+import { maxUnitPrice, Pricing, refinePricing } from './pricing.ts';
 
 export const UsageMeterId = idSchema('usageMeter');
 
@@ -46,11 +46,16 @@ export const UsageMeterInput = z.object({
 export type UsageMeterInput = z.output<typeof UsageMeterInput>;
 
 /** The price of a new usage meter's usage; without any field only the no-charge price is created. */
-export const FirstUsagePrice = z.object({
-  type: z.literal('usage').optional(),
-  unitPrice: amountInput(0, maxUnitPrice).optional(),
-  usageEventsPerUnit: countInput(1).optional(),
-});
+export const FirstUsagePrice = z
+  .object({
+    type: z.literal('usage').optional(),
+    unitPrice: amountInput(0, maxUnitPrice).optional(),
+    usageEventsPerUnit: countInput(1).optional(),
+    pricing: Pricing.nullish(),
+  })
+  .superRefine((price, context) => {
+    if (price.pricing) refinePricing(price, context);
+  });
 export type FirstUsagePrice = z.output<typeof FirstUsagePrice>;
 
 /** A change of a usage meter. Absent fields keep their value. */

@@ -52,6 +52,8 @@ export interface TierAmount {
 interface PricedAmount {
   /** In minor units. */
   readonly amount: bigint;
+  /** The amount before it is rounded: `numerator` / `denominator` minor units. */
+  readonly exact: { readonly numerator: bigint; readonly denominator: bigint };
   /** The tiers that were used. */
   readonly tiers: readonly TierAmount[];
   /** The part that belongs to no tier: packages, amounts per event, own prices, and what a minimum or maximum changes. */
@@ -78,6 +80,7 @@ export function priceUsage(model: PriceModel, usage: PricedUsage, step = 1n): Pr
   const tierAmounts = tiers.map(({ tier, units }, index) => ({ tier, units, amount: (shares[index] ?? 0n) * step }));
   return {
     amount,
+    exact: { numerator: bounded, denominator: whole },
     tiers: tierAmounts,
     otherAmount: tierAmounts.reduce((rest, tier) => rest - tier.amount, amount),
   };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { amountInput, countInput, freeText, Metadata, TimestampInput } from '../kernel/json.ts';
-import { maxUnitPrice } from '../pricing/price.ts';
+import { maxUnitPrice } from '../pricing/pricing.ts';
 import { BillingAnchor } from './billing-period.ts';
 import { maxQuantity } from './subscription-start.ts';
 

@@ -10,7 +10,8 @@ import {
 } from '../kernel/calendar.ts';
 import { countInput, Metadata, MetadataInput, SafeString, TimestampInput } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { IntervalUnit, maxUnitPrice, type Price } from '../pricing/price.ts';
+import { IntervalUnit, type Price } from '../pricing/price.ts';
+import { maxUnitPrice } from '../pricing/pricing.ts';
 import { billingInterval, firstPeriod, type PeriodSchedule } from './billing-period.ts';
 import { isInTheWay, isWaitingForStart, type SubscriptionRow, type SubscriptionStatus } from './subscription.ts';
 

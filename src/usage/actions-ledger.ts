@@ -7,11 +7,13 @@ import { withheldOf } from '../rating/credits.ts';
 import {
   accountKeyText,
   type BilledUsage,
+  type ChargedPeriod,
   type CreditExpiry,
   type CreditGrant,
   mergeSettledUsage,
   type Overage,
   type SettledUsage,
+  type UsageToBill,
 } from './ledger.ts';
 import { rolledOver } from './rollover.ts';
 import * as store from './store-accounts.ts';
@@ -34,6 +36,7 @@ import {
   settleAccounts,
   uninvoice,
   unsettleAccounts,
+  writeCharges,
 } from './store-overages.ts';
 
 /**
@@ -151,15 +154,19 @@ async function lockAccountsOf(work: Work, keys: readonly { readonly subscription
  * Takes all usage of the subscriptions that no credit covered and no invoice billed, to be billed now: units by account
  * and price. It is marked as invoiced in the same commit, so nothing is billed twice.
  */
-export async function claimOverage(work: Work, subscriptionIds: readonly string[]): Promise<Overage[]> {
-  if (subscriptionIds.length === 0) return [];
-  const accountIds = await store.lockAccountsOfSubscriptions(work, subscriptionIds);
-  return accountIds.length === 0 ? [] : claimOverages(work, accountIds);
+export async function claimOverage(work: Work, bills: readonly UsageToBill[]): Promise<Overage[]> {
+  const accountIds = await lockAccountsOf(work, bills);
+  return accountIds.length === 0 ? [] : claimOverages(work, accountIds, bills);
+}
+
+/** Saves how much of usage periods is billed, after `claimOverage` took their usage. */
+export function saveCharges(work: Work, charges: readonly ChargedPeriod[]): Promise<void> {
+  return writeCharges(work, charges);
 }
 
 /** The usage that `claimOverage` would take now. Nothing is taken. */
-export async function readOverage(work: Work, subscriptionIds: readonly string[]): Promise<Overage[]> {
-  return subscriptionIds.length === 0 ? [] : listOverages(work, subscriptionIds);
+export async function readOverage(work: Work, bills: readonly UsageToBill[]): Promise<Overage[]> {
+  return bills.length === 0 ? [] : listOverages(work, bills);
 }
 
 /**
@@ -195,7 +202,7 @@ async function lockSettled(work: Work, lines: readonly SettledUsage[]): Promise<
 
 /**
  * Gives units back to be billed again, because nobody is to pay their invoice any more: the next `claimOverage` takes
- * them. Called once for each invoice. (account, price) is there once.
+ * them. Called once for each invoice.
  */
 export async function releaseOverage(work: Work, billed: readonly BilledUsage[]): Promise<void> {
   if (billed.length === 0) return;

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { z } from 'zod';
 import type { Instant } from '../kernel/calendar.ts';
 import { Timestamp, WholeNumber } from '../kernel/json.ts';
+import type { Pricing } from '../pricing/pricing.ts';
 import { UsageMeter } from '../pricing/usage-meter.ts';
+import type { UsageCharge } from '../rating/usage-parts.ts';
 import type { PeriodSchedule } from '../subscriptions/billing-period.ts';
 
 /** The remaining balance of a meter: credits granted and not expired, minus usage. Negative: usage without credit. */
@@ -90,6 +92,16 @@ export interface Overage {
   readonly units: bigint;
   /** Whether the price of the subscription bills overage. */
   readonly isBilled: boolean;
+  /** The function from units to money, in place of `unitPrice`; null: none, or the plan does not bill overage. */
+  readonly pricing: Pricing | null;
+  /** For a price with a pricing: its usage periods that the bill may concern. */
+  readonly charges: readonly UsageCharge[];
+}
+
+/** A usage period of an account at a price. */
+export interface ChargedPeriod extends UsageCharge {
+  readonly ledgerAccountId: string;
+  readonly priceId: string;
 }
 
 /** A subscription whose credits expire by the instant `at`. */
@@ -105,6 +117,15 @@ export interface BilledUsage {
   readonly ledgerAccountId: string;
   readonly priceId: string;
   readonly units: bigint;
+  /** For a price with a pricing: the usage period of the units. Null or absent: none. */
+  readonly periodStart?: Instant | null;
+  readonly amount: bigint;
+}
+
+/** A subscription whose usage is billed, and the start of its present usage period. */
+export interface UsageToBill {
+  readonly subscriptionId: string;
+  readonly periodStart: Instant;
 }
 
 /** Units of an account on a paid invoice. */

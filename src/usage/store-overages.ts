@@ -1,14 +1,24 @@
 import { type RawBuilder, sql } from 'kysely';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
-import { type BilledUsage, moves, type Overage, type SettledUsage, type Side } from './ledger.ts';
+import {
+  type BilledUsage,
+  type ChargedPeriod,
+  moves,
+  type Overage,
+  type SettledUsage,
+  type Side,
+  type UsageToBill,
+} from './ledger.ts';
+
+type FoundOverage = Omit<Overage, 'charges'>;
 
 /** The unbilled usage of the accounts `a` that `which` selects. */
 function overages(work: Work, which: RawBuilder<boolean>) {
   return sql`
     select a.subscription_id, o.ledger_account_id, a.usage_meter_id, m.name as meter_name, o.price_id,
            case when plan.overage = 'bill' then p.unit_price else 0 end as unit_price, coalesce(plan.overage = 'bill', false) as is_billed,
-           p.usage_events_per_unit, o.uncovered - o.invoiced as units
+           p.usage_events_per_unit, p.pricing, o.uncovered - o.invoiced as units
       from ledger_accounts a
       join usage_overages o on o.environment_id = a.environment_id and o.ledger_account_id = a.id
       join usage_meters m on m.environment_id = a.environment_id and m.id = a.usage_meter_id
@@ -19,36 +29,104 @@ function overages(work: Work, which: RawBuilder<boolean>) {
 }
 
 /** Marks all uncovered usage of locked accounts as invoiced. Returns the newly marked part. */
-export async function claimOverages(work: Work, ledgerAccountIds: readonly string[]): Promise<Overage[]> {
-  const { rows } = await sql<Overage>`
+export async function claimOverages(
+  work: Work,
+  ledgerAccountIds: readonly string[],
+  bills: readonly UsageToBill[],
+): Promise<Overage[]> {
+  const { rows } = await sql<FoundOverage>`
     with due as (${overages(work, sql`a.id = any(${ledgerAccountIds}::text[])`)}
     ), claimed as (
       update usage_overages o set invoiced = o.uncovered from due
        where o.environment_id = ${work.environmentId} and o.ledger_account_id = due.ledger_account_id and o.price_id = due.price_id
     )
     select * from due order by usage_meter_id, price_id`.execute(work.db);
-  return rows;
+  return withCharges(work, rows, bills);
 }
 
 /** The result that `claimOverages` would return for the accounts of the subscriptions, without changes. */
-export async function listOverages(work: Work, subscriptionIds: readonly string[]): Promise<Overage[]> {
-  const { rows } = await sql<Overage>`
-    ${overages(work, sql`a.subscription_id = any(${subscriptionIds}::text[])`)}
+export async function listOverages(work: Work, bills: readonly UsageToBill[]): Promise<Overage[]> {
+  const { rows } = await sql<FoundOverage>`
+    ${overages(work, sql`a.subscription_id = any(${bills.map(({ subscriptionId }) => subscriptionId)}::text[])`)}
      order by a.usage_meter_id, o.price_id`.execute(work.db);
-  return rows;
+  return withCharges(work, rows, bills);
 }
 
-/** Unmarks invoiced units of locked accounts, to be billed again. Each (account, price) is listed once. */
+/** Adds the charges of prices with a pricing: of the present usage period, and of those with released units. */
+async function withCharges(
+  work: Work,
+  found: readonly FoundOverage[],
+  bills: readonly UsageToBill[],
+): Promise<Overage[]> {
+  const priced = found.filter(({ pricing }) => pricing !== null);
+  if (priced.length === 0) return found.map((overage) => ({ ...overage, charges: [] }));
+  const starts = new Map(bills.map(({ subscriptionId, periodStart }) => [subscriptionId, periodStart]));
+  const { rows } = await sql<ChargedPeriod>`
+    select c.ledger_account_id, c.price_id, c.period_start, c.units, c.released, c.amount
+      from unnest(
+             ${priced.map(({ ledgerAccountId }) => ledgerAccountId)}::text[],
+             ${priced.map(({ priceId }) => priceId)}::text[],
+             ${priced.map(({ subscriptionId }) => starts.get(subscriptionId))}::bigint[]
+           ) as asked (ledger_account_id, price_id, period_start)
+      join usage_charges c on c.environment_id = ${work.environmentId} and c.ledger_account_id = asked.ledger_account_id
+       and c.price_id = asked.price_id and (c.period_start = asked.period_start or c.released > 0)
+     order by c.period_start`.execute(work.db);
+  const charges = Map.groupBy(rows, keyOf);
+  return found.map((overage) => ({ ...overage, charges: charges.get(keyOf(overage)) ?? [] }));
+}
+
+function keyOf({ ledgerAccountId, priceId }: { readonly ledgerAccountId: string; readonly priceId: string }): string {
+  return `${ledgerAccountId} ${priceId}`;
+}
+
+/** Writes the charges of usage periods of locked accounts. Each is listed once. */
+export async function writeCharges(work: Work, charges: readonly ChargedPeriod[]): Promise<void> {
+  if (charges.length === 0) return;
+  await sql`
+    insert into usage_charges (environment_id, ledger_account_id, price_id, period_start, units, released, amount)
+    select ${work.environmentId}, asked.*
+      from unnest(
+             ${charges.map(({ ledgerAccountId }) => ledgerAccountId)}::text[],
+             ${charges.map(({ priceId }) => priceId)}::text[],
+             ${charges.map(({ periodStart }) => periodStart)}::bigint[],
+             ${charges.map(({ units }) => units)}::numeric[],
+             ${charges.map(({ released }) => released)}::numeric[],
+             ${charges.map(({ amount }) => amount)}::numeric[]
+           ) as asked
+    on conflict (environment_id, ledger_account_id, price_id, period_start)
+    do update set units = excluded.units, released = excluded.released, amount = excluded.amount`.execute(work.db);
+}
+
+/** Unmarks invoiced units of locked accounts, to be billed again in their own usage periods. */
 export async function uninvoice(work: Work, billed: readonly BilledUsage[]): Promise<void> {
   await sql`
     update usage_overages o set invoiced = o.invoiced - released.units
-      from unnest(
-             ${billed.map((line) => line.ledgerAccountId)}::text[],
-             ${billed.map((line) => line.priceId)}::text[],
-             ${billed.map((line) => line.units)}::numeric[]
-           ) as released (ledger_account_id, price_id, units)
+      from (select given.ledger_account_id, given.price_id, sum(given.units) as units
+              from unnest(
+                     ${billed.map((line) => line.ledgerAccountId)}::text[],
+                     ${billed.map((line) => line.priceId)}::text[],
+                     ${billed.map((line) => line.units)}::numeric[]
+                   ) as given (ledger_account_id, price_id, units)
+             group by given.ledger_account_id, given.price_id) released
      where o.environment_id = ${work.environmentId} and o.ledger_account_id = released.ledger_account_id
        and o.price_id = released.price_id`.execute(work.db);
+  const priced = billed.flatMap(({ periodStart = null, ...line }) =>
+    periodStart === null ? [] : { ...line, periodStart },
+  );
+  if (priced.length === 0) return;
+  await sql`
+    update usage_charges c set released = c.released + given.units, amount = c.amount - given.amount
+      from (select given.ledger_account_id, given.price_id, given.period_start, sum(given.units) as units, sum(given.amount) as amount
+              from unnest(
+                     ${priced.map((line) => line.ledgerAccountId)}::text[],
+                     ${priced.map((line) => line.priceId)}::text[],
+                     ${priced.map((line) => line.periodStart)}::bigint[],
+                     ${priced.map((line) => line.units)}::numeric[],
+                     ${priced.map((line) => line.amount)}::numeric[]
+                   ) as given (ledger_account_id, price_id, period_start, units, amount)
+             group by given.ledger_account_id, given.price_id, given.period_start) given
+     where c.environment_id = ${work.environmentId} and c.ledger_account_id = given.ledger_account_id
+       and c.price_id = given.price_id and c.period_start = given.period_start`.execute(work.db);
 }
 
 /** Settled usage on a locked account. */

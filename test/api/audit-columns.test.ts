@@ -51,6 +51,7 @@ describe('the decisions', () => {
     'payment_methods.metadata',
     'payment_methods.payment_method_data', // brand and last four digits
     'prices.metadata',
+    'prices.pricing',
     'products.image_url',
     'products.metadata',
     'purchases.billing_address',

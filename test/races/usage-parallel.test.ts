@@ -130,11 +130,13 @@ test('equal properties at once, in opposite order, count once', async () => {
 test('usage and claims at once: each unit is claimed once', async () => {
   const world = await insertFixture(app);
   const claims = Array.from({ length: 20 }, () =>
-    app.inEnvironment((work) => claimOverage(work, [world.subscriptionId])),
+    app.inEnvironment((work) => claimOverage(work, [{ subscriptionId: world.subscriptionId, periodStart: 0 }])),
   );
   const uses = Array.from({ length: 40 }, () => bulk([event(world, { amount: 2 })]));
   const [claimed] = await Promise.all([Promise.all(claims), Promise.all(uses)]);
-  const rest = await app.inEnvironment((work) => claimOverage(work, [world.subscriptionId]));
+  const rest = await app.inEnvironment((work) =>
+    claimOverage(work, [{ subscriptionId: world.subscriptionId, periodStart: 0 }]),
+  );
   const units = [...claimed.flat(), ...rest].reduce((sum, each) => sum + each.units, 0n);
   assert.equal(units, 80n);
 });
@@ -148,7 +150,7 @@ test('usage that is under way when a subscription ends is on its last bill, and 
     const end = app.inEnvironment(async (work) => {
       await lockSubscription(work, world.subscriptionId);
       await saveSubscription(work, world.subscriptionId, { status: 'canceled', canceledAt: work.now });
-      return claimOverage(work, [world.subscriptionId]);
+      return claimOverage(work, [{ subscriptionId: world.subscriptionId, periodStart: 0 }]);
     });
     const answers = await Promise.all(uses);
     const accepted = answers.filter(({ status }) => status === 200).length;

@@ -61,7 +61,9 @@ test('an invoice that is paid takes away what is owed, and one whose money goes 
   const world = await newWorld();
   await world.goTo(1);
   await world.use(30);
-  const overage = await app.inEnvironment((work) => claimOverage(work, [world.subscriptionId]));
+  const overage = await app.inEnvironment((work) =>
+    claimOverage(work, [{ subscriptionId: world.subscriptionId, periodStart: 0 }]),
+  );
   const lines = overage.map((line) => ({
     invoiceId: newId('invoice'),
     ledgerAccountId: line.ledgerAccountId,

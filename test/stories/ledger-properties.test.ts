@@ -165,7 +165,7 @@ async function newRun() {
       }
       case 'bill': {
         const { subscriptionId } = worldOf(given.subscription);
-        const claimed = await app.inEnvironment((work) => claimOverage(work, [subscriptionId]));
+        const claimed = await app.inEnvironment((work) => claimOverage(work, [{ subscriptionId, periodStart: 0 }]));
         const expected = oracle.claim([subscriptionId]);
         const told = claimed.map(({ priceId, units }) => ({ account: subscriptionId, price: priceId, units }));
         const byPrice = (a: { price: string }, b: { price: string }) => (a.price < b.price ? -1 : 1);

@@ -51,7 +51,8 @@ function use(world: World, units: bigint, priceId = world.usagePriceId) {
 
 const expire = (world: World, at: number) =>
   app.inEnvironment((work) => expireCredits(work, [{ subscriptionId: world.subscriptionId, at }]));
-const claim = (world: World) => app.inEnvironment((work) => claimOverage(work, [world.subscriptionId]));
+const claim = (world: World) =>
+  app.inEnvironment((work) => claimOverage(work, [{ subscriptionId: world.subscriptionId, periodStart: 0 }]));
 
 /** Bills what is due and pays for it. Answers the units. */
 async function billAndPay(world: World, invoiceId = newId('invoice')): Promise<bigint[]> {

@@ -53,6 +53,7 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     unitPrice: 2900,
     trialPeriodDays: 14,
     overage: 'bill',
+    pricing: null,
   });
   const freePrice = priceOf(free, {
     name: 'Free Plan',
@@ -60,6 +61,7 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     unitPrice: 0,
     trialPeriodDays: null,
     overage: 'none',
+    pricing: null,
   });
   const text = (slug: string, name: string, description: string) => ({
     ...owned,
@@ -114,6 +116,7 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     intervalCount: 1,
     trialPeriodDays: null,
     overage: null,
+    pricing: null,
     currency: 'USD',
     active: true,
     ...fields,

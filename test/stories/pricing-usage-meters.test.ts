@@ -48,6 +48,7 @@ test('a usage meter is made with its no-charge price, which is its default', asy
     trialPeriodDays: null,
     usageEventsPerUnit: 1,
     overage: null,
+    pricing: null,
     metadata: null,
     currency: 'USD',
     isDefault: true,

@@ -5,6 +5,21 @@ export interface Corruption {
   readonly breaks: readonly string[];
 }
 
+/** The 50 calls of the invoice, billed at half a cent each less `billedBefore`. */
+function halfCentCalls(billedBefore: number): string[] {
+  const pricing = { model: 'per_unit', unitAmount: '0.5' };
+  const explanation = { kind: 'priced_usage', pricing, periodStart: 1, units: 50, unitsSoFar: 50, billedBefore };
+  return [
+    `update prices set unit_price = 0, usage_events_per_unit = 1, pricing = '${JSON.stringify(pricing)}' where slug = 'call-overage'`,
+    `update invoice_line_items set explanation = '${JSON.stringify(explanation)}' where type = 'usage'`,
+  ];
+}
+
+function chargeOf(amount: number): string {
+  return `insert into usage_charges (environment_id, ledger_account_id, price_id, period_start, units, released, amount)
+    select environment_id, ledger_account_id, price_id, 1, 50, 0, ${amount} from invoice_line_items where type = 'usage'`;
+}
+
 /** Of invoices, payments and refunds. */
 export const moneyCorruptions: readonly Corruption[] = [
   {
@@ -32,6 +47,17 @@ export const moneyCorruptions: readonly Corruption[] = [
       `update prices set overage = 'none' where type = 'subscription'`,
     ],
     breaks: ['unbilledOverageCostsNothing'],
+  },
+  {
+    fault:
+      'a part of a usage period was billed again: 50 calls at half a cent, of which a cent was billed before, for 25',
+    statements: [...halfCentCalls(1), chargeOf(25)],
+    breaks: ['pricedUsageFollowsPricing'],
+  },
+  {
+    fault: 'more is known to be billed for a usage period than its invoices bill',
+    statements: [...halfCentCalls(0), chargeOf(26)],
+    breaks: ['usageChargesFollowInvoices'],
   },
   {
     fault: 'a pause kept what nobody paid',

@@ -40,6 +40,7 @@ export const owners: Owners = {
   ledger_transactions: 'usage',
   ledger_entries: 'usage',
   usage_credits: 'usage',
+  usage_charges: 'usage',
   usage_overages: 'usage',
   usage_holds: 'usage',
 
