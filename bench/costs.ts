@@ -32,6 +32,22 @@ export async function withCosts<Answer>(service: BenchService, act: () => Promis
   });
 }
 
+export function sumOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0);
+}
+
+/** The costs of all parts. */
+export function totalOf(parts: readonly Costs[]): Costs {
+  const cpu = (key: keyof Costs['cpu']) => {
+    const seconds = parts.map((part) => part.cpu[key]);
+    return seconds.every((each) => each !== null) ? sumOf(seconds) : null;
+  };
+  return {
+    cpu: { service: cpu('service'), database: cpu('database'), load: cpu('load') },
+    walBytes: sumOf(parts.map(({ walBytes }) => walBytes)),
+  };
+}
+
 function difference(after: number | null, before: number | null): number | null {
   return after === null || before === null ? null : after - before;
 }

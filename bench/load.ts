@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { Answer } from './connection.ts';
-import { type Costs, withCosts } from './costs.ts';
+import { type Costs, sumOf, totalOf, withCosts } from './costs.ts';
 import { connected } from './database.ts';
 import type { Limit } from './limits.ts';
 import type { Requests } from './requests.ts';
@@ -94,19 +94,4 @@ export async function measureLoad(
     child.disconnect();
     await ended.catch(() => undefined);
   }
-}
-
-function sumOf(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0);
-}
-
-function totalOf(parts: readonly Costs[]): Costs {
-  const cpu = (key: keyof Costs['cpu']) => {
-    const seconds = parts.map((part) => part.cpu[key]);
-    return seconds.every((each) => each !== null) ? sumOf(seconds) : null;
-  };
-  return {
-    cpu: { service: cpu('service'), database: cpu('database'), load: cpu('load') },
-    walBytes: sumOf(parts.map(({ walBytes }) => walBytes)),
-  };
 }

@@ -1,5 +1,6 @@
 import { ingestRows } from './ingest.ts';
 import type { Measured, Row } from './measured.ts';
+import { pageRows } from './pages.ts';
 import { readRows } from './reads.ts';
 import { renewalRows } from './renewals.ts';
 import { startService } from './running.ts';
@@ -10,6 +11,7 @@ import { webhookRows } from './webhooks.ts';
 
 const rows: Readonly<Record<string, Row>> = {
   ...readRows,
+  ...pageRows,
   ...ingestRows,
   ...renewalRows,
   ...webhookRows,

@@ -78,8 +78,8 @@ class Places {
   }
 }
 
-// One connection in ten: a page takes a few milliseconds, so four of them serve hundreds of pages a second.
-const shareOfConnections = 0.1;
+// One connection in twenty: a page takes a few milliseconds, so two of them serve a hundred pages a second.
+const shareOfConnections = 0.05;
 // Somebody who waits longer has left.
 const waitMs = 5_000;
 const mostWaitingEach = 25;

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { PageShare } from '../database/page-share.ts';
 import type { JobContext } from '../jobs/queue.ts';
@@ -94,6 +95,23 @@ export interface Pages {
 const maxFormBytes = 64 * 1024;
 const formType = 'application/x-www-form-urlencoded';
 
+// Its client should come again after a second; one that does not wait would keep the process busy with refusals.
+const holdMs = 1_000;
+// As many connections as one address may have.
+const mostHeld = 1_000;
+
+/** Answers refusals late, so that a client asks once a second on each connection, whatever it intends. */
+class Refusals {
+  #held = 0;
+
+  async hold(gone: AbortSignal): Promise<void> {
+    if (this.#held >= mostHeld) return;
+    this.#held += 1;
+    await sleep(holdMs, undefined, { signal: gone }).catch(() => undefined);
+    this.#held -= 1;
+  }
+}
+
 /** Adds the pages to the server. `problemOf` maps an error to its refusal. */
 export function registerPages(
   server: FastifyInstance,
@@ -101,6 +119,7 @@ export function registerPages(
   { pages, showRefusal }: Pages,
   problemOf: (error: unknown) => Problem | null,
 ): void {
+  const refusals = new Refusals();
   server.register((scope, _options, done) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser(
@@ -108,8 +127,10 @@ export function registerPages(
       { parseAs: 'buffer', bodyLimit: maxFormBytes },
       async (_: unknown, body: Buffer) => textsOf(new URLSearchParams(body.toString('utf8'))),
     );
-    scope.setErrorHandler((error, request, reply) => {
+    scope.setErrorHandler(async (error, request, reply) => {
       const problem = problemOf(error);
+      if (problem?.problem === 'tooManyPages' || problem?.problem === 'overloaded')
+        await refusals.hold(untilGone(reply));
       if (problem === null) request.log.error({ err: error }, 'page failed');
       const status = problem?.status ?? 500;
       sayWhenToRetry(reply, problem);

@@ -47,9 +47,9 @@ test('a large body that nobody reads does not hold up the next request on its co
   agent.destroy();
 });
 
-// A service whose pages may use 2 of 20 connections, while at most 50 requests wait for them.
-const pool = createPool({ url: app.databaseUrl, size: 20, as: 'service' });
-const share = new PageShare(pool, 20);
+// A service whose pages may use 2 of 40 connections, while at most 50 requests wait for them.
+const pool = createPool({ url: app.databaseUrl, size: 40, as: 'service' });
+const share = new PageShare(pool, 40);
 const [most, mostWaiting] = [2, 50];
 const guarded = await createApp({
   database: createDatabase(pool),

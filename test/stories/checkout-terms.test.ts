@@ -286,6 +286,18 @@ async function stock(): Promise<Readonly<Record<string, string>>> {
   return { book: checkout.bookPriceId, year: yearly.id, pack: packed.id };
 }
 
+const alreadyHad: AnyOrder = {
+  buyer: 'on a plan',
+  price: 'pro-monthly',
+  quantity: 2,
+  had: 2,
+  code: null,
+  trialPeriodDays: null,
+  preserveBillingCycleAnchor: false,
+  day: 10,
+  country: null,
+};
+
 const renewing = 'Your plan is just being renewed. Please try again in a minute.';
 
 test('a page shows no amounts of a plan whose renewal is overdue; a form renews it first, and then changes it', async () => {
@@ -336,9 +348,9 @@ test('whatever is bought, by whom and when: the page shows what the form then bi
       assert.equal(done.trialEnd, shown.change === null ? shown.trialEnd : done.trialEnd);
       assert.equal(await paidFor(id), shown.dueNow);
     }),
-    { numRuns: 30 },
+    { numRuns: 30, examples: [[alreadyHad]] },
   );
-  assert(outcomes.bought > outcomes.refused && outcomes.refused > 0, JSON.stringify(outcomes));
+  assert(outcomes.bought >= 5 && outcomes.refused > 0, JSON.stringify(outcomes));
   await app.setClock(june);
 });
 
