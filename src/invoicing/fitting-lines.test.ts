@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fitUsage } from './fitting-lines.ts';
+import { fitPaybacks, fitUsage } from './fitting-lines.ts';
 import { maxInvoiceTotal, type TaxQuote } from './invoice.ts';
 import type { NewLine } from './invoice-line-item.ts';
 import { draftInvoice, type NewInvoice } from './new-invoice.ts';
@@ -55,4 +55,39 @@ test('with tax there is room for it', () => {
   const { request: fit } = fitUsage(request([usage(maxInvoiceTotal)], tax));
   const { total } = draftInvoice(fit);
   assert.ok(total <= maxInvoiceTotal && total > maxInvoiceTotal - 12n);
+});
+
+const ofTiers = (units: bigint, amount: bigint, billedBefore = 0n): NewLine => {
+  const pricing = { model: 'per_unit', unitAmount: '3' } as const;
+  const explanation = {
+    kind: 'priced_usage',
+    pricing,
+    periodStart: 6,
+    units,
+    unitsSoFar: units,
+    billedBefore,
+  } as const;
+  return { type: 'usage', explanation, units, amount, priceId: 'tiers', ledgerAccountId: 'account', description: null };
+};
+
+test('usage with a pricing is cut to the units that fit, and the rest is left to its usage period', () => {
+  const third = maxInvoiceTotal / 3n;
+  const { request: fit, left } = fitUsage(request([ofTiers(third + 4n, (third + 4n) * 3n)]));
+  assert.deepEqual(
+    fit.lines.map((line) => line.type === 'usage' && [line.units, line.amount]),
+    [[third, third * 3n]],
+  );
+  assert.deepEqual(left, [{ ledgerAccountId: 'account', priceId: 'tiers', periodStart: 6, units: 4n, amount: 12n }]);
+});
+
+test('usage that pays back 98 waits for an invoice of at least that', () => {
+  const payback = ofTiers(1n, -98n, 101n);
+  const enough = request([usage(33n), payback]);
+  assert.deepEqual(fitPaybacks(enough), { request: enough, left: [] });
+  const { request: fit, left } = fitPaybacks(request([usage(32n), payback]));
+  assert.deepEqual(fit.lines, [usage(32n)]);
+  assert.deepEqual(
+    left.map(({ units, amount }) => [units, amount]),
+    [[1n, -98n]],
+  );
 });

@@ -125,6 +125,8 @@ export async function fillTables(owner: pg.Client): Promise<void> {
     `insert into processor_events select id, 'stripe', 'evt_probe', 1 from environments`,
     `insert into processor_customers select environment_id, id, 'probe', 'cus_' || id, 1 from ${one('customers')} o`,
     `insert into usage_event_distinct_properties select environment_id, sha256(id::bytea), id from ${one('usage_events')} o`,
+    `insert into usage_charges select a.environment_id, a.id, p.id, 1, 1, 0, 1 from ${one('ledger_accounts')} a
+       join ${one('prices')} p on p.environment_id = a.environment_id`,
     `insert into usage_overages select a.environment_id, a.id, p.id, 1, 0 from ${one('ledger_accounts')} a
        join ${one('prices')} p on p.environment_id = a.environment_id on conflict do nothing`,
     `insert into webhook_attempts select environment_id, id, 99, pricing_model_id, 1, 1, 200, null, '' from ${one('webhook_deliveries')} o`,

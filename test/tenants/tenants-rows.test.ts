@@ -24,6 +24,7 @@ const ofWholeEnvironment: Readonly<Record<string, string>> = {
   processor_events: 'ids of events of the processor',
   tax_rates: 'taxes are those of the seller',
   usage_event_distinct_properties: 'digests, compared within one usage meter',
+  usage_charges: 'found by a ledger account, which is of a pricing model',
   usage_overages: 'found by a ledger account, which is of a pricing model',
 };
 
