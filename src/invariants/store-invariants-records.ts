@@ -258,6 +258,6 @@ export const recordInvariants: readonly Invariant[] = [
         from pg_class c
        where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
          and exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'environment_id' and not a.attisdropped)
-         and not (c.relrowsecurity and exists (select from pg_policy p where p.polrelid = c.oid))`,
+         and not (c.relrowsecurity and exists (select from pg_policy p where p.polrelid = c.oid and p.polname = 'tenant'))`,
   },
 ];
