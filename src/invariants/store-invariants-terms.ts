@@ -82,6 +82,18 @@ export const termInvariants: readonly Invariant[] = [
                   else whole::bigint % months <> 0 or anchor + make_interval(months => whole::integer) <> ends end`,
   },
   {
+    name: 'planCreditsEndWithTheirPeriod',
+    sentence: 'Credits that the plan granted for the current billing period of a subscription end with it.',
+    query: sql`
+      select p.environment_id, p.id, p.subscription_id, p.end_at, c.id as usage_credit_id, c.expires_at
+        from subscriptions s
+        join billing_periods p on p.environment_id = s.environment_id and p.subscription_id = s.id
+         and p.start_at = s.current_billing_period_start and p.end_at = s.current_billing_period_end and p.status = 'active'
+        join usage_credits c on c.environment_id = p.environment_id and c.billing_period_id = p.id
+         and c.source = 'billing_period_transition' and starts_with(c.source_id, p.id || ':')
+       where s.status in (${current}) and p.whole_end_at is null and c.expires_at <> p.end_at`,
+  },
+  {
     name: 'noGrantsWhileUnpaid',
     sentence: 'A billing period whose credits await its payment has granted none.',
     query: sql`

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { environmentLines } from '../support/digest.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { credits, meter, newCustomer, plan } from '../support/shop.ts';
 import { assertSound } from '../support/sound.ts';
+import { beginYears, callerOf, day, subscribeFor } from '../support/years.ts';
 
 const app = await startTestApp();
 const on = (day: number) => Date.UTC(2026, 10, day);
@@ -84,4 +86,23 @@ test('a trial is extended or shortened: its credits go with it, and the first pa
   await clock(on(20));
   assert.deepEqual(await extended.state(), ['active', 500, 3000, 20, 20]);
   await assertSound(app);
+});
+
+test('a jump over a moved end of a trial and a moved anchor is the same as steps of days', async () => {
+  const start = on(1);
+  const environments = [await app.newOrganization(), await app.newOrganization()];
+  const lines: (readonly string[])[] = [];
+  for (const [index, organization] of environments.entries()) {
+    const caller = callerOf(app, organization);
+    await beginYears(app, organization, caller, start);
+    const extended = await subscribeFor(caller, 'extended', { plan: 'trial', token: 'pm_card_visa' });
+    const moving = await subscribeFor(caller, 'moving', { plan: 'month', token: 'pm_card_visa' });
+    await caller.moveTo(start + 3 * day);
+    await caller.put(`/subscriptions/${extended.subscriptionId}`, { subscription: { trialEnd: on(21) } });
+    const subscription = { billingCycleAnchorDate: on(16) };
+    await caller.put(`/subscriptions/${moving.subscriptionId}`, { subscription });
+    for (let at = index === 0 ? on(55) : on(5); at <= on(55); at += day) await caller.moveTo(at);
+    lines.push(await environmentLines(app.owner, organization.testEnvironmentId));
+  }
+  assert.deepEqual(lines[0], lines[1]);
 });

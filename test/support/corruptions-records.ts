@@ -161,6 +161,15 @@ export const termCorruptions: readonly Corruption[] = [
     breaks: ['paidPeriodsGrantTheirCredits'],
   },
   {
+    fault: 'a trial has another end, and its credits have the old one',
+    statements: [
+      `update usage_credits c
+          set source = 'billing_period_transition', source_id = p.id || ':calls', billing_period_id = p.id, expires_at = p.end_at - 1
+         from billing_periods p where p.status = 'active' and c.issued = 10`,
+    ],
+    breaks: ['planCreditsEndWithTheirPeriod'],
+  },
+  {
     fault: 'a subscription has ended, and a change of its plan waits',
     statements: [
       `update subscription_adjustments set status = 'scheduled', effective_at = effective_at + 86400000,
