@@ -62,6 +62,7 @@ for (let seed = first; seed === first || (until !== null && Date.now() < until);
     });
     total = total === null ? summary : added(total, summary);
     console.log(`seed ${seed}: ${told(summary)}`);
+    log(`situations: ${JSON.stringify(summary.reached)}`);
   } catch (error) {
     console.error((error as Error).message);
     process.exitCode = 1;

@@ -178,7 +178,11 @@ export function retry(books: Books, invoice: Invoice, method: Method): boolean {
 /** Charges an open invoice, also of an ended subscription. Returns whether the payment succeeded or is pending. */
 export function payOnRequest(books: Books, invoice: Invoice, method: Method): boolean {
   const { reason, subscription } = invoice;
-  reach(books, `payment on request of ${reason}${isTerminal(subscription) ? ' after the end' : ''}`);
+  reach(
+    books,
+    `payment on request of ${reason}${isTerminal(subscription) ? ' after the end' : ''}`,
+    subscription.customer,
+  );
   order(books, invoice, method, { isOnRequest: true });
   carryOut(books);
   return invoice.payments.at(-1)?.status !== 'failed';
@@ -227,7 +231,7 @@ export function refund(books: Books, invoice: Invoice, payment: Payment, amount:
   payment.refunded += amount;
   // One that is paid in part stays open.
   if (!isOwed(invoice)) invoice.status = refundedOf(invoice) === paidOf(invoice) ? 'refunded' : 'partially_refunded';
-  else reach(books, 'refund of a pack before it is paid');
+  else reach(books, 'refund of a pack before it is paid', invoice.customer);
   recountKept(books, invoice.subscription, invoice);
   takeBackPacks(books, invoice);
 }

@@ -152,7 +152,7 @@ export function pay(books: Books, invoice: Invoice, method: Method | null, chang
   recover(books, subscription, method);
   grantAwaited(books, subscription);
   if (invoice.reason === 'purchase') {
-    reach(books, 'pack paid');
+    reach(books, 'pack paid', invoice.customer);
     grantPacks(invoice);
     takeBackPacks(books, invoice);
   }
@@ -231,7 +231,7 @@ export function recover(books: Books, subscription: Subscription, method: Method
   if (status === 'incomplete') subscription.method ??= method;
   if (status === 'incomplete' || status === 'past_due' || status === 'unpaid') subscription.status = 'active';
   if (arrears !== 'unpaid') return;
-  reach(books, 'unpaid and recovered');
+  reach(books, 'unpaid and recovered', subscription.customer);
   for (const invoice of invoicesOf(subscription))
     if (isDunned(invoice) && invoice.status === 'open') invoice.nextAt ??= books.now;
 }

@@ -52,7 +52,7 @@ export function changeNow(
   const bill = { reason: 'adjustment', at: books.now, period, lines } as const;
   if (method === null && draft(subscription, bill).total > 0) {
     if (books.netTerms === 0) return 'lacks_method';
-    reach(books, 'change under net terms');
+    reach(books, 'change under net terms', subscription.customer);
     const owed = issue(books, subscription, bill);
     applyChange(books, subscription, terms);
     collect(books, owed);
@@ -140,7 +140,7 @@ function billedOf({ lines, discountAmount }: Invoice): number {
 export function moveTrialEnd(books: Books, subscription: Subscription, end: number): void {
   const { period, credits } = subscription;
   if (period === null) return;
-  reach(books, 'another end of a trial');
+  reach(books, 'another end of a trial', subscription.customer);
   for (const credit of credits)
     if (credit.kind === 'recurring' && credit.expiresAt === period.end) credit.expiresAt = end;
   period.end = end;
@@ -154,8 +154,9 @@ export function pause(books: Books, subscription: Subscription, resumesAt: numbe
   if (period === null) return;
   const { kept } = unusedOf(subscription, period, now);
   const invoices = planInvoices(subscription, period);
-  if (invoices.some(({ discountAmount }) => discountAmount > 0)) reach(books, 'pause with a discount');
-  if (invoices.some((each) => refundedOf(each) > 0)) reach(books, 'pause after a refund');
+  if (invoices.some(({ discountAmount }) => discountAmount > 0))
+    reach(books, 'pause with a discount', subscription.customer);
+  if (invoices.some((each) => refundedOf(each) > 0)) reach(books, 'pause after a refund', subscription.customer);
   pausedParts.push({ period, at: now, kept });
   subscription.kept += kept;
   takePausedBack(books, subscription, period);
@@ -205,7 +206,7 @@ export function recountKept(books: Books, subscription: Subscription, { period }
   if (part === undefined) return;
   const kept = Math.min(part.kept, unusedOf(subscription, part.period, part.at).kept);
   const lost = part.kept - kept;
-  if (lost > 0) reach(books, 'refund or void of kept time');
+  if (lost > 0) reach(books, 'refund or void of kept time', subscription.customer);
   part.kept = kept;
   if (isTerminal(subscription)) return;
   const left = Math.min(lost, subscription.kept);

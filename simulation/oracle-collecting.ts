@@ -47,7 +47,8 @@ export function conclude(
   }
   const { isOnRequest } = payment;
   const isEarly = invoice.attempts === 0 && invoice.dueAt > books.now;
-  if (isOnRequest) reach(books, `payment on request declined ${isEarly ? 'before' : 'after'} the due date`);
+  if (isOnRequest)
+    reach(books, `payment on request declined ${isEarly ? 'before' : 'after'} the due date`, invoice.customer);
   if (isOnRequest && isEarly) {
     invoice.nextAt = isDunned(invoice) ? invoice.dueAt : null;
     return;
@@ -64,7 +65,7 @@ export function fail(
 ): void {
   const { subscription, reason } = invoice;
   const isOnRequest = cause === 'declined_on_request';
-  if (reason === 'purchase' && !isOnRequest) reach(books, 'pack not paid');
+  if (reason === 'purchase' && !isOnRequest) reach(books, 'pack not paid', invoice.customer);
   if (!isOnRequest && ((reason === 'adjustment' && !isDunned(invoice)) || reason === 'purchase')) takeBack(invoice);
   if (!isDunned(invoice)) return;
   if (isTerminal(subscription)) {
@@ -73,7 +74,7 @@ export function fail(
     return;
   }
   if (cause === 'declined' && !subscription.isFree && !subscription.everPaid) {
-    reach(books, 'first payment failed');
+    reach(books, 'first payment failed', invoice.customer);
     takeBack(invoice);
     endSubscription(books, subscription, { at: books.now, reason: 'non_payment', neverWas: true });
     return;
@@ -85,7 +86,7 @@ export function fail(
   if (!['none', 'active', 'past_due'].includes(before) && !(before === 'trialing' && cause === 'method_missing'))
     return;
   subscription.arrears = days === undefined ? 'unpaid' : 'past_due';
-  reach(books, subscription.arrears);
+  reach(books, subscription.arrears, invoice.customer);
   if (!isScheduled) subscription.status = subscription.arrears;
 }
 

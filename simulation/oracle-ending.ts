@@ -105,7 +105,7 @@ export function endSubscription(books: Books, subscription: Subscription, ending
   // The free plan fills the gap before a booked plan.
   const isGap = (each: Subscription) => isBooked(each) && each.anchor > at;
   if (isLeft && !customer.subscriptions.some((each) => each !== subscription && isInTheWay(each) && !isGap(each))) {
-    reach(books, 'return to the free plan');
+    reach(books, 'return to the free plan', customer);
     startFree(books, customer, at, neverWas && replaced !== null ? replaced.anchor : at);
   }
   carryCredits(books, customer);

@@ -50,7 +50,7 @@ export function moveAnchor(books: Books, subscription: Subscription, anchor: num
   const terms = { plan, quantity };
   if (period?.end !== anchor)
     return charge(books, subscription, { terms, anchor, next: anchor, carriesOn: period, name: 'move of an anchor' });
-  reach(books, 'anchor at the end of the period');
+  reach(books, 'anchor at the end of the period', subscription.customer);
   subscription.anchor = anchor;
   return 'made';
 }
@@ -80,8 +80,10 @@ function charge(books: Books, subscription: Subscription, count: NewCount): Chan
   const bill = withPausedTime(subscription, asked, subscription.kept + unused);
   const method = methodOf(subscription);
   if (method === null && draft(subscription, bill).total > 0) return 'lacks_method';
-  if (unused > 0) reach(books, 'change of interval with unused value');
-  if (draft(subscription, bill).discountAmount > 0) reach(books, 'change of interval with a discount');
+  if (subscription.kept > 0) reach(books, 'change of interval with kept value of a pause', subscription.customer);
+  if (unused > 0) reach(books, 'change of interval with unused value', subscription.customer);
+  if (draft(subscription, bill).discountAmount > 0)
+    reach(books, 'change of interval with a discount', subscription.customer);
   const begins = { terms, period, anchor: next, unused };
   const change = (paid: Invoice) => beginInterval(books, paid, begins);
   const invoice = issue(books, subscription, bill, { change });
@@ -90,7 +92,7 @@ function charge(books: Books, subscription: Subscription, count: NewCount): Chan
   if (invoice?.status === 'open' && method !== null) order(books, invoice, method, { change });
   carryOut(books);
   const isMade = invoice === null || invoice.status === 'paid';
-  reach(books, isMade ? name : 'change of interval not paid');
+  reach(books, isMade ? name : 'change of interval not paid', subscription.customer);
   return isMade ? 'made' : 'not_paid';
 }
 
@@ -151,12 +153,12 @@ function begin(
   const { now } = books;
   if (old === null) return;
   const { takenBack, usedAhead } = givenUp(subscription, old, now);
-  if (usedAhead > 0) reach(books, 'change of interval with credits used ahead');
+  if (usedAhead > 0) reach(books, 'change of interval with credits used ahead', subscription.customer);
   const changesPlan = terms.plan !== subscription.plan || terms.quantity !== subscription.quantity;
   if (changesPlan) changeTerms(books, subscription, terms, now);
   subscription.pausedParts.push({ period: old, at: now, kept: unused });
   subscription.kept = Math.max(0, subscription.kept + unused - (invoice === null ? 0 : pausedTimeOf(invoice)));
-  if (subscription.kept > 0) reach(books, 'change of interval that keeps value');
+  if (subscription.kept > 0) reach(books, 'change of interval that keeps value', subscription.customer);
   if (invoice !== null) invoice.reason = 'renewal';
   subscription.period = period;
   subscription.anchor = anchor;

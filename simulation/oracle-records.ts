@@ -258,9 +258,12 @@ export interface Books {
   readonly reached: Map<string, number>;
 }
 
-/** Counts a notable situation. */
-export function reach({ reached }: Books, situation: string): void {
-  reached.set(situation, (reached.get(situation) ?? 0) + 1);
+/** Counts a notable situation, and whether its customer has bought credits at the time. */
+export function reach({ reached }: Books, situation: string, { subscriptions }: Customer): void {
+  const credits = subscriptions.flatMap((each) => each.credits);
+  const hasPack = credits.some(({ kind, left }) => kind === 'bought' && left > 0);
+  for (const each of hasPack ? [situation, `${situation} (with a pack)`] : [situation])
+    reached.set(each, (reached.get(each) ?? 0) + 1);
 }
 
 export const paidOf = ({ payments }: Invoice): number =>

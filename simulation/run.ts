@@ -7,11 +7,12 @@ import { assertDelivered } from './deliveries.ts';
 import { askWith, bearable, drawFault, type Fault, faultText } from './faults.ts';
 import { dayMs, hourMs, minuteMs } from './oracle-arithmetic.ts';
 import { moveTo, nextDue } from './oracle-clock.ts';
-import { type Books, isCurrent } from './oracle-records.ts';
+import { type Books, type Customer, isCurrent } from './oracle-records.ts';
 import { balance, usersLeft } from './oracle-usage.ts';
+import { type ClockMove, type Plot, plotsInTurn, type Scene } from './plots.ts';
 import { Random } from './random.ts';
 import { pictureOf, readReality, type Told } from './reality.ts';
-import { type Expected, Records, type Step } from './step.ts';
+import { type Drawing, type Expected, Records, type Step } from './step.ts';
 import { commute, drawStep, type StepKind } from './steps.ts';
 import { type Deeds, World } from './world.ts';
 
@@ -58,6 +59,9 @@ export class Disagreement extends Error {
 // All instants are whole minutes: renewals within one minute may be batched.
 const invariantsEvery = 8;
 const troubleRate = 0.35;
+// Free steps come between those of the plots.
+const plotRate = 0.75;
+const drawsOfScene = 8;
 
 /** Runs the life of one world, from its first customer to the last delivered message. Throws Disagreement. */
 export async function simulate(options: RunOptions): Promise<Summary> {
@@ -81,6 +85,9 @@ class Run {
   /** The service's records at the last comparison. */
   #told: readonly Told[] = [];
   readonly #byKind: Partial<Record<StepKind | 'clock', number>> = {};
+  readonly #plots: Generator<Plot, never>;
+  /** The rest of the plot that goes on, and its customer; null before that is there. */
+  #plot: { readonly customer: Customer | null; readonly scenes: readonly Scene[] } = { customer: null, scenes: [] };
   #names = 0;
   #step = 0;
   #text = 'the beginning';
@@ -90,6 +97,7 @@ class Run {
     this.#world = world;
     this.#random = random;
     this.#faults = faults;
+    this.#plots = plotsInTurn(random);
     // Dates before and after the present, with all kinds of month ends.
     const now = Date.UTC(random.chance(0.5) ? 2024 : 2031, random.below(12), random.between(1, 31), random.below(24));
     this.#books = { now, netTerms: 0, withheld: ['unpaid'], customers: [], orders: [], reached: new Map() };
@@ -125,22 +133,44 @@ class Run {
     const fault = drawFault(this.#faults, this.#options.crashes);
     const isTroubled = this.#faults.chance(0.5);
     this.#world.network.troubleRate = isTroubled ? troubleRate : 0;
+    const next = this.#random.chance(plotRate) ? this.#nextOfPlot() : null;
     const isClock = this.#books.customers.length > 0 && this.#random.chance(0.22);
-    if (isClock) await this.#moveClock(fault, isTroubled);
-    else await this.#act(fault, !isTroubled);
+    if (next === null ? isClock : next.kind === 'clock')
+      await this.#moveClock(fault, isTroubled, next?.kind === 'clock' ? next.move : null);
+    else await this.#act(fault, !isTroubled, next === null || next.kind === 'clock' ? null : next);
     await this.#world.sendNotices();
     this.#world.network.troubleRate = 0;
     await this.#world.settle(this.#books.now);
     await this.#compare(this.#step % invariantsEvery === 0);
   }
 
+  /** The next step of the plot that is possible, or a move of the clock; that of the next plot if it is over. */
+  #nextOfPlot(): Drawn | Extract<Scene, { kind: 'clock' }> | null {
+    const { customer, scenes } = this.#plot;
+    if (scenes.length === 0 || (customer !== null && !this.#books.customers.includes(customer))) {
+      this.#plot = { customer: null, scenes: this.#plots.next().value };
+      return this.#drawOf('newCustomer', { customers: [], wish: {} });
+    }
+    const actor = customer ?? this.#books.customers.at(-1) ?? null;
+    for (const [index, scene] of scenes.entries()) {
+      this.#plot = { customer: actor, scenes: scenes.slice(index + 1) };
+      if (scene.kind === 'clock') return scene;
+      const among = { customers: actor === null ? [] : [actor], wish: scene.wish };
+      for (let tries = 0; tries < drawsOfScene; tries++) {
+        const drawn = this.#drawOf(scene.kind, among);
+        if (drawn !== null) return drawn;
+      }
+    }
+    return null;
+  }
+
   /** One step, or two concurrent independent ones. */
-  async #act(fault: Fault, isCalm: boolean): Promise<void> {
-    const first = this.#draw();
-    const expected = first === null ? [] : [this.#apply(first.step)];
+  async #act(fault: Fault, isCalm: boolean, ofPlot: Drawn | null): Promise<void> {
+    const first = ofPlot ?? this.#draw();
+    const expected = first === null ? [] : [this.#apply(first)];
     const isOfOne = first !== null && first.step.customer !== null;
     const second = this.#random.chance(0.25) && isOfOne ? this.#draw(first) : null;
-    if (second !== null) expected.push(this.#apply(second.step));
+    if (second !== null) expected.push(this.#apply(second));
     const done = [first, second].flatMap((each) => each?.step ?? []);
     const borne = bearable(fault, expected);
     this.#tell(`${done.map(({ text }) => text).join(' | ')}${faultText(borne)}`);
@@ -158,21 +188,21 @@ class Run {
   /** A step that is possible now and, beside another one, independent of its order. Null if none was found quickly. */
   #draw(beside: Drawn | null = null): Drawn | null {
     for (let tries = 0; tries < 40; tries++) {
-      const drawing = {
-        random: this.#random,
-        books: this.#books,
-        newName: (kind: string) => `${kind}-${++this.#names}`,
-      };
-      const [kind, step] = drawStep(drawing);
-      if (step === null) continue;
-      if (beside !== null && !touchesNothingOf({ kind, step }, beside)) continue;
-      this.#byKind[kind] = (this.#byKind[kind] ?? 0) + 1;
-      return { kind, step };
+      const drawn = this.#drawOf(null, { customers: this.#books.customers, wish: {} });
+      if (drawn === null || (beside !== null && !touchesNothingOf(drawn, beside))) continue;
+      return drawn;
     }
     return null;
   }
 
-  #apply(step: Step): Expected {
+  #drawOf(wished: StepKind | null, among: Pick<Drawing, 'customers' | 'wish'>): Drawn | null {
+    const newName = (kind: string) => `${kind}-${++this.#names}`;
+    const [kind, step] = drawStep({ random: this.#random, books: this.#books, newName, ...among }, wished);
+    return step === null ? null : { kind, step };
+  }
+
+  #apply({ kind, step }: Drawn): Expected {
+    this.#byKind[kind] = (this.#byKind[kind] ?? 0) + 1;
     const expected = step.apply();
     moveTo(this.#books, this.#books.now);
     return expected;
@@ -184,10 +214,10 @@ class Run {
   }
 
   /** Moves the clock: a little, to the next due instant, or over many boundaries. */
-  async #moveClock(fault: Fault, isTroubled: boolean): Promise<void> {
+  async #moveClock(fault: Fault, isTroubled: boolean, move: ClockMove | null): Promise<void> {
     const { now } = this.#books;
     const due = nextDue(this.#books);
-    const kind = this.#random.weighted({ minutes: 2, hours: 3, due: 5, days: 4, weeks: 2, months: 1.5, year: 0.2 });
+    const any = this.#random.weighted({ minutes: 2, hours: 3, due: 5, days: 4, weeks: 2, months: 1.5, year: 0.2 });
     const drawn = {
       minutes: this.#random.between(1, 90) * minuteMs,
       hours: this.#random.between(1, 40) * hourMs,
@@ -196,7 +226,7 @@ class Run {
       weeks: this.#random.between(2, 6) * 7 * dayMs,
       months: this.#random.between(30, 100) * dayMs,
       year: 366 * dayMs,
-    }[kind];
+    }[move ?? any];
     // Work that a broken connection or the network has deferred runs at the end of the move: at its own instant only if
     // that is the end.
     const breaks =

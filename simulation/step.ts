@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import type { Database } from '../src/database/database.ts';
+import type { Plan } from './catalogue.ts';
 import type { Ask } from './client.ts';
+import type { BillingAnchor } from './oracle-intervals.ts';
 import {
   type Books,
   type Customer,
@@ -35,10 +37,26 @@ export interface Step {
   readonly prepare?: (network: PaymentNetwork) => void;
 }
 
+/** A narrower draw, as a plot needs it. Whatever is absent is drawn freely. */
+export interface Wish {
+  readonly isGood?: boolean;
+  readonly isDiscounted?: boolean;
+  readonly isNow?: boolean;
+  /** A part of an amount, or all of it. */
+  readonly isPart?: boolean;
+  readonly isMuch?: boolean;
+  readonly anchor?: BillingAnchor;
+  readonly plan?: (plan: Plan, before: Plan | null) => boolean;
+  readonly invoice?: (invoice: Invoice) => boolean;
+}
+
 /** The input for drawing a step. */
 export interface Drawing {
   readonly random: Random;
   readonly books: Books;
+  /** The customers among whom to draw. */
+  readonly customers: readonly Customer[];
+  readonly wish: Wish;
   /** A unique name. */
   readonly newName: (kind: string) => string;
 }
@@ -46,15 +64,17 @@ export interface Drawing {
 /** Draws a step of a kind, or null if none is possible now. */
 export type Draw = (drawing: Drawing) => Step | null;
 
-export function allSubscriptions({ customers }: Books): Subscription[] {
+type Among = Pick<Drawing, 'customers'>;
+
+export function allSubscriptions({ customers }: Among): Subscription[] {
   return customers.flatMap(({ subscriptions }) => subscriptions);
 }
 
-export function currentSubscriptions(books: Books): Subscription[] {
-  return allSubscriptions(books).filter(isCurrent);
+export function currentSubscriptions(among: Among): Subscription[] {
+  return allSubscriptions(among).filter(isCurrent);
 }
 
-export function allInvoices({ customers }: Books): Invoice[] {
+export function allInvoices({ customers }: Among): Invoice[] {
   return customers.flatMap(({ invoices }) => invoices);
 }
 

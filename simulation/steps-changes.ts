@@ -22,20 +22,22 @@ const timings = ['immediately', 'auto', 'auto', 'at_end_of_current_billing_perio
  * Another plan or quantity, now or with the next period. Only if the period's own invoice was paid, or awaits a
  * transfer.
  */
-export const changePlan: Draw = ({ random, books }) => {
-  const subscription = random.pick(currentSubscriptions(books).filter(isChangeable));
+export const changePlan: Draw = ({ random, books, customers, wish }) => {
+  const subscription = random.pick(currentSubscriptions({ customers }).filter(isChangeable));
   // Changes with slow payments are not modelled.
   if (subscription === undefined || methodOf(subscription)?.takesDays) return null;
   const { customer, scheduled } = subscription;
-  const plan = random.chance(0.4) ? subscription.plan : (random.pick(paidPlans) ?? subscription.plan);
-  const terms: Terms = { plan, quantity: random.between(1, random.chance(0.5) ? 2 : mostUnits) };
+  const plans = paidPlans.filter((each) => wish.plan?.(each, subscription.plan) ?? true);
+  const plan = !wish.plan && random.chance(0.4) ? subscription.plan : (random.pick(plans) ?? subscription.plan);
+  const anyQuantity = random.between(1, random.chance(0.5) ? 2 : mostUnits);
+  const terms: Terms = { plan, quantity: wish.plan ? subscription.quantity + random.below(2) : anyQuantity };
   if (plan === subscription.plan && terms.quantity === subscription.quantity) return null;
-  const timing = random.pick(timings) ?? 'auto';
-  const prorates = random.chance(0.85);
+  const timing = wish.isNow ? 'immediately' : (random.pick(timings) ?? 'auto');
+  const prorates = wish.isNow || random.chance(0.85);
   const collectsRefunded = prorates && random.chance(0.2);
   const isNow = isMadeNow(subscription, terms, timing);
   const takesInterval = !isSameInterval(subscription.plan, plan);
-  const anchor: BillingAnchor = random.chance(0.4) ? 'unchanged' : 'now';
+  const anchor: BillingAnchor = wish.anchor ?? (random.chance(0.4) ? 'unchanged' : 'now');
   const begins = isNow && beginsPeriod(subscription, terms);
   const lacksSeats = plan.seats * terms.quantity < subscription.claims.size;
   const how = `${timing}${begins ? `, anchor ${anchor}` : ''}${prorates ? '' : ', without proration'}${collectsRefunded ? ', collecting refunds' : ''}`;

@@ -2,16 +2,16 @@ import { meterSlug, pack } from './catalogue.ts';
 import { buyPacks } from './oracle-actions.ts';
 import { dayMs } from './oracle-arithmetic.ts';
 import { creditLine, give, usualPriority } from './oracle-credits.ts';
-import { type Books, type Credit, isCurrent, type Subscription } from './oracle-records.ts';
+import { type Credit, isCurrent, type Subscription } from './oracle-records.ts';
 import { balance, takeBackOf } from './oracle-usage.ts';
 import type { Random } from './random.ts';
-import { allSubscriptions, type Draw, nameOf } from './step.ts';
+import { allSubscriptions, type Draw, type Drawing, nameOf } from './step.ts';
 
 const priorities = [0, 50, 99, usualPriority, 101, 1000];
 
 /** Manual credits, temporary or permanent, with a higher or lower priority than others. */
-export const grantByHand: Draw = ({ random, books, newName }) => {
-  const living = allSubscriptions(books).filter((each) => isCurrent(each) || each.status === 'paused');
+export const grantByHand: Draw = ({ random, books, customers, newName }) => {
+  const living = allSubscriptions({ customers }).filter((each) => isCurrent(each) || each.status === 'paused');
   const subscription = random.pick(living);
   if (subscription === undefined) return null;
   const amount = random.between(1, 400);
@@ -54,8 +54,8 @@ function grantsOf({ customer }: Subscription): Given[] {
 }
 
 /** Buys packs of calls with the default method, or within net terms. */
-export const buyPack: Draw = ({ random, books }) => {
-  const customer = random.pick(books.customers);
+export const buyPack: Draw = ({ random, books, customers }) => {
+  const customer = random.pick(customers);
   if (customer === undefined) return null;
   const quantity = random.between(1, 3);
   return {
@@ -74,8 +74,8 @@ export const buyPack: Draw = ({ random, books }) => {
 };
 
 /** Takes back the remainder of a credit or a part of it. Refused beyond it, and for amounts promised to open holds. */
-export const takeCreditBack: Draw = ({ random, books }) => {
-  const picked = pickCredit(random, books);
+export const takeCreditBack: Draw = ({ random, books, customers, wish }) => {
+  const picked = pickCredit(random, { customers, wish });
   if (picked === undefined) return null;
   const { subscription, credit } = picked;
   const { customer } = subscription;
@@ -105,10 +105,11 @@ export const takeCreditBack: Draw = ({ random, books }) => {
   };
 };
 
-function pickCredit(random: Random, books: Books): Given | undefined {
-  const all = allSubscriptions(books).flatMap((subscription) =>
+function pickCredit(random: Random, { customers, wish }: Pick<Drawing, 'customers' | 'wish'>): Given | undefined {
+  const all = allSubscriptions({ customers }).flatMap((subscription) =>
     subscription.credits.map((credit): Given => ({ subscription, credit })),
   );
   const left = all.filter(({ subscription, credit }) => isCurrent(subscription) && credit.left > 0);
+  if (wish.isMuch) return random.pick(left.filter(({ credit: { kind } }) => kind === 'recurring'));
   return random.pick(random.chance(0.85) && left.length > 0 ? left : all);
 }

@@ -5,6 +5,7 @@ import type { Random } from './random.ts';
 import type { Draw } from './step.ts';
 
 const mostCustomers = 8;
+const mostInAll = 30;
 const goodTokens = ['pm_card_visa', 'pm_card_visa', 'pm_card_visa'];
 const badTokens = [
   'pm_card_chargeCustomerFail',
@@ -15,8 +16,9 @@ const slowToken = 'pm_usBankAccount_success';
 const refusedToken = 'pm_card_chargeDeclined';
 
 /** A new customer, on the free plan from the start. */
-export const newCustomer: Draw = ({ random, books, newName }) => {
-  if (books.customers.length >= mostCustomers) return null;
+export const newCustomer: Draw = ({ random, books, customers, newName }) => {
+  // Customers of plots come beside these.
+  if (customers.length >= mostCustomers || books.customers.length >= mostInAll) return null;
   const name = newName('customer');
   const taxedBy = drawTaxation(random);
   return {
@@ -88,15 +90,16 @@ export const eraseOne: Draw = ({ random, books }) => {
 };
 
 /** A payment method: a good one, one whose charges fail, or one that the network does not know. */
-export const newMethod: Draw = ({ random, books }) => {
-  const customer = random.pick(books.customers);
+export const newMethod: Draw = ({ random, customers, wish }) => {
+  const customer = random.pick(customers);
   if (customer === undefined || customer.methods.length >= 4) return null;
-  const isRefused = random.chance(0.1);
-  const isGood = random.chance(0.75);
-  const takesDays = isGood && random.chance(0.3);
+  const isWished = wish.isGood !== undefined;
+  const isRefused = !isWished && random.chance(0.1);
+  const isGood = wish.isGood ?? random.chance(0.75);
+  const takesDays = isGood && !isWished && random.chance(0.3);
   const kept = takesDays ? slowToken : (random.pick(isGood ? goodTokens : badTokens) ?? '');
   const token = isRefused ? refusedToken : kept;
-  const isDefault = random.chance(0.5);
+  const isDefault = isWished || random.chance(0.5);
   return {
     text: `attaches ${token} to ${customer.name}${isDefault ? ' as its default' : ''}`,
     customer,
@@ -114,9 +117,9 @@ export const newMethod: Draw = ({ random, books }) => {
 };
 
 /** Money comes and goes outside the service: the request only reads the customer. */
-export const changeOfFortune: Draw = ({ random, books }) => {
-  const customer = random.pick(books.customers);
-  if (customer === undefined) return null;
+export const changeOfFortune: Draw = ({ random, customers, wish }) => {
+  const customer = random.pick(customers);
+  if (customer === undefined || wish.isGood === !customer.isBroke) return null;
   const isBroke = !customer.isBroke;
   return {
     text: `${customer.name} ${isBroke ? 'has no money any more' : 'has money again'}`,

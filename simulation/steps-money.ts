@@ -103,8 +103,9 @@ export const writeInvoiceOff: Draw = ({ random, books }) => {
 };
 
 /** Changes the net terms of future invoices. */
-export const changeNetTerms: Draw = ({ random, books }) => {
-  const days = random.pick(netTerms) ?? 0;
+export const changeNetTerms: Draw = ({ random, books, wish }) => {
+  const days = random.pick(netTerms.filter((each) => !wish.isGood || each > 0)) ?? 0;
+  if (wish.isGood && books.netTerms > 0) return null;
   return {
     text: `gives ${days} days to pay in`,
     customer: null,
@@ -133,12 +134,15 @@ export const changeAccess: Draw = ({ random, books }) => {
 };
 
 /** A full or partial payment by bank transfer. */
-export const recordPayment: Draw = ({ random, books }) => {
-  const open = allInvoices(books).filter(({ status }) => status === 'open');
-  const invoice = random.pick(random.chance(0.85) ? open : allInvoices(books));
+export const recordPayment: Draw = ({ random, books, customers, wish }) => {
+  const all = allInvoices({ customers }).filter(wish.invoice ?? (() => true));
+  const open = all.filter(({ status }) => status === 'open');
+  const invoice = random.pick(wish.invoice || random.chance(0.85) ? open : all);
   if (invoice === undefined) return null;
   const due = invoice.total - paidOf(invoice);
-  const amount = random.chance(0.6) ? due : random.between(1, Math.max(1, due + 10));
+  const most = Math.max(1, wish.isPart ? due - 1 : due + 10);
+  const isAll = wish.isPart === undefined ? random.chance(0.6) : !wish.isPart;
+  const amount = isAll ? due : random.between(1, most);
   return {
     text: `records ${amount} of ${due} for ${invoiceText(invoice)}`,
     customer: invoice.customer,
@@ -156,9 +160,10 @@ export const recordPayment: Draw = ({ random, books }) => {
 };
 
 /** Charges an open invoice to its customer's default method, also of an ended subscription. */
-export const payInvoice: Draw = ({ random, books }) => {
-  const open = allInvoices(books).filter(({ status }) => status === 'open');
-  const invoice = random.pick(random.chance(0.9) ? open : allInvoices(books));
+export const payInvoice: Draw = ({ random, books, customers, wish }) => {
+  const all = allInvoices({ customers }).filter(wish.invoice ?? (() => true));
+  const open = all.filter(({ status }) => status === 'open');
+  const invoice = random.pick(wish.invoice || random.chance(0.9) ? open : all);
   if (invoice === undefined) return null;
   return {
     text: `pays ${invoiceText(invoice)} on request`,
@@ -173,8 +178,12 @@ export const payInvoice: Draw = ({ random, books }) => {
 };
 
 /** Refunds a payment in full or in part. Refused beyond the remainder. */
-export const refundPayment: Draw = ({ random, books }) => {
-  const payments = allInvoices(books).flatMap((invoice) => invoice.payments.map((payment) => ({ invoice, payment })));
+export const refundPayment: Draw = ({ random, books, customers, wish }) => {
+  const all = allInvoices({ customers }).filter(wish.invoice ?? (() => true));
+  const paid = all.flatMap((invoice) => invoice.payments.map((payment) => ({ invoice, payment })));
+  const payments = paid.filter(
+    ({ payment: { status, amount, refunded } }) => !wish.invoice || (status === 'succeeded' && amount > refunded),
+  );
   const picked = random.pick(payments);
   if (picked === undefined) return null;
   const { invoice, payment } = picked;
@@ -182,7 +191,8 @@ export const refundPayment: Draw = ({ random, books }) => {
   const isOfOpenPack = invoice.reason === 'purchase' && invoice.status === 'open' && payment.status === 'succeeded';
   if (!isOfOpenPack && !['paid', 'partially_refunded', 'refunded'].includes(invoice.status)) return null;
   const left = payment.amount - payment.refunded;
-  const partialAmount = random.chance(0.3) ? null : random.between(1, Math.max(1, Math.floor(left * 1.1)));
+  const isAll = wish.isPart === undefined ? random.chance(0.3) : !wish.isPart;
+  const partialAmount = isAll ? null : random.between(1, Math.max(1, Math.floor(left * (wish.isPart ? 0.6 : 1.1))));
   const amount = partialAmount ?? left;
   return {
     text: `refunds ${partialAmount ?? 'the rest'} of ${left} of a payment of ${invoiceText(invoice)}`,

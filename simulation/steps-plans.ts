@@ -9,12 +9,17 @@ import { hasUsed, invoicesOf, isBooked, isInTheWay, isOwed, isTerminal } from '.
 import { allSubscriptions, currentSubscriptions, type Draw, nameOf } from './step.ts';
 
 /** Subscribes to a plan: refused if another paid one prevents it. */
-export const subscribeTo: Draw = ({ random, books }) => {
-  const customer = random.pick(books.customers);
-  const plan = random.pick(paidPlans);
+export const subscribeTo: Draw = ({ random, books, customers, wish }) => {
+  const customer = random.pick(customers);
+  const plan = random.pick(paidPlans.filter((each) => wish.plan?.(each, null) ?? true));
   if (customer === undefined || plan === undefined) return null;
   const quantity = random.chance(0.7) ? 1 : random.between(2, 4);
-  const discount = random.chance(0.35) ? (random.pick(discounts) ?? null) : null;
+  const isDiscounted = wish.isDiscounted ?? random.chance(0.35);
+  // A plot needs something to pay.
+  const offers = discounts.filter(
+    ({ amount, type }) => wish.isDiscounted === undefined || type === 'fixed' || amount < 100,
+  );
+  const discount = isDiscounted ? (random.pick(offers) ?? null) : null;
   const hasPlan = customer.subscriptions.some((each) => isInTheWay(each) && !each.isFree);
   // A second one is requested occasionally, to be refused.
   if (hasPlan && random.chance(0.8)) return null;
@@ -67,12 +72,16 @@ export const bookNext: Draw = ({ random, books }) => {
 };
 
 /** Cancels immediately or at the end of the period. Refused if not allowed. */
-export const cancel: Draw = ({ random, books }) => {
-  const subscription = random.pick(allSubscriptions(books).filter((each) => !isTerminal(each)));
+export const cancel: Draw = ({ random, books, customers, wish }) => {
+  const subscription = random.pick(
+    allSubscriptions({ customers }).filter(
+      (each) => !isTerminal(each) && (wish.isNow === undefined || !isDefaultPlan(each)),
+    ),
+  );
   if (subscription === undefined) return null;
   const isDefault = isDefaultPlan(subscription);
   if (isDefault && random.chance(0.8)) return null;
-  const isNow = random.chance(0.4);
+  const isNow = wish.isNow ?? random.chance(0.4);
   const { status, scheduled } = subscription;
   const cannotWait = !isNow && (status === 'incomplete' || status === 'paused' || isBooked(subscription));
   const isRefused = isDefault || scheduled !== null || cannotWait;
@@ -117,17 +126,18 @@ export const takeCancelBack: Draw = ({ random, books }) => {
 };
 
 /** Pauses for a time or until resumed. Refused with open debts. */
-export const pauseIt: Draw = ({ random, books }) => {
+export const pauseIt: Draw = ({ random, books, customers, wish }) => {
   const subscription = random.pick(
-    currentSubscriptions(books).filter((each) => each.status === 'active' && !isDefaultPlan(each)),
+    currentSubscriptions({ customers }).filter((each) => each.status === 'active' && !isDefaultPlan(each)),
   );
   if (subscription === undefined || subscription.scheduled !== null) return null;
   // A pause at the start of a period has no duration that the rules cover.
   if (subscription.period?.start === books.now) return null;
   const owes = invoicesOf(subscription).some(isOwed);
-  const resumesAt = random.chance(0.6)
-    ? books.now + random.between(1, 60) * dayMs + random.between(0, 5) * hourMs
-    : null;
+  const resumesAt =
+    !wish.isNow && random.chance(0.6)
+      ? books.now + random.between(1, 60) * dayMs + random.between(0, 5) * hourMs
+      : null;
   return {
     text: `pauses ${nameOf(subscription)} until ${resumesAt ?? 'somebody resumes it'}`,
     customer: subscription.customer,
@@ -145,8 +155,8 @@ export const pauseIt: Draw = ({ random, books }) => {
 };
 
 /** Resumes now. */
-export const resumeIt: Draw = ({ random, books }) => {
-  const paused = allSubscriptions(books).filter(({ status }) => status === 'paused');
+export const resumeIt: Draw = ({ random, books, customers }) => {
+  const paused = allSubscriptions({ customers }).filter(({ status }) => status === 'paused');
   const subscription = random.pick(paused);
   // A pause of zero duration is not modelled by the oracle.
   if (subscription === undefined || subscription.period?.end === books.now) return null;

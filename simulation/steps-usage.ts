@@ -1,5 +1,5 @@
 import { meterSlug } from './catalogue.ts';
-import { type Books, hasAccess, isCurrent, isTerminal, type Subscription } from './oracle-records.ts';
+import { type Customer, hasAccess, isCurrent, isTerminal, type Subscription } from './oracle-records.ts';
 import { balance, use } from './oracle-usage.ts';
 import type { Random } from './random.ts';
 import { allSubscriptions, type Draw, nameOf } from './step.ts';
@@ -13,14 +13,15 @@ interface Use {
 const mostOfBulk = 12;
 
 /** Records one or many events, of one or several subscriptions; some are repeats, in any order. */
-export const recordUsage: Draw = ({ random, books, newName }) => {
-  const isBulk = random.chance(0.5);
+export const recordUsage: Draw = ({ random, books, customers, wish, newName }) => {
+  const isBulk = !wish.isMuch && random.chance(0.5);
   const isByLines = random.chance(0.4);
   const uses: Use[] = [];
   for (let left = isBulk ? random.between(1, mostOfBulk) : 1; left > 0; left--) {
-    const subscription = pickUser(random, books);
+    const subscription = pickUser(random, customers);
     if (subscription === undefined) return null;
-    const amount = random.chance(0.2) ? random.between(100, 1500) : random.between(1, 99);
+    const isMuch = wish.isMuch || random.chance(0.2);
+    const amount = isMuch ? random.between(100, 1500) : random.between(1, 99);
     const repeated = random.chance(0.2) ? pickKnown(random, subscription, uses) : undefined;
     uses.push({ subscription, amount, transactionId: repeated ?? newName('use') });
   }
@@ -49,8 +50,8 @@ export const recordUsage: Draw = ({ random, books, newName }) => {
 };
 
 /** A running or paused subscription; sometimes an ended one, which records no usage. */
-function pickUser(random: Random, books: Books): Subscription | undefined {
-  const all = allSubscriptions(books);
+function pickUser(random: Random, customers: readonly Customer[]): Subscription | undefined {
+  const all = allSubscriptions({ customers });
   const ended = all.filter(isTerminal);
   if (ended.length > 0 && random.chance(0.02)) return random.pick(ended);
   return random.pick(all.filter((each) => isCurrent(each) || each.status === 'paused'));
@@ -74,8 +75,8 @@ function mayUse({ subscription, transactionId }: Use, uses: readonly Use[]): boo
 }
 
 /** Consumes only as far as the balance covers; repeats return the first result. */
-export const consume: Draw = ({ random, books, newName }) => {
-  const subscription = pickUser(random, books);
+export const consume: Draw = ({ random, books, customers, newName }) => {
+  const subscription = pickUser(random, customers);
   if (subscription === undefined) return null;
   const left = balance(books, subscription);
   const amount = left > 0 && random.chance(0.7) ? random.between(1, left) : Math.max(1, left + random.between(1, 50));

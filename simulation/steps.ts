@@ -85,7 +85,7 @@ export function commute(one: StepKind, other: StepKind): boolean {
 }
 
 /** A kind, and a step of it if one is possible now. */
-export function drawStep(drawing: Drawing): [StepKind, Step | null] {
-  const kind = drawing.random.weighted(weights);
+export function drawStep(drawing: Drawing, wished: StepKind | null = null): [StepKind, Step | null] {
+  const kind = wished ?? drawing.random.weighted(weights);
   return [kind, kinds[kind].draw(drawing)];
 }

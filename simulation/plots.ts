@@ -1,0 +1,128 @@
+import type { Plan } from './catalogue.ts';
+import { isSameInterval } from './oracle-arithmetic.ts';
+import type { Invoice } from './oracle-records.ts';
+import type { Random } from './random.ts';
+import type { Wish } from './step.ts';
+import type { StepKind } from './steps.ts';
+
+/**
+ * A plot: the steps by which a customer gets into situations that free draws hardly reach. Other steps come between
+ * them, so none can rely on the one before. A step that is not possible then is left out.
+ */
+export type Plot = readonly Scene[];
+
+export type ClockMove = 'hours' | 'days' | 'due' | 'weeks';
+
+/** A step of a plot, or a move of the clock. */
+export type Scene =
+  | { readonly kind: StepKind; readonly wish: Wish }
+  | { readonly kind: 'clock'; readonly move: ClockMove };
+
+const step = (kind: StepKind, wish: Wish = {}): Scene => ({ kind, wish });
+const clock = (move: ClockMove): Scene => ({ kind: 'clock', move });
+
+const isPack = ({ reason }: Invoice) => reason === 'purchase';
+const isPlan = ({ reason, total }: Invoice) => reason !== 'purchase' && total > 0;
+const isAny = () => true;
+const begins = ({ trialDays }: Plan) => trialDays === 0;
+const isMonthly = (plan: Plan) => begins(plan) && plan.unit === 'month' && plan.count === 1 && plan.recurring > 0;
+const isDearer = (plan: Plan, before: Plan | null) =>
+  before !== null && isSameInterval(plan, before) && plan.unitPrice >= before.unitPrice;
+const hasOtherInterval = (plan: Plan, before: Plan | null) => before !== null && !isSameInterval(plan, before);
+
+/** Changes and packs under net terms, a pack that is refunded before it is paid, declines, unpaid and recovered. */
+const paysLater: Plot = [
+  step('changeNetTerms', { isGood: true }),
+  step('subscribe', { plan: isMonthly, isDiscounted: false }),
+  step('buyPack'),
+  step('recordPayment', { invoice: isPack, isPart: true }),
+  step('refundPayment', { invoice: isPack, isPart: true }),
+  step('recordPayment', { invoice: isPack, isPart: false }),
+  step('changePlan', { isNow: true, plan: isDearer }),
+  clock('hours'),
+  step('changePlan', { isNow: true, plan: isDearer }),
+  step('newMethod', { isGood: false }),
+  step('payInvoice', { invoice: isPlan }),
+  step('payInvoice', { invoice: isAny }),
+  clock('weeks'),
+  clock('weeks'),
+  clock('weeks'),
+  step('recordPayment', { invoice: isAny, isPart: false }),
+  step('newMethod', { isGood: true }),
+  step('payInvoice', { invoice: isAny }),
+  step('payInvoice', { invoice: isAny }),
+  step('payInvoice', { invoice: isAny }),
+];
+
+/** Changes of interval with a discount, kept value of a pause, and credits used ahead or taken back by hand. */
+const changesInterval: Plot = [
+  step('newMethod', { isGood: true }),
+  step('buyPack'),
+  step('subscribe', { plan: isMonthly, isDiscounted: true }),
+  clock('days'),
+  step('takeCreditBack', { isMuch: true }),
+  step('recordUsage', { isMuch: true }),
+  step('pause', { isNow: true }),
+  clock('hours'),
+  step('resume'),
+  step('changePlan', { isNow: true, anchor: 'unchanged', plan: hasOtherInterval }),
+  step('recordUsage', { isMuch: true }),
+  clock('hours'),
+  step('changePlan', { isNow: true, anchor: 'now', plan: hasOtherInterval }),
+  step('pause', { isNow: true }),
+  clock('hours'),
+  step('resume'),
+  step('recordUsage', { isMuch: true }),
+  step('changePlan', { isNow: true, anchor: 'unchanged', plan: hasOtherInterval }),
+];
+
+/** Pauses after refunds, and refunds of what a pause keeps. */
+const getsMoneyBack: Plot = [
+  step('newMethod', { isGood: true }),
+  step('buyPack'),
+  step('subscribe', { plan: begins }),
+  clock('days'),
+  step('refundPayment', { invoice: isPlan, isPart: true }),
+  step('pause', { isNow: true }),
+  step('refundPayment', { invoice: isPlan, isPart: true }),
+  clock('hours'),
+  step('resume'),
+  step('refundPayment', { invoice: isPack, isPart: true }),
+  clock('hours'),
+  step('pause', { isNow: true }),
+  step('refundPayment', { invoice: isPlan, isPart: false }),
+  clock('days'),
+  step('resume'),
+];
+
+/** First payments that fail, and returns to the free plan. */
+const comesAndGoes: Plot = [
+  step('newMethod', { isGood: false }),
+  step('grantByHand'),
+  step('subscribe', { plan: begins, isDiscounted: false }),
+  step('newMethod', { isGood: true }),
+  step('buyPack'),
+  step('subscribe', { plan: begins, isDiscounted: false }),
+  step('recordUsage', { isMuch: true }),
+  step('cancel', { isNow: true }),
+  step('changeOfFortune', { isGood: false }),
+  step('subscribe', { plan: begins, isDiscounted: false }),
+  step('changeOfFortune', { isGood: true }),
+  step('subscribe', { plan: begins, isDiscounted: false }),
+  step('cancel', { isNow: false }),
+  clock('weeks'),
+  step('refundPayment', { invoice: isPack }),
+];
+
+const plots = [paysLater, changesInterval, getsMoneyBack, comesAndGoes];
+
+/** An endless sequence in which each plot comes as often as the others. Some steps of a plot are missing. */
+export function* plotsInTurn(random: Random): Generator<Plot, never> {
+  for (;;) {
+    const left = [...plots];
+    while (left.length > 0) {
+      const [plot = []] = left.splice(random.below(left.length), 1);
+      yield plot.filter(() => random.chance(0.95));
+    }
+  }
+}
