@@ -24,6 +24,7 @@ const clock = (move: ClockMove): Scene => ({ kind: 'clock', move });
 const isPack = ({ reason }: Invoice) => reason === 'purchase';
 const isPlan = ({ reason, total }: Invoice) => reason !== 'purchase' && total > 0;
 const isAny = () => true;
+const isOfLastPlan = (invoice: Invoice) => invoice === invoice.customer.invoices.findLast(isPlan);
 const begins = ({ trialDays }: Plan) => trialDays === 0;
 const isMonthly = (plan: Plan) => begins(plan) && plan.unit === 'month' && plan.count === 1 && plan.recurring > 0;
 const isDearer = (plan: Plan, before: Plan | null) =>
@@ -34,6 +35,8 @@ const hasOtherInterval = (plan: Plan, before: Plan | null) => before !== null &&
 const paysLater: Plot = [
   step('changeNetTerms', { isGood: true }),
   step('subscribe', { plan: isMonthly, isDiscounted: false }),
+  // Without a payment the first decline ends the plan.
+  step('recordPayment', { invoice: isPlan, isPart: false }),
   step('buyPack'),
   step('recordPayment', { invoice: isPack, isPart: true }),
   step('refundPayment', { invoice: isPack, isPart: true }),
@@ -44,6 +47,7 @@ const paysLater: Plot = [
   step('newMethod', { isGood: false }),
   step('payInvoice', { invoice: isPlan }),
   step('payInvoice', { invoice: isAny }),
+  clock('weeks'),
   clock('weeks'),
   clock('weeks'),
   clock('weeks'),
@@ -82,16 +86,18 @@ const getsMoneyBack: Plot = [
   step('buyPack'),
   step('subscribe', { plan: begins }),
   clock('days'),
-  step('refundPayment', { invoice: isPlan, isPart: true }),
+  step('refundPayment', { invoice: isOfLastPlan, isPart: true }),
   step('pause', { isNow: true }),
-  step('refundPayment', { invoice: isPlan, isPart: true }),
+  step('refundPayment', { invoice: isOfLastPlan, isPart: true }),
   clock('hours'),
   step('resume'),
   step('refundPayment', { invoice: isPack, isPart: true }),
+  clock('weeks'),
+  step('refundPayment', { invoice: isOfLastPlan, isPart: true }),
   clock('hours'),
   step('pause', { isNow: true }),
-  step('refundPayment', { invoice: isPlan, isPart: false }),
-  clock('days'),
+  step('refundPayment', { invoice: isOfLastPlan, isPart: false }),
+  clock('weeks'),
   step('resume'),
 ];
 

@@ -60,7 +60,7 @@ export class Disagreement extends Error {
 const invariantsEvery = 8;
 const troubleRate = 0.35;
 // Free steps come between those of the plots.
-const plotRate = 0.75;
+const plotRate = 0.85;
 const drawsOfScene = 8;
 
 /** Runs the life of one world, from its first customer to the last delivered message. Throws Disagreement. */
