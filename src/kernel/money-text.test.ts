@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { chargedStep } from './currency.ts';
 import { decimalText, minorUnitDigits, moneyText } from './money-text.ts';
 
 test('an amount is written with the digits that its currency has', () => {
@@ -8,6 +9,8 @@ test('an amount is written with the digits that its currency has', () => {
   assert.equal(moneyText(1500n, 'KWD'), 'KWD 1.500');
   assert.equal(moneyText(-5n, 'BHD'), '-BHD 0.005');
   assert.equal(moneyText(1_234_560n, 'TND'), 'TND 1,234.560');
+  for (const code of ['KWD', 'BHD', 'JOD', 'OMR', 'TND', 'IQD', 'LYD'])
+    assert.deepEqual([minorUnitDigits(code), chargedStep(code)], [3, 10n], code);
   // By custom nobody shows fillér, but they are counted.
   assert.equal(moneyText(50000n, 'HUF'), 'HUF 500.00');
   assert.deepEqual(['USD', 'JPY', 'KWD', 'HUF'].map(minorUnitDigits), [2, 0, 3, 2]);

@@ -118,6 +118,29 @@ test('a part of a payment is refunded, and the invoice says so', async () => {
   assert.equal((await client.invoices.retrieve(shop.invoiceId)).invoice.status, 'refunded');
 });
 
+test('what the reference takes is taken: usage of nothing, a product with a price of usage, a toggle of a sale', async () => {
+  assert.deepEqual(await post(client, '/usage-events/bulk', { usageEvents: [] }), { usageEvents: [] });
+  const { pricingModelId, meterId: usageMeterId } = shop;
+  const usage = { type: 'usage', slug: 'metered-call', unitPrice: 5, usageMeterId, usageEventsPerUnit: 1 };
+  const { product } = await post(client, '/products', {
+    product: { name: 'Metered', slug: 'metered', active: true, pricingModelId },
+    price: { ...usage, intervalUnit: 'month', intervalCount: 1, isDefault: true, active: true },
+  });
+  assert.equal(product.slug, 'metered');
+  const [team, , onboarding] = catalog.products;
+  const sold = { ...catalog, name: 'Sold', isDefault: false, products: [{ ...onboarding, features: ['sso'] }] };
+  const { pricingModel } = await post(client, '/pricing-models/setup', sold);
+  const [bought] = pricingModel.products.filter(({ slug }: Body) => slug === 'onboarding');
+  assert.deepEqual(
+    bought.features.map(({ slug }: Body) => slug),
+    ['sso'],
+  );
+  // A currency that would not be kept is refused by its field.
+  const euros = [{ ...team, price: { ...team?.price, currency: 'EUR' } }];
+  const refused = post(client, '/pricing-models/setup', { ...catalog, name: 'Euros', products: euros });
+  await assert.rejects(refused, { status: 400, message: /products\.0\.price\.currency: must be USD/ });
+});
+
 test('an API key is masked once it is made, and sees every pricing model of its mode', async () => {
   const { data } = await client.get<Body>('/api/v1/api-keys');
   const { apiKey } = await client.get<Body>(`/api/v1/api-keys/${data[0].id}`);

@@ -75,6 +75,13 @@ test('they are there after a cancel, and after the same plan again a day later: 
   await app.setClock(instant('2026-06-02'));
   const second = (await app.post('/subscriptions', { customerId, priceSlug })).subscription;
   assert.equal(await balance(externalId, second.id), 1500);
+  // Checks count them, and holds set them aside.
+  const check = { customerExternalId: externalId, featureSlug: 'pro-messages', amount: 1500 };
+  const { results } = await app.post('/entitlements/check', { checks: [check] });
+  assert.deepEqual([results[0].allowed, results[0].availableBalance], [true, 1500]);
+  const expiresAt = instant('2026-06-03');
+  await app.post('/holds', { hold: { subscriptionId: second.id, priceSlug: 'message', amount: 1500, expiresAt } });
+  assert.equal(await balance(externalId, second.id), 0);
   await assertSound(app);
 });
 

@@ -60,7 +60,7 @@ describe('five seats, claimed one call after the other', () => {
 
     for (const request of [{ externalIds: ['a', 'c'] }, { quantity: 1 }, { externalId: 'c' }]) {
       const refused = await app.request('POST', `${path}/claim`, seat(request));
-      assert.equal(refused.status, 400);
+      assert.deepEqual([refused.status, refused.body.reason], [400, 'capacity_exhausted']);
       assert.equal(
         refused.body.message,
         'No available capacity of seat: requested 1, available 0 (capacity 5, claimed 5).',
