@@ -37,7 +37,7 @@ export interface Step {
   readonly prepare?: (network: PaymentNetwork) => void;
 }
 
-/** A narrower draw, as a plot needs it. Whatever is absent is drawn freely. */
+/** A narrower draw, as a plot needs it. An absent field leaves it free. */
 export interface Wish {
   readonly isGood?: boolean;
   readonly isDiscounted?: boolean;
@@ -54,7 +54,7 @@ export interface Wish {
 export interface Drawing {
   readonly random: Random;
   readonly books: Books;
-  /** The customers among whom to draw. */
+  /** The customers to draw from. */
   readonly customers: readonly Customer[];
   readonly wish: Wish;
   /** A unique name. */

@@ -55,7 +55,8 @@ export const creditInvariants: readonly Invariant[] = [
       'A refunded purchase leaves at most the unrefunded share of its credits unused, unless a hold was open at the refund.',
     query: sql`
       with recursive refunded as (
-        select i.environment_id, b.id as purchase_id, i.amount_refunded, i.amount_paid, r.refunded_at
+        select i.environment_id, b.id as purchase_id, i.amount_refunded, i.amount_paid,
+               greatest(r.refunded_at, b.purchase_date) as refunded_at
           from purchases b
           join invoices i on i.environment_id = b.environment_id and i.id = b.invoice_id
          cross join lateral (

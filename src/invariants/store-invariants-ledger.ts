@@ -265,8 +265,8 @@ export const ledgerInvariants: readonly Invariant[] = [
          -- After a pause of no time the period went on, and the credits that came back are those of its rest.
          and not exists (
            select from usage_credits again
-            where again.environment_id = c.environment_id and again.billing_period_id = c.billing_period_id
-              and again.source_id = c.id || ':resumed')
+            where again.environment_id = c.environment_id and again.source = 'billing_period_transition'
+              and again.source_id = c.id || ':resumed' and again.billing_period_id = c.billing_period_id)
       union all
       select a.environment_id, a.id, null, a.owed, a.withheld, null
         from (select environment_id, ledger_account_id as id, sum(paused_owed) as owed, sum(withheld) as withheld
