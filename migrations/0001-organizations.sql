@@ -171,7 +171,7 @@ begin
   end loop;
 end $$;
 
--- Row-level security on every table that has environment_id: run at the end of each migration, so that none is forgotten.
+-- Row-level security on every table that has environment_id: run after the migrations, so that none is forgotten.
 -- tollkeeper_worker is a member of tollkeeper_service, and passes in every environment. A key that is pinned to a pricing model sees the rows of that model only.
 create function secure_tenant_tables() returns void language plpgsql as $$
 declare

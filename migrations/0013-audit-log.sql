@@ -171,7 +171,7 @@ begin
   end loop;
 end $audit$;
 
--- Run at the end of each migration, after secure_tenant_tables, so that no table with an environment is forgotten. The service
+-- Run after secure_tenant_tables, so that no table with an environment is forgotten. The service
 -- adds to the log by what it changes, and reads it; nothing else. A migration that drops a column and then changes rows of
 -- that table has to run it in between.
 create function audit_tenant_tables() returns void language plpgsql as $$

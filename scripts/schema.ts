@@ -59,4 +59,4 @@ const functions = sql<{ line: string }>`
 
 const policies = sql<{ line: string }>`
   select format('create policy %I on %I to %s using %s', policyname, tablename, roles::text, qual) as line from pg_policies
-   where schemaname = 'public' order by tablename`;
+   where schemaname = 'public' order by tablename, policyname`;

@@ -31,7 +31,8 @@ export async function migrate(ownerPool: pg.Pool, login: Login | null = null): P
   }
   await createRoles(database);
   await runQueueMigrations({ pgPool: ownerPool });
-  const migrator = new Migrator({ db: database, provider: { getMigrations: readMigrations } });
+  const isNew = (await listMissingMigrations(ownerPool)) === null;
+  const migrator = new Migrator({ db: database, provider: { getMigrations: () => readMigrations(isNew) } });
   const { error, results } = await migrator.migrateToLatest();
   if (error) throw error;
   await database.transaction().execute(async (transaction) => {
@@ -68,20 +69,17 @@ export async function loginOwnsTables(pool: pg.Pool): Promise<boolean> {
   return rows[0]?.owns ?? false;
 }
 
-// The first migrations run before the audit log exists.
-const auditIfItCan = `do $$ begin
-  if to_regprocedure('audit_tenant_tables()') is not null then perform audit_tenant_tables(); end if;
-end $$`;
-
-async function readMigrations(): Promise<Record<string, Migration>> {
+/** A database without rows gets the guards of its tables at the end, any other after each migration. */
+async function readMigrations(isNew: boolean): Promise<Record<string, Migration>> {
   const migrations: Record<string, Migration> = {};
-  for (const file of await knownMigrations()) {
+  const files = await knownMigrations();
+  for (const file of files) {
     const text = await readFile(new URL(file, migrationsDirectory), 'utf8');
     migrations[file] = {
       async up(db) {
         await sql.raw(text).execute(db);
-        await sql`select secure_tenant_tables(), order_stamps()`.execute(db);
-        await sql.raw(auditIfItCan).execute(db);
+        if (!isNew || file === files.at(-1))
+          await sql`select secure_tenant_tables(), order_stamps(), audit_tenant_tables()`.execute(db);
       },
     };
   }
