@@ -98,6 +98,91 @@ end $$;
 create trigger adjustments_told_to_session after update of status on subscription_adjustments
   for each row when (old.status = 'awaiting_payment' and new.status <> old.status) execute function follow_adjustment();
 
+-- Failed attempts to pay with a card or to guess a discount code: of a link, of a customer, of a network and of the environment.
+-- An attempt is counted before it is made, and taken off again unless it failed, so any number at once are no more than allowed.
+create table attempt_counts (
+  environment_id bigint not null references environments,
+  -- Kind, scope and subject. A network is a MAC of it, because an address is personal.
+  id text collate "C" not null,
+  kind text not null,
+  scope text not null,
+  failures integer not null,
+  -- The limit that was reached last, and when it was; null: none since the count began.
+  reached_limit integer,
+  reached_at bigint,
+  counted_from bigint not null,
+  -- When the next attempt may be made.
+  next_at bigint not null,
+  -- Real time, from which nobody needs the row.
+  kept_until bigint not null,
+  primary key (environment_id, id),
+  constraint attempt_counts_kind check (kind in ('payment', 'discount_code')),
+  constraint attempt_counts_scope check (scope in ('link', 'customer', 'network', 'environment')),
+  constraint attempt_counts_named check (starts_with(id, kind || ' ' || scope || ' ')),
+  constraint attempt_counts_not_negative check (failures >= 0),
+  -- There are never more failures than were allowed.
+  constraint attempt_counts_within_limit check ((reached_limit is null) = (reached_at is null) and failures <= reached_limit)
+);
+comment on column attempt_counts.counted_from is 'A day later the count begins anew; in the environment''s time.';
+comment on column attempt_counts.reached_at is 'When the last attempt that is allowed was made; in the environment''s time.';
+create index attempt_counts_kept_until on attempt_counts (kept_until);
+
+-- Takes one attempt of each scope, or of none. Answers each scope: whether it refuses, until when, and whether this attempt is
+-- the first to reach its limit. All callers name the scopes in one order, so they wait for each other and never in a circle. `p_delays` are the
+-- waits after the first, second ... failure; scopes that many buyers share have none.
+create function take_attempt(p_kind text, p_scopes text[], p_subjects text[], p_limits integer[], p_delayed boolean[],
+    p_delays bigint[], p_day bigint, p_now bigint)
+  returns table (scope text, is_refused boolean, until bigint, is_last boolean)
+  language plpgsql set search_path = public, pg_temp as $$
+declare
+  environment bigint := current_environment();
+  counted attempt_counts;
+  -- Whether the limit was reached before.
+  reached boolean[] := '{}';
+  forget_at bigint := (extract(epoch from clock_timestamp()) * 1000)::bigint + 2 * p_day;
+begin
+  for i in 1 .. cardinality(p_scopes) loop
+    insert into attempt_counts as c (environment_id, id, kind, scope, failures, counted_from, next_at, kept_until)
+    values (environment, concat_ws(' ', p_kind, p_scopes[i], p_subjects[i]), p_kind, p_scopes[i], 0, p_now, p_now, forget_at)
+    on conflict (environment_id, id) do update
+       set kept_until = forget_at,
+           failures = case when c.counted_from not between p_now - p_day + 1 and p_now then 0 else c.failures end,
+           next_at = case when c.counted_from not between p_now - p_day + 1 and p_now then p_now else c.next_at end,
+           reached_limit = case when c.counted_from between p_now - p_day + 1 and p_now then c.reached_limit end,
+           reached_at = case when c.counted_from between p_now - p_day + 1 and p_now then c.reached_at end,
+           counted_from = case when c.counted_from not between p_now - p_day + 1 and p_now then p_now else c.counted_from end
+    returning c.* into counted;
+    if counted.failures >= p_limits[i] or counted.next_at > p_now then
+      return query select p_scopes[i], true,
+        case when counted.failures >= p_limits[i] then counted.counted_from + p_day else counted.next_at end, false;
+      return;
+    end if;
+    reached := reached || (counted.reached_at is not null);
+  end loop;
+  for i in 1 .. cardinality(p_scopes) loop
+    return query
+      update attempt_counts c
+         set failures = c.failures + 1,
+             next_at = p_now + case when p_delayed[i]
+               then coalesce(p_delays[least(c.failures + 1, cardinality(p_delays))], 0) else 0 end,
+             reached_limit = case when c.failures + 1 >= p_limits[i] or c.reached_at is not null then p_limits[i] end,
+             reached_at = case when c.failures + 1 >= p_limits[i] then coalesce(c.reached_at, p_now) else c.reached_at end
+       where c.environment_id = environment and c.id = concat_ws(' ', p_kind, p_scopes[i], p_subjects[i])
+      returning c.scope, false, c.next_at, c.reached_at is not null and not reached[i];
+  end loop;
+end $$;
+
+-- Counts that nobody needs any more go, in every environment, a bounded number at a time.
+create function forget_attempts(before bigint, at_most integer) returns bigint
+  language sql volatile security definer set search_path = public, pg_temp
+  begin atomic
+    with forgotten as (
+      delete from attempt_counts where (environment_id, id) in
+        (select environment_id, id from attempt_counts where kept_until <= before order by kept_until limit at_most)
+      returning 1)
+    select count(*) from forgotten;
+  end;
+
 -- Who sells in the environment of the work: by the name that stands on its invoices, else by the organization's.
 create function seller_name() returns text
   language sql stable security definer set search_path = public, pg_temp

@@ -51,6 +51,10 @@ create function unaudited_tables() returns text[] language sql immutable
 create function audited_when_made() returns text[] language sql immutable
   return array['usage_credits', 'processor_customers'];
 
+-- Tables of which only changes are audited: what makes a row is audited by itself.
+create function audited_when_changed() returns text[] language sql immutable
+  return array['attempt_counts'];
+
 -- What the log says of a column is its value, but for these:
 --   secret   that it was changed, and never what it is;
 --   address  scheme, host and port: whoever knows the rest of such an address may have a right by it;
@@ -78,7 +82,11 @@ create function audit_decisions() returns table (table_name text, column_name te
       ('customers', 'erased_external_id_mac', 'secret'),
       ('webhooks', 'failing_since', 'passing'),
       ('subscriptions', 'work_retry_at', 'passing'),
-      ('subscriptions', 'revision', 'passing');
+      ('subscriptions', 'revision', 'passing'),
+      ('attempt_counts', 'failures', 'passing'),
+      ('attempt_counts', 'counted_from', 'passing'),
+      ('attempt_counts', 'next_at', 'passing'),
+      ('attempt_counts', 'kept_until', 'passing');
   end;
 
 -- The text of a JSON object with the columns of row `source`, as SQL that makes it: those that are not null or, where `other`
@@ -161,7 +169,8 @@ begin
     entry, audited_columns(audited_table, 'row', null),
     entry, audited_columns(audited_table, 'row', 'was'), same_row,
     audited_columns(audited_table, 'was', 'row'));
-  foreach change in array case when audited_table = any (audited_when_made()) then array['insert'] else array['insert', 'update', 'delete'] end
+  foreach change in array case when audited_table = any (audited_when_made()) then array['insert']
+    when audited_table = any (audited_when_changed()) then array['update'] else array['insert', 'update', 'delete'] end
   loop
     execute format('create or replace trigger %I after %s on %I referencing %s for each statement execute function audit_triggers.%I()',
       'audit_' || change, change, audited_table,

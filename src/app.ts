@@ -32,6 +32,7 @@ import type { WithEncryption } from './jobs/encryption.ts';
 import type { TaskList } from './jobs/queue.ts';
 import type { WithStripe } from './payments/actions.ts';
 import type { WithChargeReports } from './payments/actions-settle.ts';
+import type { WithAttemptLimits } from './payments/attempt.ts';
 import { paymentTasks } from './payments/jobs.ts';
 import type { WithWebhooks } from './webhooks/actions.ts';
 import { eventMessages } from './webhooks/event-messages.ts';
@@ -64,11 +65,17 @@ export const crontab = `
 41 3 * * 0 check_invariants ?id=check_all_invariants {full:true}
 */10 * * * * forget_old_answers
 */10 * * * * forget_processor_events
+*/10 * * * * forget_attempts
 */10 * * * * forget_webhook_attempts
 `;
 
 /** Everything outside of the database that a process was started with. */
-export type ExternalServices = WithEncryption & WithStripe & WithWebhooks & WithChecks & WithChargeReports;
+export type ExternalServices = WithEncryption &
+  WithStripe &
+  WithWebhooks &
+  WithChecks &
+  WithChargeReports &
+  WithAttemptLimits;
 
 interface AppOptions {
   /** Bound by row-level security. */

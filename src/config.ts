@@ -5,6 +5,7 @@ import { shortestOperatorToken } from './http/operator.ts';
 import { nearestOf } from './http/unknown-fields.ts';
 import { type Network, parseNetworks } from './jobs/address-guard.ts';
 import { parseEncryptionKeys } from './jobs/encryption-keys.ts';
+import { type AttemptLimits, attemptLimits } from './payments/attempt.ts';
 
 const ApiKeyText = z
   .string()
@@ -90,6 +91,10 @@ const Variables = z.object({
   STRIPE_API_BASE: z.url({ protocol: /^https?$/ }).optional(),
   TOLLKEEPER_CONNECTIONS: wholeNumber(1, 1_000).default(40),
   TOLLKEEPER_CONNECTIONS_PER_ADDRESS: wholeNumber(0, 1_000_000).default(connectionLimits.perAddress),
+  TOLLKEEPER_ATTEMPTS_PER_LINK: wholeNumber(0, 1_000_000).default(attemptLimits.link),
+  TOLLKEEPER_ATTEMPTS_PER_CUSTOMER: wholeNumber(0, 1_000_000).default(attemptLimits.customer),
+  TOLLKEEPER_ATTEMPTS_PER_ADDRESS: wholeNumber(0, 1_000_000).default(attemptLimits.network),
+  TOLLKEEPER_ATTEMPTS_PER_ENVIRONMENT: wholeNumber(0, 1_000_000).default(attemptLimits.environment),
   TOLLKEEPER_STATEMENT_TIMEOUT_MS: wholeNumber(100, 3_600_000).default(30_000),
   TOLLKEEPER_RATE_LIMIT: wholeNumber(0, 1_000_000).default(10_000),
   TOLLKEEPER_PAGES_PER_ADDRESS: wholeNumber(0, 1_000_000).default(50),
@@ -223,6 +228,8 @@ interface LimitsConfig {
   readonly maxBodiesBytes: number;
   /** How long a start waits for the server of DATABASE_URL. */
   readonly startWaitMs: number;
+  /** Failed attempts to pay or to enter a discount code in a day. */
+  readonly attempts: AttemptLimits;
 }
 
 /** An invalid setting. The message names the variable and states what is valid. */
@@ -266,6 +273,12 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
       maxRequests: data.TOLLKEEPER_MAX_REQUESTS,
       maxBodiesBytes: data.TOLLKEEPER_MAX_BODIES_MIB * 2 ** 20,
       startWaitMs: data.TOLLKEEPER_START_WAIT_S * 1000,
+      attempts: {
+        link: data.TOLLKEEPER_ATTEMPTS_PER_LINK,
+        customer: data.TOLLKEEPER_ATTEMPTS_PER_CUSTOMER,
+        network: data.TOLLKEEPER_ATTEMPTS_PER_ADDRESS,
+        environment: data.TOLLKEEPER_ATTEMPTS_PER_ENVIRONMENT,
+      },
     },
   };
 }

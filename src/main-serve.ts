@@ -187,6 +187,8 @@ async function startExternalServices(
     webhooks: { encryption, outbound },
     checks: createChecks(worker),
     onCharge: watch.onCharge,
+    attemptLimits: config.limits.attempts,
+    onLimitedAttempt: watch.onLimitedAttempt,
   } satisfies ExternalServices;
 }
 

@@ -6,6 +6,7 @@ import type { Database } from './database/database.ts';
 import type { Log } from './http/log.ts';
 import { type QueueDepth, readQueueDepth } from './jobs/queue.ts';
 import type { ChargeReport } from './payments/actions-settle.ts';
+import type { AttemptReport as LimitedAttempt } from './payments/attempt.ts';
 import type { AttemptReport } from './webhooks/jobs-sending.ts';
 import { readDueDeliveries } from './webhooks/store-sending.ts';
 
@@ -72,6 +73,7 @@ export class Watch {
   readonly #registry = new Registry();
   readonly #charges: Counter<string>;
   readonly #attempts: Counter<string>;
+  readonly #limited: Counter<string>;
   readonly #gauges: ReturnType<typeof registerGauges>;
   #backlog: { readonly readAt: number; readonly read: Promise<Backlog> } | null = null;
 
@@ -92,6 +94,12 @@ export class Watch {
       labelNames: ['result'],
       registers,
     });
+    this.#limited = new Counter({
+      name: 'tollkeeper_limited_attempts_total',
+      help: 'Attempts to pay or to enter a discount code that were refused, or that reached a limit.',
+      labelNames: ['kind', 'scope', 'result'],
+      registers,
+    });
     this.#gauges = registerGauges(this.#registry);
   }
 
@@ -99,6 +107,13 @@ export class Watch {
     const { processor, result } = report;
     this.#charges.inc({ processor, result });
     if (result !== 'succeeded') this.#log.warn(report, `A charge has failed: ${report.code ?? result}.`);
+  };
+
+  readonly onLimitedAttempt = (report: LimitedAttempt): void => {
+    const { kind, scope, result } = report;
+    this.#limited.inc({ kind, scope, result });
+    if (result === 'limit_reached')
+      this.#log.warn(report, 'Failed attempts to pay or to enter codes have reached a limit.');
   };
 
   readonly onAttempt = ({ result, change, error, ...endpoint }: AttemptReport): void => {

@@ -18,6 +18,7 @@ export type {
   ApiKeysListAnswer,
   ApiKeysListInput,
   ApiKeysMethods,
+  AttemptsLimitReachedPayload,
   AuditLogEntry,
   AuditLogListAnswer,
   AuditLogListInput,

@@ -466,13 +466,13 @@ export type CheckoutSessionStatus = 'open' | 'pending' | 'succeeded' | 'failed' 
 export type PaymentStatus = 'processing' | 'requires_confirmation' | 'requires_action' | 'succeeded' | 'failed' | 'canceled' | 'refunded';
 
 /** A type of event. `sync.events_available` is accepted for compatibility, and no such event is ever sent. */
-export type WebhookFilterType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'customer.erased' | 'sync.events_available';
+export type WebhookFilterType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'customer.erased' | 'attempts.limit_reached' | 'sync.events_available';
 
 export type WebhookDeliveryStatus = 'pending' | 'succeeded' | 'failed';
 
-export type EventType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'customer.erased';
+export type EventType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'customer.erased' | 'attempts.limit_reached';
 
-export type EventObject = 'customer' | 'payment' | 'purchase' | 'subscription';
+export type EventObject = 'customer' | 'payment' | 'purchase' | 'subscription' | 'checkoutSession';
 
 export interface ApiKey {
   id: string;
@@ -2746,7 +2746,7 @@ export interface Webhook {
   pricingModelId: string;
   name: string;
   url: string;
-  /** The event types that are sent. Empty: all types but `usage_balance.low`, `customer.erased`. */
+  /** The event types that are sent. Empty: all types but `usage_balance.low`, `customer.erased`, `attempts.limit_reached`. */
   filterTypes: Array<WebhookFilterType>;
   active: boolean;
   /** The reason why the service has disabled the webhook, or null. To enable it, set `active` to `true`. */
@@ -2809,6 +2809,12 @@ export interface EventPayload {
   object: string;
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
     externalId: string;
@@ -2956,6 +2962,12 @@ export interface CustomerCreatedPayload {
   object: 'customer';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
     externalId: string;
@@ -2975,6 +2987,12 @@ export interface CustomerUpdatedPayload {
   object: 'customer';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
     externalId: string;
@@ -2994,6 +3012,12 @@ export interface PurchaseCompletedPayload {
   object: 'purchase';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
     externalId: string;
@@ -3013,6 +3037,12 @@ export interface PaymentFailedPayload {
   object: 'payment';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
     externalId: string;
@@ -3032,6 +3062,12 @@ export interface PaymentSucceededPayload {
   object: 'payment';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
     externalId: string;
@@ -3051,6 +3087,12 @@ export interface SubscriptionCreatedPayload {
   object: 'subscription';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
     externalId: string;
@@ -3070,6 +3112,12 @@ export interface SubscriptionUpdatedPayload {
   object: 'subscription';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
     externalId: string;
@@ -3089,6 +3137,12 @@ export interface SubscriptionCanceledPayload {
   object: 'subscription';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
     externalId: string;
@@ -3107,6 +3161,12 @@ export interface UsageBalanceLowPayload {
   id: string;
   object: 'subscription';
   usageMeterId: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
     externalId: string;
@@ -3126,6 +3186,12 @@ export interface CustomerErasedPayload {
   object: 'customer';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
     externalId: string;
@@ -3139,8 +3205,32 @@ export interface CustomerErasedPayload {
   data: Customer | null;
 }
 
+export interface AttemptsLimitReachedPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'checkoutSession' | 'customer';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  attempts: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The customer. For a checkout session without one, both are the id of the session. */
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'attempts.limit_reached';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
+  data: CheckoutSession | Customer | null;
+}
+
 /** The body of a message to a webhook. */
-export type WebhookPayload = CustomerCreatedPayload | CustomerUpdatedPayload | PurchaseCompletedPayload | PaymentFailedPayload | PaymentSucceededPayload | SubscriptionCreatedPayload | SubscriptionUpdatedPayload | SubscriptionCanceledPayload | UsageBalanceLowPayload | CustomerErasedPayload;
+export type WebhookPayload = CustomerCreatedPayload | CustomerUpdatedPayload | PurchaseCompletedPayload | PaymentFailedPayload | PaymentSucceededPayload | SubscriptionCreatedPayload | SubscriptionUpdatedPayload | SubscriptionCanceledPayload | UsageBalanceLowPayload | CustomerErasedPayload | AttemptsLimitReachedPayload;
 
 export interface UtilsGetPingAnswer {
   message: 'pong';
@@ -4432,8 +4522,8 @@ export interface CatalogsCloneAnswer {
 export interface DiscountsCreateInput {
   discount: {
     name: string;
-    /** The code, with 3 to 20 characters. It is stored in upper case. */
-    code: string;
+    /** The code, with 3 to 20 characters, stored in upper case. Absent: one is generated that nobody can guess. */
+    code?: string;
     /** A whole percentage, or money in the smallest unit. */
     amount: number;
     amountType: DiscountAmountType;
@@ -4443,8 +4533,8 @@ export interface DiscountsCreateInput {
     numberOfPayments?: null;
   } | {
     name: string;
-    /** The code, with 3 to 20 characters. It is stored in upper case. */
-    code: string;
+    /** The code, with 3 to 20 characters, stored in upper case. Absent: one is generated that nobody can guess. */
+    code?: string;
     /** A whole percentage, or money in the smallest unit. */
     amount: number;
     amountType: DiscountAmountType;
@@ -4454,8 +4544,8 @@ export interface DiscountsCreateInput {
     numberOfPayments?: null;
   } | {
     name: string;
-    /** The code, with 3 to 20 characters. It is stored in upper case. */
-    code: string;
+    /** The code, with 3 to 20 characters, stored in upper case. Absent: one is generated that nobody can guess. */
+    code?: string;
     /** A whole percentage, or money in the smallest unit. */
     amount: number;
     amountType: DiscountAmountType;
@@ -5335,7 +5425,7 @@ export interface WebhooksCreateInput {
   webhook: {
     name: string;
     url: string;
-    /** The event types to send. Empty: all types but `usage_balance.low`, `customer.erased`. */
+    /** The event types to send. Empty: all types but `usage_balance.low`, `customer.erased`, `attempts.limit_reached`. */
     filterTypes: Array<WebhookFilterType>;
     active?: boolean;
     /** By default the pricing model of the key, or else the default one. */
@@ -5378,7 +5468,7 @@ export interface WebhooksUpdateInput {
     id?: string;
     name?: string;
     url?: string;
-    /** The event types to send. Empty: all types but `usage_balance.low`, `customer.erased`. */
+    /** The event types to send. Empty: all types but `usage_balance.low`, `customer.erased`, `attempts.limit_reached`. */
     filterTypes?: Array<WebhookFilterType>;
     active?: boolean;
     /** Fixed: send the present value or nothing. */
@@ -6073,7 +6163,7 @@ export interface PaymentMethodsMethods {
 }
 
 export interface WebhooksMethods {
-  /** Create a webhook. Registers an address that receives the events of a pricing model. Returns the webhook and the secret that signs its messages, which is never shown again. An empty `filterTypes` stands for all event types but `usage_balance.low` and `customer.erased`. */
+  /** Create a webhook. Registers an address that receives the events of a pricing model. Returns the webhook and the secret that signs its messages, which is never shown again. An empty `filterTypes` stands for all event types but `usage_balance.low`, `customer.erased` and `attempts.limit_reached`. */
   create(input: WebhooksCreateInput, options?: WriteOptions): Promise<WebhooksCreateAnswer>;
 
   /** List webhooks. Returns the webhooks of the environment, without their secrets. */

@@ -16,6 +16,7 @@ import {
   listPaymentMethods,
   reportAttachment,
 } from '../payments/actions-attach.ts';
+import { endProgramAttempt, takeProgramAttempt } from '../payments/actions-attempts.ts';
 import { deletePaymentMethod, updatePaymentMethod } from '../payments/actions-change-method.ts';
 import { NewPaymentMethod, PaymentMethod, PaymentMethodChange, PaymentMethodId } from '../payments/payment-method.ts';
 
@@ -56,16 +57,19 @@ export const paymentMethodRoutes = [
       'paymentMethodDeclined',
       'processorTakesNoPaymentMethods',
       'processorUnavailable',
+      'tooManyAttempts',
     ],
-    handle: async (work, { body, query }, { services }) => ({
-      paymentMethod: await attachPaymentMethod(
-        work,
-        createProcessors(work.db, services).defaultIn(work),
-        body.paymentMethod,
-        query.pricingModelId,
-      ),
-    }),
-    afterEffects: async (work, { paymentMethod }) => ({ paymentMethod: await reportAttachment(work, paymentMethod) }),
+    handle: async (work, { body, query }, { services }) => {
+      const processor = createProcessors(work.db, services).defaultIn(work);
+      const paymentMethod = await attachPaymentMethod(work, processor, body.paymentMethod, query.pricingModelId);
+      await takeProgramAttempt(work, services, paymentMethod.customerId);
+      return { paymentMethod };
+    },
+    afterEffects: async (work, answer, { services }) => {
+      const paymentMethod = await reportAttachment(work, answer.paymentMethod);
+      await endProgramAttempt(work, services, { customerId: paymentMethod.customerId, isPaid: false });
+      return { paymentMethod };
+    },
   }),
   route({
     method: 'GET',

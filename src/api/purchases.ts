@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { readSold, sell } from '../billing/buy.ts';
 import { route } from '../http/route.ts';
 import { createdFilters, customerFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import { endProgramAttempt, takeProgramAttempt } from '../payments/actions-attempts.ts';
 import { getPurchase, listPurchases } from '../purchases/actions.ts';
 import { NewPurchase, Purchase, PurchaseId, PurchaseStatus } from '../purchases/purchase.ts';
 
@@ -58,9 +59,19 @@ export const purchaseRoutes = [
       'discountAlreadyUsed',
       'nothingHoldsCredits',
       'purchaseNotPaid',
+      'tooManyAttempts',
     ],
-    handle: async (work, { body, query }) => ({ purchase: await sell(work, body.purchase, query.pricingModelId) }),
-    afterEffects: async (work, { purchase }) => ({ purchase: await readSold(work, purchase) }),
+    handle: async (work, { body, query }, { services }) => {
+      const purchase = await sell(work, body.purchase, query.pricingModelId);
+      await takeProgramAttempt(work, services, purchase.customerId);
+      return { purchase };
+    },
+    afterEffects: async (work, answer, { services }) => {
+      const purchase = await readSold(work, answer.purchase);
+      const { customerId, status } = purchase;
+      await endProgramAttempt(work, services, { customerId, isPaid: status === 'paid' });
+      return { purchase };
+    },
   }),
   route({
     method: 'GET',

@@ -29,6 +29,7 @@ import {
   textFilter,
 } from '../kernel/pagination.ts';
 import { renderPayment } from '../payments/actions.ts';
+import { endProgramAttempt, takeProgramAttempt } from '../payments/actions-attempts.ts';
 import { Payment } from '../payments/payment.ts';
 import { getSubscription, listSubscriptions } from '../subscriptions/actions.ts';
 import { adjustmentStatuses } from '../subscriptions/adjustment.ts';
@@ -198,13 +199,19 @@ export const subscriptionRoutes = [
       'discountAlreadyUsed',
       'conflictingRow',
       'subscriptionNotPaid',
+      'tooManyAttempts',
     ],
-    handle: async (work, { body, query }) => ({
-      subscription: toSubscription(work, await subscribe(work, body, query.pricingModelId)),
-    }),
-    afterEffects: async (work, answer) => ({
-      subscription: toSubscription(work, await readSubscribed(work, answer.subscription)),
-    }),
+    handle: async (work, { body, query }, { services }) => {
+      const subscription = await subscribe(work, body, query.pricingModelId);
+      await takeProgramAttempt(work, services, subscription.customerId);
+      return { subscription: toSubscription(work, subscription) };
+    },
+    afterEffects: async (work, answer, { services }) => {
+      const subscription = await readSubscribed(work, answer.subscription);
+      const { customerId, status } = subscription;
+      await endProgramAttempt(work, services, { customerId, isPaid: status === 'active' });
+      return { subscription: toSubscription(work, subscription) };
+    },
   }),
   route({
     method: 'POST',

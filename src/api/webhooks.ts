@@ -45,7 +45,7 @@ export const webhookRoutes = [
     description:
       'Registers an address that receives the events of a pricing model. Returns the webhook and the secret ' +
       'that signs its messages, which is never shown again. An empty `filterTypes` stands for all event types ' +
-      'but `usage_balance.low` and `customer.erased`.',
+      'but `usage_balance.low`, `customer.erased` and `attempts.limit_reached`.',
     tag,
     body: z.object({ webhook: NewWebhook }),
     returns: withSecret,

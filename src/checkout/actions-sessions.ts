@@ -80,7 +80,7 @@ export async function listCheckoutSessions(work: Work, request: PageRequest) {
 }
 
 /** A session as returned by the API. */
-function renderSession(work: Work, row: CheckoutSessionRow): CheckoutSession {
+export function renderSession(work: Work, row: CheckoutSessionRow): CheckoutSession {
   const { anonymous: _, paymentMethodId: _method, paymentToken: _token, expiresAt, ...shown } = row;
   const isActivation = row.type === 'activate_subscription';
   return {

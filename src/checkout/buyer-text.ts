@@ -27,6 +27,7 @@ const texts: Readonly<Partial<Record<ProblemName, string>>> = {
   capacityBelowClaims: 'You use more than the new plan includes. Please reduce your use first.',
   paymentMethodRequired: 'Please add a card first.',
   nothingHoldsCredits: 'You need a plan before you can buy this.',
+  tooManyAttempts: 'There were too many attempts. Nothing was charged. Please wait before you try again.',
   nothingOwed: 'There is nothing to pay.',
   invoiceAlreadyBeingPaid: 'Your payment is already being processed.',
   invoiceTooLarge: 'This amount is too large for a single payment.',

@@ -7,8 +7,10 @@ import { encryptionOf } from '../jobs/encryption.ts';
 import { runEffects } from '../jobs/queue.ts';
 import { Problem } from '../kernel/problem.ts';
 import { createProcessors } from '../payments/actions.ts';
+import type { AttemptOutcome } from '../payments/actions-attempts.ts';
 import type { Processors } from '../payments/processor.ts';
 import { buyerText } from './buyer-text.ts';
+import { portalLink, withAttempt } from './jobs-attempts.ts';
 import type { Visited } from './portal-page.ts';
 
 const cookieName = 'tollkeeper_portal';
@@ -89,6 +91,21 @@ export async function inVisit<Answer>(
   if (outcome === null) throw new Problem('portalClosed');
   await runEffects(context, outcome.effects);
   return outcome.answer;
+}
+
+/**
+ * Does something that may charge or attach a card, as an attempt of the link. Declined cards count, and the last one
+ * that is allowed closes the links of the customer.
+ */
+export function countedIn<Answer>(
+  { context, request, pass }: Visit,
+  act: () => Promise<Answer>,
+  outcomeOf: (answer: Answer) => AttemptOutcome = () => 'passed',
+): Promise<Answer> {
+  return withAttempt(context, portalLink(pass, request.network), act, (result) => {
+    if ('answer' in result) return outcomeOf(result.answer);
+    return result.error instanceof Problem && result.error.code === 'PAYMENT_REQUIRED' ? 'failed' : 'untried';
+  });
 }
 
 /** The message of a refusal that the customer can act on. Other errors are thrown on. */

@@ -3,16 +3,20 @@ import { runInEnvironment, type Work } from '../database/work.ts';
 import { type JobContext, runEffects } from '../jobs/queue.ts';
 import { invalid, Problem, type ProblemName } from '../kernel/problem.ts';
 import { createProcessors } from '../payments/actions.ts';
+import type { AttemptOutcome } from '../payments/actions-attempts.ts';
 import type { CardConfirmation, Processors } from '../payments/processor.ts';
 import { viewCheckout } from './actions.ts';
 import { confirmCheckout, draftOf } from './actions-confirm.ts';
 import type { CheckoutConfirmation, CheckoutView } from './checkout-view.ts';
+import { sessionLink, withAttempt } from './jobs-attempts.ts';
 
 /** The checkout to confirm: its environment, from the link's key, and the service's address. */
 interface CheckoutPlace {
   readonly environmentId: number;
   readonly publicUrl: string;
   readonly sessionId: string;
+  /** The network of the buyer's address; absent where nobody came by one. */
+  readonly network?: string | null;
 }
 
 /**
@@ -22,19 +26,30 @@ interface CheckoutPlace {
  * Returns a view with the status `succeeded`, `pending` (payment in progress), `open` with its `failure` (declined: try
  * another card) or its `refusal`, `expired` or `failed`. Refuses with `checkoutSessionNotFound`, and with
  * `invalidRequest` invalid input, naming the field (`name`, `email`, `billingAddress`, `discountCode`, `quantity`,
- * `token`, `dueNow`).
+ * `token`, `dueNow`). Refuses with `tooManyAttempts` after too many declined cards.
  */
 export async function performCheckout(
   context: JobContext,
   place: CheckoutPlace,
   confirmation: CheckoutConfirmation,
 ): Promise<CheckoutView> {
-  const { sessionId } = place;
-  const failure = await tryToConfirm(context, place, confirmation);
-  const { answer: view } = await run(context, { ...place, readOnly: true }, (work, processors) =>
-    viewCheckout(work, processors, sessionId, draftOf(confirmation)),
-  );
-  return failure !== null && view.status === 'open' ? { ...view, ...failure } : view;
+  const confirm = async () => {
+    const failure = await tryToConfirm(context, place, confirmation);
+    const { answer: view } = await run(context, { ...place, readOnly: true }, (work, processors) =>
+      viewCheckout(work, processors, place.sessionId, draftOf(confirmation)),
+    );
+    return failure !== null && view.status === 'open' ? { ...view, ...failure } : view;
+  };
+  return withAttempt(context, sessionLink(place, 'payment'), confirm, outcomeOf);
+}
+
+/** Refused input has tried nothing. A card that must be confirmed first counts when its bank has refused it. */
+function outcomeOf(result: { readonly answer: CheckoutView } | { readonly error: unknown }): AttemptOutcome {
+  if ('error' in result) return 'untried';
+  const { status, failure, refusal, cardToConfirm, dueNow } = result.answer;
+  if (status === 'succeeded') return dueNow > 0n ? 'paid' : 'passed';
+  if (status === 'pending') return 'passed';
+  return status === 'open' && refusal === null && failure !== null && cardToConfirm === null ? 'failed' : 'untried';
 }
 
 type Failure = Pick<CheckoutView, 'failure' | 'cardToConfirm'>;

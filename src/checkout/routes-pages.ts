@@ -3,6 +3,8 @@ import type { Page, PageAnswer, PageContext, PageRequest } from '../http/page.ts
 import { encryptionOf } from '../jobs/encryption.ts';
 import { Problem } from '../kernel/problem.ts';
 import { createProcessors } from '../payments/actions.ts';
+import type { AttemptOutcome } from '../payments/actions-attempts.ts';
+import { normalizeCode } from '../pricing/discount.ts';
 import { viewSession } from './actions.ts';
 import { requireSession } from './actions-sessions.ts';
 import { type Details, detailErrors, draftOf, enteredDetails, knownDetails } from './buyer-entry.ts';
@@ -11,6 +13,7 @@ import { readCard } from './card-entry.ts';
 import { readCheckoutKey } from './checkout.ts';
 import type { CheckoutConfirmation, CheckoutDraft, CheckoutView, PaymentToConfirm } from './checkout-view.ts';
 import { performCheckout, performConfirmed } from './jobs.ts';
+import { requireAttempts, sessionLink, withAttempt } from './jobs-attempts.ts';
 import { otherCard, stripeScript, stripeScriptPath } from './page-card.ts';
 import {
   confirmCardText,
@@ -30,11 +33,12 @@ interface Opened {
   readonly environmentId: number;
   readonly sessionId: string;
   readonly publicUrl: string;
+  readonly network: string | null;
   /** The target of its forms. */
   readonly action: string;
 }
 
-function open(context: PageContext, page: string, { params, query, publicUrl }: PageRequest): Opened {
+function open(context: PageContext, page: string, { params, query, publicUrl, network }: PageRequest): Opened {
   const { id: sessionId = '' } = params;
   const key = query.key ?? '';
   const environmentId = readCheckoutKey(encryptionOf(context.services), sessionId, key);
@@ -45,6 +49,7 @@ function open(context: PageContext, page: string, { params, query, publicUrl }: 
     environmentId,
     sessionId,
     publicUrl,
+    network,
     action: `/${page}/${sessionId}?key=${encodeURIComponent(key)}`,
   };
 }
@@ -79,7 +84,9 @@ function firstPage(view: CheckoutView, action: string, goesOn: boolean): PageAns
 
 /** Handles a form of the checkout. Only the last step changes anything. */
 async function takeForm(opened: Opened, form: PageRequest['form']): Promise<PageAnswer> {
-  const { action } = opened;
+  const { action, context } = opened;
+  if (form.step === 'pay') await requireAttempts(context, sessionLink(opened, 'payment'));
+  if (form.discountCode) await requireAttempts(context, sessionLink(opened, 'discount_code'));
   const view = await look(opened);
   if (form.step === 'confirmed' && view.paymentToConfirm !== null) return takeConfirmed(opened, view.paymentToConfirm);
   if (view.status !== 'open') return { goTo: action };
@@ -111,12 +118,29 @@ async function lookWithDraft(
   view: CheckoutView,
   details: Details,
 ): Promise<{ view: CheckoutView } | { refused: PageAnswer }> {
+  const draft = draftOf(view, details);
+  const seen = () => look(opened, draft);
   try {
-    return { view: await look(opened, draftOf(view, details)) };
+    // A code that the session has already is no guess.
+    const isGuess = draft.discountCode != null && normalizeCode(draft.discountCode) !== view.discountCode;
+    return {
+      view: isGuess
+        ? await withAttempt(opened.context, sessionLink(opened, 'discount_code'), seen, outcomeOfCode)
+        : await seen(),
+    };
   } catch (error) {
     const step = { view, details, action: opened.action, ...refusalOf(error) };
-    return { refused: { show: detailsPage(step), status: 422 } };
+    return {
+      refused: { show: detailsPage(step), status: error instanceof Problem && error.status === 429 ? 429 : 422 },
+    };
   }
+}
+
+/** Any refusal of a code counts, whatever its reason tells. */
+function outcomeOfCode(result: { readonly answer: CheckoutView } | { readonly error: unknown }): AttemptOutcome {
+  if ('answer' in result) return 'passed';
+  const issues = result.error instanceof Problem ? result.error.issues : [];
+  return issues.some(({ path }) => path[0] === 'discountCode') ? 'failed' : 'untried';
 }
 
 // A buyer is never charged more than was shown. Less is possible, because the rest of a period shrinks.
@@ -133,11 +157,11 @@ async function pay(opened: Opened, entered: Step, form: PageRequest['form']): Pr
     return { show: paymentPage({ ...step, message: isOther ? planChanged : amountChanged }), status: 409 };
   const card = cardOf(view, form);
   if ('errors' in card) return { show: paymentPage({ ...step, errors: card.errors }), status: 422 };
-  const { environmentId, publicUrl, sessionId } = opened;
+  const { environmentId, publicUrl, sessionId, network } = opened;
   const { name, email } = details;
   try {
     const confirmation = { ...draftOf(view, details), name, email, ...card, dueNow: shownDue, changedPlanId };
-    const after = await performCheckout(opened.context, { environmentId, publicUrl, sessionId }, confirmation);
+    const after = await performCheckout(opened.context, { environmentId, publicUrl, sessionId, network }, confirmation);
     if (after.refusal !== null) return { show: refusedPage(after, after.refusal), status: 409 };
     if (after.status !== 'open') return { goTo: `${action}&to=success` };
     const { cardToConfirm } = after;

@@ -11,7 +11,7 @@ import { encryptionOf } from '../jobs/encryption.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { findOffered, listPlans, requireOffered, viewPortal } from './actions-portal-view.ts';
 import { createCheckoutSession } from './actions-sessions.ts';
-import { type At, inVisit, portalPage, refusalText, type Visit } from './jobs-visit.ts';
+import { type At, countedIn, inVisit, portalPage, refusalText, type Visit } from './jobs-visit.ts';
 import { type ChangeStep, changePage, plansPage } from './portal-step.ts';
 import { mayChange, type PortalPlan, type PortalSubscription } from './portal-view.ts';
 
@@ -80,10 +80,13 @@ const preview = portalPage('GET', changePath, (visit) => showChange(visit, visit
 const change = portalPage('POST', changePath, async (visit) => {
   const { form } = visit.request;
   try {
-    const result = await inVisit(visit, async (at) => changeTo(at, visit, await readAsked(at, visit, form)));
+    const result = await countedIn(visit, async () => {
+      const changed = await inVisit(visit, async (at) => changeTo(at, visit, await readAsked(at, visit, form)));
+      return 'adjusted' in changed ? inVisit(visit, ({ work }) => readAdjusted(work, changed.adjusted)) : changed;
+    });
     if ('goTo' in result) return result;
     if ('message' in result) return await showChange(visit, form, { ...result, status: 409 });
-    const { adjustment } = await inVisit(visit, ({ work }) => readAdjusted(work, result.adjusted));
+    const { adjustment } = result;
     const words: Readonly<Record<string, string>> = { scheduled: 'scheduled', awaiting_payment: 'waiting' };
     return { goTo: `/portal?done=${words[adjustment.status] ?? 'changed'}` };
   } catch (error) {

@@ -16,7 +16,7 @@ import type { PaymentRow } from '../payments/store.ts';
 import { requireOffered, viewPortal } from './actions-portal-view.ts';
 import { readCard } from './card-entry.ts';
 import { cardToConfirmOf, performConfirmed } from './jobs.ts';
-import { beginVisit, endedCookie, inVisit, portalPage, refusalText, type Visit } from './jobs-visit.ts';
+import { beginVisit, countedIn, endedCookie, inVisit, portalPage, refusalText, type Visit } from './jobs-visit.ts';
 import { confirmCardText, declinedText } from './page-checkout.ts';
 import { overviewPage } from './portal-page.ts';
 import { type CardStep, cancelPage, leftPage, newCardPage } from './portal-step.ts';
@@ -124,12 +124,13 @@ const keep = portalPage('POST', '/portal/subscriptions/:id/keep', (visit) =>
 /** Charges the amount owed to the subscription's payment method. */
 const pay = portalPage('POST', '/portal/subscriptions/:id/pay', async (visit) => {
   try {
-    const requested = await inVisit(visit, async ({ work, customer }) => {
-      await requireOffered(work, customer, idOf(visit), mayPay);
-      return retryPayment(work, idOf(visit), null);
+    return await paying(visit, async () => {
+      const requested = await inVisit(visit, async ({ work, customer }) => {
+        await requireOffered(work, customer, idOf(visit), mayPay);
+        return retryPayment(work, idOf(visit), null);
+      });
+      return inVisit(visit, ({ work }) => reportRetry(work, requested));
     });
-    const { payment } = await inVisit(visit, ({ work }) => reportRetry(work, requested));
-    return afterPayment(payment);
   } catch (error) {
     return showOverview(visit, refusalText(error), 409);
   }
@@ -139,15 +140,25 @@ const pay = portalPage('POST', '/portal/subscriptions/:id/pay', async (visit) =>
 const payOne = portalPage('POST', '/portal/invoices/:id/pay', async (visit) => {
   const id = idOf(visit);
   try {
-    const requested = await inVisit(visit, async ({ work, customer }) => {
-      await requireOwnInvoice(work, customer, id);
-      return payInvoice(work, id, null);
+    return await paying(visit, async () => {
+      const requested = await inVisit(visit, async ({ work, customer }) => {
+        await requireOwnInvoice(work, customer, id);
+        return payInvoice(work, id, null);
+      });
+      return inVisit(visit, ({ work }) => reportPaid(work, requested));
     });
-    return afterPayment((await inVisit(visit, ({ work }) => reportPaid(work, requested))).payment);
   } catch (error) {
     return showOverview(visit, refusalText(error), 409);
   }
 });
+
+/** Pays as one attempt of the link. */
+async function paying(visit: Visit, pay: () => Promise<{ readonly payment: PaymentRow }>): Promise<PageAnswer> {
+  const { payment } = await countedIn(visit, pay, ({ payment: { status } }) =>
+    status === 'succeeded' ? 'paid' : 'passed',
+  );
+  return afterPayment(payment);
+}
 
 function afterPayment({ status }: PaymentRow): PageAnswer {
   return status === 'requires_action' ? { goTo: '/portal' } : done(status === 'succeeded' ? 'paid' : 'paying');
@@ -177,21 +188,24 @@ const addCard = portalPage('POST', '/portal/payment-methods', async (visit) => {
   const card = processor.name === 'test' ? readCard(form, Date.now()) : { token: form.token?.trim() ?? '' };
   if ('errors' in card) return showNewCard(visit, card, 422);
   try {
-    const attached = await inVisit(visit, ({ work, processors, customer }) =>
-      attachPaymentMethod(work, processors.defaultIn(work), {
-        customerId: customer.id,
-        token: card.token,
-        default: true,
-        automaticallyUpdateSubscriptions: true,
-      }),
-    );
-    await inVisit(visit, ({ work }) => reportAttachment(work, attached));
+    await countedIn(visit, async () => {
+      const attached = await inVisit(visit, ({ work, processors, customer }) =>
+        attachPaymentMethod(work, processors.defaultIn(work), {
+          customerId: customer.id,
+          token: card.token,
+          default: true,
+          automaticallyUpdateSubscriptions: true,
+        }),
+      );
+      await inVisit(visit, ({ work }) => reportAttachment(work, attached));
+    });
     return done('added');
   } catch (error) {
     const isDeclined = error instanceof Problem && error.problem === 'paymentMethodDeclined';
     const toConfirm = isDeclined ? cardToConfirmOf(error) : null;
     if (toConfirm !== null) return showNewCard(visit, { toConfirm, message: confirmCardText }, 200);
-    return showNewCard(visit, { message: isDeclined ? declinedText(error.message) : refusalText(error) }, 402);
+    const status = error instanceof Problem && error.status === 429 ? 429 : 402;
+    return showNewCard(visit, { message: isDeclined ? declinedText(error.message) : refusalText(error) }, status);
   }
 });
 const makeDefault = portalPage('POST', '/portal/payment-methods/:id/default', async (visit) => {

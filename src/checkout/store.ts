@@ -130,6 +130,17 @@ export async function saveSession(work: Work, id: string, { billingAddress, ...c
     .execute();
 }
 
+/** Closes an open session for good. */
+export async function closeSession(work: Work, id: string): Promise<void> {
+  await work.db
+    .updateTable('checkoutSessions')
+    .set({ status: 'failed', updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .where('status', '=', 'open')
+    .execute();
+}
+
 /** The seller's name: the one on invoices, else the organization's. */
 export async function readSellerName(work: Work): Promise<string> {
   const { rows } = await sql<{ name: string }>`select seller_name() as name`.execute(work.db);

@@ -3,7 +3,7 @@ import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 
 /** A domain event about a record, published in the commit of the change. */
-interface DomainEvent {
+export interface DomainEvent {
   readonly type: string;
   readonly object: string;
   readonly objectId: string;
@@ -13,6 +13,8 @@ interface DomainEvent {
   readonly data: object;
   /** Set when the event is about one usage meter of the record. */
   readonly usageMeterId?: string;
+  /** Set when the event is about attempts of one kind and scope. */
+  readonly attempts?: { readonly kind: string; readonly scope: string };
 }
 
 // The limits of requests keep records below it. A receiver may refuse larger messages.
@@ -28,19 +30,21 @@ export async function publish(work: Work, events: readonly DomainEvent[]): Promi
   if (events.length === 0) return;
   const eventIds = events.map(() => newId('event'));
   const { environmentId, now, livemode } = work;
-  const payloads = events.map(({ objectId, object, usageMeterId, customer, pricingModelId, type, data }, index) =>
-    JSON.stringify({
-      id: objectId,
-      object,
-      usageMeterId,
-      customer,
-      pricingModelId,
-      type,
-      eventId: eventIds[index],
-      occurredAt: now,
-      livemode,
-      data: sized(data),
-    }),
+  const payloads = events.map(
+    ({ objectId, object, usageMeterId, attempts, customer, pricingModelId, type, data }, index) =>
+      JSON.stringify({
+        id: objectId,
+        object,
+        usageMeterId,
+        attempts,
+        customer,
+        pricingModelId,
+        type,
+        eventId: eventIds[index],
+        occurredAt: now,
+        livemode,
+        data: sized(data),
+      }),
   );
   const all = <Key extends keyof DomainEvent>(key: Key) => events.map((event) => event[key]);
   await sql`

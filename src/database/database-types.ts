@@ -45,6 +45,25 @@ export interface ApiKeys {
   updatedAt: number;
 }
 
+export interface AttemptCounts {
+  /**
+   * A day later the count begins anew; in the environment's time.
+   */
+  countedFrom: number;
+  environmentId: number;
+  failures: number;
+  id: string;
+  keptUntil: number;
+  kind: string;
+  nextAt: number;
+  /**
+   * When the last attempt that is allowed was made; in the environment's time.
+   */
+  reachedAt: number | null;
+  reachedLimit: number | null;
+  scope: string;
+}
+
 export interface AuditLog {
   action: string | null;
   actorType: string;
@@ -1088,6 +1107,7 @@ export interface Webhooks {
 
 export interface DB {
   apiKeys: ApiKeys;
+  attemptCounts: AttemptCounts;
   auditLog: AuditLog;
   billingPeriods: BillingPeriods;
   checkoutSessions: CheckoutSessions;

@@ -309,7 +309,7 @@ async function finish(
   try {
     const outcome = await runInEnvironment(context.database, { apiKeyHash }, async (work) => {
       const text = route.afterEffects
-        ? JSON.stringify(await route.afterEffects(work, performed.answer))
+        ? JSON.stringify(await route.afterEffects(work, performed.answer, context))
         : performed.text;
       if (idempotency) await renewAnswer(work, idempotency, text);
       return text;

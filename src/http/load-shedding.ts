@@ -53,7 +53,7 @@ const retryAfterSeconds: Partial<Record<ProblemName, number>> = { databaseFull: 
 /** Adds `Retry-After` to the refusal of a request that may succeed later. */
 export function sayWhenToRetry(reply: FastifyReply, problem: Problem | null): void {
   if (problem?.code === 'TOO_MANY_REQUESTS' || problem?.code === 'SERVICE_UNAVAILABLE')
-    reply.header('retry-after', String(retryAfterSeconds[problem.problem] ?? 1));
+    reply.header('retry-after', String(problem.data.retryAfterSeconds ?? retryAfterSeconds[problem.problem] ?? 1));
 }
 
 function announcedBytes({ headers }: FastifyRequest): number | null {

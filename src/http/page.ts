@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { PageShare } from '../database/page-share.ts';
+import { mayReach } from '../jobs/address-guard.ts';
 import type { JobContext } from '../jobs/queue.ts';
 import { type Html, html } from '../kernel/html.ts';
 import { jsonIssues } from '../kernel/json.ts';
 import { Problem } from '../kernel/problem.ts';
 import { addressAsked } from './connections.ts';
 import { sayWhenToRetry } from './load-shedding.ts';
-import type { RateLimit } from './rate-limit.ts';
+import { networkOf, type RateLimit } from './rate-limit.ts';
 
 interface PagesContext extends JobContext {
   /** The public address of the service; when absent, the address that the request was sent to. */
@@ -37,6 +38,8 @@ export interface PageRequest {
   readonly cookies: Texts;
   /** The public address of the service, without a path. */
   readonly publicUrl: string;
+  /** The network of the browser's address. Null for one that is not public, because it is that of a proxy. */
+  readonly network: string | null;
 }
 
 /** A page as the browser shows it. It loads the resources named here and nothing else. */
@@ -206,7 +209,7 @@ function pageRequest(request: FastifyRequest, publicUrl: string): PageRequest {
   const issues = jsonIssues(texts);
   if (issues.length > 0)
     throw new Problem('invalidRequest', { reason: issues.map(({ message }) => message).join('; ') }, issues);
-  return { ...texts, publicUrl };
+  return { ...texts, publicUrl, network: mayReach(request.ip, []) ? networkOf(request.ip) : null };
 }
 
 function textsOf(parameters: URLSearchParams): Texts {

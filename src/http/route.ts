@@ -52,7 +52,7 @@ interface RouteDefinition<
    * Reads the response again in a separate transaction after the effects of the commit (a charge, a refund), so that
    * the caller sees their result.
    */
-  readonly afterEffects?: (work: Work, answer: z.output<Returns>) => Promise<z.output<Returns>>;
+  readonly afterEffects?: (work: Work, answer: z.output<Returns>, context: JobContext) => Promise<z.output<Returns>>;
   /** A response that is not JSON. Only for a GET. */
   readonly file?: FileAnswer<z.output<Returns>>;
   /** A read whose response carries an ETag. A matching `If-None-Match` gets 304 without a body. */
@@ -89,7 +89,7 @@ export interface Route {
     input: RouteInput<z.ZodType, z.ZodType, z.ZodType>,
     context: JobContext,
   ) => Promise<unknown>;
-  readonly afterEffects?: (work: Work, answer: unknown) => Promise<unknown>;
+  readonly afterEffects?: (work: Work, answer: unknown, context: JobContext) => Promise<unknown>;
   readonly file?: FileAnswer<unknown>;
   readonly etag?: boolean;
   readonly lines?: string;

@@ -11,6 +11,7 @@ const eventTables = {
   subscription: 'subscriptions',
   payment: 'payments',
   purchase: 'purchases',
+  checkoutSession: 'checkout_sessions',
 } as const;
 
 /** Invariants of events and their deliveries to webhooks. */
@@ -74,6 +75,19 @@ export const eventInvariants: readonly Invariant[] = [
       ),
       sql` union all `,
     )}`,
+  },
+  {
+    name: 'reachedLimitsAreTold',
+    sentence: 'A limit of failed attempts that a link or customer has reached was published as an event.',
+    query: sql`
+      select c.environment_id, c.id, c.failures, c.reached_limit, c.reached_at
+        from attempt_counts c
+       where c.reached_at is not null and c.scope in ('link', 'customer')
+         and not exists (
+           select from events e
+            where e.environment_id = c.environment_id and e.type = 'attempts.limit_reached'
+              and e.payload -> 'attempts' = jsonb_build_object('kind', c.kind, 'scope', c.scope)
+              and split_part(c.id, ' ', 3) in (e.object_id, e.payload -> 'customer' ->> 'id'))`,
   },
   {
     name: 'eventsSayWhatTheyAre',

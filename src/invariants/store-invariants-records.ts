@@ -157,7 +157,7 @@ export const recordInvariants: readonly Invariant[] = [
   {
     name: 'adjustmentsAndSessionsAgree',
     sentence:
-      'A checkout session that changes a plan changes one of its customer, is pending while the change awaits its payment, and open after it failed.',
+      'A checkout session that changes a plan changes one of its customer, is pending while the change awaits its payment, and open or closed after it failed.',
     query: sql`
       select s.environment_id, s.id, s.status, s.adjustment_id, a.status as adjustment_status
         from checkout_sessions s
@@ -166,7 +166,7 @@ export const recordInvariants: readonly Invariant[] = [
        where s.adjustment_id is not null
          and (b.customer_id is distinct from s.customer_id
               or (a.status = 'awaiting_payment') <> (s.status = 'pending')
-              or (a.status = 'failed' and s.status <> 'open'))`,
+              or (a.status = 'failed' and s.status not in ('open', 'failed')))`,
   },
   {
     name: 'processorCustomersAreApart',

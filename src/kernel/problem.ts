@@ -83,6 +83,10 @@ export const registry = {
   ],
 
   // Pages
+  tooManyAttempts: [
+    'TOO_MANY_REQUESTS',
+    'There were too many failed attempts. Nothing was charged by this one. Try again in {seconds} seconds.',
+  ],
   linkInvalid: ['NOT_FOUND', 'This link is invalid or incomplete. Please copy the whole link and try again.'],
   portalClosed: ['FORBIDDEN', 'Your access has ended, or now belongs to another customer. Please request a new link.'],
   notOfferedInPortal: [

@@ -1,6 +1,7 @@
 import { payloadEnvironment, payloadText, runInJob, type Task, type TaskList } from '../jobs/queue.ts';
 import { createProcessors } from './actions.ts';
 import { applyAttachOutcome, attachTask, findPendingAttachment, recordCustomerReference } from './actions-attach.ts';
+import { forgetAttemptsOnce } from './actions-attempts.ts';
 import { detachTask } from './actions-change-method.ts';
 import { forgetProcessorEventsOnce } from './actions-processor-events.ts';
 import { findDetached } from './store-payment-methods.ts';
@@ -41,5 +42,8 @@ export const paymentTasks: TaskList = {
   [attachTask]: attach,
   async forget_processor_events({ database }) {
     await forgetProcessorEventsOnce(database);
+  },
+  async forget_attempts({ database }) {
+    await forgetAttemptsOnce(database);
   },
 };

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { refuseFineAmount } from '../kernel/currency.ts';
@@ -25,12 +26,23 @@ export async function createDiscount(work: Work, requested: DiscountInput): Prom
   const { pricingModelId: givenModel, ...terms } = requested;
   const pricingModelId = await resolveLockedPricingModel(work, givenModel);
   refuseFineDiscount(work, terms);
-  await refuseTakenCode(work, pricingModelId, terms.code);
-  const stamps = { id: newId('discount'), createdAt: work.now, updatedAt: work.now, pricingModelId };
+  const code = terms.code ?? generateCode();
+  await refuseTakenCode(work, pricingModelId, code);
+  const stamps = { id: newId('discount'), createdAt: work.now, updatedAt: work.now, pricingModelId, code };
   const row: DiscountRow =
-    terms.duration === 'number_of_payments' ? { ...stamps, ...terms } : { ...stamps, ...terms, numberOfPayments: null };
+    terms.duration === 'number_of_payments' ? { ...terms, ...stamps } : { ...terms, ...stamps, numberOfPayments: null };
   await store.insertDiscounts(work, [row]);
   return renderDiscount(work, row);
+}
+
+// Crockford's alphabet: no letter is mistaken for a digit. 13 of 32 characters are 65 bits.
+const codeAlphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+const codeGroups = [5, 4, 4];
+
+/** A code that cannot be guessed, such as `7K2QX-9M4T-W8PA`. */
+function generateCode(): string {
+  const group = (length: number) => Array.from({ length }, () => codeAlphabet[randomInt(codeAlphabet.length)]).join('');
+  return codeGroups.map(group).join('-');
 }
 
 /** Changes a discount for future redemptions; existing redemptions keep the old terms. */

@@ -76,7 +76,11 @@ const Code = z
 
 const requested = {
   name: SafeString,
-  code: Code,
+  code: Code.optional().meta({
+    description:
+      `The code, with ${minCodeLength} to ${maxCodeLength} characters, stored in upper case. Absent: one is generated ` +
+      'that nobody can guess.',
+  }),
   amount: amountInput(1).meta({ description: 'A whole percentage, or money in the smallest unit.' }),
   amountType: DiscountAmountType,
   active: z.boolean().default(true),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { CheckoutSession } from '../checkout/checkout.ts';
 import { Customer } from '../customers/customer.ts';
 import type { OutgoingMessage } from '../http/openapi.ts';
 import { Payment } from '../payments/payment.ts';
@@ -50,15 +51,26 @@ const answers: OutgoingMessage['answers'] = [
 ];
 
 /** The record in the payload, by its kind: the same schema as in answers of the API. */
-const records = { customer: Customer, payment: Payment, purchase: Purchase, subscription: Subscription };
+const records = {
+  customer: Customer,
+  payment: Payment,
+  purchase: Purchase,
+  subscription: Subscription,
+  checkoutSession: CheckoutSession,
+};
 
 /** The message of an event of this type. */
 function payloadOf(type: EventType) {
   const { object } = eventMeanings[type];
   const name = type.replaceAll(/(?:^|[._])([a-z])/g, (_, letter: string) => letter.toUpperCase());
   const meter = type === 'usage_balance.low' ? { usageMeterId: EventPayload.shape.usageMeterId.unwrap() } : {};
-  const data = records[object].nullable().meta({ description: recordDescription });
-  return EventPayload.extend({ type: z.literal(type), object: z.literal(object), ...meter, data }).meta({
+  // Attempts outside of a checkout session are those of a customer.
+  const isOfAttempts = type === 'attempts.limit_reached';
+  const attempts = isOfAttempts ? { attempts: EventPayload.shape.attempts.unwrap() } : {};
+  const kind = isOfAttempts ? z.enum([object, 'customer']) : z.literal(object);
+  const record = isOfAttempts ? z.union([records[object], Customer]) : records[object];
+  const data = record.nullable().meta({ description: recordDescription });
+  return EventPayload.extend({ type: z.literal(type), object: kind, ...meter, ...attempts, data }).meta({
     id: `${name}Payload`,
   });
 }

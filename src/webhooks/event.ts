@@ -19,11 +19,18 @@ export const defaultEventTypes = [
 /**
  * Every type of event. A later type is sent only to webhooks that name it, so that it surprises no existing receiver.
  */
-export const eventTypes = [...defaultEventTypes, 'usage_balance.low', 'customer.erased'] as const;
+export const eventTypes = [
+  ...defaultEventTypes,
+  'usage_balance.low',
+  'customer.erased',
+  'attempts.limit_reached',
+] as const;
 export const EventType = z.enum(eventTypes).meta({ id: 'EventType' });
 export type EventType = z.infer<typeof EventType>;
 
-export const EventObject = z.enum(['customer', 'payment', 'purchase', 'subscription']).meta({ id: 'EventObject' });
+export const EventObject = z
+  .enum(['customer', 'payment', 'purchase', 'subscription', 'checkoutSession'])
+  .meta({ id: 'EventObject' });
 export type EventObject = z.infer<typeof EventObject>;
 
 interface EventMeaning {
@@ -76,6 +83,13 @@ export const eventMeanings: Readonly<Record<EventType, EventMeaning>> = {
       'Sent when the personal data of a customer is erased, so that receivers erase their copies. It names the customer ' +
       'by its `id`, which is its external id from then on. Only webhooks that name the type receive it.',
   },
+  'attempts.limit_reached': {
+    object: 'checkoutSession',
+    description:
+      'Sent when the last failed attempt that is allowed is made, to pay or to enter a discount code: of a link, a ' +
+      'customer, an address or the environment, as `attempts` says. It is about the checkout session or, outside of ' +
+      'one, about the customer. Only webhooks that name the type receive it.',
+  },
 };
 
 /** The documentation of the record in a payload. */
@@ -90,7 +104,16 @@ export const EventPayload = z
     id: z.string().meta({ description: 'The id of the record that the event is about.' }),
     object: z.string().meta({ description: 'The type of that record.' }),
     usageMeterId: z.string().optional().meta({ description: 'The usage meter, in events about a balance.' }),
-    customer: z.object({ id: z.string(), externalId: z.string() }),
+    attempts: z
+      .object({
+        kind: z.enum(['payment', 'discount_code']),
+        scope: z.enum(['link', 'customer', 'network', 'environment']),
+      })
+      .optional()
+      .meta({ description: 'The attempts whose limit was reached, in events about attempts.' }),
+    customer: z.object({ id: z.string(), externalId: z.string() }).meta({
+      description: 'The customer. For a checkout session without one, both are the id of the session.',
+    }),
     pricingModelId: z.string(),
     type: EventType,
     eventId: EventId,

@@ -13,6 +13,7 @@ const sampleIds: Readonly<Record<EventObject, string>> = {
   payment: 'pym_sample',
   purchase: 'purchase_sample',
   subscription: 'sub_sample',
+  checkoutSession: 'chckt_session_sample',
 };
 
 /** The varying parts of a sample. */
@@ -38,6 +39,7 @@ export function samplePayload({
     id: sampleIds[object],
     object,
     ...(type === 'usage_balance.low' ? { usageMeterId: 'usage_meter_sample' } : {}),
+    ...(type === 'attempts.limit_reached' ? { attempts: { kind: 'payment', scope: 'link' } as const } : {}),
     customer: { id: sampleIds.customer, externalId: 'sample' },
     pricingModelId,
     type,

@@ -183,7 +183,9 @@ export function aboutCustomer(work: Work) {
     union all select p.id from purchases p join named on named.id = p.customer_id
                where p.environment_id = ${work.environmentId}
     union all select p.id from payments p join named on named.id = p.customer_id
-               where p.environment_id = ${work.environmentId})`;
+               where p.environment_id = ${work.environmentId}
+    union all select s.id from checkout_sessions s join named on named.id = s.customer_id
+               where s.environment_id = ${work.environmentId})`;
   return {
     customerId: (id: string) => objectOf(sql`c.id = ${id}`),
     customerExternalId: (externalId: string) => objectOf(sql`c.external_id = ${externalId}`),

@@ -36,9 +36,10 @@ await app.inEnvironment((work) =>
     eventTypes.map((type) => {
       const { object } = eventMeanings[type];
       const usageMeterId = type === 'usage_balance.low' ? { usageMeterId: newId('usageMeter') } : {};
+      const attempts = type === 'attempts.limit_reached' ? { attempts: { kind: 'payment', scope: 'link' } } : {};
       const customer = { id: newId('customer'), externalId: 'acme' };
       const data = { id: `${object}_1`, note: 'x'.repeat(256 * 1024) };
-      return { type, object, objectId: `${object}_1`, pricingModelId, customer, ...usageMeterId, data };
+      return { type, object, objectId: `${object}_1`, pricingModelId, customer, ...usageMeterId, ...attempts, data };
     }),
   ),
 );

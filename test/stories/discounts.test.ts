@@ -67,6 +67,14 @@ test('what is not a discount is refused by its field, and a dry run keeps nothin
   assert.equal(await databaseDigest(app), digest);
 });
 
+test('a code that is not given is generated: 13 of 32 characters, which are 65 bits', async () => {
+  const { code: _, ...codeless } = half as Body;
+  const generated = [await made({ ...codeless, code: undefined }), await made({ ...codeless, code: undefined })];
+  for (const { code } of generated)
+    assert.match(code, /^[0-9A-HJKMNP-TV-Z]{5}-[0-9A-HJKMNP-TV-Z]{4}-[0-9A-HJKMNP-TV-Z]{4}$/);
+  assert.equal(new Set(generated.map(({ code }) => code)).size, 2);
+});
+
 test('a code is there once in a pricing model, active or not, in any case', async () => {
   const first = await made({ code: 'ONLY-ONE', active: false });
   refused(await create({ code: 'only-one' }), 409, /code ONLY-ONE is already used/);

@@ -17,6 +17,7 @@ const records = {
   customer: [customer.id],
   subscription: [newId('subscription'), newId('subscription')],
   payment: ['p'],
+  checkoutSession: ['s'],
 };
 
 interface Told {

@@ -57,6 +57,14 @@ export const recordCorruptions: readonly Corruption[] = [
     breaks: ['adjustmentsAndSessionsAgree'],
   },
   {
+    fault: 'a link has reached its limit of declined cards, and nobody was told',
+    statements: [
+      `insert into attempt_counts
+        select environment_id, 'payment link ' || id, 'payment', 'link', 10, 10, 0, 0, 0, 0 from customers limit 1`,
+    ],
+    breaks: ['reachedLimitsAreTold'],
+  },
+  {
     fault: 'two customers are one at the processor',
     statements: [
       `insert into processor_customers select environment_id, 'cust_other', processor, reference, created_at from processor_customers`,

@@ -123,6 +123,7 @@ export async function fillTables(owner: pg.Client): Promise<void> {
   const statements: readonly string[] = [
     `insert into idempotency_keys select id, 'probe', '\\x00', '{}', null, 1 from environments`,
     `insert into processor_events select id, 'stripe', 'evt_probe', 1 from environments`,
+    `insert into attempt_counts select id, 'payment environment probe', 'payment', 'environment', 1, null, null, 1, 1, 1 from environments`,
     `insert into processor_customers select environment_id, id, 'probe', 'cus_' || id, 1 from ${one('customers')} o`,
     `insert into usage_event_distinct_properties select environment_id, sha256(id::bytea), id from ${one('usage_events')} o`,
     `insert into usage_charges select a.environment_id, a.id, p.id, 1, 1, 0, 1 from ${one('ledger_accounts')} a

@@ -21,6 +21,7 @@ const ofWholeEnvironment: Readonly<Record<string, string>> = {
   environments: 'the settings and the clock',
   idempotency_keys: 'the stored answer of a pinned key is kept under what it was pinned to',
   processor_customers: 'who a customer is at the processor: found by the id of a customer, which is of a pricing model',
+  attempt_counts: 'numbers of failed attempts',
   processor_events: 'ids of events of the processor',
   tax_rates: 'taxes are those of the seller',
   usage_event_distinct_properties: 'digests, compared within one usage meter',
@@ -381,6 +382,7 @@ describe('row-level security', () => {
     customers_by_search: () => findsOwnCustomers(`select customers_by_search('e') as id`),
     forget_old_answers: () => forgetsByTheHour('forget_old_answers(0, 10)'),
     forget_processor_events: () => forgetsByTheHour('forget_processor_events(0, 10)'),
+    forget_attempts: () => forgetsByTheHour('forget_attempts(0, 10)'),
     forget_webhook_attempts: () => forgetsByTheHour('forget_webhook_attempts(0, 10)'),
     forget_audit_log: () => forgetsByTheHour('forget_audit_log(0, 10)'),
     async invariant_counts() {

@@ -68,6 +68,7 @@ export const owners: Owners = {
   'test_processor.operations': 'payments',
 
   checkout_sessions: 'checkout',
+  attempt_counts: 'payments',
 
   // What the checks of everything keep.
   'checks.runs': 'invariants',
