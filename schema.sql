@@ -85,6 +85,26 @@ create table public.api_keys (
   constraint api_keys_type CHECK ((type = 'secret'::text))
 );
 
+create table public.attempt_counts (
+  environment_id bigint not null,
+  id text not null,
+  kind text not null,
+  scope text not null,
+  failures integer not null,
+  reached_limit integer,
+  reached_at bigint,
+  counted_from bigint not null,
+  next_at bigint not null,
+  kept_until bigint not null,
+  constraint attempt_counts_pkey PRIMARY KEY (environment_id, id),
+  constraint attempt_counts_environment_id_fkey FOREIGN KEY (environment_id) REFERENCES environments(id),
+  constraint attempt_counts_kind CHECK ((kind = ANY (ARRAY['payment'::text, 'discount_code'::text]))),
+  constraint attempt_counts_named CHECK (starts_with(id, (((kind || ' '::text) || scope) || ' '::text))),
+  constraint attempt_counts_not_negative CHECK ((failures >= 0)),
+  constraint attempt_counts_scope CHECK ((scope = ANY (ARRAY['link'::text, 'customer'::text, 'network'::text, 'environment'::text]))),
+  constraint attempt_counts_within_limit CHECK ((((reached_limit IS NULL) = (reached_at IS NULL)) AND (failures <= reached_limit)))
+);
+
 create table public.audit_log (
   environment_id bigint not null,
   id text not null,
@@ -1337,6 +1357,7 @@ create table test_processor.operations (
   constraint operations_pkey PRIMARY KEY (idempotency_key)
 );
 
+CREATE INDEX attempt_counts_kept_until ON public.attempt_counts USING btree (kept_until);
 CREATE INDEX audit_log_by_action ON public.audit_log USING btree (environment_id, action, id) WHERE (action IS NOT NULL);
 CREATE INDEX audit_log_by_api_key ON public.audit_log USING btree (environment_id, api_key_id, id) WHERE (api_key_id IS NOT NULL);
 CREATE INDEX audit_log_by_record ON public.audit_log USING btree (environment_id, record, id);
@@ -1533,7 +1554,7 @@ CREATE OR REPLACE FUNCTION public.audit_decisions()
  LANGUAGE sql
  IMMUTABLE
 BEGIN ATOMIC
- VALUES ('api_keys'::text,'hash'::text,'secret'::text), ('webhooks'::text,'sealed_secret'::text,'secret'::text), ('webhooks'::text,'sealed_previous_secret'::text,'secret'::text), ('payment_methods'::text,'processor_token'::text,'secret'::text), ('payment_methods'::text,'fingerprint'::text,'secret'::text), ('payments'::text,'processor_token'::text,'secret'::text), ('payments'::text,'next_action'::text,'secret'::text), ('payment_method_attachments'::text,'request'::text,'secret'::text), ('payment_method_attachments'::text,'outcome'::text,'secret'::text), ('checkout_sessions'::text,'payment_token'::text,'secret'::text), ('webhooks'::text,'url'::text,'address'::text), ('payments'::text,'receipt_url'::text,'address'::text), ('checkout_sessions'::text,'success_url'::text,'address'::text), ('checkout_sessions'::text,'cancel_url'::text,'address'::text), ('api_keys'::text,'last_used_at'::text,'passing'::text), ('pricing_models'::text,'catalog_version'::text,'passing'::text), ('customers'::text,'invoice_count'::text,'passing'::text), ('customers'::text,'erased_external_id_mac'::text,'secret'::text), ('webhooks'::text,'failing_since'::text,'passing'::text), ('subscriptions'::text,'work_retry_at'::text,'passing'::text), ('subscriptions'::text,'revision'::text,'passing'::text);
+ VALUES ('api_keys'::text,'hash'::text,'secret'::text), ('webhooks'::text,'sealed_secret'::text,'secret'::text), ('webhooks'::text,'sealed_previous_secret'::text,'secret'::text), ('payment_methods'::text,'processor_token'::text,'secret'::text), ('payment_methods'::text,'fingerprint'::text,'secret'::text), ('payments'::text,'processor_token'::text,'secret'::text), ('payments'::text,'next_action'::text,'secret'::text), ('payment_method_attachments'::text,'request'::text,'secret'::text), ('payment_method_attachments'::text,'outcome'::text,'secret'::text), ('checkout_sessions'::text,'payment_token'::text,'secret'::text), ('webhooks'::text,'url'::text,'address'::text), ('payments'::text,'receipt_url'::text,'address'::text), ('checkout_sessions'::text,'success_url'::text,'address'::text), ('checkout_sessions'::text,'cancel_url'::text,'address'::text), ('api_keys'::text,'last_used_at'::text,'passing'::text), ('pricing_models'::text,'catalog_version'::text,'passing'::text), ('customers'::text,'invoice_count'::text,'passing'::text), ('customers'::text,'erased_external_id_mac'::text,'secret'::text), ('webhooks'::text,'failing_since'::text,'passing'::text), ('subscriptions'::text,'work_retry_at'::text,'passing'::text), ('subscriptions'::text,'revision'::text,'passing'::text), ('attempt_counts'::text,'failures'::text,'passing'::text), ('attempt_counts'::text,'counted_from'::text,'passing'::text), ('attempt_counts'::text,'next_at'::text,'passing'::text), ('attempt_counts'::text,'kept_until'::text,'passing'::text);
 END;
 CREATE OR REPLACE FUNCTION public.audit_table(audited_table text)
  RETURNS void
@@ -1590,7 +1611,8 @@ begin
     entry, audited_columns(audited_table, 'row', null),
     entry, audited_columns(audited_table, 'row', 'was'), same_row,
     audited_columns(audited_table, 'was', 'row'));
-  foreach change in array case when audited_table = any (audited_when_made()) then array['insert'] else array['insert', 'update', 'delete'] end
+  foreach change in array case when audited_table = any (audited_when_made()) then array['insert']
+    when audited_table = any (audited_when_changed()) then array['update'] else array['insert', 'update', 'delete'] end
   loop
     execute format('create or replace trigger %I after %s on %I referencing %s for each statement execute function audit_triggers.%I()',
       'audit_' || change, change, audited_table,
@@ -1627,6 +1649,11 @@ CREATE OR REPLACE FUNCTION public.audited_record(audited_table text)
  LANGUAGE sql
  IMMUTABLE
 RETURN regexp_replace((lower("left"(audited_table, 1)) || substr(replace(initcap(replace(audited_table, '_'::text, ' '::text)), ' '::text, ''::text), 2)), 's$'::text, ''::text);
+CREATE OR REPLACE FUNCTION public.audited_when_changed()
+ RETURNS text[]
+ LANGUAGE sql
+ IMMUTABLE
+RETURN ARRAY['attempt_counts'::text];
 CREATE OR REPLACE FUNCTION public.audited_when_made()
  RETURNS text[]
  LANGUAGE sql
@@ -2167,6 +2194,25 @@ begin
    where s.environment_id = new.environment_id and s.id = new.checkout_session_id;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.forget_attempts(before bigint, at_most integer)
+ RETURNS bigint
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+BEGIN ATOMIC
+ WITH forgotten AS (
+          DELETE FROM attempt_counts
+           WHERE ((attempt_counts.environment_id, attempt_counts.id) IN ( SELECT attempt_counts_1.environment_id,
+                     attempt_counts_1.id
+                    FROM attempt_counts attempt_counts_1
+                   WHERE (attempt_counts_1.kept_until <= forget_attempts.before)
+                   ORDER BY attempt_counts_1.kept_until
+                  LIMIT forget_attempts.at_most))
+           RETURNING 1 AS "?column?"
+         )
+  SELECT count(*) AS count
+    FROM forgotten;
+END;
 CREATE OR REPLACE FUNCTION public.forget_audit_log(days integer, at_most integer)
  RETURNS bigint
  LANGUAGE plpgsql
@@ -2667,6 +2713,48 @@ begin
   perform set_config('tollkeeper.environment_id', found_scope.environment_id::text, true);
   return found_scope;
 end $function$;
+CREATE OR REPLACE FUNCTION public.take_attempt(p_kind text, p_scopes text[], p_subjects text[], p_limits integer[], p_delayed boolean[], p_delays bigint[], p_day bigint, p_now bigint)
+ RETURNS TABLE(scope text, is_refused boolean, until bigint, is_last boolean)
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  environment bigint := current_environment();
+  counted attempt_counts;
+  -- Whether the limit was reached before.
+  reached boolean[] := '{}';
+  forget_at bigint := (extract(epoch from clock_timestamp()) * 1000)::bigint + 2 * p_day;
+begin
+  for i in 1 .. cardinality(p_scopes) loop
+    insert into attempt_counts as c (environment_id, id, kind, scope, failures, counted_from, next_at, kept_until)
+    values (environment, concat_ws(' ', p_kind, p_scopes[i], p_subjects[i]), p_kind, p_scopes[i], 0, p_now, p_now, forget_at)
+    on conflict (environment_id, id) do update
+       set kept_until = forget_at,
+           failures = case when c.counted_from not between p_now - p_day + 1 and p_now then 0 else c.failures end,
+           next_at = case when c.counted_from not between p_now - p_day + 1 and p_now then p_now else c.next_at end,
+           reached_limit = case when c.counted_from between p_now - p_day + 1 and p_now then c.reached_limit end,
+           reached_at = case when c.counted_from between p_now - p_day + 1 and p_now then c.reached_at end,
+           counted_from = case when c.counted_from not between p_now - p_day + 1 and p_now then p_now else c.counted_from end
+    returning c.* into counted;
+    if counted.failures >= p_limits[i] or counted.next_at > p_now then
+      return query select p_scopes[i], true,
+        case when counted.failures >= p_limits[i] then counted.counted_from + p_day else counted.next_at end, false;
+      return;
+    end if;
+    reached := reached || (counted.reached_at is not null);
+  end loop;
+  for i in 1 .. cardinality(p_scopes) loop
+    return query
+      update attempt_counts c
+         set failures = c.failures + 1,
+             next_at = p_now + case when p_delayed[i]
+               then coalesce(p_delays[least(c.failures + 1, cardinality(p_delays))], 0) else 0 end,
+             reached_limit = case when c.failures + 1 >= p_limits[i] or c.reached_at is not null then p_limits[i] end,
+             reached_at = case when c.failures + 1 >= p_limits[i] then coalesce(c.reached_at, p_now) else c.reached_at end
+       where c.environment_id = environment and c.id = concat_ws(' ', p_kind, p_scopes[i], p_subjects[i])
+      returning c.scope, false, c.next_at, c.reached_at is not null and not reached[i];
+  end loop;
+end $function$;
 CREATE OR REPLACE FUNCTION public.tell_subscription_revisions()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2777,7 +2865,7 @@ CREATE OR REPLACE FUNCTION public.webhook_wants(filter_types text[], type text)
  RETURNS boolean
  LANGUAGE sql
  IMMUTABLE
-RETURN CASE WHEN (filter_types = '{}'::text[]) THEN (type <> ALL (ARRAY['usage_balance.low'::text, 'customer.erased'::text])) ELSE (type = ANY (filter_types)) END;
+RETURN CASE WHEN (filter_types = '{}'::text[]) THEN (type <> ALL (ARRAY['usage_balance.low'::text, 'customer.erased'::text, 'attempts.limit_reached'::text])) ELSE (type = ANY (filter_types)) END;
 CREATE OR REPLACE FUNCTION public.without_values(entry json, columns text[])
  RETURNS json
  LANGUAGE sql
@@ -2786,6 +2874,8 @@ RETURN (SELECT json_object_agg(e.key, CASE WHEN ((e.key = ANY (without_values.co
 
 create policy tenant on api_keys to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on api_keys to {tollkeeper_worker} using true;
+create policy tenant on attempt_counts to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
+create policy worker on attempt_counts to {tollkeeper_worker} using true;
 create policy tenant on audit_log to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on audit_log to {tollkeeper_worker} using true;
 create policy tenant on billing_periods to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));

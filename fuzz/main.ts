@@ -81,7 +81,7 @@ function tell({ report, memory, problems }: Outcome, service: FuzzedService): vo
   const mebibytes = (bytes: number) => `${Math.round(bytes / 1024 / 1024)} MiB`;
   const counted = (statuses: ReadonlyMap<number, number>) =>
     [...statuses].sort(([one], [other]) => one - other).map(([status, count]) => `${status} x ${count}`);
-  console.log(`${report.sent} answers: ${counted(report.statuses).join(', ')}`);
+  console.log(`${report.sent} answers: ${counted(report.statuses).join(', ')}; ${report.resets} connections reset`);
   const never = [...report.reached].filter(([, statuses]) => !statuses.has(200));
   console.log(`${report.reached.size - never.length} of ${report.reached.size} operations succeeded at least once`);
   for (const [name, statuses] of never) console.log(`  not ${name}: ${counted(statuses).join(', ')}`);

@@ -106,12 +106,21 @@ export class ValueMaker {
   readonly #known: KnownIds;
   readonly #now: number;
   readonly #wildness: number;
+  /** Whether texts and numbers are the longest and largest that are legal. */
+  readonly #isLongest: boolean;
 
   constructor(
     random: Random,
-    { document, known, now, wildness }: { document: OpenApi; known: KnownIds; now: number; wildness: number },
+    {
+      document,
+      known,
+      now,
+      wildness,
+      isLongest = false,
+    }: { document: OpenApi; known: KnownIds; now: number; wildness: number; isLongest?: boolean },
   ) {
     this.#random = random;
+    this.#isLongest = isLongest;
     this.#schemas = document.components.schemas;
     this.#known = known;
     this.#now = now;
@@ -153,7 +162,7 @@ export class ValueMaker {
   }
 
   #object({ properties = {}, required = [] }: Schema, depth: number): Record<string, unknown> {
-    const optional = depth > 6 ? 0 : this.#random.pick([0.1, 0.4, 0.9]);
+    const optional = depth > 6 ? 0 : this.#isLongest ? 1 : this.#random.pick([0.1, 0.4, 0.9]);
     const made: Record<string, unknown> = {};
     for (const [name, schema] of Object.entries(properties)) {
       const isRequired = required.includes(name) && !this.#random.chance(this.#wildness);
@@ -177,6 +186,7 @@ export class ValueMaker {
   #number({ minimum, maximum, description = '' }: Schema, name: string): unknown {
     const random = this.#random;
     if (isInstant(name, description) && random.chance(0.8)) return random.pick(instants(this.#now));
+    if (this.#isLongest && maximum !== undefined && !isInstant(name, description)) return maximum;
     const bounds = [minimum, maximum].flatMap((bound) => (bound === undefined ? [] : [bound - 1, bound, bound + 1]));
     if (bounds.length > 0 && random.chance(0.2)) return random.pick(bounds);
     if (random.chance(0.15)) return random.pick(numbers);
@@ -192,6 +202,8 @@ export class ValueMaker {
     if (isInstant(name, description) || format === 'date-time') return random.pick(instants(this.#now));
     if (/email$/i.test(name) && random.chance(0.8)) return `f${random.below(1e9)}@fuzz.invalid`;
     if (pattern && random.chance(0.8)) return String(random.below(random.pick([10, 150, 1e9])));
+    if (maxLength !== undefined && this.#isLongest)
+      return random.pick(['x', 'é', '\u{1F600}', 'W ']).repeat(maxLength).slice(0, maxLength);
     if (maxLength !== undefined && random.chance(0.15))
       return random.pick(['x', 'é', '\u{1F600}']).repeat(maxLength + random.pick([-1, 0, 1]));
     if (minLength > 0 && random.chance(0.1)) return 'x'.repeat(minLength - 1);

@@ -3,7 +3,7 @@ import type { World } from '../test/support/world.ts';
 import { type IdPool, idsLike, isId, mutate, otherId, spoilText } from './mutations.ts';
 import { type KnownIds, type OpenApi, type Operation, ValueMaker } from './operations.ts';
 import type { Random } from './random.ts';
-import { instants, jsonText, texts } from './values.ts';
+import { craftedKeys, instants, jsonText, prototypeWords, texts } from './values.ts';
 
 /** The records that requests use. */
 export interface Tenant {
@@ -26,6 +26,8 @@ export interface FuzzRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer | null;
+  /** The time after which the client resets its connection; null: it waits for the answer. */
+  readonly resetAfterMs: number | null;
 }
 
 /** The amount and kind of mutation. */
@@ -75,6 +77,7 @@ export function makeRequest(
     known: knownIds(tenant),
     now,
     wildness: random.pick([0, 0, 0.01, 0.05]),
+    isLongest: random.chance(0.08),
   });
   const body = bodyOf(random, { operation, call, maker, tenant, now });
   const [path, query] = pathOf(random, { operation, call, maker, tenant, now, dryRun });
@@ -86,6 +89,8 @@ export function makeRequest(
     path: `${prefix}${path}${query}`,
     headers: headersOf(random, { tenant, operation, hasBody: body !== null }),
     body,
+    // At once, while it is read, and while it is answered. Without a lone run: what it changed is not known then.
+    resetAfterMs: !dryRun && random.chance(0.03) ? random.pick([0, 1, 3, 10, 30]) : null,
   };
 }
 
@@ -164,6 +169,11 @@ function pathOf(
     query.append(name, textOf(value));
     if (random.chance(0.1)) query.append(name, random.pick(texts).slice(0, 300));
   }
+  // Each parameter of each operation meets them, and so does each name.
+  if (random.chance(0.05)) {
+    const names = operation.parameters.flatMap(({ in: where, name }) => (where === 'query' ? name : []));
+    query.set(random.pick([...names, ...names, ...prototypeWords]), random.pick(prototypeWords));
+  }
   if (random.chance(0.03))
     query.append(random.pick(['a[b]', '__proto__', 'constructor', '', 'x']), random.pick(texts).slice(0, 300));
   if (operation.method !== 'GET' && (dryRun || random.chance(0.1))) query.set('dryRun', 'true');
@@ -200,6 +210,7 @@ function headersOf(
   if (hasBody) headers['content-type'] = random.chance(0.03) ? random.pick(contentTypes) : 'application/json';
   if (operation.takesLines && hasBody && random.chance(0.2)) headers['content-type'] = 'application/x-ndjson';
   if (random.chance(0.12)) headers['idempotency-key'] = `fuzz-${random.below(12)}`;
+  if (random.chance(0.02)) headers['idempotency-key'] = random.pick(craftedKeys);
   if (random.chance(0.02))
     headers['idempotency-key'] = random.pick(['', ' ', 'k'.repeat(255), 'k'.repeat(256), 'é', '\t', '__proto__', '"']);
   if (random.chance(0.02)) headers['if-none-match'] = random.pick(['*', 'W/"x"', '"', ',', `"${'x'.repeat(5000)}"`]);
@@ -212,7 +223,8 @@ function headersOf(
 }
 
 function keyOf(random: Random, tenant: Tenant, operation: Operation): string {
-  if (random.chance(0.01)) return random.pick(['', 'sk_test_wrong', 'é', 'x'.repeat(300), `${tenant.key} `]);
+  if (random.chance(0.01))
+    return random.pick(['', 'sk_test_wrong', 'é', 'x'.repeat(300), `${tenant.key} `, ...craftedKeys]);
   if (random.chance(0.03)) return tenant.liveKey;
   if (random.chance(0.03)) return tenant.strangerKey;
   // Its clock may be at the end of the calendar, where nothing should be sold.
@@ -241,6 +253,7 @@ function clockRequest(
     path: `${prefix}${operation.path}${dryRun ? '?dryRun=true' : ''}`,
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: Buffer.from(jsonText({ testClock: { now: to } })),
+    resetAfterMs: null,
   };
 }
 

@@ -35,6 +35,8 @@ export interface Failure extends Finding {
 
 export interface FuzzReport {
   readonly sent: number;
+  /** The requests whose connection the client has reset. */
+  readonly resets: number;
   /** The number of responses by status. */
   readonly statuses: ReadonlyMap<number, number>;
   /** The same by operation. */
@@ -92,7 +94,9 @@ export async function findChanges(target: Target, options: AloneOptions): Promis
       for (let left = dryRun ? options.dryRunsAtATime : 1; left > 0; left--, next++) {
         const made = { document, operations, tenant, now: Date.now(), dryRun };
         const request = makeRequest(Random.of(options.seed, next), next, made);
-        const { status, body } = await send(request);
+        const answer = await send({ ...request, resetAfterMs: null });
+        if (answer === null) continue;
+        const { status, body } = answer;
         sent.push(`${status} ${body.toString('utf8').slice(0, 200)} ${asCurl(target.address, request)}`);
         mayChange ||= (!dryRun && status < 400) || leavesTraces.has(status);
       }
@@ -117,6 +121,7 @@ class FuzzRun {
   readonly #failures = new Map<string, Failure>();
   #next: number;
   #tenants = 0;
+  #resets = 0;
 
   constructor(target: Target, document: OpenApi, options: FuzzOptions) {
     this.#target = target;
@@ -139,7 +144,13 @@ class FuzzRun {
       close();
     }
     const sent = [...this.#statuses.values()].reduce((sum, count) => sum + count, 0);
-    return { sent, statuses: this.#statuses, reached: this.#reached, failures: [...this.#failures.values()] };
+    return {
+      sent,
+      resets: this.#resets,
+      statuses: this.#statuses,
+      reached: this.#reached,
+      failures: [...this.#failures.values()],
+    };
   }
 
   #newLane(): Lane {
@@ -165,11 +176,15 @@ class FuzzRun {
   }
 
   async #ask(request: FuzzRequest, tenant: Tenant, send: Send): Promise<void> {
-    let answer: FuzzAnswer;
+    let answer: FuzzAnswer | null;
     try {
       answer = await send(request);
     } catch (error) {
       this.#fail(request, null, { kind: 'no answer', detail: `${(error as Error).name}: ${(error as Error).message}` });
+      return;
+    }
+    if (answer === null) {
+      this.#resets++;
       return;
     }
     this.#count(request, answer.status);

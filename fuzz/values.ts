@@ -117,6 +117,45 @@ export const texts: readonly string[] = [
   ' '.repeat(300),
 ];
 
+/** Names that every object has from its prototype. */
+export const prototypeWords: readonly string[] = [
+  '__proto__',
+  'constructor',
+  'prototype',
+  'toString',
+  'valueOf',
+  'hasOwnProperty',
+  'toJSON',
+  'then',
+];
+
+/**
+ * Keys that aim at the handling of keys: numbers of advisory locks, names of the service's own, and text that a log, a path
+ * or a statement may misread.
+ */
+export const craftedKeys: readonly string[] = [
+  '7002',
+  '7003',
+  '7004',
+  '7003 0',
+  'answer 1 x',
+  'fuzz-1 ',
+  '../../1',
+  '1;select pg_advisory_lock(7003,0)',
+  "'||pg_sleep(9)||'",
+  '$1',
+  '%00',
+  '\\x00',
+  '{"key":"x"}',
+  'null',
+  'undefined',
+  '0',
+  '-0',
+  'NaN',
+  `${'k'.repeat(200)}1`,
+  ...prototypeWords,
+];
+
 /** Valid and invalid instants in a request. */
 export function instants(now: number): readonly unknown[] {
   return [
