@@ -36,7 +36,7 @@ test('days, retries and texts have limits', () => {
   assert(fits({ dunning: { retryDays: Array(10).fill(365) }, netTermsDays: 365 }));
   for (const retryDays of [Array(11).fill(1), [0], [366], [1.5], ['x'], 3]) assert(!fits({ dunning: { retryDays } }));
   for (const netTermsDays of [-1, 366, 1.5, null]) assert(!fits({ netTermsDays }));
-  assert(fits({ seller: { addressLines: Array(10).fill('x'.repeat(255)) } }));
+  assert(fits({ seller: { addressLines: Array(10).fill('x'.repeat(200)) } }));
   for (const seller of [
     { addressLines: Array(11).fill('x') },
     { addressLines: [''] },
