@@ -63,10 +63,11 @@ export async function takeAttempt(
   services: Services,
   attempt: Attempt,
   subject: () => Promise<AttemptSubject | null>,
+  delaysNow = false,
 ): Promise<void> {
   const scopes = scopesOf(attempt, services);
   if (scopes.length === 0) return;
-  const taken = await store.takeAttempt(work, attempt.kind, scopes);
+  const taken = await store.takeAttempt(work, attempt.kind, scopes, delaysNow);
   const refused = taken.find(({ isRefused }) => isRefused);
   if (refused !== undefined) throw refusal(work, services, attempt, refused);
   const reached = taken.filter(({ isLast }) => isLast);
@@ -108,7 +109,7 @@ function report(
 }
 
 /**
- * Takes an attempt off the counts again, unless it failed. One that is paid takes a failure with it: otherwise the usual
+ * Takes an attempt off the counts again, unless it failed: then the next one waits. One that is paid takes a failure with it: otherwise the usual
  * declines of a busy seller would add up to a limit.
  */
 export async function endAttempt(
@@ -118,7 +119,8 @@ export async function endAttempt(
   outcome: AttemptOutcome,
 ): Promise<void> {
   const scopes = scopesOf(attempt, services);
-  if (outcome === 'failed' || scopes.length === 0) return;
+  if (scopes.length === 0) return;
+  if (outcome === 'failed') return store.delayNextAttempt(work, attempt.kind, scopes);
   const count = outcome === 'paid' ? 2 : 1;
   await store.giveBackAttempt(work, attempt.kind, scopes, { count, endsWait: outcome !== 'untried' });
 }
@@ -154,7 +156,8 @@ function programAttempt(customerId: string): Attempt {
  */
 export async function takeProgramAttempt(work: Work, services: Services = {}, customerId: string): Promise<void> {
   if (!work.effects.some(({ task }) => task === chargeTask || task === attachTask)) return;
-  await takeAttempt(work, services, programAttempt(customerId), () => customerSubject(work, customerId));
+  // A decline is not reported back, so the wait begins with the attempt.
+  await takeAttempt(work, services, programAttempt(customerId), () => customerSubject(work, customerId), true);
 }
 
 /** Takes the attempt off the counts again. A declined one is not reported here. */

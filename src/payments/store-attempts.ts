@@ -25,12 +25,13 @@ export async function takeAttempt(
   work: Work,
   kind: AttemptKind,
   scopes: readonly CountedScope[],
+  delaysNow: boolean,
 ): Promise<readonly TakenScope[]> {
   const { rows } = await sql<TakenScope>`
     select scope, is_refused, until, is_last
       from take_attempt(${kind}, ${scopes.map(({ scope }) => scope)}::text[],
         ${scopes.map(({ subject }) => subject)}::text[], ${scopes.map(({ limit }) => limit)}::integer[],
-        ${scopes.map(({ scope }) => hasDelays(scope))}::boolean[], ${attemptDelays}::bigint[], ${attemptDayMs}::bigint,
+        ${scopes.map(({ scope }) => delaysNow && hasDelays(scope))}::boolean[], ${attemptDelays}::bigint[], ${attemptDayMs}::bigint,
         ${work.now}::bigint)`.execute(work.db);
   return rows;
 }
@@ -80,6 +81,26 @@ export async function giveBackAttempt(
            next_at = case when ${endsWait}::boolean then least(c.next_at, ${work.now}::bigint) else c.next_at end
       from held
      where c.environment_id = ${work.environmentId} and c.id = held.id and not held.is_unused`.execute(work.db);
+}
+
+/** Makes the next attempt wait after one that failed. */
+export async function delayNextAttempt(
+  work: Work,
+  kind: AttemptKind,
+  scopes: readonly Omit<CountedScope, 'limit'>[],
+): Promise<void> {
+  const delayed = scopes.filter(({ scope }) => hasDelays(scope));
+  await sql`
+    with held as (
+      select c.id from unnest(${idsOf(kind, delayed)}::text[]) with ordinality as named (id, place)
+        join attempt_counts c on c.environment_id = ${work.environmentId} and c.id = named.id
+       order by named.place for no key update of c
+    )
+    update attempt_counts c
+       set next_at = greatest(c.next_at, ${work.now}::bigint
+             + coalesce((${attemptDelays}::bigint[])[least(c.failures, ${attemptDelays.length}::integer)], 0))
+      from held
+     where c.environment_id = ${work.environmentId} and c.id = held.id`.execute(work.db);
 }
 
 /** Whether all attempts of the scope are used up. */
