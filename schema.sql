@@ -803,6 +803,8 @@ create table public.products (
   image_url text,
   singular_quantity_label text,
   plural_quantity_label text,
+  minimum_quantity integer,
+  maximum_quantity integer,
   is_default boolean not null,
   active boolean not null,
   metadata jsonb,
@@ -816,6 +818,7 @@ create table public.products (
   constraint products_metadata_length CHECK ((char_length((metadata)::text) <= 48000)),
   constraint products_name_length CHECK ((char_length(name) <= 255)),
   constraint products_plural_quantity_label_length CHECK ((char_length(plural_quantity_label) <= 255)),
+  constraint products_quantities CHECK ((((minimum_quantity IS NULL) AND (maximum_quantity IS NULL)) OR ((num_nulls(minimum_quantity, maximum_quantity) = 0) AND ((minimum_quantity >= 1) AND (minimum_quantity <= maximum_quantity)) AND (maximum_quantity <= 1000000) AND (NOT is_default)))),
   constraint products_singular_quantity_label_length CHECK ((char_length(singular_quantity_label) <= 255)),
   constraint products_slug_length CHECK ((char_length(slug) <= 255))
 );

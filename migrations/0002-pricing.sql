@@ -57,6 +57,9 @@ create table products (
   image_url text,
   singular_quantity_label text,
   plural_quantity_label text,
+  -- The quantities that buyers may choose. Null: the seller sets the quantity.
+  minimum_quantity integer,
+  maximum_quantity integer,
   is_default boolean not null,
   active boolean not null,
   metadata jsonb,
@@ -64,7 +67,11 @@ create table products (
   updated_at bigint not null,
   primary key (environment_id, id),
   foreign key (environment_id, pricing_model_id) references pricing_models,
-  constraint products_default_is_active check (active or not is_default)
+  constraint products_default_is_active check (active or not is_default),
+  constraint products_quantities check (
+    (minimum_quantity is null and maximum_quantity is null)
+    or (num_nulls(minimum_quantity, maximum_quantity) = 0 and minimum_quantity between 1 and maximum_quantity
+        and maximum_quantity <= 1000000 and not is_default))
 );
 create unique index products_active_slug_unique on products (environment_id, pricing_model_id, slug) where active;
 create index products_by_slug on products (environment_id, pricing_model_id, slug);

@@ -150,6 +150,8 @@ export interface ProductStructure {
     imageURL?: string | null;
     singularQuantityLabel?: string | null;
     pluralQuantityLabel?: string | null;
+    minimumQuantity?: number | null;
+    maximumQuantity?: number | null;
     default?: boolean;
     active?: boolean;
     metadata?: Metadata | null;
@@ -1313,6 +1315,10 @@ export interface ProductWithPrices {
   imageURL: string | null;
   singularQuantityLabel: string | null;
   pluralQuantityLabel: string | null;
+  /** The least that buyers may choose. Null: the seller sets the quantity. */
+  minimumQuantity: number | null;
+  /** The most that buyers may choose, in a checkout and in the portal. Null: the seller sets the quantity. */
+  maximumQuantity: number | null;
   /** True for the plan on which every customer starts. */
   default: boolean;
   active: boolean;
@@ -1669,6 +1675,8 @@ export interface PricingModelExport {
         imageURL?: string;
         singularQuantityLabel?: string;
         pluralQuantityLabel?: string;
+        minimumQuantity?: number;
+        maximumQuantity?: number;
         default: boolean;
         active: boolean;
         metadata?: Metadata;
@@ -1761,6 +1769,10 @@ export interface ClonedProduct {
   imageURL: string | null;
   singularQuantityLabel: string | null;
   pluralQuantityLabel: string | null;
+  /** The least that buyers may choose. Null: the seller sets the quantity. */
+  minimumQuantity: number | null;
+  /** The most that buyers may choose, in a checkout and in the portal. Null: the seller sets the quantity. */
+  maximumQuantity: number | null;
   /** True for the plan on which every customer starts. */
   default: boolean;
   active: boolean;
@@ -1862,6 +1874,10 @@ export interface Product {
   imageURL: string | null;
   singularQuantityLabel: string | null;
   pluralQuantityLabel: string | null;
+  /** The least that buyers may choose. Null: the seller sets the quantity. */
+  minimumQuantity: number | null;
+  /** The most that buyers may choose, in a checkout and in the portal. Null: the seller sets the quantity. */
+  maximumQuantity: number | null;
   /** True for the plan on which every customer starts. */
   default: boolean;
   active: boolean;
@@ -2001,6 +2017,10 @@ export interface CatalogProduct {
   imageURL: string | null;
   singularQuantityLabel: string | null;
   pluralQuantityLabel: string | null;
+  /** The least that buyers may choose. Null: the seller sets the quantity. */
+  minimumQuantity: number | null;
+  /** The most that buyers may choose, in a checkout and in the portal. Null: the seller sets the quantity. */
+  maximumQuantity: number | null;
   /** True for the plan on which every customer starts. */
   default: boolean;
   active: boolean;
@@ -3871,6 +3891,10 @@ export interface ProductsCreateInput {
     imageURL?: string | null;
     singularQuantityLabel?: string | null;
     pluralQuantityLabel?: string | null;
+    /** The least that buyers may choose. Null: the seller sets the quantity. By default 1 if there is a `maximumQuantity`. */
+    minimumQuantity?: number | null;
+    /** The most that buyers may choose, in a checkout and in the portal. Null: the seller sets the quantity. */
+    maximumQuantity?: number | null;
     metadata?: Metadata | null;
   };
   price: {
@@ -3973,6 +3997,10 @@ export interface ProductsUpdateInput {
     imageURL?: string | null;
     singularQuantityLabel?: string | null;
     pluralQuantityLabel?: string | null;
+    /** The least that buyers may choose. Null: the seller sets the quantity. By default 1 if there is a `maximumQuantity`. */
+    minimumQuantity?: number | null;
+    /** The most that buyers may choose, in a checkout and in the portal. Null: the seller sets the quantity. */
+    maximumQuantity?: number | null;
     metadata?: Metadata | null;
   };
   price?: {

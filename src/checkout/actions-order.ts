@@ -186,11 +186,16 @@ export async function quoteOrder(
   if (session.type === 'activate_subscription')
     return { quoted: await quoteActivation(work, activationOf(session), customer), change: null };
   const buyer = { customer, isNew: session.customerId === null };
-  if (plan === null) return { quoted: await quote(work, orderOf(order, null), buyer), change: null };
+  if (plan === null) {
+    const quoted = await quote(work, orderOf(order, null), buyer);
+    refuseMoreInTrial(work, order, quoted);
+    return { quoted, change: null };
+  }
   if (discount !== null) throw invalid(['discountCode'], 'is for new subscriptions only, not for a change of plan');
   const requested = await adjustmentTo(work, plan, order);
   if (requested.isSame) throw new Problem('currentSubscriptionExists');
   const quoted = await quoteChange(work, plan.id, requested, customer);
+  refuseMoreInTrial(work, order, quoted);
   const { currentTotal, newTotal, isNow, effectiveAt } = quoted;
   const currentName = plan.name ?? '';
   return { quoted, change: { subscriptionId: plan.id, currentName, currentTotal, newTotal, isNow, effectiveAt } };
@@ -201,7 +206,19 @@ export async function quoteOrder(
  * Returns the amounts that were billed.
  */
 export async function carryOut(work: Work, order: CheckoutOrder, paymentMethodId: string | null): Promise<Quote> {
-  return quoteOf(work, await billOrder(work, order, paymentMethodId));
+  const billed = await quoteOf(work, await billOrder(work, order, paymentMethodId));
+  refuseMoreInTrial(work, order, billed);
+  return billed;
+}
+
+/**
+ * Refuses with `invalidRequest` more in a free trial than the quantity of the session. A trial grants credits and seats
+ * before anything is paid, so only the seller multiplies them.
+ */
+function refuseMoreInTrial({ now }: Work, { session, quantity, plan }: CheckoutOrder, { trialEnd }: Quote): void {
+  const isInTrial = plan?.status === 'trialing' || (trialEnd !== null && trialEnd > now);
+  if (isInTrial && quantity > session.quantity)
+    throw invalid(['quantity'], `must be at most ${session.quantity} in a free trial`);
 }
 
 async function billOrder(work: Work, order: CheckoutOrder, paymentMethodId: string | null): Promise<Billed> {

@@ -60,8 +60,8 @@ async function describe(work: Work, rows: readonly SubscriptionRow[]): Promise<P
     id: row.id,
     name: row.name ?? 'Subscription',
     status: row.status,
-    items: (items.get(row.id) ?? []).flatMap(({ manuallyCreated, priceId, name, unitPrice, quantity }) =>
-      manuallyCreated ? [] : [{ priceId, name: name ?? row.name ?? '', unitPrice, quantity }],
+    items: (items.get(row.id) ?? []).flatMap(({ id, manuallyCreated, priceId, name, unitPrice, quantity }) =>
+      manuallyCreated ? [] : [{ id, priceId, name: name ?? row.name ?? '', unitPrice, quantity }],
     ),
     intervalUnit: row.intervalUnit,
     intervalCount: row.intervalCount,
@@ -123,6 +123,8 @@ export async function listPlans(
       unitPrice,
       intervalUnit,
       intervalCount,
+      minimumQuantity: product.minimumQuantity,
+      maximumQuantity: product.maximumQuantity,
       isOwn: own.has(id),
     }));
   });

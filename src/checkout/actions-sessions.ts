@@ -11,6 +11,7 @@ import { invalid, Problem } from '../kernel/problem.ts';
 import { resolvePricingModel } from '../pricing/actions.ts';
 import { normalizeCode } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
+import { maxQuantity, type QuantityLimits } from '../pricing/product.ts';
 import { findDiscountByCode } from '../pricing/store-discounts.ts';
 import { findActivePriceBySlug, findPrice } from '../pricing/store-prices.ts';
 import { findProduct } from '../pricing/store-products.ts';
@@ -18,6 +19,7 @@ import { findSubscription } from '../subscriptions/store.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { maxPeriodAmount } from '../subscriptions/subscription-start.ts';
+import type { Sold } from './actions-order.ts';
 import {
   type CheckoutSession,
   type CheckoutSessionRow,
@@ -120,8 +122,8 @@ async function sellProduct(
 ): Promise<CheckoutSessionRow> {
   const externalId = requested.customerExternalId ?? null;
   const customer = externalId === null ? null : await requireCustomerByExternalId(work, externalId, pricingModelId);
-  const price = await findOffered(work, requested, customer);
-  const quantities = quantitiesOf(requested);
+  const { price, product } = await findOffered(work, requested, customer);
+  const quantities = quantitiesOf(requested, product, price);
   refuseTooMuch(price, quantities);
   const trialPeriodDays = requested.trialPeriodDays ?? null;
   if (trialPeriodDays !== null && price.type !== 'subscription')
@@ -140,7 +142,18 @@ async function sellProduct(
 
 type Quantities = Pick<CheckoutSessionRow, 'quantity' | 'minimumQuantity' | 'maximumQuantity'>;
 
-function quantitiesOf({ quantity, minimumQuantity, maximumQuantity }: Kind<'product'>): Quantities {
+/** The session's own quantity and limits. One without any has the limits of the product, as far as a payment reaches. */
+function quantitiesOf(
+  { quantity, minimumQuantity, maximumQuantity }: Kind<'product'>,
+  product: QuantityLimits,
+  { unitPrice }: Price,
+): Quantities {
+  if (!quantity && !maximumQuantity && product.maximumQuantity !== null && product.minimumQuantity !== null) {
+    const payable = unitPrice === 0n ? maxQuantity : Number(maxPeriodAmount / unitPrice);
+    const least = product.minimumQuantity;
+    const most = Math.max(least, Math.min(product.maximumQuantity, payable));
+    return { quantity: least, minimumQuantity: least, maximumQuantity: most };
+  }
   const most = maximumQuantity ?? null;
   const least = most === null ? null : (minimumQuantity ?? 1);
   return { quantity: quantity ?? least ?? 1, minimumQuantity: least, maximumQuantity: most };
@@ -175,7 +188,7 @@ async function findOffered(
   work: Work,
   { priceId, priceSlug }: Kind<'product'>,
   customer: CustomerRow | null,
-): Promise<Price> {
+): Promise<Sold> {
   const price =
     priceId === undefined
       ? await findActivePriceBySlug(
@@ -193,7 +206,7 @@ async function findOffered(
   if (product?.default)
     throw invalid(path, 'must not be the price of the default product, on which every customer starts');
   if (!price.active || !product?.active) throw new Problem('priceInactive', { id: price.id });
-  return price;
+  return { price, product };
 }
 
 async function activate(

@@ -13,7 +13,7 @@ import { findAdjustment } from '../subscriptions/store-adjustments.ts';
 import { chosenDiscount, findBuyer, findPlanToChange, findSold, quoteOrder, type Sold } from './actions-order.ts';
 import { requireSession } from './actions-sessions.ts';
 import { buyerText } from './buyer-text.ts';
-import { type CheckoutSessionRow, decideQuantity, isAdjustable, statusAt } from './checkout.ts';
+import { type CheckoutSessionRow, decideQuantity, inTrial, isAdjustable, statusAt } from './checkout.ts';
 import { checkDraft } from './checkout-input.ts';
 import type { CheckoutDraft, CheckoutView, PaymentToConfirm, PlanChange, SavedMethod } from './checkout-view.ts';
 import { readSellerName } from './store.ts';
@@ -72,7 +72,7 @@ export async function viewSession(
   const isCardless = needsCard && processor.name === 'manual' && savedMethods.length === 0;
   return {
     ...bill,
-    ...(await describe(work, session, sold, entered)),
+    ...(await describe(work, bill.trialEnd === null ? session : inTrial(session), sold, entered)),
     status,
     change,
     mayDiscount: session.type === 'product' && change === null && (sold?.price.unitPrice ?? 0n) > 0n,

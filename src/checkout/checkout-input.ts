@@ -4,7 +4,7 @@ import { formatId } from '../kernel/id.ts';
 import { countInput, freeText, Metadata, SafeString, Timestamp } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { textLimits } from '../kernel/text-limits.ts';
-import { maxQuantity } from '../subscriptions/subscription-start.ts';
+import { maxQuantity } from '../pricing/product.ts';
 import { withSessionId } from './checkout.ts';
 import type { CheckoutConfirmation, CheckoutDraft } from './checkout-view.ts';
 

@@ -155,6 +155,12 @@ export function isAdjustable({ type, minimumQuantity, maximumQuantity }: Checkou
   return type === 'product' && minimumQuantity !== maximumQuantity;
 }
 
+/** The session as the buyer of a free trial sees it: no more than its own quantity. */
+export function inTrial(session: CheckoutSessionRow): CheckoutSessionRow {
+  const { quantity, maximumQuantity } = session;
+  return { ...session, maximumQuantity: maximumQuantity === null ? null : Math.min(maximumQuantity, quantity) };
+}
+
 /** The quantity that is bought. Refuses with `invalidRequest` one that the seller does not allow. */
 export function decideQuantity(session: CheckoutSessionRow, asked: number | undefined): number {
   const { type, quantity, minimumQuantity: least, maximumQuantity: most } = session;

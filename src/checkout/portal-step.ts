@@ -5,11 +5,11 @@ import { dayText } from '../kernel/iso-text.ts';
 import { moneyText } from '../kernel/money-text.ts';
 import type { CardConfirmation } from '../payments/processor.ts';
 import { type CardTaker, cardButtonHtml, cardHtml, cardScripts, takesCards } from './page-card.ts';
-import { type FieldErrors, hiddenHtml, summaryHtml } from './page-form.ts';
+import { type FieldErrors, fieldHtml, hiddenHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';
 import { methodText, priceText } from './page-text.ts';
 import type { Visited } from './portal-page.ts';
-import type { PortalPlan, PortalSubscription, PortalView } from './portal-view.ts';
+import type { PortalPlan, PortalSubscription, PortalView, QuantityRange } from './portal-view.ts';
 
 type Frame = Pick<PortalView, 'seller' | 'livemode' | 'currency' | 'processor'>;
 
@@ -28,10 +28,10 @@ export function plansPage(
   plans: readonly PortalPlan[],
 ): PageDocument {
   const { id, isDefaultPlan } = subscription;
-  const choose = ({ priceId, name }: PortalPlan) =>
+  const choose = ({ priceId, name, isOwn }: PortalPlan) =>
     html`<form ${isDefaultPlan ? html`method="post"` : html`method="get"`} action="/portal/subscriptions/${id}/change">
 ${hiddenHtml(isDefaultPlan ? { formToken: visit.formToken, priceId } : { priceId })}
-<button class="plain" aria-label="Choose ${name}">Choose</button></form>`;
+${isOwn ? html`<button class="plain">Change quantity</button>` : html`<button class="plain" aria-label="Choose ${name}">Choose</button>`}</form>`;
   const row = (plan: PortalPlan) => html`<li>
 <span><strong>${plan.name}</strong><br>${priceText(plan.unitPrice, frame.currency, { unit: plan.intervalUnit, count: plan.intervalCount })}${plan.description !== null && html`<br>${plan.description}`}</span>
 ${choose(plan)}
@@ -47,18 +47,21 @@ export interface ChangeStep {
   readonly subscription: PortalSubscription;
   readonly plan: PortalPlan;
   readonly quantity: number;
-  readonly preview: AdjustmentPreview;
+  readonly range: QuantityRange;
+  /** Null: the customer has the plan at the quantity. */
+  readonly preview: AdjustmentPreview | null;
   readonly message?: string | null;
 }
 
 /** The preview of a plan change, with exact amounts. */
 export function changePage(frame: Frame, visit: Visited, step: ChangeStep): PageDocument {
-  const { subscription, plan, quantity, preview, message = null } = step;
+  const { subscription, plan, quantity, range, preview, message = null } = step;
   const action = `/portal/subscriptions/${subscription.id}/change`;
-  const payText = `Pay ${moneyText(preview.totalDue ?? 0n, frame.currency)} and change plan`;
-  const paysNow = (preview.totalDue ?? 0n) > 0n && preview.dueDate === undefined;
+  const due = preview?.totalDue ?? 0n;
+  const payText = `Pay ${moneyText(due, frame.currency)} and change plan`;
+  const paysNow = due > 0n && preview?.dueDate === undefined;
   const confirm = html`<form method="post" action="${action}">
-${hiddenHtml({ formToken: visit.formToken, priceId: plan.priceId, quantity: String(quantity), shownDue: String(preview.totalDue ?? 0n) })}
+${hiddenHtml({ formToken: visit.formToken, priceId: plan.priceId, quantity: String(quantity), shownDue: String(due) })}
 <div class="actions"><button class="wide">${paysNow ? payText : 'Change plan'}</button></div>
 </form>`;
   const content = html`${summaryHtml({}, message)}
@@ -66,9 +69,19 @@ ${hiddenHtml({ formToken: visit.formToken, priceId: plan.priceId, quantity: Stri
 <h2>${subscription.name} to ${plan.name}</h2>
 <p>${quantity > 1 && `${quantity} x `}${priceText(plan.unitPrice, frame.currency, { unit: plan.intervalUnit, count: plan.intervalCount })}</p>
 </section>
-${preview.canAdjust ? previewHtml(preview, frame) : html`<p class="notice bad" role="alert">This change is not possible right now. ${preview.reason}</p>`}
-${preview.canAdjust && confirm}`;
+${range.least < range.most && quantityHtml(action, step)}
+${preview !== null && (preview.canAdjust ? previewHtml(preview, frame) : html`<p class="notice bad" role="alert">This change is not possible right now. ${preview.reason}</p>`)}
+${preview?.canAdjust === true && confirm}`;
   return page(frame, 'Change plan', content, { isWrong: message !== null });
+}
+
+/** The form that shows the change at another quantity. */
+function quantityHtml(action: string, { plan, quantity, range: { least, most } }: ChangeStep): Html {
+  const hint = `From ${least} to ${most}`;
+  const field = { name: 'quantity', label: 'Quantity', value: String(quantity), hint, maxLength: 7 } as const;
+  return html`<form method="get" action="${action}" novalidate>${hiddenHtml({ priceId: plan.priceId })}
+<section>${fieldHtml({ ...field, inputMode: 'numeric' }, {})}</section>
+<div class="actions"><button class="plain">Update quantity</button></div></form>`;
 }
 
 function previewHtml(preview: AdjustmentPreview, { currency }: Frame): Html {

@@ -46,6 +46,7 @@ export interface PortalSubscription {
 
 /** A paid item; manually added items are free and not listed. */
 interface PortalItem {
+  readonly id: string;
   readonly priceId: string | null;
   readonly name: string;
   readonly unitPrice: bigint;
@@ -70,8 +71,35 @@ export interface PortalPlan {
   readonly unitPrice: bigint;
   readonly intervalUnit: IntervalUnit | null;
   readonly intervalCount: number | null;
+  /** The quantities that the seller lets buyers choose; null: none. */
+  readonly minimumQuantity: number | null;
+  readonly maximumQuantity: number | null;
   /** Whether it is the customer's current plan. */
   readonly isOwn: boolean;
+}
+
+/** The quantities that the customer may choose. */
+export interface QuantityRange {
+  readonly present: number;
+  readonly least: number;
+  readonly most: number;
+}
+
+/**
+ * The quantities that the customer may choose of a plan: the present one only, if the product has no limits. A trial has
+ * not been paid, so it is raised to the least of the plan and no further.
+ */
+export function quantitiesOf({ items, status }: PortalSubscription, plan: PortalPlan): QuantityRange {
+  const present = items[0]?.quantity ?? 1;
+  const { minimumQuantity: least, maximumQuantity: most } = plan;
+  if (least === null || most === null) return { present, least: present, most: present };
+  return { present, least, most: status === 'trialing' ? Math.max(least, Math.min(most, present)) : most };
+}
+
+/** Whether the customer may choose the plan: another one, or its own at another quantity. */
+export function isChoosable(subscription: PortalSubscription, plan: PortalPlan): boolean {
+  const { least, most } = quantitiesOf(subscription, plan);
+  return !plan.isOwn || (least < most && !subscription.isDefaultPlan);
 }
 
 /** Whether the customer can make a missing payment itself. */

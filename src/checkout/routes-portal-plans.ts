@@ -13,7 +13,14 @@ import { findOffered, listPlans, requireOffered, viewPortal } from './actions-po
 import { createCheckoutSession } from './actions-sessions.ts';
 import { type At, countedIn, inVisit, portalPage, refusalText, type Visit } from './jobs-visit.ts';
 import { type ChangeStep, changePage, plansPage } from './portal-step.ts';
-import { mayChange, type PortalPlan, type PortalSubscription } from './portal-view.ts';
+import {
+  isChoosable,
+  mayChange,
+  type PortalPlan,
+  type PortalSubscription,
+  type QuantityRange,
+  quantitiesOf,
+} from './portal-view.ts';
 
 const changePath = '/portal/subscriptions/:id/change';
 
@@ -25,16 +32,20 @@ const plans = portalPage('GET', '/portal/subscriptions/:id/plans', (visit) =>
   inVisit(visit, async (at) => {
     const subscription = await own(at, visit);
     const frame = await viewPortal(at.work, at.processors, at.customer);
-    const others = (await listPlans(at.work, at.customer, subscription)).filter(({ isOwn }) => !isOwn);
-    return { show: plansPage(frame, visit, subscription, others) };
+    const offered = await listPlans(at.work, at.customer, subscription);
+    const choosable = offered.filter((plan) => isChoosable(subscription, plan));
+    return { show: plansPage(frame, visit, subscription, choosable) };
   }),
 );
 
-/** A requested change: an offered plan at the present quantity, which the seller decides. */
+/** A requested change: an offered plan, at the present quantity unless the seller lets customers choose it. */
 interface Asked {
   readonly subscription: PortalSubscription;
   readonly plan: PortalPlan;
   readonly quantity: number;
+  readonly range: QuantityRange;
+  /** Whether the form has a quantity that may not be chosen. The nearest to the present one is shown instead. */
+  readonly isRefused: boolean;
 }
 
 async function readAsked(at: At, visit: Visit, texts: PageRequest['form']): Promise<Asked> {
@@ -42,11 +53,24 @@ async function readAsked(at: At, visit: Visit, texts: PageRequest['form']): Prom
   const offered = await listPlans(at.work, at.customer, subscription);
   const plan = offered.find(({ priceId }) => priceId === texts.priceId);
   if (plan === undefined) throw new Problem('priceNotFound', { id: texts.priceId ?? '' });
-  return { subscription, plan, quantity: subscription.items[0]?.quantity ?? 1 };
+  const range = quantitiesOf(subscription, plan);
+  const usual = Math.max(range.least, Math.min(range.most, range.present));
+  const { quantity: text = String(usual) } = texts;
+  const quantity = /^[1-9]\d{0,6}$/.test(text) ? Number(text) : 0;
+  const isRefused = quantity < range.least || quantity > range.most;
+  return { subscription, plan, range, isRefused, quantity: isRefused ? usual : quantity };
 }
 
-function adjustmentTo({ plan, quantity }: Asked) {
-  return { timing: 'auto' as const, newSubscriptionItems: [{ priceId: plan.priceId, quantity }] };
+/** Whether the customer has the plan at the quantity. */
+function isPresent({ plan, quantity, range }: Asked): boolean {
+  return plan.isOwn && quantity === range.present;
+}
+
+function adjustmentTo({ subscription, plan, quantity }: Asked) {
+  // The same item at another quantity keeps its own terms.
+  const own = plan.isOwn ? subscription.items.find(({ priceId }) => priceId === plan.priceId) : undefined;
+  const kept = own === undefined ? {} : { id: own.id };
+  return { timing: 'auto' as const, newSubscriptionItems: [{ ...kept, priceId: plan.priceId, quantity }] };
 }
 
 async function previewFor({ work }: At, { isForm }: Visit, requested: Asked): Promise<AdjustmentPreview> {
@@ -59,7 +83,11 @@ async function previewFor({ work }: At, { isForm }: Visit, requested: Asked): Pr
 
 /** The change with its current preview. */
 async function previewed(at: At, visit: Visit, requested: Asked): Promise<ChangeStep> {
-  return { ...requested, preview: await previewFor(at, visit, requested) };
+  return { ...requested, preview: isPresent(requested) ? null : await previewFor(at, visit, requested) };
+}
+
+function quantityText({ least, most }: QuantityRange): string {
+  return `Enter a quantity from ${least} to ${most}.`;
 }
 
 function showChange(
@@ -69,9 +97,13 @@ function showChange(
 ): Promise<PageAnswer> {
   return inVisit(visit, async (at) => {
     const requested = await readAsked(at, visit, texts);
-    if (requested.plan.isOwn) throw new Problem('notOfferedInPortal', { id: requested.subscription.id });
+    const { subscription, plan, range, isRefused } = requested;
+    if (!isChoosable(subscription, plan)) throw new Problem('notOfferedInPortal', { id: subscription.id });
     const frame = await viewPortal(at.work, at.processors, at.customer);
-    return { show: changePage(frame, visit, { ...(await previewed(at, visit, requested)), message }), status };
+    const step = await previewed(at, visit, requested);
+    if (message === null && isRefused && range.least < range.most)
+      return { show: changePage(frame, visit, { ...step, message: quantityText(range) }), status: 422 };
+    return { show: changePage(frame, visit, { ...step, message }), status };
   });
 }
 
@@ -105,13 +137,15 @@ type Outcome = { readonly goTo: string } | { readonly message: string } | { read
  * purchase instead.
  */
 async function changeTo(at: At, visit: Visit, requested: Asked): Promise<Outcome> {
-  const { subscription, plan, quantity } = requested;
-  const { quantity: shownQuantity = String(quantity), shownDue: shown = '' } = visit.request.form;
+  const { subscription, plan, quantity, range, isRefused } = requested;
+  const { shownDue: shown = '' } = visit.request.form;
   if (subscription.isDefaultPlan) return buy(at, visit, plan);
-  if (shownQuantity !== String(quantity)) throw invalid(['quantity'], `must be ${quantity}: the seller has set it`);
+  if (isRefused && range.least === range.most)
+    throw invalid(['quantity'], `must be ${quantity}: the seller has set it`);
+  if (isRefused) throw invalid(['quantity'], `must be from ${range.least} to ${range.most}`);
   // The same form was sent before, and its change is made.
-  if (plan.isOwn) return { goTo: '/portal?done=changed' };
-  const { preview: now } = await previewed(at, visit, requested);
+  if (isPresent(requested)) return { goTo: '/portal?done=changed' };
+  const now = await previewFor(at, visit, requested);
   const isMore = !/^\d{1,20}$/.test(shown) || (now.totalDue ?? 0n) > BigInt(shown);
   if (now.canAdjust && isMore) return { message: 'The amount has changed. Please review it.' };
   return {

@@ -689,7 +689,9 @@ export interface Products {
   id: string;
   imageUrl: string | null;
   isDefault: boolean;
+  maximumQuantity: number | null;
   metadata: Json | null;
+  minimumQuantity: number | null;
   name: string;
   pluralQuantityLabel: string | null;
   pricingModelId: string;

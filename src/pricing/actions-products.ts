@@ -23,6 +23,7 @@ import {
 } from './price-input.ts';
 import { type ProductWithPrices, withPrices } from './pricing-model.ts';
 import {
+  decideQuantityLimits,
   isReservedProductSlug,
   type Product,
   type ProductChange,
@@ -72,6 +73,7 @@ export async function createProduct(
     imageURL: requested.imageURL ?? null,
     singularQuantityLabel: requested.singularQuantityLabel ?? null,
     pluralQuantityLabel: requested.pluralQuantityLabel ?? null,
+    ...decideQuantityLimits({ minimumQuantity: null, maximumQuantity: null }, requested),
     default: false,
     active: true,
     metadata: requested.metadata ?? null,

@@ -83,6 +83,8 @@ export function freePlan(request: FreePlanRequest): { product: NewProduct; price
     imageURL: null,
     singularQuantityLabel: null,
     pluralQuantityLabel: null,
+    minimumQuantity: null,
+    maximumQuantity: null,
     default: true,
     active: true,
     metadata: null,

@@ -4,10 +4,16 @@ import { invalid, Problem } from '../kernel/problem.ts';
 import type { Feature } from './feature.ts';
 import type { NewPrice, Price } from './price.ts';
 import { type ProductPriceChange, refuseBadSlug } from './price-input.ts';
-import { isReservedProductSlug, type Product, type ProductChange, type ProductFeature } from './product.ts';
+import {
+  decideQuantityLimits,
+  isReservedProductSlug,
+  type Product,
+  type ProductChange,
+  type ProductFeature,
+} from './product.ts';
 
 /** Fields of the default product that cannot change. */
-const fixedOnDefault = ['slug', 'singularQuantityLabel', 'pluralQuantityLabel'] as const;
+const fixedOnDefault = ['slug', 'singularQuantityLabel', 'pluralQuantityLabel', 'maximumQuantity'] as const;
 
 /** The product after a change. The default product can change only its texts and stays active. */
 export function decideProductChange(product: Product, { id: _, ...change }: ProductChange): Product {
@@ -22,6 +28,7 @@ export function decideProductChange(product: Product, { id: _, ...change }: Prod
     imageURL: sentOr(change.imageURL, product.imageURL),
     singularQuantityLabel: sentOr(change.singularQuantityLabel, product.singularQuantityLabel),
     pluralQuantityLabel: sentOr(change.pluralQuantityLabel, product.pluralQuantityLabel),
+    ...decideQuantityLimits(product, change),
     active: change.active ?? product.active,
     metadata: sentOr(change.metadata, product.metadata),
   };

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
-import { freeText, Metadata, MetadataInput, SafeString, Timestamp } from '../kernel/json.ts';
+import { countInput, freeText, Metadata, MetadataInput, SafeString, Timestamp } from '../kernel/json.ts';
+import { invalid } from '../kernel/problem.ts';
 import { type NewRecord, stamps } from '../kernel/record.ts';
 import { FeatureId } from './feature.ts';
 
@@ -8,6 +9,15 @@ export const ProductId = idSchema('product');
 
 /** The slug, in any case, that is reserved for the default product. */
 export const reservedProductSlug = 'free';
+
+// Credits and capacities multiply by it. The tables have the same limit.
+export const maxQuantity = 1_000_000;
+
+const limitTexts = {
+  minimumQuantity: 'The least that buyers may choose. Null: the seller sets the quantity.',
+  maximumQuantity:
+    'The most that buyers may choose, in a checkout and in the portal. Null: the seller sets the quantity.',
+} as const;
 
 /** A plan or item that customers can subscribe to or buy. */
 export const Product = z
@@ -23,6 +33,8 @@ export const Product = z
     imageURL: z.string().nullable(),
     singularQuantityLabel: z.string().nullable(),
     pluralQuantityLabel: z.string().nullable(),
+    minimumQuantity: z.int().nullable().meta({ description: limitTexts.minimumQuantity }),
+    maximumQuantity: z.int().nullable().meta({ description: limitTexts.maximumQuantity }),
     default: z.boolean().meta({ description: 'True for the plan on which every customer starts.' }),
     active: z.boolean(),
     metadata: Metadata.nullable(),
@@ -39,6 +51,12 @@ const texts = {
   imageURL: freeText('url').nullish(),
   singularQuantityLabel: freeText('name').nullish(),
   pluralQuantityLabel: freeText('name').nullish(),
+  minimumQuantity: countInput(1, maxQuantity)
+    .nullish()
+    .meta({
+      description: `${limitTexts.minimumQuantity} By default 1 if there is a \`maximumQuantity\`.`,
+    }),
+  maximumQuantity: countInput(1, maxQuantity).nullish().meta({ description: limitTexts.maximumQuantity }),
   metadata: MetadataInput,
 };
 
@@ -63,6 +81,26 @@ export const ProductChange = z.object({
   ...texts,
 });
 export type ProductChange = z.output<typeof ProductChange>;
+
+/** The quantities that buyers may choose; both null: the seller sets the quantity. */
+export type QuantityLimits = Pick<Product, 'minimumQuantity' | 'maximumQuantity'>;
+
+/** The limits after a change; absent ones keep their value. Refuses with `invalidRequest` limits that do not fit together. */
+export function decideQuantityLimits(
+  current: QuantityLimits,
+  {
+    minimumQuantity: least,
+    maximumQuantity: most = current.maximumQuantity,
+  }: Pick<ProductChange, keyof QuantityLimits>,
+): QuantityLimits {
+  if (most === null) {
+    if (least) throw invalid(['product', 'maximumQuantity'], 'is required with minimumQuantity');
+    return { minimumQuantity: null, maximumQuantity: null };
+  }
+  const minimumQuantity = (least === undefined ? current.minimumQuantity : least) ?? 1;
+  if (minimumQuantity > most) throw invalid(['product', 'maximumQuantity'], 'must be at least minimumQuantity');
+  return { minimumQuantity, maximumQuantity: most };
+}
 
 /** The features of a product; repeated ids count once. */
 export const FeatureIds = z

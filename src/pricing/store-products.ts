@@ -21,6 +21,8 @@ export const productColumns = [
   'imageUrl',
   'singularQuantityLabel',
   'pluralQuantityLabel',
+  'minimumQuantity',
+  'maximumQuantity',
   'isDefault',
   'active',
   'metadata',
@@ -50,6 +52,8 @@ export async function insertProducts(work: Work, products: readonly NewProduct[]
     imageUrl: product.imageURL,
     singularQuantityLabel: product.singularQuantityLabel,
     pluralQuantityLabel: product.pluralQuantityLabel,
+    minimumQuantity: product.minimumQuantity,
+    maximumQuantity: product.maximumQuantity,
     isDefault: product.default,
     active: product.active,
     metadata: product.metadata,
@@ -78,6 +82,8 @@ export async function saveProducts(work: Work, products: readonly Product[]): Pr
         image_url: product.imageURL,
         singular_quantity_label: product.singularQuantityLabel,
         plural_quantity_label: product.pluralQuantityLabel,
+        minimum_quantity: product.minimumQuantity,
+        maximum_quantity: product.maximumQuantity,
         active: product.active,
         metadata: product.metadata,
       }));
@@ -86,7 +92,8 @@ export async function saveProducts(work: Work, products: readonly Product[]): Pr
       update products
          set name = given.name, slug = given.slug, description = given.description, image_url = given.image_url,
              singular_quantity_label = given.singular_quantity_label,
-             plural_quantity_label = given.plural_quantity_label, active = given.active,
+             plural_quantity_label = given.plural_quantity_label, minimum_quantity = given.minimum_quantity,
+             maximum_quantity = given.maximum_quantity, active = given.active,
              metadata = given.metadata, updated_at = ${work.now}
         from json_populate_recordset(null::products, ${JSON.stringify(rows)}::json) as given
        where products.environment_id = ${work.environmentId} and products.id = given.id`;

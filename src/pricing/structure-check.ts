@@ -24,6 +24,8 @@ const freePlan: ProductStructure = {
     imageURL: null,
     singularQuantityLabel: null,
     pluralQuantityLabel: null,
+    minimumQuantity: null,
+    maximumQuantity: null,
     default: true,
     active: true,
     metadata: null,

@@ -148,6 +148,8 @@ function describeProduct(product: Product, price: ProductPrice, features: readon
       imageURL: product.imageURL,
       singularQuantityLabel: product.singularQuantityLabel,
       pluralQuantityLabel: product.pluralQuantityLabel,
+      minimumQuantity: product.minimumQuantity,
+      maximumQuantity: product.maximumQuantity,
       default: product.default,
       active: isSold(product, price),
       metadata: product.metadata,

@@ -128,6 +128,8 @@ const ExportedProduct = z.object({
     imageURL: z.string().optional(),
     singularQuantityLabel: z.string().optional(),
     pluralQuantityLabel: z.string().optional(),
+    minimumQuantity: z.int().optional(),
+    maximumQuantity: z.int().optional(),
     default: z.boolean(),
     active: z.boolean(),
     metadata: Metadata.optional(),

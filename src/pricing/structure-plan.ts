@@ -227,10 +227,9 @@ function matchProduct(
 }
 
 function changeProduct(row: Product, wanted: ProductStructure['product'], prices: readonly ProductPrice[]) {
-  const { name, description, imageURL, singularQuantityLabel, pluralQuantityLabel, metadata } = wanted;
-  const text = { name, description, imageURL, singularQuantityLabel, pluralQuantityLabel, metadata };
+  const { slug: _slug, default: _default, active: _active, ...rest } = wanted;
   const isAsWanted = isSold(row, standingPrice(prices)) === wanted.active;
-  return withFields(row, { ...text, active: isAsWanted ? row.active : wanted.active });
+  return withFields(row, { ...rest, active: isAsWanted ? row.active : wanted.active });
 }
 
 /** Updates the name, slug and state of the product's price. New terms end it and create another. */

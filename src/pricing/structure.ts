@@ -5,6 +5,7 @@ import { amountInput, countInput, freeText, Metadata, SafeString } from '../kern
 import { RenewalFrequency, type Rollover, RolloverMaximum, RolloverPeriods, refineRollover } from './feature.ts';
 import { IntervalUnit, maxTrialPeriodDays, Overage, usualOverage } from './price.ts';
 import { maxUnitPrice, Pricing, refinePricing } from './pricing.ts';
+import { maxQuantity } from './product.ts';
 import { AggregationType, LowBalanceThreshold } from './usage-meter.ts';
 
 /**
@@ -47,6 +48,8 @@ interface ProductText {
   readonly imageURL: string | null;
   readonly singularQuantityLabel: string | null;
   readonly pluralQuantityLabel: string | null;
+  readonly minimumQuantity: number | null;
+  readonly maximumQuantity: number | null;
   readonly default: boolean;
   /** False when the product is not for sale; its price is inactive then too. */
   readonly active: boolean;
@@ -224,22 +227,41 @@ const ProductPriceInput = z
     return { ...price, unitPrice: price.unitPrice ?? 0n };
   });
 
+const QuantityLimit = countInput(1, maxQuantity).nullable().default(null);
+
 const GivenProduct = z.object({
-  product: z.object({
-    name: SafeString,
-    slug: SafeString,
-    description: freeText('description').nullable().default(null),
-    imageURL: freeText('url').nullable().default(null),
-    singularQuantityLabel: OptionalLabel,
-    pluralQuantityLabel: OptionalLabel,
-    default: z.boolean().default(false),
-    active,
-    metadata,
-  }),
+  product: z
+    .object({
+      name: SafeString,
+      slug: SafeString,
+      description: freeText('description').nullable().default(null),
+      imageURL: freeText('url').nullable().default(null),
+      singularQuantityLabel: OptionalLabel,
+      pluralQuantityLabel: OptionalLabel,
+      minimumQuantity: QuantityLimit,
+      maximumQuantity: QuantityLimit,
+      default: z.boolean().default(false),
+      active,
+      metadata,
+    })
+    .refine(({ minimumQuantity, maximumQuantity }) => minimumQuantity === null || maximumQuantity !== null, {
+      path: ['maximumQuantity'],
+      message: 'is required with minimumQuantity',
+    })
+    .refine(({ minimumQuantity: least, maximumQuantity: most }) => most === null || (least ?? 1) <= most, {
+      path: ['maximumQuantity'],
+      message: 'must be at least minimumQuantity',
+    })
+    .refine((product) => !product.default || product.maximumQuantity === null, {
+      path: ['maximumQuantity'],
+      message: 'must be absent or null for the default product',
+    }),
   price: ProductPriceInput,
   features: z.array(SafeString).max(maxFeatures).default([]),
 });
-const ProductInput = GivenProduct.transform(({ product, price, features }): ProductStructure => {
+const ProductInput = GivenProduct.transform(({ product: given, price, features }): ProductStructure => {
+  const least = given.maximumQuantity === null ? null : (given.minimumQuantity ?? 1);
+  const product = { ...given, minimumQuantity: least };
   if (price.type === 'single_payment') return { product, price, features };
   return { product, price: { ...price, overage: price.overage ?? usualOverage(product) }, features };
 });

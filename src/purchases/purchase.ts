@@ -5,7 +5,7 @@ import { idSchema } from '../kernel/id.ts';
 import { countInput, Metadata, SafeString, Timestamp, WholeNumber } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
 import { IntervalUnit } from '../pricing/price.ts';
-import { maxQuantity } from '../subscriptions/subscription-start.ts';
+import { maxQuantity } from '../pricing/product.ts';
 
 export const PurchaseId = idSchema('purchase');
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { amountInput, countInput, freeText, Metadata, TimestampInput } from '../kernel/json.ts';
 import { maxUnitPrice } from '../pricing/pricing.ts';
+import { maxQuantity } from '../pricing/product.ts';
 import { BillingAnchor } from './billing-period.ts';
-import { maxQuantity } from './subscription-start.ts';
 
 // Each item is a line on every invoice, which must stay readable.
 const maxItems = 100;

@@ -12,11 +12,10 @@ import { countInput, Metadata, MetadataInput, SafeString, TimestampInput } from 
 import { invalid, Problem } from '../kernel/problem.ts';
 import { IntervalUnit, type Price } from '../pricing/price.ts';
 import { maxUnitPrice } from '../pricing/pricing.ts';
+import { maxQuantity } from '../pricing/product.ts';
 import { billingInterval, firstPeriod, type PeriodSchedule } from './billing-period.ts';
 import { isInTheWay, isWaitingForStart, type SubscriptionRow, type SubscriptionStatus } from './subscription.ts';
 
-// Credits and capacities multiply by it. The tables have the same limit.
-export const maxQuantity = 1_000_000;
 const Reference = z.string().min(1).max(255);
 
 /** A request for a subscription. */

@@ -55,6 +55,42 @@ test('a quantity without limits is the seller’s; within limits it is the buyer
   assert.deepEqual(await checkout.payments(limited.customerId), [['succeeded', 30_000]]);
 });
 
+test('a product’s limits hold where the session has no quantity, and a trial gives no more than the session’s', async () => {
+  const { productId } = plans.priceOf('pro-monthly');
+  const put = (product: Body) => app.request('PUT', `/products/${productId}`, { product });
+  for (const wrong of [
+    { minimumQuantity: 2 },
+    { minimumQuantity: 3, maximumQuantity: 2 },
+    { maximumQuantity: 1_000_001 },
+  ])
+    assert.equal((await put(wrong)).status, 400);
+  assert.equal((await put({ minimumQuantity: 2, maximumQuantity: 10 })).body.product.maximumQuantity, 10);
+  try {
+    const silent = await newOrder();
+    for (const quantity of [1, 11, 900_000_000])
+      assert.equal(
+        await refusalOf('quantity', checkout.confirm(silent.id, { ...visa, quantity })),
+        'must be from 2 to 10',
+      );
+    assert.equal((await checkout.confirm(silent.id, { ...visa, quantity: 3 })).dueNow, 9000n);
+    const fixed = await newOrder({ quantity: 1 });
+    assert.equal(
+      await refusalOf('quantity', checkout.view(fixed.id, { quantity: 2 })),
+      'must be 1: the seller has set it',
+    );
+    const trial = await newOrder({ trialPeriodDays: 14, quantity: 4, maximumQuantity: 1_000_000 });
+    assert.equal((await checkout.view(trial.id)).maximumQuantity, 4);
+    for (const quantity of [5, 1_000_000])
+      assert.equal(
+        await refusalOf('quantity', checkout.confirm(trial.id, { ...visa, quantity })),
+        'must be at most 4 in a free trial',
+      );
+    assert.equal((await checkout.confirm(trial.id, { ...visa, quantity: 4 })).dueNow, 0n);
+  } finally {
+    assert.equal((await put({ maximumQuantity: null })).body.product.minimumQuantity, null);
+  }
+});
+
 test('limits, trial days, codes and addresses that contradict each other are refused by name', async () => {
   const { externalId } = await plans.newCustomer();
   const pro = { customerExternalId: externalId, priceSlug: 'pro-monthly' };

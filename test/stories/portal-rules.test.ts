@@ -127,6 +127,32 @@ test('a change of plan keeps the quantity of three, also when its form is sent t
   assert.deepEqual(await itemsOf(externalId), [['team-monthly', 3]]);
 });
 
+test('a product with limits lets the customer choose from 2 to 10, and a trial no more than it has', async () => {
+  const product = { name: 'Seats', slug: 'seats', pricingModelId: plans.pricingModelId };
+  const price = { type: 'subscription', slug: 'seats-monthly', unitPrice: 2000, ...month };
+  const limits = { minimumQuantity: 2, maximumQuantity: 10 };
+  const made = await app.post('/products', { product: { ...product, ...limits }, price });
+  const priceId: string = made.product.defaultPrice?.id ?? (await app.get('/prices?slug=seats-monthly')).data[0].id;
+  const paid = await openPortal();
+  const at = `/portal/subscriptions/${paid.subscriptionId}/change`;
+  for (const quantity of ['1', '11', '900000000', '2.0', '']) {
+    const refused = await paid.send(at, { priceId, quantity, shownDue: '99999999999999' });
+    assert.equal(refused.status, 400, quantity);
+    assert.match(await refused.text(), /The quantity must be from 2 to 10/);
+  }
+  assert.match(await (await paid.look(`${at}?priceId=${priceId}&quantity=5`)).text(), /5 x USD 20\.00/);
+  const sent = await paid.send(at, { priceId, quantity: '5', shownDue: '99999999' });
+  assert.equal(sent.headers.get('location'), '/portal?done=changed');
+  assert.match(await (await paid.look(at.replace('change', 'plans'))).text(), /Change quantity/);
+  assert.equal((await paid.send(at, { priceId, quantity: '7', shownDue: '99999999' })).status, 303);
+  assert.deepEqual(await itemsOf(paid.externalId), [['seats-monthly', 7]]);
+  const free = await openPortal({ trialEnd: Date.now() + 14 * 86_400_000 });
+  const trial = `/portal/subscriptions/${free.subscriptionId}/change`;
+  assert.equal((await free.send(trial, { priceId, quantity: '3', shownDue: '99999999' })).status, 400);
+  assert.equal((await free.send(trial, { priceId, quantity: '2', shownDue: '99999999' })).status, 303);
+  assert.deepEqual(await itemsOf(free.externalId), [['seats-monthly', 2]]);
+});
+
 test('signing out ends the visit and the link; a link made afterwards opens the portal', async () => {
   const { externalId, link, look, send } = await openPortal();
   assert.equal((await look('/portal')).status, 200);

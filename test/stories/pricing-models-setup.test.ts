@@ -31,6 +31,8 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     imageURL: null,
     singularQuantityLabel: null,
     pluralQuantityLabel: null,
+    minimumQuantity: null,
+    maximumQuantity: null,
     description: null,
   };
   const monthly = { type: 'subscription', intervalUnit: 'month', intervalCount: 1, usageMeterId: null };
