@@ -1415,6 +1415,7 @@ CREATE INDEX prices_by_product ON public.prices USING btree (environment_id, pro
 CREATE INDEX prices_by_usage_meter ON public.prices USING btree (environment_id, usage_meter_id);
 CREATE INDEX processor_events_received_at ON public.processor_events USING btree (received_at);
 CREATE INDEX product_features_by_feature ON public.product_features USING btree (environment_id, feature_id);
+CREATE INDEX product_features_by_pricing_model ON public.product_features USING btree (environment_id, pricing_model_id);
 CREATE INDEX products_by_metadata ON public.products USING gin (metadata jsonb_path_ops) WHERE (metadata IS NOT NULL);
 CREATE INDEX products_by_slug ON public.products USING btree (environment_id, pricing_model_id, slug);
 CREATE INDEX purchases_by_creation ON public.purchases USING btree (environment_id, created_at);
@@ -1423,14 +1424,16 @@ CREATE INDEX purchases_by_price ON public.purchases USING btree (environment_id,
 CREATE INDEX purchases_by_status ON public.purchases USING btree (environment_id, status, id);
 CREATE INDEX purchases_by_subscription ON public.purchases USING btree (environment_id, subscription_id) WHERE (subscription_id IS NOT NULL);
 CREATE INDEX refunds_by_payment ON public.refunds USING btree (environment_id, payment_id);
-CREATE INDEX resource_claims_active ON public.resource_claims USING btree (environment_id, subscription_id, resource_id) WHERE (released_at IS NULL);
+CREATE INDEX resource_claims_active ON public.resource_claims USING btree (environment_id, subscription_id, resource_id, id) WHERE (released_at IS NULL);
 CREATE INDEX resource_claims_by_subscription ON public.resource_claims USING btree (environment_id, subscription_id);
+CREATE INDEX resource_claims_held ON public.resource_claims USING btree (environment_id, subscription_id, id) WHERE (released_at IS NULL);
 CREATE INDEX resources_by_slug ON public.resources USING btree (environment_id, pricing_model_id, slug);
 CREATE INDEX subscription_adjustments_by_invoice ON public.subscription_adjustments USING btree (environment_id, invoice_id) WHERE (invoice_id IS NOT NULL);
 CREATE INDEX subscription_adjustments_by_subscription ON public.subscription_adjustments USING btree (environment_id, subscription_id);
 CREATE INDEX subscription_adjustments_replacing ON public.subscription_adjustments USING btree (environment_id, replaced_invoice_id) WHERE (replaced_invoice_id IS NOT NULL);
 CREATE INDEX subscription_item_features_by_product_feature ON public.subscription_item_features USING btree (environment_id, product_feature_id) WHERE (product_feature_id IS NOT NULL);
 CREATE INDEX subscription_item_features_by_subscription ON public.subscription_item_features USING btree (environment_id, subscription_id, feature_id);
+CREATE INDEX subscription_item_features_manual ON public.subscription_item_features USING btree (environment_id, subscription_id) WHERE (manually_created AND (expired_at IS NULL));
 CREATE INDEX subscription_item_features_of_resources ON public.subscription_item_features USING btree (environment_id, subscription_id, resource_id) WHERE (resource_id IS NOT NULL);
 CREATE INDEX subscription_item_versions_by_subscription ON public.subscription_item_versions USING btree (environment_id, subscription_id);
 CREATE INDEX subscription_items_by_price ON public.subscription_items USING btree (environment_id, price_id) WHERE (price_id IS NOT NULL);
@@ -1441,6 +1444,7 @@ CREATE INDEX subscriptions_by_metadata ON public.subscriptions USING gin (metada
 CREATE INDEX subscriptions_by_price ON public.subscriptions USING btree (environment_id, price_id);
 CREATE INDEX subscriptions_by_status ON public.subscriptions USING btree (environment_id, status, id);
 CREATE INDEX subscriptions_cancel_due ON public.subscriptions USING btree (environment_id, cancel_scheduled_at) WHERE (status = 'cancellation_scheduled'::text);
+CREATE INDEX subscriptions_living ON public.subscriptions USING btree (environment_id, customer_id, id) WHERE (status <> ALL (ARRAY['canceled'::text, 'incomplete_expired'::text]));
 CREATE INDEX subscriptions_one_at_a_time ON public.subscriptions USING gist (environment_id, customer_id, ((is_free_plan)::integer), int8range(
 CASE
     WHEN ((status <> ALL (ARRAY['paused'::text, 'incomplete'::text])) AND (current_billing_period_start = current_billing_period_end)) THEN current_billing_period_start
@@ -2333,6 +2337,29 @@ BEGIN ATOMIC
           LIMIT 1) last
       CROSS JOIN LATERAL jsonb_array_elements(last.result) checked(value));
 END;
+CREATE OR REPLACE FUNCTION public.keep_row_limit()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  parent record;
+  counted bigint;
+begin
+  for parent in
+    execute format('select distinct environment_id, %I as id from added where %s order by 1, 2', tg_argv[0], tg_argv[2])
+  loop
+    execute format('select from %I where environment_id = $1 and id = $2 for no key update', tg_argv[1])
+      using parent.environment_id, parent.id;
+    execute format('select count(*) from (select from %I where environment_id = $1 and %I = $2 and %s limit $3 + 1) found',
+      tg_table_name, tg_argv[0], tg_argv[2]) into counted using parent.environment_id, parent.id, tg_argv[3]::integer;
+    if counted > tg_argv[3]::integer then
+      raise program_limit_exceeded using message = format('%s %s has more than %s %s', tg_argv[1], parent.id, tg_argv[3], tg_table_name),
+        table = tg_table_name, constraint = tg_table_name || '_at_most', detail = tg_argv[3];
+    end if;
+  end loop;
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.keep_updated_at()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2624,6 +2651,13 @@ begin
   new.revision := nextval('subscription_revisions');
   return new;
 end $function$;
+CREATE OR REPLACE FUNCTION public.row_limits()
+ RETURNS TABLE(table_name text, parent_column text, parent_table text, counted text, at_most integer)
+ LANGUAGE sql
+ IMMUTABLE
+BEGIN ATOMIC
+ VALUES ('products'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('products'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('features'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('features'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('resources'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('resources'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('usage_meters'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,200), ('prices'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,5000), ('prices'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,20000), ('product_features'::text,'pricing_model_id'::text,'pricing_models'::text,'expired_at is null'::text,20000), ('product_features'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,50000), ('subscriptions'::text,'customer_id'::text,'customers'::text,'status not in (''canceled'', ''incomplete_expired'')'::text,200), ('subscription_item_features'::text,'subscription_id'::text,'subscriptions'::text,'manually_created and expired_at is null'::text,1000);
+END;
 CREATE OR REPLACE FUNCTION public.secure_tenant_tables()
  RETURNS void
  LANGUAGE plpgsql

@@ -292,4 +292,5 @@ create table resource_claims (
 create unique index resource_claims_external_id_unique on resource_claims (environment_id, subscription_id, resource_id, external_id)
   where released_at is null and external_id is not null;
 create index resource_claims_by_subscription on resource_claims (environment_id, subscription_id);
-create index resource_claims_active on resource_claims (environment_id, subscription_id, resource_id) where released_at is null;
+create index resource_claims_active on resource_claims (environment_id, subscription_id, resource_id, id) where released_at is null;
+create index resource_claims_held on resource_claims (environment_id, subscription_id, id) where released_at is null;

@@ -111,7 +111,8 @@ function nameOperation(
   const [mediaType, { schema: answer }] = Object.entries(content ?? {})[0] ?? ['', { schema: {} }];
   const body = operation.requestBody?.content['application/json']?.schema;
   const query = parameters.filter((each) => each.in === 'query' && each.name !== 'dryRun' && !each.name.endsWith('[]'));
-  const pages = query.some(({ name }) => name === 'cursor');
+  // The lists that answer their rows under a name of their own are read page by page.
+  const pages = query.some(({ name }) => name === 'cursor') && Object.hasOwn(fieldsOf(document, answer), 'data');
   const { description } = operation;
   return {
     ...nameOf(document, path, httpMethod, pages),

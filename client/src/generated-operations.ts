@@ -129,7 +129,7 @@ export const operations = {
   },
   resources: {
     create: { method: 'POST', path: '/api/v1/resources', params: [], query: [] },
-    list: { method: 'GET', path: '/api/v1/resources', params: [], query: ['pricingModelId'] },
+    list: { method: 'GET', path: '/api/v1/resources', params: [], query: ['cursor', 'limit', 'order', 'pricingModelId'] },
     get: { method: 'GET', path: '/api/v1/resources/{id}', params: ['id'], query: [] },
     update: { method: 'PUT', path: '/api/v1/resources/{id}', params: ['id'], query: [] },
   },
@@ -155,7 +155,7 @@ export const operations = {
   },
   resourceClaims: {
     claim: { method: 'POST', path: '/api/v1/resource-claims/{subscriptionId}/claim', params: ['subscriptionId'], query: [] },
-    getClaims: { method: 'GET', path: '/api/v1/resource-claims/{subscriptionId}/claims', params: ['subscriptionId'], query: ['resourceSlug'] },
+    getClaims: { method: 'GET', path: '/api/v1/resource-claims/{subscriptionId}/claims', params: ['subscriptionId'], query: ['cursor', 'limit', 'order', 'resourceSlug'] },
     release: { method: 'POST', path: '/api/v1/resource-claims/{subscriptionId}/release', params: ['subscriptionId'], query: [] },
     getUsage: { method: 'GET', path: '/api/v1/resource-claims/{subscriptionId}/usage', params: ['subscriptionId'], query: ['resourceSlug', 'resourceId'] },
     getUsages: { method: 'GET', path: '/api/v1/resource-claims/{subscriptionId}/usages', params: ['subscriptionId'], query: ['resourceSlugs', 'resourceIds'] },

@@ -720,18 +720,30 @@ export interface Erasure {
 
 export interface CustomerBilling {
   customer: Customer;
-  /** The subscriptions of every status, newest first. */
+  /** The newest 100 subscriptions of every status, and all current ones; newest first. */
   subscriptions: Array<SubscriptionDetails>;
   /** The current subscriptions, newest first. */
   currentSubscriptions: Array<SubscriptionDetails>;
   currentSubscription?: SubscriptionDetails;
+  /** The newest 100 invoices, newest first. */
   invoices: Array<{
     invoice: Invoice;
+    /** The first 100 lines. */
     invoiceLineItems: Array<InvoiceLineItem>;
+    /** Whether the invoice has more lines. */
+    hasMore: boolean;
   }>;
+  /** At most 100, the default first. */
   paymentMethods: Array<PaymentMethod>;
-  /** The purchases that are paid and not refunded, newest first. */
+  /** The newest 1,000 purchases that are paid and not refunded, newest first. */
   purchases: Array<Purchase>;
+  /** Whether there are more records of a kind, which its list has. */
+  hasMore: {
+    subscriptions: boolean;
+    invoices: boolean;
+    paymentMethods: boolean;
+    purchases: boolean;
+  };
   pricingModel: PricingModelDetails;
   /** The same pricing model, under its former name. */
   catalog: PricingModelDetails;
@@ -1487,7 +1499,7 @@ export interface LedgerEntry {
   usageCreditId: string | null;
   /** The reason of the entry: the number of a booking of usage events, a credit, or an invoice. */
   sourceId: string;
-  /** For usage, the grants that paid for it, in the order of use. The rest of the amount is overage. */
+  /** For usage, the first 100 grants that paid for it, in the order of use. What none paid for is overage. */
   usageCreditApplications: Array<UsageCreditApplication>;
 }
 
@@ -4451,11 +4463,20 @@ export interface ResourcesCreateAnswer {
 }
 
 export interface ResourcesListInput {
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
+  cursor?: string;
+  /** The number of rows on a page: 1 to 1000, by default 1000. */
+  limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
   pricingModelId?: string;
 }
 
 export interface ResourcesListAnswer {
   resources: Array<Resource>;
+  /** Whether there are more rows. `nextCursor` leads to them. */
+  hasMore: boolean;
+  nextCursor?: string;
 }
 
 export interface ResourcesGetInput {
@@ -4689,11 +4710,20 @@ export interface ResourceClaimsClaimAnswer {
 
 export interface ResourceClaimsGetClaimsInput {
   subscriptionId: string;
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
+  cursor?: string;
+  /** The number of rows on a page: 1 to 1000, by default 1000. */
+  limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
   resourceSlug?: string;
 }
 
 export interface ResourceClaimsGetClaimsAnswer {
   claims: Array<ResourceClaim>;
+  /** Whether there are more rows. `nextCursor` leads to them. */
+  hasMore: boolean;
+  nextCursor?: string;
 }
 
 export type ResourceClaimsReleaseInput = {
@@ -4713,7 +4743,10 @@ export interface ResourceClaimsGetUsageInput {
 
 export interface ResourceClaimsGetUsageAnswer {
   usage: ResourceUsage;
+  /** The oldest active claims, at most 1,000 in the answer. */
   claims: Array<ResourceClaim>;
+  /** Whether there are more claims, which the list of claims has. */
+  hasMore: boolean;
 }
 
 export interface ResourceClaimsGetUsagesInput {
@@ -4726,7 +4759,10 @@ export interface ResourceClaimsGetUsagesInput {
 
 export type ResourceClaimsGetUsagesAnswer = Array<{
   usage: ResourceUsage;
+  /** The oldest active claims, at most 1,000 in the answer. */
   claims: Array<ResourceClaim>;
+  /** Whether there are more claims, which the list of claims has. */
+  hasMore: boolean;
 }>;
 
 export interface EntitlementsCheckInput {
@@ -5916,7 +5952,7 @@ export interface ResourcesMethods {
   /** Create a resource. Creates a resource that customers can claim units of. A slug that another active resource has is refused with 409. */
   create(input: ResourcesCreateInput, options?: WriteOptions): Promise<ResourcesCreateAnswer>;
 
-  /** List resources. Returns the resources of the environment, or of one pricing model, active and inactive ones. This list has no pages. */
+  /** List resources. Returns the resources of the environment, or of one pricing model, active and inactive ones. The first page holds up to 1,000. */
   list(input?: ResourcesListInput, options?: CallOptions): Promise<ResourcesListAnswer>;
 
   /** Get a resource. Returns one resource and whether it is active. */
@@ -5984,7 +6020,7 @@ export interface ResourceClaimsMethods {
   /** Claim units of a resource. Claims units by number or by name, all of them or none. Beyond the capacity of the subscription the request is refused with 400. A name that is already claimed is returned unchanged, even at full capacity. While a cancellation or a lower capacity is scheduled, affected new claims end with it. */
   claim(input: ResourceClaimsClaimInput, options?: WriteOptions): Promise<ResourceClaimsClaimAnswer>;
 
-  /** List the claims of a subscription. Returns the active claims of a subscription, optionally of one resource. */
+  /** List the claims of a subscription. Returns the active claims of a subscription, optionally of one resource, oldest first. The first page holds up to 1,000. */
   getClaims(input: ResourceClaimsGetClaimsInput, options?: CallOptions): Promise<ResourceClaimsGetClaimsAnswer>;
 
   /** Release claims of a resource. Releases claims by id, name or number, all of them or none. A number takes the oldest unnamed claims. If too few are unnamed, the request is refused with 400. */

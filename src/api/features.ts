@@ -18,6 +18,7 @@ export const featureRoutes = [
     body: z.object({ feature: FeatureInput }),
     returns: z.object({ feature: Feature }),
     refuses: [
+      'tooManyRecords',
       'pricingModelNotFound',
       'defaultPricingModelNotFound',
       'usageMeterNotFound',
@@ -67,6 +68,7 @@ export const featureRoutes = [
     body: z.object({ feature: FeatureChange }),
     returns: z.object({ feature: Feature }),
     refuses: [
+      'tooManyRecords',
       'featureNotFound',
       'idMismatch',
       'usageMeterNotFound',

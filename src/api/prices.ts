@@ -27,7 +27,14 @@ export const priceRoutes = [
     tag,
     body: z.object({ price: PriceInput }),
     returns: z.object({ price: Price }),
-    refuses: ['productNotFound', 'usageMeterNotFound', 'defaultProductProtected', 'priceTypeFixed', 'slugTaken'],
+    refuses: [
+      'tooManyRecords',
+      'productNotFound',
+      'usageMeterNotFound',
+      'defaultProductProtected',
+      'priceTypeFixed',
+      'slugTaken',
+    ],
     handle: async (work, { body }) => ({ price: await createPrice(work, body.price) }),
   }),
   route({
@@ -87,7 +94,14 @@ export const priceRoutes = [
     params: z.object({ id: PriceId }),
     body: z.object({ price: PriceChange.extend({ id: PriceId.optional() }) }),
     returns: z.object({ price: Price }),
-    refuses: ['priceNotFound', 'idMismatch', 'noChargePriceProtected', 'defaultProductProtected', 'slugTaken'],
+    refuses: [
+      'tooManyRecords',
+      'priceNotFound',
+      'idMismatch',
+      'noChargePriceProtected',
+      'defaultProductProtected',
+      'slugTaken',
+    ],
     handle: async (work, { params, body }) => ({ price: await updatePrice(work, params.id, body.price) }),
   }),
 ];

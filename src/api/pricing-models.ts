@@ -102,6 +102,7 @@ export const pricingModelRoutes = [
         .meta({ description: 'The pricing model that was the default until now; null if the default did not move.' }),
     }),
     refuses: [
+      'tooManyRecords',
       'featureNotFound',
       'usageMeterNotFound',
       'resourceNotFound',
@@ -127,6 +128,7 @@ export const pricingModelRoutes = [
       changes: z.array(PricingChange),
     }),
     refuses: [
+      'tooManyRecords',
       'pricingModelNameAmbiguous',
       'featureNotFound',
       'usageMeterNotFound',
@@ -189,6 +191,7 @@ export const pricingModelRoutes = [
     body: z.object({ pricingModel: UpdateInput }),
     returns: z.object({ pricingModel: PricingModel }),
     refuses: [
+      'tooManyRecords',
       'pricingModelNotFound',
       'idMismatch',
       'featureNotFound',

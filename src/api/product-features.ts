@@ -34,7 +34,7 @@ export const productFeatureRoutes = [
         updatedByCommit: z.string().nullable(),
       }),
     }),
-    refuses: ['productNotFound', 'featureNotFound', 'otherPricingModel'],
+    refuses: ['tooManyRecords', 'productNotFound', 'featureNotFound', 'otherPricingModel'],
     handle: async (work, { body }) => ({
       productFeature: {
         ...(await createProductFeature(work, body.productFeature)),

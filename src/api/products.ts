@@ -31,6 +31,7 @@ export const productRoutes = [
     body: z.object({ product: ProductInput, price: FirstPriceInput, featureIds: FeatureIds.optional() }),
     returns: z.object({ product: Product }),
     refuses: [
+      'tooManyRecords',
       'defaultProductNotCreatable',
       'pricingModelNotFound',
       'defaultPricingModelNotFound',
@@ -88,7 +89,15 @@ export const productRoutes = [
       featureIds: FeatureIds.optional(),
     }),
     returns: z.object({ product: Product }),
-    refuses: ['productNotFound', 'idMismatch', 'priceTypeFixed', 'featureNotFound', 'otherPricingModel', 'slugTaken'],
+    refuses: [
+      'tooManyRecords',
+      'productNotFound',
+      'idMismatch',
+      'priceTypeFixed',
+      'featureNotFound',
+      'otherPricingModel',
+      'slugTaken',
+    ],
     handle: async (work, { params, body }) => ({ product: await updateProduct(work, params.id, body) }),
   }),
   route({

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { claimResource, getUsage, listClaims, listUsages, releaseResource } from '../entitlements/actions-claims.ts';
 import {
+  ClaimsQuery,
   ClaimsToRelease,
   NewClaims,
   OneResource,
@@ -10,13 +11,18 @@ import {
   TemporaryClaims,
 } from '../entitlements/resource-claim.ts';
 import { route } from '../http/route.ts';
+import { longPageFields } from '../kernel/pagination.ts';
 import { SubscriptionId } from '../subscriptions/subscription.ts';
 
 const tag = 'Resource claims';
 
 const params = z.object({ subscriptionId: SubscriptionId });
 
-const UsageWithClaims = z.object({ usage: ResourceUsage, claims: z.array(ResourceClaim) });
+const UsageWithClaims = z.object({
+  usage: ResourceUsage,
+  claims: z.array(ResourceClaim).meta({ description: 'The oldest active claims, at most 1,000 in the answer.' }),
+  hasMore: z.boolean().meta({ description: 'Whether there are more claims, which the list of claims has.' }),
+});
 
 export const resourceClaimRoutes = [
   route({
@@ -45,6 +51,7 @@ export const resourceClaimRoutes = [
       'resourceInactive',
       'capacityExhausted',
       'tooManyClaims',
+      'claimsFull',
     ],
     handle: (work, { params: { subscriptionId }, body }) => claimResource(work, subscriptionId, body),
   }),
@@ -52,15 +59,15 @@ export const resourceClaimRoutes = [
     method: 'GET',
     path: '/resource-claims/{subscriptionId}/claims',
     summary: 'List the claims of a subscription',
-    description: 'Returns the active claims of a subscription, optionally of one resource.',
+    description:
+      'Returns the active claims of a subscription, optionally of one resource, oldest first. The first page holds ' +
+      'up to 1,000.',
     tag,
     params,
-    query: z.object({ resourceSlug: z.string().max(255).optional() }),
-    returns: z.object({ claims: z.array(ResourceClaim) }),
-    refuses: ['subscriptionNotFound', 'resourceNotFound'],
-    handle: async (work, { params: { subscriptionId }, query }) => ({
-      claims: await listClaims(work, subscriptionId, query.resourceSlug),
-    }),
+    query: ClaimsQuery,
+    returns: z.object({ claims: z.array(ResourceClaim), ...longPageFields }),
+    refuses: ['subscriptionNotFound', 'resourceNotFound', 'invalidCursor'],
+    handle: (work, { params: { subscriptionId }, query }) => listClaims(work, subscriptionId, query),
   }),
   route({
     method: 'POST',

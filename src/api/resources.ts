@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import { route } from '../http/route.ts';
-import { textFilter } from '../kernel/pagination.ts';
-import { createResource, getResource, listResources, updateResource } from '../pricing/actions-resources.ts';
+import { longPageFields } from '../kernel/pagination.ts';
+import {
+  createResource,
+  getResource,
+  listResources,
+  ResourcesQuery,
+  updateResource,
+} from '../pricing/actions-resources.ts';
 import { Resource, ResourceChange, ResourceId, ResourceInput } from '../pricing/resource.ts';
 
 const tag = 'Resources';
@@ -17,7 +23,7 @@ export const resourceRoutes = [
     tag,
     body: z.object({ resource: ResourceInput }),
     returns: z.object({ resource: Resource }),
-    refuses: ['pricingModelNotFound', 'defaultPricingModelNotFound', 'slugTaken'],
+    refuses: ['tooManyRecords', 'pricingModelNotFound', 'defaultPricingModelNotFound', 'slugTaken'],
     handle: async (work, { body }) => ({ resource: await createResource(work, body.resource) }),
   }),
   route({
@@ -25,13 +31,13 @@ export const resourceRoutes = [
     path: '/resources',
     summary: 'List resources',
     description:
-      'Returns the resources of the environment, or of one pricing model, active and inactive ones. This list ' +
-      'has no pages.',
+      'Returns the resources of the environment, or of one pricing model, active and inactive ones. The first ' +
+      'page holds up to 1,000.',
     tag,
-    query: z.object({ pricingModelId: textFilter }),
-    returns: z.object({ resources: z.array(Resource) }),
-    refuses: ['pricingModelNotFound'],
-    handle: async (work, { query }) => ({ resources: await listResources(work, query.pricingModelId) }),
+    query: ResourcesQuery,
+    returns: z.object({ resources: z.array(Resource), ...longPageFields }),
+    refuses: ['pricingModelNotFound', 'invalidCursor'],
+    handle: (work, { query }) => listResources(work, query),
   }),
   route({
     method: 'GET',
@@ -54,7 +60,7 @@ export const resourceRoutes = [
     params: z.object({ id: ResourceId }),
     body: z.object({ resource: ResourceChange }),
     returns: z.object({ resource: Resource }),
-    refuses: ['resourceNotFound', 'idMismatch', 'slugTaken'],
+    refuses: ['tooManyRecords', 'resourceNotFound', 'idMismatch', 'slugTaken'],
     handle: async (work, { params, body }) => ({ resource: await updateResource(work, params.id, body.resource) }),
   }),
 ];

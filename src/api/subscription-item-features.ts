@@ -26,6 +26,7 @@ export const subscriptionItemFeatureRoutes = [
     body: z.object({ subscriptionItemFeature: NewItemFeature }),
     returns: z.object({ subscriptionItemFeature: SubscriptionItemFeature }),
     refuses: [
+      'tooManyRecords',
       'subscriptionItemNotFound',
       'subscriptionItemExpired',
       'subscriptionTerminal',

@@ -186,6 +186,7 @@ export const subscriptionRoutes = [
     body: NewSubscription,
     returns,
     refuses: [
+      'tooManyRecords',
       'processorUnavailable',
       'customerNotFound',
       'customerArchived',
@@ -376,6 +377,7 @@ export const subscriptionRoutes = [
     body: AddFeature,
     returns: z.object({ subscriptionItemFeature: SubscriptionItemFeature }),
     refuses: [
+      'tooManyRecords',
       'subscriptionNotFound',
       'subscriptionTerminal',
       'featureNotFound',

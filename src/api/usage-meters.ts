@@ -26,7 +26,7 @@ export const usageMeterRoutes = [
     tag,
     body: z.object({ usageMeter: UsageMeterInput, price: FirstUsagePrice.optional() }),
     returns: z.object({ usageMeter: UsageMeter }),
-    refuses: ['pricingModelNotFound', 'defaultPricingModelNotFound', 'slugTaken'],
+    refuses: ['tooManyRecords', 'pricingModelNotFound', 'defaultPricingModelNotFound', 'slugTaken'],
     handle: async (work, { body }) => ({ usageMeter: await createUsageMeter(work, body) }),
   }),
   route({
@@ -67,7 +67,7 @@ export const usageMeterRoutes = [
     params: z.object({ id: UsageMeterId }),
     body: z.object({ usageMeter: UsageMeterChange }),
     returns: z.object({ usageMeter: UsageMeter }),
-    refuses: ['usageMeterNotFound', 'idMismatch', 'slugTaken'],
+    refuses: ['tooManyRecords', 'usageMeterNotFound', 'idMismatch', 'slugTaken'],
     handle: async (work, { params, body }) => ({
       usageMeter: await updateUsageMeter(work, params.id, body.usageMeter),
     }),

@@ -4,7 +4,7 @@ import { findCustomerByExternalId, findCustomerEvenArchived, lockCustomer } from
 import type { Work } from '../database/work.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { resolvePricingModel } from '../pricing/actions.ts';
-import { listSubscriptionsOfCustomer, lockLivingSubscriptions } from '../subscriptions/store.ts';
+import { listLivingSubscriptions, lockLivingSubscriptions } from '../subscriptions/store.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isCurrent } from '../subscriptions/subscription.ts';
 import { lockAccountsOfSubscriptions } from '../usage/store-accounts.ts';
@@ -58,7 +58,7 @@ export async function upsertCustomer(
 }
 
 async function findDefaultPlan(work: Work, customerId: string) {
-  const subscriptions = await listSubscriptionsOfCustomer(work, customerId);
+  const subscriptions = await listLivingSubscriptions(work, customerId);
   const subscription = subscriptions.find((each) => each.isDefaultPlan && isCurrent(each.status));
   if (subscription === undefined) return null;
   return { subscription, items: await listActiveItems(work, [{ subscriptionId: subscription.id, at: work.now }]) };

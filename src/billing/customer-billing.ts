@@ -17,11 +17,11 @@ import { PaymentMethod } from '../payments/payment-method.ts';
 import { Price } from '../pricing/price.ts';
 import { PricingModelDetails } from '../pricing/pricing-model.ts';
 import { loadPricingModelDetails } from '../pricing/store-details.ts';
-import { listPrices } from '../pricing/store-prices.ts';
+import { listPricesByIds } from '../pricing/store-prices.ts';
 import { listPurchasesOfCustomer } from '../purchases/actions.ts';
 import { Purchase } from '../purchases/purchase.ts';
-import { listSubscriptionsOfCustomer } from '../subscriptions/store.ts';
-import { listSubscriptionItems } from '../subscriptions/store-items.ts';
+import { listLivingSubscriptions, listNewestSubscriptions } from '../subscriptions/store.ts';
+import { listActiveItems } from '../subscriptions/store-items.ts';
 import {
   hasAccess,
   NonRenewingSubscription,
@@ -29,7 +29,7 @@ import {
   type SubscriptionRow,
   toSubscription,
 } from '../subscriptions/subscription.ts';
-import { isActiveItem, SubscriptionItem } from '../subscriptions/subscription-item.ts';
+import { SubscriptionItem } from '../subscriptions/subscription-item.ts';
 import { readBalances } from '../usage/actions-balances.ts';
 import { UsageMeterBalance } from '../usage/ledger.ts';
 
@@ -49,20 +49,43 @@ const SubscriptionDetails = z
   .meta({ id: 'SubscriptionDetails' });
 type SubscriptionDetails = z.infer<typeof SubscriptionDetails>;
 
-/** All data about one customer in one response. */
+// The records of each kind in the answer. The lists of these records have pages.
+const mostShown = 100;
+// Clients ask here whether something was ever bought, so more of these: about half a megabyte.
+const mostPurchases = 1000;
+
+const HasMore = z.object({
+  subscriptions: z.boolean(),
+  invoices: z.boolean(),
+  paymentMethods: z.boolean(),
+  purchases: z.boolean(),
+});
+
+/** The data about one customer in one response. */
 export const CustomerBilling = z
   .object({
     customer: Customer,
     subscriptions: z
       .array(SubscriptionDetails)
-      .meta({ description: 'The subscriptions of every status, newest first.' }),
+      .meta({ description: 'The newest 100 subscriptions of every status, and all current ones; newest first.' }),
     currentSubscriptions: z
       .array(SubscriptionDetails)
       .meta({ description: 'The current subscriptions, newest first.' }),
     currentSubscription: SubscriptionDetails.optional(),
-    invoices: z.array(z.object({ invoice: Invoice, invoiceLineItems: z.array(InvoiceLineItem) })),
-    paymentMethods: z.array(PaymentMethod),
-    purchases: z.array(Purchase).meta({ description: 'The purchases that are paid and not refunded, newest first.' }),
+    invoices: z
+      .array(
+        z.object({
+          invoice: Invoice,
+          invoiceLineItems: z.array(InvoiceLineItem).meta({ description: 'The first 100 lines.' }),
+          hasMore: z.boolean().meta({ description: 'Whether the invoice has more lines.' }),
+        }),
+      )
+      .meta({ description: 'The newest 100 invoices, newest first.' }),
+    paymentMethods: z.array(PaymentMethod).meta({ description: 'At most 100, the default first.' }),
+    purchases: z
+      .array(Purchase)
+      .meta({ description: 'The newest 1,000 purchases that are paid and not refunded, newest first.' }),
+    hasMore: HasMore.meta({ description: 'Whether there are more records of a kind, which its list has.' }),
     pricingModel: PricingModelDetails,
     catalog: PricingModelDetails.meta({ description: 'The same pricing model, under its former name.' }),
     billingPortalUrl: z.string().meta({
@@ -83,24 +106,43 @@ export async function getBilling(
   pricingModelId: string | undefined,
 ): Promise<CustomerBilling> {
   const customer = await requireCustomerByExternalId(work, externalId, pricingModelId);
-  const rows = await listSubscriptionsOfCustomer(work, customer.id);
-  const subscriptions = await listDetails(work, customer.pricingModelId, rows);
+  const { rows, hasMore } = await listShown(work, customer.id);
+  const subscriptions = await listDetails(work, rows);
   const currentSubscriptions = subscriptions.filter((subscription) => subscription.current);
   const [currentSubscription] = currentSubscriptions;
   const [pricingModel] = await loadPricingModelDetails(work, [customer.pricingModelId]);
   if (pricingModel === undefined) throw new Problem('pricingModelNotFound', { id: customer.pricingModelId });
+  const invoices = await listInvoicesOfCustomer(work, customer.id, mostShown + 1);
+  const paymentMethods = await listPaymentMethodsOfCustomer(work, customer.id, mostShown + 1);
+  const purchases = await listPurchasesOfCustomer(work, customer.id, mostPurchases + 1);
   return {
     customer: renderCustomer(work, customer),
     subscriptions,
     currentSubscriptions,
     ...(currentSubscription === undefined ? {} : { currentSubscription }),
-    invoices: await listInvoicesOfCustomer(work, customer.id),
-    paymentMethods: await listPaymentMethodsOfCustomer(work, customer.id),
-    purchases: await listPurchasesOfCustomer(work, customer.id),
+    invoices: invoices.slice(0, mostShown),
+    paymentMethods: paymentMethods.slice(0, mostShown),
+    purchases: purchases.slice(0, mostPurchases),
+    hasMore: {
+      subscriptions: hasMore,
+      invoices: invoices.length > mostShown,
+      paymentMethods: paymentMethods.length > mostShown,
+      purchases: purchases.length > mostPurchases,
+    },
     pricingModel,
     catalog: pricingModel,
     billingPortalUrl: billingPortalUrl(work, encryption, customer),
   };
+}
+
+/** The newest subscriptions, and every one that has not ended: those decide what the customer has. */
+async function listShown(work: Work, customerId: string): Promise<{ rows: SubscriptionRow[]; hasMore: boolean }> {
+  const newest = await listNewestSubscriptions(work, customerId, mostShown + 1);
+  if (newest.length <= mostShown) return { rows: newest, hasMore: false };
+  const shown = newest.slice(0, mostShown);
+  const ids = new Set(shown.map(({ id }) => id));
+  const older = (await listLivingSubscriptions(work, customerId)).filter(({ id }) => !ids.has(id));
+  return { rows: [...shown, ...older], hasMore: true };
 }
 
 const hourMs = 3_600_000;
@@ -116,14 +158,14 @@ function billingPortalUrl(
   return portalUrl(publicUrl, encryption, { environmentId, customerId, version, expiresAt, returnUrl: null });
 }
 
-async function listDetails(
-  work: Work,
-  pricingModelId: string,
-  rows: readonly SubscriptionRow[],
-): Promise<SubscriptionDetails[]> {
-  const ids = rows.map((row) => row.id);
-  const prices = new Map((await listPrices(work, [pricingModelId])).map((price) => [price.id, price]));
-  const items = Map.groupBy(await listSubscriptionItems(work, ids), (item) => item.subscriptionId);
+async function listDetails(work: Work, rows: readonly SubscriptionRow[]): Promise<SubscriptionDetails[]> {
+  const active = await listActiveItems(
+    work,
+    rows.map((row) => ({ subscriptionId: row.id, at: work.now })),
+  );
+  const priceIds = [...new Set(active.flatMap(({ priceId }) => priceId ?? []))];
+  const prices = new Map((await listPricesByIds(work, priceIds)).map((price) => [price.id, price]));
+  const items = Map.groupBy(active, (item) => item.subscriptionId);
   // Existing clients decide by these: a paused subscription grants nothing, and neither does one without access.
   const access = accessOf(work);
   const usable = rows.filter((row) => hasAccess(row, access));
@@ -136,7 +178,7 @@ async function listDetails(
     subscriptionItems: (items.get(row.id) ?? []).flatMap((item) => {
       // The item of manually added features has no price and was not bought.
       const price = item.priceId === null ? undefined : prices.get(item.priceId);
-      return price === undefined || !isActiveItem(item, work.now) ? [] : { ...item, livemode: work.livemode, price };
+      return price === undefined ? [] : { ...item, livemode: work.livemode, price };
     }),
     experimental: {
       featureItems: features.get(row.id) ?? [],

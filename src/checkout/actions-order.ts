@@ -18,7 +18,7 @@ import type { Product } from '../pricing/product.ts';
 import { findDiscount, findDiscountByCode } from '../pricing/store-discounts.ts';
 import { findPrice } from '../pricing/store-prices.ts';
 import { findProduct } from '../pricing/store-products.ts';
-import { listSubscriptionsOfCustomer } from '../subscriptions/store.ts';
+import { listLivingSubscriptions } from '../subscriptions/store.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isInTheWay, isWaitingForStart, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { type CheckoutSessionRow, statusAt } from './checkout.ts';
@@ -145,7 +145,7 @@ export async function findPlanToChange(
 ): Promise<SubscriptionRow | null> {
   if (type !== 'product' || sold?.price.type !== 'subscription') return null;
   if (customerId === null || allowsMultipleSubscriptions(work)) return null;
-  const subscriptions = await listSubscriptionsOfCustomer(work, customerId);
+  const subscriptions = await listLivingSubscriptions(work, customerId);
   const paid = subscriptions.filter((row) => !row.isFreePlan && isInTheWay(row));
   return paid.find((row) => !isWaitingForStart(row)) ?? paid[0] ?? null;
 }

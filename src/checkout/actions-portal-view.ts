@@ -10,9 +10,9 @@ import { Problem } from '../kernel/problem.ts';
 import { listPaymentMethodsOfCustomer } from '../payments/actions.ts';
 import type { Processors } from '../payments/processor.ts';
 import { loadPricingModelDetails } from '../pricing/store-details.ts';
-import { findSubscription, listSubscriptionsOfCustomer } from '../subscriptions/store.ts';
+import { findSubscription, listLivingSubscriptions } from '../subscriptions/store.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
-import { isTerminal, isWaitingForStart, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import { isWaitingForStart, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { readBalances } from '../usage/actions-balances.ts';
 import { findPaymentToConfirm } from './actions.ts';
 import { type NewPortalSession, type PortalSession, portalSessionSeconds } from './checkout-input.ts';
@@ -25,7 +25,7 @@ const maxInvoices = 48;
 /** The portal data of the customer. */
 export async function viewPortal(work: Work, processors: Processors, customer: CustomerRow): Promise<PortalView> {
   const processor = processors.defaultIn(work);
-  const rows = (await listSubscriptionsOfCustomer(work, customer.id)).filter((row) => !isTerminal(row.status));
+  const rows = await listLivingSubscriptions(work, customer.id);
   const invoices = await listInvoicesOfCustomer(work, customer.id, maxInvoices);
   return {
     seller: await readSellerName(work),

@@ -1,10 +1,12 @@
 import type { Work } from '../database/work.ts';
+import { maxLongPageLimit, page, pageRequest } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
 import { accessOf } from '../organizations/setting.ts';
 import { findSubscription, lockSubscription } from '../subscriptions/store.ts';
 import { hasAccess, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { lockLivingSubscription } from './actions.ts';
 import {
+  type ClaimsQuery,
   type ClaimsToRelease,
   checkClaim,
   checkRelease,
@@ -25,7 +27,9 @@ import * as store from './store-claims.ts';
 /** A resource's usage and its claims. */
 interface UsageWithClaims {
   readonly usage: ResourceUsage;
+  /** The oldest ones. */
   readonly claims: ResourceClaim[];
+  readonly hasMore: boolean;
 }
 
 function render(work: Work, claim: StoredClaim, subscriptionItemFeatureId: string | null): ResourceClaim {
@@ -137,26 +141,35 @@ async function requireSubscription(work: Work, id: string): Promise<Subscription
   return subscription;
 }
 
-/** The active claims of a subscription, of one resource or all, oldest first. */
-export async function listClaims(work: Work, subscriptionId: string, slug?: string): Promise<ResourceClaim[]> {
+/** The active claims of a subscription, of one resource or all, a page at a time. */
+export async function listClaims(work: Work, subscriptionId: string, { resourceSlug, ...asked }: ClaimsQuery) {
   const subscription = await requireSubscription(work, subscriptionId);
-  if (slug !== undefined) {
-    const holding = await requireHolding(work, subscription, slug);
-    return renderAll(work, await store.listActiveClaims(work, subscription.id, [holding.resourceId]), holding);
-  }
-  const features = new Map(
-    (await store.listHoldings(work, subscription)).map((each) => [each.resourceId, each.subscriptionItemFeatureId]),
-  );
-  const claims = await store.listActiveClaims(work, subscription.id, null);
-  return claims.map((claim) => render(work, claim, features.get(claim.resourceId) ?? null));
+  // The slug is a filter of the cursor.
+  const request = pageRequest({ ...asked, resourceSlug, limit: asked.limit ?? maxLongPageLimit });
+  const holdings =
+    resourceSlug === undefined
+      ? await store.listHoldings(work, subscription)
+      : [await requireHolding(work, subscription, resourceSlug)];
+  const features = new Map(holdings.map((each) => [each.resourceId, each.subscriptionItemFeatureId]));
+  const resourceId = resourceSlug === undefined ? null : (holdings[0]?.resourceId ?? null);
+  const rows = await store.pageOfActiveClaims(work, subscription.id, resourceId, request);
+  const { data, hasMore, nextCursor } = page(request, rows, 0);
+  return {
+    claims: data.map((claim) => render(work, claim, features.get(claim.resourceId) ?? null)),
+    hasMore,
+    ...(nextCursor === undefined ? {} : { nextCursor }),
+  };
 }
 
-/** The claims are read after the holding; counting them keeps the two consistent. */
-function withUsage(work: Work, holding: Holding, claims: readonly StoredClaim[]): UsageWithClaims {
-  return { usage: toUsage({ ...holding, claimed: claims.length }), claims: renderAll(work, claims, holding) };
+/** `found` are the oldest claims, and one more than `limit` if there are more. */
+function withUsage(work: Work, holding: Holding, found: readonly StoredClaim[], limit: number): UsageWithClaims {
+  const hasMore = found.length > limit;
+  // The claims are read after the holding; counting them keeps the two consistent.
+  const claimed = hasMore ? holding.claimed : found.length;
+  return { usage: toUsage({ ...holding, claimed }), claims: renderAll(work, found.slice(0, limit), holding), hasMore };
 }
 
-/** A subscription's capacity and claims of one resource. */
+/** A subscription's capacity and its oldest claims of one resource. */
 export async function getUsage(
   work: Work,
   subscriptionId: string,
@@ -168,10 +181,14 @@ export async function getUsage(
       ? await store.findHoldingById(work, subscription, resourceId)
       : await store.findHoldingBySlug(work, subscription, resourceSlug);
   if (holding === null) throw new Problem('resourceNotFound', { id: resourceSlug ?? resourceId });
-  return withUsage(work, holding, await store.listActiveClaims(work, subscription.id, [holding.resourceId]));
+  const found = await store.listOldestClaims(work, subscription.id, [holding.resourceId], maxLongPageLimit + 1);
+  return withUsage(work, holding, found, maxLongPageLimit);
 }
 
-/** The same for each resource of the subscription's present and past features, or the requested ones of them. */
+/**
+ * The same for each resource of the subscription's present and past features, or the requested ones of them. The
+ * resources share the number of claims that an answer may hold.
+ */
 export async function listUsages(
   work: Work,
   subscriptionId: string,
@@ -179,10 +196,11 @@ export async function listUsages(
 ): Promise<UsageWithClaims[]> {
   const subscription = await requireSubscription(work, subscriptionId);
   const holdings = (await store.listHoldings(work, subscription)).filter((holding) => isAskedFor(holding, query));
+  const limit = Math.max(1, Math.floor(maxLongPageLimit / Math.max(holdings.length, 1)));
   const resourceIds = holdings.map((holding) => holding.resourceId);
   const claims = Map.groupBy(
-    await store.listActiveClaims(work, subscription.id, resourceIds),
+    await store.listOldestClaims(work, subscription.id, resourceIds, limit + 1),
     (claim) => claim.resourceId,
   );
-  return holdings.map((holding) => withUsage(work, holding, claims.get(holding.resourceId) ?? []));
+  return holdings.map((holding) => withUsage(work, holding, claims.get(holding.resourceId) ?? [], limit));
 }

@@ -75,6 +75,10 @@ export async function checkEntitlements(
 ): Promise<EntitlementCheckResult[]> {
   const requested = askedOf(checks);
   const found = await store.findForChecks(work, requested, pricingModelId);
+  if (found.subscriptionsRead > store.maxSubscriptionsChecked) {
+    const most = store.maxSubscriptionsChecked.toLocaleString('en');
+    throw invalid(['checks'], `concern customers with more than ${most} subscriptions: send fewer checks at a time`);
+  }
   const ambiguous = new Set([...ambiguousCustomers(found)].map((customer) => requested.externalIds[customer - 1]));
   if (ambiguous.size > 0) {
     const index = checks.findIndex(({ customerExternalId }) => ambiguous.has(customerExternalId));

@@ -76,6 +76,8 @@ type AskedPair = readonly [customer: number, slug: number];
 export interface Found {
   readonly customers: readonly (readonly [customer: number, pricingModelId: string])[];
   readonly features: readonly FoundFeature[];
+  /** How many current subscriptions the customers have. */
+  readonly subscriptionsRead: number;
   /** The current subscriptions that grant any of it. */
   readonly subscriptions: readonly FoundSubscription[];
   readonly inactiveResources: readonly string[];

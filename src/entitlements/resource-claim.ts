@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Instant } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
 import { countInput, freeText, Metadata, Timestamp } from '../kernel/json.ts';
+import { longPageQuery } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
 import { stamps } from '../kernel/record.ts';
 
@@ -10,6 +11,8 @@ const ResourceClaimId = idSchema('resourceClaim');
 // The maximum number of claims created or released per request. It bounds the response to a few megabytes and the lock
 // on the subscription to well under a second.
 const maxClaimsPerRequest = 10_000;
+// Each claim counts the others, and the end of the subscription releases all of them in its transaction.
+const maxClaimsHeld = 100_000;
 // More resources than any real pricing model, in a query that still fits into a URL.
 const maxListedResources = 100;
 
@@ -96,6 +99,10 @@ export const ClaimsToRelease = z
   })
   .meta({ id: 'ResourceClaimsToRelease' });
 export type ClaimsToRelease = z.output<typeof ClaimsToRelease>;
+
+/** The query for a page of claims. */
+export const ClaimsQuery = longPageQuery({ resourceSlug: z.string().max(255).optional() });
+export type ClaimsQuery = z.output<typeof ClaimsQuery>;
 
 /** The query for one resource: exactly one of its slug and its id. */
 export const OneResource = z
@@ -192,6 +199,7 @@ export function checkClaim(holding: Holding, requested: number, now: Instant): v
   const available = capacity - claimed;
   if (requested > available) throw new Problem('capacityExhausted', { slug, requested, available, capacity, claimed });
   if (requested > maxClaimsPerRequest) throw new Problem('tooManyClaims', { requested, limit: maxClaimsPerRequest });
+  if (claimed + requested > maxClaimsHeld) throw new Problem('claimsFull', { slug, claimed, limit: maxClaimsHeld });
 }
 
 /** Refuses to release more unnamed claims than there are, or than the request limit. */

@@ -3,6 +3,7 @@ import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { maxSafeInteger } from '../kernel/json.ts';
+import { isAscending, type PageRequest } from '../kernel/pagination.ts';
 import type { SubscriptionStatus } from '../subscriptions/subscription.ts';
 import type { ClaimCount, Holding, ReleaseReason, StoredClaim } from './resource-claim.ts';
 import { givesAccess } from './store-item-features.ts';
@@ -91,17 +92,36 @@ export async function listHoldings(work: Work, holder: Holder): Promise<Holding[
   return readHoldings(work, holder, sql`granted.features > 0 order by r.id`);
 }
 
-/** The active claims of a subscription, of one of these resources or (null) of any, oldest first. */
-export async function listActiveClaims(
+/** A page of the active claims of a subscription, of one resource or (null) of any, plus one when there are more. */
+export async function pageOfActiveClaims(
   work: Work,
   subscriptionId: string,
-  resourceIds: readonly string[] | null,
+  resourceId: string | null,
+  request: PageRequest,
 ): Promise<StoredClaim[]> {
-  const ofResources = resourceIds === null ? sql`` : sql`and c.resource_id = any(${resourceIds})`;
+  const upwards = isAscending(request);
+  const ofResource = resourceId === null ? sql`` : sql`and c.resource_id = ${resourceId}`;
+  const beyond = request.after === null ? sql`` : sql`and c.id ${upwards ? sql`>` : sql`<`} ${request.after}`;
   const result = await sql<StoredClaim>`
     select ${claimColumns} from resource_claims c
-     where ${unreleased(work, subscriptionId)} and ${notExpired(work.now)} ${ofResources}
-     order by c.claimed_at, c.id`.execute(work.db);
+     where ${unreleased(work, subscriptionId)} and ${notExpired(work.now)} ${ofResource} ${beyond}
+     order by c.id ${upwards ? sql`asc` : sql`desc`} limit ${request.limit + 1}`.execute(work.db);
+  return result.rows;
+}
+
+/** The oldest active claims of each of these resources, at most `limit` of each. */
+export async function listOldestClaims(
+  work: Work,
+  subscriptionId: string,
+  resourceIds: readonly string[],
+  limit: number,
+): Promise<StoredClaim[]> {
+  const result = await sql<StoredClaim>`
+    select oldest.* from unnest(${resourceIds}::text[]) as asked (id)
+     cross join lateral (
+       select ${claimColumns} from resource_claims c
+        where ${unreleased(work, subscriptionId)} and ${notExpired(work.now)} and c.resource_id = asked.id
+        order by c.id limit ${limit}) oldest`.execute(work.db);
   return result.rows;
 }
 

@@ -10,6 +10,9 @@ import type { Asked, Found } from './entitlement-check.ts';
 import { capacityOf, notExpired } from './store-claims.ts';
 import { hasStarted, lasts } from './store-item-features.ts';
 
+/** The most subscriptions that the customers of one request of checks may have: about ten megabytes of rows. */
+export const maxSubscriptionsChecked = 10_000;
+
 /*
  * Two statements with common parts. Each set of rows is found once by an index and returned separately; the caller
  * joins them. The planner does not know the length of list parameters: it would join two lists of a thousand row by
@@ -34,7 +37,10 @@ function canBeMeant(pricingModelId: string | undefined) {
  * The current subscriptions of the rows of `customer`, with their active items. A subscription with a future start has
  * an empty period until then.
  */
-function currentSubscriptions(work: Work, which: RawBuilder<unknown> = sql``) {
+function currentSubscriptions(
+  work: Work,
+  { which = sql``, limit = sql`` }: Readonly<Record<string, RawBuilder<unknown>>>,
+) {
   return sql`subscription as materialized (
       select c.number as customer, c.slugs, s.id, s.pricing_model_id,
              s.arrears <> all(${idArray(arrearsWithoutAccess(accessOf(work)))}::text[]) as has_access,
@@ -44,7 +50,7 @@ function currentSubscriptions(work: Work, which: RawBuilder<unknown> = sql``) {
         from customer c
         join subscriptions s on s.environment_id = ${work.environmentId} and s.customer_id = c.id
        where s.status = any(${idArray(currentStatuses)}::text[]) and s.replaced_by_subscription_id is null
-         and coalesce(s.current_billing_period_start < s.current_billing_period_end, true) ${which})`;
+         and coalesce(s.current_billing_period_start < s.current_billing_period_end, true) ${which} ${limit})`;
 }
 
 /** The effective grants of a subscription: unexpired features `s` on active items. */
@@ -95,7 +101,7 @@ function givenOf(work: Work, requested: Asked, pricingModelId: string | undefine
                with ordinality as asked (external_id, slugs, number)
         join customers c on c.environment_id = ${environmentId} and c.external_id = asked.external_id
          and ${canBeMeant(pricingModelId)}),
-    ${currentSubscriptions(work)},
+    ${currentSubscriptions(work, { limit: sql`limit ${maxSubscriptionsChecked + 1}` })},
     feature as materialized (
       select asked.slugs, asked.slug, f.id, f.pricing_model_id, f.type, f.active
         from (select wanted.slugs, wanted.slug, named.text
@@ -143,6 +149,7 @@ export async function findForChecks(work: Work, requested: Asked, pricingModelId
   const { rows } = await sql<Found>`
     ${givenOf(work, requested, pricingModelId)}
     select ${listed(sql`number, pricing_model_id`, sql`customer`)} as customers,
+           (select count(*) from subscription) as subscriptions_read,
            ${listed(sql`slug, id, pricing_model_id, type, active`, sql`feature`)} as features,
            ${listed(
              sql`g.customer, g.subscription_id, g.features, ${balances},
@@ -223,7 +230,7 @@ export async function findEntitlements(
     with customer as materialized (
       select 1 as number, 1 as slugs, c.id, c.pricing_model_id from customers c
        where c.environment_id = ${environmentId} and c.external_id = ${externalId} and ${canBeMeant(pricingModelId)}),
-    ${currentSubscriptions(work, subscriptionId === undefined ? sql`` : sql`and s.id = ${subscriptionId}`)}
+    ${currentSubscriptions(work, { which: subscriptionId === undefined ? sql`` : sql`and s.id = ${subscriptionId}` })}
     select ${listed(sql`id, pricing_model_id`, sql`customer`)} as customers,
            ${hasSubscription} as has_subscription,
            ${listed(

@@ -15,8 +15,7 @@ import { eraseAnswers } from '../http/idempotency.ts';
 import type { Encryption } from '../jobs/encryption.ts';
 import { enqueue } from '../jobs/queue.ts';
 import { Problem } from '../kernel/problem.ts';
-import { listSubscriptionsOfCustomer } from '../subscriptions/store.ts';
-import { isTerminal } from '../subscriptions/subscription.ts';
+import { listLivingSubscriptions } from '../subscriptions/store.ts';
 import { describeErasure, type Erasure } from './erasure.ts';
 import * as store from './store.ts';
 
@@ -55,8 +54,8 @@ export async function eraseCustomer(
 
 async function eraseNow(work: Work, customer: CustomerRow, externalIdMac: string): Promise<void> {
   const { id } = customer;
-  const subscriptions = await listSubscriptionsOfCustomer(work, id);
-  const running = subscriptions.filter(({ status, isDefaultPlan }) => !isTerminal(status) && !isDefaultPlan);
+  const subscriptions = await listLivingSubscriptions(work, id);
+  const running = subscriptions.filter(({ isDefaultPlan }) => !isDefaultPlan);
   if (running.length > 0) {
     const named = running.slice(0, maxNamed).map((each) => each.id);
     throw new Problem('customerSubscribed', { id, subscriptions: named.join(', ') });

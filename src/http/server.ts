@@ -155,13 +155,15 @@ function problemOfUnreadable(code: string | undefined, { requestMs }: Connection
 interface KnownError {
   code?: string;
   constraint?: string;
+  table?: string;
+  detail?: string;
   statusCode?: number;
 }
 
 /** The refusal for an error, or null when it is a bug. */
 export function problemOf(error: unknown): Problem | null {
   if (error instanceof Problem) return error;
-  const { code, constraint, statusCode } = error as KnownError;
+  const { code, constraint, table, detail, statusCode } = error as KnownError;
   // The client closed the connection during the body. Fastify sets a status, which database connection errors do not
   // have.
   if (code === 'ECONNRESET' && statusCode === 400)
@@ -182,6 +184,9 @@ export function problemOf(error: unknown): Problem | null {
     case '23505':
     case '23P01':
       return problemOfKey(constraint ?? '');
+    // The limit of a table (migrations/0018-row-limits.sql), which is the detail.
+    case '54000':
+      return new Problem('tooManyRecords', { records: (table ?? 'rows').replaceAll('_', ' '), limit: detail ?? '' });
     case '42501':
       return new Problem('outsidePinnedPricingModel');
     default:

@@ -27,8 +27,8 @@ import {
 } from './store.ts';
 import { findRedemptions } from './store-redemptions.ts';
 
-// The complete history of nearly every customer; the paginated list of invoices goes further back.
-const maxInvoicesOfCustomer = 1000;
+// More lines than nearly every invoice has. The invoice itself has all of them.
+const maxLinesListed = 100;
 
 /** An invoice with its lines, as returned by the API. */
 interface InvoiceWithLines {
@@ -168,15 +168,20 @@ export async function listInvoices(work: Work, request: PageRequest) {
   return page(request, invoices, total);
 }
 
-/** The customer's newest 1000 invoices with their lines, newest first. */
-export async function listInvoicesOfCustomer(work: Work, customerId: string): Promise<InvoiceWithLines[]> {
-  const invoices = await store.listInvoicesOfCustomer(work, customerId, maxInvoicesOfCustomer);
+/** The customer's newest invoices, at most `limit`, newest first, each with its first lines. */
+export async function listInvoicesOfCustomer(work: Work, customerId: string, limit: number) {
+  const invoices = await store.listInvoicesOfCustomer(work, customerId, limit);
   const ids = invoices.map((invoice) => invoice.id);
-  const linesByInvoice = Map.groupBy(await store.listLinesOfInvoices(work, ids), (line) => line.invoiceId);
-  return invoices.map((invoice) => ({
-    invoice: renderInvoice(work, invoice),
-    invoiceLineItems: (linesByInvoice.get(invoice.id) ?? []).map((line) => renderLine(work, line)),
-  }));
+  const found = await store.listFirstLines(work, ids, maxLinesListed + 1);
+  const linesByInvoice = Map.groupBy(found, (line) => line.invoiceId);
+  return invoices.map((invoice) => {
+    const lines = linesByInvoice.get(invoice.id) ?? [];
+    return {
+      invoice: renderInvoice(work, invoice),
+      invoiceLineItems: lines.slice(0, maxLinesListed).map((line) => renderLine(work, line)),
+      hasMore: lines.length > maxLinesListed,
+    };
+  });
 }
 
 export async function getInvoiceLineItem(work: Work, id: string): Promise<InvoiceLineItem> {

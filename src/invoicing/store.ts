@@ -199,6 +199,22 @@ export async function listLinesOfInvoices(work: Work, invoiceIds: readonly strin
   return selectLines(work).where('invoiceId', '=', sql<string>`any(${invoiceIds})`).orderBy('id').execute();
 }
 
+/** The first lines of each of these invoices, at most `limit` of each. */
+export async function listFirstLines(
+  work: Work,
+  invoiceIds: readonly string[],
+  limit: number,
+): Promise<InvoiceLineItemRow[]> {
+  const selected = sql.join(lineColumns.map((column) => sql.ref(`l.${column}`)));
+  const { rows } = await sql<InvoiceLineItemRow>`
+    select first.* from unnest(${invoiceIds}::text[]) as asked (id)
+     cross join lateral (
+       select ${selected} from invoice_line_items l
+        where l.environment_id = ${work.environmentId} and l.invoice_id = asked.id order by l.id limit ${limit}) first
+     order by first.id`.execute(work.db);
+  return rows;
+}
+
 /** The lines of these invoices with the inputs of their amounts, in order of creation. */
 export async function listExplainedLines(work: Work, invoiceIds: readonly string[]): Promise<ExplainedLineRow[]> {
   if (invoiceIds.length === 0) return [];

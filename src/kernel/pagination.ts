@@ -7,6 +7,9 @@ import { invalid, Problem } from './problem.ts';
 const defaultPageLimit = 10;
 const maxPageLimit = 100;
 
+/** The most rows of a list that clients of the reference read whole: about half a megabyte. */
+export const maxLongPageLimit = 1000;
+
 const Cursor = z.strictObject({
   parameters: z.record(z.string(), z.string().max(500)),
   createdAt: z.number(),
@@ -54,21 +57,25 @@ const cursorFilter = z
     description: 'The `nextCursor` of the page before; without it the list begins at the first page.',
     param: { id: 'cursor' },
   });
-const limitFilter = z
-  .string()
-  .regex(/^\d{1,3}$/, `limit must be a whole number from 1 to ${maxPageLimit}`)
-  .transform(Number)
-  .pipe(z.int().min(1).max(maxPageLimit))
-  .optional()
-  .meta({
-    description: `The number of rows on a page: 1 to ${maxPageLimit}, by default ${defaultPageLimit}.`,
-    param: { id: 'limit' },
-    // Documented as the number that the text contains.
-    override: ({ jsonSchema }) => {
-      delete jsonSchema.pattern;
-      Object.assign(jsonSchema, { type: 'integer', minimum: 1, maximum: maxPageLimit });
-    },
-  });
+function limitFilterOf(id: string, most: number, usual: number) {
+  return z
+    .string()
+    .regex(/^\d{1,4}$/, `limit must be a whole number from 1 to ${most}`)
+    .transform(Number)
+    .pipe(z.int().min(1).max(most))
+    .optional()
+    .meta({
+      description: `The number of rows on a page: 1 to ${most}, by default ${usual}.`,
+      param: { id },
+      // Documented as the number that the text contains.
+      override: ({ jsonSchema }) => {
+        delete jsonSchema.pattern;
+        Object.assign(jsonSchema, { type: 'integer', minimum: 1, maximum: most });
+      },
+    });
+}
+const limitFilter = limitFilterOf('limit', maxPageLimit, defaultPageLimit);
+const longLimitFilter = limitFilterOf('longLimit', maxLongPageLimit, maxLongPageLimit);
 
 const Order = z.enum(['asc', 'desc']);
 type Order = z.infer<typeof Order>;
@@ -83,6 +90,19 @@ const orderFilter = Order.optional().meta({
 export function pageQuery<Filters extends z.ZodRawShape>(filters: Filters) {
   return z.object({ cursor: cursorFilter, limit: limitFilter, order: orderFilter, ...filters });
 }
+
+/**
+ * The query of a list that clients of the reference read whole: the first page holds as many rows as an answer may.
+ */
+export function longPageQuery<Filters extends z.ZodRawShape>(filters: Filters) {
+  return z.object({ cursor: cursorFilter, limit: longLimitFilter, order: orderFilter, ...filters });
+}
+
+/** The fields of such an answer beside its rows. */
+export const longPageFields = {
+  hasMore: z.boolean().meta({ description: 'Whether there are more rows. `nextCursor` leads to them.' }),
+  nextCursor: z.string().optional(),
+};
 
 /** The envelope of every list. */
 export function pageOf<Row extends z.ZodType>(row: Row) {

@@ -216,6 +216,11 @@ export const registry = {
     'No available capacity of {slug}: requested {requested}, available {available} (capacity {capacity}, claimed {claimed}).',
   ],
   tooManyClaims: ['BAD_REQUEST', '{requested} claims are too many for one request: send at most {limit}.'],
+  claimsFull: ['BAD_REQUEST', 'A subscription holds at most {limit} claims of {slug}, and {claimed} are there.'],
+  tooManyRecords: [
+    'CONFLICT',
+    'At most {limit} {records} of this kind are possible here, so that one answer can hold them.',
+  ],
   tooFewClaims: [
     'BAD_REQUEST',
     'Only {available} claims of {slug} have no external id, so {requested} cannot be released.',

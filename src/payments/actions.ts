@@ -16,7 +16,7 @@ import type { PaymentMethodRow } from './store-payment-methods.ts';
 import * as methods from './store-payment-methods.ts';
 import { createTestNetworkMemory } from './store-test-processor.ts';
 
-// No customer has more cards; the paginated list of payment methods goes further.
+// More cards than customers have; the list of payment methods goes further.
 const maxMethodsOfCustomer = 100;
 
 /**
@@ -128,8 +128,12 @@ export async function listChargeableMethods(
 }
 
 /** The customer's payment methods, the default first. */
-export async function listPaymentMethodsOfCustomer(work: Work, customerId: string): Promise<PaymentMethod[]> {
-  const rows = await methods.listPaymentMethodsOfCustomer(work, customerId, maxMethodsOfCustomer);
+export async function listPaymentMethodsOfCustomer(
+  work: Work,
+  customerId: string,
+  limit = maxMethodsOfCustomer,
+): Promise<PaymentMethod[]> {
+  const rows = await methods.listPaymentMethodsOfCustomer(work, customerId, limit);
   return rows.map((row) => renderPaymentMethod(work, row));
 }
 

@@ -1,5 +1,7 @@
+import type { z } from 'zod';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
+import { longPageQuery, maxLongPageLimit, page, pageRequest, textFilter } from '../kernel/pagination.ts';
 import {
   only,
   refuseOtherId,
@@ -22,10 +24,16 @@ export async function getResource(work: Work, id: string): Promise<Resource> {
   return required(work, store.findResource, id, 'resourceNotFound');
 }
 
+/** The query for a page of resources. */
+export const ResourcesQuery = longPageQuery({ pricingModelId: textFilter });
+
 /** Lists resources, inactive ones included: of the given pricing model, or of all that the key can see. */
-export async function listResources(work: Work, pricingModelId?: string): Promise<Resource[]> {
-  const models = pricingModelId === undefined ? null : [await resolvePricingModel(work, pricingModelId)];
-  return store.listResources(work, models);
+export async function listResources(work: Work, query: z.output<typeof ResourcesQuery>) {
+  const request = pageRequest({ ...query, limit: query.limit ?? maxLongPageLimit });
+  const { pricingModelId } = query;
+  const modelId = pricingModelId === undefined ? null : await resolvePricingModel(work, pricingModelId);
+  const { data, hasMore, nextCursor } = page(request, await store.pageOfResources(work, modelId, request), 0);
+  return { resources: data, hasMore, ...(nextCursor === undefined ? {} : { nextCursor }) };
 }
 
 /** Changes a resource. An inactive one can no longer be claimed; existing claims stay. */

@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import type { Resources } from '../database/database-types.ts';
 import type { Work } from '../database/work.ts';
+import { isAscending, type PageRequest } from '../kernel/pagination.ts';
 import type { NewResource, Resource } from './resource.ts';
 import { namingTakenSlug, newRowStamps, statementsOf } from './store-rows.ts';
 
@@ -47,11 +48,7 @@ export async function saveResources(work: Work, resources: readonly Resource[]):
 }
 
 function selectResources(work: Work) {
-  return work.db
-    .selectFrom('resources')
-    .select(resourceColumns)
-    .where('environmentId', '=', work.environmentId)
-    .orderBy('id');
+  return work.db.selectFrom('resources').select(resourceColumns).where('environmentId', '=', work.environmentId);
 }
 
 export async function findResource(work: Work, id: string): Promise<Resource | null> {
@@ -59,10 +56,26 @@ export async function findResource(work: Work, id: string): Promise<Resource | n
   return row === undefined ? null : toResource(work, row);
 }
 
-/** All resources of these pricing models (null: of the environment), active or not, in order of creation. */
-export async function listResources(work: Work, pricingModelIds: readonly string[] | null): Promise<Resource[]> {
-  let query = selectResources(work);
-  if (pricingModelIds !== null) query = query.where('pricingModelId', '=', sql<string>`any(${pricingModelIds})`);
-  const rows = await query.execute();
+/** All resources of these pricing models, active or not, in order of creation. */
+export async function listResources(work: Work, pricingModelIds: readonly string[]): Promise<Resource[]> {
+  const rows = await selectResources(work)
+    .where('pricingModelId', '=', sql<string>`any(${pricingModelIds})`)
+    .orderBy('id')
+    .execute();
   return rows.map((row) => toResource(work, row));
+}
+
+/** A page of the resources of one pricing model or (null) of all, active or not, plus one when there are more. */
+export async function pageOfResources(
+  work: Work,
+  pricingModelId: string | null,
+  request: PageRequest,
+): Promise<Resource[]> {
+  const upwards = isAscending(request);
+  let query = selectResources(work)
+    .orderBy('id', upwards ? 'asc' : 'desc')
+    .limit(request.limit + 1);
+  if (pricingModelId !== null) query = query.where('pricingModelId', '=', pricingModelId);
+  if (request.after !== null) query = query.where('id', upwards ? '>' : '<', request.after);
+  return (await query.execute()).map((row) => toResource(work, row));
 }

@@ -8,9 +8,6 @@ import { Problem } from '../kernel/problem.ts';
 import { nextPurchaseStatus, type Purchase, type PurchaseRow, type PurchaseTrigger, toPurchase } from './purchase.ts';
 import * as store from './store.ts';
 
-// No customer has made more purchases; the paginated list goes further.
-const maxPurchasesOfCustomer = 1000;
-
 /** Returns a purchase. Refuses with `purchaseNotFound`. */
 export async function getPurchase(work: Work, id: string): Promise<Purchase> {
   const row = await store.findPurchase(work, id);
@@ -28,9 +25,9 @@ export async function listPurchases(work: Work, request: PageRequest) {
   );
 }
 
-/** The customer's newest 1000 purchases that are paid and not fully refunded, newest first. */
-export async function listPurchasesOfCustomer(work: Work, customerId: string): Promise<Purchase[]> {
-  const rows = await store.listBought(work, customerId, maxPurchasesOfCustomer);
+/** The customer's newest purchases that are paid and not fully refunded, at most `limit`, newest first. */
+export async function listPurchasesOfCustomer(work: Work, customerId: string, limit: number): Promise<Purchase[]> {
+  const rows = await store.listBought(work, customerId, limit);
   return rows.map((row) => toPurchase(work, row));
 }
 

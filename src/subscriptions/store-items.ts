@@ -33,22 +33,6 @@ function toRow(row: StoredItem): SubscriptionItemRow {
   return row as SubscriptionItemRow;
 }
 
-/** All items of these subscriptions, expired or not, in order of creation. */
-export async function listSubscriptionItems(
-  work: Work,
-  subscriptionIds: readonly string[],
-): Promise<SubscriptionItemRow[]> {
-  if (subscriptionIds.length === 0) return [];
-  const rows = await work.db
-    .selectFrom('subscriptionItems')
-    .select(columns)
-    .where('environmentId', '=', work.environmentId)
-    .where('subscriptionId', '=', sql<string>`any(${subscriptionIds})`)
-    .orderBy('id')
-    .execute();
-  return rows.map(toRow);
-}
-
 /** The items of each subscription that are active at its instant (added and not expired), in order of creation. */
 export async function listActiveItems(
   work: Work,

@@ -89,13 +89,17 @@ export async function lockSubscriptions(work: Work, ids: readonly string[]): Pro
   return rows.map(toRow);
 }
 
-/** All subscriptions of the customer, newest first. */
-export async function listSubscriptionsOfCustomer(work: Work, customerId: string): Promise<SubscriptionRow[]> {
-  const rows = await select(work).where('customerId', '=', customerId).orderBy('id', 'desc').execute();
+/** The newest subscriptions of the customer, at most `limit` of any status, newest first. */
+export async function listNewestSubscriptions(
+  work: Work,
+  customerId: string,
+  limit: number,
+): Promise<SubscriptionRow[]> {
+  const rows = await select(work).where('customerId', '=', customerId).orderBy('id', 'desc').limit(limit).execute();
   return rows.map(toRow);
 }
 
-/** The customer's subscriptions that have not ended, newest first. */
+/** The subscriptions of the customer that have not ended, newest first. The database bounds their number. */
 export async function listLivingSubscriptions(work: Work, customerId: string): Promise<SubscriptionRow[]> {
   const rows = await select(work)
     .where('customerId', '=', customerId)

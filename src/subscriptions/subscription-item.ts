@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { Instant } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
 import { Metadata, Timestamp, WholeNumber } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
@@ -36,9 +35,4 @@ export type SubscriptionItemRow = Omit<SubscriptionItem, 'livemode'>;
 /** The default name of an item: its price's name, with the quantity if more than one. */
 export function itemName(priceName: string, quantity: number): string {
   return quantity > 1 ? `${priceName} x ${quantity}` : priceName;
-}
-
-/** Whether the item is active at the instant: added and not expired. */
-export function isActiveItem(item: Pick<SubscriptionItemRow, 'addedDate' | 'expiredAt'>, at: Instant): boolean {
-  return item.addedDate <= at && (item.expiredAt === null || item.expiredAt > at);
 }

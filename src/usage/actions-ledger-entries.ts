@@ -19,13 +19,18 @@ interface LedgerRequest {
   readonly asOf: Instant | undefined;
 }
 
+// The answer holds the balance of each: a few hundred kilobytes.
+const maxAccounts = 1000;
+
 /**
  * A page of the entries of a customer's accounts in order of booking, up to `asOf`, and the balance of each account at
  * that time. Subscriptions of any status count. Archived customers are included, because history does not change.
  */
 export async function readLedger(work: Work, ask: LedgerRequest, request: PageRequest) {
   const query = await toQuery(work, ask);
-  const accounts = await store.listAccountsAt(work, query);
+  const accounts = await store.listAccountsAt(work, query, maxAccounts + 1);
+  if (accounts.length > maxAccounts)
+    throw invalid(['subscriptionId'], `is required, because the customer has more than ${maxAccounts} balances`);
   const accountIds = accounts.map((account) => account.id);
   const after = await findPosition(work, accountIds, request);
   const rows = await store.listEntries(work, accountIds, request, { asOf: query.asOf, after });

@@ -192,7 +192,8 @@ export const LedgerEntry = z
       description: 'The reason of the entry: the number of a booking of usage events, a credit, or an invoice.',
     }),
     usageCreditApplications: z.array(UsageCreditApplication).meta({
-      description: 'For usage, the grants that paid for it, in the order of use. The rest of the amount is overage.',
+      description:
+        'For usage, the first 100 grants that paid for it, in the order of use. What none paid for is overage.',
     }),
   })
   .meta({ id: 'LedgerEntry' });

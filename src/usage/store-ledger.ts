@@ -6,13 +6,16 @@ import { isAscending, type PageRequest } from '../kernel/pagination.ts';
 import type { LedgerBalance, LedgerQuery, UsageCreditApplication } from './ledger.ts';
 import { appliedInAll, availableBalance, endedUnbooked } from './store-balances.ts';
 
+// An entry of much usage may use up any number of small credits.
+const maxApplicationsShown = 100;
+
 /** An account of a query, and its balance at the requested time. */
 interface AccountAt extends LedgerBalance {
   readonly id: string;
 }
 
-/** The accounts of a query with their balances at the requested time, oldest subscription first. */
-export async function listAccountsAt(work: Work, query: LedgerQuery): Promise<AccountAt[]> {
+/** The accounts of a query, at most `limit`, with their balances at the requested time, oldest subscription first. */
+export async function listAccountsAt(work: Work, query: LedgerQuery, limit: number): Promise<AccountAt[]> {
   const { customerId, subscriptionId, usageMeterId, asOf } = query;
   const subscription = subscriptionId === null ? sql`` : sql` and s.id = ${subscriptionId}`;
   const meter = usageMeterId === null ? sql`` : sql` and a.usage_meter_id = ${usageMeterId}`;
@@ -24,7 +27,7 @@ export async function listAccountsAt(work: Work, query: LedgerQuery): Promise<Ac
       join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id${meter}
       ${joined}
      where s.environment_id = ${work.environmentId} and s.customer_id = ${customerId}${subscription}
-     order by a.subscription_id, a.usage_meter_id`.execute(work.db);
+     order by a.subscription_id, a.usage_meter_id limit ${limit}`.execute(work.db);
   return rows;
 }
 
@@ -94,7 +97,8 @@ export interface LedgerEntryRow {
 // Columns of an entry `e`, its account `a` and its transaction `t`.
 const entryColumns = sql`
   e.id, e.created_at, a.subscription_id, a.usage_meter_id, e.debit_side, e.credit_side, e.amount, e.available_after, e.price_id,
-  e.billing_period_id, e.usage_credit_id, e.applied_credit_ids, e.applied_amounts::text[] as applied_amounts, t.source_id`;
+  e.billing_period_id, e.usage_credit_id, e.applied_credit_ids[1:${sql.lit(maxApplicationsShown)}] as applied_credit_ids,
+  (e.applied_amounts::text[])[1:${sql.lit(maxApplicationsShown)}] as applied_amounts, t.source_id`;
 
 /** The booking of usage events: `booking` numbers the unit of work that recorded them. */
 export interface UsageBookingKey {

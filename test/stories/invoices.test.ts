@@ -208,7 +208,7 @@ test('the invoice of another environment or organization is not there', async ()
 test('the invoices of a customer come with their lines, the newest first', async () => {
   const { fixture, invoice } = await subscriptionInvoice();
   const newer = await newInvoice(app, fixture, 500n);
-  const listed = await app.inEnvironment((work) => listInvoicesOfCustomer(work, fixture.customerId));
+  const listed = await app.inEnvironment((work) => listInvoicesOfCustomer(work, fixture.customerId, 2));
   assert.deepEqual(
     listed.map((each) => [each.invoice.id, each.invoiceLineItems.length]),
     [

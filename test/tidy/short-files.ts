@@ -21,7 +21,7 @@ export const shortFiles: Readonly<Record<string, string>> = {
   'src/kernel/html.ts': 'one function that many files use',
   'src/kernel/record.ts': 'one function that many files use',
   'src/payments/processor-manual.ts': 'one processor',
-  'src/pricing/actions-resources.ts': 'one record',
+  'src/subscriptions/subscription-item.ts': 'one record',
   'src/rating/usage.ts': 'one sum',
   'src/usage/low-balance.ts': 'one decision',
   'src/usage/store-subscriptions.ts': 'one statement that joins three slices',
