@@ -2750,7 +2750,7 @@ begin
   perform set_config('tollkeeper.environment_id', found_scope.environment_id::text, true);
   return found_scope;
 end $function$;
-CREATE OR REPLACE FUNCTION public.take_attempt(p_kind text, p_scopes text[], p_subjects text[], p_limits integer[], p_delayed boolean[], p_delays bigint[], p_day bigint, p_now bigint)
+CREATE OR REPLACE FUNCTION public.take_attempt(p_kind text, p_scopes text[], p_subjects text[], p_limits integer[], p_day bigint, p_now bigint)
  RETURNS TABLE(scope text, is_refused boolean, until bigint, is_last boolean)
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
@@ -2784,8 +2784,6 @@ begin
     return query
       update attempt_counts c
          set failures = c.failures + 1,
-             next_at = p_now + case when p_delayed[i]
-               then coalesce(p_delays[least(c.failures + 1, cardinality(p_delays))], 0) else 0 end,
              reached_limit = case when c.failures + 1 >= p_limits[i] or c.reached_at is not null then p_limits[i] end,
              reached_at = case when c.failures + 1 >= p_limits[i] then coalesce(c.reached_at, p_now) else c.reached_at end
        where c.environment_id = environment and c.id = concat_ws(' ', p_kind, p_scopes[i], p_subjects[i])

@@ -128,10 +128,8 @@ comment on column attempt_counts.reached_at is 'When the last attempt that is al
 create index attempt_counts_kept_until on attempt_counts (kept_until);
 
 -- Takes one attempt of each scope, or of none. Answers each scope: whether it refuses, until when, and whether this attempt is
--- the first to reach its limit. All callers name the scopes in one order, so they wait for each other and never in a circle. `p_delays` are the
--- waits after the first, second ... failure; scopes that many buyers share have none.
-create function take_attempt(p_kind text, p_scopes text[], p_subjects text[], p_limits integer[], p_delayed boolean[],
-    p_delays bigint[], p_day bigint, p_now bigint)
+-- the first to reach its limit. All callers name the scopes in one order, so they wait for each other and never in a circle.
+create function take_attempt(p_kind text, p_scopes text[], p_subjects text[], p_limits integer[], p_day bigint, p_now bigint)
   returns table (scope text, is_refused boolean, until bigint, is_last boolean)
   language plpgsql set search_path = public, pg_temp as $$
 declare
@@ -163,8 +161,6 @@ begin
     return query
       update attempt_counts c
          set failures = c.failures + 1,
-             next_at = p_now + case when p_delayed[i]
-               then coalesce(p_delays[least(c.failures + 1, cardinality(p_delays))], 0) else 0 end,
              reached_limit = case when c.failures + 1 >= p_limits[i] or c.reached_at is not null then p_limits[i] end,
              reached_at = case when c.failures + 1 >= p_limits[i] then coalesce(c.reached_at, p_now) else c.reached_at end
        where c.environment_id = environment and c.id = concat_ws(' ', p_kind, p_scopes[i], p_subjects[i])

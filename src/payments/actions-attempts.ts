@@ -63,11 +63,10 @@ export async function takeAttempt(
   services: Services,
   attempt: Attempt,
   subject: () => Promise<AttemptSubject | null>,
-  delaysNow = false,
 ): Promise<void> {
   const scopes = scopesOf(attempt, services);
   if (scopes.length === 0) return;
-  const taken = await store.takeAttempt(work, attempt.kind, scopes, delaysNow);
+  const taken = await store.takeAttempt(work, attempt.kind, scopes);
   const refused = taken.find(({ isRefused }) => isRefused);
   if (refused !== undefined) throw refusal(work, services, attempt, refused);
   const reached = taken.filter(({ isLast }) => isLast);
@@ -156,11 +155,13 @@ function programAttempt(customerId: string): Attempt {
  */
 export async function takeProgramAttempt(work: Work, services: Services = {}, customerId: string): Promise<void> {
   if (!work.effects.some(({ task }) => task === chargeTask || task === attachTask)) return;
-  // A decline is not reported back, so the wait begins with the attempt.
-  await takeAttempt(work, services, programAttempt(customerId), () => customerSubject(work, customerId), true);
+  await takeAttempt(work, services, programAttempt(customerId), () => customerSubject(work, customerId));
 }
 
-/** Takes the attempt off the counts again. A declined one is not reported here. */
+/**
+ * Takes the attempt off the counts again. A declined one is not reported here and makes nobody wait, because a program may
+ * sell one customer several things at once.
+ */
 export async function endProgramAttempt(
   work: Work,
   services: Services = {},

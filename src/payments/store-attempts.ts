@@ -25,14 +25,12 @@ export async function takeAttempt(
   work: Work,
   kind: AttemptKind,
   scopes: readonly CountedScope[],
-  delaysNow: boolean,
 ): Promise<readonly TakenScope[]> {
   const { rows } = await sql<TakenScope>`
     select scope, is_refused, until, is_last
       from take_attempt(${kind}, ${scopes.map(({ scope }) => scope)}::text[],
         ${scopes.map(({ subject }) => subject)}::text[], ${scopes.map(({ limit }) => limit)}::integer[],
-        ${scopes.map(({ scope }) => delaysNow && hasDelays(scope))}::boolean[], ${attemptDelays}::bigint[], ${attemptDayMs}::bigint,
-        ${work.now}::bigint)`.execute(work.db);
+        ${attemptDayMs}::bigint, ${work.now}::bigint)`.execute(work.db);
   return rows;
 }
 
