@@ -107,7 +107,7 @@ export function takePausedBack(books: Books, subscription: Subscription, period:
 export function givePausedBack(subscription: Subscription, paused: Period, at: number): void {
   for (const credit of [...subscription.credits]) {
     const { from, expiresAt, periodStart, plan, priority, isResumed } = credit;
-    if (from === null || expiresAt === null || periodStart !== paused.start || isResumed) continue;
+    if (from === null || expiresAt === null || periodStart !== paused.start || from >= expiresAt || isResumed) continue;
     const span = BigInt(expiresAt - from);
     const lost = Number((BigInt(offeredOf(credit)) * BigInt(at - paused.end) + span - 1n) / span);
     const ended = credit.pausedBack + credit.pausedOwed;
