@@ -16,7 +16,7 @@ create function row_limits() returns table (table_name text, parent_column text,
       ('prices', 'pricing_model_id', 'pricing_models', 'true', 20000),
       ('product_features', 'pricing_model_id', 'pricing_models', 'expired_at is null', 20000),
       ('product_features', 'pricing_model_id', 'pricing_models', 'true', 50000),
-      ('subscriptions', 'customer_id', 'customers', $$status not in ('canceled', 'incomplete_expired')$$, 200),
+      ('subscriptions', 'customer_id', 'customers', $$status not in ('canceled', 'incomplete_expired')$$, 500),
       ('subscription_item_features', 'subscription_id', 'subscriptions', 'manually_created and expired_at is null', 1000);
   end;
 

@@ -147,8 +147,8 @@ test('60 connections that ask for pages of twelve links have two connections of 
       for (const socket of sockets) socket.destroy();
     }
   });
-  // One more is that of the settings.
-  assert(use.atATime <= most + 1, String(use.atATime));
+  // Two more are those of the settings and of the note that their key was used.
+  assert(use.atATime <= most + 2, String(use.atATime));
   assert(use.waiting <= mostWaiting, String(use.waiting));
   assert(statuses.has(200));
   assert.deepEqual(statuses.difference(new Set([200, 429, 503])), new Set());
@@ -170,8 +170,8 @@ test('the queue of pages ends at fifty, and who has gone leaves it before anythi
       await until('those who have gone to leave the queue', () => share.connections.waiting === 0);
       await client.query('rollback');
     });
-    // Two pages and the settings.
-    assert.equal(use.taken, most + 1);
+    // Two pages, the settings, and once in a while the note that their key was used.
+    assert([most + 1, most + 2].includes(use.taken), String(use.taken));
   } finally {
     client.release();
   }

@@ -10,6 +10,9 @@ export interface ManyEvents {
   readonly to: number;
 }
 
+// A customer may have 500 subscriptions.
+const ofOneCustomer = 100;
+
 /**
  * Writes events straight into the database, with the series and hours that they belong to: in the order of their dates but
  * for one in a hundred that comes late, from one subscription after the other, one unit each.
@@ -19,9 +22,16 @@ export async function insertManyEvents(app: TestApp, { subscriptions, events, fr
   const db = app.owner;
   const environmentId = app.testEnvironmentId;
   await sql`
+    insert into customers
+    select copy.* from customers c, generate_series(0, ${subscriptions}::integer / ${ofOneCustomer}) n,
+           lateral jsonb_populate_record(c, jsonb_build_object('id', c.id || '-' || n, 'external_id', c.external_id || '-' || n,
+             'invoice_number_base', c.invoice_number_base || '-' || n)) copy
+     where c.environment_id = ${environmentId} and c.id = ${world.customerId}`.execute(db);
+  await sql`
     insert into subscriptions
     select copy.* from subscriptions s, generate_series(1, ${subscriptions}::integer) n,
-           lateral jsonb_populate_record(s, jsonb_build_object('id', s.id || '-' || n, 'exclusive', false)) copy
+           lateral jsonb_populate_record(s, jsonb_build_object('id', s.id || '-' || n, 'exclusive', false,
+             'customer_id', s.customer_id || '-' || n / ${ofOneCustomer})) copy
      where s.environment_id = ${environmentId} and s.id = ${world.subscriptionId}`.execute(db);
   await sql`
     insert into ledger_accounts (environment_id, id, pricing_model_id, subscription_id, subscription_revision,
@@ -30,9 +40,10 @@ export async function insertManyEvents(app: TestApp, { subscriptions, events, fr
      where environment_id = ${environmentId} and id like ${`${world.subscriptionId}-%`}`.execute(db);
   await sql`
     insert into usage_series (environment_id, pricing_model_id, customer_id, subscription_id, usage_meter_id, price_id, ledger_account_id)
-    select environment_id, pricing_model_id, ${world.customerId}, subscription_id, usage_meter_id, ${world.usagePriceId}, id
-      from ledger_accounts where environment_id = ${environmentId} and pricing_model_id = ${world.pricingModelId}
-     order by subscription_id`.execute(db);
+    select a.environment_id, a.pricing_model_id, s.customer_id, a.subscription_id, a.usage_meter_id, ${world.usagePriceId}, a.id
+      from ledger_accounts a join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
+     where a.environment_id = ${environmentId} and a.pricing_model_id = ${world.pricingModelId}
+     order by a.subscription_id`.execute(db);
   await sql`
     with series as (
       select id, row_number() over (order by id) - 1 as place from usage_series
