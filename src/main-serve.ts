@@ -283,7 +283,7 @@ async function greetFirstStart(config: Config, { worker }: WorkerAccess, notice:
   const address = config.publicUrl ?? `http://${config.host}:${config.port}`;
   const { organization, testKey, liveKey } = founded;
   notice(
-    `First start: created the organization "${organization.name}" (${organization.id}). Keys of ours are shown only this once.`,
+    `First start: created the organization "${organization.name}" (${organization.id}). Generated keys are shown only this once.`,
     {
       ...(config.testKey === null ? { testKey: testKey.token } : {}),
       ...(config.liveKey === null ? { liveKey: liveKey.token } : {}),

@@ -69,7 +69,7 @@ const NewProductSession = z
     maximumQuantity: countInput(1, maxQuantity).nullish().meta({
       description: 'The most that the buyer may choose. Without it the quantity is fixed.',
     }),
-    discountCode: z.string().trim().min(1).max(255).nullish().meta({
+    discountCode: SafeString.nullish().meta({
       description: 'The code of an active discount, which is applied unless the buyer enters another code.',
     }),
     customerEmail: Email.nullish().meta({
@@ -149,7 +149,7 @@ export type NewCheckoutSession = z.output<typeof NewCheckoutSession>;
 const Draft = z.object({
   // The session bounds it.
   quantity: z.int().min(1).optional(),
-  discountCode: z.string().trim().min(1).max(255).nullable().optional(),
+  discountCode: SafeString.nullable().optional(),
   billingAddress: BillingAddress.nullable().optional(),
 });
 

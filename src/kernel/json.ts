@@ -189,13 +189,13 @@ export function amountInput(min: number, max: number = maxSafeInteger) {
   return countInput(min, max).transform((value) => BigInt(value));
 }
 
-/** A name: trimmed text of 1 to 255 characters. */
-export const SafeString = z.string().trim().min(1).max(textLimits.name);
-
 /** A text in a request, at most as long as its use allows. */
 export function freeText(use: TextUse) {
-  return z.string().max(textLimits[use]);
+  return z.string().max(textLimits[use], `must have at most ${textLimits[use]} characters`);
 }
+
+/** A name: trimmed text of 1 to 255 characters. */
+export const SafeString = freeText('name').trim().min(1);
 
 export const MetadataKey = freeText('metadataKey').min(1);
 export const MetadataText = freeText('metadataValue');

@@ -194,7 +194,7 @@ test('an address of five lines of 10,000 letters is refused by the name of each,
   assert.equal(status, 400);
   const { country: _, ...lines } = address;
   assert.deepEqual(
-    body.issues.map(({ path, message }: Body) => [path.slice(-1)[0], /<=200 characters/.test(message)]),
+    body.issues.map(({ path, message }: Body) => [path.slice(-1)[0], /at most 200 characters/.test(message)]),
     Object.keys(lines).map((name) => [name, true]),
   );
   assert.equal((await app.request('GET', '/customers/attacker')).status, 404);
