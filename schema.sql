@@ -2511,7 +2511,7 @@ AS $function$
                * case step when 10 then 0.1 when 100 then 0.01 else 1 end) * step
     from exact
 $function$;
-CREATE OR REPLACE FUNCTION public.record_usage(p_key bytea, p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint, p_models text[], p_versions bigint[], p_transaction text, p_model text, e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[], u_threshold numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[])
+CREATE OR REPLACE FUNCTION public.record_usage(p_key bytea, p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint, p_models text[], p_versions bigint[], p_transaction text, p_model text, c_kind text[], c_value text[], c_state text[], e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[], u_threshold numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[])
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
@@ -2528,6 +2528,13 @@ begin
        <> cardinality(p_models)
   then
     raise serialization_failure using message = 'the key, the clock or a pricing model has changed';
+  end if;
+  -- Before the accounts: their revisions tell whether one of these subscriptions has ended since.
+  if cardinality(c_kind) > 0 and exists (
+    select from unnest(c_kind, c_value, c_state) as known (kind, value, state)
+     where usage_state_of_customer(p_environment, p_now, known.kind, known.value) <> known.state)
+  then
+    raise serialization_failure using message = 'the subscriptions of a customer have changed';
   end if;
   -- In the order of their keys: batches that store the same events wait for one another in one direction.
   insert into usage_events (environment_id, booking, series_id, transaction_key, id, transaction_id, amount, usage_date, properties, created_at)
@@ -2867,6 +2874,43 @@ CREATE OR REPLACE FUNCTION public.unaudited_tables()
  LANGUAGE sql
  IMMUTABLE
 RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
+CREATE OR REPLACE FUNCTION public.usage_state_of_customer(p_environment bigint, p_now bigint, p_kind text, p_value text)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+declare
+  ids text[];
+  is_archived boolean := false;
+  living jsonb;
+begin
+  if p_kind = 'customerId' then
+    select array_agg(c.id), bool_or(c.archived) into ids, is_archived
+      from customers c where c.environment_id = p_environment and c.id = p_value;
+  else
+    select array_agg(c.id) into ids
+      from customers c where c.environment_id = p_environment and c.external_id = p_value and not c.archived;
+    if ids is null then
+      select array[max(c.id)], true into ids, is_archived
+        from customers c where c.environment_id = p_environment and c.external_id = p_value having count(*) > 0;
+    end if;
+  end if;
+  if cardinality(ids) = 1 then
+    select jsonb_agg(jsonb_build_object('id', s.id, 'status', s.status, 'revision', s.revision, 'isCurrent', s.is_current,
+             'usageMeterIds', coalesce(case when s.is_current and s.current_count > 1 then
+               (select jsonb_agg(distinct f.usage_meter_id) from subscription_item_features f
+                 where f.environment_id = p_environment and f.subscription_id = s.id and f.usage_meter_id is not null
+                   and (f.expired_at is null or f.expired_at > p_now)) end, '[]')) order by s.id) into living
+      from (select s.id, s.status, s.revision, present.is_current, count(*) filter (where present.is_current) over () as current_count
+              from subscriptions s
+             cross join lateral (
+               select s.status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled') and s.replaced_by_subscription_id is null
+                        and coalesce(s.current_billing_period_start < s.current_billing_period_end, true) as is_current) present
+             where s.environment_id = p_environment and s.customer_id = ids[1] and s.status not in ('canceled', 'incomplete_expired')) s;
+  end if;
+  return jsonb_build_object('customers', coalesce(cardinality(ids), 0), 'id', ids[1], 'archived', coalesce(is_archived, false),
+                            'subscriptions', coalesce(living, '[]'))::text;
+end $function$;
 CREATE OR REPLACE FUNCTION public.uses_of(used text, used_ids text[], at_most integer, named integer)
  RETURNS TABLE(record text, total bigint, first_ids text[])
  LANGUAGE plpgsql

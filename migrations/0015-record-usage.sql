@@ -274,18 +274,58 @@ begin
   return fallen;
 end $$;
 
+-- All that decides which subscription the usage of a customer is on, as JSON: the customer that an event names, its
+-- subscriptions that have not ended, and the usage meters that they grant credits of where several are current. A process
+-- keeps the text, and whatever changes the answer changes the text. `customers` is 0, 1, or the number of pricing models that
+-- have a customer with this external id.
+create function usage_state_of_customer(p_environment bigint, p_now bigint, p_kind text, p_value text) returns text
+  language plpgsql stable as $$
+declare
+  ids text[];
+  is_archived boolean := false;
+  living jsonb;
+begin
+  if p_kind = 'customerId' then
+    select array_agg(c.id), bool_or(c.archived) into ids, is_archived
+      from customers c where c.environment_id = p_environment and c.id = p_value;
+  else
+    select array_agg(c.id) into ids
+      from customers c where c.environment_id = p_environment and c.external_id = p_value and not c.archived;
+    if ids is null then
+      select array[max(c.id)], true into ids, is_archived
+        from customers c where c.environment_id = p_environment and c.external_id = p_value having count(*) > 0;
+    end if;
+  end if;
+  if cardinality(ids) = 1 then
+    select jsonb_agg(jsonb_build_object('id', s.id, 'status', s.status, 'revision', s.revision, 'isCurrent', s.is_current,
+             'usageMeterIds', coalesce(case when s.is_current and s.current_count > 1 then
+               (select jsonb_agg(distinct f.usage_meter_id) from subscription_item_features f
+                 where f.environment_id = p_environment and f.subscription_id = s.id and f.usage_meter_id is not null
+                   and (f.expired_at is null or f.expired_at > p_now)) end, '[]')) order by s.id) into living
+      from (select s.id, s.status, s.revision, present.is_current, count(*) filter (where present.is_current) over () as current_count
+              from subscriptions s
+             cross join lateral (
+               select s.status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled') and s.replaced_by_subscription_id is null
+                        and coalesce(s.current_billing_period_start < s.current_billing_period_end, true) as is_current) present
+             where s.environment_id = p_environment and s.customer_id = ids[1] and s.status not in ('canceled', 'incomplete_expired')) s;
+  end if;
+  return jsonb_build_object('customers', coalesce(cardinality(ids), 0), 'id', ids[1], 'archived', coalesce(is_archived, false),
+                            'subscriptions', coalesce(living, '[]'))::text;
+end $$;
+
 -- Records a batch of usage events of one API key: authenticates, stores and books them. All of it or nothing. Events are e_series
 -- to e_properties, in any order. The caller has resolved them from what it knows, and everything that it knows is compared:
 --   p_environment, p_now   the environment of the key and its time
 --   p_models, p_versions   pricing models and their catalog versions
 --   u_revision             revisions of subscriptions
+--   c_kind, c_value, c_state   the customers that events name, and their states
 -- Fails with
 --   serialization_failure  where one of these is different now
 --   unique_violation       where an event is stored already (usage_events_transaction_unique)
 --   TK001                  where a balance falls below its threshold: the event that tells it is written by the caller
 -- and then the caller records the batch in a transaction of its own.
 create function record_usage(p_key bytea, p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint,
-  p_models text[], p_versions bigint[], p_transaction text, p_model text,
+  p_models text[], p_versions bigint[], p_transaction text, p_model text, c_kind text[], c_value text[], c_state text[],
   e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[],
   u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[],
   u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[], u_threshold numeric[],
@@ -301,6 +341,13 @@ begin
        <> cardinality(p_models)
   then
     raise serialization_failure using message = 'the key, the clock or a pricing model has changed';
+  end if;
+  -- Before the accounts: their revisions tell whether one of these subscriptions has ended since.
+  if cardinality(c_kind) > 0 and exists (
+    select from unnest(c_kind, c_value, c_state) as known (kind, value, state)
+     where usage_state_of_customer(p_environment, p_now, known.kind, known.value) <> known.state)
+  then
+    raise serialization_failure using message = 'the subscriptions of a customer have changed';
   end if;
   -- In the order of their keys: batches that store the same events wait for one another in one direction.
   insert into usage_events (environment_id, booking, series_id, transaction_key, id, transaction_id, amount, usage_date, properties, created_at)

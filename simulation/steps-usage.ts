@@ -2,12 +2,26 @@ import { meterSlug } from './catalogue.ts';
 import { type Customer, hasAccess, isCurrent, isTerminal, type Subscription } from './oracle-records.ts';
 import { balance, use } from './oracle-usage.ts';
 import type { Random } from './random.ts';
-import { allSubscriptions, type Draw, nameOf } from './step.ts';
+import { allSubscriptions, type Draw, nameOf, type Records } from './step.ts';
 
 interface Use {
   readonly subscription: Subscription;
   readonly transactionId: string;
   readonly amount: number;
+  /** It names the customer: the service finds the subscription. */
+  readonly namesCustomer: boolean;
+}
+
+/** Sometimes usage names the customer, if that has one current subscription, or none: this is refused. */
+function mayNameCustomer(random: Random, subscription: Subscription): boolean {
+  const current = subscription.customer.subscriptions.filter(isCurrent);
+  if (current.length === 0) return random.chance(0.1);
+  return current.length === 1 && current[0] === subscription && random.chance(0.3);
+}
+
+async function addressIn(records: Records, { subscription, namesCustomer }: Use): Promise<object> {
+  if (namesCustomer) return { customerExternalId: subscription.customer.name };
+  return { subscriptionId: await records.subscription(subscription) };
 }
 
 const mostOfBulk = 12;
@@ -23,17 +37,22 @@ export const recordUsage: Draw = ({ random, books, customers, wish, newName }) =
     const isMuch = wish.isMuch || random.chance(0.2);
     const amount = isMuch ? random.between(100, 1500) : random.between(1, 99);
     const repeated = random.chance(0.2) ? pickKnown(random, subscription, uses) : undefined;
-    uses.push({ subscription, amount, transactionId: repeated ?? newName('use') });
+    const namesCustomer = mayNameCustomer(random, subscription);
+    uses.push({ subscription, amount, transactionId: repeated ?? newName('use'), namesCustomer });
   }
-  const told = uses.map(({ subscription, amount }) => `${amount} on ${nameOf(subscription)}`).join(', ');
+  const told = uses
+    .map(({ subscription, amount, namesCustomer }) => {
+      return `${amount} on ${namesCustomer ? `the plan of ${subscription.customer.name}` : nameOf(subscription)}`;
+    })
+    .join(', ');
   return {
     text: `records ${told}`,
     customer: isBulk ? null : (uses[0]?.subscription.customer ?? null),
     ask: async (records) => {
       const events: unknown[] = [];
-      for (const { subscription, transactionId, amount } of uses) {
-        const subscriptionId = await records.subscription(subscription);
-        events.push({ subscriptionId, transactionId, amount, usageMeterSlug: meterSlug });
+      for (const each of uses) {
+        const { transactionId, amount } = each;
+        events.push({ ...(await addressIn(records, each)), transactionId, amount, usageMeterSlug: meterSlug });
       }
       if (!isBulk) return { method: 'POST', path: '/usage-events', body: { usageEvent: events[0] } };
       const path = '/usage-events/bulk';
@@ -43,7 +62,7 @@ export const recordUsage: Draw = ({ random, books, customers, wish, newName }) =
     },
     apply: () => {
       if (uses.some((each) => !mayUse(each, uses))) return 'refused';
-      for (const { subscription, transactionId, amount } of uses) use(books, subscription, transactionId, amount);
+      for (const each of uses) if (!isRepeated(each)) use(books, each.subscription, each.transactionId, each.amount);
       return 'done';
     },
   };
@@ -65,9 +84,14 @@ function pickKnown(random: Random, subscription: Subscription, uses: readonly Us
   return random.pick([...known, ...told]);
 }
 
-/** A transaction belongs to the first subscription that recorded it. */
-function mayUse({ subscription, transactionId }: Use, uses: readonly Use[]): boolean {
+function isRepeated({ subscription, transactionId }: Use): boolean {
+  return subscription.customer.subscriptions.some(({ events }) => events.has(transactionId));
+}
+
+/** A transaction belongs to the first subscription that recorded it; who names the customer may repeat it. */
+function mayUse({ subscription, transactionId, namesCustomer }: Use, uses: readonly Use[]): boolean {
   const { subscriptions } = subscription.customer;
+  if (namesCustomer) return isCurrent(subscription);
   const first =
     subscriptions.find(({ events }) => events.has(transactionId)) ??
     uses.find((each) => each.transactionId === transactionId)?.subscription;
@@ -81,20 +105,20 @@ export const consume: Draw = ({ random, books, customers, newName }) => {
   const left = balance(books, subscription);
   const amount = left > 0 && random.chance(0.7) ? random.between(1, left) : Math.max(1, left + random.between(1, 50));
   const repeated = random.chance(0.15) ? pickKnown(random, subscription, []) : undefined;
-  const consumed: Use = { subscription, amount, transactionId: repeated ?? newName('use') };
+  const namesCustomer = mayNameCustomer(random, subscription);
+  const consumed: Use = { subscription, amount, transactionId: repeated ?? newName('use'), namesCustomer };
   return {
-    text: `consumes ${amount} of ${left} on ${nameOf(subscription)} as ${consumed.transactionId}`,
+    text: `consumes ${amount} of ${left} on ${nameOf(subscription)} as ${consumed.transactionId}${namesCustomer ? ' by its customer' : ''}`,
     customer: subscription.customer,
     ask: async (records) => {
-      const subscriptionId = await records.subscription(subscription);
       const { transactionId } = consumed;
-      const usageEvent = { subscriptionId, transactionId, amount, usageMeterSlug: meterSlug };
+      const usageEvent = { ...(await addressIn(records, consumed)), transactionId, amount, usageMeterSlug: meterSlug };
       return { method: 'POST', path: '/usage-events/consume', body: { usageEvent } };
     },
     apply: () => {
       if (!mayUse(consumed, [])) return 'refused';
-      const isRepeat = subscription.events.has(consumed.transactionId);
-      if (!isRepeat && (amount > left || !hasAccess(books, subscription))) return 'refused';
+      if (isRepeated(consumed)) return 'done';
+      if (amount > left || !hasAccess(books, subscription)) return 'refused';
       use(books, subscription, consumed.transactionId, amount);
       return 'done';
     },

@@ -407,9 +407,13 @@ export interface NewUsageCredit {
   transactionId?: string | null;
 }
 
-/** Send exactly one of priceId, priceSlug, usageMeterId, usageMeterSlug. */
+/** Send exactly one of subscriptionId, customerId, customerExternalId, and exactly one of priceId, priceSlug, usageMeterId, usageMeterSlug. */
 export interface NewUsageEvent {
-  subscriptionId: string;
+  subscriptionId?: string | null;
+  /** The customer, in place of `subscriptionId`: its one current subscription that has the usage meter. */
+  customerId?: string | null;
+  /** Your own id of the customer, in place of `subscriptionId`: its one current subscription that has the usage meter. */
+  customerExternalId?: string | null;
   /** Your own id of the event. An event with the same `transactionId` counts once on a usage meter, without a limit of time. */
   transactionId: string;
   amount: number;
@@ -428,7 +432,11 @@ export interface NewUsageEvent {
 
 /** Send exactly one of priceId, priceSlug, usageMeterId, usageMeterSlug, meter. */
 export interface NewHold {
-  subscriptionId: string;
+  subscriptionId?: string | null;
+  /** The customer, in place of `subscriptionId`: its one current subscription that has the usage meter. */
+  customerId?: string | null;
+  /** Your own id of the customer, in place of `subscriptionId`: its one current subscription that has the usage meter. */
+  customerExternalId?: string | null;
   amount: number;
   /** The time at which the hold ends by itself, at most 31 days ahead. */
   expiresAt: TimestampInput;
@@ -6056,7 +6064,7 @@ export interface UsageCreditsMethods {
 }
 
 export interface UsageEventsMethods {
-  /** Record a usage event. Records that a subscription has used units of a usage meter, and books them on its balance. If the meter has an event with this `transactionId`, that event is returned and nothing is counted again. */
+  /** Record a usage event. Records that a subscription has used units of a usage meter, and books them on its balance. A customer may be named in its place: usage is then of its one current subscription that has the meter. If the meter has an event with this `transactionId`, that event is returned and nothing is counted again. */
   create(input: UsageEventsCreateInput, options?: WriteOptions): Promise<UsageEventsCreateAnswer>;
 
   /** List usage events. Returns the usage events of the environment in the order of arrival, optionally of one customer, subscription, meter or range of time. */

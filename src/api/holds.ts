@@ -26,7 +26,16 @@ export const holdRoutes = [
     tag,
     body: z.object({ hold: NewHold }),
     returns: z.object({ hold: UsageHold, usageBalance: UsageBalance }),
-    refuses: [...refusedUses, 'usageMeterNotFound', 'subscriptionUnpaid', 'insufficientBalance', 'tooManyHolds'],
+    refuses: [
+      ...refusedUses,
+      'customerNotFound',
+      'noCurrentSubscription',
+      'severalCurrentSubscriptions',
+      'usageMeterNotFound',
+      'subscriptionUnpaid',
+      'insufficientBalance',
+      'tooManyHolds',
+    ],
     handle: (work, { body }) => takeHold(work, body.hold, catchUpAll),
   }),
   route({

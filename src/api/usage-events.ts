@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { z } from 'zod';
 import { catchUpAll } from '../billing/catch-up.ts';
 import { batchedRoute, route } from '../http/route.ts';
@@ -13,6 +14,9 @@ import { maxEventsPerRequest, NewUsageEvent, UsageBalance, UsageEvent, UsageEven
 const tag = 'Usage events';
 
 const refuses = [
+  'customerNotFound',
+  'noCurrentSubscription',
+  'severalCurrentSubscriptions',
   'subscriptionNotFound',
   'subscriptionTerminal',
   'customerArchived',
@@ -36,8 +40,8 @@ export const usageEventRoutes = [
     path: '/usage-events',
     summary: 'Record a usage event',
     description:
-      'Records that a subscription has used units of a usage meter, and books them on its balance. If the meter ' +
-      'has an event with this `transactionId`, that event is returned and nothing is counted again.',
+      'Records that a subscription has used units of a usage meter, and books them on its balance. A customer may be ' +
+      'named in its place: usage is then of its one current subscription that has the meter. If the meter has an event with this `transactionId`, that event is returned and nothing is counted again.',
     tag,
     body: z.object({ usageEvent: NewUsageEvent }),
     returns: z.object({ usageEvent: UsageEvent }),
@@ -78,9 +82,8 @@ export const usageEventRoutes = [
     operation: consuming,
     request: ({ body }): UsageRequest => ({ kind: 'consume', events: [body.usageEvent], pathOf: () => ['usageEvent'] }),
     answer: ({ events, balance }) => {
-      const usageEvent = first(events);
-      const { subscriptionId, usageMeterId } = usageEvent;
-      return { usageEvent, usageBalance: { subscriptionId, usageMeterId, availableBalance: balance ?? 0n } };
+      assert(balance !== null, 'what is consumed has a balance');
+      return { usageEvent: first(events), usageBalance: balance };
     },
   }),
   route({

@@ -301,6 +301,14 @@ export const registry = {
     'BAD_REQUEST',
     'Only {free} of credit {id} can be taken back now, not {amount}: open holds reserve the rest of the balance.',
   ],
+  noCurrentSubscription: [
+    'BAD_REQUEST',
+    'Customer {id} has no current subscription to record usage on. Send the subscriptionId of another one: {others}.',
+  ],
+  severalCurrentSubscriptions: [
+    'BAD_REQUEST',
+    'Customer {id} has several current subscriptions that may have the usage meter: {subscriptions}. Send subscriptionId instead.',
+  ],
   subscriptionUnpaid: [
     'PAYMENT_REQUIRED',
     'Subscription {id} has unpaid invoices: it can be used again when they are paid.',

@@ -107,11 +107,15 @@ interface Decision {
 
 function decideConsumption(draft: Draft, { access, stored, seen, balances }: SoFar): Decision {
   const { ledgerAccountId } = seriesOf(draft);
+  const { subscriptionId, usageMeterId } = draft.event;
   const balance = balances.get(ledgerAccountId) ?? 0n;
+  const answer = (event: UsageEvent, availableBalance: bigint): UsageAnswer => {
+    return { events: [event], balance: { subscriptionId, usageMeterId, availableBalance } };
+  };
   const first = stored.get(transactionText(draft.event));
   if (first !== undefined) {
-    const answer = isTaken(draft, first) ? takenProblem(draft) : { events: [first], balance };
-    return { draft, answer, accepted: false, counts: false };
+    const told = isTaken(draft, first) ? takenProblem(draft) : answer(first, balance);
+    return { draft, answer: told, accepted: false, counts: false };
   }
   const refusal = accessRefusal(draft, access);
   if (refusal !== null) return { draft, answer: refusal, accepted: false, counts: false };
@@ -124,7 +128,7 @@ function decideConsumption(draft: Draft, { access, stored, seen, balances }: SoF
   balances.set(ledgerAccountId, balance - units);
   stored.set(transactionText(draft.event), draft.event);
   if (digest !== null) seen.add(digest);
-  return { draft, answer: { events: [draft.event], balance: balance - units }, accepted: true, counts };
+  return { draft, answer: answer(draft.event, balance - units), accepted: true, counts };
 }
 
 async function findSeen(work: Work, drafts: readonly Draft[]): Promise<Set<string>> {

@@ -17,14 +17,14 @@ import {
   type UsageAnswer,
   type UsageRequest,
 } from './usage-draft.ts';
-import { maxEventsPerRequest, refusal, type UsageEvent } from './usage-event.ts';
+import { addressOf, maxEventsPerRequest, refusal, type UsageEvent } from './usage-event.ts';
 
 /** Limits and locks that recording and consuming have in common. */
 export const usageBatches = {
   weigh: ({ events }: UsageRequest) => events.length,
   maxBatchWeight: 4 * maxEventsPerRequest,
   maxQueuedWeight: 20 * maxEventsPerRequest,
-  subjectOf: ({ events }: UsageRequest) => events[0]?.subscriptionId ?? '',
+  subjectOf: ({ events: [event] }: UsageRequest) => (event === undefined ? '' : addressOf(event).value),
   createCache: () => new UsageCache(),
 };
 
@@ -59,8 +59,7 @@ async function recordAtOnce({ database, apiKeyHash, requests, cache }: Batch<Usa
   const sums = sumUp(drafts, () => true, now);
   if (await store.recordAtOnce(database, { apiKeyHash, scope, realNow, now }, drafts, sums))
     return drafted.map((each) => answerOf(each));
-  const subscriptionIds = sums.map(({ draft }) => draft.event.subscriptionId);
-  cache.forget(apiKeyHash, subscriptionIds);
+  cache.forget(apiKeyHash, scope, drafts);
   return null;
 }
 
@@ -142,7 +141,7 @@ export function toUsageEvent(work: Work, { id, createdAt, ...rest }: store.Store
   return { id, createdAt, updatedAt: createdAt, livemode: work.livemode, ...rest };
 }
 
-/** Rejects the requests with a transaction that another subscription recorded: nothing else of theirs is stored either. */
+/** Rejects the requests with a transaction that another user recorded: nothing else of theirs is stored either. */
 function refuseTaken(drafted: readonly Drafted[], earlier: ReadonlyMap<string, UsageEvent>): void {
   if (earlier.size === 0) return;
   const refusals = new Map<number, Problem>();
@@ -161,8 +160,10 @@ function refuseTaken(drafted: readonly Drafted[], earlier: ReadonlyMap<string, U
   if (refusals.size > 0) throw new PartialRejection(refusals);
 }
 
-export function isTaken({ event }: Draft, first: UsageEvent | undefined): boolean {
-  return first !== undefined && first.subscriptionId !== event.subscriptionId;
+/** Whether the transaction is that of another user. An event that names a customer is a repeat on any of its subscriptions. */
+export function isTaken({ event, customer }: Draft, first: UsageEvent | undefined): boolean {
+  if (first === undefined) return false;
+  return customer === undefined ? first.subscriptionId !== event.subscriptionId : first.customerId !== event.customerId;
 }
 
 export function takenProblem({ event, path }: Draft): Problem {

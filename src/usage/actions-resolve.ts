@@ -2,21 +2,27 @@ import assert from 'node:assert/strict';
 import { LRUCache } from 'lru-cache';
 import { nameOfHash } from '../database/api-key.ts';
 import type { Database } from '../database/database.ts';
-import type { Work } from '../database/work.ts';
+import { RunAgain, type Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { accountKeyText } from './ledger.ts';
 import { type KeyScope, type PriceReference, readScope, resolvePrices } from './store.ts';
 import { openAccounts } from './store-accounts.ts';
 import { findSeries, openSeries, type SeriesKey, seriesText } from './store-series.ts';
-import { lockSubscriptions } from './store-subscriptions.ts';
-import type { Draft, FoundSeries, Resolve } from './usage-draft.ts';
+import { type FoundCustomer, lockSubscriptions, readCustomers } from './store-subscriptions.ts';
+import type { Draft, FoundSeries, NamedCustomer, Resolve } from './usage-draft.ts';
 import {
+  type Address,
+  addressOf,
+  type EventPath,
   isUsable,
   type NewUsageEvent,
   type ReferenceKind,
   referenceOf,
+  refuseCustomer,
+  requireCustomer,
   requirePrice,
   requireSubscription,
+  subscriptionsWithMeter,
   type UsagePrice,
   type UsageSubscription,
 } from './usage-event.ts';
@@ -34,13 +40,17 @@ interface KnownSubscription {
   readonly series: Map<string, FoundSeries>;
 }
 
+/** The part of a key's scope that decides which records it finds. */
+type Sight = Pick<KeyScope, 'environmentId' | 'pricingModelId'>;
+
 /**
- * The subscriptions, prices and series that one process has read. None of it is a balance, and all of it has a version
- * that the database compares when usage is recorded: the subscription's revision and the pricing model's catalog version.
+ * The subscriptions, customers, prices and series that one process has read. None of it is a balance. All of it has a
+ * version that the database compares when usage is recorded: a revision, a state or a catalog version.
  */
 export class UsageCache {
   readonly #scopes = new LRUCache<string, KeyScope>({ max: 10_000 });
   readonly #subscriptions = new LRUCache<string, KnownSubscription>({ max: 100_000 });
+  readonly #customers = new LRUCache<string, FoundCustomer>({ max: 100_000 });
   readonly #prices = new LRUCache<string, PricesByReference>({ max: 2_000 });
 
   /** The environment of an API key. Null where the key is not valid. */
@@ -80,27 +90,61 @@ export class UsageCache {
     this.#subscriptions.set(id, { environmentId, subscription, validUntil, prices, series: open });
   }
 
+  keepCustomer(sight: Sight, found: FoundCustomer): void {
+    if (found.customer !== null && found.customer !== 'several') this.#customers.set(customerKey(sight, found), found);
+  }
+
   /** Resolves events from what is known. */
-  resolver({ environmentId, pricingModelId }: KeyScope, now: Instant): Resolve {
+  resolver(scope: KeyScope, now: Instant): Resolve {
     return (event, path) => {
-      const known = this.#subscriptions.get(event.subscriptionId);
-      if (known === undefined || known.environmentId !== environmentId || known.validUntil <= now) return null;
+      const address = addressOf(event);
+      const customer = address.kind === 'subscriptionId' ? undefined : this.#customers.get(customerKey(scope, address));
+      const id = address.kind === 'subscriptionId' ? address.value : this.#choose(scope, customer, event, now);
+      const known = id === null ? null : this.#find(scope, id, now);
+      if (known === null) return null;
       const { subscription, prices, series } = known;
-      if (pricingModelId !== null && subscription.pricingModelId !== pricingModelId) return null;
       const { kind, value } = referenceOf(event);
       const found = prices[kind].get(value);
       if (found === undefined) return null;
       const price = requirePrice(event, path, found);
       const ofPrice = series.get(price.priceId);
-      return ofPrice === undefined ? null : { subscription, price, found: ofPrice };
+      return ofPrice === undefined ? null : { subscription, customer, price, found: ofPrice };
     };
   }
 
-  /** Drops what may be out of date. */
-  forget(apiKeyHash: Buffer, subscriptionIds: Iterable<string>): void {
-    this.#scopes.delete(nameOfHash(apiKeyHash));
-    for (const id of subscriptionIds) this.#subscriptions.delete(id);
+  #find({ environmentId, pricingModelId }: Sight, id: string, now: Instant): KnownSubscription | null {
+    const known = this.#subscriptions.get(id);
+    if (known === undefined || known.environmentId !== environmentId || known.validUntil <= now) return null;
+    return pricingModelId !== null && known.subscription.pricingModelId !== pricingModelId ? null : known;
   }
+
+  /** The subscription of a customer for the event. Null where it is not known without a query, or there is not one. */
+  #choose(sight: Sight, known: FoundCustomer | undefined, event: NewUsageEvent, now: Instant): string | null {
+    const customer = known?.customer;
+    if (!customer || customer === 'several' || (known.dueAt !== null && known.dueAt <= now)) return null;
+    const [first, ...others] = customer.subscriptions.filter(({ isCurrent }) => isCurrent);
+    if (first === undefined) return null;
+    if (others.length === 0) return first.id;
+    const { kind, value } = referenceOf(event);
+    const price = this.#find(sight, first.id, now)?.prices[kind].get(value);
+    if (price === undefined) return null;
+    const [only, ...more] = subscriptionsWithMeter(customer, price.usageMeterId);
+    return only === undefined || more.length > 0 ? null : only.id;
+  }
+
+  /** Drops what may be out of date. */
+  forget(apiKeyHash: Buffer, sight: Sight, drafts: readonly Draft[]): void {
+    this.#scopes.delete(nameOfHash(apiKeyHash));
+    for (const { event, customer } of drafts) {
+      this.#subscriptions.delete(event.subscriptionId);
+      if (customer !== undefined) this.#customers.delete(customerKey(sight, customer));
+    }
+  }
+}
+
+/** A pinned key may find another customer by the same external id. */
+function customerKey({ environmentId, pricingModelId }: Sight, { kind, value }: Address): string {
+  return `${environmentId} ${pricingModelId} ${kind} ${value}`;
 }
 
 /** Performs what is due for these subscriptions. */
@@ -108,18 +152,19 @@ export type CatchUp = (work: Work, subscriptionIds: readonly string[]) => Promis
 
 /**
  * Reads the records that events refer to, and keeps them in the cache. The subscriptions stay locked until the work ends:
- * a renewal or an end waits for the usage. At most five statements where nothing is due.
+ * a renewal or an end waits for the usage. At most five statements where nothing is due, and two more for customers.
  */
 export async function resolveEvents(
   work: Work,
   events: readonly NewUsageEvent[],
   { catchUp, cache }: { readonly catchUp: CatchUp; readonly cache: UsageCache },
 ): Promise<Resolve> {
-  const subscriptions = await lockCurrentSubscriptions(work, events, catchUp);
-  const prices = await findPrices(work, events, { subscriptions, cache });
+  const users = await lockUsers(work, events, catchUp);
+  const { subscriptions } = users;
+  const prices = await findPrices(work, events, { users, cache });
   const keys = new Map<string, SeriesKey>();
   for (const event of events) {
-    const subscription = subscriptions.get(event.subscriptionId);
+    const subscription = userOf(users, prices, event);
     const price = subscription && prices(event, subscription);
     if (!subscription || typeof price?.priceId !== 'string') continue;
     const { id: subscriptionId, currentBillingPeriodStart: start } = subscription;
@@ -140,22 +185,105 @@ export async function resolveEvents(
     const subscription = subscriptions.get(id);
     if (subscription !== undefined) cache.keep(work.environmentId, work.now, subscription, found);
   }
+  const sight = { environmentId: work.environmentId, pricingModelId: work.pinnedTo };
+  for (const customer of users.customers.values()) cache.keepCustomer(sight, customer);
   return (event, path) => {
-    const subscription = requireSubscription(event, path, subscriptions.get(event.subscriptionId));
+    const { subscription, customer } = requireUser(users, userOf(users, prices, event), event, path);
     const price = requirePrice(event, path, prices(event, subscription));
     const found = series.get(seriesText({ subscriptionId: subscription.id, priceId: price.priceId }));
     assert(found !== undefined, 'each series was looked for');
-    return { subscription, price, found };
+    return { subscription, customer, price, found };
   };
 }
 
-/** The subscriptions of events, locked, by id. Due work of a subscription is done first. */
+/** The subscriptions that events may be of, locked, by id, and the customers that events name, by `textOf`. */
+interface Users {
+  readonly subscriptions: ReadonlyMap<string, UsageSubscription>;
+  readonly customers: ReadonlyMap<string, FoundCustomer>;
+}
+
+function textOf({ kind, value }: Address): string {
+  return `${kind} ${value}`;
+}
+
+// A customer's subscriptions rarely change between two statements.
+const maxRounds = 3;
+
+/**
+ * Locks the subscriptions of events. A named customer is read again when its subscriptions are locked: if one ended or
+ * began meanwhile, the usage would be on the wrong one.
+ */
+async function lockUsers(work: Work, events: readonly NewUsageEvent[], catchUp: CatchUp): Promise<Users> {
+  const ids = new Set<string>();
+  const named = new Map<string, Address>();
+  for (const address of events.map(addressOf)) {
+    if (address.kind === 'subscriptionId') ids.add(address.value);
+    else named.set(textOf(address), address);
+  }
+  const read = () => readCustomers(work, [...named.values()]);
+  let before = await read();
+  for (let round = 1; ; round++) {
+    const open = before.flatMap(({ customer }) => (customer === 'several' ? [] : (customer?.subscriptions ?? [])));
+    const subscriptions = await lockCurrentSubscriptions(
+      work,
+      [...ids.union(new Set(open.map(({ id }) => id)))],
+      catchUp,
+    );
+    const after = await read();
+    if (after.every(({ state }, index) => state === before[index]?.state))
+      return { subscriptions, customers: new Map(after.map((each) => [textOf(each), each])) };
+    if (round === maxRounds) throw new RunAgain();
+    before = after;
+  }
+}
+
+/** The subscriptions that an event may be of. */
+function candidatesOf({ subscriptions, customers }: Users, event: NewUsageEvent): readonly UsageSubscription[] {
+  const address = addressOf(event);
+  if (address.kind === 'subscriptionId') {
+    const found = subscriptions.get(address.value);
+    return found === undefined ? [] : [found];
+  }
+  const customer = customers.get(textOf(address))?.customer;
+  if (!customer || customer === 'several') return [];
+  const current = customer.subscriptions.filter(({ isCurrent }) => isCurrent);
+  return current.flatMap(({ id }) => subscriptions.get(id) ?? []);
+}
+
+/** The subscription of an event. Undefined where there is none, or several have the meter. */
+function userOf(users: Users, prices: PriceOf, event: NewUsageEvent): UsageSubscription | undefined {
+  const [first, ...others] = candidatesOf(users, event);
+  if (first === undefined || others.length === 0) return first;
+  const price = prices(event, first);
+  // The refusal of the price comes first.
+  if (price === undefined) return first;
+  const customer = users.customers.get(textOf(addressOf(event)))?.customer;
+  if (!customer || customer === 'several') return undefined;
+  const [only, ...more] = subscriptionsWithMeter(customer, price.usageMeterId);
+  return only === undefined || more.length > 0 ? undefined : users.subscriptions.get(only.id);
+}
+
+/** The subscription of an event, and the customer that it names. Throws the refusal of an event without one. */
+function requireUser(
+  { customers }: Users,
+  found: UsageSubscription | undefined,
+  event: NewUsageEvent,
+  path: EventPath,
+): { subscription: UsageSubscription; customer?: NamedCustomer | undefined } {
+  const address = addressOf(event);
+  if (address.kind === 'subscriptionId') return { subscription: requireSubscription(address, path, found) };
+  const named = customers.get(textOf(address));
+  const customer = requireCustomer(address, path, named?.customer ?? null);
+  if (found !== undefined) return { subscription: found, customer: named };
+  throw refuseCustomer(customer, [...path, address.kind]);
+}
+
+/** The subscriptions with these ids, locked, by id. Due work of a subscription is done first. */
 async function lockCurrentSubscriptions(
   work: Work,
-  events: readonly NewUsageEvent[],
+  ids: readonly string[],
   catchUp: CatchUp,
 ): Promise<ReadonlyMap<string, UsageSubscription>> {
-  const ids = [...new Set(events.map((event) => event.subscriptionId))];
   const subscriptions = new Map((await lockSubscriptions(work, ids)).map((each) => [each.id, each]));
   if (subscriptions.size < ids.length) {
     const others = ids.filter((id) => !subscriptions.has(id));
@@ -165,21 +293,24 @@ async function lockCurrentSubscriptions(
   return subscriptions;
 }
 
+type PriceOf = (event: NewUsageEvent, subscription: UsageSubscription) => UsagePrice | undefined;
+
 /** The prices that events refer to. One statement for those that the cache does not have. */
 async function findPrices(
   work: Work,
   events: readonly NewUsageEvent[],
-  { subscriptions, cache }: { subscriptions: ReadonlyMap<string, UsageSubscription>; cache: UsageCache },
-): Promise<(event: NewUsageEvent, subscription: UsageSubscription) => UsagePrice | undefined> {
+  { users, cache }: { users: Users; cache: UsageCache },
+): Promise<PriceOf> {
   const missing = new Map<string, { reference: PriceReference; prices: PricesByReference }>();
   for (const event of events) {
-    const subscription = subscriptions.get(event.subscriptionId);
-    if (subscription === undefined || !isUsable(subscription)) continue;
-    const prices = cache.pricesOf(subscription);
-    const { pricingModelId } = subscription;
     const { kind, value } = referenceOf(event);
-    if (prices[kind].has(value)) continue;
-    missing.set(`${pricingModelId} ${kind} ${value}`, { reference: { pricingModelId, kind, value }, prices });
+    for (const subscription of candidatesOf(users, event)) {
+      if (!isUsable(subscription)) continue;
+      const prices = cache.pricesOf(subscription);
+      const { pricingModelId } = subscription;
+      if (prices[kind].has(value)) continue;
+      missing.set(`${pricingModelId} ${kind} ${value}`, { reference: { pricingModelId, kind, value }, prices });
+    }
   }
   if (missing.size > 0) {
     const requested = [...missing.values()];

@@ -1,8 +1,11 @@
 import { sql } from 'kysely';
 import { textArray } from '../database/array-literal.ts';
 import type { Work } from '../database/work.ts';
+import type { Instant } from '../kernel/calendar.ts';
 import { dueAt, isBehind } from '../subscriptions/store-renewals.ts';
-import type { UsageSubscription } from './usage-event.ts';
+import { terminalStatuses } from '../subscriptions/subscription.ts';
+import type { NamedCustomer } from './usage-draft.ts';
+import type { Address, UsageCustomer, UsageSubscription } from './usage-event.ts';
 
 /**
  * Locks the subscriptions with these ids until the work ends: a renewal or an end waits for the usage in flight, so all of
@@ -19,4 +22,37 @@ export async function lockSubscriptions(work: Work, ids: readonly string[]): Pro
      where s.environment_id = ${work.environmentId} and s.id = any(${textArray(ids)}::text[]) and not ${isBehind(work.now)}
      order by s.id desc for share of s`.execute(work.db);
   return rows;
+}
+
+/** The answer to the question for a customer. */
+export interface FoundCustomer extends NamedCustomer {
+  /** Null: there is none. Several: one of each pricing model that has one. */
+  readonly customer: UsageCustomer | 'several' | null;
+  /** When something is due for one of its subscriptions. Null: nothing is. */
+  readonly dueAt: Instant | null;
+}
+
+interface CustomerState extends UsageCustomer {
+  readonly customers: number;
+}
+
+/** Reads the customers that usage names, in the order asked. `usage_state_of_customer` decides what belongs to a state. */
+export async function readCustomers(work: Work, named: readonly Address[]): Promise<FoundCustomer[]> {
+  if (named.length === 0) return [];
+  const { rows } = await sql<{ state: string; dueAt: Instant | null }>`
+    select told.state, due.at as due_at
+      from unnest(${textArray(named.map(({ kind }) => kind))}::text[], ${textArray(named.map(({ value }) => value))}::text[])
+             with ordinality as asked (kind, value, position)
+     cross join lateral (
+       select usage_state_of_customer(${work.environmentId}, ${work.now}, asked.kind, asked.value) as state offset 0) told
+      left join lateral (
+        select min(${dueAt}) as at from subscriptions s
+         where s.environment_id = ${work.environmentId} and s.customer_id = told.state::jsonb ->> 'id'
+           and s.status <> all(${textArray(terminalStatuses)}::text[])) due on true
+     order by asked.position`.execute(work.db);
+  return rows.map(({ state, ...row }, index): FoundCustomer => {
+    const { kind = 'customerId', value = '' } = named[index] ?? {};
+    const { customers, ...customer } = JSON.parse(state) as CustomerState;
+    return { kind, value, state, ...row, customer: customers === 1 ? customer : customers === 0 ? null : 'several' };
+  });
 }

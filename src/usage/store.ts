@@ -8,7 +8,7 @@ import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { idPrefixes } from '../kernel/id.ts';
 import { hourOf } from './event-query.ts';
-import { type Draft, seriesOf, type UsageSum } from './usage-draft.ts';
+import { type Draft, type NamedCustomer, seriesOf, type UsageSum } from './usage-draft.ts';
 import { canonicalJson, type ReferenceKind, type UsageEvent, type UsagePrice } from './usage-event.ts';
 
 /** A reference to a price in a pricing model. */
@@ -219,6 +219,17 @@ export async function bookUsage(
   return rows[0]?.fallen ?? [];
 }
 
+/** The customers that events name as arrays, in the order of `kind, value, state`. */
+function customerArrays(drafts: readonly Draft[]): RawBuilder<unknown> {
+  const named = new Set<NamedCustomer>();
+  for (const { customer } of drafts) if (customer !== undefined) named.add(customer);
+  const columns = [...named];
+  return sql`
+    ${textArray(columns.map(({ kind }) => kind))}::text[],
+    ${textArray(columns.map(({ value }) => value))}::text[],
+    ${textArray(columns.map(({ state }) => state))}::text[]`;
+}
+
 /** The SQLSTATEs by which `record_usage` asks for a transaction in its place. */
 const needsTransaction = new Set(['40001', '40P01', '23505', 'TK001']);
 
@@ -241,7 +252,7 @@ export async function recordAtOnce(
       select record_usage(${apiKeyHash}, ${realNow}, ${environmentId}, ${now}, ${hourOf(now)},
         ${idColumn(models, ([id]) => id)}::text[], ${idColumn(models, ([, version]) => version)}::bigint[],
         ${newId('ledgerTransaction')}, ${sums[0]?.draft.event.pricingModelId},
-        ${eventArrays(environmentId, drafts)}, ${bookingArrays(orderOf(sums, now), true)})`.execute(
+        ${customerArrays(drafts)}, ${eventArrays(environmentId, drafts)}, ${bookingArrays(orderOf(sums, now), true)})`.execute(
       database.withoutPlugins(),
     );
     return true;

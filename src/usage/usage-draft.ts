@@ -5,10 +5,12 @@ import type { Access } from '../organizations/setting.ts';
 import { hasAccess } from '../subscriptions/subscription.ts';
 import { hourOf } from './event-query.ts';
 import {
+  type Address,
   type BillablePrice,
   checkProperties,
   type EventPath,
   type NewUsageEvent,
+  type UsageBalance,
   type UsageEvent,
   type UsageSubscription,
 } from './usage-event.ts';
@@ -27,7 +29,7 @@ export interface UsageRequest {
 /** One event for each event of the request, in order. `balance` is left after a `consume`. */
 export interface UsageAnswer {
   readonly events: readonly UsageEvent[];
-  readonly balance: bigint | null;
+  readonly balance: UsageBalance | null;
 }
 
 /** The series that the events of a subscription at a price are counted in. `series` is undefined until it is opened. */
@@ -41,9 +43,16 @@ interface Series {
   readonly ledgerAccountId: string;
 }
 
+/** A customer that events name, and all that decides about its subscription, as the database tells it. */
+export interface NamedCustomer extends Address {
+  readonly state: string;
+}
+
 /** The records that an event refers to. */
 interface Resolution {
   readonly subscription: UsageSubscription;
+  /** The customer that the event names in place of the subscription. */
+  readonly customer?: NamedCustomer | undefined;
   readonly price: BillablePrice;
   /** The same object for all events of the same subscription and price. */
   readonly found: FoundSeries;
@@ -106,10 +115,11 @@ function draftRequest({ events, pathOf }: UsageRequest, resolve: Resolve, stamp:
 function draftEvent(
   requested: NewUsageEvent,
   path: EventPath,
-  { subscription, price, found }: Resolution,
+  resolution: Resolution,
   { now, livemode, newEventId }: Stamp,
 ): Draft {
   const propertiesText = requested.properties === undefined ? null : JSON.stringify(requested.properties);
+  const { subscription, price, found } = resolution;
   const { billingPeriodId } = found;
   checkProperties(requested, path, propertiesText, { aggregationType: price.aggregationType, billingPeriodId });
   const { transactionId, amount, usageDate = now, properties = {} } = requested;
@@ -129,7 +139,7 @@ function draftEvent(
     usageDate,
     properties,
   };
-  return { event, path, propertiesText, subscription, price, found };
+  return { event, path, propertiesText, ...resolution };
 }
 
 /** The drafts of all requests of one kind that passed. */

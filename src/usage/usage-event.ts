@@ -51,10 +51,38 @@ export type ReferenceKind = (typeof references)[number];
 
 const reference = z.string().min(1).max(255).nullish();
 
+/** The ways to name the user. Each event uses exactly one. */
+const addresses = ['subscriptionId', 'customerId', 'customerExternalId'] as const;
+type AddressKind = (typeof addresses)[number];
+
+/** The subscription or customer that used the units. */
+export interface Address {
+  readonly kind: AddressKind;
+  readonly value: string;
+}
+
+const inPlace = 'in place of `subscriptionId`: its one current subscription that has the usage meter';
+
+export const addressFields = {
+  subscriptionId: reference,
+  customerId: reference.meta({ description: `The customer, ${inPlace}.` }),
+  customerExternalId: reference.meta({ description: `Your own id of the customer, ${inPlace}.` }),
+};
+
+/** Whether a request names its user in exactly one way. */
+export function hasOneAddress(given: { readonly [kind in AddressKind]?: string | null | undefined }): boolean {
+  return addresses.filter((kind) => typeof given[kind] === 'string').length === 1;
+}
+
+export const oneAddress = {
+  path: ['subscriptionId'] as ['subscriptionId'],
+  message: `send exactly one of ${addresses.join(', ')}`,
+};
+
 /** A request to record an event. */
 export const NewUsageEvent = z
   .object({
-    subscriptionId: z.string().min(1).max(255),
+    ...addressFields,
     transactionId: z.string().min(1).max(255).meta({
       description:
         'Your own id of the event. An event with the same `transactionId` counts once on a usage meter, without a limit of time.',
@@ -72,12 +100,26 @@ export const NewUsageEvent = z
   .refine((event) => references.filter((kind) => typeof event[kind] === 'string').length === 1, {
     message: `send exactly one of ${references.join(', ')}`,
   })
-  .meta({ id: 'NewUsageEvent', description: `Send exactly one of ${references.join(', ')}.` });
+  .refine(hasOneAddress, oneAddress)
+  .meta({
+    id: 'NewUsageEvent',
+    description: `Send exactly one of ${addresses.join(', ')}, and exactly one of ${references.join(', ')}.`,
+  });
 export type NewUsageEvent = z.infer<typeof NewUsageEvent>;
 
 /** The field of the event that references its price, and its value. */
 export function referenceOf(event: NewUsageEvent): { kind: ReferenceKind; value: string } {
   const kind = references.find((each) => typeof event[each] === 'string');
+  const value = kind && event[kind];
+  assert(kind && value, 'the schema lets no event pass without one');
+  return { kind, value };
+}
+
+/** The field that names the user of an event, and its value. */
+export function addressOf(event: NewUsageEvent): Address {
+  const { subscriptionId } = event;
+  if (typeof subscriptionId === 'string') return { kind: 'subscriptionId', value: subscriptionId };
+  const kind = addresses.find((each) => typeof event[each] === 'string');
   const value = kind && event[kind];
   assert(kind && value, 'the schema lets no event pass without one');
   return { kind, value };
@@ -122,20 +164,72 @@ export interface BillablePrice {
   readonly lowBalanceThreshold: bigint | null;
 }
 
+/** A subscription of a customer that has not ended. */
+interface OpenSubscription {
+  readonly id: string;
+  readonly status: SubscriptionStatus;
+  /** Whether the customer has it now. */
+  readonly isCurrent: boolean;
+  /** The usage meters that its plan grants credits of. Read only if the customer has several current subscriptions. */
+  readonly usageMeterIds: readonly string[];
+}
+
+/** A customer with the subscriptions that have not ended. */
+export interface UsageCustomer {
+  readonly id: string;
+  readonly archived: boolean;
+  readonly subscriptions: readonly OpenSubscription[];
+}
+
+/** The current subscriptions of a customer that have a usage meter. The only current one has every meter. */
+export function subscriptionsWithMeter(
+  { subscriptions }: UsageCustomer,
+  usageMeterId: string | null,
+): readonly OpenSubscription[] {
+  const current = subscriptions.filter(({ isCurrent }) => isCurrent);
+  if (current.length <= 1) return current;
+  const having = current.filter(({ usageMeterIds }) => usageMeterIds.some((id) => id === usageMeterId));
+  return having.length > 0 ? having : current;
+}
+
+// More of them help nobody to choose one.
+const maxListed = 10;
+
+/** The refusal of a customer without exactly one subscription that has the meter. It lists what there is. */
+export function refuseCustomer({ id, subscriptions }: UsageCustomer, path: EventPath): Problem {
+  const current = subscriptions.filter(({ isCurrent }) => isCurrent);
+  const listed = (current.length > 0 ? current : subscriptions).slice(0, maxListed);
+  const names = listed.map((each) => `${each.id} (${each.status})`).join(', ');
+  if (current.length > 0) return refusal('severalCurrentSubscriptions', path, id, { subscriptions: names });
+  return refusal('noCurrentSubscription', path, id, { others: names || 'there is none' });
+}
+
+/** The customer that an event names. Refuses one that is unknown, archived or not the only one. */
+export function requireCustomer(
+  { kind, value }: Address,
+  path: EventPath,
+  found: UsageCustomer | 'several' | null,
+): UsageCustomer {
+  const at = [...path, kind];
+  if (found === null) throw refusal('customerNotFound', at, value);
+  if (found === 'several') throw invalid(at, 'must be in one pricing model, and several have it: send customerId');
+  if (found.archived) throw refusal('customerArchived', at, found.id);
+  return found;
+}
+
 /** Whether usage can be recorded on a subscription. */
 export function isUsable({ customerArchived, status }: UsageSubscription): boolean {
   return !customerArchived && !isTerminal(status);
 }
 
-/** The subscription of an event. Refuses one that is unknown or has ended, or whose customer is archived. */
+/** The subscription that an event names. Refuses one that is unknown or has ended, or whose customer is archived. */
 export function requireSubscription(
-  event: NewUsageEvent,
+  { kind, value }: Address,
   path: EventPath,
   found: UsageSubscription | undefined,
 ): UsageSubscription {
-  const refuse = (problem: ProblemName, id: string, details = {}) =>
-    refusal(problem, [...path, 'subscriptionId'], id, details);
-  if (found === undefined) throw refuse('subscriptionNotFound', event.subscriptionId);
+  const refuse = (problem: ProblemName, id: string, details = {}) => refusal(problem, [...path, kind], id, details);
+  if (found === undefined) throw refuse('subscriptionNotFound', value);
   if (found.customerArchived) throw refuse('customerArchived', found.customerId);
   if (isTerminal(found.status)) throw refuse('subscriptionTerminal', found.id, { status: found.status });
   return found;

@@ -4,7 +4,7 @@ import { idSchema } from '../kernel/id.ts';
 import { maxSafeInteger, Timestamp, TimestampInput } from '../kernel/json.ts';
 import { Problem } from '../kernel/problem.ts';
 import { stamps } from '../kernel/record.ts';
-import { NewUsageEvent, references } from './usage-event.ts';
+import { addressFields, hasOneAddress, NewUsageEvent, oneAddress, references } from './usage-event.ts';
 
 export const UsageHoldId = idSchema('usageHold');
 
@@ -78,13 +78,13 @@ export function holdEndIssue(expiresAt: Instant, now: Instant): string | null {
     : `must be at most ${maxHoldMs / 86_400_000} days in the future: ${now + maxHoldMs}`;
 }
 
-const { subscriptionId, amount, priceId, priceSlug, usageMeterId, usageMeterSlug } = NewUsageEvent.shape;
+const { amount, priceId, priceSlug, usageMeterId, usageMeterSlug } = NewUsageEvent.shape;
 const ways = [...references, 'meter'] as const;
 
 /** A request for a hold. */
 export const NewHold = z
   .object({
-    subscriptionId,
+    ...addressFields,
     amount,
     expiresAt: TimestampInput.meta({
       description: `The time at which the hold ends by itself, at most ${maxHoldMs / 86_400_000} days ahead.`,
@@ -98,6 +98,7 @@ export const NewHold = z
   .refine((hold) => ways.filter((way) => typeof hold[way] === 'string').length === 1, {
     message: `send exactly one of ${ways.join(', ')}`,
   })
+  .refine(hasOneAddress, oneAddress)
   .meta({ id: 'NewHold', description: `Send exactly one of ${ways.join(', ')}.` });
 export type NewHold = z.infer<typeof NewHold>;
 

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CamelCasePlugin, Kysely, PostgresDialect, sql } from 'kysely';
 import { catchUpAll } from '../../src/billing/catch-up.ts';
+import { hashApiKey } from '../../src/database/api-key.ts';
 import { createPool } from '../../src/database/database.ts';
 import type { DB } from '../../src/database/database-types.ts';
 import { newId } from '../../src/database/new-id.ts';
 import { runInEnvironment, type Work } from '../../src/database/work.ts';
 import { answerAlone } from '../../src/jobs/batcher.ts';
+import { Problem } from '../../src/kernel/problem.ts';
 import { lockSubscription, saveSubscription } from '../../src/subscriptions/store.ts';
 import { consumeUsage } from '../../src/usage/actions-consume.ts';
 import { claimOverage, grantCredits } from '../../src/usage/actions-ledger.ts';
@@ -16,6 +18,10 @@ import { type Answer, type Body, startTestApp } from '../support/harness.ts';
 import { assertEventsAddUp, assertLedgerAddsUp } from '../support/ledger-invariants.ts';
 
 const app = await startTestApp();
+
+const recording = recordUsage(catchUpAll);
+const consuming = consumeUsage(catchUpAll);
+const pathOf = (index: number) => ['usageEvents', index];
 
 type World = Awaited<ReturnType<typeof insertFixture>>;
 
@@ -160,6 +166,60 @@ test('usage that is under way when a subscription ends is on its last bill, and 
   }
 });
 
+test('usage of a customer that is under way when its plan is replaced is on the last bill of the old one, or on the new one', async () => {
+  for (let round = 0; round < 4; round++) {
+    const world = await insertFixture(app);
+    const { subscriptionId: first, customerId } = world;
+    await app.owner.updateTable('subscriptions').set({ exclusive: false }).where('id', '=', first).execute();
+    const next = { ...(await rowOf(first)), id: newId('subscription') };
+    const use = () => bulk([event(world, { subscriptionId: undefined, customerId })]);
+    // In every other round the customer is cached.
+    const before = round % 2 === 0 ? [] : [await use(), await use()];
+    const uses = Array.from({ length: 12 }, use);
+    const end = app.inEnvironment(async (work) => {
+      await lockSubscription(work, first);
+      await saveSubscription(work, first, { status: 'canceled', canceledAt: work.now });
+      await work.db.insertInto('subscriptions').values(next).execute();
+      return claimOverage(work, [{ subscriptionId: first, periodStart: 0 }]);
+    });
+    const answers = [...before, ...(await Promise.all(uses)), await use()];
+    assert.deepEqual(statusesOf(answers), [200]);
+    const billed = (await end).reduce((sum, each) => sum + each.units, 0n);
+    const users = answers.map(({ body }) => body.usageEvents[0].subscriptionId);
+    assert.equal(BigInt(users.filter((id) => id === first).length), billed);
+    assert.equal(users.at(-1), next.id);
+  }
+});
+
+function rowOf(subscriptionId: string) {
+  return app.owner.selectFrom('subscriptions').selectAll().where('id', '=', subscriptionId).executeTakeFirstOrThrow();
+}
+
+test('usage of customers whose subscriptions are cached is one statement, unless they have changed', async () => {
+  const worlds = [await insertFixture(app), await insertFixture(app)];
+  const cache = recording.createCache();
+  const apiKeyHash = hashApiKey(app.testKey);
+  const requests = () =>
+    worlds.map((world) => {
+      const { customerId } = world;
+      return { kind: 'record' as const, events: [event(world, { subscriptionId: undefined, customerId })], pathOf };
+    });
+  const atOnce = () => recording.answerAtOnce?.({ database: app.database, apiKeyHash, requests: requests(), cache });
+  const inTransaction = () => app.inEnvironment((work) => recording.answer(work, requests(), cache));
+  assert.equal(await atOnce(), null);
+  await inTransaction();
+  // The series that were opened are read again.
+  await inTransaction();
+  assert.equal((await atOnce())?.length, 2);
+  const [{ subscriptionId } = { subscriptionId: '' }] = worlds;
+  await app.owner.updateTable('subscriptions').set({ exclusive: false }).where('id', '=', subscriptionId).execute();
+  const second = { ...(await rowOf(subscriptionId)), id: newId('subscription') };
+  await app.owner.insertInto('subscriptions').values(second).execute();
+  assert.equal(await atOnce(), null);
+  const [refused] = await inTransaction();
+  assert(refused instanceof Problem && refused.problem === 'severalCurrentSubscriptions');
+});
+
 /** A connection that notes the statements sent over it, and how many `act` sends in a unit of work. */
 function countingDatabase() {
   let statements: string[] = [];
@@ -178,10 +238,6 @@ function countingDatabase() {
   };
   return { count, close: () => database.destroy() };
 }
-
-const recording = recordUsage(catchUpAll);
-const consuming = consumeUsage(catchUpAll);
-const pathOf = (index: number) => ['usageEvents', index];
 
 test('a request takes as many statements for a thousand events as for two', async () => {
   const world = await insertFixture(app);

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
+import { createApp } from '../../src/app.ts';
+import { createDatabase, createPool } from '../../src/database/database.ts';
 import { newId } from '../../src/database/new-id.ts';
 import { createApiKey } from '../../src/organizations/actions.ts';
 import { insertFixture } from '../support/fixtures.ts';
-import { type Body, startTestApp } from '../support/harness.ts';
+import { type Body, send as sendTo, startTestApp } from '../support/harness.ts';
 import { assertEventsAddUp, assertLedgerAddsUp } from '../support/ledger-invariants.ts';
 
 const app = await startTestApp();
@@ -201,6 +203,133 @@ test('a key that is pinned to another pricing model sees neither the subscriptio
   const write = await app.request('POST', '/usage-events', { usageEvent: event() }, { key });
   assert.equal(write.status, 404);
   assert.equal((await app.request('GET', `/usage-events/${usageEvent.id}`, undefined, { key })).status, 404);
+});
+
+/** A customer with an external id of its own, and its present subscription. */
+async function insertCustomer() {
+  const own = await insertFixture(app, { now });
+  const externalId = `customer ${own.customerId}`;
+  await app.owner.updateTable('customers').set({ externalId }).where('id', '=', own.customerId).execute();
+  await app.owner.updateTable('subscriptions').set({ exclusive: false }).where('id', '=', own.subscriptionId).execute();
+  const become = (id: string, change: object) =>
+    app.owner.updateTable('subscriptions').set(change).where('id', '=', id).execute();
+  const subscribe = async (): Promise<string> => {
+    const row = app.owner.selectFrom('subscriptions').selectAll().where('id', '=', own.subscriptionId);
+    const id = newId('subscription');
+    const next = { ...(await row.executeTakeFirstOrThrow()), id, status: 'active', canceledAt: null };
+    await app.owner.insertInto('subscriptions').values(next).execute();
+    return id;
+  };
+  const by = { subscriptionId: undefined, customerExternalId: externalId };
+  return { ...own, externalId, by, become, subscribe, end: { status: 'canceled', canceledAt: now } };
+}
+
+test('usage that names a customer, by its id or by yours, is of its one current subscription', async () => {
+  const { customerId, subscriptionId: current, by } = await insertCustomer();
+  const byId = { subscriptionId: undefined, customerId };
+  for (const address of [byId, by, by]) assert.equal((await send(address)).subscriptionId, current);
+  const events = await record([
+    event(byId),
+    event({ ...by, priceSlug: undefined, usageMeterSlug: 'api-calls' }),
+    event(),
+  ]);
+  assert.deepEqual(
+    events.map((each) => each.subscriptionId),
+    [current, current, subscriptionId],
+  );
+  const dry = await app.post('/usage-events?dryRun=true', { usageEvent: event(by) });
+  assert.equal(dry.usageEvent.subscriptionId, current);
+  const hold = { ...by, meter: 'api-calls', amount: 1, expiresAt: now + 1000 };
+  for (const [path, body] of [
+    ['/usage-events/consume', { usageEvent: event(by) }],
+    ['/holds', { hold }],
+  ] as const) {
+    const { status, body: answer } = await app.request('POST', path, body);
+    // Five were used without credits.
+    assert.deepEqual([status, answer.usageBalance.availableBalance], [402, -5]);
+    assert.equal(answer.usageBalance.subscriptionId, current);
+  }
+});
+
+test('usage names exactly one of subscriptionId, customerId and customerExternalId', async () => {
+  const { customerId, externalId: customerExternalId } = await insertCustomer();
+  const none = { subscriptionId: undefined };
+  for (const address of [none, { customerId }, { customerExternalId }, { ...none, customerId, customerExternalId }]) {
+    const message = await assertRefused(address, 400, 'subscriptionId');
+    assert.match(message, /send exactly one of subscriptionId, customerId, customerExternalId/);
+  }
+});
+
+test('usage of a customer who is unknown, archived, or there in two pricing models is refused', async () => {
+  const { customerId, externalId, by } = await insertCustomer();
+  const of = (change: object) => ({ ...by, customerExternalId: undefined, ...change });
+  await assertRefused(of({ customerId: 'cust_unknown' }), 404, 'customerId');
+  await assertRefused(of({ customerExternalId: 'nobody' }), 404, 'customerExternalId');
+  // Each fixture has a customer acme in a pricing model of its own.
+  assert.match(await assertRefused(of({ customerExternalId: 'acme' }), 400, 'customerExternalId'), /send customerId/);
+  await app.owner.updateTable('customers').set({ archived: true }).where('id', '=', customerId).execute();
+  assert.match(await assertRefused(of({ customerId }), 400, 'customerId'), /is archived/);
+  assert.match(await assertRefused(of({ customerExternalId: externalId }), 400, 'customerExternalId'), /is archived/);
+});
+
+test('usage of a customer with no current subscription is refused, and so is that of two; both are listed', async () => {
+  const { subscriptionId: first, meterId, pricingModelId, itemId, by, become, subscribe, end } = await insertCustomer();
+  assert.equal((await send(by)).subscriptionId, first);
+  const second = await subscribe();
+  const several = await assertRefused(by, 400, 'customerExternalId');
+  assert(several.includes(`${first} (active), ${second} (active)`), several);
+  // Of two, the one whose plan grants credits of the meter has it.
+  const feature = { environmentId: app.testEnvironmentId, pricingModelId, createdAt: now, updatedAt: now };
+  const grant = { type: 'usage_credit_grant', usageMeterId: meterId, amount: 10n, renewalFrequency: 'once' };
+  const featureId = newId('feature');
+  await app.owner
+    .insertInto('features')
+    .values({ ...feature, ...grant, id: featureId, slug: 'credits', name: 'Credits', description: '', active: true })
+    .execute();
+  await app.owner
+    .insertInto('subscriptionItemFeatures')
+    .values({
+      ...feature,
+      ...grant,
+      id: newId('subscriptionItemFeature'),
+      featureId,
+      subscriptionId: first,
+      subscriptionItemId: itemId,
+      manuallyCreated: false,
+    })
+    .execute();
+  for (let round = 0; round < 3; round++) assert.equal((await send(by)).subscriptionId, first);
+  const users = { ...by, priceSlug: 'user-overage', properties: { user: 1 } };
+  assert((await assertRefused(users, 400, 'customerExternalId')).includes(second));
+  await become(first, end);
+  assert.equal((await send(by)).subscriptionId, second);
+  await become(second, { status: 'paused', pausedAt: now });
+  const none = await assertRefused(by, 400, 'customerExternalId');
+  assert.match(none, new RegExp(`has no current subscription .*: ${second} \\(paused\\)`));
+});
+
+test('usage of a customer follows it to its next subscription, also in a process that knows the one before', async () => {
+  const { subscriptionId: first, by, become, subscribe, end } = await insertCustomer();
+  const database = createDatabase(createPool({ url: app.databaseUrl, size: 2, as: 'service' }));
+  const other = await createApp({ database, migrated: async () => true });
+  const urls = [app.url, await other.listen({ host: '127.0.0.1', port: 0 })];
+  const use = async (url: string, change: object = {}): Promise<Body> => {
+    const usageEvent = event({ ...by, ...change });
+    const { body } = await sendTo(url, 'POST', '/usage-events', { usageEvent }, { key: app.testKey });
+    return body.usageEvent;
+  };
+  const early = { transactionId: 'before the change' };
+  const stored = await use(app.url, early);
+  for (const url of [...urls, ...urls]) assert.equal((await use(url)).subscriptionId, first);
+  await become(first, end);
+  const second = await subscribe();
+  for (const url of [...urls, ...urls]) assert.equal((await use(url)).subscriptionId, second);
+  // A repeat is answered as it was stored, although its subscription has ended.
+  for (const url of urls) assert.deepEqual(await use(url, early), stored);
+  await subscribe();
+  for (const url of urls) assert.equal(await use(url), undefined);
+  await other.close();
+  await database.destroy();
 });
 
 test('amount: 1 and 2^53-1 are accepted, and 0, 2^53, negatives, fractions and nothing are not', async () => {

@@ -24,6 +24,5 @@ export const shortFiles: Readonly<Record<string, string>> = {
   'src/subscriptions/subscription-item.ts': 'one record',
   'src/rating/usage.ts': 'one sum',
   'src/usage/low-balance.ts': 'one decision',
-  'src/usage/store-subscriptions.ts': 'one statement that joins three slices',
   'src/webhooks/actions-events.ts': 'one record',
 };
