@@ -990,15 +990,19 @@ create table public.subscription_item_versions (
   pricing_model_id text not null,
   subscription_id text not null,
   subscription_item_id text not null,
+  price_id text,
   unit_price numeric(38,0) not null,
+  pricing jsonb,
   quantity bigint not null,
   start_at bigint not null,
   end_at bigint not null,
   created_at bigint not null,
   constraint subscription_item_versions_pkey PRIMARY KEY (environment_id, id),
+  constraint subscription_item_versions_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
   constraint subscription_item_versions_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint subscription_item_versions_environment_id_subscription_ite_fkey FOREIGN KEY (environment_id, subscription_item_id) REFERENCES subscription_items(environment_id, id),
   constraint subscription_item_versions_amounts CHECK (((unit_price >= (0)::numeric) AND ((quantity >= 0) AND (quantity <= 1000000)))),
+  constraint subscription_item_versions_pricing CHECK (((pricing IS NULL) OR ((unit_price = (0)::numeric) AND (price_id IS NOT NULL)))),
   constraint subscription_item_versions_run_forward CHECK ((start_at <= end_at))
 );
 
@@ -1011,6 +1015,7 @@ create table public.subscription_items (
   name text,
   type text not null default 'static'::text,
   unit_price numeric(38,0) not null,
+  pricing jsonb,
   quantity bigint not null,
   added_date bigint not null,
   expired_at bigint,
@@ -1027,7 +1032,8 @@ create table public.subscription_items (
   constraint subscription_items_external_id_length CHECK ((char_length(external_id) <= 255)),
   constraint subscription_items_manual_is_free CHECK (((NOT manually_created) OR ((price_id IS NULL) AND (unit_price = (0)::numeric) AND (quantity = 0)))),
   constraint subscription_items_metadata_length CHECK ((char_length((metadata)::text) <= 48000)),
-  constraint subscription_items_name_length CHECK ((char_length(name) <= 265))
+  constraint subscription_items_name_length CHECK ((char_length(name) <= 265)),
+  constraint subscription_items_pricing CHECK (((pricing IS NULL) OR ((unit_price = (0)::numeric) AND (price_id IS NOT NULL))))
 );
 
 create table public.subscriptions (

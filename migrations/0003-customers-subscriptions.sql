@@ -188,6 +188,7 @@ create table subscription_items (
   name text,
   type text not null default 'static',
   unit_price numeric(38, 0) not null,
+  pricing jsonb,
   quantity bigint not null,
   added_date bigint not null,
   expired_at bigint,
@@ -200,8 +201,10 @@ create table subscription_items (
   foreign key (environment_id, subscription_id) references subscriptions,
   foreign key (environment_id, price_id) references prices,
   constraint subscription_items_amounts check (unit_price >= 0 and quantity between 0 and 1000000),
+  constraint subscription_items_pricing check (pricing is null or (unit_price = 0 and price_id is not null)),
   constraint subscription_items_manual_is_free check (not manually_created or (price_id is null and unit_price = 0 and quantity = 0))
 );
+comment on column subscription_items.pricing is 'That of its price, in place of unit_price: the customer agreed to it.';
 create index subscription_items_by_subscription on subscription_items (environment_id, subscription_id);
 create index subscription_items_by_price on subscription_items (environment_id, price_id) where price_id is not null;
 create unique index subscription_items_one_manual on subscription_items (environment_id, subscription_id)

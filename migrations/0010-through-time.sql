@@ -74,7 +74,9 @@ create table subscription_item_versions (
   pricing_model_id text collate "C" not null,
   subscription_id text collate "C" not null,
   subscription_item_id text collate "C" not null,
+  price_id text collate "C",
   unit_price numeric(38, 0) not null,
+  pricing jsonb,
   quantity bigint not null,
   start_at bigint not null,
   end_at bigint not null,
@@ -82,7 +84,9 @@ create table subscription_item_versions (
   primary key (environment_id, id),
   foreign key (environment_id, subscription_id) references subscriptions,
   foreign key (environment_id, subscription_item_id) references subscription_items,
+  foreign key (environment_id, price_id) references prices,
   constraint subscription_item_versions_amounts check (unit_price >= 0 and quantity between 0 and 1000000),
+  constraint subscription_item_versions_pricing check (pricing is null or (unit_price = 0 and price_id is not null)),
   constraint subscription_item_versions_run_forward check (start_at <= end_at)
 );
 create index subscription_item_versions_by_subscription on subscription_item_versions (environment_id, subscription_id);

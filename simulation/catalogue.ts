@@ -4,6 +4,8 @@ export interface Plan {
   readonly slug: string;
   /** In minor units per interval. */
   readonly unitPrice: number;
+  /** The price of each of more than `above`, where all of them cost less (volume tiers). May be part of a minor unit. */
+  readonly many?: { readonly above: number; readonly unitPrice: number };
   readonly unit: 'day' | 'week' | 'month' | 'year';
   readonly count: number;
   readonly trialDays: number;
@@ -47,6 +49,8 @@ export const paidPlans: readonly Plan[] = [
   {
     slug: 'max',
     unitPrice: 9001,
+    // 2 cost 18,002 and 3 cost 18,000.75: a cheaper change to more.
+    many: { above: 2, unitPrice: 6000.25 },
     unit: 'month',
     count: 1,
     trialDays: 0,
@@ -201,7 +205,7 @@ function productOf(plan: Plan) {
       slug: plan.slug,
       intervalUnit: plan.unit,
       intervalCount: plan.count,
-      unitPrice: plan.unitPrice,
+      ...amountOf(plan),
       isDefault: true,
       active: true,
       // The default: of the default product none, of any other bill.
@@ -210,6 +214,15 @@ function productOf(plan: Plan) {
     },
     features: featuresOf(plan).map(({ slug }) => slug),
   };
+}
+
+function amountOf({ unitPrice, many }: Plan) {
+  if (many === undefined) return { unitPrice };
+  const tiers = [
+    { upTo: many.above, unitAmount: String(unitPrice) },
+    { upTo: null, unitAmount: String(many.unitPrice) },
+  ];
+  return { pricing: { model: 'volume', tiers } };
 }
 
 const packFeature = {

@@ -1,6 +1,6 @@
 import { type Discount, freePlan, type Plan, pack, smallestCharge } from './catalogue.ts';
 import { boundary, dayMs } from './oracle-arithmetic.ts';
-import { grantAwaited, issue, order, pay, recover, takeBack, takeBackPacks } from './oracle-billing.ts';
+import { grantAwaited, issue, order, pay, recover, takeBack, takeBackPacks, worthOf } from './oracle-billing.ts';
 import { recountKept } from './oracle-changes.ts';
 import { itemLines } from './oracle-clock.ts';
 import { carryOut, collect, conclude } from './oracle-collecting.ts';
@@ -87,7 +87,7 @@ export function subscribe(books: Books, customer: Customer, { plan, quantity, di
   const method = trialEnd === null ? customer.defaultMethod : null;
   const end = trialEnd ?? boundary(now, plan, 1);
   const isInvoiced =
-    trialEnd === null && method === null && (books.netTerms > 0 || coversAll(discount, plan.unitPrice * quantity));
+    trialEnd === null && method === null && (books.netTerms > 0 || coversAll(discount, worthOf({ plan, quantity })));
   const waits = trialEnd === null && method === null && !isInvoiced;
   const period: Period | null = waits
     ? null
@@ -116,7 +116,7 @@ export function book(
   { plan, quantity, at }: Omit<Wish, 'discount'> & { at: number },
 ) {
   const period: Period = { start: at, end: at, wholeStart: at, isTrial: false, waived: 0, returned: 0 };
-  const holdings = [{ value: plan.unitPrice * quantity, start: at, end: null }];
+  const holdings = [{ value: worthOf({ plan, quantity }), start: at, end: null }];
   newSubscription(books, { customer, plan, quantity, anchor: at, period, holdings });
 }
 

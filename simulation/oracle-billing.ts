@@ -219,8 +219,8 @@ export function changeTerms(books: Books, subscription: Subscription, terms: Ter
 }
 
 /** For a whole interval. */
-export function worthOf({ plan, quantity }: Terms): number {
-  return plan.unitPrice * quantity;
+export function worthOf({ plan: { unitPrice, many }, quantity }: Terms): number {
+  return many !== undefined && quantity > many.above ? Math.round(many.unitPrice * quantity) : unitPrice * quantity;
 }
 
 /** A subscription without remaining debts recovers; unattempted invoices are attempted. */

@@ -1,6 +1,6 @@
 import { incompleteHours } from './catalogue.ts';
 import { hourMs, intervalAt, isSameInterval, share } from './oracle-arithmetic.ts';
-import { changeTerms, issue, usageLines, withPausedTime } from './oracle-billing.ts';
+import { changeTerms, issue, usageLines, withPausedTime, worthOf } from './oracle-billing.ts';
 import { endClaims, letClaimsLast } from './oracle-claims.ts';
 import { attempt, carryOut, collect } from './oracle-collecting.ts';
 import { endCredits } from './oracle-credits.ts';
@@ -139,7 +139,7 @@ function renew(books: Books, subscription: Subscription): void {
 /** The plan in advance, prorated if the period is the rest of an interval. */
 export function itemLines({ plan, quantity }: Subscription, { start, end, wholeStart }: Period): Line[] {
   if (plan.unitPrice === 0 || quantity === 0) return [];
-  return [{ kind: 'item', units: 0, amount: share(plan.unitPrice * quantity, end - start, end - wholeStart) }];
+  return [{ kind: 'item', units: 0, amount: share(worthOf({ plan, quantity }), end - start, end - wholeStart) }];
 }
 
 /** Resumes until the next boundary, at the prorated price minus kept paused time. */

@@ -133,6 +133,7 @@ export type {
   ExplainedInvoiceLine,
   ExplainedPeriod,
   ExplainedRounding,
+  ExplainedSegmentItem,
   Feature,
   FeatureStructure,
   FeatureType,

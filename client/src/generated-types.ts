@@ -72,8 +72,10 @@ export interface AdjustedSubscriptionItem {
   priceSlug?: string | null;
   /** 1 by default. */
   quantity?: number;
-  /** By default that of the price. */
+  /** By default that of the price. Above 0 it takes the place of a `pricing`. */
   unitPrice?: number;
+  /** That of the price, or absent. Null: `unitPrice` takes its place. */
+  pricing?: Pricing | null;
   name?: string | null;
   externalId?: string | null;
   metadata?: Metadata | null;
@@ -84,6 +86,88 @@ export interface AdjustedSubscriptionItem {
   /** If true, the item is ignored. The item with features added by hand stays as it is. */
   manuallyCreated?: boolean;
 }
+
+/** How units become money, in each usage period. `per_unit`: each unit. `package`: whole packages, rounded up. `graduated`: each unit at the rate of its own tier. `volume`: all units at the rate of the tier of the last one. `stairstep`: one amount for each tier. `percentage` and `graduated_percentage`: units are an amount of money. `dynamic`: each event has its own price. `freeUnits` come off before tiers and packages. */
+export type Pricing = {
+  model: 'per_unit';
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  unitAmount: string;
+  freeUnits?: number;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  minimumAmount?: string;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  maximumAmount?: string;
+} | {
+  model: 'package';
+  packageSize: number;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  packageAmount: string;
+  freeUnits?: number;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  minimumAmount?: string;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  maximumAmount?: string;
+} | {
+  model: 'graduated' | 'volume';
+  tiers: Array<{
+    /** The last unit of the tier; null in the last tier. */
+    upTo: number | null;
+    /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+    unitAmount: string;
+    /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+    flatAmount?: string;
+  }>;
+  freeUnits?: number;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  minimumAmount?: string;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  maximumAmount?: string;
+} | {
+  model: 'stairstep';
+  tiers: Array<{
+    /** The last unit of the tier; null in the last tier. */
+    upTo: number | null;
+    /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+    flatAmount: string;
+  }>;
+  freeUnits?: number;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  minimumAmount?: string;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  maximumAmount?: string;
+} | {
+  model: 'percentage';
+  /** A decimal text, in percent, with up to 12 decimals. */
+  rate: string;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  fixedAmountPerEvent?: string;
+  freeUnits?: number;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  minimumAmount?: string;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  maximumAmount?: string;
+} | {
+  model: 'graduated_percentage';
+  tiers: Array<{
+    /** The last unit of the tier; null in the last tier. */
+    upTo: number | null;
+    /** A decimal text, in percent, with up to 12 decimals. */
+    rate: string;
+    /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+    flatAmount?: string;
+  }>;
+  freeUnits?: number;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  minimumAmount?: string;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  maximumAmount?: string;
+} | {
+  model: 'dynamic';
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  minimumAmount?: string;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  maximumAmount?: string;
+};
 
 /** For an immediate change to another interval. `now` (the default): the new period is whole, and later ones are counted from the change. `unchanged`: the new period is the rest of the interval around the change, counted from the present anchor, at its share of the price. */
 export type BillingAnchor = 'now' | 'unchanged';
@@ -194,88 +278,6 @@ export interface ProductStructure {
   };
   features?: Array<string>;
 }
-
-/** How units become money, in each usage period. `per_unit`: each unit. `package`: whole packages, rounded up. `graduated`: each unit at the rate of its own tier. `volume`: all units at the rate of the tier of the last one. `stairstep`: one amount for each tier. `percentage` and `graduated_percentage`: units are an amount of money. `dynamic`: each event has its own price. `freeUnits` come off before tiers and packages. */
-export type Pricing = {
-  model: 'per_unit';
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
-  unitAmount: string;
-  freeUnits?: number;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
-  minimumAmount?: string;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
-  maximumAmount?: string;
-} | {
-  model: 'package';
-  packageSize: number;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
-  packageAmount: string;
-  freeUnits?: number;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
-  minimumAmount?: string;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
-  maximumAmount?: string;
-} | {
-  model: 'graduated' | 'volume';
-  tiers: Array<{
-    /** The last unit of the tier; null in the last tier. */
-    upTo: number | null;
-    /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
-    unitAmount: string;
-    /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
-    flatAmount?: string;
-  }>;
-  freeUnits?: number;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
-  minimumAmount?: string;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
-  maximumAmount?: string;
-} | {
-  model: 'stairstep';
-  tiers: Array<{
-    /** The last unit of the tier; null in the last tier. */
-    upTo: number | null;
-    /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
-    flatAmount: string;
-  }>;
-  freeUnits?: number;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
-  minimumAmount?: string;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
-  maximumAmount?: string;
-} | {
-  model: 'percentage';
-  /** A decimal text, in percent, with up to 12 decimals. */
-  rate: string;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
-  fixedAmountPerEvent?: string;
-  freeUnits?: number;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
-  minimumAmount?: string;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
-  maximumAmount?: string;
-} | {
-  model: 'graduated_percentage';
-  tiers: Array<{
-    /** The last unit of the tier; null in the last tier. */
-    upTo: number | null;
-    /** A decimal text, in percent, with up to 12 decimals. */
-    rate: string;
-    /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
-    flatAmount?: string;
-  }>;
-  freeUnits?: number;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
-  minimumAmount?: string;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
-  maximumAmount?: string;
-} | {
-  model: 'dynamic';
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
-  minimumAmount?: string;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
-  maximumAmount?: string;
-};
 
 /** The treatment of usage that no credit covers. `bill`: it is billed at the price of its usage meter. `none`: it is recorded and shown on the invoice, and costs nothing. */
 export type Overage = 'bill' | 'none';
@@ -621,7 +623,7 @@ export type Subscription = {
   pausedAt: Timestamp | null;
   /** The time at which a paused subscription resumes by itself. */
   resumesAt: Timestamp | null;
-  /** True if the price is 0. */
+  /** True if the price is 0 at any quantity. */
   isFreePlan: boolean;
   doNotCharge: boolean;
   runBillingAtPeriodStart: boolean;
@@ -658,7 +660,7 @@ export type Subscription = {
   pausedAt: Timestamp | null;
   /** The time at which a paused subscription resumes by itself. */
   resumesAt: Timestamp | null;
-  /** True if the price is 0. */
+  /** True if the price is 0 at any quantity. */
   isFreePlan: boolean;
   doNotCharge: boolean;
   runBillingAtPeriodStart: boolean;
@@ -682,7 +684,10 @@ export interface SubscriptionItem {
   type: 'static';
   name: string | null;
   priceId: string | null;
+  /** The price of one; 0 where there is a `pricing`. */
   unitPrice: WholeNumber;
+  /** How the quantity becomes money, in place of `unitPrice`. */
+  pricing: PricingOutput | null;
   quantity: number;
   addedDate: Timestamp;
   expiredAt: Timestamp | null;
@@ -783,7 +788,7 @@ export type SubscriptionDetails = {
   pausedAt: Timestamp | null;
   /** The time at which a paused subscription resumes by itself. */
   resumesAt: Timestamp | null;
-  /** True if the price is 0. */
+  /** True if the price is 0 at any quantity. */
   isFreePlan: boolean;
   doNotCharge: boolean;
   runBillingAtPeriodStart: boolean;
@@ -807,7 +812,10 @@ export type SubscriptionDetails = {
     type: 'static';
     name: string | null;
     priceId: string | null;
+    /** The price of one; 0 where there is a `pricing`. */
     unitPrice: WholeNumber;
+    /** How the quantity becomes money, in place of `unitPrice`. */
+    pricing: PricingOutput | null;
     quantity: number;
     addedDate: Timestamp;
     expiredAt: Timestamp | null;
@@ -846,7 +854,7 @@ export type SubscriptionDetails = {
   pausedAt: Timestamp | null;
   /** The time at which a paused subscription resumes by itself. */
   resumesAt: Timestamp | null;
-  /** True if the price is 0. */
+  /** True if the price is 0 at any quantity. */
   isFreePlan: boolean;
   doNotCharge: boolean;
   runBillingAtPeriodStart: boolean;
@@ -869,7 +877,10 @@ export type SubscriptionDetails = {
     type: 'static';
     name: string | null;
     priceId: string | null;
+    /** The price of one; 0 where there is a `pricing`. */
     unitPrice: WholeNumber;
+    /** How the quantity becomes money, in place of `unitPrice`. */
+    pricing: PricingOutput | null;
     quantity: number;
     addedDate: Timestamp;
     expiredAt: Timestamp | null;
@@ -1576,12 +1587,14 @@ export interface AdjustmentPreview {
   currentSubscriptionItems?: Array<{
     name: string;
     unitPrice: WholeNumber;
+    pricing: PricingOutput | null;
     quantity: number;
     priceId: string | null;
   }>;
   newSubscriptionItems?: Array<{
     name: string;
     unitPrice: WholeNumber;
+    pricing: PricingOutput | null;
     quantity: number;
     priceId: string | null;
   }>;
@@ -2536,8 +2549,8 @@ export interface ExplainedPeriod {
 export interface ExplainedInvoiceLine {
   id: string;
   type: 'static' | 'usage';
-  /** The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` by `pricing`, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount. */
-  kind: 'item' | 'usage' | 'priced_usage' | 'proration' | 'paused_time' | 'unexplained';
+  /** The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `priced_item`: `value` x fraction, where `value` is the price of itemQuantity by `pricing`. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` by `pricing`, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount. */
+  kind: 'item' | 'priced_item' | 'usage' | 'priced_usage' | 'proration' | 'paused_time' | 'unexplained';
   description: string | null;
   /** The quantity on the invoice. The amount is the product of price and quantity. */
   quantity: number;
@@ -2546,6 +2559,8 @@ export interface ExplainedInvoiceLine {
   /** The price of one, or of `usageEventsPerUnit` units. */
   unitPrice: WholeNumber | null;
   itemQuantity: number | null;
+  /** The price of all of itemQuantity for a whole interval. */
+  value: WholeNumber | null;
   units: WholeNumber | null;
   usageEventsPerUnit: number | null;
   pricing: PricingOutput | null;
@@ -2553,7 +2568,7 @@ export interface ExplainedInvoiceLine {
   unitsSoFar: WholeNumber | null;
   /** The amount that was billed for the usage period before. */
   billedBefore: WholeNumber | null;
-  /** The tiers that hold the units so far. Packages, free units and bounds are in no tier. */
+  /** The tiers that hold the units so far, or the quantity. Packages, free units and bounds are in no tier. */
   tiers: Array<{
     upTo: WholeNumber | null;
     units: WholeNumber;
@@ -2565,10 +2580,11 @@ export interface ExplainedInvoiceLine {
   /** The time that the line bills. */
   period: ExplainedPeriod | null;
   fraction: ExplainedFraction | null;
-  /** The plans of a period with changes, each with its price for the whole period and its share of the time. */
+  /** The plans of a period with changes, each with its price for the whole period and its share of the time. `items` are present where one of them has a pricing: `POST /prices/quote` tells the tiers of its quantity. */
   segments: Array<{
     value: WholeNumber;
     fraction: ExplainedFraction;
+    items?: Array<ExplainedSegmentItem>;
   }> | null;
   /** The sum of the values of the segments. */
   fairValue: WholeNumber | null;
@@ -2590,6 +2606,14 @@ export interface ExplainedInvoiceLine {
 export interface ExplainedFraction {
   part: ExplainedPeriod;
   whole: ExplainedPeriod;
+}
+
+/** A quantity of a price. `value` is its price for the whole period. */
+export interface ExplainedSegmentItem {
+  priceId: string | null;
+  unitPrice: WholeNumber;
+  quantity: number;
+  value: WholeNumber;
 }
 
 /** The exact value as a fraction, and the rounded value. Halves are rounded away from zero. */

@@ -11,6 +11,7 @@ import { Timestamp, WholeNumber } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { findPaymentMethod } from '../payments/actions.ts';
 import { PaymentMethodType } from '../payments/payment-method.ts';
+import { Pricing } from '../pricing/pricing.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
 import { type AdjustmentRow, decideItemChanges, type PlanItem } from '../subscriptions/adjustment.ts';
 import { type NewAdjustment, ResolvedTiming } from '../subscriptions/adjustment-input.ts';
@@ -201,6 +202,7 @@ async function read(
 const PreviewItem = z.object({
   name: z.string(),
   unitPrice: WholeNumber,
+  pricing: Pricing.nullable(),
   quantity: z.int(),
   priceId: z.string().nullable(),
 });
@@ -332,8 +334,8 @@ function amountsOf({ charge, draft }: AdjustmentPlan): Partial<MoveAmounts> {
   };
 }
 
-function toPreviewItem({ name, unitPrice, quantity, priceId }: SubscriptionItemRow | PlanItem) {
-  return { name: name ?? '', unitPrice, quantity, priceId };
+function toPreviewItem({ name, unitPrice, pricing, quantity, priceId }: SubscriptionItemRow | PlanItem) {
+  return { name: name ?? '', unitPrice, pricing, quantity, priceId };
 }
 
 async function paymentMethodOf(

@@ -339,8 +339,8 @@ export async function invoiceUsage(work: Work, ending: readonly Pick<Change, 'su
 }
 
 function newItem(work: Work, { subscription, at }: Change, item: PlanItem): Renewed {
-  const { priceId, productId, unitPrice, quantity, name, externalId, metadata } = item;
-  const known = { priceId, unitPrice, quantity, name, externalId, metadata, addedDate: at };
+  const { priceId, productId, unitPrice, pricing, quantity, name, externalId, metadata } = item;
+  const known = { priceId, unitPrice, pricing, quantity, name, externalId, metadata, addedDate: at };
   return { ...newSubscriptionItem(work, subscription, known), productId };
 }
 

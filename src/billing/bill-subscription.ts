@@ -4,7 +4,7 @@ import { createInvoices } from '../invoicing/actions.ts';
 import { quoteTaxes } from '../invoicing/actions-tax.ts';
 import { fitPaybacks, fitUsage } from '../invoicing/fitting-lines.ts';
 import type { InvoiceDiscount, InvoiceReason } from '../invoicing/invoice.ts';
-import { itemLine, type NewLine } from '../invoicing/invoice-line-item.ts';
+import { type BilledItem, isItem, itemLine, type NewLine } from '../invoicing/invoice-line-item.ts';
 import { describeItems, describeUnbilledUsage, describeUnits, describeUsage } from '../invoicing/line-text.ts';
 import { draftInvoice, type InvoiceDraft, type NewInvoice } from '../invoicing/new-invoice.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
@@ -18,7 +18,7 @@ import { addDays, type Instant, type Period } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { listChargeableMethods } from '../payments/actions.ts';
-import { priceModelOf } from '../pricing/pricing.ts';
+import { amountOf, priceModelOf } from '../pricing/pricing.ts';
 import { listPlanNames } from '../pricing/store-prices.ts';
 import { discountOfPart } from '../rating/discount.ts';
 import { usageAmount } from '../rating/usage.ts';
@@ -131,7 +131,7 @@ async function invoicesOf(
 }
 
 function pricesOfItems({ lines }: Bill): string[] {
-  return lines.flatMap(({ priceId, explanation }) => (explanation.kind === 'item' ? (priceId ?? []) : []));
+  return lines.flatMap(({ priceId, explanation }) => (isItem(explanation) ? (priceId ?? []) : []));
 }
 
 /**
@@ -246,8 +246,6 @@ function usageLine(overage: Overage, currency: string): NewLine {
   };
 }
 
-export type BilledItem = Parameters<typeof itemLine>[0];
-
 /**
  * The lines of a period at list value: items in advance, prorated if the period is the rest of an interval, and usage
  * in arrears. Subscriptions that are not charged have no lines.
@@ -260,7 +258,7 @@ export function periodLines(
   step: bigint,
 ): NewLine[] {
   if (doNotCharge) return [];
-  const priced = items.filter(({ quantity, unitPrice }) => quantity > 0 && unitPrice > 0n);
+  const priced = items.filter((item) => item.quantity > 0 && amountOf(item, item.quantity, step) > 0n);
   const whole = { start: wholeStartAt ?? start, end };
   return [...priced.map((item) => itemLine(item, { start, end }, whole, step)), ...usage];
 }

@@ -7,7 +7,7 @@ import type { Work } from '../database/work.ts';
 import { createInvoices } from '../invoicing/actions.ts';
 import { quoteTaxes } from '../invoicing/actions-tax.ts';
 import type { InvoiceDiscount } from '../invoicing/invoice.ts';
-import type { NewLine } from '../invoicing/invoice-line-item.ts';
+import { itemLine } from '../invoicing/invoice-line-item.ts';
 import type { NewInvoice } from '../invoicing/new-invoice.ts';
 import { findInvoice, type InvoiceRow } from '../invoicing/store.ts';
 import { addDays, type Instant } from '../kernel/calendar.ts';
@@ -18,7 +18,7 @@ import { readSettings } from '../organizations/store-settings.ts';
 import { defaultPaymentMethod, findPaymentMethod } from '../payments/actions.ts';
 import { findLastFailureOfInvoice } from '../payments/store.ts';
 import type { DiscountRow } from '../pricing/discount.ts';
-import type { Price } from '../pricing/price.ts';
+import { amountAt, type Price } from '../pricing/price.ts';
 import type { Product } from '../pricing/product.ts';
 import { findPrice } from '../pricing/store-prices.ts';
 import { findProduct } from '../pricing/store-products.ts';
@@ -32,7 +32,7 @@ import { insertBillingPeriod, reviveBillingPeriod } from '../subscriptions/store
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { itemName } from '../subscriptions/subscription-item.ts';
-import { decideActivation, maxPeriodAmount, refuseSecond } from '../subscriptions/subscription-start.ts';
+import { decideActivation, refuseSecond, refuseTooDear } from '../subscriptions/subscription-start.ts';
 import { type Bill, issueBills } from './bill-subscription.ts';
 import { recordBought, requireHolder } from './complete-purchases.ts';
 import { lockWithCustomer } from './end-subscription.ts';
@@ -110,9 +110,7 @@ export function refuseUnsold({ customer, price, product, quantity }: Order): voi
   if (product.default)
     throw new Problem('priceNotSold', { id, reason: 'it belongs to the default plan, on which every customer starts' });
   if (!price.active || !product.active) throw new Problem('priceInactive', { id });
-  if (price.unitPrice * BigInt(quantity) <= maxPeriodAmount) return;
-  const most = maxPeriodAmount / price.unitPrice;
-  throw invalid(['quantity'], `must be at most ${most} at a unit price of ${price.unitPrice}`);
+  refuseTooDear(price, quantity);
 }
 
 async function methodFor(work: Work, { id }: CustomerRow, given: string | null): Promise<string | null> {
@@ -151,7 +149,7 @@ export function planOf(work: Work, order: Order): PlanOrder {
       ...(paymentMethodId === null ? {} : { defaultPaymentMethodId: paymentMethodId }),
     },
     keepsAnchor: order.preserveBillingCycleAnchor,
-    isCovered: coversAll(discount, price.unitPrice * BigInt(quantity)),
+    isCovered: coversAll(discount, amountAt(price, quantity)),
   };
 }
 
@@ -176,7 +174,7 @@ async function insertPlanPurchase(
     invoiceId: invoice?.id ?? null,
     status: order.paymentMethodId === null ? 'open' : 'pending',
     trialPeriodDays: order.price.trialPeriodDays ?? 0,
-    pricePerBillingCycle: order.price.unitPrice * BigInt(order.quantity),
+    pricePerBillingCycle: amountAt(order.price, order.quantity),
     intervalUnit: subscription.intervalUnit,
     intervalCount: subscription.intervalCount,
     billingCycleAnchor: subscription.billingCycleAnchorDate,
@@ -270,24 +268,14 @@ export async function composePurchase(
     billingPeriod: null,
     reason: 'purchase',
     currency: work.currency as NewInvoice['currency'],
-    lines: [lineOf(price, product, quantity)],
+    lines: [
+      itemLine({ ...price, id: null, priceId: price.id, name: itemName(product.name, quantity), quantity }, null),
+    ],
     invoiceDate: work.now,
     dueDate: isCharged ? work.now : addDays(work.now, settings.netTermsDays),
     discount,
     tax: taxes.get(customerId) ?? null,
     seller: settings.seller,
-  };
-}
-
-function lineOf({ id, unitPrice }: Price, product: Product, quantity: number): NewLine {
-  return {
-    type: 'static',
-    quantity,
-    price: unitPrice,
-    priceId: id,
-    subscriptionItemId: null,
-    description: itemName(product.name, quantity),
-    explanation: { kind: 'item', unitPrice, quantity, period: null, whole: null },
   };
 }
 

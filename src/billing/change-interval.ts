@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Work } from '../database/work.ts';
 import { listCreditFeatures } from '../entitlements/store-item-features.ts';
-import type { NewLine } from '../invoicing/invoice-line-item.ts';
+import type { BilledItem, NewLine } from '../invoicing/invoice-line-item.ts';
 import { attachInvoices } from '../invoicing/store.ts';
 import { listOwedInvoices, listPausedTime } from '../invoicing/store-collecting.ts';
 import type { Instant, Interval } from '../kernel/calendar.ts';
@@ -29,14 +29,7 @@ import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { endPlanCredits, takeBackPlanCredits } from '../usage/actions-ledger.ts';
 import { tellingLowBalances } from '../usage/actions-low-balance.ts';
 import { listCreditsOfPeriod } from '../usage/store-credits.ts';
-import {
-  type Bill,
-  type BilledItem,
-  draftUsageLines,
-  periodLines,
-  type Resumption,
-  takeUsageLines,
-} from './bill-subscription.ts';
+import { type Bill, draftUsageLines, periodLines, type Resumption, takeUsageLines } from './bill-subscription.ts';
 import { grantPeriodCredits, shareOf } from './grant-period-credits.ts';
 import { pausedCreditLeft, takeOffPausedTime, unusedValueOf } from './paused-time.ts';
 

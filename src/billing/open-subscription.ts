@@ -157,6 +157,7 @@ function newItem(work: Work, opening: Opening, subscription: SubscriptionRow): S
     name: itemName(price.name ?? product.name, quantity),
     priceId: price.id,
     unitPrice: start.unitPrice,
+    pricing: start.pricing,
     quantity,
     addedDate: subscription.startDate,
   });

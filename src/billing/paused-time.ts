@@ -86,7 +86,7 @@ export async function unusedValueOf(work: Work, period: BillingPeriodRow): Promi
   const items = await listActiveItems(work, [{ subscriptionId, at: endAt }]);
   const invoices = (await listPeriodInvoices(work, [period])).map(asExpected);
   const worth = {
-    segments: changeSegments(history, items, { startAt, endAt: whole.end }, endAt),
+    segments: changeSegments(history, items, { startAt, endAt: whole.end }, endAt, chargedStep(work.currency)),
     listed: sumOf(invoices, ({ status, listAmount }) => (status === 'void' ? 0n : listAmount)),
     billed: sumOf(invoices, planBilled),
     paid: sumOf(invoices, planPaid) - pausedTimeRefunded,

@@ -113,7 +113,8 @@ export async function planAdjustment(
   const features = await planFeatures(work, { subscription, active, items, catalog });
   const capacities = capacitiesOf(features);
   checkCapacities(capacities, await countClaims(work, subscription.id));
-  const [currentTotal, newTotal] = [planTotal(current), planTotal(items)];
+  const step = chargedStep(work.currency);
+  const [currentTotal, newTotal] = [planTotal(current, step), planTotal(items, step)];
   const { interval } = headOf(items);
   const takesInterval = interval !== null;
   const timing = decideTiming(requested.timing, { currentTotal, newTotal });
@@ -170,7 +171,7 @@ export async function planAnchorMove(
   const charge = await priceInterval(work, { subscription, period, items: active, features, ...requested });
   const paymentMethodId = await chargedMethod(work, subscription);
   const payer = { paymentMethodId, termsDays: 0, customer: undefined };
-  const total = planTotal(current);
+  const total = planTotal(current, chargedStep(work.currency));
   return {
     subscription,
     period,
@@ -208,11 +209,11 @@ function keptItems(
   { name: planName }: SubscriptionRow,
   { prices }: Catalog,
 ): PlanItem[] {
-  return items.map(({ id, priceId, unitPrice, quantity, name, externalId, metadata }) => {
+  return items.map(({ id, priceId, unitPrice, pricing, quantity, name, externalId, metadata }) => {
     const price = prices.find((each) => each.id === priceId);
     assert(price?.productId, 'an item of a plan has a price of a product');
     const { productId } = price;
-    const known = { id, priceId: price.id, productId, unitPrice, quantity, name, externalId, metadata };
+    const known = { id, priceId: price.id, productId, unitPrice, pricing, quantity, name, externalId, metadata };
     return { ...known, planName: planName ?? '', interval: null };
   });
 }
@@ -343,9 +344,9 @@ export async function priceChange(work: Work, change: PeriodChange): Promise<Pla
   const replaced = prorates && replaces ? (invoices.find(isNeverPaid) ?? null) : null;
   const counted = invoices.filter((invoice) => invoice !== replaced);
   const history = period.trialPeriod ? [] : await listItemSpans(work, period.subscriptionId, period.startAt);
-  const segments = period.trialPeriod ? [] : changeSegments(history, items, period, at);
   const whole = wholeOf(period);
   const step = chargedStep(work.currency);
+  const segments = period.trialPeriod ? [] : changeSegments(history, items, period, at, step);
   const settledBy = (invoice: PeriodInvoice) =>
     collectRefunded ? listValuePaid(asExpected(invoice)) : listValueSettled(invoice);
   const paid = counted.reduce((sum, invoice) => sum + settledBy(invoice), 0n);

@@ -3,7 +3,7 @@ import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { releaseEndedClaims } from '../entitlements/actions.ts';
 import type { InvoiceReason } from '../invoicing/invoice.ts';
-import type { NewLine } from '../invoicing/invoice-line-item.ts';
+import type { BilledItem, NewLine } from '../invoicing/invoice-line-item.ts';
 import { listOwedPeriods } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
@@ -27,7 +27,6 @@ import { carryCredits } from '../usage/actions-transfer.ts';
 import { applyScheduledAdjustments } from './apply-adjustment.ts';
 import {
   type Bill,
-  type BilledItem,
   draftUsageLines,
   issueBills,
   periodLines,

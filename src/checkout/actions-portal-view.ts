@@ -60,8 +60,8 @@ async function describe(work: Work, rows: readonly SubscriptionRow[]): Promise<P
     id: row.id,
     name: row.name ?? 'Subscription',
     status: row.status,
-    items: (items.get(row.id) ?? []).flatMap(({ id, manuallyCreated, priceId, name, unitPrice, quantity }) =>
-      manuallyCreated ? [] : [{ id, priceId, name: name ?? row.name ?? '', unitPrice, quantity }],
+    items: (items.get(row.id) ?? []).flatMap(({ id, manuallyCreated, priceId, name, unitPrice, pricing, quantity }) =>
+      manuallyCreated ? [] : [{ id, priceId, name: name ?? row.name ?? '', unitPrice, pricing, quantity }],
     ),
     intervalUnit: row.intervalUnit,
     intervalCount: row.intervalCount,
@@ -116,11 +116,12 @@ export async function listPlans(
   const own = new Set(items.map((item) => item.priceId));
   const plans = (model?.products ?? []).flatMap((product) => {
     const prices = product.default ? [] : product.prices.filter(({ type }) => type === 'subscription');
-    return prices.map(({ id, name, unitPrice, intervalUnit, intervalCount }) => ({
+    return prices.map(({ id, name, unitPrice, pricing, intervalUnit, intervalCount }) => ({
       priceId: id,
       name: name === null || prices.length === 1 ? product.name : `${product.name}, ${name}`,
       description: product.description,
       unitPrice,
+      pricing,
       intervalUnit,
       intervalCount,
       minimumQuantity: product.minimumQuantity,

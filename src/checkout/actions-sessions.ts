@@ -18,7 +18,7 @@ import { findProduct } from '../pricing/store-products.ts';
 import { findSubscription } from '../subscriptions/store.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
-import { maxPeriodAmount } from '../subscriptions/subscription-start.ts';
+import { maxPeriodAmount, refuseTooDear } from '../subscriptions/subscription-start.ts';
 import type { Sold } from './actions-order.ts';
 import {
   type CheckoutSession,
@@ -124,7 +124,9 @@ async function sellProduct(
   const customer = externalId === null ? null : await requireCustomerByExternalId(work, externalId, pricingModelId);
   const { price, product } = await findOffered(work, requested, customer);
   const quantities = quantitiesOf(requested, product, price);
-  refuseTooMuch(price, quantities);
+  const { quantity, maximumQuantity } = quantities;
+  const field = maximumQuantity === null ? 'quantity' : 'maximumQuantity';
+  refuseTooDear(price, maximumQuantity ?? quantity, ['checkoutSession', field]);
   const trialPeriodDays = requested.trialPeriodDays ?? null;
   if (trialPeriodDays !== null && price.type !== 'subscription')
     throw invalid(['checkoutSession', 'trialPeriodDays'], 'must be absent: this price is paid once and has no trial');
@@ -157,14 +159,6 @@ function quantitiesOf(
   const most = maximumQuantity ?? null;
   const least = most === null ? null : (minimumQuantity ?? 1);
   return { quantity: quantity ?? least ?? 1, minimumQuantity: least, maximumQuantity: most };
-}
-
-/** The limit of a single payment bounds the largest quantity that can be bought. */
-function refuseTooMuch({ unitPrice }: Price, { quantity, maximumQuantity }: Quantities): void {
-  if (unitPrice * BigInt(maximumQuantity ?? quantity) <= maxPeriodAmount) return;
-  const field = maximumQuantity === null ? 'quantity' : 'maximumQuantity';
-  const most = maxPeriodAmount / unitPrice;
-  throw invalid(['checkoutSession', field], `must be at most ${most} at a unit price of ${unitPrice}`);
 }
 
 async function findDiscountId(

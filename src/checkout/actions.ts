@@ -8,6 +8,8 @@ import { pageOfPayments } from '../payments/store.ts';
 import { listPaymentMethodsOfCustomer } from '../payments/store-payment-methods.ts';
 import { currencyOf } from '../pricing/actions.ts';
 import type { DiscountRow } from '../pricing/discount.ts';
+import { amountAt } from '../pricing/price.ts';
+import { mayCost } from '../pricing/pricing.ts';
 import { findPurchase } from '../purchases/store.ts';
 import { findAdjustment } from '../subscriptions/store-adjustments.ts';
 import { chosenDiscount, findBuyer, findPlanToChange, findSold, quoteOrder, type Sold } from './actions-order.ts';
@@ -67,7 +69,8 @@ export async function viewSession(
       ? await tryQuote(work, { session, sold, discount, draft: entered })
       : { bill: attempt === null ? noBill : await readBill(work, attempt), change: null, refusal: null };
   const { bill, change, refusal } = quoted;
-  const needsCard = status === 'open' && asksForCard(session, sold, quoted);
+  const quantity = decideQuantity(session, entered.quantity);
+  const needsCard = status === 'open' && asksForCard(session, sold, quantity, quoted);
   const savedMethods = needsCard ? await listSavedMethods(work, session, processor) : [];
   const isCardless = needsCard && processor.name === 'manual' && savedMethods.length === 0;
   return {
@@ -75,7 +78,7 @@ export async function viewSession(
     ...(await describe(work, bill.trialEnd === null ? session : inTrial(session), sold, entered)),
     status,
     change,
-    mayDiscount: session.type === 'product' && change === null && (sold?.price.unitPrice ?? 0n) > 0n,
+    mayDiscount: session.type === 'product' && change === null && sold !== null && mayCost(sold.price),
     discountCode: discount?.code ?? null,
     needsCard,
     savedMethods,
@@ -126,6 +129,7 @@ async function describe(work: Work, session: CheckoutSessionRow, sold: Sold | nu
     productName: sold === null ? null : (session.outputName ?? sold.product.name),
     description: sold?.product.description ?? null,
     unitPrice: sold?.price.unitPrice ?? null,
+    pricing: sold?.price.pricing ?? null,
     intervalUnit: sold?.price.intervalUnit ?? null,
     intervalCount: sold?.price.intervalCount ?? null,
     quantity: decideQuantity(session, draft.quantity),
@@ -148,11 +152,12 @@ async function describe(work: Work, session: CheckoutSessionRow, sold: Sold | nu
 function asksForCard(
   { type }: CheckoutSessionRow,
   sold: Sold | null,
+  quantity: number,
   { bill: { total }, change }: Pick<Quoted, 'bill' | 'change'>,
 ): boolean {
   if (change !== null) return total > 0n;
   if (sold === null || type === 'activate_subscription') return true;
-  return sold.price.unitPrice > 0n && (sold.price.type === 'subscription' || total > 0n);
+  return amountAt(sold.price, quantity) > 0n && (sold.price.type === 'subscription' || total > 0n);
 }
 
 interface Asked {

@@ -2,6 +2,7 @@ import type { BillingAddress } from '../customers/customer.ts';
 import type { Instant, IntervalUnit } from '../kernel/calendar.ts';
 import type { PaymentMethodData, PaymentMethodType } from '../payments/payment-method.ts';
 import type { CardConfirmation } from '../payments/processor.ts';
+import type { Pricing } from '../pricing/pricing.ts';
 import type { CheckoutStatus, CheckoutType } from './checkout.ts';
 
 /** A charge that awaits confirmation by the customer's bank. */
@@ -55,6 +56,8 @@ export interface CheckoutView {
   readonly description: string | null;
   /** The price of one unit; null if nothing is bought. */
   readonly unitPrice: bigint | null;
+  /** How a quantity becomes money in its place; null: it does not. */
+  readonly pricing: Pricing | null;
   /** The billing interval; null if it is paid once, or nothing is bought. */
   readonly intervalUnit: IntervalUnit | null;
   readonly intervalCount: number | null;

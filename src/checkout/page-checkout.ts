@@ -3,6 +3,7 @@ import { countryCodes } from '../kernel/country.ts';
 import { type Html, html } from '../kernel/html.ts';
 import { dayText } from '../kernel/iso-text.ts';
 import { moneyText } from '../kernel/money-text.ts';
+import { mayCost } from '../pricing/pricing.ts';
 import { asksAddress, type Details } from './buyer-entry.ts';
 import type { CheckoutView, PaymentToConfirm, PlanChange } from './checkout-view.ts';
 import {
@@ -24,7 +25,7 @@ import {
   summaryHtml,
 } from './page-form.ts';
 import { layout } from './page-layout.ts';
-import { priceText, safeAddress, savedText, withoutCode } from './page-text.ts';
+import { priceText, quantityText, safeAddress, savedText, withoutCode } from './page-text.ts';
 
 /** A step of the checkout to render. */
 export interface Step {
@@ -281,9 +282,11 @@ function changeText({ currentName, isNow, effectiveAt }: PlanChange): string {
 }
 
 /** The unit price and its terms: `USD 30.00 per month, after a free trial until 5 December 2026`. */
-function termsText({ unitPrice, currency, intervalUnit, intervalCount, trialEnd }: CheckoutView): string {
+function termsText(view: CheckoutView): string {
+  const { unitPrice, pricing, quantity, currency, intervalUnit: unit, intervalCount: count, trialEnd } = view;
   if (unitPrice === null) return '';
-  const price = priceText(unitPrice, currency, { unit: intervalUnit, count: intervalCount });
+  const priced = { unitPrice, pricing, quantity };
+  const price = (pricing === null ? priceText : quantityText)(priced, currency, { unit, count });
   return trialEnd === null ? price : `${price}, after a free trial until ${dayText(trialEnd)}`;
 }
 
@@ -299,8 +302,8 @@ ${row(status === 'succeeded' ? 'Charged' : 'Due today', dueNow, true)}`;
 }
 
 /** The agreement for recurring charges. */
-function agreementText({ intervalUnit, unitPrice, trialEnd, seller }: CheckoutView): string | null {
-  if (intervalUnit === null || unitPrice === null || unitPrice === 0n) return null;
+function agreementText({ intervalUnit, unitPrice, pricing, trialEnd, seller }: CheckoutView): string | null {
+  if (intervalUnit === null || unitPrice === null || !mayCost({ unitPrice, pricing })) return null;
   const start = trialEnd === null ? '' : ` from ${dayText(trialEnd)}`;
   return `By confirming, you allow ${seller} to charge you for each billing period${start}, until you cancel.`;
 }

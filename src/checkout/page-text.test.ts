@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { dayText } from '../kernel/iso-text.ts';
-import { intervalText, methodText, safeAddress, withoutCode } from './page-text.ts';
+import { intervalText, methodText, priceText, quantityText, safeAddress, withoutCode } from './page-text.ts';
 
 test('days, intervals and payment methods read as people say them', () => {
   assert.equal(dayText(Date.UTC(2026, 11, 5)), '5 December 2026');
@@ -11,6 +11,25 @@ test('days, intervals and payment methods read as people say them', () => {
   assert.equal(intervalText(null, null), 'once');
   assert.equal(methodText('card', { brand: 'visa', last4: '4242' }), 'Visa ending in 4242');
   assert.equal(methodText('us_bank_account', { last4: '6789' }), 'Bank account ending in 6789');
+});
+
+test('a price in tiers reads as words, behind the amount of the quantity', () => {
+  const monthly = { unit: 'month', count: 1 } as const;
+  const plain = { unitPrice: 3000n, pricing: null };
+  assert.equal(priceText(plain, 'USD', monthly), 'USD 30.00 per month');
+  assert.equal(quantityText({ ...plain, quantity: 1 }, 'USD', monthly), 'USD 30.00 per month');
+  assert.equal(quantityText({ ...plain, quantity: 3 }, 'USD', monthly), '3 x USD 30.00 per month');
+  const tiers = [
+    { upTo: 10, unitAmount: '1000' },
+    { upTo: null, unitAmount: '800' },
+  ];
+  const seats = { unitPrice: 0n, pricing: { model: 'volume', tiers } } as const;
+  const words = 'USD 10.00 each up to 10, USD 8.00 each above';
+  assert.equal(priceText(seats, 'USD', monthly), `${words}, per month`);
+  assert.equal(quantityText({ ...seats, quantity: 12 }, 'USD', monthly), `12 for USD 96.00 per month (${words})`);
+  // The dinar of Kuwait has three decimals, and the last one is never charged.
+  const third = { unitPrice: 0n, pricing: { model: 'per_unit', unitAmount: '333' } } as const;
+  assert.match(quantityText({ ...third, quantity: 1 }, 'KWD', monthly), /^1 for KWD 0\.330 per month/);
 });
 
 test('an address that would run as a script is none', () => {

@@ -1,5 +1,8 @@
 import type { IntervalUnit } from '../kernel/calendar.ts';
+import { chargedStep } from '../kernel/currency.ts';
 import { moneyText } from '../kernel/money-text.ts';
+import { amountOf, type Priced, priceModelOf } from '../pricing/pricing.ts';
+import { priceText as modelText } from '../rating/price-text.ts';
 
 /** The payment interval: `per month`, `every 3 months`; `once` without one. */
 export function intervalText(unit: IntervalUnit | null, count: number | null): string {
@@ -7,13 +10,24 @@ export function intervalText(unit: IntervalUnit | null, count: number | null): s
   return count === null || count === 1 ? `per ${unit}` : `every ${count} ${unit}s`;
 }
 
-/** `USD 30.00 per month`. */
-export function priceText(
-  unitPrice: bigint,
-  currency: string,
-  { unit, count }: { unit: IntervalUnit | null; count: number | null },
-): string {
+interface Every {
+  readonly unit: IntervalUnit | null;
+  readonly count: number | null;
+}
+
+/** `USD 30.00 per month`, or in words: `USD 10.00 each up to 10, USD 8.00 each above, per month`. */
+export function priceText({ unitPrice, pricing }: Priced, currency: string, { unit, count }: Every): string {
+  if (pricing !== null) return `${modelText(priceModelOf(pricing), currency)}, ${intervalText(unit, count)}`;
   return `${moneyText(unitPrice, currency)} ${intervalText(unit, count)}`;
+}
+
+/** `3 x USD 30.00 per month`. In words, what the quantity costs comes first: `12 for USD 96.00 per month (...)`. */
+export function quantityText(priced: Priced & { readonly quantity: number }, currency: string, every: Every): string {
+  const { pricing, quantity } = priced;
+  if (pricing === null) return `${quantity > 1 ? `${quantity} x ` : ''}${priceText(priced, currency, every)}`;
+  const amount = moneyText(amountOf(priced, quantity, chargedStep(currency)), currency);
+  const words = modelText(priceModelOf(pricing), currency);
+  return `${quantity} for ${amount} ${intervalText(every.unit, every.count)} (${words})`;
 }
 
 const brands = new Map([

@@ -7,7 +7,7 @@ import type { PaymentToConfirm } from './checkout-view.ts';
 import { cardScripts, confirmPaymentHtml } from './page-card.ts';
 import { hiddenHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';
-import { methodText, priceText, safeAddress, savedText } from './page-text.ts';
+import { methodText, quantityText, safeAddress, savedText } from './page-text.ts';
 import {
   mayCancel,
   mayChange,
@@ -107,7 +107,7 @@ function subscriptionHtml(subscription: PortalSubscription, { currency }: Portal
   const { id, name, status, items, intervalUnit: unit, intervalCount: count, balances, startsAt } = subscription;
   return html`<section aria-labelledby="${id}">
 <h2 id="${id}">${name} <span class="tag">${startsAt === null ? statusTexts[status] : 'Starts soon'}</span></h2>
-${items.map((item) => html`<p>${item.quantity > 1 && `${item.quantity} x `}${priceText(item.unitPrice, currency, { unit, count })}</p>\n`)}
+${items.map((item) => html`<p>${quantityText(item, currency, { unit, count })}</p>\n`)}
 ${datesOf(subscription).map((text) => html`<p class="soft">${text}</p>\n`)}
 ${balances.length > 0 && html`<h3>Remaining usage</h3><dl>${balances.map((each) => html`<dt>${each.name}</dt><dd>${each.available.toLocaleString('en-US')}</dd>\n`)}</dl>`}
 <div class="actions">

@@ -1,6 +1,7 @@
 import type { InvoiceStatus } from '../invoicing/invoice.ts';
 import type { Instant, IntervalUnit } from '../kernel/calendar.ts';
 import type { PaymentMethod } from '../payments/payment-method.ts';
+import type { Priced } from '../pricing/pricing.ts';
 import type { SubscriptionStatus } from '../subscriptions/subscription.ts';
 import type { PaymentToConfirm } from './checkout-view.ts';
 
@@ -45,11 +46,10 @@ export interface PortalSubscription {
 }
 
 /** A paid item; manually added items are free and not listed. */
-interface PortalItem {
+interface PortalItem extends Priced {
   readonly id: string;
   readonly priceId: string | null;
   readonly name: string;
-  readonly unitPrice: bigint;
   readonly quantity: number;
 }
 
@@ -64,11 +64,10 @@ export interface PortalInvoice {
 }
 
 /** A plan that the customer could change to. */
-export interface PortalPlan {
+export interface PortalPlan extends Priced {
   readonly priceId: string;
   readonly name: string;
   readonly description: string | null;
-  readonly unitPrice: bigint;
   readonly intervalUnit: IntervalUnit | null;
   readonly intervalCount: number | null;
   /** The quantities that the seller lets buyers choose; null: none. */

@@ -842,6 +842,10 @@ export interface SubscriptionItems {
   metadata: Json | null;
   name: string | null;
   priceId: string | null;
+  /**
+   * That of its price, in place of unit_price: the customer agreed to it.
+   */
+  pricing: Json | null;
   pricingModelId: string;
   quantity: number;
   subscriptionId: string;
@@ -855,6 +859,8 @@ export interface SubscriptionItemVersions {
   endAt: number;
   environmentId: number;
   id: string;
+  priceId: string | null;
+  pricing: Json | null;
   pricingModelId: string;
   quantity: number;
   startAt: number;

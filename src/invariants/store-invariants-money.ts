@@ -236,6 +236,50 @@ export const moneyInvariants: readonly Invariant[] = [
               is distinct from price_of_units(p.pricing, (l.explanation ->> 'unitsSoFar')::numeric, ${stepOf(sql`p.currency`)}))`,
   },
   {
+    name: 'pricedItemsFollowPricing',
+    // Both sides are multiplied out, because a division has a limited number of digits.
+    sentence:
+      'A line of a quantity at a price with a pricing is the price of the quantity for its share of the time; so are the segments of a change.',
+    query: sql`
+      select l.environment_id, l.id, l.invoice_id, l.amount, l.explanation
+        from invoice_line_items l
+        join prices p on p.environment_id = l.environment_id and p.id = l.price_id
+       cross join lateral (
+         select (l.explanation ->> 'value')::numeric as value,
+                coalesce((l.explanation #>> '{period,end}')::numeric - (l.explanation #>> '{period,start}')::numeric, 1) as part,
+                coalesce((l.explanation #>> '{whole,end}')::numeric - (l.explanation #>> '{whole,start}')::numeric, 1) as whole,
+                ${stepOf(sql`p.currency`)} as step) e
+       where l.explanation ->> 'kind' = 'priced_item'
+         and (l.explanation -> 'pricing' is distinct from p.pricing
+              or e.value is distinct from price_of_units(p.pricing, (l.explanation ->> 'quantity')::numeric, e.step)
+              or abs(e.value * e.part - l.amount * e.whole) * 2 > e.step * e.whole)
+      union all
+      select l.environment_id, l.id, l.invoice_id, l.amount, segment.value
+        from invoice_line_items l
+       cross join lateral jsonb_array_elements(l.explanation -> 'segments') as segment
+       cross join lateral (
+         select sum((item.value ->> 'value')::numeric) as value,
+                bool_or((item.value ->> 'value')::numeric is distinct from case (item.value ->> 'unitPrice')::numeric
+                  when 0 then price_of_units(p.pricing, (item.value ->> 'quantity')::numeric, ${stepOf(sql`p.currency`)})
+                  else (item.value ->> 'unitPrice')::numeric * (item.value ->> 'quantity')::numeric end) as is_wrong
+           from jsonb_array_elements(segment.value -> 'items') as item
+           left join prices p on p.environment_id = l.environment_id and p.id = item.value ->> 'priceId') items
+       where l.explanation ->> 'kind' = 'proration' and segment.value ? 'items'
+         and (items.is_wrong or items.value is distinct from (segment.value ->> 'value')::numeric)`,
+  },
+  {
+    name: 'itemsKeepTheirPricing',
+    sentence: 'A subscription item with a pricing, and each of its earlier versions, has that of its price.',
+    query: sql`
+      select i.environment_id, i.id, i.price_id, i.pricing
+        from (select environment_id, id, price_id, pricing from subscription_items where pricing is not null
+              union all
+              select environment_id, subscription_item_id, price_id, pricing from subscription_item_versions
+               where pricing is not null) i
+        left join prices p on p.environment_id = i.environment_id and p.id = i.price_id
+       where i.pricing is distinct from p.pricing`,
+  },
+  {
     name: 'usageChargesFollowInvoices',
     sentence: 'The amount that is known to be billed for a usage period is the sum of the lines that bill it.',
     query: sql`

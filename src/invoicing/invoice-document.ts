@@ -1,10 +1,11 @@
 import type { Instant } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { dayText, rangeText } from '../kernel/iso-text.ts';
+import { allocate } from '../kernel/money.ts';
 import { moneyText } from '../kernel/money-text.ts';
 import type { Seller } from '../organizations/setting.ts';
 import { priceModelOf } from '../pricing/pricing.ts';
-import { priceRows } from '../rating/price-text.ts';
+import { type PriceRow, priceRows } from '../rating/price-text.ts';
 import type { Buyer, InvoiceStatus } from './invoice.ts';
 import type { LineExplanation } from './invoice-line-item.ts';
 
@@ -95,21 +96,59 @@ export function invoiceDocument(invoice: InvoiceToPrint, lines: readonly Documen
       quantity: String(quantity),
       price: money(price),
       amount: money(amount),
-      details: explanation === undefined ? [] : detailsOf(explanation, invoice.currency, money),
+      details: explanation === undefined ? [] : detailsOf(explanation, amount, invoice.currency),
     })),
     sums: sumsOf(invoice, lines, money),
     memo: invoice.memo,
   };
 }
 
-function detailsOf(explanation: LineExplanation, currency: string, money: (amount: bigint) => string) {
-  if (explanation.kind !== 'priced_usage') return [];
-  const { pricing, units, unitsSoFar, billedBefore } = explanation;
-  const rows = priceRows(priceModelOf(pricing), unitsSoFar, currency, chargedStep(currency));
-  const before = unitsSoFar - units;
-  const isPart = before > 0n || billedBefore !== 0n;
-  const billed = { text: `${before.toLocaleString('en-US')} of them billed before`, amount: -billedBefore };
-  return [...rows, ...(isPart ? [billed] : [])].map(({ text, amount }) => ({ text, amount: money(amount) }));
+/** The rows below a line, which add up to its amount, where it is more than a quantity at a price. */
+function detailsOf(explanation: LineExplanation, amount: bigint, currency: string) {
+  return rowsOf(explanation, amount, currency).map((row) => ({
+    text: row.text,
+    amount: moneyText(row.amount, currency),
+  }));
+}
+
+function rowsOf(explanation: LineExplanation, amount: bigint, currency: string): PriceRow[] {
+  const step = chargedStep(currency);
+  switch (explanation.kind) {
+    case 'priced_usage': {
+      const { pricing, units, unitsSoFar, billedBefore } = explanation;
+      const before = unitsSoFar - units;
+      const isPart = before > 0n || billedBefore !== 0n;
+      const billed = { text: `${before.toLocaleString('en-US')} of them billed before`, amount: -billedBefore };
+      return [...priceRows(priceModelOf(pricing), unitsSoFar, currency, step), ...(isPart ? [billed] : [])];
+    }
+    case 'priced_item': {
+      const { pricing, quantity, value, period } = explanation;
+      const rows = priceRows(priceModelOf(pricing), BigInt(quantity), currency, step);
+      if (period === null || value === amount) return rows;
+      return [...rows, { text: `Only ${rangeText(period)}`, amount: amount - value }];
+    }
+    case 'proration':
+      return segmentRows(explanation, amount, currency);
+    default:
+      return [];
+  }
+}
+
+/** Each plan of a period with its worth for its time, and the amount that was settled before. */
+function segmentRows(
+  { segments, fairValue }: Extract<LineExplanation, { kind: 'proration' }>,
+  amount: bigint,
+  currency: string,
+): PriceRow[] {
+  if (!segments.some(({ items }) => items !== undefined)) return [];
+  const step = chargedStep(currency);
+  const weights = segments.map(({ start, end, value }) => value * BigInt(end - start));
+  const shares = allocate(fairValue / step, weights);
+  const rows = segments.map(({ items = [], ...period }, index) => {
+    const held = items.map(({ quantity, value }) => `${quantity} for ${moneyText(value, currency)}`);
+    return { text: `${held.join(' and ')}, ${rangeText(period)}`, amount: (shares[index] ?? 0n) * step };
+  });
+  return amount === fairValue ? rows : [...rows, { text: 'Billed before', amount: amount - fairValue }];
 }
 
 function factsOf({

@@ -6,7 +6,7 @@ import { PricedTier, Pricing, priceModelOf, shownTier } from '../pricing/pricing
 import { type Rounding, taxRounding } from '../rating/invoice-amounts.ts';
 import { priceUnits } from '../rating/usage-parts.ts';
 import { type InvoiceDiscount, InvoiceReason, taxFields } from './invoice.ts';
-import type { LineExplanation } from './invoice-line-item.ts';
+import { isItem, type LineExplanation } from './invoice-line-item.ts';
 
 const PeriodShown = z
   .object({ startAt: Timestamp, endAt: Timestamp })
@@ -29,13 +29,21 @@ const RoundingShown = z
     description: 'The exact value as a fraction, and the rounded value. Halves are rounded away from zero.',
   });
 
+/** A quantity of a price within a plan. */
+const SegmentItem = z
+  .object({ priceId: z.string().nullable(), unitPrice: WholeNumber, quantity: z.int(), value: WholeNumber })
+  .meta({
+    id: 'ExplainedSegmentItem',
+    description: 'A quantity of a price. `value` is its price for the whole period.',
+  });
+
 const ExplainedLine = z
   .object({
     id: z.string(),
     type: z.enum(['static', 'usage']),
-    kind: z.enum(['item', 'usage', 'priced_usage', 'proration', 'paused_time', 'unexplained']).meta({
+    kind: z.enum(['item', 'priced_item', 'usage', 'priced_usage', 'proration', 'paused_time', 'unexplained']).meta({
       description:
-        'The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` by `pricing`, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount.',
+        'The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `priced_item`: `value` x fraction, where `value` is the price of itemQuantity by `pricing`. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` by `pricing`, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount.',
     }),
     description: z.string().nullable(),
     quantity: z
@@ -45,6 +53,7 @@ const ExplainedLine = z
     amount: WholeNumber,
     unitPrice: WholeNumber.nullable().meta({ description: 'The price of one, or of `usageEventsPerUnit` units.' }),
     itemQuantity: z.int().nullable(),
+    value: WholeNumber.nullable().meta({ description: 'The price of all of itemQuantity for a whole interval.' }),
     units: WholeNumber.nullable(),
     usageEventsPerUnit: z.int().nullable(),
     pricing: Pricing.nullable(),
@@ -54,18 +63,19 @@ const ExplainedLine = z
     billedBefore: WholeNumber.nullable().meta({
       description: 'The amount that was billed for the usage period before.',
     }),
-    tiers: z
-      .array(PricedTier)
-      .nullable()
-      .meta({ description: 'The tiers that hold the units so far. Packages, free units and bounds are in no tier.' }),
+    tiers: z.array(PricedTier).nullable().meta({
+      description:
+        'The tiers that hold the units so far, or the quantity. Packages, free units and bounds are in no tier.',
+    }),
     period: PeriodShown.nullable().meta({ description: 'The time that the line bills.' }),
     fraction: Fraction.nullable(),
     segments: z
-      .array(z.object({ value: WholeNumber, fraction: Fraction }))
+      .array(z.object({ value: WholeNumber, fraction: Fraction, items: z.array(SegmentItem).optional() }))
       .nullable()
       .meta({
         description:
-          'The plans of a period with changes, each with its price for the whole period and its share of the time.',
+          'The plans of a period with changes, each with its price for the whole period and its share of the time. ' +
+          '`items` are present where one of them has a pricing: `POST /prices/quote` tells the tiers of its quantity.',
       }),
     fairValue: WholeNumber.nullable().meta({ description: 'The sum of the values of the segments.' }),
     paid: WholeNumber.nullable().meta({
@@ -210,7 +220,7 @@ function explainDiscount(discount: InvoiceDiscount, lines: readonly ExplainableL
 
 function shareOfFixed(amount: bigint, lines: readonly ExplainableLine[], computed: bigint) {
   for (const { explanation } of lines)
-    if (explanation.kind === 'item' && explanation.period !== null && explanation.whole !== null)
+    if (isItem(explanation) && explanation.period !== null && explanation.whole !== null)
       return { numerator: amount * lengthOf(explanation.period), denominator: lengthOf(explanation.whole) };
   return exactly(computed);
 }
@@ -241,6 +251,7 @@ function explainLine(line: ExplainableLine, currency: string): ExplainedLine {
     amount,
     unitPrice: null,
     itemQuantity: null,
+    value: null,
     units: null,
     usageEventsPerUnit: null,
     pricing: null,
@@ -271,6 +282,8 @@ function reckoningOf(
   switch (explanation.kind) {
     case 'item':
       return explainItem(explanation, amount);
+    case 'priced_item':
+      return explainPricedItem(explanation, amount, chargedStep(currency));
     case 'usage': {
       const { kind, units, unitPrice, usageEventsPerUnit } = explanation;
       const exact = { numerator: units * unitPrice, denominator: BigInt(usageEventsPerUnit) };
@@ -294,19 +307,43 @@ function reckoningOf(
 }
 
 type ItemExplanation = Extract<LineExplanation, { kind: 'item' }>;
+type PricedItemExplanation = Extract<LineExplanation, { kind: 'priced_item' }>;
 type PricedUsageExplanation = Extract<LineExplanation, { kind: 'priced_usage' }>;
 type ProrationExplanation = Extract<LineExplanation, { kind: 'proration' }>;
 
 function explainItem({ kind, unitPrice, quantity, period, whole }: ItemExplanation, amount: bigint) {
-  const value = unitPrice * BigInt(quantity);
+  return {
+    kind,
+    unitPrice,
+    itemQuantity: quantity,
+    ...shareOf(unitPrice * BigInt(quantity), { period, whole }, amount),
+  };
+}
+
+function explainPricedItem(
+  { kind, pricing, quantity, value, ...time }: PricedItemExplanation,
+  amount: bigint,
+  step: bigint,
+) {
+  const tiers = tiersOf(pricing, BigInt(quantity), step);
+  return { kind, pricing, itemQuantity: quantity, value, tiers, ...shareOf(value, time, amount) };
+}
+
+function tiersOf(pricing: Pricing, units: bigint, step: bigint) {
+  return priceUnits(priceModelOf(pricing), units, step).tiers.map(shownTier);
+}
+
+/** The share of a value that its time is worth. */
+function shareOf(
+  value: bigint,
+  { period, whole }: { readonly period: Period | null; readonly whole: Period | null },
+  amount: bigint,
+) {
   const exact =
     period === null || whole === null
       ? exactly(value)
       : { numerator: value * lengthOf(period), denominator: lengthOf(whole) };
   return {
-    kind,
-    unitPrice,
-    itemQuantity: quantity,
     period: period === null ? null : shownPeriod(period),
     fraction: period === null || whole === null ? null : shownFraction(period, whole),
     rounding: shownRounding({ ...exact, rounded: amount }),
@@ -325,7 +362,11 @@ function explainProration({ kind, segments, whole, fairValue, paid, waived }: Pr
   return {
     kind,
     period: shownPeriod(whole),
-    segments: segments.map((segment) => ({ value: segment.value, fraction: shownFraction(segment, whole) })),
+    segments: segments.map((segment) => ({
+      value: segment.value,
+      fraction: shownFraction(segment, whole),
+      ...(segment.items === undefined ? {} : { items: [...segment.items] }),
+    })),
     fairValue,
     paid,
     waived,

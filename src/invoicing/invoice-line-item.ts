@@ -3,9 +3,10 @@ import type { Instant, Period } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
 import { WholeNumber } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
-import type { Pricing } from '../pricing/pricing.ts';
+import { amountOf, type Priced, type Pricing } from '../pricing/pricing.ts';
 import type { LineShares } from '../rating/invoice-amounts.ts';
-import { fairValue, type PlanSegment } from '../rating/proration.ts';
+import { fairValue } from '../rating/proration.ts';
+import type { ItemizedSegment } from '../subscriptions/adjustment.ts';
 
 export const InvoiceLineItemId = idSchema('invoiceLineItem');
 
@@ -59,6 +60,15 @@ export type LineExplanation =
       readonly period: Period | null;
       readonly whole: Period | null;
     }
+  /** `value`, the price of the quantity by `pricing`, rounded once, x time of `period` / time of `whole`, rounded. */
+  | {
+      readonly kind: 'priced_item';
+      readonly pricing: Pricing;
+      readonly quantity: number;
+      readonly value: bigint;
+      readonly period: Period | null;
+      readonly whole: Period | null;
+    }
   /** units x unitPrice / usageEventsPerUnit, rounded once. */
   | {
       readonly kind: 'usage';
@@ -78,7 +88,7 @@ export type LineExplanation =
   /** max(0, sum of value x time of the segment / time of `whole`, rounded once - paid - waived). */
   | {
       readonly kind: 'proration';
-      readonly segments: readonly PlanSegment[];
+      readonly segments: readonly ItemizedSegment[];
       readonly whole: Period;
       readonly fairValue: bigint;
       readonly paid: bigint;
@@ -175,38 +185,50 @@ export function priceLine(line: NewLine): PricedLine {
   };
 }
 
+/** An item to bill. */
+export interface BilledItem extends Priced {
+  readonly id: string | null;
+  readonly priceId: string | null;
+  readonly name: string | null;
+  readonly quantity: number;
+}
+
 /**
  * The line of an item: its quantity and price for all of `period`. If the period is part of the interval `whole` that
  * the price covers, the line has quantity 1 at its share of the total. The share is rounded once, to a multiple of
- * `step`.
+ * `step`. A price that is no amount per unit has quantity 1 too, at the price of all.
  */
-export function itemLine(
-  item: { readonly id: string | null; readonly priceId: string | null; readonly name: string | null } & {
-    readonly unitPrice: bigint;
-    readonly quantity: number;
-  },
-  period: Period | null,
-  whole: Period | null = period,
-  step = 1n,
-): NewLine {
-  const { unitPrice, quantity, priceId, name } = item;
+export function itemLine(item: BilledItem, period: Period | null, whole: Period | null = period, step = 1n): NewLine {
+  const { unitPrice, pricing, quantity, priceId, name } = item;
+  const value = amountOf(item, quantity, step);
+  const time = { period, whole };
   return {
     type: 'static',
-    ...priceForPart(item, period, whole, step),
+    ...priceForPart(item, value, time, step),
     priceId,
     subscriptionItemId: item.id,
     description: name,
-    explanation: { kind: 'item', unitPrice, quantity, period, whole },
+    explanation:
+      pricing === null
+        ? { kind: 'item', unitPrice, quantity, ...time }
+        : { kind: 'priced_item', pricing, quantity, value, ...time },
   };
 }
 
 function priceForPart(
-  { unitPrice, quantity }: { readonly unitPrice: bigint; readonly quantity: number },
-  period: Period | null,
-  whole: Period | null,
+  { unitPrice, pricing, quantity }: BilledItem,
+  value: bigint,
+  { period, whole }: { readonly period: Period | null; readonly whole: Period | null },
   step: bigint,
 ): { readonly quantity: number; readonly price: bigint } {
   const isWhole = period === null || whole === null || (period.start === whole.start && period.end === whole.end);
-  if (isWhole) return { quantity, price: unitPrice };
-  return { quantity: 1, price: fairValue([{ ...period, value: unitPrice * BigInt(quantity) }], whole, step) };
+  if (!isWhole) return { quantity: 1, price: fairValue([{ ...period, value }], whole, step) };
+  return pricing === null ? { quantity, price: unitPrice } : { quantity: 1, price: value };
+}
+
+type ItemExplanation = Extract<LineExplanation, { kind: 'item' | 'priced_item' }>;
+
+/** Whether a line bills an item, and not usage or a change. */
+export function isItem(explanation: LineExplanation): explanation is ItemExplanation {
+  return explanation.kind === 'item' || explanation.kind === 'priced_item';
 }

@@ -2,7 +2,7 @@ import type { Period } from '../kernel/calendar.ts';
 import { rangeText } from '../kernel/iso-text.ts';
 import { moneyText } from '../kernel/money-text.ts';
 import { itemName } from '../subscriptions/subscription-item.ts';
-import type { NewLine } from './invoice-line-item.ts';
+import { isItem, type NewLine } from './invoice-line-item.ts';
 
 /** The names behind a price. */
 interface PlanName {
@@ -24,7 +24,7 @@ export function describeItems(lines: readonly NewLine[], names: ReadonlyMap<stri
   const productOf = ({ priceId }: NewLine) => names.get(priceId ?? '')?.productId;
   return lines.map((line) => {
     const { explanation } = line;
-    if (explanation.kind !== 'item') return line;
+    if (!isItem(explanation)) return line;
     const isOnly = lines.filter((other) => productOf(other) === productOf(line)).length === 1;
     const name = planName(line.description ?? '', names.get(line.priceId ?? ''), explanation.quantity, isOnly);
     return { ...line, description: withPeriod(name, explanation.period) };

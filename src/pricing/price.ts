@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { intervalUnits } from '../kernel/calendar.ts';
-import { CurrencyCode } from '../kernel/currency.ts';
+import { CurrencyCode, chargedStep } from '../kernel/currency.ts';
 import { idSchema } from '../kernel/id.ts';
 import { Metadata, WholeNumber } from '../kernel/json.ts';
 import { type NewRecord, stamps } from '../kernel/record.ts';
 import { textLimits } from '../kernel/text-limits.ts';
-import { Pricing } from './pricing.ts';
+import { amountOf, Pricing } from './pricing.ts';
 
 export const PriceId = idSchema('price');
 
@@ -88,6 +88,12 @@ export const Price = z
   .discriminatedUnion('type', [SubscriptionPrice, SinglePaymentPrice, UsagePrice])
   .meta({ id: 'Price' });
 export type Price = z.infer<typeof Price>;
+
+/** The amount of a quantity at a price, for a whole billing period. */
+export function amountAt(price: Price, quantity: number): bigint {
+  return amountOf(price, quantity, chargedStep(price.currency));
+}
+
 /** A price to insert. The type decides which fields are null, as in the record. */
 export type NewPrice = NewRecord<Price>;
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { countInput, WholeNumber } from '../kernel/json.ts';
 import { decimalText } from '../kernel/money-text.ts';
 import { fineDigits, type PriceModel, type Tier, type TierAmount } from '../rating/price-model.ts';
+import { priceUnits } from '../rating/usage-parts.ts';
 
 /** The maximum unit price of the API specification. */
 export const maxUnitPrice = 4_503_599_627_370_495;
@@ -142,11 +143,10 @@ export function refinePricing(
   if (unitPrice) refuse(['unitPrice'], 'must be 0 or absent: pricing says how units become money');
   if ((usageEventsPerUnit ?? 1) !== 1)
     refuse(['usageEventsPerUnit'], 'must be 1 or absent: pricing says how units become money');
-  if (type === 'subscription') refuse(['pricing'], 'must be absent or null: only usage prices have one yet');
-  if (pricing.model === 'dynamic' || (pricing.model === 'percentage' && pricing.fixedAmountPerEvent !== undefined))
-    refuse(['pricing', 'model'], 'must count units: a price for each event is quoted, and not stored yet');
   if (type === 'subscription' && !ofQuantities.includes(pricing.model))
     refuse(['pricing', 'model'], `must be one of ${ofQuantities.join(', ')} for a subscription price`);
+  else if (pricing.model === 'dynamic' || (pricing.model === 'percentage' && pricing.fixedAmountPerEvent !== undefined))
+    refuse(['pricing', 'model'], 'must count units: a price for each event is quoted, and not stored yet');
 }
 
 const noTier = { unitAmount: 0n, rate: 0n, flatAmount: 0n };
@@ -186,6 +186,28 @@ export function priceModelOf(pricing: Pricing): PriceModel {
     default:
       return pricing satisfies never;
   }
+}
+
+/** An amount for each of a quantity, or a function of the quantity in its place. */
+export interface Priced {
+  /** In minor units; 0 where there is a `pricing`. */
+  readonly unitPrice: bigint;
+  readonly pricing: Pricing | null;
+}
+
+/**
+ * The price of a quantity for a whole billing period, in minor units: what its invoice line says, and what a part of the
+ * period is a share of. A `pricing` is rounded once, to a multiple of `step`. Every amount of a subscription comes from
+ * here. Worked example: 12 seats in volume tiers, up to 10 at 10.00 and then at 8.00, cost 96.00.
+ */
+export function amountOf({ unitPrice, pricing }: Priced, quantity: number, step: bigint): bigint {
+  if (pricing === null) return unitPrice * BigInt(quantity);
+  return priceUnits(priceModelOf(pricing), BigInt(quantity), step).amount;
+}
+
+/** Whether some quantity may cost something. */
+export function mayCost({ unitPrice, pricing }: Priced): boolean {
+  return unitPrice > 0n || pricing !== null;
 }
 
 interface AnyTier extends TierInput {

@@ -54,7 +54,7 @@ function rateText({ unitAmount, rate, flatAmount }: Tier, money: MoneyText): str
 }
 
 /** A part of a price, as a row of an invoice. The amount is in minor units. */
-interface PriceRow {
+export interface PriceRow {
   readonly text: string;
   readonly amount: bigint;
 }

@@ -98,7 +98,7 @@ export function newBillingPeriod(
 export function newSubscriptionItem(
   work: Work,
   { id: subscriptionId, pricingModelId }: SubscriptionRow,
-  item: Pick<SubscriptionItemRow, 'name' | 'priceId' | 'unitPrice' | 'quantity' | 'addedDate'> &
+  item: Pick<SubscriptionItemRow, 'name' | 'priceId' | 'unitPrice' | 'pricing' | 'quantity' | 'addedDate'> &
     Partial<Pick<SubscriptionItemRow, 'externalId' | 'metadata'>>,
 ): SubscriptionItemRow {
   return {

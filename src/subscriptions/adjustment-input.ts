@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { amountInput, countInput, freeText, Metadata, TimestampInput } from '../kernel/json.ts';
-import { maxUnitPrice } from '../pricing/pricing.ts';
+import { maxUnitPrice, Pricing } from '../pricing/pricing.ts';
 import { maxQuantity } from '../pricing/product.ts';
 import { BillingAnchor } from './billing-period.ts';
 
@@ -37,7 +37,12 @@ export const AdjustedItem = z
       description: 'The slug or id of an active price, instead of `priceId`.',
     }),
     quantity: countInput(0, maxQuantity).optional().meta({ description: '1 by default.' }),
-    unitPrice: amountInput(0, maxUnitPrice).optional().meta({ description: 'By default that of the price.' }),
+    unitPrice: amountInput(0, maxUnitPrice).optional().meta({
+      description: 'By default that of the price. Above 0 it takes the place of a `pricing`.',
+    }),
+    pricing: Pricing.nullish().meta({
+      description: 'That of the price, or absent. Null: `unitPrice` takes its place.',
+    }),
     // By default a name of the price with the quantity, which may be sent back.
     name: freeText('longName').trim().min(1).nullish(),
     externalId: Reference.nullish(),

@@ -1,7 +1,9 @@
 import type { Instant, Interval } from '../kernel/calendar.ts';
+import { isSameJson } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import type { Price } from '../pricing/price.ts';
-import type { PlanItem } from './adjustment.ts';
+import type { Priced } from '../pricing/pricing.ts';
+import { type PlanItem, planTotal } from './adjustment.ts';
 import type { AdjustedItem } from './adjustment-input.ts';
 import type { SubscriptionRow } from './subscription.ts';
 import { itemName, type SubscriptionItemRow } from './subscription-item.ts';
@@ -110,13 +112,12 @@ function toPlanItem({ given, index, existing, price, product }: Named, context: 
     throw invalid([...itemsPath, index, 'quantity'], 'must be at least 1; to end an item, omit it');
   }
   const isSamePrice = existing?.priceId === price.id;
-  const unitPrice = given.unitPrice ?? (isSamePrice ? existing.unitPrice : price.unitPrice);
   const name = itemName(price.name ?? product.name, quantity);
   return {
     id: existing?.id ?? null,
     priceId: price.id,
     productId: product.id,
-    unitPrice,
+    ...pricedAs(given, isSamePrice ? existing : price, [...itemsPath, index]),
     quantity,
     name: given.name === undefined || given.name === existing?.name ? nameAfter(existing, name, context) : given.name,
     externalId: given.externalId === undefined ? (existing?.externalId ?? null) : given.externalId,
@@ -124,6 +125,29 @@ function toPlanItem({ given, index, existing, price, product }: Named, context: 
     planName: subscriptionName(product, price),
     interval: otherInterval(price, context),
   };
+}
+
+/**
+ * The requested unit price, else what `usual` says: the item at the same price, or the price. A record that is sent back has
+ * `unitPrice: 0` beside its pricing, so that 0 takes no pricing away.
+ */
+function pricedAs(
+  { unitPrice, pricing }: AdjustedItem,
+  usual: Priced,
+  path: readonly (string | number)[],
+): Pick<PlanItem, 'unitPrice' | 'pricing'> {
+  const same = { unitPrice: usual.unitPrice, pricing: usual.pricing };
+  if (pricing != null) {
+    if (!isSameJson(pricing, usual.pricing))
+      throw invalid([...path, 'pricing'], 'must be that of the price, or absent: make another price for other terms');
+    if (unitPrice) throw invalid([...path, 'unitPrice'], 'must be 0 or absent beside pricing');
+    return same;
+  }
+  if (usual.pricing === null) return { ...same, unitPrice: unitPrice ?? usual.unitPrice };
+  if (pricing === null && unitPrice === undefined)
+    throw invalid([...path, 'unitPrice'], 'must be given where the pricing is taken away');
+  const takesPlace = unitPrice !== undefined && (unitPrice > 0n || pricing === null);
+  return takesPlace ? { unitPrice, pricing: null } : same;
 }
 
 /** An item keeps a custom name; a name that came from its price changes with the price. */
@@ -157,6 +181,6 @@ function intervalText(interval: Interval | null): string {
 
 /** The limit of a single payment also bounds a period. */
 function refuseTooMuch(items: readonly PlanItem[]): void {
-  const total = items.reduce((sum, { unitPrice, quantity }) => sum + unitPrice * BigInt(quantity), 0n);
+  const total = planTotal(items, 1n);
   if (total > maxPeriodAmount) throw invalid(itemsPath, `must cost at most ${maxPeriodAmount} in total, not ${total}`);
 }

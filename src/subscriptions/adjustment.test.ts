@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { addDays, instant } from '../kernel/calendar.ts';
+import { amountOf, type Pricing } from '../pricing/pricing.ts';
 import { fairValue } from '../rating/proration.ts';
 import { changeSegments, decideAnchor, decideTiming, headOf, type ItemSpan, wholeOf } from './adjustment.ts';
 
@@ -14,14 +15,16 @@ const april = {
 const day = (elapsed: number) => addDays(april.startAt, elapsed);
 const span = (unitPrice: bigint, from: number, to: number | null, quantity = 1): ItemSpan => ({
   subscriptionId: 'sub',
+  priceId: 'price',
   unitPrice,
+  pricing: null,
   quantity,
   startAt: day(from),
   endAt: to === null ? null : day(to),
 });
-const item = (unitPrice: bigint, quantity = 1) => ({ unitPrice, quantity });
+const item = (unitPrice: bigint, quantity = 1) => ({ priceId: 'price', unitPrice, pricing: null, quantity });
 const worth = (history: ItemSpan[], items: ReturnType<typeof item>[], at: number, period = april) =>
-  fairValue(changeSegments(history, items, period, day(at)), wholeOf({ ...period, wholeEndAt: null }));
+  fairValue(changeSegments(history, items, period, day(at), 1n), wholeOf({ ...period, wholeEndAt: null }));
 
 test('worked examples A1 to A5, A8, A9 and A11: what a period with a change is worth', () => {
   assert.equal(worth([span(3000n, 0, null)], [item(6000n)], 10), 5000n, 'A1');
@@ -36,13 +39,57 @@ test('worked examples A1 to A5, A8, A9 and A11: what a period with a change is w
 
 test('a stretch in which nothing changes is one segment, and nothing at all is none', () => {
   const history = [span(1000n, -30, null), span(2000n, 5, 10), span(500n, 0, 0)];
-  assert.deepEqual(changeSegments(history, [item(1000n), item(500n, 2)], april, day(20)), [
+  assert.deepEqual(changeSegments(history, [item(1000n), item(500n, 2)], april, day(20), 1n), [
     { start: day(0), end: day(5), value: 1000n },
     { start: day(5), end: day(10), value: 3000n },
     { start: day(10), end: day(20), value: 1000n },
     { start: day(20), end: day(30), value: 2000n },
   ]);
-  assert.deepEqual(changeSegments([], [item(0n)], april, day(10)), []);
+  assert.deepEqual(changeSegments([], [item(0n)], april, day(10), 1n), []);
+});
+
+test('a quantity in tiers is worth its price for its share of the time, and its segments tell of what they are made', () => {
+  // Up to 10 seats cost 10.00 each, and all of more than 10 cost 8.00 each.
+  const pricing: Pricing = {
+    model: 'volume',
+    tiers: [
+      { upTo: 10, unitAmount: '1000' },
+      { upTo: null, unitAmount: '800' },
+    ],
+  };
+  const seats = { priceId: 'seats', unitPrice: 0n, pricing };
+  const history = [{ ...span(0n, 0, null), ...seats, quantity: 10 }];
+  const segments = changeSegments(history, [{ ...seats, quantity: 12 }, item(300n)], april, day(15), 1n);
+  const itemOf = (quantity: number, value: bigint) => ({ priceId: 'seats', unitPrice: 0n, quantity, value });
+  assert.deepEqual(segments, [
+    { start: day(0), end: day(15), value: 10_000n, items: [itemOf(10, 10_000n)] },
+    {
+      ...{ start: day(15), end: day(30), value: 9900n },
+      items: [itemOf(12, 9600n), { priceId: 'price', unitPrice: 300n, quantity: 1, value: 300n }],
+    },
+  ]);
+  assert.equal(fairValue(segments, wholeOf({ ...april, wholeEndAt: null })), 5000n + 4950n);
+});
+
+test('a price by a pricing is rounded once, to what its currency is charged in', () => {
+  const third = { unitPrice: 0n, pricing: { model: 'per_unit', unitAmount: '33.333333333333' } as const };
+  assert.deepEqual(
+    [0, 1, 3, 1_000_000].map((quantity) => amountOf(third, quantity, 1n)),
+    [0n, 33n, 100n, 33_333_333n],
+  );
+  assert.deepEqual([amountOf(third, 1, 10n), amountOf({ unitPrice: 33n, pricing: null }, 3, 10n)], [30n, 99n]);
+  // A fee counts also where all of the quantity is free.
+  const fee = {
+    model: 'per_unit',
+    unitAmount: '100',
+    freeUnits: 3,
+    minimumAmount: '50',
+    maximumAmount: '250',
+  } as const;
+  assert.deepEqual(
+    [1, 3, 4, 5, 6].map((quantity) => amountOf({ unitPrice: 0n, pricing: fee }, quantity, 1n)),
+    [50n, 50n, 100n, 200n, 250n],
+  );
 });
 
 test('the rest of an interval is worth its share of the whole price', () => {
@@ -58,7 +105,7 @@ test('segments lie in their period and do not overlap, whatever the history was'
   fc.assert(
     fc.property(fc.array(anySpan), fc.integer({ min: 0, max: 30 }), (history, at) => {
       const past = history.filter((each) => each.startAt <= day(at));
-      const segments = changeSegments(past, [item(5n)], april, day(at));
+      const segments = changeSegments(past, [item(5n)], april, day(at), 1n);
       let end = april.startAt;
       for (const segment of segments) {
         assert.ok(segment.start >= end && segment.end > segment.start && segment.end <= april.endAt);

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { boundary, calendarEnd, type Instant, type Interval, type Period } from '../kernel/calendar.ts';
+import { isSameJson } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
+import { amountOf, mayCost, type Priced } from '../pricing/pricing.ts';
 import type { PlanSegment } from '../rating/proration.ts';
 import type { AdjustmentTiming, NewAdjustment, ResolvedTiming } from './adjustment-input.ts';
 import { type BillingAnchor, type BillingPeriodRow, billingInterval } from './billing-period.ts';
@@ -12,13 +14,11 @@ export const adjustmentStatuses = ['awaiting_payment', 'scheduled', 'applied', '
 export type AdjustmentStatus = (typeof adjustmentStatuses)[number];
 
 /** An item after a change. */
-export interface PlanItem {
+export interface PlanItem extends Priced {
   /** The existing item; null: a new one. */
   readonly id: string | null;
   readonly priceId: string;
   readonly productId: string;
-  /** In minor units. */
-  readonly unitPrice: bigint;
   readonly quantity: number;
   readonly name: string | null;
   readonly externalId: string | null;
@@ -119,18 +119,21 @@ export function refuseUnadjustable(subscription: SubscriptionRow, pending: Adjus
   if (status === 'incomplete') throw refuse('its first payment is in progress');
 }
 
-/** The price of the items for a whole period, in minor units. */
-export function planTotal(items: readonly Pick<PlanItem, 'unitPrice' | 'quantity'>[]): bigint {
-  return items.reduce((sum, { unitPrice, quantity }) => sum + unitPrice * BigInt(quantity), 0n);
+/** A quantity of something priced. */
+type PricedQuantity = Priced & { readonly quantity: number };
+
+/** The price of the items for a whole period, in minor units. Each is rounded to a multiple of `step` by itself. */
+export function planTotal(items: readonly PricedQuantity[], step: bigint): bigint {
+  return items.reduce((sum, item) => sum + amountOf(item, item.quantity, step), 0n);
 }
 
 /**
  * The head item of a plan, which names it: the most expensive one, of several the newest. Items are passed oldest
  * first.
  */
-export function headOf<Item extends Pick<PlanItem, 'unitPrice' | 'quantity'>>(items: readonly Item[]): Item {
+export function headOf<Item extends PricedQuantity>(items: readonly Item[]): Item {
   const head = items.reduce<Item | undefined>(
-    (best, item) => (best === undefined || planTotal([item]) >= planTotal([best]) ? item : best),
+    (best, item) => (best === undefined || planTotal([item], 1n) >= planTotal([best], 1n) ? item : best),
     undefined,
   );
   assert(head, 'a plan has an item');
@@ -176,12 +179,25 @@ export function decideAnchor(
 }
 
 /** The price and quantity of an item from `startAt` until `endAt`, or until now when null. */
-export interface ItemSpan {
+export interface ItemSpan extends Priced {
   readonly subscriptionId: string;
-  readonly unitPrice: bigint;
+  readonly priceId: string | null;
   readonly quantity: number;
   readonly startAt: Instant;
   readonly endAt: Instant | null;
+}
+
+/** An item within a segment. `value` is its price for a whole period, in minor units. */
+interface SegmentItem {
+  readonly priceId: string | null;
+  readonly unitPrice: bigint;
+  readonly quantity: number;
+  readonly value: bigint;
+}
+
+/** A segment of a plan. `items` are present where one of them has a pricing, and their values add up to that of the segment. */
+export interface ItemizedSegment extends PlanSegment {
+  readonly items?: readonly SegmentItem[];
 }
 
 /**
@@ -190,26 +206,37 @@ export interface ItemSpan {
  */
 export function changeSegments(
   history: readonly ItemSpan[],
-  items: readonly Pick<PlanItem, 'unitPrice' | 'quantity'>[],
+  items: readonly (PricedQuantity & { readonly priceId: string | null })[],
   period: Pick<BillingPeriodRow, 'startAt' | 'endAt'>,
   at: Instant,
-): PlanSegment[] {
+  step: bigint,
+): ItemizedSegment[] {
   const past = history.map((span) => ({
     start: Math.max(span.startAt, period.startAt),
     end: Math.min(span.endAt ?? at, at),
-    value: planTotal([span]),
+    items: [itemizedIn(span, step)],
   }));
-  return mergeSegments([...past, { start: at, end: period.endAt, value: planTotal(items) }]);
+  const next = { start: at, end: period.endAt, items: items.map((item) => itemizedIn(item, step)) };
+  const isPriced = [...history, ...items].some(({ pricing }) => pricing !== null);
+  return stretchesOf([...past, next]).map(({ items: within, ...stretch }) =>
+    isPriced ? { ...stretch, items: within } : stretch,
+  );
 }
 
-/** Merges segments into one per stretch of time without changes. */
-function mergeSegments(segments: readonly PlanSegment[]): PlanSegment[] {
-  const real = segments.filter(({ start, end, value }) => start < end && value > 0n);
+function itemizedIn(item: PricedQuantity & { readonly priceId: string | null }, step: bigint): SegmentItem {
+  const { priceId, unitPrice, quantity } = item;
+  return { priceId, unitPrice, quantity, value: amountOf(item, quantity, step) };
+}
+
+/** One segment for each stretch of time without changes, with the items that cost something in it. */
+function stretchesOf(spans: readonly (Period & { readonly items: readonly SegmentItem[] })[]) {
+  const real = spans.filter(({ start, end, items }) => start < end && items.some(({ value }) => value > 0n));
   const cuts = [...new Set(real.flatMap(({ start, end }) => [start, end]))].sort((a, b) => a - b);
   const stretches = cuts.slice(1).map((end, index) => {
     const start = cuts[index] ?? end;
-    const covering = real.filter((segment) => segment.start <= start && segment.end >= end);
-    return { start, end, value: covering.reduce((sum, { value }) => sum + value, 0n) };
+    const covering = real.filter((span) => span.start <= start && span.end >= end);
+    const items = covering.flatMap((span) => span.items.filter(({ value }) => value > 0n));
+    return { start, end, value: items.reduce((sum, { value }) => sum + value, 0n), items };
   });
   return stretches.filter(({ value }) => value > 0n);
 }
@@ -255,12 +282,13 @@ function isSame(before: SubscriptionItemRow, item: PlanItem): boolean {
 
 /** Whether the item's price or quantity changes, so that its old version must be stored. */
 export function isRevalued(before: SubscriptionItemRow, item: PlanItem): boolean {
-  return before.priceId !== item.priceId || before.unitPrice !== item.unitPrice || before.quantity !== item.quantity;
+  const keys = ['priceId', 'unitPrice', 'quantity'] as const;
+  return keys.some((key) => before[key] !== item[key]) || !isSameJson(before.pricing, item.pricing);
 }
 
 /**
- * The subscription with the new items. Its price and name are those of the head item, and the total decides whether it
- * is free. A custom name stays while the price does. A new interval is counted from the change, unless the anchor stays.
+ * The subscription with the new items. Its price and name are those of the head item, and it is free if nothing in it may
+ * cost anything. A custom name stays while the price does. A new interval is counted from the change, unless the anchor stays.
  */
 export function subscriptionAfter(
   subscription: SubscriptionRow,
@@ -272,7 +300,7 @@ export function subscriptionAfter(
     ...subscription,
     priceId: head.priceId,
     name: head.priceId === subscription.priceId ? subscription.name : head.planName,
-    isFreePlan: planTotal(items) === 0n,
+    isFreePlan: !items.some(mayCost),
     scheduledAdjustmentAt: null,
     ...(head.interval === null ? {} : { intervalUnit: head.interval.unit, intervalCount: head.interval.count }),
     ...(head.interval === null || billingAnchor === 'unchanged' ? {} : { billingCycleAnchorDate: at }),

@@ -15,9 +15,9 @@ export async function keepItemVersions(
   if (items.length === 0) return;
   await sql`
     insert into subscription_item_versions (environment_id, id, pricing_model_id, subscription_id, subscription_item_id,
-           unit_price, quantity, start_at, end_at, created_at)
-    select i.environment_id, kept.id, i.pricing_model_id, i.subscription_id, i.id, i.unit_price, i.quantity,
-           i.effective_from, kept.at, ${work.now}
+           price_id, unit_price, pricing, quantity, start_at, end_at, created_at)
+    select i.environment_id, kept.id, i.pricing_model_id, i.subscription_id, i.id, i.price_id, i.unit_price, i.pricing,
+           i.quantity, i.effective_from, kept.at, ${work.now}
       from unnest(
              ${items.map(() => newId('subscriptionItemVersion'))}::text[], ${items.map(({ id }) => id)}::text[],
              ${items.map(({ at }) => at)}::bigint[]) as kept (id, item_id, at)
@@ -28,12 +28,12 @@ export async function keepItemVersions(
 /** The items of a subscription since `since`: current values, ended items and old versions. */
 export async function listItemSpans(work: Work, subscriptionId: string, since: Instant): Promise<ItemSpan[]> {
   const { rows } = await sql<ItemSpan>`
-    select subscription_id, unit_price, quantity, effective_from as start_at, expired_at as end_at
+    select subscription_id, price_id, unit_price, pricing, quantity, effective_from as start_at, expired_at as end_at
       from subscription_items
      where environment_id = ${work.environmentId} and subscription_id = ${subscriptionId}
        and (expired_at is null or expired_at > ${since})
      union all
-    select subscription_id, unit_price, quantity, start_at, end_at
+    select subscription_id, price_id, unit_price, pricing, quantity, start_at, end_at
       from subscription_item_versions
      where environment_id = ${work.environmentId} and subscription_id = ${subscriptionId} and end_at > ${since}`.execute(
     work.db,

@@ -16,6 +16,7 @@ const columns = [
   'name',
   'priceId',
   'unitPrice',
+  'pricing',
   'quantity',
   'addedDate',
   'expiredAt',
@@ -29,7 +30,7 @@ const manualItemName = 'Manual Features';
 type StoredItem = Pick<Selectable<SubscriptionItems>, (typeof columns)[number]>;
 
 function toRow(row: StoredItem): SubscriptionItemRow {
-  // `type` has only one value, and only parsed metadata is written.
+  // `type` has only one value, and only parsed metadata and pricings are written.
   return row as SubscriptionItemRow;
 }
 
@@ -52,10 +53,11 @@ export async function listActiveItems(
 
 export async function insertSubscriptionItems(work: Work, items: readonly SubscriptionItemRow[]): Promise<void> {
   if (items.length === 0) return;
-  const rows = items.map(({ metadata, ...item }) => ({
+  const rows = items.map(({ metadata, pricing, ...item }) => ({
     ...item,
     environmentId: work.environmentId,
     effectiveFrom: item.addedDate,
+    pricing: jsonb(pricing),
     metadata: jsonb(metadata),
   }));
   await work.db.insertInto('subscriptionItems').values(rows).execute();
@@ -92,7 +94,7 @@ export async function expireItems(
 /** The new values of an item that changes in place. */
 type ItemChange = Pick<
   SubscriptionItemRow,
-  'id' | 'priceId' | 'unitPrice' | 'quantity' | 'name' | 'externalId' | 'metadata'
+  'id' | 'priceId' | 'unitPrice' | 'pricing' | 'quantity' | 'name' | 'externalId' | 'metadata'
 > & {
   /** When the new price and quantity take effect; null: they are unchanged. */
   readonly effectiveFrom: Instant | null;
@@ -105,6 +107,7 @@ export async function changeItems(work: Work, changes: readonly ItemChange[]): P
     id: change.id,
     price_id: change.priceId,
     unit_price: change.unitPrice,
+    pricing: change.pricing,
     quantity: change.quantity,
     name: change.name,
     external_id: change.externalId,
@@ -113,11 +116,11 @@ export async function changeItems(work: Work, changes: readonly ItemChange[]): P
   }));
   await sql`
     update subscription_items i
-       set price_id = new.price_id, unit_price = new.unit_price, quantity = new.quantity, name = new.name,
-           external_id = new.external_id, metadata = nullif(new.metadata, 'null'::jsonb),
+       set price_id = new.price_id, unit_price = new.unit_price, pricing = nullif(new.pricing, 'null'::jsonb),
+           quantity = new.quantity, name = new.name, external_id = new.external_id, metadata = nullif(new.metadata, 'null'::jsonb),
            effective_from = coalesce(new.effective_from, i.effective_from), updated_at = ${work.now}
       from json_to_recordset(${JSON.stringify(rows)}::json) as new (id text, price_id text, unit_price numeric,
-           quantity bigint, name text, external_id text, metadata jsonb, effective_from bigint)
+           pricing jsonb, quantity bigint, name text, external_id text, metadata jsonb, effective_from bigint)
      where i.environment_id = ${work.environmentId} and i.id = new.id`.execute(work.db);
 }
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
 import { Metadata, Timestamp, WholeNumber } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
+import { Pricing } from '../pricing/pricing.ts';
 
 const SubscriptionItemId = idSchema('subscriptionItem');
 
@@ -14,7 +15,8 @@ const itemFields = {
   type: z.literal('static'),
   name: z.string().nullable(),
   priceId: z.string().nullable(),
-  unitPrice: WholeNumber,
+  unitPrice: WholeNumber.meta({ description: 'The price of one; 0 where there is a `pricing`.' }),
+  pricing: Pricing.nullable().meta({ description: 'How the quantity becomes money, in place of `unitPrice`.' }),
   quantity: z.int(),
   addedDate: Timestamp,
   expiredAt: Timestamp.nullable(),

@@ -10,8 +10,8 @@ import {
 } from '../kernel/calendar.ts';
 import { countInput, Metadata, MetadataInput, SafeString, TimestampInput } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { IntervalUnit, type Price } from '../pricing/price.ts';
-import { maxUnitPrice } from '../pricing/pricing.ts';
+import { amountAt, IntervalUnit, type Price } from '../pricing/price.ts';
+import { maxUnitPrice, mayCost, type Priced } from '../pricing/pricing.ts';
 import { maxQuantity } from '../pricing/product.ts';
 import { billingInterval, firstPeriod, type PeriodSchedule } from './billing-period.ts';
 import { isInTheWay, isWaitingForStart, type SubscriptionRow, type SubscriptionStatus } from './subscription.ts';
@@ -154,7 +154,7 @@ export interface StartTerms {
   readonly anchor?: Instant | null;
 }
 
-export interface Start {
+export interface Start extends Priced {
   readonly status: SubscriptionStatus;
   readonly trialEnd: Instant | null;
   /** Whether the trial is that of the price, and not one that the caller asked for. */
@@ -170,8 +170,6 @@ export interface Start {
   /** True for a future start: until then nothing is granted or billed. */
   readonly startsLater: boolean;
   readonly isFreePlan: boolean;
-  /** The item's unit price in minor units: 0 if not charged. */
-  readonly unitPrice: bigint;
   /** The payment method charged for the first period; null: nothing is charged now. */
   readonly chargeWith: string | null;
   /** True if there is nothing to charge and the first period is invoiced under net terms. */
@@ -186,7 +184,7 @@ export interface Start {
 export function decideStart(terms: StartTerms): Start {
   refuseBadTerms(terms);
   const { price, doNotCharge, startDate, givenPaymentMethodId } = terms;
-  const isFreePlan = price.unitPrice === 0n;
+  const isFreePlan = !mayCost(price);
   const interval = decideInterval(terms);
   const trialEnd = interval === null ? null : decideTrialEnd(terms);
   const status = decideInitialStatus({
@@ -203,6 +201,7 @@ export function decideStart(terms: StartTerms): Start {
     interval,
     isFreePlan,
     unitPrice: doNotCharge ? 0n : price.unitPrice,
+    pricing: doNotCharge ? null : price.pricing,
     anchor: whole === null ? null : (terms.anchor ?? null),
     wholeStartAt: whole !== null && whole.start < startDate ? whole.start : null,
   };
@@ -305,11 +304,16 @@ function refuseBadTerms(terms: StartTerms): void {
   }
   if (trialEnd !== null && price.type !== 'subscription')
     throw invalid(['trialEnd'], 'must be omitted: the price is paid once, so it has no trial');
-  // The limit of a single payment also bounds a period.
-  if (price.unitPrice * BigInt(quantity) > maxPeriodAmount) {
-    const most = maxPeriodAmount / price.unitPrice;
-    throw invalid(['quantity'], `must be at most ${most} at a unit price of ${price.unitPrice}`);
-  }
+  refuseTooDear(price, quantity);
+}
+
+/** Refuses a quantity whose price is beyond the limit of a single payment. `path` is where it was sent. */
+export function refuseTooDear(price: Price, quantity: number, path: readonly string[] = ['quantity']): void {
+  const amount = amountAt(price, quantity);
+  if (amount <= maxPeriodAmount) return;
+  if (price.pricing !== null) throw invalid(path, `must cost at most ${maxPeriodAmount}, not ${amount}`);
+  const most = maxPeriodAmount / price.unitPrice;
+  throw invalid(path, `must be at most ${most} at a unit price of ${price.unitPrice}`);
 }
 
 /** The default name of a subscription. */

@@ -210,7 +210,7 @@ const shared = {
   scheduledAdjustmentAt: Timestamp.nullable(),
   pausedAt: Timestamp.nullable(),
   resumesAt: Timestamp.nullable().meta({ description: 'The time at which a paused subscription resumes by itself.' }),
-  isFreePlan: z.boolean().meta({ description: 'True if the price is 0.' }),
+  isFreePlan: z.boolean().meta({ description: 'True if the price is 0 at any quantity.' }),
   doNotCharge: z.boolean(),
   runBillingAtPeriodStart: z.boolean(),
 };

@@ -28,8 +28,12 @@ test('a preview says what would be charged and what would become of the plan', a
     isUpgrade: true,
     percentThroughBillingPeriod: 1 / 3,
     billingPeriodEnd: may,
-    currentSubscriptionItems: [{ name: 'Monthly', unitPrice: 3000, quantity: 1, priceId: changes.priceIdOf('p3000') }],
-    newSubscriptionItems: [{ name: 'Monthly', unitPrice: 6000, quantity: 1, priceId: changes.priceIdOf('p6000') }],
+    currentSubscriptionItems: [
+      { name: 'Monthly', unitPrice: 3000, pricing: null, quantity: 1, priceId: changes.priceIdOf('p3000') },
+    ],
+    newSubscriptionItems: [
+      { name: 'Monthly', unitPrice: 6000, pricing: null, quantity: 1, priceId: changes.priceIdOf('p6000') },
+    ],
   });
   assert.deepEqual([paymentMethod.type, paymentMethod.last4, paymentMethod.brand], ['card', '4242', 'visa']);
   // A full record of another item that has expired is left out, and an item without a name has an empty one.

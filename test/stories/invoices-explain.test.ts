@@ -19,7 +19,7 @@ type Fixture = Awaited<ReturnType<typeof insertFixture>>;
 /** One line of every kind. April has 30 days, so half of it costs half, and a third a third. */
 async function linesOfEveryKind(fixture: Fixture): Promise<NewLine[]> {
   const { itemId: id, priceId, usagePriceId } = fixture;
-  const item = { id, priceId, name: 'Pro' };
+  const item = { id, priceId, name: 'Pro', pricing: null };
   const none = { priceId: null, subscriptionItemId: null };
   return [
     itemLine({ ...item, unitPrice: 3000n, quantity: 2 }, april),

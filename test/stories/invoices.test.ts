@@ -122,7 +122,7 @@ async function subscriptionInvoice(changes: Partial<NewInvoice> = {}) {
     reason: 'renewal',
     currency: 'USD',
     lines: [
-      itemLine({ id: itemId, priceId, name: 'Pro monthly', unitPrice: 3000n, quantity: 2 }, null),
+      itemLine({ id: itemId, priceId, name: 'Pro monthly', unitPrice: 3000n, pricing: null, quantity: 2 }, null),
       { type: 'usage', explanation, units: 250n, amount: 125n, priceId: usagePriceId, ledgerAccountId, description },
     ],
     invoiceDate: 1_000,

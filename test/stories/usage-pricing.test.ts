@@ -48,6 +48,28 @@ const pricings: Record<string, Body> = {
     ],
   },
 };
+// Ten seats cost 10.00 each, and all seats of more than ten cost 8.00 each. 30 days make shares easy to compute.
+const thirtyDays = { intervalUnit: 'day', intervalCount: 30 };
+const seatTiers = [
+  { upTo: 10, unitAmount: '1000' },
+  { upTo: null, unitAmount: '800' },
+];
+const seatPricings: Record<string, Body> = {
+  seats: { ...thirtyDays, pricing: { model: 'volume', tiers: seatTiers } },
+  crew: { ...thirtyDays, pricing: { model: 'graduated', tiers: seatTiers } },
+  year: {
+    intervalUnit: 'year',
+    pricing: {
+      model: 'stairstep',
+      tiers: [
+        { upTo: 10, flatAmount: '100000' },
+        { upTo: null, flatAmount: '200000' },
+      ],
+    },
+  },
+  packs: { ...thirtyDays, pricing: { model: 'package', packageSize: 5, packageAmount: '3333.5' } },
+  starter: { ...thirtyDays, pricing: { model: 'per_unit', unitAmount: '500', freeUnits: 3, maximumAmount: '2000' } },
+};
 const [first, ...others] = Object.entries(pricings).map(([slug, pricing]) =>
   meter(slug, slug, { slug: `${slug}-price`, unitPrice: 0, pricing }),
 );
@@ -55,7 +77,12 @@ const structure = {
   name: 'Models',
   isDefault: true,
   features: [],
-  products: [plan('free', 0), plan('pro', 3000), plan('flat', 3000, [], { overage: 'none' })],
+  products: [
+    plan('free', 0),
+    plan('pro', 3000),
+    plan('flat', 3000, [], { overage: 'none' }),
+    ...Object.entries(seatPricings).map(([slug, { pricing, ...terms }]) => plan(slug, 0, [], { ...terms, pricing })),
+  ],
   usageMeters: [first, ...others],
 };
 
@@ -98,6 +125,13 @@ test('every model comes through setup, export, setup and clone unchanged', async
     exported.usageMeters.map(({ usageMeter, prices }: Body) => [usageMeter.slug, prices[0].pricing]),
   );
   assert.deepEqual(found, pricings);
+  const plans = exported.products.flatMap(({ product, price }: Body) =>
+    price.pricing ? [[product.slug, price.pricing]] : [],
+  );
+  assert.deepEqual(
+    Object.fromEntries(plans),
+    Object.fromEntries(Object.entries(seatPricings).map(([slug, { pricing }]) => [slug, pricing])),
+  );
   const { pricingModel: again } = await caller.post('/pricing-models/setup', {
     ...exported,
     name: 'Again',
@@ -109,7 +143,7 @@ test('every model comes through setup, export, setup and clone unchanged', async
     name: 'Cloned',
   });
   const { pricingModel: third } = await caller.get(`/pricing-models/${cloned.id}/export`);
-  assert.deepEqual(third.usageMeters, exported.usageMeters);
+  assert.deepEqual([third.usageMeters, third.products], [exported.usageMeters, exported.products]);
   const same = await caller.put(`/pricing-models/${pricingModel.id}`, { pricingModel: exported });
   assert.ok(same);
   const { data } = await caller.get('/prices?slug=tiered-price&active=true');
@@ -299,4 +333,213 @@ test('usage of a voided invoice is billed again by the tiers of its own usage pe
   await caller.post(`/subscriptions/${dan.id}/cancel`, { cancellation: { timing: 'immediately' } });
   assert.deepEqual(await usageLines(dan.id), ['1,100 tiered: 200', '1,500 tiered: 1000']);
   await assertSound(app);
+});
+
+const june = instant('2026-06-01');
+const toDay = (days: number) => caller.moveTo(june + days * 86_400_000);
+
+/** A customer with a plan of seats, and what its invoices were for. */
+async function seatsOf(externalId: string, slug: string, quantity: number, more: Body = {}) {
+  const { token = 'pm_card_visa', ...terms } = more;
+  const { customerId } = await newCustomer(caller, externalId, { token });
+  const priceSlug = `${slug}-monthly`;
+  const { subscription } = await caller.post('/subscriptions', { customerId, priceSlug, quantity, ...terms });
+  const id: string = subscription.id;
+  const adjustment = (items: Body | Body[], terms: Body = {}) => ({
+    adjustment: { timing: 'immediately', newSubscriptionItems: [items].flat(), ...terms },
+  });
+  return {
+    id,
+    subscription,
+    change: (items: Body | Body[], terms?: Body) =>
+      send('POST', `/subscriptions/${id}/adjust`, adjustment(items, terms)),
+    preview: (items: Body | Body[], terms?: Body) =>
+      caller.post(`/subscriptions/${id}/preview-adjust`, adjustment(items, terms)),
+    upcoming: async () => (await caller.get(`/invoices/upcoming?subscriptionId=${id}`)).invoice.total as number,
+    totals: async () => {
+      const { data } = await caller.get(`/invoices?subscriptionId=${id}&limit=100`);
+      const rows = data.toSorted((a: Body, b: Body) => (a.id < b.id ? -1 : 1));
+      return rows.map(({ total }: Body) => total as number);
+    },
+  };
+}
+
+test('seats in volume tiers: a change in mid-period, a renewal, a pause and a year each bill what a person computes', async () => {
+  await toDay(0);
+  const { id, change, preview, upcoming, totals } = await seatsOf('fay', 'seats', 10);
+  const seats = (quantity: number) => ({ priceSlug: 'seats-monthly', quantity });
+  assert.deepEqual([await totals(), await upcoming()], [[10_000], 10_000]);
+  await toDay(15);
+  // All of 12 seats cost less than ten did, and nothing is given back.
+  const { prorationAmount, currentPlanTotal, newPlanTotal, newSubscriptionItems } = await preview(seats(12));
+  assert.deepEqual([prorationAmount, currentPlanTotal, newPlanTotal], [0, 10_000, 9600]);
+  assert.deepEqual([newSubscriptionItems[0].unitPrice, newSubscriptionItems[0].pricing.model], [0, 'volume']);
+  // Half of the time at 100.00, half at 160.00, of which 100.00 are paid.
+  assert.equal((await preview(seats(20))).totalDue, 3000);
+  assert.equal((await change(seats(20))).status, 200);
+  assert.deepEqual([await totals(), await upcoming()], [[10_000, 3000], 16_000]);
+  const changed = await lastInvoice(id);
+  const { lines } = await caller.get(`/invoices/${changed.id}/explain`);
+  assert.deepEqual(
+    lines[0].segments.map(({ value, items }: Body) => [value, items[0].quantity, items[0].value]),
+    [
+      [10_000, 10, 10_000],
+      [16_000, 20, 16_000],
+    ],
+  );
+  const page = await app.request('GET', `/invoices/${changed.id}/html`, undefined, { key: organization.testKey });
+  for (const text of ['10 for USD 100.00', '20 for USD 160.00', 'USD 80.00', 'Billed before', '-USD 100.00'])
+    assert.ok(String(page.body).includes(text), text);
+
+  await toDay(30);
+  const renewal = await lastInvoice(id);
+  const [line] = (await caller.get(`/invoices/${renewal.id}/explain`)).lines;
+  const { kind, quantity, price, amount, itemQuantity, value, tiers } = line;
+  assert.deepEqual(
+    [kind, quantity, price, amount, itemQuantity, value],
+    ['priced_item', 1, 16_000, 16_000, 20, 16_000],
+  );
+  assert.deepEqual([tiers.length, tiers[0].units, tiers[0].amount], [1, 20, 16_000]);
+  const printed = await app.request('GET', `/invoices/${renewal.id}/html`, undefined, { key: organization.testKey });
+  for (const text of ['seats x 20', '20 at USD 8.00 each']) assert.ok(String(printed.body).includes(text), text);
+  assert.equal(
+    (await app.request('GET', `/invoices/${renewal.id}/pdf`, undefined, { key: organization.testKey })).status,
+    200,
+  );
+
+  // 20 of 30 days are kept, and the 15 that are left after the pause cost half.
+  await toDay(40);
+  await caller.post(`/subscriptions/${id}/pause`, { pause: {} });
+  await toDay(45);
+  await caller.post(`/subscriptions/${id}/resume`);
+  const resumed = await lastInvoice(id);
+  const { lines: rest } = await caller.get(`/invoices/${resumed.id}/explain`);
+  assert.deepEqual(
+    rest.map((each: Body) => [each.kind, each.value, each.amount]),
+    [
+      ['priced_item', 16_000, 8000],
+      ['paused_time', null, -8000],
+    ],
+  );
+  await toDay(60);
+  assert.equal((await lastInvoice(id)).total, 16_000 - (10_667 - 8000));
+  await toDay(75);
+  // Half of what is paid for the period comes off the price of the year.
+  const year = { priceSlug: 'year-monthly', quantity: 20 };
+  assert.equal((await preview(year)).totalDue, 200_000 - 8000);
+  assert.equal((await change(year)).status, 200);
+  assert.equal((await lastInvoice(id)).total, 192_000);
+  await assertSound(app);
+});
+
+test('each model of seats bills at its boundaries, after a trial, with a discount, and in a scheduled change', async () => {
+  const rows: [slug: string, [quantity: number, total: number][]][] = [
+    [
+      'seats',
+      [
+        [10, 10_000],
+        [11, 8800],
+      ],
+    ],
+    [
+      'crew',
+      [
+        [10, 10_000],
+        [11, 10_800],
+      ],
+    ],
+    [
+      'packs',
+      [
+        [5, 3334],
+        [6, 6667],
+      ],
+    ],
+    [
+      'starter',
+      [
+        [4, 500],
+        [8, 2000],
+        [1_000_000, 2000],
+      ],
+    ],
+  ];
+  for (const [slug, steps] of rows)
+    for (const [quantity, total] of steps) {
+      const { totals } = await seatsOf(`${slug} ${quantity}`, slug, quantity);
+      assert.deepEqual(await totals(), [total], `${quantity} ${slug}`);
+      const lines = [{ priceSlug: `${slug}-monthly`, units: quantity }];
+      assert.equal((await caller.post('/prices/quote', { quote: { lines } })).quote.total, total);
+    }
+  await caller.post('/discounts', {
+    discount: { name: 'Half', code: 'HALF', amountType: 'percent', amount: 50, duration: 'forever', active: true },
+  });
+  const gus = await seatsOf('gus', 'seats', 12, { discountCode: 'HALF' });
+  const trial = await seatsOf('hal', 'crew', 12, { trialEnd: june + 90 * 86_400_000 });
+  assert.deepEqual([await trial.totals(), await trial.upcoming()], [[], 11_600]);
+  await toDay(90);
+  // Half of the time at 96.00 and half at 160.00, of which 96.00 are paid: 32.00, less a half.
+  assert.equal((await gus.change({ priceSlug: 'seats-monthly', quantity: 20 })).status, 200);
+  assert.deepEqual([await gus.totals(), await trial.totals()], [[4800, 1600], [11_600]]);
+  const atEnd = { timing: 'at_end_of_current_billing_period' };
+  assert.equal((await gus.change({ priceSlug: 'crew-monthly', quantity: 11 }, atEnd)).status, 200);
+  assert.equal(await gus.upcoming(), 5400);
+  await toDay(105);
+  assert.deepEqual(await gus.totals(), [4800, 1600, 5400]);
+  await assertSound(app);
+});
+
+test('an item that is sent back as it was read keeps its pricing, and a unit price of its own takes its place', async () => {
+  const { id, change, preview, upcoming } = await seatsOf('ida', 'seats', 10);
+  const { subscriptionItems } = (await change({ priceSlug: 'seats-monthly', quantity: 11 })).body;
+  const [item] = subscriptionItems;
+  assert.deepEqual([item.unitPrice, item.pricing, item.quantity], [0, seatPricings.seats?.pricing, 11]);
+  assert.equal((await change({ ...item, quantity: 12 })).status, 200);
+  assert.equal(await upcoming(), 9600);
+  assert.equal((await preview({ id: item.id, unitPrice: 0, quantity: 12 })).newPlanTotal, 9600);
+  const refusals: [item: Body, field: string][] = [
+    [{ id: item.id, pricing: pricings.pack }, 'pricing'],
+    [{ ...item, unitPrice: 500 }, 'unitPrice'],
+    [{ id: item.id, pricing: null }, 'unitPrice'],
+  ];
+  for (const [given, field] of refusals) {
+    const { status, body } = await change(given);
+    assert.deepEqual([status, body.issues[0].path.at(-1)], [400, field], JSON.stringify(body));
+  }
+  assert.equal((await change({ id: item.id, unitPrice: 900 })).status, 200);
+  assert.equal(await upcoming(), 10_800);
+  const [own] = (await change({ id: item.id, quantity: 13 })).body.subscriptionItems;
+  assert.deepEqual([own.unitPrice, own.pricing, await upcoming()], [900, null, 11_700]);
+  assert.equal((await caller.get(`/subscriptions/${id}`)).subscription.isFreePlan, false);
+  await assertSound(app);
+});
+
+test('a plan whose first seats are free needs a card as soon as a seat costs something, and is never charged without', async () => {
+  const { change, totals, subscription, upcoming } = await seatsOf('jon', 'starter', 3, { token: null });
+  assert.deepEqual(
+    [subscription.status, subscription.isFreePlan, await totals(), await upcoming()],
+    ['active', false, [0], 0],
+  );
+  const dear = await change({ priceSlug: 'starter-monthly', quantity: 4 });
+  assert.deepEqual([dear.status, dear.body.reason], [400, 'payment_method_required']);
+  const free = await seatsOf('kim', 'starter', 4, { doNotCharge: true });
+  assert.deepEqual([free.subscription.status, await free.totals()], ['active', []]);
+  await assertSound(app);
+});
+
+test('a price of a quantity is none of events or money, and the default product has no pricing', async () => {
+  const refused = async (pricing: Body) => {
+    const price = { type: 'subscription', intervalUnit: 'month', slug: 'x', pricing };
+    const { status, body } = await send('POST', '/products', { product: { name: 'X', slug: 'x' }, price });
+    return [status, body.issues[0].path.join('.'), body.issues[0].message];
+  };
+  const message = 'must be one of per_unit, package, graduated, volume, stairstep for a subscription price';
+  for (const pricing of [pricings.share, pricings.shares, { model: 'dynamic' }])
+    assert.deepEqual(await refused(pricing as Body), [400, 'price.pricing.model', message]);
+  const { pricingModel: exported } = await caller.get(`/pricing-models/${pricingModel.id}/export`);
+  const products = exported.products.map(({ price, ...rest }: Body) =>
+    rest.product.default ? { ...rest, price: { ...price, pricing: pricings.pack } } : { ...rest, price },
+  );
+  const { status, body } = await send('POST', '/pricing-models/setup', { ...exported, name: 'Other', products });
+  assert.deepEqual([status, body.issues[0].path.slice(-2)], [400, ['price', 'pricing']]);
 });

@@ -15,6 +15,23 @@ function halfCentCalls(billedBefore: number): string[] {
   ];
 }
 
+/** The line of a plan, billed at 35.00 for each seat: one seat for a whole period, of which half is to be billed. */
+function seatOf(explanation: object): string[] {
+  const pricing = { model: 'per_unit', unitAmount: '3500' };
+  const told = { kind: 'priced_item', pricing, quantity: 1, value: 3500, period: null, whole: null, ...explanation };
+  return [
+    `update prices set unit_price = 0, pricing = '${JSON.stringify(pricing)}'
+      where id = (select price_id from invoice_line_items where type = 'static')`,
+    `update invoice_line_items set explanation = '${JSON.stringify(told)}' where type = 'static'`,
+  ];
+}
+
+function segmentOf(value: number, itemValue: number): string {
+  const items = `jsonb_build_array(jsonb_build_object('priceId', price_id, 'unitPrice', 0, 'quantity', 1, 'value', ${itemValue}))`;
+  return `update invoice_line_items set explanation = jsonb_build_object('kind', 'proration', 'segments',
+    jsonb_build_array(jsonb_build_object('start', 0, 'end', 2, 'value', ${value}, 'items', ${items}))) where type = 'static'`;
+}
+
 function chargeOf(amount: number): string {
   return `insert into usage_charges (environment_id, ledger_account_id, price_id, period_start, units, released, amount)
     select environment_id, ledger_account_id, price_id, 1, 50, 0, ${amount} from invoice_line_items where type = 'usage'`;
@@ -53,6 +70,28 @@ export const moneyCorruptions: readonly Corruption[] = [
       'a part of a usage period was billed again: 50 calls at half a cent, of which a cent was billed before, for 25',
     statements: [...halfCentCalls(1), chargeOf(25)],
     breaks: ['pricedUsageFollowsPricing'],
+  },
+  {
+    fault: 'a seat is billed for half of its period at the price of a whole one',
+    statements: seatOf({ period: { start: 1, end: 2 }, whole: { start: 0, end: 2 } }),
+    breaks: ['pricedItemsFollowPricing'],
+  },
+  {
+    fault: 'two seats are billed at the price of one',
+    statements: seatOf({ quantity: 2 }),
+    breaks: ['pricedItemsFollowPricing'],
+  },
+  ...[segmentOf(3500, 3499), segmentOf(3499, 3500)].map((statement) => ({
+    fault: 'a change of seats counts a cent less than their price',
+    statements: [...seatOf({}), statement],
+    breaks: ['pricedItemsFollowPricing'],
+  })),
+  {
+    fault: 'an item has other tiers than its price',
+    statements: [
+      `update subscription_items set unit_price = 0, pricing = '{"model": "per_unit"}' where price_id is not null`,
+    ],
+    breaks: ['itemsKeepTheirPricing'],
   },
   {
     fault: 'more is known to be billed for a usage period than its invoices bill',

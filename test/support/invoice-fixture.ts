@@ -16,7 +16,7 @@ export interface Billed {
 
 /** A line of so many at a price, of no item in particular. */
 export function staticLine(quantity: number, price: bigint, description: string | null = null): NewLine {
-  const item = { id: 'none', priceId: null, name: description, unitPrice: price, quantity };
+  const item = { id: 'none', priceId: null, name: description, unitPrice: price, pricing: null, quantity };
   return { ...itemLine(item, null), type: 'static', quantity, price, subscriptionItemId: null };
 }
 

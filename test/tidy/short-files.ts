@@ -21,7 +21,6 @@ export const shortFiles: Readonly<Record<string, string>> = {
   'src/kernel/html.ts': 'one function that many files use',
   'src/kernel/record.ts': 'one function that many files use',
   'src/payments/processor-manual.ts': 'one processor',
-  'src/subscriptions/subscription-item.ts': 'one record',
   'src/rating/usage.ts': 'one sum',
   'src/usage/low-balance.ts': 'one decision',
   'src/webhooks/actions-events.ts': 'one record',
