@@ -707,6 +707,7 @@ create table public.prices (
   usage_events_per_unit bigint,
   overage text,
   pricing jsonb,
+  setup_fee_amount numeric(38,0),
   currency text not null,
   is_default boolean not null,
   active boolean not null,
@@ -727,6 +728,13 @@ CASE type
     WHEN 'usage'::text THEN ((pricing ->> 'model'::text) = ANY (ARRAY['per_unit'::text, 'package'::text, 'graduated'::text, 'volume'::text, 'stairstep'::text, 'percentage'::text, 'graduated_percentage'::text, 'dynamic'::text]))
     ELSE false
 END), false))),
+  constraint prices_setup_fee CHECK (((setup_fee_amount IS NULL) OR COALESCE(((type = 'subscription'::text) AND ((setup_fee_amount >= (0)::numeric) AND (setup_fee_amount <= ('4503599627370495'::bigint)::numeric)) AND ((setup_fee_amount = (0)::numeric) OR (unit_price > (0)::numeric) OR (pricing IS NOT NULL))), false))),
+  constraint prices_setup_fee_chargeable CHECK (((setup_fee_amount % (
+CASE
+    WHEN (currency = ANY (ARRAY['BHD'::text, 'IQD'::text, 'JOD'::text, 'KWD'::text, 'LYD'::text, 'OMR'::text, 'TND'::text])) THEN 10
+    WHEN (currency = 'MGA'::text) THEN 100
+    ELSE 1
+END)::numeric) = (0)::numeric)),
   constraint prices_shape CHECK (
 CASE type
     WHEN 'subscription'::text THEN ((product_id IS NOT NULL) AND (usage_meter_id IS NULL) AND (usage_events_per_unit IS NULL) AND (interval_unit = ANY (ARRAY['day'::text, 'week'::text, 'month'::text, 'year'::text])) AND (interval_count > 0))
@@ -1067,6 +1075,7 @@ create table public.subscriptions (
   replaced_by_subscription_id text,
   scheduled_adjustment_at bigint,
   scheduled_by_customer boolean not null default false,
+  setup_fee numeric(38,0) not null default 0,
   metadata jsonb,
   revision bigint not null default 0,
   created_at bigint not null,
@@ -1102,6 +1111,7 @@ END)))),
   constraint subscriptions_resumes_while_paused CHECK (((resumes_at IS NULL) OR (status = 'paused'::text))),
   constraint subscriptions_scheduled_has_date CHECK (((status <> 'cancellation_scheduled'::text) OR (cancel_scheduled_at IS NOT NULL))),
   constraint subscriptions_scheduled_iff_date CHECK (((status = ANY (ARRAY['cancellation_scheduled'::text, 'canceled'::text])) OR (cancel_scheduled_at IS NULL))),
+  constraint subscriptions_setup_fee CHECK ((setup_fee >= (0)::numeric)),
   constraint subscriptions_status CHECK ((status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'unpaid'::text, 'cancellation_scheduled'::text, 'incomplete'::text, 'incomplete_expired'::text, 'canceled'::text, 'paused'::text])))
 );
 

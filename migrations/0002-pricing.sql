@@ -94,6 +94,7 @@ create table prices (
   usage_events_per_unit bigint,
   overage text,
   pricing jsonb,
+  setup_fee_amount numeric(38, 0),
   currency text not null,
   is_default boolean not null,
   active boolean not null,
@@ -108,6 +109,10 @@ create table prices (
   -- The networks take no smaller part of these currencies: see chargedSteps in src/kernel/currency.ts.
   constraint prices_unit_price_chargeable check (type = 'usage' or unit_price % case
     when currency in ('BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND') then 10 when currency = 'MGA' then 100 else 1 end = 0),
+  constraint prices_setup_fee_chargeable check (setup_fee_amount % case
+    when currency in ('BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND') then 10 when currency = 'MGA' then 100 else 1 end = 0),
+  constraint prices_setup_fee check (setup_fee_amount is null or coalesce(type = 'subscription'
+    and setup_fee_amount between 0 and 4503599627370495 and (setup_fee_amount = 0 or unit_price > 0 or pricing is not null), false)),
   constraint prices_trial_range check (trial_period_days between 0 and 4503599627370495),
   constraint prices_overage check ((type = 'subscription') = (overage is not null) and overage in ('bill', 'none')),
   constraint prices_pricing check (pricing is null or coalesce(
@@ -128,6 +133,7 @@ create table prices (
     end)
 );
 comment on column prices.pricing is 'How units become money, in place of unit_price: see src/pricing/pricing.ts.';
+comment on column prices.setup_fee_amount is 'Billed once, with the first invoice of a subscription to the price.';
 comment on column prices.overage is 'Whether usage that no credit covers is billed to the subscribers of the price.';
 create unique index prices_active_slug_unique on prices (environment_id, pricing_model_id, slug) where active and slug is not null;
 create unique index prices_one_default_per_product on prices (environment_id, product_id) where is_default and product_id is not null;

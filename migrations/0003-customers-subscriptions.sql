@@ -128,6 +128,8 @@ create table subscriptions (
   replaced_by_subscription_id text collate "C",
   scheduled_adjustment_at bigint,
   scheduled_by_customer boolean not null default false,
+  -- The setup fee that its first invoice will bill; 0 once it has.
+  setup_fee numeric(38, 0) not null default 0 constraint subscriptions_setup_fee check (setup_fee >= 0),
   metadata jsonb,
   -- Another one with each change that decides about usage: see revise_subscription() (0010).
   revision bigint not null default 0,

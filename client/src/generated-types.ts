@@ -256,6 +256,7 @@ export interface ProductStructure {
     trialPeriodDays?: number | null;
     /** By default `none` for the default product, else `bill`. */
     overage?: Overage | null;
+    setupFeeAmount?: number | null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
   } | {
@@ -273,6 +274,7 @@ export interface ProductStructure {
     intervalCount?: null;
     trialPeriodDays?: null;
     overage?: null;
+    setupFeeAmount?: null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
   };
@@ -920,6 +922,8 @@ export type Price = {
   trialPeriodDays: number | null;
   overage: Overage;
   pricing: PricingOutput | null;
+  /** Billed once, with the first invoice of a subscription, whatever its quantity. */
+  setupFeeAmount: WholeNumber | null;
 } | {
   id: string;
   createdAt: Timestamp;
@@ -943,6 +947,7 @@ export type Price = {
   trialPeriodDays: null;
   overage: null;
   pricing: null;
+  setupFeeAmount: null;
 } | {
   id: string;
   createdAt: Timestamp;
@@ -966,6 +971,7 @@ export type Price = {
   trialPeriodDays: null;
   overage: null;
   pricing: PricingOutput | null;
+  setupFeeAmount: null;
 };
 
 export type SubscriptionItemFeature = {
@@ -1554,7 +1560,7 @@ export interface AdjustmentPreview {
   reason?: string;
   /** The amount for the change, before discount and tax. */
   prorationAmount?: WholeNumber;
-  /** Usage that the invoice of the change bills too: that of an unpaid invoice which it replaces, and with another interval or billing anchor all open usage. */
+  /** Usage and setup fee that the invoice of the change bills too: of an unpaid invoice which it replaces, and with another interval or billing anchor all open usage. */
   carriedOverAmount?: WholeNumber;
   /** With another interval or billing anchor: the unused paid value of the present period that is taken off. */
   takenOffAmount?: WholeNumber;
@@ -1729,6 +1735,7 @@ export interface PricingModelExport {
         intervalCount: number;
         trialPeriodDays: number | null;
         overage: Overage;
+        setupFeeAmount?: WholeNumber;
       } | {
         type: 'single_payment';
         name?: string;
@@ -2549,8 +2556,8 @@ export interface ExplainedPeriod {
 export interface ExplainedInvoiceLine {
   id: string;
   type: 'static' | 'usage';
-  /** The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `priced_item`: `value` x fraction, where `value` is the price of itemQuantity by `pricing`. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` by `pricing`, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount. */
-  kind: 'item' | 'priced_item' | 'usage' | 'priced_usage' | 'proration' | 'paused_time' | 'unexplained';
+  /** The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `priced_item`: `value` x fraction, where `value` is the price of itemQuantity by `pricing`. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` by `pricing`, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `setup_fee`: unitPrice, once. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount. */
+  kind: 'item' | 'priced_item' | 'usage' | 'priced_usage' | 'proration' | 'setup_fee' | 'paused_time' | 'unexplained';
   description: string | null;
   /** The quantity on the invoice. The amount is the product of price and quantity. */
   quantity: number;
@@ -3682,7 +3689,7 @@ export interface SubscriptionsUpdateAnswer {
   adjustment?: {
     /** The amount for the change, before discount and tax. */
     prorationAmount: WholeNumber;
-    /** Usage that the invoice of the change bills too: that of an unpaid invoice which it replaces, and with another interval or billing anchor all open usage. */
+    /** Usage and setup fee that the invoice of the change bills too: of an unpaid invoice which it replaces, and with another interval or billing anchor all open usage. */
     carriedOverAmount: WholeNumber;
     /** With another interval or billing anchor: the unused paid value of the present period that is taken off. */
     takenOffAmount: WholeNumber;
@@ -3955,6 +3962,7 @@ export interface ProductsCreateInput {
     trialPeriodDays?: number | null;
     /** By default `none` for the default product, else `bill`. */
     overage?: Overage | null;
+    setupFeeAmount?: number | null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
   } | {
@@ -3970,6 +3978,7 @@ export interface ProductsCreateInput {
     intervalCount?: null;
     trialPeriodDays?: null;
     overage?: null;
+    setupFeeAmount?: null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
   } | {
@@ -3987,6 +3996,7 @@ export interface ProductsCreateInput {
     intervalCount?: number;
     trialPeriodDays?: null;
     overage?: null;
+    setupFeeAmount?: null;
     productId?: null;
   };
   featureIds?: Array<string>;
@@ -4058,6 +4068,7 @@ export interface ProductsUpdateInput {
     intervalCount?: number | null;
     trialPeriodDays?: number | null;
     overage?: Overage | null;
+    setupFeeAmount?: number | null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
     metadata?: Metadata | null;
@@ -4162,6 +4173,7 @@ export interface PricesCreateInput {
     trialPeriodDays?: number | null;
     /** By default `none` for the default product, else `bill`. */
     overage?: Overage | null;
+    setupFeeAmount?: number | null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
     productId: string;
@@ -4179,6 +4191,7 @@ export interface PricesCreateInput {
     intervalCount?: null;
     trialPeriodDays?: null;
     overage?: null;
+    setupFeeAmount?: null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
     productId: string;
@@ -4198,6 +4211,7 @@ export interface PricesCreateInput {
     intervalCount?: number;
     trialPeriodDays?: null;
     overage?: null;
+    setupFeeAmount?: null;
     productId?: null;
     pricingModelId?: string | null;
   };
@@ -4279,6 +4293,8 @@ export interface PricesUpdateInput {
     overage?: Overage | null;
     /** As it is, or absent: it cannot change. */
     pricing?: Pricing | null;
+    /** As it is, or absent: it cannot change. */
+    setupFeeAmount?: number | null;
     metadata?: Metadata | null;
     id?: string;
   };

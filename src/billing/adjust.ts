@@ -212,7 +212,7 @@ export const MoveAmounts = z.object({
   prorationAmount: WholeNumber.meta({ description: 'The amount for the change, before discount and tax.' }),
   carriedOverAmount: WholeNumber.meta({
     description:
-      'Usage that the invoice of the change bills too: that of an unpaid invoice which it replaces, and with another ' +
+      'Usage and setup fee that the invoice of the change bills too: of an unpaid invoice which it replaces, and with another ' +
       'interval or billing anchor all open usage.',
   }),
   takenOffAmount: WholeNumber.meta({

@@ -246,6 +246,18 @@ function usageLine(overage: Overage, currency: string): NewLine {
   };
 }
 
+/** The line of the setup fee, which the first invoice of a subscription bills once whatever its quantity; none after it. */
+export function setupFeeLines({ setupFee, priceId }: Pick<SubscriptionRow, 'setupFee' | 'priceId'>): NewLine[] {
+  if (setupFee === 0n) return [];
+  const known = { quantity: 1, price: setupFee, priceId, subscriptionItemId: null, description: 'Setup fee' };
+  return [{ type: 'static', ...known, explanation: { kind: 'setup_fee', unitPrice: setupFee } }];
+}
+
+/** The setup fee that is left for a later invoice after billing these lines. */
+export function setupFeeLeft(lines: readonly NewLine[], setupFee: bigint): bigint {
+  return lines.some(({ explanation }) => explanation.kind === 'setup_fee') ? 0n : setupFee;
+}
+
 /**
  * The lines of a period at list value: items in advance, prorated if the period is the rest of an interval, and usage
  * in arrears. Subscriptions that are not charged have no lines.

@@ -33,7 +33,7 @@ import { listActiveItems } from '../subscriptions/store-items.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { itemName } from '../subscriptions/subscription-item.ts';
 import { decideActivation, refuseSecond, refuseTooDear } from '../subscriptions/subscription-start.ts';
-import { type Bill, issueBills } from './bill-subscription.ts';
+import { type Bill, issueBills, setupFeeLines } from './bill-subscription.ts';
 import { recordBought, requireHolder } from './complete-purchases.ts';
 import { lockWithCustomer } from './end-subscription.ts';
 import { firstLine, type Opened, redeem } from './open-subscription.ts';
@@ -149,7 +149,7 @@ export function planOf(work: Work, order: Order): PlanOrder {
       ...(paymentMethodId === null ? {} : { defaultPaymentMethodId: paymentMethodId }),
     },
     keepsAnchor: order.preserveBillingCycleAnchor,
-    isCovered: coversAll(discount, amountAt(price, quantity)),
+    isCovered: coversAll(discount, amountAt(price, quantity) + (price.setupFeeAmount ?? 0n)),
   };
 }
 
@@ -353,7 +353,8 @@ export async function composeActivation(
 ): Promise<{ bill: Bill; quantity: number }> {
   const items = await listActiveItems(work, [{ subscriptionId: subscription.id, at: work.now }]);
   const sold = items.filter(({ priceId, quantity }) => priceId !== null && quantity > 0);
-  const lines = sold.map((item) => firstLine(item, period, chargedStep(work.currency)));
+  const plan = sold.map((item) => firstLine(item, period, chargedStep(work.currency)));
+  const lines = [...plan, ...setupFeeLines(subscription)];
   const bill = { subscription, period, reason: 'subscription_start', lines, at: work.now } as const;
   return { bill, quantity: sold[0]?.quantity ?? 1 };
 }

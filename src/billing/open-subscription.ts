@@ -25,7 +25,7 @@ import { insertSubscriptionItems } from '../subscriptions/store-items.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { itemName, type SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
 import type { Start } from '../subscriptions/subscription-start.ts';
-import { type Bill, issueBills } from './bill-subscription.ts';
+import { type Bill, issueBills, setupFeeLines } from './bill-subscription.ts';
 import { grantPeriodCredits } from './grant-period-credits.ts';
 import { chargeInvoice, recordPaid } from './record-paid.ts';
 
@@ -94,9 +94,12 @@ export function composeOpening(work: Work, opening: Opening): ComposedOpening {
   };
   const period = start.period && newBillingPeriod(work, subscription, { ...start.period, ...known });
   if (start.chargeWith === null && !start.isInvoiced) return { subscription, item, period, bill: null };
-  const lines = [firstLine(item, period, chargedStep(work.currency))];
-  const bill: Bill = { subscription, period, reason: 'subscription_start', lines, at: work.now };
-  return { subscription, item, period, bill };
+  const lines = [firstLine(item, period, chargedStep(work.currency)), ...setupFeeLines(subscription)];
+  // One that awaits its first payment owes the fee until then.
+  const setupFee = subscription.status === 'incomplete' ? subscription.setupFee : 0n;
+  const billed = { ...subscription, setupFee };
+  const bill: Bill = { subscription: billed, period, reason: 'subscription_start', lines, at: work.now };
+  return { subscription: billed, item, period, bill };
 }
 
 /** Free, trial, uncharged and invoiced subscriptions await no payment, so their credits are granted from the start. */
@@ -137,6 +140,7 @@ function newSubscription(work: Work, opening: Opening): SubscriptionRow {
     pausedAt: null,
     resumesAt: null,
     pausedCredit: 0n,
+    setupFee: opening.doNotCharge ? 0n : (price.setupFeeAmount ?? 0n),
     metadata: opening.metadata,
   };
 }

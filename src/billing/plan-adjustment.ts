@@ -6,7 +6,7 @@ import { checkCapacities } from '../entitlements/resource-claim.ts';
 import { countClaims } from '../entitlements/store-claims.ts';
 import { listCreditFeatures, listItemFeatures } from '../entitlements/store-item-features.ts';
 import { isForPeriod } from '../invoicing/collection.ts';
-import type { NewLine } from '../invoicing/invoice-line-item.ts';
+import { type NewLine, priceLine } from '../invoicing/invoice-line-item.ts';
 import { withPeriod } from '../invoicing/line-text.ts';
 import type { InvoiceDraft } from '../invoicing/new-invoice.ts';
 import { listExplainedLines } from '../invoicing/store.ts';
@@ -43,7 +43,7 @@ import { listItemSpans } from '../subscriptions/store-item-versions.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
-import { type Bill, composeBills } from './bill-subscription.ts';
+import { type Bill, composeBills, setupFeeLines } from './bill-subscription.ts';
 import { type IntervalStart, isOwing, priceInterval, refuseOwing } from './change-interval.ts';
 
 /** A fully decided plan change, not yet written. Money in minor units. */
@@ -307,9 +307,9 @@ interface PlanCharge {
   readonly amount: bigint;
   /** Value that the change adds to the period without a charge. */
   readonly waived: bigint;
-  /** The billed lines: the change, and usage of the replaced invoice. */
+  /** The billed lines: the change, and usage and setup fee of the replaced invoice. */
   readonly lines: readonly NewLine[];
-  /** The part of it that is such usage. */
+  /** The part of it that is of the replaced invoice. */
   readonly carriedOver: bigint;
   readonly replacedInvoiceId: string | null;
   /** The period that begins with the change; null: it is made within the present one. */
@@ -335,8 +335,8 @@ interface PeriodChange {
 /**
  * Prices a change: the value of the period with it, minus the value that is settled for the period, but at least 0.
  * Refunded and voided value is settled, unless the caller collects it again.
- * If the period's own invoice was never paid, the change bills the whole value of the period and the usage on that
- * invoice, and replaces it. A trial is worth nothing. Worked examples A1 to A11.
+ * If the period's own invoice was never paid, the change bills the whole value of the period, and the usage and setup fee
+ * on that invoice, and replaces it. A trial is worth nothing. Worked examples A1 to A11.
  */
 export async function priceChange(work: Work, change: PeriodChange): Promise<PlanCharge> {
   const { period, items, prorates, replaces = true, collectRefunded = false, at } = change;
@@ -352,7 +352,7 @@ export async function priceChange(work: Work, change: PeriodChange): Promise<Pla
   const paid = counted.reduce((sum, invoice) => sum + settledBy(invoice), 0n);
   const amount = prorationCharge(segments, whole, paid + period.prorationWaived, step);
   if (!prorates) return { ...nothingToPay, waived: amount };
-  const usage = replaced === null ? [] : await usageLinesOf(work, replaced.id);
+  const carried = replaced === null ? [] : await linesBesidePlan(work, replaced.id);
   const explanation = {
     kind: 'proration',
     segments,
@@ -362,12 +362,12 @@ export async function priceChange(work: Work, change: PeriodChange): Promise<Pla
     waived: period.prorationWaived,
   } as const;
   const billed = { start: replaced === null ? at : period.startAt, end: period.endAt };
-  const lines = amount === 0n ? usage : [lineOf(items, amount, explanation, billed), ...usage];
+  const lines = amount === 0n ? carried : [lineOf(items, amount, explanation, billed), ...carried];
   return {
     ...nothingToPay,
     amount,
     lines,
-    carriedOver: usage.reduce((sum, line) => sum + line.amount, 0n),
+    carriedOver: carried.reduce((sum, line) => sum + priceLine(line).amount, 0n),
     replacedInvoiceId: replaced?.id ?? null,
   };
 }
@@ -404,16 +404,16 @@ function lineOf(
   };
 }
 
-type UsageLine = Extract<NewLine, { type: 'usage' }>;
-
-/** The usage lines of an invoice, to be billed by another one. */
-async function usageLinesOf(work: Work, invoiceId: string): Promise<UsageLine[]> {
+/** The usage and the setup fee of an invoice, to be billed by another one. */
+async function linesBesidePlan(work: Work, invoiceId: string): Promise<NewLine[]> {
   const lines = await listExplainedLines(work, [invoiceId]);
-  return lines.flatMap(({ type, amount, priceId, ledgerAccountId, ledgerAccountCredit: units, ...line }) => {
+  return lines.flatMap(({ type, amount, priceId, ledgerAccountId, ledgerAccountCredit: units, ...line }): NewLine[] => {
+    if (line.explanation?.kind === 'setup_fee' && priceId !== null)
+      return setupFeeLines({ setupFee: line.explanation.unitPrice, priceId });
     if (type !== 'usage' || priceId === null || ledgerAccountId === null || units === null) return [];
     // A line from before explanations is billed as its own sum.
     const asOne = { kind: 'usage', units, unitPrice: amount, usageEventsPerUnit: Number(units) } as const;
     const explanation = line.explanation ?? asOne;
-    return { type, units, amount, priceId, ledgerAccountId, description: line.description, explanation };
+    return [{ type, units, amount, priceId, ledgerAccountId, description: line.description, explanation }];
   });
 }

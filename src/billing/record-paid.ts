@@ -149,7 +149,8 @@ async function movePaidSubscriptions(
     // A later payment on another method does not change the default.
     const charged = before === 'incomplete' ? (methods.get(id) ?? null) : null;
     const defaultPaymentMethodId = subscription.defaultPaymentMethodId ?? charged;
-    return { ...withStatusOfPayments(subscription, status), defaultPaymentMethodId };
+    const setupFee = before === 'incomplete' ? 0n : subscription.setupFee;
+    return { ...withStatusOfPayments(subscription, status), defaultPaymentMethodId, setupFee };
   });
   const saved = await saveSubscriptions(work, moved);
   await publishSubscriptions(work, 'subscription.updated', saved);

@@ -31,6 +31,8 @@ import {
   issueBills,
   periodLines,
   type Resumption,
+  setupFeeLeft,
+  setupFeeLines,
   takeUsageLines,
 } from './bill-subscription.ts';
 import { collectInvoices } from './collect-invoices.ts';
@@ -228,7 +230,9 @@ function linesOf(
   const { trialEnd } = subscription;
   // A subscription with a future start begins with its trial.
   const isTrial = trialEnd !== null && start < trialEnd;
-  return isTrial ? [] : periodLines(subscription, { start, end, wholeStartAt: null }, items, usage, step);
+  if (isTrial) return [];
+  const lines = periodLines(subscription, { start, end, wholeStartAt: null }, items, usage, step);
+  return [...lines, ...setupFeeLines(subscription)];
 }
 
 /** A period that begins, and its lines. */
@@ -264,6 +268,7 @@ export async function beginPeriods(work: Work, beginnings: readonly Beginning[])
       currentBillingPeriodStart: period.startAt,
       currentBillingPeriodEnd: period.endAt,
       pausedCredit: pausedCreditLeft(lines, subscription.pausedCredit),
+      setupFee: setupFeeLeft(lines, subscription.setupFee),
     })),
   );
   const begun = beginnings.map((beginning, index) => {

@@ -57,7 +57,7 @@ export async function subscribe(
   const { price, product } = await findOffer(work, customer, given);
   await checkPaymentMethods(work, customer, given);
   const discount = await findGivenDiscount(work, customer, given);
-  const isCovered = coversAll(discount, amountAt(price, given.quantity ?? 1));
+  const isCovered = coversAll(discount, amountAt(price, given.quantity ?? 1) + (price.setupFeeAmount ?? 0n));
   const order = { customer, price, product, discount, given, keepsAnchor: false, isCovered };
   const { subscription } = await openPlan(work, order);
   return reread(work, subscription);

@@ -78,6 +78,8 @@ export async function viewSession(
     ...(await describe(work, bill.trialEnd === null ? session : inTrial(session), sold, entered)),
     status,
     change,
+    // A change of plan bills none.
+    setupFee: change === null ? (sold?.price.setupFeeAmount ?? null) : null,
     mayDiscount: session.type === 'product' && change === null && sold !== null && mayCost(sold.price),
     discountCode: discount?.code ?? null,
     needsCard,

@@ -58,6 +58,8 @@ export interface CheckoutView {
   readonly unitPrice: bigint | null;
   /** How a quantity becomes money in its place; null: it does not. */
   readonly pricing: Pricing | null;
+  /** Billed once, with the first invoice; null if there is none. */
+  readonly setupFee: bigint | null;
   /** The billing interval; null if it is paid once, or nothing is bought. */
   readonly intervalUnit: IntervalUnit | null;
   readonly intervalCount: number | null;

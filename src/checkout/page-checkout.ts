@@ -281,12 +281,13 @@ function changeText({ currentName, isNow, effectiveAt }: PlanChange): string {
     : `Your plan changes on ${dayText(effectiveAt)}. Until then, you keep ${currentName}.`;
 }
 
-/** The unit price and its terms: `USD 30.00 per month, after a free trial until 5 December 2026`. */
+/** The unit price and its terms: `USD 30.00 per month, and USD 50.00 once, after a free trial until 5 December 2026`. */
 function termsText(view: CheckoutView): string {
-  const { unitPrice, pricing, quantity, currency, intervalUnit: unit, intervalCount: count, trialEnd } = view;
+  const { unitPrice, pricing, setupFee, quantity, currency, intervalUnit: unit, intervalCount: count, trialEnd } = view;
   if (unitPrice === null) return '';
   const priced = { unitPrice, pricing, quantity };
-  const price = (pricing === null ? priceText : quantityText)(priced, currency, { unit, count });
+  const each = (pricing === null ? priceText : quantityText)(priced, currency, { unit, count });
+  const price = setupFee ? `${each}, and ${moneyText(setupFee, currency)} once` : each;
   return trialEnd === null ? price : `${price}, after a free trial until ${dayText(trialEnd)}`;
 }
 

@@ -97,7 +97,7 @@ function previewHtml(preview: AdjustmentPreview, { currency }: Frame): Html {
 ${row('Current plan, full period', currentPlanTotal)}
 ${row('New plan, full period', newPlanTotal)}
 ${row('Difference for the rest of this period', prorationAmount)}
-${carriedOverAmount !== 0n && row('Unpaid usage', carriedOverAmount)}
+${carriedOverAmount !== 0n && row('Unpaid before', carriedOverAmount)}
 ${discountAmount !== 0n && row('Discount', -discountAmount)}
 ${taxAmount !== 0n && row('Tax', taxAmount)}
 ${row(dueDate === undefined ? 'Due today' : `Due on ${dayText(dueDate)}`, totalDue, true)}

@@ -636,6 +636,10 @@ export interface Prices {
   pricing: Json | null;
   pricingModelId: string;
   productId: string | null;
+  /**
+   * Billed once, with the first invoice of a subscription to the price.
+   */
+  setupFeeAmount: bigint | null;
   slug: string | null;
   trialPeriodDays: number | null;
   type: string;
@@ -918,6 +922,7 @@ export interface Subscriptions {
    * True where the customer itself scheduled the last end or change: it may undo that, and nothing of the seller.
    */
   scheduledByCustomer: Generated<boolean>;
+  setupFee: Generated<bigint>;
   startDate: number;
   status: string;
   trialEnd: number | null;

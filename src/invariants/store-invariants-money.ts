@@ -224,6 +224,22 @@ export const moneyInvariants: readonly Invariant[] = [
        where p.refunded_amount <> coalesce(r.succeeded, 0) or p.refunding_amount <> coalesce(r.pending, 0)`,
   },
   {
+    name: 'setupFeeIsBilledOnce',
+    sentence:
+      'A subscription pays its setup fee at most once. After an invoice with it none is left to bill, unless the first payment is awaited.',
+    query: sql`
+      select s.environment_id, s.id, s.status, s.setup_fee, billed.times_paid
+        from subscriptions s
+        join (select i.environment_id, i.subscription_id,
+                     count(*) filter (where i.status in ('paid', 'partially_refunded', 'refunded')) as times_paid
+                from invoice_line_items l
+                join invoices i on i.environment_id = l.environment_id and i.id = l.invoice_id
+               where l.explanation ->> 'kind' = 'setup_fee' and i.status <> 'void'
+               group by i.environment_id, i.subscription_id) billed
+          on billed.environment_id = s.environment_id and billed.subscription_id = s.id
+       where billed.times_paid > 1 or (s.setup_fee > 0 and s.status not in ('incomplete', 'canceled'))`,
+  },
+  {
     name: 'pricedUsageFollowsPricing',
     sentence:
       'A line of usage at a price with a pricing is the price of the units so far, less the amount that was billed before.',

@@ -41,10 +41,12 @@ const ExplainedLine = z
   .object({
     id: z.string(),
     type: z.enum(['static', 'usage']),
-    kind: z.enum(['item', 'priced_item', 'usage', 'priced_usage', 'proration', 'paused_time', 'unexplained']).meta({
-      description:
-        'The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `priced_item`: `value` x fraction, where `value` is the price of itemQuantity by `pricing`. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` by `pricing`, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount.',
-    }),
+    kind: z
+      .enum(['item', 'priced_item', 'usage', 'priced_usage', 'proration', 'setup_fee', 'paused_time', 'unexplained'])
+      .meta({
+        description:
+          'The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `priced_item`: `value` x fraction, where `value` is the price of itemQuantity by `pricing`. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` by `pricing`, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `setup_fee`: unitPrice, once. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount.',
+      }),
     description: z.string().nullable(),
     quantity: z
       .int()
@@ -293,6 +295,10 @@ function reckoningOf(
       return explainPricedUsage(explanation, chargedStep(currency));
     case 'proration':
       return explainProration(explanation);
+    case 'setup_fee': {
+      const { kind, unitPrice } = explanation;
+      return { kind, unitPrice, itemQuantity: 1, rounding: shownRounding({ ...exactly(amount), rounded: amount }) };
+    }
     case 'paused_time':
       return {
         kind: explanation.kind,

@@ -94,6 +94,8 @@ export type LineExplanation =
       readonly paid: bigint;
       readonly waived: bigint;
     }
+  /** `unitPrice`, which the first invoice of a subscription bills once. */
+  | { readonly kind: 'setup_fee'; readonly unitPrice: bigint }
   /** Paid time in which the subscription was paused: negative, at most the value kept for it. */
   | { readonly kind: 'paused_time'; readonly kept: bigint }
   /** The line was created before explanations existed. */

@@ -29,12 +29,14 @@ export async function listPeriodInvoices(
                 and case when a.status = 'applied' then a.replaced_invoice_id else a.invoice_id end = i.id) as is_withdrawn
       from invoices i
       cross join lateral (
-        select coalesce(sum(l.amount) filter (where l.type = 'static' and not is_paused_time), 0) as list_amount,
-               coalesce(sum(l.discount_amount) filter (where l.type = 'static' and not is_paused_time), 0) as plan_discount,
+        select coalesce(sum(l.amount) filter (where is_of_plan), 0) as list_amount,
+               coalesce(sum(l.discount_amount) filter (where is_of_plan), 0) as plan_discount,
                coalesce(sum(l.amount - l.discount_amount) filter (where not is_paused_time), 0) as net_amount,
                coalesce(-sum(l.amount) filter (where is_paused_time), 0) as paused_time
           from invoice_line_items l
-         cross join lateral (select l.explanation ->> 'kind' is not distinct from 'paused_time' as is_paused_time) kind
+         cross join lateral (
+           select l.explanation ->> 'kind' is not distinct from 'paused_time' as is_paused_time,
+                  l.type = 'static' and coalesce(l.explanation ->> 'kind' not in ('paused_time', 'setup_fee'), true) as is_of_plan) kind
          where l.environment_id = i.environment_id and l.invoice_id = i.id) lines
      where i.environment_id = ${work.environmentId}
        and i.subscription_id = any(${periods.map(({ subscriptionId }) => subscriptionId)}::text[])

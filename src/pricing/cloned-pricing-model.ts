@@ -159,7 +159,7 @@ function withCommits<Row extends Stamped>(row: Row) {
 }
 
 function toClonedPrice(price: Price) {
-  return { ...withCommits(price), setupFeeAmount: null, overagePriceId: null, startsWithCreditTrial: null };
+  return { ...withCommits(price), overagePriceId: null, startsWithCreditTrial: null };
 }
 
 /** Renders a pricing model in the form of the clone operation. */

@@ -53,6 +53,7 @@ const subscriptionPrice = {
   intervalCount: IntervalCount.default(1),
   trialPeriodDays: TrialPeriodDays.default(null),
   overage: OverageInput,
+  setupFeeAmount: UnitPrice.nullish(),
   usageEventsPerUnit: Unused,
   usageMeterId: Unused,
 };
@@ -65,6 +66,7 @@ const singlePaymentPrice = {
   intervalCount: Unused,
   trialPeriodDays: Unused,
   overage: Unused,
+  setupFeeAmount: Unused,
   usageEventsPerUnit: Unused,
   usageMeterId: Unused,
 };
@@ -78,6 +80,7 @@ const usagePrice = {
   intervalCount: IntervalCount.default(1),
   trialPeriodDays: Unused,
   overage: Unused,
+  setupFeeAmount: Unused,
   productId: Unused,
 };
 
@@ -129,6 +132,7 @@ export const ProductPriceChange = z
     intervalCount: IntervalCount.nullish(),
     trialPeriodDays: TrialPeriodDays.optional(),
     overage: Overage.nullish(),
+    setupFeeAmount: UnitPrice.nullish(),
     usageEventsPerUnit: Unused,
     usageMeterId: Unused,
     metadata: MetadataInput,
@@ -148,6 +152,7 @@ export const PriceChange = z.object({
   active: z.boolean().optional(),
   overage: Overage.nullish().meta({ description: 'As it is, or absent: it cannot change.' }),
   pricing: Pricing.nullish().meta({ description: 'As it is, or absent: it cannot change.' }),
+  setupFeeAmount: UnitPrice.nullish().meta({ description: 'As it is, or absent: it cannot change.' }),
   metadata: MetadataInput,
 });
 export type PriceChange = z.output<typeof PriceChange>;
@@ -161,6 +166,7 @@ export function newProductPrice(
 ): NewPrice {
   const { unitPrice = 0n } = input;
   refuseFineAmount(['price', 'unitPrice'], unitPrice, currency);
+  refuseFineAmount(['price', 'setupFeeAmount'], input.setupFeeAmount ?? 0n, currency);
   const price = {
     id,
     pricingModelId: product.pricingModelId,
@@ -177,12 +183,12 @@ export function newProductPrice(
   };
   if (input.type === 'single_payment') {
     const none = { intervalUnit: null, intervalCount: null, trialPeriodDays: null, overage: null, pricing: null };
-    return { ...price, type: input.type, ...none };
+    return { ...price, type: input.type, ...none, setupFeeAmount: null };
   }
   const { type, intervalUnit, intervalCount, trialPeriodDays } = input;
   const overage = input.overage ?? usualOverage(product);
-  const pricing = input.pricing ?? null;
-  return { ...price, type, intervalUnit, intervalCount, trialPeriodDays, overage, pricing };
+  const { pricing = null, setupFeeAmount = null } = input;
+  return { ...price, type, intervalUnit, intervalCount, trialPeriodDays, overage, pricing, setupFeeAmount };
 }
 
 /** The price of a product that is sold by usage alone: subscribing costs nothing. */
@@ -213,6 +219,7 @@ export function newUsagePrice(
     trialPeriodDays: null,
     overage: null,
     pricing: input.pricing ?? null,
+    setupFeeAmount: null,
     currency,
     isDefault: input.isDefault ?? false,
     active: input.active ?? true,
@@ -240,6 +247,9 @@ export function decidePriceChange(
   }
   if (change.pricing !== undefined && !isSameJson(change.pricing, price.pricing)) {
     throw invalid(['price', 'pricing'], 'must stay as it is: subscribers agreed to it, so make another price');
+  }
+  if (change.setupFeeAmount !== undefined && (change.setupFeeAmount ?? 0n) !== (price.setupFeeAmount ?? 0n)) {
+    throw invalid(['price', 'setupFeeAmount'], 'must stay as it is: subscribers agreed to it, so make another price');
   }
   const { name = price.name, slug = price.slug, active = price.active, isDefault = price.isDefault } = change;
   if (ofDefaultProduct) protectDefaultProduct(price, { slug, active, isDefault });

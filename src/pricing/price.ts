@@ -57,6 +57,9 @@ const SubscriptionPrice = z.object({
   trialPeriodDays: z.int().nullable(),
   overage: Overage,
   pricing: Pricing.nullable(),
+  setupFeeAmount: WholeNumber.nullable().meta({
+    description: 'Billed once, with the first invoice of a subscription, whatever its quantity.',
+  }),
 });
 const SinglePaymentPrice = z.object({
   ...shared,
@@ -69,6 +72,7 @@ const SinglePaymentPrice = z.object({
   trialPeriodDays: z.null(),
   overage: z.null(),
   pricing: z.null(),
+  setupFeeAmount: z.null(),
 });
 const UsagePrice = z.object({
   ...shared,
@@ -81,6 +85,7 @@ const UsagePrice = z.object({
   trialPeriodDays: z.null(),
   overage: z.null(),
   pricing: Pricing.nullable(),
+  setupFeeAmount: z.null(),
 });
 
 /** The price of a unit: of a product (per interval or once), or of metered usage (per number of events). */
@@ -121,6 +126,7 @@ export function noChargePrice(
     trialPeriodDays: null,
     overage: null,
     pricing: null,
+    setupFeeAmount: null,
     currency,
     isDefault,
     active: true,

@@ -114,9 +114,11 @@ export function freePlan(request: FreePlanRequest): { product: NewProduct; price
         intervalCount: null,
         overage: null,
         pricing: null,
+        setupFeeAmount: null,
       },
     };
   }
   const overage = usualOverage(product);
-  return { product, price: { ...price, type: 'subscription', intervalUnit, intervalCount: 1, overage, pricing: null } };
+  const terms = { intervalCount: 1, overage, pricing: null, setupFeeAmount: null };
+  return { product, price: { ...price, type: 'subscription', intervalUnit, ...terms } };
 }

@@ -125,21 +125,25 @@ interface PricedInput {
   readonly unitPrice?: bigint | undefined;
   readonly usageEventsPerUnit?: number | null | undefined;
   readonly pricing?: Pricing | null | undefined;
+  readonly setupFeeAmount?: bigint | null | undefined;
 }
+
+export const setupFeeOfFreePrice = 'must be 0, null or absent for a price that costs nothing';
 
 const ofQuantities: readonly Pricing['model'][] = ['per_unit', 'package', 'graduated', 'volume', 'stairstep'];
 
 /** Refuses a price with neither a unit price nor a pricing, with both, or with a pricing that its type does not have. */
 export function refinePricing(
-  { type, unitPrice, usageEventsPerUnit, pricing }: PricedInput,
+  { type, unitPrice, usageEventsPerUnit, pricing, setupFeeAmount }: PricedInput,
   context: z.RefinementCtx,
 ): void {
+  const refuse = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message });
+  if (setupFeeAmount && !unitPrice && pricing == null) refuse(['setupFeeAmount'], setupFeeOfFreePrice);
   if (pricing == null) {
     if (unitPrice === undefined)
       context.addIssue({ code: 'invalid_type', expected: 'int', path: ['unitPrice'], input: undefined });
     return;
   }
-  const refuse = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message });
   if (unitPrice) refuse(['unitPrice'], 'must be 0 or absent: pricing says how units become money');
   if ((usageEventsPerUnit ?? 1) !== 1)
     refuse(['usageEventsPerUnit'], 'must be 1 or absent: pricing says how units become money');

@@ -4,6 +4,7 @@ import { invalid, Problem } from '../kernel/problem.ts';
 import type { Feature } from './feature.ts';
 import type { NewPrice, Price } from './price.ts';
 import { type ProductPriceChange, refuseBadSlug } from './price-input.ts';
+import { setupFeeOfFreePrice } from './pricing.ts';
 import {
   decideQuantityLimits,
   isReservedProductSlug,
@@ -96,10 +97,20 @@ function haveSameTerms(a: Price, b: Price): boolean {
     a.intervalCount === b.intervalCount &&
     a.overage === b.overage &&
     isSameJson(a.pricing, b.pricing) &&
-    // The absence of a trial can be stored as null or 0.
+    (a.setupFeeAmount ?? 0n) === (b.setupFeeAmount ?? 0n) &&
+    // The absence of a trial or a fee can be stored as null or 0.
     (a.trialPeriodDays ?? 0) === (b.trialPeriodDays ?? 0)
   );
 }
+
+const onlyOfSubscriptions = [
+  'intervalUnit',
+  'intervalCount',
+  'trialPeriodDays',
+  'overage',
+  'pricing',
+  'setupFeeAmount',
+] as const;
 
 function termsAskedFor(current: Price, { id }: Product, requested: ProductPriceChange): Price {
   if (requested.productId !== undefined && requested.productId !== id) {
@@ -110,7 +121,7 @@ function termsAskedFor(current: Price, { id }: Product, requested: ProductPriceC
   }
   const { unitPrice, pricing } = amountAskedFor(current, requested);
   if (current.type !== 'subscription') {
-    for (const field of ['intervalUnit', 'intervalCount', 'trialPeriodDays', 'overage', 'pricing'] as const) {
+    for (const field of onlyOfSubscriptions) {
       if (requested[field] != null)
         throw invalid(['price', field], `must be absent or null for a ${current.type} price`);
     }
@@ -119,9 +130,13 @@ function termsAskedFor(current: Price, { id }: Product, requested: ProductPriceC
   for (const field of ['intervalUnit', 'intervalCount'] as const) {
     if (requested[field] === null) throw invalid(['price', field], 'must not be null for a subscription price');
   }
+  const setupFeeAmount = sentOr(requested.setupFeeAmount, current.setupFeeAmount);
+  if (setupFeeAmount && unitPrice === 0n && pricing === null)
+    throw invalid(['price', 'setupFeeAmount'], setupFeeOfFreePrice);
   return {
     ...current,
     unitPrice,
+    setupFeeAmount,
     intervalUnit: requested.intervalUnit ?? current.intervalUnit,
     intervalCount: requested.intervalCount ?? current.intervalCount,
     trialPeriodDays: sentOr(requested.trialPeriodDays, current.trialPeriodDays),

@@ -40,6 +40,7 @@ const freePlan: ProductStructure = {
     intervalCount: 1,
     trialPeriodDays: null,
     overage: 'none',
+    setupFeeAmount: null,
     metadata: null,
   },
   features: [],

@@ -163,11 +163,11 @@ function describeProductPrice(price: ProductPrice): ProductPriceStructure {
   const { name, slug, unitPrice, metadata } = price;
   const text = { name, slug, unitPrice, metadata };
   if (price.type === 'single_payment') {
-    const { type, intervalUnit, intervalCount, trialPeriodDays, overage, pricing } = price;
-    return { type, ...text, intervalUnit, intervalCount, trialPeriodDays, overage, pricing };
+    const { type, intervalUnit, intervalCount, trialPeriodDays, overage, pricing, setupFeeAmount } = price;
+    return { type, ...text, intervalUnit, intervalCount, trialPeriodDays, overage, pricing, setupFeeAmount };
   }
-  const { type, intervalUnit, intervalCount, trialPeriodDays, overage, pricing } = price;
-  return { type, ...text, intervalUnit, intervalCount, trialPeriodDays, overage, pricing };
+  const { type, intervalUnit, intervalCount, trialPeriodDays, overage, pricing, setupFeeAmount } = price;
+  return { type, ...text, intervalUnit, intervalCount, trialPeriodDays, overage, pricing, setupFeeAmount };
 }
 
 function describeUsageMeter(meter: UsageMeter, prices: readonly UsagePrice[]): UsageMeterStructure {

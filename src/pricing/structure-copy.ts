@@ -117,6 +117,7 @@ const ExportedProductPrice = z.discriminatedUnion('type', [
     intervalCount: z.int(),
     trialPeriodDays: z.int().nullable(),
     overage: Overage,
+    setupFeeAmount: WholeNumber.optional(),
   }),
   z.object({ type: z.literal('single_payment'), ...productPriceText, trialPeriodDays: z.null() }),
 ]);

@@ -262,11 +262,13 @@ function ended(prices: readonly ProductPrice[]): ProductPrice[] {
 function newPrice(productId: string, price: ProductPriceStructure, active: boolean, context: PlanContext): NewPrice {
   const { pricingModelId, currency } = context;
   refuseFineAmount(['products', price.slug ?? productId, 'price', 'unitPrice'], price.unitPrice, currency);
+  const { setupFeeAmount } = price;
+  refuseFineAmount(['products', price.slug ?? productId, 'price', 'setupFeeAmount'], setupFeeAmount ?? 0n, currency);
   const owner = { pricingModelId, productId, usageMeterId: null, usageEventsPerUnit: null };
   return { id: context.newId('price'), ...owner, isDefault: true, active, ...price, currency };
 }
 
-/** Whether the price has these terms, which never change on a price. The absence of a trial may be 0 or null. */
+/** Whether the price has these terms, which never change on a price. The absence of a trial or a fee may be 0 or null. */
 function hasTerms(price: ProductPrice, wanted: ProductPriceStructure): boolean {
   return (
     price.type === wanted.type &&
@@ -274,6 +276,7 @@ function hasTerms(price: ProductPrice, wanted: ProductPriceStructure): boolean {
     price.intervalUnit === wanted.intervalUnit &&
     price.intervalCount === wanted.intervalCount &&
     price.overage === wanted.overage &&
+    (price.setupFeeAmount ?? 0n) === (wanted.setupFeeAmount ?? 0n) &&
     isSameJson(price.pricing, wanted.pricing) &&
     (price.trialPeriodDays ?? 0) === (wanted.trialPeriodDays ?? 0)
   );
@@ -390,6 +393,7 @@ function newUsagePrice(meter: NewUsageMeter, price: UsagePriceStructure, context
     type: 'usage',
     trialPeriodDays: null,
     overage: null,
+    setupFeeAmount: null,
     ...price,
     currency: context.currency,
   };

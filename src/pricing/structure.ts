@@ -71,6 +71,7 @@ interface SubscriptionPriceStructure extends PriceText {
   readonly overage: Overage;
   /** The function from units to money, in place of `unitPrice`, which is then 0. */
   readonly pricing: Pricing | null;
+  readonly setupFeeAmount: bigint | null;
 }
 interface SinglePaymentPriceStructure extends PriceText {
   readonly type: 'single_payment';
@@ -79,6 +80,7 @@ interface SinglePaymentPriceStructure extends PriceText {
   readonly trialPeriodDays: null;
   readonly overage: null;
   readonly pricing: null;
+  readonly setupFeeAmount: null;
 }
 export type ProductPriceStructure = SubscriptionPriceStructure | SinglePaymentPriceStructure;
 /** A product, its one price, and the slugs of its features: a set, so repeated slugs count once. */
@@ -204,6 +206,7 @@ const ProductPriceInput = z
         overage: Overage.nullable().default(null).meta({
           description: 'By default `none` for the default product, else `bill`.',
         }),
+        setupFeeAmount: amountInput(0, maxUnitPrice).nullable().default(null),
         usageEventsPerUnit: Nothing,
         usageMeterId: Nothing,
       })
@@ -218,6 +221,7 @@ const ProductPriceInput = z
       intervalCount: Nothing,
       trialPeriodDays: Nothing,
       overage: Nothing,
+      setupFeeAmount: Nothing,
       usageEventsPerUnit: Nothing,
       usageMeterId: Nothing,
     }),

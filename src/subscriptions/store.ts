@@ -45,6 +45,7 @@ const columns = [
   'pausedAt',
   'resumesAt',
   'pausedCredit',
+  'setupFee',
   'metadata',
 ] as const;
 
@@ -271,6 +272,7 @@ export type SubscriptionChange = Partial<
     | 'pausedAt'
     | 'resumesAt'
     | 'pausedCredit'
+    | 'setupFee'
   >
 >;
 
@@ -318,7 +320,7 @@ export async function saveSubscriptions(work: Work, changed: readonly Subscripti
            canceled_at = new.canceled_at, cancel_scheduled_at = new.cancel_scheduled_at,
            cancellation_reason = new.cancellation_reason, replaced_by_subscription_id = new.replaced_by_subscription_id,
            scheduled_adjustment_at = new.scheduled_adjustment_at, paused_at = new.paused_at,
-           resumes_at = new.resumes_at, paused_credit = new.paused_credit, updated_at = ${work.now}
+           resumes_at = new.resumes_at, paused_credit = new.paused_credit, setup_fee = new.setup_fee, updated_at = ${work.now}
       from unnest(
              ${all('id')}::text[], ${all('priceId')}::text[], ${all('name')}::text[], ${all('status')}::text[],
              ${all('arrears')}::text[], ${all('isFreePlan')}::boolean[], ${all('intervalUnit')}::text[], ${all('intervalCount')}::bigint[],
@@ -327,11 +329,11 @@ export async function saveSubscriptions(work: Work, changed: readonly Subscripti
              ${all('backupPaymentMethodId')}::text[], ${all('canceledAt')}::bigint[], ${all('cancelScheduledAt')}::bigint[],
              ${all('cancellationReason')}::text[], ${all('replacedBySubscriptionId')}::text[],
              ${all('scheduledAdjustmentAt')}::bigint[], ${all('pausedAt')}::bigint[], ${all('resumesAt')}::bigint[],
-             ${all('pausedCredit')}::numeric[]
+             ${all('pausedCredit')}::numeric[], ${all('setupFee')}::numeric[]
            ) as new (id, price_id, name, status, arrears, is_free_plan, interval_unit, interval_count, billing_cycle_anchor_date,
                      current_billing_period_start, current_billing_period_end, default_payment_method_id,
                      backup_payment_method_id, canceled_at, cancel_scheduled_at, cancellation_reason,
-                     replaced_by_subscription_id, scheduled_adjustment_at, paused_at, resumes_at, paused_credit)
+                     replaced_by_subscription_id, scheduled_adjustment_at, paused_at, resumes_at, paused_credit, setup_fee)
      where s.environment_id = ${work.environmentId} and s.id = new.id`.execute(work.db);
   return rows.map((row) => ({ ...row, updatedAt: work.now }));
 }

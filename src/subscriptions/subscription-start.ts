@@ -310,7 +310,9 @@ function refuseBadTerms(terms: StartTerms): void {
 /** Refuses a quantity whose price is beyond the limit of a single payment. `path` is where it was sent. */
 export function refuseTooDear(price: Price, quantity: number, path: readonly string[] = ['quantity']): void {
   const amount = amountAt(price, quantity);
-  if (amount <= maxPeriodAmount) return;
+  if (amount + (price.setupFeeAmount ?? 0n) <= maxPeriodAmount) return;
+  if (amount <= maxPeriodAmount)
+    throw invalid(path, `must be less: with the setup fee the first invoice would be above ${maxPeriodAmount}`);
   if (price.pricing !== null) throw invalid(path, `must cost at most ${maxPeriodAmount}, not ${amount}`);
   const most = maxPeriodAmount / price.unitPrice;
   throw invalid(path, `must be at most ${most} at a unit price of ${price.unitPrice}`);

@@ -290,6 +290,8 @@ export interface SubscriptionRow {
   readonly resumesAt: Instant | null;
   /** List value of paid, unused paused time, in minor units. */
   readonly pausedCredit: bigint;
+  /** The setup fee that its first invoice will bill, in minor units; 0 once it has. */
+  readonly setupFee: bigint;
   readonly metadata: z.infer<typeof Metadata> | null;
 }
 
@@ -304,6 +306,7 @@ export function toSubscription(
     pausedCredit: _3,
     arrears: _4,
     scheduledByCustomer: _5,
+    setupFee: _6,
     ...row
   }: SubscriptionRow,
 ): Subscription {

@@ -56,6 +56,7 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     trialPeriodDays: 14,
     overage: 'bill',
     pricing: null,
+    setupFeeAmount: null,
   });
   const freePrice = priceOf(free, {
     name: 'Free Plan',
@@ -64,6 +65,7 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     trialPeriodDays: null,
     overage: 'none',
     pricing: null,
+    setupFeeAmount: null,
   });
   const text = (slug: string, name: string, description: string) => ({
     ...owned,
@@ -119,6 +121,7 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     trialPeriodDays: null,
     overage: null,
     pricing: null,
+    setupFeeAmount: null,
     currency: 'USD',
     active: true,
     ...fields,

@@ -49,6 +49,7 @@ test('a usage meter is made with its no-charge price, which is its default', asy
     usageEventsPerUnit: 1,
     overage: null,
     pricing: null,
+    setupFeeAmount: null,
     metadata: null,
     currency: 'USD',
     isDefault: true,

@@ -73,6 +73,23 @@ test('a failed charge leaves it waiting, not canceled; it is tried again at the 
   assert.equal(await plans.calls(externalId, id), 3000);
 });
 
+test('the setup fee of a plan that waits is charged with its first payment, once, and after a failed attempt too', async () => {
+  const setFee = (setupFeeAmount: bigint | null) =>
+    app.owner.updateTable('prices').set({ setupFeeAmount }).where('slug', '=', 'pro-monthly').execute();
+  await setFee(5000n);
+  const { customerId, id } = await waiting();
+  const failed = await activate({
+    subscriptionId: id,
+    paymentMethodId: await shop.addCard(customerId, 'pm_card_chargeCustomerFail'),
+  });
+  assert.deepEqual([failed.status, failed.firstInvoiceValue], ['failed', 11_000]);
+  const bought = await activate({ subscriptionId: id, paymentMethodId: await shop.addCard(customerId) });
+  assert.deepEqual([bought.status, bought.firstInvoiceValue, bought.pricePerBillingCycle], ['paid', 11_000, 6000]);
+  const { invoice } = await app.get(`/invoices/upcoming?subscriptionId=${id}`);
+  assert.equal(invoice.total, 6000);
+  await setFee(null);
+});
+
 test('a session activates once, however many ask at once', async () => {
   const { customerId, id } = await waiting();
   const paymentMethodId = await shop.addCard(customerId);

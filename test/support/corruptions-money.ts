@@ -99,6 +99,14 @@ export const moneyCorruptions: readonly Corruption[] = [
     breaks: ['usageChargesFollowInvoices'],
   },
   {
+    fault: 'a setup fee that was billed is left to bill again',
+    statements: [
+      `update invoice_line_items set explanation = '{"kind": "setup_fee", "unitPrice": 3000}' where type = 'static'`,
+      `update subscriptions set setup_fee = 3000 where status = 'active'`,
+    ],
+    breaks: ['setupFeeIsBilledOnce'],
+  },
+  {
     fault: 'a pause kept what nobody paid',
     statements: [`update billing_periods set whole_end_at = end_at + 1, kept_value = 100000 where status = 'active'`],
     breaks: ['keptValueWasReallyPaid'],
