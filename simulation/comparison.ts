@@ -61,6 +61,10 @@ function subscriptionLine({ now }: Books, each: Subscription) {
     left: live.reduce((sum, { left }) => sum + left, 0),
     unbilled: each.unbilled,
     events: each.events.size + settlements.length,
+    consumed: [...each.events.values(), ...settlements.map((hold) => hold.settled ?? 0)].reduce(
+      (sum, one) => sum + one,
+      0,
+    ),
     claims: each.claims.size,
   };
 }

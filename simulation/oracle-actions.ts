@@ -1,6 +1,6 @@
 import { type Discount, freePlan, type Plan, pack, smallestCharge } from './catalogue.ts';
 import { boundary, dayMs } from './oracle-arithmetic.ts';
-import { grantAwaited, issue, order, pay, recover, takeBack, takeBackPacks, worthOf } from './oracle-billing.ts';
+import { grantAwaited, issue, order, pay, recover, takeBack, takeBackPacks } from './oracle-billing.ts';
 import { recountKept } from './oracle-changes.ts';
 import { itemLines } from './oracle-clock.ts';
 import { carryOut, collect, conclude } from './oracle-collecting.ts';
@@ -16,6 +16,7 @@ import {
   type Books,
   type Customer,
   holderOf,
+  holdingOf,
   type Invoice,
   invoicesOf,
   isDunned,
@@ -29,7 +30,9 @@ import {
   reach,
   refundedOf,
   type Subscription,
+  worthOf,
 } from './oracle-records.ts';
+import { noteRefund } from './oracle-titles.ts';
 import { grantPeriod } from './oracle-usage.ts';
 
 /** Requests of callers. Refused ones never get here. */
@@ -44,6 +47,7 @@ export function createCustomer(books: Books, name: string, taxedBy: Pick<Custome
     subscriptions: [],
     invoices: [],
     holds: [],
+    freeTimes: [],
   };
   books.customers.push(customer);
   startFree(books, customer, books.now);
@@ -84,6 +88,7 @@ export function subscribe(books: Books, customer: Customer, { plan, quantity, di
   const { now } = books;
   const hadTrial = customer.subscriptions.some(({ trialEnd }) => trialEnd !== null);
   const trialEnd = plan.trialDays > 0 && !hadTrial ? now + plan.trialDays * dayMs : null;
+  if (plan.trialDays > 0 && hadTrial) reach(books, 'second trial asked for', customer);
   const method = trialEnd === null ? customer.defaultMethod : null;
   const end = trialEnd ?? boundary(now, plan, 1);
   const isInvoiced =
@@ -116,7 +121,7 @@ export function book(
   { plan, quantity, at }: Omit<Wish, 'discount'> & { at: number },
 ) {
   const period: Period = { start: at, end: at, wholeStart: at, isTrial: false, waived: 0, returned: 0 };
-  const holdings = [{ value: worthOf({ plan, quantity }), start: at, end: null }];
+  const holdings = [holdingOf({ plan, quantity }, at)];
   newSubscription(books, { customer, plan, quantity, anchor: at, period, holdings });
 }
 
@@ -228,6 +233,8 @@ export function hearFromBank(books: Books, invoice: Invoice, payment: Payment, t
 }
 
 export function refund(books: Books, invoice: Invoice, payment: Payment, amount: number): void {
+  noteRefund(books, invoice, amount);
+  if (invoice.usedBeforeRefund > 0) reach(books, 'refund of a pack after use', invoice.customer);
   payment.refunded += amount;
   // One that is paid in part stays open.
   if (!isOwed(invoice)) invoice.status = refundedOf(invoice) === paidOf(invoice) ? 'refunded' : 'partially_refunded';

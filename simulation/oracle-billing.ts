@@ -1,12 +1,13 @@
 import { type Discount, overage, pack } from './catalogue.ts';
 import { dayMs, rounded, share } from './oracle-arithmetic.ts';
-import { give } from './oracle-credits.ts';
+import { give, owedOf } from './oracle-credits.ts';
 import { heldOf } from './oracle-holds.ts';
 import {
   type Books,
   discountKeyOf,
   hasAccess,
   holderOf,
+  holdingOf,
   type Invoice,
   invoicesOf,
   isDunned,
@@ -49,8 +50,24 @@ interface Asked extends Pick<Invoice, 'reason' | 'at' | 'period' | 'lines'> {
 /** Takes paid paused time off the lines, as far as they go after their discount. */
 export function withPausedTime(subscription: Subscription, requested: Asked, kept = subscription.kept): Asked {
   const { lines } = requested;
-  const taken = Math.min(kept, sumOf(lines) - draft(subscription, requested).discountAmount);
+  const { discountAmount } = draft(subscription, requested);
+  const ofPlan = sumOf(lines.filter(({ kind }) => kind !== 'usage')) - discountAmount;
+  const free = Math.max(0, kept - valueOfOwed(subscription));
+  const taken = Math.min(kept, sumOf(lines) - discountAmount, Math.max(0, ofPlan) + free);
   return taken > 0 ? { ...requested, lines: [...lines, { kind: 'paused_time', amount: -taken, units: 0 }] } : requested;
+}
+
+/** The kept value of time whose credits were used ahead and are not paid back: it pays for plans only. */
+function valueOfOwed({ pausedParts, credits }: Subscription): number {
+  const owed = credits.reduce((sum, { pausedOwed }) => sum + pausedOwed, 0);
+  if (owed === 0) return 0;
+  const value = pausedParts.reduce((sum, { period, kept }) => {
+    const paused = credits.filter(({ periodStart }) => periodStart === period.start);
+    const used = paused.reduce((units, { pausedOwed }) => units + pausedOwed, 0);
+    const all = paused.reduce((units, each) => units + each.pausedBack + each.pausedOwed + each.pausedByHand, 0);
+    return sum + (used === 0 ? 0 : share(kept, used, all));
+  }, 0);
+  return share(value, owedOf({ credits }), owed);
 }
 
 /** The amounts of an invoice. */
@@ -84,7 +101,7 @@ export function issue(
     ...draft(subscription, requested),
     ...asked,
   };
-  const invoice: Invoice = { ...known, status: 'open', attempts: 0, nextAt: null, payments: [] };
+  const invoice: Invoice = { ...known, status: 'open', attempts: 0, nextAt: null, usedBeforeRefund: 0, payments: [] };
   subscription.unbilled -= unitsOf(invoice);
   // A change takes what it takes off when it is made.
   if (!beginsPeriod) for (const line of lines) if (line.kind === 'paused_time') subscription.kept += line.amount;
@@ -213,14 +230,9 @@ export function changeTerms(books: Books, subscription: Subscription, terms: Ter
   }
   const last = subscription.holdings.at(-1);
   if (last !== undefined) last.end = at;
-  subscription.holdings.push({ value: worthOf(terms), start: at, end: null });
+  subscription.holdings.push(holdingOf(terms, at));
   subscription.quantity = terms.quantity;
   subscription.plan = terms.plan;
-}
-
-/** For a whole interval. */
-export function worthOf({ plan: { unitPrice, many }, quantity }: Terms): number {
-  return many !== undefined && quantity > many.above ? Math.round(many.unitPrice * quantity) : unitPrice * quantity;
 }
 
 /** A subscription without remaining debts recovers; unattempted invoices are attempted. */

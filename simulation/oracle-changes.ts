@@ -1,5 +1,5 @@
 import { rounded } from './oracle-arithmetic.ts';
-import { applyChange, draft, issue, methodOf, order, sumOf, worthOf } from './oracle-billing.ts';
+import { applyChange, draft, issue, methodOf, order, sumOf } from './oracle-billing.ts';
 import { carryOut, collect } from './oracle-collecting.ts';
 import {
   type Books,
@@ -11,10 +11,12 @@ import {
   isTerminal,
   type Period,
   paidOf,
+  pausedTimeOf,
   reach,
   refundedOf,
   type Subscription,
   type Terms,
+  worthOf,
 } from './oracle-records.ts';
 import { takePausedBack } from './oracle-usage.ts';
 
@@ -114,10 +116,6 @@ function paidOfAmount(invoice: Invoice, amount: number): number {
   return rounded(BigInt(amount) * paid, of * BigInt(total));
 }
 
-export function pausedTimeOf({ lines }: Invoice): number {
-  return -sumOf(lines.filter(({ kind }) => kind === 'paused_time'));
-}
-
 /** The plan lines less their part of the discount: cents that no line gets whole go to the largest fractions. */
 function billedOf({ lines, discountAmount }: Invoice): number {
   const positive = lines.filter(({ amount }) => amount > 0);
@@ -160,6 +158,8 @@ export function pause(books: Books, subscription: Subscription, resumesAt: numbe
   pausedParts.push({ period, at: now, kept });
   subscription.kept += kept;
   takePausedBack(books, subscription, period);
+  if (subscription.credits.some(({ periodStart, pausedOwed }) => periodStart === period.start && pausedOwed > 0))
+    reach(books, 'pause after use ahead of it', subscription.customer);
   subscription.status = 'paused';
   subscription.resumesAt = resumesAt;
   subscription.period = { ...period, end: now };

@@ -1,6 +1,6 @@
 import { incompleteHours } from './catalogue.ts';
 import { hourMs, intervalAt, isSameInterval, share } from './oracle-arithmetic.ts';
-import { changeTerms, issue, usageLines, withPausedTime, worthOf } from './oracle-billing.ts';
+import { changeTerms, issue, usageLines, withPausedTime } from './oracle-billing.ts';
 import { endClaims, letClaimsLast } from './oracle-claims.ts';
 import { attempt, carryOut, collect } from './oracle-collecting.ts';
 import { endCredits } from './oracle-credits.ts';
@@ -18,7 +18,9 @@ import {
   type Line,
   type Period,
   type Subscription,
+  worthOf,
 } from './oracle-records.ts';
+import { noteFreeTime } from './oracle-titles.ts';
 import { givePausedBack, grantPeriod } from './oracle-usage.ts';
 
 /** Work that becomes due with time: at each instant in this order, ends first, collection attempts last. */
@@ -130,6 +132,7 @@ function renew(books: Books, subscription: Subscription): void {
   const bill = withPausedTime(subscription, { reason: 'renewal', at: start, period: next, lines });
   if (subscription.status === 'trialing') subscription.status = 'active';
   subscription.period = next;
+  if (subscription.isFree) noteFreeTime(subscription.customer, next);
   const grants = hasAccess(books, subscription);
   if (!grants) subscription.awaiting.push(next);
   collect(books, issue(books, subscription, bill));

@@ -38,7 +38,7 @@ export function give({ credits }: Account, credit: NewCredit): void {
 }
 
 /** The units of paused time that were used ahead and that no credit has paid back. Held units may expire unused. */
-function owedOf({ credits }: Account): number {
+export function owedOf({ credits }: Account): number {
   return credits.reduce((sum, { issued, applied, takenBack, left, pausedOwed, withheld }) => {
     return sum + Math.max(0, pausedOwed - (issued - applied - takenBack - left)) - withheld;
   }, 0);

@@ -1,17 +1,19 @@
 import { freePlan } from './catalogue.ts';
 import { boundary, intervalAt } from './oracle-arithmetic.ts';
-import { issue, methodOf, order, usageLines, withPausedTime, worthOf } from './oracle-billing.ts';
+import { issue, methodOf, order, usageLines, withPausedTime } from './oracle-billing.ts';
 import { give, liveCredits } from './oracle-credits.ts';
 import {
   type Books,
   type Customer,
   holderOf,
+  holdingOf,
   isBooked,
   isInTheWay,
   isTerminal,
   reach,
   type Subscription,
 } from './oracle-records.ts';
+import { noteFreeTime } from './oracle-titles.ts';
 import { grantPeriod } from './oracle-usage.ts';
 
 /** The start and end of subscriptions. */
@@ -47,7 +49,7 @@ export function subscriptionWith(books: Books, beginning: Beginning): Subscripti
     trialEnd: null,
     period: null,
     quantity,
-    holdings: [{ value: worthOf({ plan, quantity }), start: books.now, end: null }],
+    holdings: [holdingOf({ plan, quantity }, books.now)],
     method: null,
     discount: null,
     everPaid: false,
@@ -78,8 +80,9 @@ export function subscriptionWith(books: Books, beginning: Beginning): Subscripti
 export function startFree(books: Books, customer: Customer, at: number, anchor: number = at): void {
   const whole = intervalAt(anchor, freePlan, at);
   const period = { start: at, end: whole.end, wholeStart: whole.start, isTrial: false, waived: 0, returned: 0 };
-  const holdings = [{ value: 0, start: at, end: null }];
+  const holdings = [holdingOf({ plan: freePlan, quantity: 1 }, at)];
   const free = newSubscription(books, { customer, plan: freePlan, anchor, period, holdings });
+  noteFreeTime(customer, period);
   grantPeriod(free, period, true);
 }
 

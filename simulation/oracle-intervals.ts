@@ -1,9 +1,9 @@
 import { intervalAt, isSameInterval, share } from './oracle-arithmetic.ts';
 import { changeTerms, draft, issue, methodOf, order, usageLines, withPausedTime } from './oracle-billing.ts';
-import { type Changed, pausedTimeOf, unusedOf } from './oracle-changes.ts';
+import { type Changed, unusedOf } from './oracle-changes.ts';
 import { itemLines } from './oracle-clock.ts';
 import { carryOut } from './oracle-collecting.ts';
-import { endCredits } from './oracle-credits.ts';
+import { endCredits, owedOf } from './oracle-credits.ts';
 import {
   type Books,
   type Credit,
@@ -12,10 +12,12 @@ import {
   invoicesOf,
   isOwed,
   type Period,
+  pausedTimeOf,
   reach,
   type Subscription,
   type Terms,
 } from './oracle-records.ts';
+import { noteFreeTime } from './oracle-titles.ts';
 import { giveOnce, grantPeriod, offeredOf, partOf, takenByHandOf } from './oracle-usage.ts';
 
 /** Changes to another interval or anchor, now: a period ends and one begins. */
@@ -125,7 +127,9 @@ function lessMissing(
   unused: number,
 ): number {
   const { ahead, usedAhead } = givenUp(subscription, old, now);
-  const missing = usedAhead - Math.min(usedAhead, partOf(plan.recurring * quantity, now, period));
+  // Units that are owed for a pause are paid back first.
+  const granted = Math.max(0, partOf(plan.recurring * quantity, now, period) - owedOf(subscription));
+  const missing = usedAhead - Math.min(usedAhead, granted);
   return missing === 0 ? unused : Math.min(unused, share(unused, ahead - missing, ahead));
 }
 
@@ -161,6 +165,7 @@ function begin(
   if (subscription.kept > 0) reach(books, 'change of interval that keeps value', subscription.customer);
   if (invoice !== null) invoice.reason = 'renewal';
   subscription.period = period;
+  if (subscription.isFree) noteFreeTime(subscription.customer, period, true);
   subscription.anchor = anchor;
   const ending = subscription.credits.filter((each) => isOfPeriod(each, old.start, now));
   takeFrom(ending, takenBack);

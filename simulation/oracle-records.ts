@@ -33,6 +33,8 @@ export interface Customer {
   readonly invoices: Invoice[];
   /** The oldest first. */
   readonly holds: Hold[];
+  /** The times for which the free plan gave credits: none within another one. */
+  readonly freeTimes: { readonly start: number; readonly end: number }[];
 }
 
 export interface Period {
@@ -110,9 +112,12 @@ export interface Hold {
   settled: number | null;
 }
 
-/** The plan's value for a whole interval, from one instant until another or now. */
+/** The plan's value and credits for a whole interval, and its one-time credits, from one instant until another or now. */
 export interface Holding {
+  readonly plan: Plan;
   readonly value: number;
+  readonly recurring: number;
+  readonly once: number;
   readonly start: number;
   end: number | null;
 }
@@ -234,6 +239,8 @@ export interface Invoice {
     | 'uncollectible';
   attempts: number;
   nextAt: number | null;
+  /** The units of a purchase that were used or held before their price was refunded. */
+  usedBeforeRefund: number;
   readonly payments: Payment[];
 }
 
@@ -269,6 +276,9 @@ export function reach({ reached }: Books, situation: string, { subscriptions }: 
 export const paidOf = ({ payments }: Invoice): number =>
   payments.reduce((sum, { status, amount }) => sum + (status === 'succeeded' ? amount : 0), 0);
 export const refundedOf = ({ payments }: Invoice): number => payments.reduce((sum, { refunded }) => sum + refunded, 0);
+/** The paid paused time that it takes off. */
+export const pausedTimeOf = ({ lines }: Invoice): number =>
+  lines.reduce((sum, { kind, amount }) => sum - (kind === 'paused_time' ? amount : 0), 0);
 export const isForPeriod = ({ reason }: Invoice): boolean => reason === 'subscription_start' || reason === 'renewal';
 /** Whether it is retried: that of a period, and that of a change which was made before its payment. */
 export const isDunned = (invoice: Invoice): boolean =>
@@ -307,3 +317,14 @@ export const isInArrears = (subscription: Subscription): boolean =>
 /** Whether the customer may use it, by the settings. */
 export const hasAccess = ({ withheld }: Books, { arrears }: Subscription): boolean => !withheld.includes(arrears);
 export const seatsOf = ({ plan, quantity }: Terms): number => plan.seats * quantity;
+
+/** For a whole interval. */
+export function worthOf({ plan: { unitPrice, many }, quantity }: Terms): number {
+  return many !== undefined && quantity > many.above ? Math.round(many.unitPrice * quantity) : unitPrice * quantity;
+}
+
+/** The holding of these terms from an instant on, by what they cost and give in an interval. */
+export function holdingOf({ plan, quantity }: Terms, start: number): Holding {
+  const value = worthOf({ plan, quantity });
+  return { plan, value, recurring: plan.recurring * quantity, once: plan.once * quantity, start, end: null };
+}

@@ -29,7 +29,12 @@ const begins = ({ trialDays }: Plan) => trialDays === 0;
 const isMonthly = (plan: Plan) => begins(plan) && plan.unit === 'month' && plan.count === 1 && plan.recurring > 0;
 const isDearer = (plan: Plan, before: Plan | null) =>
   before !== null && isSameInterval(plan, before) && plan.unitPrice >= before.unitPrice;
+const isCheaper = (plan: Plan, before: Plan | null) =>
+  before !== null && isSameInterval(plan, before) && plan.unitPrice < before.unitPrice;
+const hasTrial = ({ trialDays }: Plan) => trialDays > 0;
 const hasOtherInterval = (plan: Plan, before: Plan | null) => before !== null && !isSameInterval(plan, before);
+const subscribes = step('subscribe', { plan: begins, isDiscounted: false });
+const useUp = step('consume', { isMuch: true });
 
 /** Changes and packs under net terms, a pack that is refunded before it is paid, declines, unpaid and recovered. */
 const paysLater: Plot = [
@@ -122,15 +127,66 @@ const comesAndGoes: Plot = [
   step('refundPayment', { invoice: isPack }),
 ];
 
-const plots = [paysLater, changesInterval, getsMoneyBack, comesAndGoes];
+/** The tricks of a dishonest customer, who wants more units than it pays for. */
+const tricks: readonly Plot[] = [
+  // Trial after trial.
+  [step('subscribe', { plan: hasTrial }), step('consume', { isMuch: true }), step('cancel', { isNow: true })],
+  [step('subscribe', { plan: hasTrial }), step('changePlan', { isNow: true, plan: isDearer }), useUp],
+  [step('subscribe', { plan: hasTrial }), step('cancel', { isNow: false }), step('takeCancelBack'), clock('weeks')],
+  // Declined cards.
+  [step('newMethod', { isGood: false }), subscribes, subscribes, step('buyPack'), subscribes],
+  [step('changeOfFortune', { isGood: false }), subscribes, step('buyPack'), clock('due'), useUp],
+  // Codes.
+  [step('subscribe', { plan: begins, isDiscounted: true }), useUp, step('cancel', { isNow: true })],
+  // Money back after use.
+  [step('buyPack'), useUp, step('refundPayment', { invoice: isPack, isPart: false }), useUp],
+  [useUp, step('refundPayment', { invoice: isOfLastPlan, isPart: false }), step('pause', { isNow: true })],
+  // Pauses to gain time or units.
+  [useUp, step('pause', { isNow: true }), clock('days'), step('resume'), useUp],
+  [useUp, step('pause', { isNow: true }), clock('weeks'), step('resume'), useUp],
+  [useUp, step('pause', { isNow: true }), step('recordUsage', { isMuch: true }), step('cancel', { isNow: true })],
+  // Ends, and ends that are undone.
+  [step('cancel', { isNow: false }), useUp, step('takeCancelBack'), clock('due'), useUp],
+  [useUp, step('cancel', { isNow: true }), useUp, subscribes, useUp],
+  // Cheaper after use, and dearer again.
+  [
+    useUp,
+    step('changePlan', { isNow: true, plan: isCheaper }),
+    step('changePlan', { isNow: true, plan: isDearer }),
+    useUp,
+  ],
+  [useUp, step('changePlan', { isNow: true, anchor: 'now', plan: hasOtherInterval }), useUp],
+  [useUp, step('changePlan', { isNow: true, anchor: 'unchanged', plan: hasOtherInterval }), useUp],
+];
+const tricksOfPlot = 7;
+
+/** A dishonest customer: tricks in any order, and honest payments between them, without which there is little to gain. */
+function dishonest(random: Random): Plot {
+  const scenes: Scene[] = [step('newMethod', { isGood: true })];
+  for (let left = tricksOfPlot; left > 0; left--) {
+    if (random.chance(0.4)) scenes.push(step('changeOfFortune', { isGood: true }), step('newMethod', { isGood: true }));
+    if (random.chance(0.6)) scenes.push(subscribes);
+    if (random.chance(0.5)) scenes.push(clock(random.chance(0.5) ? 'hours' : 'days'));
+    scenes.push(...(random.pick(tricks) ?? []));
+  }
+  return scenes;
+}
+
+const plots: readonly ((random: Random) => Plot)[] = [
+  () => paysLater,
+  () => changesInterval,
+  () => getsMoneyBack,
+  () => comesAndGoes,
+  dishonest,
+];
 
 /** An endless sequence in which each plot comes as often as the others. Some steps of a plot are missing. */
 export function* plotsInTurn(random: Random): Generator<Plot, never> {
   for (;;) {
     const left = [...plots];
     while (left.length > 0) {
-      const [plot = []] = left.splice(random.below(left.length), 1);
-      yield plot.filter(() => random.chance(0.95));
+      const [plot] = left.splice(random.below(left.length), 1);
+      yield (plot?.(random) ?? []).filter(() => random.chance(0.95));
     }
   }
 }

@@ -65,6 +65,9 @@ async function subscriptionLines(db: Database, now: number): Promise<Told[]> {
         'events', (select count(*) from usage_events e join usage_series r on r.environment_id = e.environment_id
            and r.id = e.series_id where r.environment_id = s.environment_id and r.subscription_id = s.id
            and r.usage_meter_id = m.id),
+        'consumed', coalesce((select sum(e.amount) from usage_events e join usage_series r on r.environment_id = e.environment_id
+           and r.id = e.series_id where r.environment_id = s.environment_id and r.subscription_id = s.id
+           and r.usage_meter_id = m.id), 0),
         'claims', (select count(*) from resource_claims k where k.environment_id = s.environment_id
            and k.subscription_id = s.id and k.released_at is null and (k.expired_at is null or k.expired_at > ${now}))
       ) as line

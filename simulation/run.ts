@@ -4,6 +4,7 @@ import { meterSlug, usersSlug } from './catalogue.ts';
 import type { Answer, Ask } from './client.ts';
 import { differences, expectedOf, networkDifferences } from './comparison.ts';
 import { assertDelivered } from './deliveries.ts';
+import { overuses } from './fair-use.ts';
 import { askWith, bearable, drawFault, type Fault, faultText } from './faults.ts';
 import { dayMs, hourMs, minuteMs } from './oracle-arithmetic.ts';
 import { moveTo, nextDue } from './oracle-clock.ts';
@@ -261,6 +262,7 @@ class Run {
     const found = [
       ...differences(expectedOf(this.#books), pictureOf(this.#told)),
       ...networkDifferences(this.#books.customers, this.#world.network.totals()),
+      ...overuses(this.#books, this.#told),
     ];
     if (!isFull) return found;
     const checked = await checkInvariants(owner);

@@ -1,7 +1,7 @@
 import { paidPlans } from './catalogue.ts';
 import { isDefaultPlan } from './oracle-actions.ts';
 import { boundary, hourMs, isSameInterval } from './oracle-arithmetic.ts';
-import { methodOf, worthOf } from './oracle-billing.ts';
+import { methodOf } from './oracle-billing.ts';
 import { changeNow, moveTrialEnd } from './oracle-changes.ts';
 import { type BillingAnchor, beginsPeriod, changeInterval, moveAnchor } from './oracle-intervals.ts';
 import {
@@ -10,8 +10,10 @@ import {
   isForPeriod,
   isOwed,
   isTerminal,
+  reach,
   type Subscription,
   type Terms,
+  worthOf,
 } from './oracle-records.ts';
 import { allSubscriptions, currentSubscriptions, type Draw, nameOf } from './step.ts';
 
@@ -68,6 +70,8 @@ export const changePlan: Draw = ({ random, books, customers, wish }) => {
         const begun = changeInterval(books, subscription, terms, anchor);
         return begun === 'made' ? 'done' : begun === 'not_paid' ? 'refused_late' : 'refused';
       }
+      if (worthOf(terms) < worthOf(subscription) && subscription.covered > 0)
+        reach(books, 'cheaper plan after use', subscription.customer);
       // A trial goes on, and the new interval begins at its end.
       const changed = changeNow(books, subscription, terms, { prorates, collectsRefunded });
       if (changed === 'made' && takesInterval) subscription.anchor = books.now;

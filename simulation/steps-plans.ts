@@ -5,7 +5,7 @@ import { methodOf } from './oracle-billing.ts';
 import { pause } from './oracle-changes.ts';
 import { resume } from './oracle-clock.ts';
 import { carryOut } from './oracle-collecting.ts';
-import { hasUsed, invoicesOf, isBooked, isInTheWay, isOwed, isTerminal } from './oracle-records.ts';
+import { hasUsed, invoicesOf, isBooked, isInTheWay, isOwed, isTerminal, reach } from './oracle-records.ts';
 import { allSubscriptions, currentSubscriptions, type Draw, nameOf } from './step.ts';
 
 /** Subscribes to a plan: refused if another paid one prevents it. */
@@ -38,6 +38,7 @@ export const subscribeTo: Draw = ({ random, books, customers, wish }) => {
       },
     }),
     apply: () => {
+      if (!hasPlan && isRefused) reach(books, 'code used a second time', customer);
       if (isRefused) return 'refused';
       return subscribe(books, customer, { plan, quantity, discount }) ? 'done' : 'refused_late';
     },
@@ -103,8 +104,8 @@ export const cancel: Draw = ({ random, books, customers, wish }) => {
 };
 
 /** Undoes a scheduled cancellation. Refused without a payment method or net terms, and while the next plan is booked. */
-export const takeCancelBack: Draw = ({ random, books }) => {
-  const scheduled = currentSubscriptions(books).filter(({ status }) => status === 'cancellation_scheduled');
+export const takeCancelBack: Draw = ({ random, books, customers }) => {
+  const scheduled = currentSubscriptions({ customers }).filter(({ status }) => status === 'cancellation_scheduled');
   const subscription = random.pick(scheduled);
   if (subscription === undefined) return null;
   const isBeforeNext = subscription.customer.subscriptions.some(isBooked);
@@ -119,6 +120,7 @@ export const takeCancelBack: Draw = ({ random, books }) => {
     }),
     apply: () => {
       if (isRefused) return 'refused';
+      reach(books, 'end taken back', subscription.customer);
       uncancel(books, subscription);
       return 'done';
     },

@@ -99,12 +99,13 @@ function mayUse({ subscription, transactionId, namesCustomer }: Use, uses: reado
 }
 
 /** Consumes only as far as the balance covers; repeats return the first result. */
-export const consume: Draw = ({ random, books, customers, newName }) => {
+export const consume: Draw = ({ random, books, customers, wish, newName }) => {
   const subscription = pickUser(random, customers);
   if (subscription === undefined) return null;
   const left = balance(books, subscription);
-  const amount = left > 0 && random.chance(0.7) ? random.between(1, left) : Math.max(1, left + random.between(1, 50));
-  const repeated = random.chance(0.15) ? pickKnown(random, subscription, []) : undefined;
+  const some = left > 0 && random.chance(0.7) ? random.between(1, left) : Math.max(1, left + random.between(1, 50));
+  const amount = wish.isMuch ? Math.max(1, left) : some;
+  const repeated = !wish.isMuch && random.chance(0.15) ? pickKnown(random, subscription, []) : undefined;
   const namesCustomer = mayNameCustomer(random, subscription);
   const consumed: Use = { subscription, amount, transactionId: repeated ?? newName('use'), namesCustomer };
   return {

@@ -6,9 +6,10 @@ import { attachInvoices } from '../invoicing/store.ts';
 import { listOwedInvoices, listPausedTime } from '../invoicing/store-collecting.ts';
 import type { Instant, Interval } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
+import { smallerOf } from '../kernel/money.ts';
 import { Problem } from '../kernel/problem.ts';
 import { attachPayments } from '../payments/store.ts';
-import { creditsGivenUp, type GivenUpCredits, unusedAfterCredits } from '../rating/interval-change.ts';
+import { creditsGivenUp, type GivenUpCredits, unitsOwed, unusedAfterCredits } from '../rating/interval-change.ts';
 import { newBillingPeriod } from '../subscriptions/actions.ts';
 import { type AdjustmentRow, wholeOf } from '../subscriptions/adjustment.ts';
 import {
@@ -29,6 +30,7 @@ import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { endPlanCredits, takeBackPlanCredits } from '../usage/actions-ledger.ts';
 import { tellingLowBalances } from '../usage/actions-low-balance.ts';
 import { listCreditsOfPeriod } from '../usage/store-credits.ts';
+import { listOwedUnits } from '../usage/store-subscriptions.ts';
 import { type Bill, draftUsageLines, periodLines, type Resumption, takeUsageLines } from './bill-subscription.ts';
 import { grantPeriodCredits, shareOf } from './grant-period-credits.ts';
 import { pausedCreditLeft, takeOffPausedTime, unusedValueOf } from './paused-time.ts';
@@ -153,6 +155,8 @@ interface LeftPlan {
   readonly roundingCarried: bigint;
   /** The credits of its unused time, by usage meter. */
   readonly givenUp: ReadonlyMap<string, GivenUpCredits>;
+  /** The units that are owed for a pause, by usage meter: the next grant pays them back first. */
+  readonly owed: ReadonlyMap<string, bigint>;
 }
 
 async function readLeft(
@@ -172,11 +176,16 @@ async function readLeft(
     const left = { entitled: entitled.get(meterId) ?? 0n, granted, rest, takenByHand };
     return [meterId, creditsGivenUp(left, whole, at)];
   });
-  return { period, pausedCredit, unused, roundingCarried, givenUp: new Map(givenUp) };
+  const owing = Map.groupBy(await listOwedUnits(work, [subscriptionId]), ({ usageMeterId }) => usageMeterId);
+  const owed = new Map([...owing].map(([meterId, times]) => [meterId, unitsOwed(times)]));
+  return { period, pausedCredit, unused, roundingCarried, givenUp: new Map(givenUp), owed };
 }
 
-function unusedOf({ unused, givenUp }: LeftPlan, nextGrants: ReadonlyMap<string, bigint>): bigint {
-  const meters = [...givenUp].map(([meterId, given]) => ({ ...given, nextGrant: nextGrants.get(meterId) ?? 0n }));
+function unusedOf({ unused, givenUp, owed }: LeftPlan, nextGrants: ReadonlyMap<string, bigint>): bigint {
+  const meters = [...givenUp].map(([meterId, given]) => {
+    const nextGrant = nextGrants.get(meterId) ?? 0n;
+    return { ...given, nextGrant: nextGrant - smallerOf(nextGrant, owed.get(meterId) ?? 0n) };
+  });
   return unusedAfterCredits(unused, meters);
 }
 

@@ -6,6 +6,7 @@ import { chargedStep } from '../kernel/currency.ts';
 import { smallerOf } from '../kernel/money.ts';
 import { listPeriodInvoices, type PeriodInvoice } from '../payments/store-period-invoices.ts';
 import { discountAmount } from '../rating/discount.ts';
+import { valueOfOwed } from '../rating/interval-change.ts';
 import { planBilled, planPaid } from '../rating/list-value.ts';
 import { type UnusedValue, unusedPaidValue } from '../rating/proration.ts';
 import { changeSegments, wholeOf } from '../subscriptions/adjustment.ts';
@@ -16,6 +17,7 @@ import { findBillingPeriod, findCurrentBillingPeriod, saveKeptValue } from '../s
 import { listItemSpans } from '../subscriptions/store-item-versions.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isTerminal } from '../subscriptions/subscription.ts';
+import { listOwedUnits } from '../usage/store-subscriptions.ts';
 import { type Bill, discountsOf } from './bill-subscription.ts';
 
 /**
@@ -28,20 +30,46 @@ export async function takeOffPausedTime<Any extends Bill>(work: Work, bills: rea
   );
   const step = chargedStep(work.currency);
   const discountOf = keeping.size === 0 ? () => null : await discountsOf(work, [...keeping]);
+  const owed = await valuesOfOwed(work, [...keeping]);
   return bills.map((bill) => {
-    const line = keeping.has(bill) ? pausedTimeLine(bill, discountOf(bill), step) : null;
+    const owedValue = owed.get(bill.subscription.id) ?? 0n;
+    const line = keeping.has(bill) ? pausedTimeLine(bill, discountOf(bill), { owed: owedValue, step }) : null;
     return line === null ? bill : { ...bill, lines: [...bill.lines, line] };
   });
 }
 
+/**
+ * The kept value of credits that were used ahead of a pause and are owed, by subscription: of several meters, the largest.
+ * Bills without usage need none.
+ */
+async function valuesOfOwed(work: Work, bills: readonly Bill[]): Promise<Map<string, bigint>> {
+  const withUsage = bills.filter(({ lines }) => lines.some(({ type }) => type === 'usage'));
+  const values = new Map<string, bigint>();
+  if (withUsage.length === 0) return values;
+  const ids = withUsage.map(({ subscription }) => subscription.id);
+  const owed = await listOwedUnits(work, ids);
+  for (const times of Map.groupBy(owed, (each) => `${each.subscriptionId} ${each.usageMeterId}`).values()) {
+    const subscriptionId = times[0]?.subscriptionId ?? '';
+    const value = valueOfOwed(times);
+    if (value > (values.get(subscriptionId) ?? 0n)) values.set(subscriptionId, value);
+  }
+  return values;
+}
+
 /** The line that takes kept paused time off a bill with this discount; null if there is none. */
-function pausedTimeLine({ lines, subscription }: Bill, discount: InvoiceDiscount | null, step: bigint): NewLine | null {
+function pausedTimeLine(
+  { lines, subscription }: Bill,
+  discount: InvoiceDiscount | null,
+  { owed, step }: { readonly owed: bigint; readonly step: bigint },
+): NewLine | null {
   const kept = subscription.pausedCredit;
   const listed = lines.reduce((sum, line) => sum + priceLine(line).amount, 0n);
   const positive = lines.map((line) => priceLine(line).amount).filter((amount) => amount > 0n);
   const discountable = positive.reduce((sum, amount) => sum + amount, 0n);
-  const billed = listed - (discount === null ? 0n : discountAmount(discount, discountable, step));
-  const takenOff = pausedTimeTakenOff(kept, billed, step);
+  const discounted = discount === null ? 0n : discountAmount(discount, discountable, step);
+  const ofUsage = lines.reduce((sum, line) => sum + (line.type === 'usage' ? line.amount : 0n), 0n);
+  const billed = listed - discounted;
+  const takenOff = pausedTimeTakenOff({ kept, owed }, { billed, ofPlan: billed - ofUsage }, step);
   if (takenOff <= 0n) return null;
   return {
     type: 'static',

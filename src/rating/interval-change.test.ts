@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { creditsGivenUp, unusedAfterCredits } from './interval-change.ts';
+import { creditsGivenUp, unusedAfterCredits, valueOfOwed } from './interval-change.ts';
 
 const month = { start: 0, end: 30 };
 
@@ -32,6 +32,17 @@ test('credits that were used ahead are taken back from the next grant, or else l
   assert.equal(unusedAfterCredits(1500n, [{ ...used, nextGrant: 0n }]), 300n);
   assert.equal(unusedAfterCredits(1500n, [{ ...used, nextGrant: 150n }]), 750n, '250 of 500 are missing');
   assert.equal(unusedAfterCredits(1500n, []), 1500n);
+});
+
+test('the value of owed units falls as they are paid back', () => {
+  const rest = { kept: 2000n, paused: 240n, used: 240n, owed: 240n };
+  assert.equal(valueOfOwed([rest]), 2000n);
+  assert.equal(valueOfOwed([{ ...rest, used: 120n, owed: 120n }]), 1000n, 'the other half was taken back');
+  const paidBack = (units: bigint) => ({ kept: 0n, paused: 0n, used: 0n, owed: -units });
+  assert.equal(valueOfOwed([rest, paidBack(120n)]), 1000n);
+  assert.equal(valueOfOwed([rest, paidBack(240n)]), 0n);
+  assert.equal(valueOfOwed([{ ...rest, owed: 180n }]), 1500n, '60 were held, and expired unused');
+  assert.equal(valueOfOwed([]), 0n);
 });
 
 test('the value stays between nothing and all of it', () => {

@@ -54,3 +54,31 @@ export function unusedAfterCredits(unused: bigint, meters: readonly Repayment[])
     return missing === 0n ? least : smallerOf(least, mulDiv(unused, ahead - missing, ahead));
   }, unused);
 }
+
+/** Paused time of an account: its kept value in minor units, and its units. */
+export interface OwedTime {
+  readonly kept: bigint;
+  /** All units, and those that were used ahead. */
+  readonly paused: bigint;
+  readonly used: bigint;
+  /** Owed units. Negative where its credits paid back what other times owe. */
+  readonly owed: bigint;
+}
+
+/** The units that an account owes in all. */
+export function unitsOwed(times: readonly OwedTime[]): bigint {
+  const owed = times.reduce((sum, time) => sum + time.owed, 0n);
+  return owed > 0n ? owed : 0n;
+}
+
+/**
+ * The kept value of the units that an account owes. Worked example: 20.00 are kept for a rest of 240 units. If all of
+ * them were used, they are worth 20.00. Once 120 of them are paid back, the others are worth 10.00.
+ */
+export function valueOfOwed(times: readonly OwedTime[]): bigint {
+  const used = times.reduce((sum, time) => sum + time.used, 0n);
+  if (used === 0n) return 0n;
+  const ahead = times.filter((time) => time.used > 0n);
+  const value = ahead.reduce((sum, time) => sum + mulDiv(time.kept, time.used, time.paused), 0n);
+  return mulDiv(value, smallerOf(unitsOwed(times), used), used);
+}

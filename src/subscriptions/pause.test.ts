@@ -74,12 +74,23 @@ test('pausing what is paused sets its date, and what is left out stays', () => {
 });
 
 test('what is kept is taken off the next invoices, never more than they ask for', () => {
-  assert.equal(pausedTimeTakenOff(2000n, 1000n), 1000n);
-  assert.equal(pausedTimeTakenOff(1000n, 3000n), 1000n);
-  assert.equal(pausedTimeTakenOff(1000n, 0n), 0n);
-  assert.equal(pausedTimeTakenOff(0n, 3000n), 0n);
+  const takenOff = (kept: bigint, billed: bigint, step?: bigint) =>
+    pausedTimeTakenOff({ kept, owed: 0n }, { billed, ofPlan: billed }, step);
+  assert.equal(takenOff(2000n, 1000n), 1000n);
+  assert.equal(takenOff(1000n, 3000n), 1000n);
+  assert.equal(takenOff(1000n, 0n), 0n);
+  assert.equal(takenOff(0n, 3000n), 0n);
   // In dinars 2.004 are kept: 2.000 are taken off, and 0.004 stay kept.
-  assert.equal(pausedTimeTakenOff(2004n, 3000n, 10n), 2000n);
+  assert.equal(takenOff(2004n, 3000n, 10n), 2000n);
+});
+
+test('the value of credits that are owed is taken off a plan, and off nothing else', () => {
+  const takenOff = (owed: bigint, billed: bigint, ofPlan: bigint) =>
+    pausedTimeTakenOff({ kept: 2000n, owed }, { billed, ofPlan });
+  assert.equal(takenOff(2000n, 500n, 0n), 0n, 'usage of 5.00');
+  assert.equal(takenOff(1800n, 500n, 0n), 200n);
+  assert.equal(takenOff(2000n, 1500n, 1000n), 1000n, 'a plan of 10.00 with usage of 5.00');
+  assert.equal(takenOff(2900n, 500n, -100n), 0n, 'a refund may have lowered what is kept');
 });
 
 test('going on in the same interval: its rest, and its credits were granted before', () => {
@@ -119,7 +130,7 @@ function live(price: bigint, moments: readonly Instant[], until: Instant) {
   let [charged, kept, start] = [0n, 0n, april.start];
   const bill = (part: Period) => {
     const requested = fairValue([{ ...part, value: price }], periodAt(april.start, unit, part.start));
-    const takenOff = pausedTimeTakenOff(kept, requested);
+    const takenOff = pausedTimeTakenOff({ kept, owed: 0n }, { billed: requested, ofPlan: requested });
     [charged, kept] = [charged + requested - takenOff, kept - takenOff];
     return requested;
   };

@@ -59,12 +59,31 @@ function whyNotPausable(subscription: SubscriptionRow, { owes, now }: { owes: bo
   return end <= now ? 'its billing period is over and the next one is about to start' : null;
 }
 
+/** Kept value of paid, unused time, and the part of it whose credits were used ahead and are owed. In minor units. */
+interface Kept {
+  readonly kept: bigint;
+  readonly owed: bigint;
+}
+
+/** The other lines of an invoice, after discount: all of them, and those of the plan. In minor units. */
+interface BilledLines {
+  readonly billed: bigint;
+  readonly ofPlan: bigint;
+}
+
 /**
- * The amount that paid, unused time takes off an invoice with other lines of `billed` after discount, in minor units:
- * never more than either. It is a multiple of `step`, as `billed` is. The rest is kept for the next invoice.
+ * The amount that paid, unused time takes off an invoice, in minor units: never more than either. Value of owed credits
+ * pays for a plan only, because the plan's next credits pay them back. It is a multiple of `step`, as the lines are. The
+ * rest is kept for the next invoice.
  */
-export function pausedTimeTakenOff(kept: bigint, billed: bigint, step = 1n): bigint {
-  return billed > 0n ? smallerOf(kept - (kept % step), billed) : 0n;
+export function pausedTimeTakenOff({ kept, owed }: Kept, { billed, ofPlan }: BilledLines, step = 1n): bigint {
+  const most = notNegative(ofPlan) + notNegative(kept - owed);
+  const usable = smallerOf(kept, most);
+  return notNegative(smallerOf(usable - (usable % step), billed));
+}
+
+function notNegative(amount: bigint): bigint {
+  return amount > 0n ? amount : 0n;
 }
 
 /** The period that begins when a paused subscription resumes. */

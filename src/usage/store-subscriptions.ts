@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { textArray } from '../database/array-literal.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import type { OwedTime } from '../rating/interval-change.ts';
 import { dueAt, isBehind } from '../subscriptions/store-renewals.ts';
 import { terminalStatuses } from '../subscriptions/subscription.ts';
 import type { NamedCustomer } from './usage-draft.ts';
@@ -55,4 +56,31 @@ export async function readCustomers(work: Work, named: readonly Address[]): Prom
     const { customers, ...customer } = JSON.parse(state) as CustomerState;
     return { kind, value, state, ...row, customer: customers === 1 ? customer : customers === 0 ? null : 'several' };
   });
+}
+
+/** Units that an account owes because they were used ahead of a pause, by the period whose credits count them. */
+interface OwedUnits extends OwedTime {
+  readonly subscriptionId: string;
+  readonly usageMeterId: string;
+}
+
+/** The owed units of these subscriptions. Units that were paid back are counted by the period that did. */
+export async function listOwedUnits(work: Work, subscriptionIds: readonly string[]): Promise<OwedUnits[]> {
+  const { rows } = await sql<OwedUnits>`
+    select a.subscription_id, a.usage_meter_id, o.owed, o.used, coalesce(p.kept_value, 0) as kept,
+           (select coalesce(sum(c.paused_back + c.paused_owed + c.paused_by_hand), 0) from usage_credits c
+             where c.environment_id = a.environment_id and c.ledger_account_id = a.id
+               and c.billing_period_id = o.billing_period_id) as paused
+      from ledger_accounts a
+      join lateral (
+        select c.billing_period_id, sum(greatest(c.paused_owed - c.expired, 0) - c.withheld) as owed,
+               sum(c.paused_owed) as used
+          from usage_credits c
+         where c.environment_id = a.environment_id and c.ledger_account_id = a.id
+           and (c.paused_owed > 0 or c.withheld > 0)
+         group by c.billing_period_id) o on true
+      left join billing_periods p on p.environment_id = a.environment_id and p.id = o.billing_period_id
+     where a.environment_id = ${work.environmentId} and a.subscription_id = any(${textArray(subscriptionIds)}::text[])
+     order by a.subscription_id, a.usage_meter_id`.execute(work.db);
+  return rows;
 }

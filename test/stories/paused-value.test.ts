@@ -97,6 +97,52 @@ test('nobody keeps what nobody paid: a code of 100 % pays for no usage, and one 
   assert.deepEqual(await totals(half.id), [1500, 3000]);
 });
 
+test('kept value whose credits were used pays for a plan, and not for usage: 360 of 360 on day 10, and 10.00 of usage', async () => {
+  // 20.00 are kept, and of the 240 for these days so many are owed.
+  for (const [used, overage, due] of [
+    [360, 2000, 1000],
+    [240, 6000, 2000],
+    [120, 6000, 1000],
+  ] as const) {
+    const { id } = await changes.subscribe('pro');
+    await changes.moveTo(day(10));
+    await changes.use(id, used);
+    await pause(id);
+    assert.equal(await keptOf(id), 2000);
+    await changes.use(id, overage);
+    await cancel(id);
+    assert.deepEqual(await totals(id), [3000, due], `${used} used`);
+  }
+
+  const resumed = await changes.subscribe('pro');
+  await changes.moveTo(day(10));
+  await changes.use(resumed.id, 360);
+  await pause(resumed.id);
+  await changes.use(resumed.id, 2000);
+  await changes.moveTo(day(20));
+  await resume(resumed.id);
+  // The last ten days are paid by what is kept, the usage is not. 10.00 stay for the 120 that are owed still.
+  assert.deepEqual(await totals(resumed.id), [3000, 1000]);
+  assert.equal(await keptOf(resumed.id), 1000);
+});
+
+test('a change of interval counts on no credits that pay back a pause: of 60 next ones none are left for 60 used ahead', async () => {
+  const { id } = await changes.subscribe('pro');
+  await changes.moveTo(day(10));
+  await changes.use(id, 360);
+  await pause(id);
+  await changes.moveTo(day(20));
+  await resume(id);
+  // 120 came back and were withheld, so 120 are owed. 10.00 of 20.00 are kept.
+  await changes.moveTo(day(25));
+  await changes.adjust(id, 'thirty', { billingAnchor: 'unchanged' });
+  // The five days left were used ahead, so their 5.00 are gone. Those of the new plan cost 5.00 of what is kept.
+  assert.equal(await keptOf(id), 500);
+  await changes.use(id, 1000);
+  await cancel(id);
+  assert.deepEqual(await totals(id), [3000, 0, 0, 500]);
+});
+
 test('10.00 off each month, paused on day 10 and resumed on the boundary: 6.67', async () => {
   const { id } = await changes.subscribe('p3000', { discountCode: await fixed(1000, { duration: 'forever' }) });
   await changes.moveTo(day(10));

@@ -25,7 +25,7 @@ test('a life of random steps ends as the oracle says', async (t) => {
 });
 
 /** What is done wrongly on purpose, by the name of what must be said of it then. */
-const wrongs: readonly (readonly [found: RegExp, perform: (world: World) => Promise<unknown>])[] = [
+const wrongs: readonly (readonly [found: RegExp | RegExp[], perform: (world: World) => Promise<unknown>])[] = [
   [
     / has +.*"granted":/,
     ({ database }) => sql`update ledger_accounts set granted = granted + 1`.execute(database.owner),
@@ -42,14 +42,18 @@ const wrongs: readonly (readonly [found: RegExp, perform: (world: World) => Prom
       ),
   ],
   [
-    / has +.*"subscription".*"events":/,
+    [/ has +.*"subscription".*"events":/, /customer-\d+ has used \d+ calls, and has paid for or been given \d+/],
     ({ database }) =>
       sql`
-        delete from usage_events where id = (
-          select min(e.id) from usage_events e
+        with events as (
+          select e.id from usage_events e
             join usage_series s on s.environment_id = e.environment_id and s.id = e.series_id
             join usage_meters m on m.environment_id = s.environment_id and m.id = s.usage_meter_id
-           where m.slug = ${meterSlug})`.execute(database.owner),
+           where m.slug = ${meterSlug}
+        ), lost as (delete from usage_events where id = (select min(id) from events))
+        update usage_events set amount = amount + 1000000 where id = (select max(id) from events)`.execute(
+        database.owner,
+      ),
   ],
   [/the network should have taken/, chargeAgain],
 ];
@@ -60,12 +64,13 @@ async function chargeAgain({ database, network }: World): Promise<void> {
     select r.reference as customer, m.processor_token as token
       from processor_customers r
       join payment_methods m on m.environment_id = r.environment_id and m.customer_id = r.customer_id
-     order by m.id limit 1`.execute(database.owner);
-  const [method] = rows;
-  assert(method, 'somebody has a payment method');
-  const body = new URLSearchParams({ customer: method.customer, payment_method: method.token, amount: '3000' });
-  const answer = await fetch(`${network.url}/v1/payment_intents`, { method: 'POST', body });
-  assert.equal(answer.status, 200);
+     order by m.id`.execute(database.owner);
+  for (const { customer, token } of rows) {
+    const body = new URLSearchParams({ customer, payment_method: token, amount: '3000' });
+    const { status } = await fetch(`${network.url}/v1/payment_intents`, { method: 'POST', body });
+    if (status === 200) return;
+  }
+  assert.fail('nobody has a card that works');
 }
 
 test('what is done wrongly behind the back of the service is found and named', async () => {
@@ -83,7 +88,7 @@ test('what is done wrongly behind the back of the service is found and named', a
           await perform(world);
           const fresh = (await find()).filter((line) => !before.has(line));
           said.push(fresh.join('\n'));
-          assert.match(fresh.join('\n'), found);
+          for (const each of [found].flat()) assert.match(fresh.join('\n'), each);
         }
         // An event that nobody is told of.
         await sql`delete from webhook_deliveries where id = (select min(id) from webhook_deliveries)`.execute(

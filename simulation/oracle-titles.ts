@@ -1,0 +1,171 @@
+import { freePlan, pack } from './catalogue.ts';
+import { rounded, share } from './oracle-arithmetic.ts';
+import { heldOf } from './oracle-holds.ts';
+import {
+  type Books,
+  type Customer,
+  type Invoice,
+  invoicesOf,
+  isForPeriod,
+  isOwed,
+  type Period,
+  pausedTimeOf,
+  refundedOf,
+  type Subscription,
+} from './oracle-records.ts';
+
+/**
+ * The units to which a customer has a title: paid for, or owed, or freely given once. They follow from what was sold and
+ * for what money, and not from any credit, so that no mistake in the rules of credits is in both.
+ */
+
+/** The title of a customer to units of the meter for calls: an upper bound, because shares are rounded up. */
+export function titleOf(customer: Customer): number {
+  const given = customer.subscriptions.filter(isGiven);
+  const plans = given.filter(({ isFree }) => !isFree).reduce((sum, each) => sum + paidTitle(each), 0);
+  return (
+    plans + trialTitle(customer) + onceTitle(given) + freeTitle(customer) + handTitle(customer) + packTitle(customer)
+  );
+}
+
+/** The title to users: the seller's grants only. */
+export function usersTitleOf({ subscriptions }: Customer): number {
+  const credits = subscriptions.flatMap(({ users }) => users.credits);
+  return credits.reduce((sum, { transactionId, issued, takenByHand }) => {
+    return sum + (transactionId === null ? 0 : issued) - takenByHand;
+  }, 0);
+}
+
+const settled: readonly Invoice['status'][] = ['paid', 'partially_refunded', 'refunded'];
+
+/** Whether anything was given with it: not before its first payment, unless the seller waits for that. */
+function isGiven(subscription: Subscription): boolean {
+  const { isFree, trialEnd, isInvoiced, holdings } = subscription;
+  if (isFree || trialEnd !== null || isInvoiced) return true;
+  const starts = invoicesOf(subscription).filter(({ reason }) => reason === 'subscription_start');
+  // A change under net terms is made before the payment.
+  return starts.some((each) => settled.includes(each.status) || (isOwed(each) && holdings.length > 1));
+}
+
+/**
+ * Each period that was billed, in full. Its rest that a pause or a change of interval gave up was paid too, until its
+ * value pays for something else.
+ */
+function paidTitle(subscription: Subscription): number {
+  const invoices = invoicesOf(subscription);
+  const billed = invoices.filter((invoice) => isForPeriod(invoice) && isBegun(subscription, invoice));
+  const units = billed.reduce((sum, invoice) => sum + unitsOfPeriod(subscription, invoice), 0);
+  const valid = invoices.filter((each) => each.status !== 'void' && (!isForPeriod(each) || billed.includes(each)));
+  const spent = valid.reduce((sum, each) => sum + pausedTimeOf(each), 0);
+  return units - Math.min(units, worthInUnits(subscription, spent)) + roundings(subscription, billed.length);
+}
+
+/** Whether the credits of the invoice's period came: not while it waits for payment without access. */
+function isBegun({ awaiting, isInvoiced, holdings }: Subscription, invoice: Invoice): boolean {
+  const { reason, status, period } = invoice;
+  if (period === null || awaiting.includes(period)) return false;
+  if (reason === 'renewal' || isInvoiced || settled.includes(status)) return true;
+  return isOwed(invoice) && holdings.length > 1;
+}
+
+/**
+ * The most that any plan within the period gives from then until its end: a dearer plan adds, a cheaper one takes nothing.
+ * A period whose rest is given up is worth at least what its plans give for their times, because that was paid.
+ */
+function unitsOfPeriod({ holdings, pausedParts }: Subscription, { period, lines }: Invoice): number {
+  if (period === null) return 0;
+  const begun = lines.reduce((sum, { kind, amount }) => sum + (kind === 'item' ? amount : 0), 0);
+  const { start, end, wholeStart } = period;
+  const within = holdings.filter((each) => {
+    if (each.start >= start) return each.start < end;
+    // One that was replaced at the very start counts if the period was billed for it.
+    if (each.end === start) return share(each.value, end - start, end - wholeStart) === begun;
+    return each.end === null || each.end > start;
+  });
+  const most = within.reduce((units, { recurring, start: from }) => {
+    return Math.max(units, Math.ceil((recurring * (end - Math.max(from, start))) / (end - wholeStart)));
+  }, 0);
+  if (!pausedParts.some((part) => part.period === period)) return most;
+  const byTime = within.reduce((sum, { recurring, start: from, end: until }) => {
+    return sum + recurring * (Math.min(until ?? end, end) - Math.max(from, start));
+  }, 0);
+  return Math.max(most, Math.ceil(byTime / (end - wholeStart)));
+}
+
+/** The units that an amount of paid time is worth at least, by the plans of the subscription. */
+function worthInUnits({ holdings }: Subscription, amount: number): number {
+  const rates = holdings.map(({ recurring, value }) => (value === 0 ? 0 : recurring / value));
+  return Math.floor(amount * Math.min(...rates));
+}
+
+/** Each period and each pause may round a share up. */
+function roundings({ pausedParts }: Subscription, periods: number): number {
+  return periods + 2 * pausedParts.length;
+}
+
+/** One trial in a life, of the quantity that the seller has set. */
+function trialTitle({ subscriptions }: Customer): number {
+  const first = subscriptions.find(({ trialEnd }) => trialEnd !== null);
+  if (first?.trialEnd == null) return 0;
+  const { trialEnd, holdings } = first;
+  return holdings.reduce((most, { start, recurring }) => (start < trialEnd ? Math.max(most, recurring) : most), 0);
+}
+
+/** One-time units of a plan come once in a life, at its largest quantity. */
+function onceTitle(given: readonly Subscription[]): number {
+  const byPlan = new Map<string, number>();
+  for (const { plan, once } of given.flatMap(({ holdings }) => holdings))
+    byPlan.set(plan.slug, Math.max(byPlan.get(plan.slug) ?? 0, once));
+  return [...byPlan.values()].reduce((sum, once) => sum + once, 0);
+}
+
+function freeTitle({ freeTimes }: Customer): number {
+  return freeTimes.length * freePlan.recurring;
+}
+
+/**
+ * Notes that a period of the free plan begins. One that begins within the time of another one gives nothing of its own,
+ * unless the seller has moved the anchor.
+ */
+export function noteFreeTime({ freeTimes }: Customer, { start, end }: Pick<Period, 'start' | 'end'>, isMoved = false) {
+  const last = freeTimes.at(-1);
+  if (isMoved || last === undefined || start >= last.end) freeTimes.push({ start, end });
+}
+
+function handTitle({ subscriptions }: Customer): number {
+  const credits = subscriptions.flatMap((each) => each.credits);
+  return credits.reduce((sum, { kind, transactionId, issued, takenByHand }) => {
+    if (kind !== 'by_hand') return sum;
+    return sum + (transactionId === null ? 0 : issued) - takenByHand;
+  }, 0);
+}
+
+/** Packs that were paid, less what was refunded and not used before. */
+function packTitle({ invoices, subscriptions }: Customer): number {
+  const credits = subscriptions.flatMap((each) => each.credits);
+  const sold = invoices.filter(({ reason, status }) => reason === 'purchase' && settled.includes(status));
+  return sold.reduce((sum, invoice) => {
+    const byHand = credits.reduce((taken, each) => taken + (each.invoice === invoice ? each.takenByHand : 0), 0);
+    const lost = Math.max(byHand, refundedUnits(invoice, refundedOf(invoice)) - invoice.usedBeforeRefund);
+    return sum + unitsOfPacks(invoice) - lost;
+  }, 0);
+}
+
+function unitsOfPacks({ lines }: Invoice): number {
+  return (lines.reduce((sum, { amount }) => sum + amount, 0) / pack.unitPrice) * pack.calls;
+}
+
+function refundedUnits(invoice: Invoice, refunded: number): number {
+  if (invoice.total === 0) return 0;
+  return rounded(BigInt(unitsOfPacks(invoice)) * BigInt(refunded), BigInt(invoice.total));
+}
+
+/** Notes a refund: the seller gives back money for as much as the customer has used or holds already. */
+export function noteRefund(books: Books, invoice: Invoice, amount: number): void {
+  if (invoice.reason !== 'purchase') return;
+  const { subscriptions } = invoice.customer;
+  const used = subscriptions.reduce((sum, each) => {
+    return sum + heldOf(books, each) + each.credits.reduce((drawn, { applied }) => drawn + applied, 0);
+  }, 0);
+  invoice.usedBeforeRefund += Math.min(used, refundedUnits(invoice, amount) + 1);
+}
