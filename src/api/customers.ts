@@ -226,7 +226,7 @@ export const customerRoutes = [
     operation: balanceReads,
     request: ({ params, query }) => ({ ...query, externalId: params.externalId }),
     answer: (balances) => ({ usageMeterBalances: balances.map(toUsageMeterBalance) }),
-    text: textOfBalances,
+    batchText: textOfBalances,
   }),
   route({
     method: 'GET',

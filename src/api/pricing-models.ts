@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { applyPricingModel, updatePricingModel } from '../entitlements/actions-pricing.ts';
 import { route } from '../http/route.ts';
 import { SafeString } from '../kernel/json.ts';
+import { largeLimits } from '../kernel/json-weight.ts';
 import { booleanFilter, createdFilters, pageOf, pageQuery, pageRequest } from '../kernel/pagination.ts';
 import {
   clonePricingModel,
@@ -94,6 +95,7 @@ export const pricingModelRoutes = [
       '`isDefault` is true: use `POST /pricing-models/apply` for what is sent more than once.',
     tag,
     body: SetupInput,
+    bodyLimits: largeLimits,
     returns: z.object({
       pricingModel: PricingModelDetails,
       formerDefaultPricingModelId: z
@@ -122,6 +124,7 @@ export const pricingModelRoutes = [
       '`false` leaves the flag as it is.',
     tag,
     body: SetupInput,
+    bodyLimits: largeLimits,
     returns: z.object({
       pricingModel: PricingModel,
       isNew: z.boolean().meta({ description: 'True if there was no pricing model with this name.' }),
@@ -189,6 +192,7 @@ export const pricingModelRoutes = [
     tag,
     params: z.object({ id: PricingModelId }),
     body: z.object({ pricingModel: UpdateInput }),
+    bodyLimits: largeLimits,
     returns: z.object({ pricingModel: PricingModel }),
     refuses: [
       'tooManyRecords',

@@ -11,6 +11,7 @@ import {
   TemporaryClaims,
 } from '../entitlements/resource-claim.ts';
 import { route } from '../http/route.ts';
+import { largeLimits } from '../kernel/json-weight.ts';
 import { longPageFields } from '../kernel/pagination.ts';
 import { SubscriptionId } from '../subscriptions/subscription.ts';
 
@@ -36,6 +37,7 @@ export const resourceClaimRoutes = [
     tag,
     params,
     body: NewClaims,
+    bodyLimits: largeLimits,
     returns: z.object({
       claims: z.array(ResourceClaim),
       usage: ResourceUsage,
@@ -79,6 +81,7 @@ export const resourceClaimRoutes = [
     tag,
     params,
     body: ClaimsToRelease,
+    bodyLimits: largeLimits,
     returns: z.object({ releasedClaims: z.array(ResourceClaim), usage: ResourceUsage }),
     refuses: ['subscriptionNotFound', 'resourceNotFound', 'resourceClaimNotFound', 'tooFewClaims', 'tooManyClaims'],
     handle: (work, { params: { subscriptionId }, body }) => releaseResource(work, subscriptionId, body),

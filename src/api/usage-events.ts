@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { z } from 'zod';
 import { catchUpAll } from '../billing/catch-up.ts';
+import { jsonInTurns } from '../http/body.ts';
 import { batchedRoute, route } from '../http/route.ts';
 import { pageOf, pageQuery, pageRequest } from '../kernel/pagination.ts';
 import { getEntryOfUsageEvent, getUsageEvent, listUsageEvents } from '../usage/actions.ts';
@@ -62,7 +63,8 @@ export const usageEventRoutes = [
     body: z.object({ usageEvents: z.array(NewUsageEvent).max(maxEventsPerRequest) }),
     returns: z.object({ usageEvents: z.array(UsageEvent) }),
     refuses,
-    lines: 'usageEvents',
+    list: { field: 'usageEvents', element: NewUsageEvent, atMost: maxEventsPerRequest },
+    text: jsonInTurns,
     operation: recording,
     request: ({ body }) => record(body.usageEvents, (index) => ['usageEvents', index]),
     answer: ({ events }) => ({ usageEvents: [...events] }),

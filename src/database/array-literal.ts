@@ -29,6 +29,14 @@ export function textArray(values: readonly (string | null)[]): string {
   return `{${values.map(textElement).join(',')}}`;
 }
 
+/**
+ * An element that is JSON. JSON.stringify quotes it as an array does, and several times as fast, because JSON has no
+ * control characters.
+ */
+export function jsonElement(json: string | null): string {
+  return json === null ? 'null' : JSON.stringify(json);
+}
+
 function textElement(value: string | null): string {
   if (value === null) return 'null';
   if (plain.test(value) && value.toLowerCase() !== 'null') return value;

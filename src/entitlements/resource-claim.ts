@@ -11,6 +11,8 @@ const ResourceClaimId = idSchema('resourceClaim');
 // The maximum number of claims created or released per request. It bounds the response to a few megabytes and the lock
 // on the subscription to well under a second.
 const maxClaimsPerRequest = 10_000;
+// Each of these claims holds the metadata, and so does the answer.
+const maxMetadataOfRequest = 4_000_000;
 // Each claim counts the others, and the end of the subscription releases all of them in its transaction.
 const maxClaimsHeld = 100_000;
 // More resources than any real pricing model, in a query that still fits into a URL.
@@ -76,11 +78,20 @@ function isExactlyOneGiven(values: readonly unknown[]): boolean {
   return values.filter((value) => value !== undefined && value !== null).length === 1;
 }
 
+function fitsMetadata(metadata: Metadata | null | undefined, count: number): boolean {
+  const { length } = JSON.stringify(metadata ?? null);
+  return length * Math.min(count, maxClaimsPerRequest) <= maxMetadataOfRequest;
+}
+
 /** A request to claim: exactly one of `quantity`, `externalId` and `externalIds`. */
 export const NewClaims = z
   .object({ resourceSlug: ResourceSlug, metadata: Metadata.nullable().optional(), ...selectors })
   .refine(({ quantity, externalId, externalIds }) => isExactlyOneGiven([quantity, externalId, externalIds]), {
     message: 'send exactly one of quantity, externalId and externalIds',
+  })
+  .refine(({ metadata, quantity, externalIds }) => fitsMetadata(metadata, quantity ?? externalIds?.length ?? 1), {
+    path: ['metadata'],
+    message: `must be shorter for so many claims: the metadata of all of them has at most ${maxMetadataOfRequest} characters as JSON`,
   })
   .meta({ id: 'NewResourceClaims' });
 export type NewClaims = z.output<typeof NewClaims>;

@@ -5,12 +5,24 @@ import { refreshStatistics } from '../database/statistics.ts';
 import { type Effect, runInEnvironment, type Work } from '../database/work.ts';
 import { createRequestBatcher, type RequestBatcher } from '../jobs/batcher.ts';
 import { type JobContext, runEffects } from '../jobs/queue.ts';
+import { listLimits, ordinaryLimits } from '../kernel/json-weight.ts';
 import { gatherMetadata } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
+import {
+  attempt,
+  type BodyReading,
+  jsonInTurns,
+  ListBody,
+  LongBody,
+  type ReadBody,
+  readBody,
+  readBodyInTurns,
+} from './body.ts';
 import { addressAsked } from './connections.ts';
 import {
   beginIdempotent,
   forgetAnswer,
+  hasIdempotencyKey,
   type IdempotentRequest,
   readIdempotencyKey,
   renewAnswer,
@@ -18,7 +30,7 @@ import {
 } from './idempotency.ts';
 import type { KeyUse } from './key-use.ts';
 import type { Caller, RateLimit } from './rate-limit.ts';
-import { bodyOf, noBody, noQuery, parseParams, parsePart, parseQuery, validationProblem } from './request.ts';
+import { noQuery, parseParams, parseQuery, validationProblem } from './request.ts';
 import type { Route, RouteInput } from './route.ts';
 import { findUnknownFields, ignoredHeader, issuesOfUnknown, placeOf, type UnknownField } from './unknown-fields.ts';
 
@@ -46,8 +58,11 @@ export function registerApi(server: FastifyInstance, options: ApiContext): void 
   const { rateLimit } = options;
   if (rateLimit) server.decorateRequest('caller', null);
   for (const route of context.routes) {
+    const limits = route.bodyLimits ?? (route.list === undefined ? ordinaryLimits : listLimits);
     server.route({
       method: route.method,
+      bodyLimit: limits.bytes,
+      config: { limits, listIn: route.list?.field ?? null } satisfies BodyReading,
       url: apiPrefix + route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
       ...(rateLimit
         ? {
@@ -123,7 +138,12 @@ interface Requested {
 async function answer(context: Serving, route: Route, request: FastifyRequest, reply: FastifyReply): Promise<Payload> {
   const apiKeyHash = request.caller?.apiKeyHash ?? hashOfKey(request);
   // Parse problems are reported to holders of a valid key only, so they wait for the transaction.
-  const requested = readRequest(route, request);
+  const { body = {} } = request;
+  const read =
+    body instanceof ListBody || body instanceof LongBody
+      ? await readBodyInTurns(route, body, hasIdempotencyKey(request))
+      : readBody(route, body);
+  const requested = readRequest(route, request, read);
   const { asked } = requested;
   if (route.batched && isBatchable(requested)) {
     const { operation, request: toRequest, text } = route.batched;
@@ -136,7 +156,7 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
     );
     nameIgnored(reply, requested.ignored);
     context.keyUse.note(apiKeyHash);
-    return jsonPayload(route, request, reply, text(answered));
+    return jsonPayload(route, request, reply, await text(answered));
   }
   // Reads leave no audit log entries, so they need no audit context.
   const auditContext = route.method === 'GET' ? undefined : { action: actionOf(route), requestId: request.id };
@@ -226,38 +246,27 @@ function filePayload(reply: FastifyReply, file: string | Buffer, contentType: st
   return file;
 }
 
-function attempt<Value>(read: () => Value): Value | Problem {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof Problem) return error;
-    throw error;
-  }
-}
-
-function readRequest(route: Route, request: FastifyRequest): Requested {
+function readRequest(route: Route, request: FastifyRequest, body: ReadBody): Requested {
   const rawQuery = gatherMetadata(request.query as Record<string, unknown>);
   const mutates = route.method !== 'GET';
-  const rawBody = attempt(() => bodyOf(route.lines, request.body));
   const asked = attempt(() => {
-    if (rawBody instanceof Problem) throw rawBody;
     const dryRun = mutates ? readDryRun(rawQuery.dryRun) : false;
     const params = parseParams(route.params, request.params);
     const query = parseQuery(route.query, rawQuery);
-    const body = parsePart(route.body, rawBody);
+    if (body.parsed instanceof Problem) throw body.parsed;
     return {
       route,
-      input: { params, query, body } as RouteInput<never, never, never>,
+      input: { params, query, body: body.parsed } as RouteInput<never, never, never>,
       dryRun,
       // A dry run stores nothing, so there is nothing to replay.
-      idempotency: mutates && !dryRun ? readIdempotencyKey(request) : null,
+      idempotency: mutates && !dryRun ? readIdempotencyKey(request, body.identity) : null,
     };
   });
   const unknown = [
     ...findUnknownFields('query', route.query ?? noQuery, rawQuery).filter(
       ({ path }) => !(mutates && path[0] === 'dryRun'),
     ),
-    ...(rawBody instanceof Problem ? [] : findUnknownFields('body', route.body ?? noBody, rawBody)),
+    ...body.unknown,
   ];
   const isIgnored = (field: UnknownField) => route.ignores?.includes(placeOf(field)) ?? false;
   return { asked, ignored: unknown.filter(isIgnored), unknown: unknown.filter((field) => !isIgnored(field)) };
@@ -273,6 +282,7 @@ function readDryRun(value: unknown): boolean {
 
 interface Performed {
   readonly replayed: boolean;
+  /** Null where only its JSON is there. */
   readonly answer: unknown;
   readonly text: string;
 }
@@ -286,11 +296,11 @@ async function perform(context: JobContext, work: Work, { route, input, idempote
       // The original request died before its effects finished, or they are still in progress: run them here too.
       work.effects.push(...stored.effects);
       const text = encryption ? encryption.open(stored.text, sealedFor) : stored.text;
-      return { replayed: true, answer: JSON.parse(text), text };
+      return { replayed: true, answer: null, text };
     }
   }
   const result = await route.handle(work, input as never, context);
-  const text = JSON.stringify(result);
+  const text = await (route.text ?? jsonInTurns)(result);
   if (idempotency) await storeAnswer(work, idempotency, encryption ? encryption.seal(text, sealedFor) : text);
   return { replayed: false, answer: result, text };
 }
@@ -309,7 +319,7 @@ async function finish(
   try {
     const outcome = await runInEnvironment(context.database, { apiKeyHash }, async (work) => {
       const text = route.afterEffects
-        ? JSON.stringify(await route.afterEffects(work, performed.answer, context))
+        ? await jsonInTurns(await route.afterEffects(work, performed.answer ?? JSON.parse(performed.text), context))
         : performed.text;
       if (idempotency) await renewAnswer(work, idempotency, text);
       return text;

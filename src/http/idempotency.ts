@@ -17,16 +17,21 @@ export interface IdempotentRequest {
   readonly requestHash: Buffer;
 }
 
-/** The request's `Idempotency-Key`, or null when it has none. Refuses a key that is empty or too long. */
-export function readIdempotencyKey(request: FastifyRequest): IdempotentRequest | null {
+export function hasIdempotencyKey({ headers }: FastifyRequest): boolean {
+  return headers['idempotency-key'] !== undefined;
+}
+
+/**
+ * The request's `Idempotency-Key`, or null when it has none. Refuses a key that is empty or too long. `identity` tells its
+ * body from others.
+ */
+export function readIdempotencyKey(request: FastifyRequest, identity: () => string): IdempotentRequest | null {
   const key = request.headers['idempotency-key'];
   if (key === undefined) return null;
   if (typeof key !== 'string' || key.length === 0 || key.length > maxKeyLength) {
     throw invalid(['Idempotency-Key'], `must have 1 to ${maxKeyLength} characters`);
   }
-  const hash = createHash('sha256')
-    .update(`${request.method} ${request.url}\n`)
-    .update(JSON.stringify(request.body ?? {}));
+  const hash = createHash('sha256').update(`${request.method} ${request.url}\n`).update(identity());
   return { key, requestHash: hash.digest() };
 }
 

@@ -186,7 +186,7 @@ function operation(
     description: route.description,
     tags: [route.tag],
     requestParams: requestParams(route, example),
-    ...(route.body === undefined ? {} : { requestBody: requestBody(route.body, route.lines, example?.body) }),
+    ...(route.body === undefined ? {} : { requestBody: requestBody(route.body, route.list?.field, example?.body) }),
     responses: {
       '200': {
         description: 'The request succeeded.',

@@ -1,88 +1,31 @@
-import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
-import { jsonIssues, weightIssue } from '../kernel/json.ts';
+import { jsonIssues } from '../kernel/json.ts';
 import { withCursorFilters } from '../kernel/pagination.ts';
 import { type Issue, Problem } from '../kernel/problem.ts';
 import { findUnknownFields } from './unknown-fields.ts';
 
+/** A problem names no more. */
+export const maxIssues = 100;
 /** The query of an operation without parameters. */
 export const noQuery = z.object({});
 /** The body of an operation without fields. */
 export const noBody = z.object({});
-
-/**
- * Parses a request body as JSON; an empty one is `{}`. Refuses invalid JSON, invalid UTF-8, values that cannot be
- * stored, and bodies that would take too long to parse.
- */
-export function parseJsonBody(body: Buffer): unknown {
-  if (body.length === 0) return {};
-  checkReadable(body);
-  let value: unknown;
-  try {
-    value = JSON.parse(body.toString('utf8'));
-  } catch (error) {
-    throw new Problem('invalidJson', { reason: (error as Error).message });
-  }
-  const issues = jsonIssues(value);
-  if (issues.length > 0) throw validationProblem(issues);
-  return value;
-}
-
-/** A body of application/x-ndjson: one JSON value per line. */
-class BodyLines {
-  readonly values: readonly unknown[];
-  constructor(values: readonly unknown[]) {
-    this.values = values;
-  }
-}
-
-/**
- * Parses a request body as lines of JSON; empty lines are ignored. Refuses as `parseJsonBody` does, and names the line.
- */
-export function parseLinesBody(body: Buffer): BodyLines {
-  checkReadable(body);
-  const values = body
-    .toString('utf8')
-    .split('\n')
-    .flatMap((line, index) => (line.trim() === '' ? [] : [parseLine(line, index + 1)]));
-  const issues = jsonIssues(values);
-  if (issues.length > 0) throw validationProblem(issues);
-  return new BodyLines(values);
-}
-
-function checkReadable(body: Buffer): void {
-  if (!isUtf8(body)) throw new Problem('invalidJson', { reason: 'it is not UTF-8' });
-  const issue = weightIssue(body);
-  if (issue !== null) throw validationProblem([issue]);
-}
-
-function parseLine(line: string, number: number): unknown {
-  try {
-    return JSON.parse(line);
-  } catch (error) {
-    throw new Problem('invalidJson', { reason: `line ${number}: ${(error as Error).message}` });
-  }
-}
-
-/** The body in the shape of the route's schema: lines become the elements of the field that takes them. */
-export function bodyOf(lines: string | undefined, body: unknown): unknown {
-  if (!(body instanceof BodyLines)) return body === undefined ? {} : body;
-  if (lines === undefined) throw new Problem('unsupportedMediaType');
-  return { [lines]: body.values };
-}
 
 /** Parses one part of a request. The issues name the field and state what is valid. */
 export function parsePart(schema: z.ZodType | undefined, value: unknown): unknown {
   if (schema === undefined) return undefined;
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  throw validationProblem(
-    result.error.issues.map((issue) => ({
-      path: issue.path.map((key) => (typeof key === 'symbol' ? String(key) : key)),
-      message: messageOf(issue),
-      code: issue.code,
-    })),
-  );
+  throw validationProblem(issuesOf(result.error));
+}
+
+/** The issues of a part of a request to which `path` leads. */
+export function issuesOf({ issues }: z.ZodError, path: Issue['path'] = []): Issue[] {
+  return issues.slice(0, maxIssues).map((issue) => ({
+    path: [...path, ...issue.path.map((key) => (typeof key === 'symbol' ? String(key) : key))],
+    message: messageOf(issue),
+    code: issue.code,
+  }));
 }
 
 /** Lists the values that a union allows: each of its alternatives reports its own issue. */
@@ -122,5 +65,5 @@ export function validationProblem(issues: readonly Issue[]): Problem {
   const reason = issues
     .map((issue) => (issue.path.length > 0 ? `${issue.path.join('.')}: ${issue.message}` : issue.message))
     .join('; ');
-  return new Problem('invalidRequest', { reason: reason.slice(0, 2000) }, issues.slice(0, 100));
+  return new Problem('invalidRequest', { reason: reason.slice(0, 2000) }, issues.slice(0, maxIssues));
 }

@@ -3,6 +3,7 @@ import type { Work } from '../database/work.ts';
 import { answerAlone, type BatchedOperation } from '../jobs/batcher.ts';
 import type { Encryption } from '../jobs/encryption.ts';
 import type { JobContext } from '../jobs/queue.ts';
+import type { BodyLimits } from '../kernel/json-weight.ts';
 import type { ProblemName } from '../kernel/problem.ts';
 
 type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
@@ -18,6 +19,13 @@ export interface RouteInput<Params, Query, Body> {
 interface FileAnswer<Answer> {
   readonly contentType: string;
   readonly render: (answer: Answer) => string | Promise<string | Buffer>;
+}
+
+/** The field of a body whose list may be long. Its elements may also be sent as lines of application/x-ndjson. */
+interface LongList {
+  readonly field: string;
+  readonly element: z.ZodType;
+  readonly atMost: number;
 }
 
 /** An operation of the API as a value: the server, openapi.json and the contract test use the same list. */
@@ -57,8 +65,12 @@ interface RouteDefinition<
   readonly file?: FileAnswer<z.output<Returns>>;
   /** A read whose response carries an ETag. A matching `If-None-Match` gets 304 without a body. */
   readonly etag?: boolean;
-  /** The field of the body whose elements may be sent as lines of application/x-ndjson. */
-  readonly lines?: string;
+  /** A list that is read in turns. */
+  readonly list?: LongList;
+  /** More than a body may usually hold. */
+  readonly bodyLimits?: BodyLimits;
+  /** The JSON of an answer, where it is too long to be made at once or there is a quicker way to it. */
+  readonly text?: (answer: z.output<Returns>) => string | Promise<string>;
   /** The encryption of the stored response, when it contains a secret. Not with `afterEffects`. */
   readonly sealedWith?: (context: JobContext) => Encryption;
 }
@@ -67,7 +79,7 @@ interface RouteDefinition<
 interface Batched {
   readonly operation: BatchedOperation<unknown, unknown, unknown>;
   readonly request: (input: RouteInput<z.ZodType, z.ZodType, z.ZodType>) => unknown;
-  readonly text: (answer: unknown) => string;
+  readonly text: (answer: unknown) => string | Promise<string>;
 }
 
 /** A route whose types have been checked and are no longer needed. */
@@ -92,7 +104,9 @@ export interface Route {
   readonly afterEffects?: (work: Work, answer: unknown, context: JobContext) => Promise<unknown>;
   readonly file?: FileAnswer<unknown>;
   readonly etag?: boolean;
-  readonly lines?: string;
+  readonly list?: LongList;
+  readonly bodyLimits?: BodyLimits;
+  readonly text?: (answer: unknown) => string | Promise<string>;
   readonly sealedWith?: (context: JobContext) => Encryption;
   readonly batched?: Batched;
 }
@@ -124,15 +138,17 @@ export function batchedRoute<
   operation,
   request,
   answer,
-  text = (answered) => JSON.stringify(answer(answered)),
+  batchText,
   ...definition
 }: Omit<RouteDefinition<Params, Query, Body, Returns>, 'handle' | 'afterEffects' | 'file'> & {
   readonly operation: BatchedOperation<Request, Answer, Cache>;
   readonly request: (input: RouteInput<Params, Query, Body>) => Request;
   readonly answer: (answer: Answer) => z.output<Returns>;
-  /** The JSON of `answer`, where there is a quicker way to it than JSON.stringify. */
-  readonly text?: (answer: Answer) => string;
+  /** The JSON of `answer`, where there is a quicker way to it. */
+  readonly batchText?: (answer: Answer) => string;
 }): Route {
+  const { text: textOf = JSON.stringify } = definition;
+  const text = batchText ?? ((answered: Answer) => textOf(answer(answered)));
   return {
     ...route({
       ...definition,

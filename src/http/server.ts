@@ -5,21 +5,20 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRepl
 import { canStore } from '../database/database.ts';
 import { problemOfOutage } from '../database/database-problem.ts';
 import type { PageShare } from '../database/page-share.ts';
+import { ordinaryLimits } from '../kernel/json-weight.ts';
 import { Problem, problemOfConstraint } from '../kernel/problem.ts';
 import type { ApiContext } from './api.ts';
 import { registerApi } from './api.ts';
+import { type BodyReading, parseJsonBody, parseLinesBody } from './body.ts';
 import { guardConnections } from './connection-guard.ts';
 import { type ConnectionLimits, connectionLimits, connectionOptions, hostProblem } from './connections.ts';
 import { type Hook, registerHooks } from './hook.ts';
 import { type LoadLimits, registerLoadShedding, sayWhenToRetry } from './load-shedding.ts';
 import type { Log } from './log.ts';
 import { type Pages, registerPages } from './page.ts';
-import { parseJsonBody, parseLinesBody } from './request.ts';
 import { RequestLines } from './request-lines.ts';
 import { TroubleLog } from './trouble-log.ts';
 
-/** The largest request body: 10,000 usage events with properties fit. */
-export const maxBodyBytes = 16 * 1024 * 1024;
 // External ids of 255 characters, each of up to twelve once percent-encoded.
 const maxParameterLength = 255 * 12;
 
@@ -41,7 +40,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   const server = Fastify({
     loggerInstance: options.log as FastifyBaseLogger,
     logController: new RequestLines(options.database),
-    bodyLimit: maxBodyBytes,
+    bodyLimit: ordinaryLimits.bytes,
     ...connectionOptions(limits),
     genReqId: newRequestId,
     routerOptions: { maxParamLength: maxParameterLength, ignoreTrailingSlash: true },
@@ -50,13 +49,13 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     forceCloseConnections: true,
   });
   const trouble = new TroubleLog(server.log, () => canStore(options.database));
-  const notedProblemOf = (error: unknown) => {
-    const problem = problemOf(error);
+  const notedProblemOf = (error: unknown, bodyLimit?: number) => {
+    const problem = problemOf(error, bodyLimit);
     trouble.note(problem, error);
     return problem;
   };
   const answerError = (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
-    sendError(error, notedProblemOf(error), request, reply);
+    sendError(error, notedProblemOf(error, request.routeOptions?.bodyLimit), request, reply);
   server.removeAllContentTypeParsers();
   server.addContentTypeParser(/^application\/(?:.+\+)?json\b/, { parseAs: 'buffer' }, parserOf(parseJsonBody));
   server.addContentTypeParser(/^application\/x-ndjson\b/, { parseAs: 'buffer' }, parserOf(parseLinesBody));
@@ -80,16 +79,20 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   return server;
 }
 
-/** A body parser in callback style, without a promise per request. */
-function parserOf(parse: (body: Buffer) => unknown) {
-  return (_request: FastifyRequest, body: Buffer, done: (error: Error | null, value?: unknown) => void) => {
+const usualReading: BodyReading = { limits: ordinaryLimits, listIn: null };
+
+/** A body parser in callback style, without a promise for a short body. */
+function parserOf(parse: (body: Buffer, reading: BodyReading) => unknown) {
+  return (request: FastifyRequest, body: Buffer, done: (error: Error | null, value?: unknown) => void) => {
     let value: unknown;
     try {
-      value = parse(body);
+      const reading = request.routeOptions.config as Partial<BodyReading>;
+      value = parse(body, { ...usualReading, ...reading });
     } catch (error) {
       return done(error as Error);
     }
-    done(null, value);
+    if (value instanceof Promise) value.then((read) => done(null, read), done);
+    else done(null, value);
   };
 }
 
@@ -161,7 +164,7 @@ interface KnownError {
 }
 
 /** The refusal for an error, or null when it is a bug. */
-export function problemOf(error: unknown): Problem | null {
+export function problemOf(error: unknown, bodyLimit: number = ordinaryLimits.bytes): Problem | null {
   if (error instanceof Problem) return error;
   const { code, constraint, table, detail, statusCode } = error as KnownError;
   // The client closed the connection during the body. Fastify sets a status, which database connection errors do not
@@ -170,7 +173,7 @@ export function problemOf(error: unknown): Problem | null {
     return new Problem('invalidRequest', { reason: 'The request ended early.' });
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new Problem('bodyTooLarge', { limit: maxBodyBytes });
+      return new Problem('bodyTooLarge', { limit: bodyLimit });
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new Problem('unsupportedMediaType');
     case 'FST_ERR_MAX_PARAM_LENGTH':

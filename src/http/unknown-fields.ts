@@ -16,15 +16,20 @@ export interface UnknownField {
 type Walk = (value: unknown, path: Path, found: { path: Path; known: readonly string[] }[]) => void;
 
 // A problem lists no more.
-const maxFound = 100;
+export const maxUnknownFields = 100;
 
 /**
  * Finds the fields of a value that its schema would drop, nested ones too. The schema is read once, so the cost is one
- * look-up for each field.
+ * look-up for each field. `path` leads to the value.
  */
-export function findUnknownFields(part: UnknownField['part'], schema: z.core.$ZodType, value: unknown): UnknownField[] {
+export function findUnknownFields(
+  part: UnknownField['part'],
+  schema: z.core.$ZodType,
+  value: unknown,
+  path: Readonly<Path> = [],
+): UnknownField[] {
   const found: { path: Path; known: readonly string[] }[] = [];
-  walkOf(schema)?.(value, [], found);
+  walkOf(schema)?.(value, [...path], found);
   return found.map((each) => ({ part, ...each }));
 }
 
@@ -88,7 +93,7 @@ function walkOfObject(shape: Readonly<Record<string, z.core.$ZodType>>, open: bo
       const walk = fields.get(name);
       if (walk === null || (walk === undefined && open)) continue;
       if (walk === undefined) {
-        if (found.length < maxFound) found.push({ path: [...path, name], known });
+        if (found.length < maxUnknownFields) found.push({ path: [...path, name], known });
         continue;
       }
       path.push(name);
@@ -102,7 +107,7 @@ function walkOfArray(walk: Walk | null): Walk | null {
   if (walk === null) return null;
   return (value, path, found) => {
     if (!Array.isArray(value)) return;
-    for (let index = 0; index < value.length && found.length < maxFound; index++) {
+    for (let index = 0; index < value.length && found.length < maxUnknownFields; index++) {
       path.push(index);
       walk(value[index], path, found);
       path.pop();

@@ -1,16 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
-import {
-  amountInput,
-  countInput,
-  jsonIssues,
-  Metadata,
-  maxSafeInteger,
-  SafeString,
-  TimestampInput,
-  weightIssue,
-} from './json.ts';
+import { amountInput, countInput, jsonIssues, Metadata, maxSafeInteger, SafeString, TimestampInput } from './json.ts';
+import { type BodyForm, listLimits, ordinaryLimits, weigh } from './json-weight.ts';
 
 const accepts = (schema: z.ZodType, value: unknown) => schema.safeParse(value).success;
 
@@ -33,21 +25,68 @@ test('nesting ends at 64 levels', () => {
   assert.match(jsonIssues(nested(65))[0]?.message ?? '', /deeper than 64/);
 });
 
-test('a large body is weighed before it is parsed: what texts hold counts for nothing', () => {
-  // A body of less than 64 KiB is not looked at, so each of these is filled up with blanks.
-  const weighed = (text: string) => weightIssue(Buffer.from(text + ' '.repeat(70_000)))?.message;
-  assert.equal(weighed('['.repeat(64)), undefined);
-  assert.equal(weighed('['.repeat(65)), 'the body is nested deeper than 64 levels');
-  assert.equal(weighed('{"a":'.repeat(65)), 'the body is nested deeper than 64 levels');
-  assert.equal(weighed('[]'.repeat(1000)), undefined);
-  assert.equal(weighed(`["${'['.repeat(65)}","\\"${'[]'.repeat(65)}]`), undefined);
-  assert.equal(weighed(`["\\"${'['.repeat(65)}"]`), undefined);
-  assert.equal(weighed(`["${','.repeat(600_000)}"]`), undefined);
-  assert.equal(weighed(`[0${',0'.repeat(499_999)}]`), undefined);
-  assert.equal(weighed(`[0${',0'.repeat(500_000)}]`), 'the body contains more than 500000 values');
-  assert.equal(weighed('\n'.repeat(500_000)), 'the body contains more than 500000 values');
-  assert.equal(weighed(`[${'\n'.repeat(500_000)}]`), undefined);
-  assert.equal(weighed('"'), undefined);
+/** What weighing a body answers after all steps. */
+function weighed(text: string, limits = listLimits, form: BodyForm = null) {
+  const steps = weigh(Buffer.from(text), limits, form);
+  for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value;
+}
+
+const event = (n: number) => `{"a":[${n},{"b":"],[\\""}]}`;
+const manyEvents = Array.from({ length: 5_000 }, (_, n) => event(n));
+
+test('a long list is found in its body, and each piece of it is a whole number of elements', () => {
+  const text = `{"more":[1,2],"events":[${manyEvents}],"last":1}`;
+  const found = weighed(text, listLimits, { listIn: 'events' });
+  assert(found !== null && 'cuts' in found && found.cuts.length === Math.floor(manyEvents.join().length / 66_000));
+  const pieces = [...found.cuts, found.end].map((end, at) =>
+    text.slice((found.cuts[at - 1] ?? found.begin - 1) + 1, end),
+  );
+  assert.deepEqual(
+    pieces.flatMap((piece) => JSON.parse(`[${piece}]`)),
+    manyEvents.map((each) => JSON.parse(each)),
+  );
+  assert.equal(text.slice(0, found.begin) + text.slice(found.end), '{"more":[1,2],"events":[],"last":1}');
+});
+
+test('no list is found where its field stands twice or not at all, or holds something else', () => {
+  for (const text of ['{"events":[1],"events":[2]}', '{"more":[1]}', '{"events":{"a":[1]}}', '{"events":[1', '[[1]]'])
+    assert.equal(weighed(text, listLimits, { listIn: 'events' }), null, text);
+});
+
+test('beside a long list a body has the usual limits, and so has one without it', () => {
+  const messageOf = (text: string) => {
+    const found = weighed(text, listLimits, { listIn: 'events' });
+    return found !== null && 'message' in found ? found.message : '';
+  };
+  const zeros = `[0${',0'.repeat(ordinaryLimits.values)}]`;
+  assert.equal(messageOf(`{"events":${zeros}}`), '');
+  assert.match(messageOf(`{"more":${zeros}}`), /more than 20000 values beside/);
+  assert.match(messageOf(`{"events":[1],"more":${zeros}}`), /more than 20000 values beside/);
+  assert.match(
+    messageOf(`{"events":[1],"more":"${'x'.repeat(ordinaryLimits.bytes)}"}`),
+    /more than 1048576 bytes beside/,
+  );
+  assert.equal(messageOf(`{"events":[1,"${'x'.repeat(300_000)}",2]}`), 'is longer than 262144 bytes');
+  assert.equal(messageOf(`{"events":[1,"${'x'.repeat(300_000)}"]}`), 'is longer than 262144 bytes');
+});
+
+test('a body is weighed before it is parsed: what texts hold counts for nothing', () => {
+  const issueOf = (text: string) => {
+    const found = weighed(text);
+    return found !== null && 'message' in found ? found.message : undefined;
+  };
+  assert.equal(issueOf('['.repeat(64)), undefined);
+  assert.equal(issueOf('['.repeat(65)), 'the body is nested deeper than 64 levels');
+  assert.equal(issueOf('{"a":'.repeat(65)), 'the body is nested deeper than 64 levels');
+  assert.equal(issueOf('[]'.repeat(1000)), undefined);
+  assert.equal(issueOf(`["${'['.repeat(65)}","\\"${'[]'.repeat(65)}]`), undefined);
+  assert.equal(issueOf(`["\\"${'['.repeat(65)}"]`), undefined);
+  assert.equal(issueOf(`["${','.repeat(600_000)}"]`), undefined);
+  assert.equal(issueOf(`[0${',0'.repeat(499_999)}]`), undefined);
+  assert.equal(issueOf(`[0${',0'.repeat(500_000)}]`), 'the body contains more than 500000 values');
+  assert.equal(issueOf('\n'.repeat(500_000)), 'the body contains more than 500000 values');
+  assert.equal(issueOf(`[${'\n'.repeat(500_000)}]`), undefined);
+  assert.equal(issueOf('"'), undefined);
 });
 
 test('a count is a whole number within its bounds, or a text of one', () => {

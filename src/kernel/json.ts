@@ -1,15 +1,9 @@
 import { z } from 'zod';
+import { maxDepth } from './json-weight.ts';
 import type { Issue } from './problem.ts';
 import { metadataKeys, type TextUse, textLimits } from './text-limits.ts';
 
-// No real document nests deeper, and recursive parsers and printers are safe at this depth.
-const maxDepth = 64;
 const maxIssues = 20;
-// Enough for ten thousand usage events of fifty values each. Parsing a million values blocks the process for about a
-// second.
-const maxValues = 500_000;
-// Smaller bodies are parsed within milliseconds, whatever they contain, and need no scan before.
-const harmlessBytes = 64 * 1024;
 
 type Path = (string | number)[];
 
@@ -21,49 +15,12 @@ type Path = (string | number)[];
  * - the key `__proto__`;
  * - nesting deeper than 64.
  *
- * Returns an empty list when there are none.
+ * `path` leads to the value. Returns an empty list when there are none.
  */
-export function jsonIssues(value: unknown): Issue[] {
+export function jsonIssues(value: unknown, path: readonly (string | number)[] = []): Issue[] {
   const issues: Issue[] = [];
-  visit(value, [], issues);
+  visit(value, [...path], issues);
   return issues;
-}
-
-const [quote, comma, newLine, backslash] = [0x22, 0x2c, 0x0a, 0x5c];
-const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d];
-
-/**
- * The reason not to parse UTF-8 JSON or lines of it at all: nesting deeper than 64, or more than 500,000 values, would
- * take too long. Null when it may be parsed. Invalid JSON is left to the parser.
- */
-export function weightIssue(bytes: Uint8Array): Issue | null {
-  if (bytes.length <= harmlessBytes) return null;
-  let depth = 0;
-  let values = 0;
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at];
-    if (byte === quote) {
-      at = endOfText(bytes, at + 1);
-    } else if (byte === comma || (byte === newLine && depth === 0)) {
-      if (++values >= maxValues) return tooBig(`contains more than ${maxValues} values`);
-    } else if (byte === openBracket || byte === openBrace) {
-      if (++depth > maxDepth) return tooBig(`is nested deeper than ${maxDepth} levels`);
-    } else if (byte === closeBracket || byte === closeBrace) {
-      depth--;
-    }
-  }
-  return null;
-}
-
-/** The position where the string that begins at `at` ends: its closing quote, or the end of the input. */
-function endOfText(bytes: Uint8Array, at: number): number {
-  let end = at;
-  while (end < bytes.length && bytes[end] !== quote) end += bytes[end] === backslash ? 2 : 1;
-  return end;
-}
-
-function tooBig(message: string): Issue {
-  return { path: [], message: `the body ${message}`, code: 'too_big' };
 }
 
 function visit(value: unknown, path: Path, issues: Issue[]): void {

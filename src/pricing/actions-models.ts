@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { newId } from '../database/new-id.ts';
 import { inOtherEnvironment } from '../database/switch-environment.ts';
 import type { Work } from '../database/work.ts';
+import { endTurn } from '../jobs/turns.ts';
 import type { IntervalUnit } from '../kernel/calendar.ts';
 import { isSameJson } from '../kernel/json.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
@@ -112,6 +113,7 @@ export async function clonePricingModel(
       throw new Problem('otherCurrency', { currency: work.currency, otherCurrency: there.currency });
     }
     const copy = await insertPricingModel(there, { id: newId('pricingModel'), name, isDefault: false });
+    await endTurn();
     // A link that expires in the future is copied, and "now" is the source's time.
     await applyChanges(there, copyContents(contents, { pricingModelId: copy.id, now: work.now, newId }));
     const stamps = { pricingModelId: copy.id, createdAt: there.now, updatedAt: there.now };
@@ -130,6 +132,7 @@ export async function exportPricingModel(work: Work, id: string): Promise<Pricin
   const model = await lockPricingModel(work, id);
   if (model === null) throw new Problem('pricingModelNotFound', { id });
   const contents = await readContents(work, id);
+  await endTurn();
   const updatedAt = Object.values(contents)
     .flat()
     .reduce((latest, record) => Math.max(latest, record.updatedAt), model.updatedAt);
@@ -183,6 +186,7 @@ export async function applyPricingModel(work: Work, input: SetupInput): Promise<
   if (model === undefined) {
     const { id } = (await setUpPricingModel(work, input)).pricingModel;
     const { pricingModel: made } = await exportPricingModel(work, id);
+    await endTurn();
     const pricingModel = await requiredModel(work, id);
     return { pricingModel, isNew: true, changes: pricingChanges(null, made), expiredProductFeatureIds: [] };
   }
@@ -194,7 +198,9 @@ export async function applyPricingModel(work: Work, input: SetupInput): Promise<
   const change = { id: undefined, name: undefined, isDefault: input.isDefault || undefined, structure };
   const updated = await updatePricingModel(work, model.id, change, []);
   const { pricingModel: after } = await exportPricingModel(work, model.id);
+  await endTurn();
   refuseFixedDefault(structure, after);
+  await endTurn();
   return { ...updated, isNew: false, changes: pricingChanges(before, after) };
 }
 
@@ -264,7 +270,9 @@ async function planUpdate(
 ): Promise<StructureChanges> {
   const contents = await readContents(work, id);
   const currency = currencyOf(work);
+  await endTurn();
   const wanted = prepareUpdate(contents, structure, path, { now: work.now, currency });
+  await endTurn();
   return planStructure(contents, wanted, { pricingModelId: id, currency, now: work.now, newId });
 }
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { type Batch, type BatchedOperation, PartialRejection } from '../jobs/batcher.ts';
+import { Turns } from '../jobs/turns.ts';
 import { Problem } from '../kernel/problem.ts';
 import { publishLowBalances } from './actions-low-balance.ts';
 import { type CatchUp, openMissingSeries, resolveEvents, UsageCache } from './actions-resolve.ts';
@@ -52,7 +53,8 @@ async function recordAtOnce({ database, apiKeyHash, requests, cache }: Batch<Usa
   if (scope === null) return null;
   const realNow = Date.now();
   const now = scope.clockNow ?? realNow;
-  const drafted = draftRequests(requests, cache.resolver(scope, now), stampOf({ now, livemode: scope.livemode }));
+  const stamp = stampOf({ now, livemode: scope.livemode });
+  const drafted = await new Turns().run(draftRequests(requests, cache.resolver(scope, now), stamp));
   if (drafted === null) return null;
   const drafts = draftsOf(drafted);
   if (drafts.length === 0 || drafts.some(countsDistinct)) return null;
@@ -87,7 +89,8 @@ export async function draftInTransaction(
   using: { readonly catchUp: CatchUp; readonly cache: UsageCache },
 ): Promise<readonly Drafted[]> {
   const events = requests.flatMap((request) => request.events);
-  const drafted = draftRequests(requests, await resolveEvents(work, events, using), stampOf(work));
+  const resolve = await resolveEvents(work, events, using);
+  const drafted = await new Turns().run(draftRequests(requests, resolve, stampOf(work)));
   assert(drafted !== null, 'every event was resolved');
   return drafted;
 }

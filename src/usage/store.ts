@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
-import { idArray, idColumn, textArray } from '../database/array-literal.ts';
+import { idArray, idColumn, jsonElement, textArray } from '../database/array-literal.ts';
 import type { Database } from '../database/database.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
+import { Turns } from '../jobs/turns.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { idPrefixes } from '../kernel/id.ts';
 import { hourOf } from './event-query.ts';
@@ -121,15 +122,19 @@ export async function nextBooking(work: Work): Promise<number> {
 }
 
 /** The columns of new events as arrays, in the order of `series, key, id, transaction, amount, date, properties`. */
-function eventArrays(environmentId: number, drafts: readonly Draft[]): RawBuilder<unknown> {
+async function eventArrays(environmentId: number, drafts: readonly Draft[]): Promise<RawBuilder<unknown>> {
+  const turns = new Turns();
+  const keys = await turns.map(drafts, (draft) => transactionKeyOf(environmentId, draft.event));
+  const properties = await turns.map(drafts, ({ propertiesText }) => jsonElement(propertiesText));
+  await turns.next();
   return sql`
     ${idColumn(drafts, (draft) => seriesOf(draft).id)}::bigint[],
-    ${idColumn(drafts, (draft) => transactionKeyOf(environmentId, draft.event))}::uuid[],
+    ${idArray(keys)}::uuid[],
     ${idColumn(drafts, ({ event }) => shortId(event.id))}::text[],
     ${textArray(drafts.map(({ event }) => event.transactionId))}::text[],
     ${idColumn(drafts, ({ event }) => event.amount)}::bigint[],
     ${idColumn(drafts, ({ event }) => event.usageDate)}::bigint[],
-    ${textArray(drafts.map(({ propertiesText }) => propertiesText))}::json[]`;
+    ${`{${properties.join()}}`}::json[]`;
 }
 
 /**
@@ -141,7 +146,7 @@ export async function insertEvents(work: Work, drafts: readonly Draft[], booking
   const { numAffectedRows } = await sql`
     insert into usage_events (environment_id, booking, series_id, transaction_key, id, transaction_id, amount, usage_date, properties, created_at)
     select ${environmentId}, ${booking}, new.*, ${now}::bigint
-      from unnest(${eventArrays(environmentId, drafts)}) as new (series, key, id, transaction, amount, date, properties)
+      from unnest(${await eventArrays(environmentId, drafts)}) as new (series, key, id, transaction, amount, date, properties)
      order by new.key, new.id collate "C"
     on conflict (transaction_key) do nothing`.execute(work.db);
   return Number(numAffectedRows);
@@ -247,12 +252,13 @@ export async function recordAtOnce(
   const models = [
     ...new Map(sums.map(({ draft: { subscription } }) => [subscription.pricingModelId, subscription.catalogVersion])),
   ];
+  const events = await eventArrays(environmentId, drafts);
   try {
     await sql`
       select record_usage(${apiKeyHash}, ${realNow}, ${environmentId}, ${now}, ${hourOf(now)},
         ${idColumn(models, ([id]) => id)}::text[], ${idColumn(models, ([, version]) => version)}::bigint[],
         ${newId('ledgerTransaction')}, ${sums[0]?.draft.event.pricingModelId},
-        ${customerArrays(drafts)}, ${eventArrays(environmentId, drafts)}, ${bookingArrays(orderOf(sums, now), true)})`.execute(
+        ${customerArrays(drafts)}, ${events}, ${bookingArrays(orderOf(sums, now), true)})`.execute(
       database.withoutPlugins(),
     );
     return true;
@@ -277,7 +283,7 @@ export const eventColumns = sql`
 /** Runs a select of `eventColumns`. */
 export async function selectEvents(work: Work, query: RawBuilder<unknown>): Promise<StoredEvent[]> {
   const { rows } = await sql<StoredRow>`${query}`.execute(work.db);
-  return rows.map(({ propertiesText, ...row }) => ({
+  return new Turns().map(rows, ({ propertiesText, ...row }) => ({
     ...row,
     // The text was parsed as an object or null before it was stored.
     properties: propertiesText === null ? {} : (JSON.parse(propertiesText) as UsageEvent['properties']),

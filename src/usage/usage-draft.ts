@@ -81,22 +81,28 @@ interface Stamp {
   readonly newEventId: () => string;
 }
 
-/** Checks each request by itself. Null where `resolve` does not know the records of an event. */
-export function draftRequests(
+/**
+ * Checks each request by itself, an event in each step. Null where `resolve` does not know the records of an event.
+ */
+export function* draftRequests(
   requests: readonly UsageRequest[],
   resolve: Resolve,
   stamp: Stamp,
-): readonly Drafted[] | null {
+): Generator<void, readonly Drafted[] | null> {
   const drafted: Drafted[] = [];
   for (const request of requests) {
-    const drafts = draftRequest(request, resolve, stamp);
+    const drafts = yield* draftRequest(request, resolve, stamp);
     if (drafts === null) return null;
     drafted.push({ request, drafts });
   }
   return drafted;
 }
 
-function draftRequest({ events, pathOf }: UsageRequest, resolve: Resolve, stamp: Stamp): Draft[] | Problem | null {
+function* draftRequest(
+  { events, pathOf }: UsageRequest,
+  resolve: Resolve,
+  stamp: Stamp,
+): Generator<void, Draft[] | Problem | null> {
   const drafts: Draft[] = [];
   try {
     for (const [index, event] of events.entries()) {
@@ -104,6 +110,7 @@ function draftRequest({ events, pathOf }: UsageRequest, resolve: Resolve, stamp:
       const resolution = resolve(event, path);
       if (resolution === null) return null;
       drafts.push(draftEvent(event, path, resolution, stamp));
+      yield;
     }
   } catch (error) {
     if (error instanceof Problem) return error;

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { maxBodyBytes } from '../../src/http/server.ts';
+import { listLimits } from '../../src/kernel/json-weight.ts';
 import { databaseDigest } from '../support/digest.ts';
 import { type Answer, startTestApp } from '../support/harness.ts';
 import { exchange } from '../support/raw-socket.ts';
 
 const app = await startTestApp();
+const maxBodyBytes = listLimits.bytes;
 let digest = '';
 before(async () => {
   digest = await databaseDigest(app);
@@ -54,21 +55,38 @@ const heavy: readonly (readonly [claim: string, body: () => Buffer | string, mes
   ['millions of zeros', () => `{"usageEvents":[${'0,'.repeat(8_000_000)}0]}`, /more than 500000 values/],
   ['millions of empty events', () => `{"usageEvents":[${'{},'.repeat(5_000_000)}{}]}`, /more than 500000 values/],
   ['a million keys', () => `{${keys(1_000_000)}}`, /more than 500000 values/],
-  ['events of many properties', () => `{"usageEvents":[{"properties":{${keys(400_000)}}}]}`, /usageEvents\.0/],
-  ['as many keys as are read', () => `{${keys(499_000)}}`, /usageEvents/],
-  ['keys that are numbers', () => `{${keys(100_000, (index) => String(2 ** 31 + index))}}`, /usageEvents/],
+  [
+    'an event of many properties',
+    () => `{"usageEvents":[{"properties":{${keys(400_000)}}}]}`,
+    /usageEvents\.0: is longer than/,
+  ],
+  [
+    'an event that nearly fits',
+    () => `{"usageEvents":[{"properties":{${keys(20_000)}}}]}`,
+    /usageEvents\.0\.subscriptionId/,
+  ],
+  ['many keys', () => `{${keys(80_000)}}`, /more than 20000 values beside/],
+  ['as many keys as are read', () => `{${keys(19_000)}}`, /usageEvents/],
+  ['keys that are numbers', () => `{${keys(19_000, (index) => String(2 ** 31 + index))}}`, /usageEvents/],
   [
     'keys that differ in their last letter',
-    () => `{${keys(100_000, (index) => `${'k'.repeat(60)}${index}`)}}`,
+    () => `{${keys(14_000, (index) => `${'k'.repeat(60)}${index}`)}}`,
     /usageEvents/,
   ],
-  ['one key again and again', () => `{${'"usageEvents":[],'.repeat(400_000)}"usageEvents":0}`, /usageEvents/],
-  ['a number of 16 million digits', () => `[${'9'.repeat(maxBodyBytes - 2)}]`, /too large for a number/],
+  ['one key again and again', () => `{${'"usageEvents":[],'.repeat(19_000)}"usageEvents":0}`, /usageEvents/],
+  [
+    'a list before the one that counts',
+    () => `{"usageEvents":[${'{},'.repeat(9_000)}{}],"usageEvents":0}`,
+    /expected array/,
+  ],
+  ['an element that is missing', () => `{"usageEvents":[${'{},'.repeat(20_000)}]}`, /JSON/],
+  ['a number of 16 million digits', () => `[${'9'.repeat(maxBodyBytes - 2)}]`, /more than 1048576 bytes beside/],
+  ['a number of a million digits', () => `[${'9'.repeat(1_000_000)}]`, /too large for a number/],
   ['a long fraction', () => `[0.${'3'.repeat(1_000_000)}]`, /expected object|Invalid input/],
-  ['a text of NUL characters', () => `["${'\\u0000'.repeat(2_000_000)}"]`, /NUL/],
-  ['a text of halves of pairs', () => `{"a":"${'\\ud800'.repeat(2_000_000)}"}`, /surrogate/],
+  ['a text of NUL characters', () => `["${'\\u0000'.repeat(100_000)}"]`, /NUL/],
+  ['a text of halves of pairs', () => `{"a":"${'\\ud800'.repeat(100_000)}"}`, /surrogate/],
   ['10,001 events', () => `{"usageEvents":[${'{},'.repeat(10_000)}{}]}`, /10000/],
-  ['blanks', () => Buffer.alloc(maxBodyBytes, ' '), /JSON/],
+  ['blanks', () => Buffer.alloc(1_000_000, ' '), /JSON/],
 ];
 for (const [claim, body, message] of heavy) {
   test(`${claim}: refused`, async () => assertRefused(await ask(body()), 400, message));
@@ -89,6 +107,7 @@ for (const [claim, body, message] of heavyLines) {
 test('a body one byte beyond 16 MiB is refused, with and without its length', async () => {
   const body = Buffer.alloc(maxBodyBytes + 1, ' ');
   for (const headers of [{}, lines]) assertRefused(await ask(body, headers), 413, /larger than 16777216 bytes/);
+  assertRefused(await ask(body.subarray(0, 2 ** 20 + 1), {}, '/customers'), 413, /larger than 1048576 bytes/);
   const head = ['POST /api/v1/customers HTTP/1.1', 'Host: localhost', `Authorization: ${app.testKey}`];
   const chunk = Buffer.from(`${(1024 * 1024).toString(16)}\r\n${' '.repeat(1024 * 1024)}\r\n`);
   const chunks = Array.from({ length: 17 }, () => chunk);

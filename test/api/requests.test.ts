@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { request as httpRequest, type IncomingHttpHeaders, maxHeaderSize } from 'node:http';
 import { test } from 'node:test';
 import { deleteOldAnswersOnce, idempotencyLifetimeMs } from '../../src/http/idempotency.ts';
-import { maxBodyBytes } from '../../src/http/server.ts';
+import { listLimits, ordinaryLimits } from '../../src/kernel/json-weight.ts';
 import { createApiKey, rotateApiKey } from '../../src/organizations/actions.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 
@@ -88,14 +88,20 @@ test('an external id may hold what a path must encode', async () => {
   assert.equal((await app.request('GET', '/customers/%00')).status, 400);
 });
 
-test('a body over 16 MiB is a 413, one just below is read', async () => {
+test('a body over 1 MiB is a 413, over 16 MiB where lists are long, and one just below is read', async () => {
   const authorization = app.testKey;
   const headers = { authorization, 'content-type': 'application/json' };
   const padded = (size: number) => Buffer.from('{"customer":{}}'.padEnd(size, ' '));
-  const tooLarge = await rawRequest('/api/v1/customers', headers, 'POST', padded(maxBodyBytes + 1));
-  assert.equal(tooLarge.status, 413);
-  assert.equal(tooLarge.body.code, 'PAYLOAD_TOO_LARGE');
-  assert.equal((await rawRequest('/api/v1/customers', headers, 'POST', padded(maxBodyBytes))).status, 400);
+  for (const [path, { bytes }] of [
+    ['customers', ordinaryLimits],
+    ['usage-events/bulk', listLimits],
+    ['pricing-models/setup', listLimits],
+  ] as const) {
+    const tooLarge = await rawRequest(`/api/v1/${path}`, headers, 'POST', padded(bytes + 1));
+    assert.deepEqual([tooLarge.status, tooLarge.body.code], [413, 'PAYLOAD_TOO_LARGE']);
+    assert.match(tooLarge.body.message, new RegExp(`larger than ${bytes} bytes`));
+    assert.equal((await rawRequest(`/api/v1/${path}`, headers, 'POST', padded(bytes))).status, 400);
+  }
 });
 
 test('bytes that are not UTF-8 are a 400', async () => {

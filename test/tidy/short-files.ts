@@ -2,7 +2,6 @@
 
 export const shortFiles: Readonly<Record<string, string>> = {
   'src/database/api-key.ts': 'one function that many files use',
-  'src/database/array-literal.ts': 'one function that many files use',
   'src/database/json-records.ts': 'one function that many files use',
   'src/database/new-id.ts': 'one function that many files use',
   'src/database/prepared-statements.ts': 'the names of prepared statements, apart from the pool',
