@@ -7,11 +7,14 @@ export function newRowStamps(work: Work): { environmentId: number; createdAt: In
   return { environmentId: work.environmentId, createdAt: work.now, updatedAt: work.now };
 }
 
-// A statement takes at most 65,535 parameters, and the widest table has 19 columns.
-const rowsPerStatement = 3000;
+const maxParameters = 65_535;
+// More take long to put into words.
+const maxRowsPerStatement = 2000;
 
-/** Splits rows into as few statements as the protocol allows: one for any realistic catalog. */
-export function* statementsOf<Row>(rows: readonly Row[]): Generator<Row[]> {
+/** Splits rows into statements, as long ones as the protocol allows: one for any realistic catalog. */
+export function* statementsOf<Row extends object>(rows: readonly Row[]): Generator<Row[]> {
+  const columns = Object.keys(rows[0] ?? {}).length;
+  const rowsPerStatement = Math.min(maxRowsPerStatement, Math.floor(maxParameters / Math.max(columns, 1)));
   for (let start = 0; start < rows.length; start += rowsPerStatement) {
     yield rows.slice(start, start + rowsPerStatement);
   }
