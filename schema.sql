@@ -1142,9 +1142,14 @@ create table public.usage_charges (
   units numeric(38,0) not null,
   released numeric(38,0) not null,
   amount numeric(38,0) not null,
+  events numeric(38,0) not null default 0,
+  released_events numeric(38,0) not null default 0,
+  own_amount numeric(38,0) not null default 0,
+  released_own_amount numeric(38,0) not null default 0,
   constraint usage_charges_pkey PRIMARY KEY (environment_id, ledger_account_id, price_id, period_start),
   constraint usage_charges_environment_id_ledger_account_id_fkey FOREIGN KEY (environment_id, ledger_account_id) REFERENCES ledger_accounts(environment_id, id),
   constraint usage_charges_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
+  constraint usage_charges_events CHECK ((((released_events >= (0)::numeric) AND (released_events <= events)) AND ((released_own_amount >= (0)::numeric) AND (released_own_amount <= own_amount)))),
   constraint usage_charges_units CHECK (((released >= (0)::numeric) AND (released <= units)))
 );
 
@@ -1207,9 +1212,11 @@ create table public.usage_events (
   id text not null,
   transaction_id text not null,
   properties json,
+  own_price numeric(28,12),
   constraint usage_events_transaction_unique UNIQUE (transaction_key),
   constraint usage_events_pkey PRIMARY KEY (environment_id, id),
   constraint usage_events_amount CHECK (((amount >= 1) AND (amount <= '9007199254740991'::bigint))),
+  constraint usage_events_own_price CHECK ((own_price >= (0)::numeric)),
   constraint usage_events_properties_length CHECK ((char_length((properties)::text) <= 16384)),
   constraint usage_events_transaction_id_length CHECK ((char_length(transaction_id) <= 255))
 );
@@ -1258,9 +1265,14 @@ create table public.usage_overages (
   price_id text not null,
   uncovered numeric(38,0) not null default 0,
   invoiced numeric(38,0) not null default 0,
+  events numeric(38,0) not null default 0,
+  invoiced_events numeric(38,0) not null default 0,
+  own_amount numeric(38,0) not null default 0,
+  invoiced_own_amount numeric(38,0) not null default 0,
   constraint usage_overages_pkey PRIMARY KEY (environment_id, ledger_account_id, price_id),
   constraint usage_overages_environment_id_ledger_account_id_fkey FOREIGN KEY (environment_id, ledger_account_id) REFERENCES ledger_accounts(environment_id, id),
   constraint usage_overages_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
+  constraint usage_overages_events CHECK ((((invoiced_events >= (0)::numeric) AND (invoiced_events <= events)) AND ((invoiced_own_amount >= (0)::numeric) AND (invoiced_own_amount <= own_amount)))),
   constraint usage_overages_never_over_invoiced CHECK (((invoiced >= (0)::numeric) AND (invoiced <= uncovered)))
 );
 
@@ -1719,7 +1731,7 @@ begin
                  where c.environment_id = account.environment_id and c.ledger_account_id = account.id
                    and not c.spent and c.expires_at <= p_now), 0);
 end $function$;
-CREATE OR REPLACE FUNCTION public.book_other_usage(p_environment bigint, p_now bigint, p_hour bigint, p_transaction text, is_booked boolean[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_threshold numeric[])
+CREATE OR REPLACE FUNCTION public.book_other_usage(p_environment bigint, p_now bigint, p_hour bigint, p_transaction text, is_booked boolean[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[])
  RETURNS text[]
  LANGUAGE plpgsql
 AS $function$
@@ -1740,7 +1752,7 @@ begin
 
   with covered as materialized (
     select * from cover_usage(p_environment, p_now, is_booked, u_account, u_price, u_period, u_series, u_entry, u_units,
-                              u_hour_units, u_hour_events, u_threshold)
+                              u_hour_units, u_hour_events, u_threshold, u_events, u_own_amount)
   ), seen as (
     select c.*, (c.account).id as account_id,
            row_number() over of_account = 1 as is_first,
@@ -1776,10 +1788,12 @@ begin
            p.credits, p.amounts, (p.account).available - p.upto, greatest((p.account).updated_at, p_now)
       from placed p order by p.position
   ), overage as (
-    insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered)
-    select p_environment, p.account_id, p.price, p.units - p.covered from placed p where p.units > p.covered
+    insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered, events, own_amount)
+    select p_environment, p.account_id, p.price, p.units - p.covered, p.events, p.own_amount
+      from placed p where p.units > p.covered or p.events > 0
     on conflict (environment_id, ledger_account_id, price_id)
-    do update set uncovered = usage_overages.uncovered + excluded.uncovered
+    do update set uncovered = usage_overages.uncovered + excluded.uncovered, events = usage_overages.events + excluded.events,
+                  own_amount = usage_overages.own_amount + excluded.own_amount
   ), credit as (
     update usage_credits c set applied = c.applied + used.amount, updated_at = greatest(c.updated_at, p_now)
       from (
@@ -1828,7 +1842,7 @@ begin
    where p.balance >= p.threshold and p.balance - p.account_units < p.threshold;
   return fallen;
 end $function$;
-CREATE OR REPLACE FUNCTION public.book_simple_usage(p_environment bigint, p_now bigint, p_hour bigint, p_transaction text, u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[], u_threshold numeric[])
+CREATE OR REPLACE FUNCTION public.book_simple_usage(p_environment bigint, p_now bigint, p_hour bigint, p_transaction text, u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[])
  RETURNS bigint[]
  LANGUAGE plpgsql
 AS $function$
@@ -1842,8 +1856,10 @@ begin
            open_units = a.open_units + u.hour_units,
            open_events = a.open_events + u.hour_events,
            updated_at = greatest(a.updated_at, p_now)
-      from unnest(u_account, u_revision, u_price, u_period, u_series, u_entry, u_units, u_hour_units, u_hour_events, u_simple, u_threshold)
-             with ordinality as u (account, revision, price, period, series, entry, units, hour_units, hour_events, is_simple, threshold, position)
+      from unnest(u_account, u_revision, u_price, u_period, u_series, u_entry, u_units, u_hour_units, u_hour_events, u_simple, u_threshold,
+                  u_events, u_own_amount)
+             with ordinality as u (account, revision, price, period, series, entry, units, hour_units, hour_events, is_simple, threshold,
+                                   events, own_amount, position)
      where a.environment_id = p_environment and a.id = u.account and u.is_simple
        and a.subscription_revision = u.revision
        and (u.hour_events = 0 or (a.open_series_id = u.series and a.open_hour = p_hour))
@@ -1854,7 +1870,7 @@ begin
                 else a.covered - a.applied + u.units < a.pending_limit and (a.credits_end_at is null or a.credits_end_at > p_now) end
        -- The balance stays at or above the threshold, or was below it before.
        and (u.threshold is null or a.available - a.held - u.units >= u.threshold or (a.held = 0 and a.available < u.threshold))
-    returning u.position, u.price, u.period, u.entry, u.units, a.id, a.pricing_model_id, a.pending_credit_id, a.available, a.updated_at
+    returning u.position, u.price, u.period, u.entry, u.units, u.events, u.own_amount, a.id, a.pricing_model_id, a.pending_credit_id, a.available, a.updated_at
   ), entry as (
     insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
            amount, price_id, billing_period_id, applied_credit_ids, applied_amounts, available_after, created_at)
@@ -1864,15 +1880,18 @@ begin
            case when moved.pending_credit_id is not null then array[moved.units] end, moved.available, moved.updated_at
       from moved
   ), overage as (
-    insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered)
-    select p_environment, moved.id, moved.price, moved.units from moved where moved.pending_credit_id is null
+    insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered, events, own_amount)
+    select p_environment, moved.id, moved.price, case when moved.pending_credit_id is null then moved.units else 0 end,
+           moved.events, moved.own_amount
+      from moved where moved.pending_credit_id is null or moved.events > 0
     on conflict (environment_id, ledger_account_id, price_id)
-    do update set uncovered = usage_overages.uncovered + excluded.uncovered
+    do update set uncovered = usage_overages.uncovered + excluded.uncovered, events = usage_overages.events + excluded.events,
+                  own_amount = usage_overages.own_amount + excluded.own_amount
   )
   select array_agg(moved.position) into booked from moved;
   return booked;
 end $function$;
-CREATE OR REPLACE FUNCTION public.book_usage(p_environment bigint, p_now bigint, p_hour bigint, p_booking bigint, p_transaction text, p_model text, u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[], u_threshold numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[])
+CREATE OR REPLACE FUNCTION public.book_usage(p_environment bigint, p_now bigint, p_hour bigint, p_booking bigint, p_transaction text, p_model text, u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[])
  RETURNS text[]
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
@@ -1889,14 +1908,14 @@ begin
     insert into ledger_transactions (environment_id, id, pricing_model_id, type, source_id, occurred_at, created_at)
     values (p_environment, p_transaction, p_model, 'usage_event_processed', p_booking::text, p_now, p_now);
     booked := book_simple_usage(p_environment, p_now, p_hour, p_transaction, u_account, u_revision, u_price, u_period, u_series,
-                                u_entry, u_units, u_hour_units, u_hour_events, u_simple, u_threshold);
+                                u_entry, u_units, u_hour_units, u_hour_events, u_simple, u_threshold, u_events, u_own_amount);
     if cardinality(booked) is distinct from cardinality(u_account) then
       is_booked := array_fill(false, array[cardinality(u_account)]);
       foreach booked_at in array coalesce(booked, '{}') loop
         is_booked[booked_at] := true;
       end loop;
       fallen := book_other_usage(p_environment, p_now, p_hour, p_transaction, is_booked, u_account, u_revision, u_price, u_period,
-                                 u_series, u_entry, u_units, u_hour_units, u_hour_events, u_threshold);
+                                 u_series, u_entry, u_units, u_hour_units, u_hour_events, u_threshold, u_events, u_own_amount);
     end if;
   end if;
   if cardinality(r_series) > 0 then
@@ -1989,22 +2008,24 @@ begin
   end if;
   return null;
 end $function$;
-CREATE OR REPLACE FUNCTION public.cover_usage(p_environment bigint, p_now bigint, is_booked boolean[], u_account text[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_threshold numeric[])
- RETURNS TABLE(account ledger_accounts, price text, period text, series bigint, entry text, units numeric, hour_units numeric, hour_events bigint, threshold numeric, "position" bigint, upto numeric, credits text[], amounts numeric[], covered numeric, first_rest numeric)
+CREATE OR REPLACE FUNCTION public.cover_usage(p_environment bigint, p_now bigint, is_booked boolean[], u_account text[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[])
+ RETURNS TABLE(account ledger_accounts, price text, period text, series bigint, entry text, units numeric, hour_units numeric, hour_events bigint, threshold numeric, events numeric, own_amount numeric, "position" bigint, upto numeric, credits text[], amounts numeric[], covered numeric, first_rest numeric)
  LANGUAGE plpgsql
 AS $function$
 begin
   return query
   with usage as (
     select a as account, u.*, sum(u.units) over (partition by u.account_id order by u.position) as upto
-      from unnest(u_account, u_price, u_period, u_series, u_entry, u_units, u_hour_units, u_hour_events, u_threshold, is_booked)
+      from unnest(u_account, u_price, u_period, u_series, u_entry, u_units, u_hour_units, u_hour_events, u_threshold,
+                  u_events, u_own_amount, is_booked)
              with ordinality
-             as u (account_id, price, period, series, entry, units, hour_units, hour_events, threshold, is_booked, position)
+             as u (account_id, price, period, series, entry, units, hour_units, hour_events, threshold, events, own_amount, is_booked,
+                   position)
       join ledger_accounts a on a.environment_id = p_environment and a.id = u.account_id
      where not u.is_booked
   )
   select usage.account, usage.price, usage.period, usage.series, usage.entry, usage.units, usage.hour_units, usage.hour_events,
-         usage.threshold, usage.position, usage.upto, cover.credits, cover.amounts, coalesce(cover.covered, 0), cover.first_rest
+         usage.threshold, usage.events, usage.own_amount, usage.position, usage.upto, cover.credits, cover.amounts, coalesce(cover.covered, 0), cover.first_rest
     from usage cross join lateral (
       select array_agg(part.id order by part.upto) as credits, array_agg(part.amount order by part.upto) as amounts,
              sum(part.amount) as covered, (array_agg(part.rest order by part.upto))[1] as first_rest
@@ -2494,7 +2515,7 @@ begin
       from customers c join processor_customers p on p.environment_id = c.environment_id and p.customer_id = c.id
      where c.erasure_completed_at is not null;
 end $function$;
-CREATE OR REPLACE FUNCTION public.price_of_units(pricing jsonb, units numeric, step numeric)
+CREATE OR REPLACE FUNCTION public.price_of_units(pricing jsonb, units numeric, step numeric, events numeric DEFAULT 0, own_amount numeric DEFAULT 0)
  RETURNS numeric
  LANGUAGE sql
  IMMUTABLE
@@ -2510,6 +2531,8 @@ AS $function$
     select case pricing ->> 'model'
              when 'per_unit' then c.units * (pricing ->> 'unitAmount')::numeric
              when 'percentage' then c.units * (pricing ->> 'rate')::numeric * 0.01
+                                    + events * coalesce((pricing ->> 'fixedAmountPerEvent')::numeric, 0)
+             when 'dynamic' then own_amount * 0.000000000001
              when 'package' then ceil(c.units / (pricing ->> 'packageSize')::numeric) * (pricing ->> 'packageAmount')::numeric
              when 'graduated' then coalesce((select sum((least(c.units, coalesce(t.up_to, c.units)) - t.above) * t.unit_amount + t.flat_amount)
                                                from tier t where t.above < c.units), 0)
@@ -2527,7 +2550,7 @@ AS $function$
                * case step when 10 then 0.1 when 100 then 0.01 else 1 end) * step
     from exact
 $function$;
-CREATE OR REPLACE FUNCTION public.record_usage(p_key bytea, p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint, p_models text[], p_versions bigint[], p_transaction text, p_model text, c_kind text[], c_value text[], c_state text[], e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[], u_threshold numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[])
+CREATE OR REPLACE FUNCTION public.record_usage(p_key bytea, p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint, p_models text[], p_versions bigint[], p_transaction text, p_model text, c_kind text[], c_value text[], c_state text[], e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[], e_own_price numeric[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[])
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
@@ -2553,13 +2576,14 @@ begin
     raise serialization_failure using message = 'the subscriptions of a customer have changed';
   end if;
   -- In the order of their keys: batches that store the same events wait for one another in one direction.
-  insert into usage_events (environment_id, booking, series_id, transaction_key, id, transaction_id, amount, usage_date, properties, created_at)
-  select p_environment, booking, new.series, new.key, new.id, new.transaction, new.amount, new.date, new.properties, p_now
-    from unnest(e_series, e_key, e_id, e_transaction, e_amount, e_date, e_properties)
-           as new (series, key, id, transaction, amount, date, properties)
+  insert into usage_events (environment_id, booking, series_id, transaction_key, id, transaction_id, amount, usage_date, properties,
+         own_price, created_at)
+  select p_environment, booking, new.series, new.key, new.id, new.transaction, new.amount, new.date, new.properties, new.own_price, p_now
+    from unnest(e_series, e_key, e_id, e_transaction, e_amount, e_date, e_properties, e_own_price)
+           as new (series, key, id, transaction, amount, date, properties, own_price)
    order by new.key;
   if book_usage(p_environment, p_now, p_hour, booking, p_transaction, p_model, u_account, u_revision, u_price, u_period, u_series,
-                u_entry, u_units, u_hour_units, u_hour_events, u_simple, u_threshold, r_series, r_hour, r_units, r_events) is not null
+                u_entry, u_units, u_hour_units, u_hour_events, u_simple, u_threshold, u_events, u_own_amount, r_series, r_hour, r_units, r_events) is not null
   then
     raise exception using errcode = 'TK001', message = 'a balance falls below its threshold';
   end if;

@@ -143,9 +143,11 @@ create index prices_by_usage_meter on prices (environment_id, usage_meter_id);
 create index prices_by_pricing_model on prices (environment_id, pricing_model_id);
 create index prices_by_metadata on prices using gin (metadata jsonb_path_ops) where metadata is not null;
 
--- The price of whole units by a `pricing`, in minor units: a multiple of `step`. Only checks call it. It is written apart from
+-- The price of whole units, as `events` whose own prices add up to `own_amount` (in 10^-12 of a minor unit), by a `pricing`. In minor
+-- units: a multiple of `step`. Only checks call it. It is written apart from
 -- `priceUsage` in src/rating/price-model.ts, which bills, so that each can tell of a mistake in the other.
-create function price_of_units(pricing jsonb, units numeric, step numeric) returns numeric language sql immutable as $$
+create function price_of_units(pricing jsonb, units numeric, step numeric, events numeric default 0, own_amount numeric default 0)
+  returns numeric language sql immutable as $$
   with charged as (
     select greatest(units - coalesce((pricing ->> 'freeUnits')::numeric, 0), 0) as units
   ), tier as (
@@ -157,6 +159,8 @@ create function price_of_units(pricing jsonb, units numeric, step numeric) retur
     select case pricing ->> 'model'
              when 'per_unit' then c.units * (pricing ->> 'unitAmount')::numeric
              when 'percentage' then c.units * (pricing ->> 'rate')::numeric * 0.01
+                                    + events * coalesce((pricing ->> 'fixedAmountPerEvent')::numeric, 0)
+             when 'dynamic' then own_amount * 0.000000000001
              when 'package' then ceil(c.units / (pricing ->> 'packageSize')::numeric) * (pricing ->> 'packageAmount')::numeric
              when 'graduated' then coalesce((select sum((least(c.units, coalesce(t.up_to, c.units)) - t.above) * t.unit_amount + t.flat_amount)
                                                from tier t where t.above < c.units), 0)

@@ -232,17 +232,24 @@ end $$;
 create trigger ledger_entries_references after insert on ledger_entries referencing new table as added
   for each statement execute function check_ledger_entry_references();
 
--- Usage that no credit covered, by the price it is billed at: what the next invoice bills is uncovered - invoiced.
+-- Usage that no credit covered, by the price it is billed at: what the next invoice bills is uncovered - invoiced. At a price with
+-- an amount for each event, or with events that bring their own price, all events count, also those that credits cover. Own prices
+-- are added up in 10^-12 of a minor unit.
 create table usage_overages (
   environment_id bigint not null,
   ledger_account_id text collate "C" not null,
   price_id text collate "C" not null,
   uncovered numeric(38, 0) not null default 0,
   invoiced numeric(38, 0) not null default 0,
+  events numeric(38, 0) not null default 0,
+  invoiced_events numeric(38, 0) not null default 0,
+  own_amount numeric(38, 0) not null default 0,
+  invoiced_own_amount numeric(38, 0) not null default 0,
   primary key (environment_id, ledger_account_id, price_id),
   foreign key (environment_id, ledger_account_id) references ledger_accounts,
   foreign key (environment_id, price_id) references prices,
-  constraint usage_overages_never_over_invoiced check (invoiced >= 0 and invoiced <= uncovered)
+  constraint usage_overages_never_over_invoiced check (invoiced >= 0 and invoiced <= uncovered),
+  constraint usage_overages_events check (invoiced_events between 0 and events and invoiced_own_amount between 0 and own_amount)
 ) with (fillfactor = 70);
 
 -- What invoices bill for the usage of a usage period at a price with a `pricing`. A later part of the period is worth the price of
@@ -255,10 +262,15 @@ create table usage_charges (
   units numeric(38, 0) not null,
   released numeric(38, 0) not null,
   amount numeric(38, 0) not null,
+  events numeric(38, 0) not null default 0,
+  released_events numeric(38, 0) not null default 0,
+  own_amount numeric(38, 0) not null default 0,
+  released_own_amount numeric(38, 0) not null default 0,
   primary key (environment_id, ledger_account_id, price_id, period_start),
   foreign key (environment_id, ledger_account_id) references ledger_accounts,
   foreign key (environment_id, price_id) references prices,
-  constraint usage_charges_units check (released >= 0 and released <= units)
+  constraint usage_charges_units check (released >= 0 and released <= units),
+  constraint usage_charges_events check (released_events between 0 and events and released_own_amount between 0 and own_amount)
 ) with (fillfactor = 70);
 
 -- Units set aside for a job that is under way. An open hold whose end has come holds nothing any more.
@@ -337,10 +349,13 @@ create table usage_events (
   -- As sent, key order included: the answer to a repeat equals the first answer to the letter. SQL's null where none were
   -- sent, which is answered as {}.
   properties json,
+  -- In minor units, at a price with the model `dynamic`.
+  own_price numeric(28, 12),
   primary key (environment_id, id),
   -- Counting twice is impossible: the same transaction counts once on a meter, for ever.
   constraint usage_events_transaction_unique unique (transaction_key),
-  constraint usage_events_amount check (amount between 1 and 9007199254740991)
+  constraint usage_events_amount check (amount between 1 and 9007199254740991),
+  constraint usage_events_own_price check (own_price >= 0)
 );
 comment on column usage_events.id is 'Without the prefix of its kind, which would be the same for each.';
 create index usage_events_by_series on usage_events (series_id, id);

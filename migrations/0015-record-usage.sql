@@ -11,6 +11,7 @@
 --   u_hour_units, u_hour_events   the part of them whose usage date is in the present hour
 --   u_simple    true where the account has no other usage in the batch
 --   u_threshold the low-balance threshold of the usage meter, or null
+--   u_events, u_own_amount   at a price with an amount for each event: how many they are, and the sum of their own prices; else 0
 -- Additions to closed hours are r_series, r_hour, r_units and r_events.
 --
 -- `record_usage` and `book_usage` set how everything in them is planned: once, and by indexes. An array may hold one element or ten
@@ -21,7 +22,8 @@
 -- Returns the positions of the usages that it booked.
 create function book_simple_usage(p_environment bigint, p_now bigint, p_hour bigint, p_transaction text,
   u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[],
-  u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[], u_threshold numeric[]) returns bigint[]
+  u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[],
+  u_threshold numeric[], u_events numeric[], u_own_amount numeric[]) returns bigint[]
   language plpgsql volatile as $$
 declare
   booked bigint[];
@@ -33,8 +35,10 @@ begin
            open_units = a.open_units + u.hour_units,
            open_events = a.open_events + u.hour_events,
            updated_at = greatest(a.updated_at, p_now)
-      from unnest(u_account, u_revision, u_price, u_period, u_series, u_entry, u_units, u_hour_units, u_hour_events, u_simple, u_threshold)
-             with ordinality as u (account, revision, price, period, series, entry, units, hour_units, hour_events, is_simple, threshold, position)
+      from unnest(u_account, u_revision, u_price, u_period, u_series, u_entry, u_units, u_hour_units, u_hour_events, u_simple, u_threshold,
+                  u_events, u_own_amount)
+             with ordinality as u (account, revision, price, period, series, entry, units, hour_units, hour_events, is_simple, threshold,
+                                   events, own_amount, position)
      where a.environment_id = p_environment and a.id = u.account and u.is_simple
        and a.subscription_revision = u.revision
        and (u.hour_events = 0 or (a.open_series_id = u.series and a.open_hour = p_hour))
@@ -45,7 +49,7 @@ begin
                 else a.covered - a.applied + u.units < a.pending_limit and (a.credits_end_at is null or a.credits_end_at > p_now) end
        -- The balance stays at or above the threshold, or was below it before.
        and (u.threshold is null or a.available - a.held - u.units >= u.threshold or (a.held = 0 and a.available < u.threshold))
-    returning u.position, u.price, u.period, u.entry, u.units, a.id, a.pricing_model_id, a.pending_credit_id, a.available, a.updated_at
+    returning u.position, u.price, u.period, u.entry, u.units, u.events, u.own_amount, a.id, a.pricing_model_id, a.pending_credit_id, a.available, a.updated_at
   ), entry as (
     insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
            amount, price_id, billing_period_id, applied_credit_ids, applied_amounts, available_after, created_at)
@@ -55,10 +59,13 @@ begin
            case when moved.pending_credit_id is not null then array[moved.units] end, moved.available, moved.updated_at
       from moved
   ), overage as (
-    insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered)
-    select p_environment, moved.id, moved.price, moved.units from moved where moved.pending_credit_id is null
+    insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered, events, own_amount)
+    select p_environment, moved.id, moved.price, case when moved.pending_credit_id is null then moved.units else 0 end,
+           moved.events, moved.own_amount
+      from moved where moved.pending_credit_id is null or moved.events > 0
     on conflict (environment_id, ledger_account_id, price_id)
-    do update set uncovered = usage_overages.uncovered + excluded.uncovered
+    do update set uncovered = usage_overages.uncovered + excluded.uncovered, events = usage_overages.events + excluded.events,
+                  own_amount = usage_overages.own_amount + excluded.own_amount
   )
   select array_agg(moved.position) into booked from moved;
   return booked;
@@ -69,23 +76,26 @@ end $$;
 -- line and so are its usages: a credit covers a usage as far as the two overlap.
 create function cover_usage(p_environment bigint, p_now bigint, is_booked boolean[],
   u_account text[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[],
-  u_hour_units numeric[], u_hour_events bigint[], u_threshold numeric[])
+  u_hour_units numeric[], u_hour_events bigint[],
+  u_threshold numeric[], u_events numeric[], u_own_amount numeric[])
   returns table (account ledger_accounts, price text, period text, series bigint, entry text, units numeric, hour_units numeric,
-    hour_events bigint, threshold numeric, "position" bigint, upto numeric, credits text[], amounts numeric[], covered numeric,
+    hour_events bigint, threshold numeric, events numeric, own_amount numeric, "position" bigint, upto numeric, credits text[], amounts numeric[], covered numeric,
     first_rest numeric)
   language plpgsql volatile as $$
 begin
   return query
   with usage as (
     select a as account, u.*, sum(u.units) over (partition by u.account_id order by u.position) as upto
-      from unnest(u_account, u_price, u_period, u_series, u_entry, u_units, u_hour_units, u_hour_events, u_threshold, is_booked)
+      from unnest(u_account, u_price, u_period, u_series, u_entry, u_units, u_hour_units, u_hour_events, u_threshold,
+                  u_events, u_own_amount, is_booked)
              with ordinality
-             as u (account_id, price, period, series, entry, units, hour_units, hour_events, threshold, is_booked, position)
+             as u (account_id, price, period, series, entry, units, hour_units, hour_events, threshold, events, own_amount, is_booked,
+                   position)
       join ledger_accounts a on a.environment_id = p_environment and a.id = u.account_id
      where not u.is_booked
   )
   select usage.account, usage.price, usage.period, usage.series, usage.entry, usage.units, usage.hour_units, usage.hour_events,
-         usage.threshold, usage.position, usage.upto, cover.credits, cover.amounts, coalesce(cover.covered, 0), cover.first_rest
+         usage.threshold, usage.events, usage.own_amount, usage.position, usage.upto, cover.credits, cover.amounts, coalesce(cover.covered, 0), cover.first_rest
     from usage cross join lateral (
       select array_agg(part.id order by part.upto) as credits, array_agg(part.amount order by part.upto) as amounts,
              sum(part.amount) as covered, (array_agg(part.rest order by part.upto))[1] as first_rest
@@ -128,7 +138,8 @@ end $$;
 -- Returns the accounts whose balance fell below their threshold.
 create function book_other_usage(p_environment bigint, p_now bigint, p_hour bigint, p_transaction text, is_booked boolean[],
   u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[],
-  u_hour_units numeric[], u_hour_events bigint[], u_threshold numeric[]) returns text[]
+  u_hour_units numeric[], u_hour_events bigint[],
+  u_threshold numeric[], u_events numeric[], u_own_amount numeric[]) returns text[]
   language plpgsql volatile as $$
 declare
   fallen text[];
@@ -147,7 +158,7 @@ begin
 
   with covered as materialized (
     select * from cover_usage(p_environment, p_now, is_booked, u_account, u_price, u_period, u_series, u_entry, u_units,
-                              u_hour_units, u_hour_events, u_threshold)
+                              u_hour_units, u_hour_events, u_threshold, u_events, u_own_amount)
   ), seen as (
     select c.*, (c.account).id as account_id,
            row_number() over of_account = 1 as is_first,
@@ -183,10 +194,12 @@ begin
            p.credits, p.amounts, (p.account).available - p.upto, greatest((p.account).updated_at, p_now)
       from placed p order by p.position
   ), overage as (
-    insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered)
-    select p_environment, p.account_id, p.price, p.units - p.covered from placed p where p.units > p.covered
+    insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered, events, own_amount)
+    select p_environment, p.account_id, p.price, p.units - p.covered, p.events, p.own_amount
+      from placed p where p.units > p.covered or p.events > 0
     on conflict (environment_id, ledger_account_id, price_id)
-    do update set uncovered = usage_overages.uncovered + excluded.uncovered
+    do update set uncovered = usage_overages.uncovered + excluded.uncovered, events = usage_overages.events + excluded.events,
+                  own_amount = usage_overages.own_amount + excluded.own_amount
   ), credit as (
     update usage_credits c set applied = c.applied + used.amount, updated_at = greatest(c.updated_at, p_now)
       from (
@@ -240,7 +253,8 @@ end $$;
 -- Fails with serialization_failure where a subscription is at another revision than the caller knows.
 create function book_usage(p_environment bigint, p_now bigint, p_hour bigint, p_booking bigint, p_transaction text, p_model text,
   u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[],
-  u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[], u_threshold numeric[],
+  u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[],
+  u_threshold numeric[], u_events numeric[], u_own_amount numeric[],
   r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[]) returns text[]
   language plpgsql volatile set search_path = public, pg_temp set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 declare
@@ -253,14 +267,14 @@ begin
     insert into ledger_transactions (environment_id, id, pricing_model_id, type, source_id, occurred_at, created_at)
     values (p_environment, p_transaction, p_model, 'usage_event_processed', p_booking::text, p_now, p_now);
     booked := book_simple_usage(p_environment, p_now, p_hour, p_transaction, u_account, u_revision, u_price, u_period, u_series,
-                                u_entry, u_units, u_hour_units, u_hour_events, u_simple, u_threshold);
+                                u_entry, u_units, u_hour_units, u_hour_events, u_simple, u_threshold, u_events, u_own_amount);
     if cardinality(booked) is distinct from cardinality(u_account) then
       is_booked := array_fill(false, array[cardinality(u_account)]);
       foreach booked_at in array coalesce(booked, '{}') loop
         is_booked[booked_at] := true;
       end loop;
       fallen := book_other_usage(p_environment, p_now, p_hour, p_transaction, is_booked, u_account, u_revision, u_price, u_period,
-                                 u_series, u_entry, u_units, u_hour_units, u_hour_events, u_threshold);
+                                 u_series, u_entry, u_units, u_hour_units, u_hour_events, u_threshold, u_events, u_own_amount);
     end if;
   end if;
   if cardinality(r_series) > 0 then
@@ -314,7 +328,7 @@ begin
 end $$;
 
 -- Records a batch of usage events of one API key: authenticates, stores and books them. All of it or nothing. Events are e_series
--- to e_properties, in any order. The caller has resolved them from what it knows, and everything that it knows is compared:
+-- to e_own_price, in any order. The caller has resolved them from what it knows, and everything that it knows is compared:
 --   p_environment, p_now   the environment of the key and its time
 --   p_models, p_versions   pricing models and their catalog versions
 --   u_revision             revisions of subscriptions
@@ -327,8 +341,10 @@ end $$;
 create function record_usage(p_key bytea, p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint,
   p_models text[], p_versions bigint[], p_transaction text, p_model text, c_kind text[], c_value text[], c_state text[],
   e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[],
+  e_own_price numeric[],
   u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[],
-  u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[], u_threshold numeric[],
+  u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[],
+  u_threshold numeric[], u_events numeric[], u_own_amount numeric[],
   r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[]) returns void
   language plpgsql volatile set search_path = public, pg_temp set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 declare
@@ -350,13 +366,14 @@ begin
     raise serialization_failure using message = 'the subscriptions of a customer have changed';
   end if;
   -- In the order of their keys: batches that store the same events wait for one another in one direction.
-  insert into usage_events (environment_id, booking, series_id, transaction_key, id, transaction_id, amount, usage_date, properties, created_at)
-  select p_environment, booking, new.series, new.key, new.id, new.transaction, new.amount, new.date, new.properties, p_now
-    from unnest(e_series, e_key, e_id, e_transaction, e_amount, e_date, e_properties)
-           as new (series, key, id, transaction, amount, date, properties)
+  insert into usage_events (environment_id, booking, series_id, transaction_key, id, transaction_id, amount, usage_date, properties,
+         own_price, created_at)
+  select p_environment, booking, new.series, new.key, new.id, new.transaction, new.amount, new.date, new.properties, new.own_price, p_now
+    from unnest(e_series, e_key, e_id, e_transaction, e_amount, e_date, e_properties, e_own_price)
+           as new (series, key, id, transaction, amount, date, properties, own_price)
    order by new.key;
   if book_usage(p_environment, p_now, p_hour, booking, p_transaction, p_model, u_account, u_revision, u_price, u_period, u_series,
-                u_entry, u_units, u_hour_units, u_hour_events, u_simple, u_threshold, r_series, r_hour, r_units, r_events) is not null
+                u_entry, u_units, u_hour_units, u_hour_events, u_simple, u_threshold, u_events, u_own_amount, r_series, r_hour, r_units, r_events) is not null
   then
     raise exception using errcode = 'TK001', message = 'a balance falls below its threshold';
   end if;

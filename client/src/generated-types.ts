@@ -425,6 +425,8 @@ export interface NewUsageEvent {
   usageDate?: TimestampInput;
   /** Details of the use, at most 16384 bytes of JSON. A meter of distinct properties requires them. */
   properties?: Record<string, unknown> | null;
+  /** The price of the event itself, a decimal text in the smallest unit of the currency. Required at a price with the model `dynamic`, and refused at any other. */
+  price?: string;
   priceId?: string | null;
   /** The slug of an active usage price. */
   priceSlug?: string | null;
@@ -2397,6 +2399,8 @@ export interface UsageEvent {
   amount: number;
   usageDate: Timestamp;
   properties: Record<string, unknown> | null;
+  /** Present at a price with the model `dynamic`: the price of the event itself, in minor units. */
+  price?: string;
 }
 
 export interface UsageBalance {
@@ -2556,7 +2560,7 @@ export interface ExplainedPeriod {
 export interface ExplainedInvoiceLine {
   id: string;
   type: 'static' | 'usage';
-  /** The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `priced_item`: `value` x fraction, where `value` is the price of itemQuantity by `pricing`. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` by `pricing`, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `setup_fee`: unitPrice, once. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount. */
+  /** The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `priced_item`: `value` x fraction, where `value` is the price of itemQuantity by `pricing`. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` (and `eventsSoFar`, or `eventsAmount`) by `pricing`, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `setup_fee`: unitPrice, once. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount. */
   kind: 'item' | 'priced_item' | 'usage' | 'priced_usage' | 'proration' | 'setup_fee' | 'paused_time' | 'unexplained';
   description: string | null;
   /** The quantity on the invoice. The amount is the product of price and quantity. */
@@ -2573,6 +2577,12 @@ export interface ExplainedInvoiceLine {
   pricing: PricingOutput | null;
   /** All units of the usage period, those of the line included. */
   unitsSoFar: WholeNumber | null;
+  /** The events that the line bills, where each of them costs something. */
+  events: WholeNumber | null;
+  /** All of them in the usage period. */
+  eventsSoFar: WholeNumber | null;
+  /** The sum of the own prices of all events of the usage period, in minor units. */
+  eventsAmount: string | null;
   /** The amount that was billed for the usage period before. */
   billedBefore: WholeNumber | null;
   /** The tiers that hold the units so far, or the quantity. Packages, free units and bounds are in no tier. */

@@ -5,7 +5,13 @@ import { quoteTaxes } from '../invoicing/actions-tax.ts';
 import { fitPaybacks, fitUsage } from '../invoicing/fitting-lines.ts';
 import type { InvoiceDiscount, InvoiceReason } from '../invoicing/invoice.ts';
 import { type BilledItem, isItem, itemLine, type NewLine } from '../invoicing/invoice-line-item.ts';
-import { describeItems, describeUnbilledUsage, describeUnits, describeUsage } from '../invoicing/line-text.ts';
+import {
+  describeEvents,
+  describeItems,
+  describeUnbilledUsage,
+  describeUnits,
+  describeUsage,
+} from '../invoicing/line-text.ts';
 import { draftInvoice, type InvoiceDraft, type NewInvoice } from '../invoicing/new-invoice.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import {
@@ -22,7 +28,7 @@ import { amountOf, priceModelOf } from '../pricing/pricing.ts';
 import { listPlanNames } from '../pricing/store-prices.ts';
 import { discountOfPart } from '../rating/discount.ts';
 import { usageAmount } from '../rating/usage.ts';
-import { billParts, chargeAfter } from '../rating/usage-parts.ts';
+import { billParts, chargeAfter, withoutReleased } from '../rating/usage-parts.ts';
 import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { claimOverage, readOverage, releaseOverage, saveCharges } from '../usage/actions-ledger.ts';
@@ -209,19 +215,24 @@ function billUsage(overages: readonly Overage[], bills: readonly UsageToBill[], 
 }
 
 function billOverage(overage: Overage, periodStart: Instant, currency: string): BilledOverage {
-  const { subscriptionId, ledgerAccountId, priceId, units, meterName, pricing, charges, isBilled } = overage;
+  const { subscriptionId, ledgerAccountId, priceId, meterName, pricing, charges, isBilled } = overage;
   const ofAccount = { ledgerAccountId, priceId };
   if (pricing === null) return { subscriptionId, lines: [usageLine(overage, currency)], charges: [] };
   if (!isBilled) {
-    // Released units are not billed any more, so they no longer count in their periods.
-    const less = charges.filter(({ released }) => released > 0n);
-    const left = less.map((each) => ({ ...ofAccount, ...each, units: each.units - each.released, released: 0n }));
-    return { subscriptionId, lines: [usageLine(overage, currency)], charges: left };
+    // Released usage is not billed any more, so it no longer counts in its periods.
+    const less = charges.filter(({ released, releasedEvents }) => released > 0n || releasedEvents > 0n);
+    const left = less.map((each) => ({ ...ofAccount, ...withoutReleased(each) }));
+    return { subscriptionId, lines: overage.units === 0n ? [] : [usageLine(overage, currency)], charges: left };
   }
-  const parts = billParts({ units, charges, periodStart }, priceModelOf(pricing), chargedStep(currency));
+  const { units, events, ownAmount } = overage;
+  const usage = { units, events, ownAmount, charges, periodStart };
+  const parts = billParts(usage, priceModelOf(pricing), chargedStep(currency));
   const lines = parts.map(({ amount, ...part }): NewLine => {
     const explanation = { kind: 'priced_usage', pricing, ...part } as const;
-    const description = describeUnits({ meterName, units: part.units });
+    const description =
+      part.units > 0n
+        ? describeUnits({ meterName, units: part.units })
+        : describeEvents({ meterName, events: part.events });
     return { type: 'usage', explanation, units: part.units, amount, ...ofAccount, description };
   });
   return { subscriptionId, lines, charges: parts.map((part) => ({ ...ofAccount, ...chargeAfter(part) })) };
@@ -233,11 +244,12 @@ function linesBySubscription(billed: readonly BilledOverage[]): Map<string, NewL
 }
 
 function usageLine(overage: Overage, currency: string): NewLine {
-  const { ledgerAccountId, priceId, units, meterName, unitPrice, usageEventsPerUnit, isBilled } = overage;
+  const { ledgerAccountId, priceId, units, meterName, unitPrice, usageEventsPerUnit, isBilled, events, ownAmount } =
+    overage;
   const usage = { meterName, units, unitPrice, usageEventsPerUnit, currency };
   return {
     type: 'usage',
-    explanation: { kind: 'usage', units, unitPrice, usageEventsPerUnit },
+    explanation: { kind: 'usage', units, unitPrice, usageEventsPerUnit, ...(events > 0n ? { events, ownAmount } : {}) },
     units,
     amount: usageAmount({ units, unitPrice, usageEventsPerUnit: BigInt(usageEventsPerUnit) }, chargedStep(currency)),
     priceId,

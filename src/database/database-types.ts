@@ -950,10 +950,14 @@ export interface TaxRates {
 export interface UsageCharges {
   amount: bigint;
   environmentId: number;
+  events: Generated<bigint>;
   ledgerAccountId: string;
+  ownAmount: Generated<bigint>;
   periodStart: number;
   priceId: string;
   released: bigint;
+  releasedEvents: Generated<bigint>;
+  releasedOwnAmount: Generated<bigint>;
   units: bigint;
 }
 
@@ -1000,6 +1004,7 @@ export interface UsageEvents {
    * Without the prefix of its kind, which would be the same for each.
    */
   id: string;
+  ownPrice: bigint | null;
   properties: Json | null;
   seriesId: number;
   transactionId: string;
@@ -1035,8 +1040,12 @@ export interface UsageMeters {
 
 export interface UsageOverages {
   environmentId: number;
+  events: Generated<bigint>;
   invoiced: Generated<bigint>;
+  invoicedEvents: Generated<bigint>;
+  invoicedOwnAmount: Generated<bigint>;
   ledgerAccountId: string;
+  ownAmount: Generated<bigint>;
   priceId: string;
   uncovered: Generated<bigint>;
 }

@@ -249,7 +249,8 @@ export const moneyInvariants: readonly Invariant[] = [
         join prices p on p.environment_id = l.environment_id and p.id = l.price_id
        where l.explanation ->> 'kind' = 'priced_usage'
          and (l.explanation -> 'pricing' <> p.pricing or l.amount + (l.explanation ->> 'billedBefore')::numeric
-              is distinct from price_of_units(p.pricing, (l.explanation ->> 'unitsSoFar')::numeric, ${stepOf(sql`p.currency`)}))`,
+              is distinct from price_of_units(p.pricing, (l.explanation ->> 'unitsSoFar')::numeric, ${stepOf(sql`p.currency`)},
+                   coalesce((l.explanation ->> 'eventsSoFar')::numeric, 0), coalesce((l.explanation ->> 'ownAmountSoFar')::numeric, 0)))`,
   },
   {
     name: 'pricedItemsFollowPricing',
@@ -300,17 +301,19 @@ export const moneyInvariants: readonly Invariant[] = [
     sentence: 'The amount that is known to be billed for a usage period is the sum of the lines that bill it.',
     query: sql`
       select l.environment_id, l.ledger_account_id, l.price_id, l.period_start, l.units, l.amount, c.units as known_units,
-             c.released, c.amount as known_amount
+             c.released, c.amount as known_amount, l.events, c.events as known_events, c.released_events
         from (select line.environment_id, line.ledger_account_id, line.price_id,
                      (line.explanation ->> 'periodStart')::bigint as period_start,
-                     sum(line.ledger_account_credit) as units, sum(line.amount) as amount
+                     sum(line.ledger_account_credit) as units, sum(line.amount) as amount,
+                     coalesce(sum((line.explanation ->> 'events')::numeric), 0) as events
                 from ${standingUsageLines}
                where line.explanation ->> 'kind' = 'priced_usage'
                group by line.environment_id, line.ledger_account_id, line.price_id, line.explanation ->> 'periodStart') l
         left join usage_charges c
           on c.environment_id = l.environment_id and c.ledger_account_id = l.ledger_account_id and c.price_id = l.price_id
          and c.period_start = l.period_start
-       where l.units > coalesce(c.units - c.released, 0) or (l.units = c.units - c.released and l.amount <> c.amount)`,
+       where l.units > coalesce(c.units - c.released, 0) or l.events > coalesce(c.events - c.released_events, 0)
+          or (l.units = c.units - c.released and l.events = c.events - c.released_events and l.amount <> c.amount)`,
   },
 ];
 

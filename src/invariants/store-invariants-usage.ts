@@ -221,4 +221,27 @@ export const usageInvariants: readonly Invariant[] = [
           on r.environment_id = u.environment_id and r.ledger_account_id = u.ledger_account_id and r.price_id = u.price_id
        where coalesce(u.used, 0) <> coalesce(r.units, 0)`,
   },
+  {
+    name: 'eventsOfPricesAreCounted',
+    sentence:
+      'At a price with an amount for each event, or with their own prices, the events to bill and the sum of these are those of the stored events.',
+    query: sql`
+      select coalesce(o.environment_id, e.environment_id) as environment_id,
+             coalesce(o.ledger_account_id, e.ledger_account_id) as ledger_account_id, coalesce(o.price_id, e.price_id) as price_id,
+             o.events, e.events as stored_events, o.own_amount, e.own_amount as stored_own_amount
+        from (select environment_id, ledger_account_id, price_id, events, own_amount
+                from usage_overages where events > 0 or own_amount > 0) o
+        full join (
+          select s.environment_id, s.ledger_account_id, s.price_id, count(*) as events,
+                 coalesce(sum(e.own_price), 0) * 1000000000000 as own_amount
+            from prices p
+            join usage_meters m on m.environment_id = p.environment_id and m.id = p.usage_meter_id
+             and m.aggregation_type <> 'count_distinct_properties'
+            join usage_series s on s.environment_id = p.environment_id and s.price_id = p.id
+            join usage_events e on e.environment_id = s.environment_id and e.series_id = s.id
+           where p.pricing ->> 'model' = 'dynamic' or p.pricing ? 'fixedAmountPerEvent'
+           group by s.environment_id, s.ledger_account_id, s.price_id) e
+          on e.environment_id = o.environment_id and e.ledger_account_id = o.ledger_account_id and e.price_id = o.price_id
+       where o.events is distinct from e.events or o.own_amount is distinct from e.own_amount`,
+  },
 ];

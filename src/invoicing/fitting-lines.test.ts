@@ -65,6 +65,7 @@ const ofTiers = (units: bigint, amount: bigint, billedBefore = 0n): NewLine => {
     periodStart: 6,
     units,
     unitsSoFar: units,
+    ...{ events: 0n, eventsSoFar: 0n, ownAmount: 0n, ownAmountSoFar: 0n },
     billedBefore,
   } as const;
   return { type: 'usage', explanation, units, amount, priceId: 'tiers', ledgerAccountId: 'account', description: null };
@@ -77,7 +78,8 @@ test('usage with a pricing is cut to the units that fit, and the rest is left to
     fit.lines.map((line) => line.type === 'usage' && [line.units, line.amount]),
     [[third, third * 3n]],
   );
-  assert.deepEqual(left, [{ ledgerAccountId: 'account', priceId: 'tiers', periodStart: 6, units: 4n, amount: 12n }]);
+  const ofPeriod = { ledgerAccountId: 'account', priceId: 'tiers', periodStart: 6, events: 0n, ownAmount: 0n };
+  assert.deepEqual(left, [{ ...ofPeriod, units: 4n, amount: 12n }]);
 });
 
 test('usage that pays back 98 waits for an invoice of at least that', () => {

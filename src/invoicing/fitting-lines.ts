@@ -4,18 +4,17 @@ import { priceModelOf } from '../pricing/pricing.ts';
 import { discountAmount } from '../rating/discount.ts';
 import { invoiceAmounts } from '../rating/invoice-amounts.ts';
 import { usageAmount } from '../rating/usage.ts';
-import { partWithin } from '../rating/usage-parts.ts';
+import { partWithin, type Quantities } from '../rating/usage-parts.ts';
 import { maxInvoiceTotal } from './invoice.ts';
 import { type LineExplanation, type NewLine, priceLine } from './invoice-line-item.ts';
 import { describeFewer } from './line-text.ts';
 import type { NewInvoice } from './new-invoice.ts';
 
 /** Usage that an invoice leaves to the next one, with its usage period if its price has a pricing. */
-interface LeftUsage {
+interface LeftUsage extends Quantities {
   readonly ledgerAccountId: string;
   readonly priceId: string;
   readonly periodStart: Instant | null;
-  readonly units: bigint;
   readonly amount: bigint;
 }
 
@@ -39,7 +38,8 @@ export function fitUsage(request: NewInvoice): { readonly request: NewInvoice; r
     const cut = cutTo(line, line.amount - excess, step);
     const units = line.units - (cut?.units ?? 0n);
     const amount = line.amount - (cut?.amount ?? 0n);
-    left.push({ ...leftOf(line), units, amount });
+    // All events of a line that is cut stay on it.
+    left.push({ ...leftOf(line), ...(cut === null ? {} : noEvents), units, amount });
     excess -= amount;
     return cut ?? [];
   });
@@ -69,12 +69,12 @@ export function fitPaybacks(request: NewInvoice): {
   return { request: { ...request, lines: kept }, left };
 }
 
+const noEvents = { events: 0n, ownAmount: 0n };
+
 function leftOf({ ledgerAccountId, priceId, explanation }: UsageLine) {
-  return {
-    ledgerAccountId,
-    priceId,
-    periodStart: explanation.kind === 'priced_usage' ? explanation.periodStart : null,
-  };
+  const isPriced = explanation.kind === 'priced_usage';
+  const { events, ownAmount } = isPriced ? explanation : noEvents;
+  return { ledgerAccountId, priceId, periodStart: isPriced ? explanation.periodStart : null, events, ownAmount };
 }
 
 /** The units of the line that cost at most `room` minor units; null: none. */

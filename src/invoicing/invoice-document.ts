@@ -115,15 +115,17 @@ function rowsOf(explanation: LineExplanation, amount: bigint, currency: string):
   const step = chargedStep(currency);
   switch (explanation.kind) {
     case 'priced_usage': {
-      const { pricing, units, unitsSoFar, billedBefore } = explanation;
+      const { pricing, units, unitsSoFar, eventsSoFar: events, ownAmountSoFar: ownAmount, billedBefore } = explanation;
+      const soFar = { units: unitsSoFar, events, ownAmount };
       const before = unitsSoFar - units;
       const isPart = before > 0n || billedBefore !== 0n;
       const billed = { text: `${before.toLocaleString('en-US')} of them billed before`, amount: -billedBefore };
-      return [...priceRows(priceModelOf(pricing), unitsSoFar, currency, step), ...(isPart ? [billed] : [])];
+      return [...priceRows(priceModelOf(pricing), soFar, currency, step), ...(isPart ? [billed] : [])];
     }
     case 'priced_item': {
       const { pricing, quantity, value, period } = explanation;
-      const rows = priceRows(priceModelOf(pricing), BigInt(quantity), currency, step);
+      const usage = { units: BigInt(quantity), events: 0n, ownAmount: 0n };
+      const rows = priceRows(priceModelOf(pricing), usage, currency, step);
       if (period === null || value === amount) return rows;
       return [...rows, { text: `Only ${rangeText(period)}`, amount: amount - value }];
     }

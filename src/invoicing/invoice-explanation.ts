@@ -2,9 +2,9 @@ import { z } from 'zod';
 import type { Period } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { Timestamp, WholeNumber } from '../kernel/json.ts';
-import { PricedTier, Pricing, priceModelOf, shownTier } from '../pricing/pricing.ts';
+import { fineText, PricedTier, Pricing, priceModelOf, shownTier } from '../pricing/pricing.ts';
 import { type Rounding, taxRounding } from '../rating/invoice-amounts.ts';
-import { priceUnits } from '../rating/usage-parts.ts';
+import { priceQuantities, priceUnits } from '../rating/usage-parts.ts';
 import { type InvoiceDiscount, InvoiceReason, taxFields } from './invoice.ts';
 import { isItem, type LineExplanation } from './invoice-line-item.ts';
 
@@ -45,7 +45,7 @@ const ExplainedLine = z
       .enum(['item', 'priced_item', 'usage', 'priced_usage', 'proration', 'setup_fee', 'paused_time', 'unexplained'])
       .meta({
         description:
-          'The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `priced_item`: `value` x fraction, where `value` is the price of itemQuantity by `pricing`. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` by `pricing`, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `setup_fee`: unitPrice, once. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount.',
+          'The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `priced_item`: `value` x fraction, where `value` is the price of itemQuantity by `pricing`. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` (and `eventsSoFar`, or `eventsAmount`) by `pricing`, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `setup_fee`: unitPrice, once. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount.',
       }),
     description: z.string().nullable(),
     quantity: z
@@ -61,6 +61,13 @@ const ExplainedLine = z
     pricing: Pricing.nullable(),
     unitsSoFar: WholeNumber.nullable().meta({
       description: 'All units of the usage period, those of the line included.',
+    }),
+    events: WholeNumber.nullable().meta({
+      description: 'The events that the line bills, where each of them costs something.',
+    }),
+    eventsSoFar: WholeNumber.nullable().meta({ description: 'All of them in the usage period.' }),
+    eventsAmount: z.string().nullable().meta({
+      description: 'The sum of the own prices of all events of the usage period, in minor units.',
     }),
     billedBefore: WholeNumber.nullable().meta({
       description: 'The amount that was billed for the usage period before.',
@@ -258,6 +265,9 @@ function explainLine(line: ExplainableLine, currency: string): ExplainedLine {
     usageEventsPerUnit: null,
     pricing: null,
     unitsSoFar: null,
+    events: null,
+    eventsSoFar: null,
+    eventsAmount: null,
     billedBefore: null,
     tiers: null,
     period: null,
@@ -357,10 +367,14 @@ function shareOf(
 }
 
 function explainPricedUsage(explanation: PricedUsageExplanation, step: bigint) {
-  const { kind, pricing, units, unitsSoFar, billedBefore } = explanation;
-  const { amount: rounded, exact, tiers } = priceUnits(priceModelOf(pricing), unitsSoFar, step);
+  const { kind, pricing, units, unitsSoFar, billedBefore, events, eventsSoFar, ownAmountSoFar } = explanation;
+  const soFar = { units: unitsSoFar, events: eventsSoFar, ownAmount: ownAmountSoFar };
+  const { amount: rounded, exact, tiers } = priceQuantities(priceModelOf(pricing), soFar, step);
   const rounding = shownRounding({ ...exact, rounded });
-  return { kind, pricing, units, unitsSoFar, billedBefore, tiers: tiers.map(shownTier), rounding };
+  const usage = { units, unitsSoFar, billedBefore, tiers: tiers.map(shownTier), rounding };
+  if (eventsSoFar === 0n) return { kind, pricing, ...usage };
+  const eventsAmount = pricing.model === 'dynamic' ? fineText(ownAmountSoFar) : null;
+  return { kind, pricing, ...usage, events, eventsSoFar, eventsAmount };
 }
 
 function explainProration({ kind, segments, whole, fairValue, paid, waived }: ProrationExplanation) {

@@ -1,11 +1,12 @@
 import { z } from 'zod';
-import type { Instant, Period } from '../kernel/calendar.ts';
+import type { Period } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
 import { WholeNumber } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
 import { amountOf, type Priced, type Pricing } from '../pricing/pricing.ts';
 import type { LineShares } from '../rating/invoice-amounts.ts';
 import { fairValue } from '../rating/proration.ts';
+import type { UsagePart } from '../rating/usage-parts.ts';
 import type { ItemizedSegment } from '../subscriptions/adjustment.ts';
 
 export const InvoiceLineItemId = idSchema('invoiceLineItem');
@@ -75,16 +76,12 @@ export type LineExplanation =
       readonly units: bigint;
       readonly unitPrice: bigint;
       readonly usageEventsPerUnit: number;
+      /** At a price with an amount for each event, if its plan bills none. */
+      readonly events?: bigint;
+      readonly ownAmount?: bigint;
     }
-  /** The price of all units of the usage period so far, rounded once, less what was billed for the period before. */
-  | {
-      readonly kind: 'priced_usage';
-      readonly pricing: Pricing;
-      readonly periodStart: Instant;
-      readonly units: bigint;
-      readonly unitsSoFar: bigint;
-      readonly billedBefore: bigint;
-    }
+  /** The price of all usage of the usage period so far, rounded once, less what was billed for the period before. */
+  | (Omit<UsagePart, 'amount'> & { readonly kind: 'priced_usage'; readonly pricing: Pricing })
   /** max(0, sum of value x time of the segment / time of `whole`, rounded once - paid - waived). */
   | {
       readonly kind: 'proration';
@@ -105,6 +102,10 @@ const moneyOfExplanations: ReadonlySet<string> = new Set([
   'unitPrice',
   'units',
   'unitsSoFar',
+  'events',
+  'eventsSoFar',
+  'ownAmount',
+  'ownAmountSoFar',
   'billedBefore',
   'value',
   'fairValue',

@@ -54,6 +54,11 @@ export function describeUnits({ meterName, units }: { meterName: string; units: 
   return `${countText(units)} ${inSentence(meterName)}`;
 }
 
+/** Events whose units credits cover: `3 events of payments`. */
+export function describeEvents({ meterName, events }: { meterName: string; events: bigint }): string {
+  return `${countText(events)} ${events === 1n ? 'event' : 'events'} of ${inSentence(meterName)}`;
+}
+
 /** The description of usage that the plan does not bill: `200 calls, not billed`. */
 export function describeUnbilledUsage(usage: { meterName: string; units: bigint }): string {
   return `${describeUnits(usage)}, not billed`;

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import type { Quantities } from '../rating/usage-parts.ts';
 import { type Collection, type Dunnable, periodReasons } from './collection.ts';
 import type { InvoiceReason } from './invoice.ts';
 import { type InvoiceRow, selectInvoices } from './store.ts';
@@ -89,19 +90,20 @@ export async function findOldestOwed(work: Work, subscriptionId: string): Promis
 }
 
 /** The usage billed by an invoice: units and amount by account, price and usage period (null: without a pricing). */
-interface BilledUnits {
+interface BilledUnits extends Quantities {
   readonly invoiceId: string;
   readonly ledgerAccountId: string;
   readonly priceId: string;
   readonly periodStart: Instant | null;
-  readonly units: bigint;
   readonly amount: bigint;
 }
 
 export async function listBilledUsage(work: Work, invoiceIds: readonly string[]): Promise<BilledUnits[]> {
   const { rows } = await sql<BilledUnits>`
     select invoice_id, ledger_account_id, price_id, (explanation ->> 'periodStart')::bigint as period_start,
-           sum(ledger_account_credit) as units, sum(amount) as amount
+           sum(ledger_account_credit) as units, sum(amount) as amount,
+           coalesce(sum((explanation ->> 'events')::numeric), 0) as events,
+           coalesce(sum((explanation ->> 'ownAmount')::numeric), 0) as own_amount
       from invoice_line_items
      where environment_id = ${work.environmentId} and invoice_id = any(${invoiceIds}::text[]) and type = 'usage'
      group by invoice_id, ledger_account_id, price_id, period_start

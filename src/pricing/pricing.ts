@@ -16,7 +16,7 @@ export function fineAmount(text: string): bigint {
 }
 
 /** A fine amount as a decimal text without trailing zeros. */
-function fineText(amount: bigint): string {
+export function fineText(amount: bigint): string {
   return decimalText(amount, fineDigits).replace(/\.?0+$/, '');
 }
 
@@ -149,8 +149,6 @@ export function refinePricing(
     refuse(['usageEventsPerUnit'], 'must be 1 or absent: pricing says how units become money');
   if (type === 'subscription' && !ofQuantities.includes(pricing.model))
     refuse(['pricing', 'model'], `must be one of ${ofQuantities.join(', ')} for a subscription price`);
-  else if (pricing.model === 'dynamic' || (pricing.model === 'percentage' && pricing.fixedAmountPerEvent !== undefined))
-    refuse(['pricing', 'model'], 'must count units: a price for each event is quoted, and not stored yet');
 }
 
 const noTier = { unitAmount: 0n, rate: 0n, flatAmount: 0n };

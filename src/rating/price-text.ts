@@ -1,5 +1,6 @@
 import { decimalText, fineMoneyText } from '../kernel/money-text.ts';
-import { fineDigits, type PriceModel, priceUsage, type Tier } from './price-model.ts';
+import { fineDigits, type PriceModel, type Tier } from './price-model.ts';
+import { priceQuantities, type Quantities } from './usage-parts.ts';
 
 /** A price in words: `first 1,000 free, then USD 0.02 each`. */
 export function priceText(model: PriceModel, currency: string): string {
@@ -59,27 +60,30 @@ export interface PriceRow {
   readonly amount: bigint;
 }
 
-/** The parts of the price of units: free units, tiers, packages, and what a minimum or maximum changes. */
-export function priceRows(model: PriceModel, units: bigint, currency: string, step: bigint): PriceRow[] {
+/** The parts of the price of usage: free units, tiers, packages, events, and what a minimum or maximum changes. */
+export function priceRows(model: PriceModel, usage: Quantities, currency: string, step: bigint): PriceRow[] {
   const money = (amount: bigint) => fineMoneyText(amount, currency, fineDigits);
-  const priced = priceUsage(model, { units, per: 1n, events: 0n, ownAmount: 0n }, step);
-  const unbounded = priceUsage(
-    { ...model, minimumAmount: null, maximumAmount: null },
-    { units, per: 1n, events: 0n, ownAmount: 0n },
-    step,
-  );
+  const { units, events } = usage;
+  const priced = priceQuantities(model, usage, step);
+  const unbounded = priceQuantities({ ...model, minimumAmount: null, maximumAmount: null }, usage, step);
   const free = units < model.freeUnits ? units : model.freeUnits;
   const rows: PriceRow[] = free === 0n ? [] : [{ text: `${countText(free)} free`, amount: 0n }];
   for (const { tier, units: within, amount } of priced.tiers) {
     const text = rateText(tier, money);
     rows.push({ text: `${countText(within)} ${text === 'free' ? text : `at ${text}`}`, amount });
   }
-  if (model.kind === 'package' && unbounded.otherAmount !== 0n)
-    rows.push({ text: unboundedText(model, money), amount: unbounded.otherAmount });
+  if (unbounded.otherAmount !== 0n) rows.push({ text: otherText(model, events, money), amount: unbounded.otherAmount });
   const bound = priced.amount - unbounded.amount;
   if (bound > 0n) rows.push({ text: `Minimum of ${money(model.minimumAmount ?? 0n)}`, amount: bound });
   if (bound < 0n) rows.push({ text: `Maximum of ${money(model.maximumAmount ?? 0n)}`, amount: bound });
   return rows;
+}
+
+/** The part of a price that is in no tier. */
+function otherText(model: PriceModel, events: bigint, money: MoneyText): string {
+  if (model.kind === 'package') return unboundedText(model, money);
+  const count = `${countText(events)} ${events === 1n ? 'event' : 'events'}`;
+  return model.kind === 'dynamic' ? `${count} at their own prices` : `${count} at ${money(model.amountPerEvent)} each`;
 }
 
 function countText(count: bigint): string {

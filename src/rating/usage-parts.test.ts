@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { PriceModel, Tier } from './price-model.ts';
-import { billParts, chargeAfter, partWithin, priceUnits, type UsageCharge } from './usage-parts.ts';
+import { billParts, chargeAfter, partWithin, priceUnits, type UsageCharge, withoutReleased } from './usage-parts.ts';
 
 const fine = 10n ** 12n;
 const unbounded = { freeUnits: 0n, minimumAmount: null, maximumAmount: null, amountPerEvent: 0n };
@@ -16,9 +16,12 @@ const graduated: PriceModel = { ...unbounded, kind: 'graduated', tiers: [tier(10
 const volume: PriceModel = { ...unbounded, kind: 'volume', tiers: [tier(100n, 3n), tier(null, 2n)] };
 const [june, july] = [6, 7];
 
+const noEvents = { events: 0n, releasedEvents: 0n, ownAmount: 0n, releasedOwnAmount: 0n };
+const usageOf = (units: bigint) => ({ units, events: 0n, ownAmount: 0n });
+
 /** Bills units, and answers the amounts of the lines and the charges after them. */
 function bill(model: PriceModel, charges: readonly UsageCharge[], units: bigint, periodStart = june) {
-  const parts = billParts({ units, charges, periodStart }, model, 1n);
+  const parts = billParts({ ...usageOf(units), charges, periodStart }, model, 1n);
   const after = new Map(charges.map((charge) => [charge.periodStart, charge]));
   for (const part of parts) after.set(part.periodStart, chargeAfter(part));
   return { amounts: parts.map(({ amount }) => amount), charges: [...after.values()] };
@@ -38,7 +41,7 @@ test('the next usage period begins with the first tier', () => {
 
 test('released units are billed again in their own usage period, at what it is worth then', () => {
   // The invoice of the first 80 units for 240 was voided; 50 units for 120 stand.
-  const released = { periodStart: june, units: 130n, released: 80n, amount: 120n };
+  const released = { ...noEvents, periodStart: june, units: 130n, released: 80n, amount: 120n };
   assert.deepEqual(bill(graduated, [released], 80n + 10n, july).amounts, [240n, 30n]);
   assert.deepEqual(bill(graduated, [released], 80n + 10n, june).amounts, [260n]);
 });
@@ -49,11 +52,45 @@ test('unit 101 makes all units cheaper: the part is negative, and the parts add 
 });
 
 test('a part is cut to the units that fit into 100: 33 at 3', () => {
-  const [part] = billParts({ units: 80n, charges: [], periodStart: june }, graduated, 1n);
+  const [part] = billParts({ ...usageOf(80n), charges: [], periodStart: june }, graduated, 1n);
   assert(part);
   const cut = partWithin(part, 100n, graduated, 1n);
   assert.deepEqual([cut?.units, cut?.unitsSoFar, cut?.amount], [33n, 33n, 99n]);
   assert.equal(partWithin(part, 2n, graduated, 1n), null);
+});
+
+// 3 % of the payments, and 30 for each of them.
+const share: PriceModel = {
+  ...unbounded,
+  ...{ kind: 'graduated', tiers: [{ ...tier(null, 0n), rate: 3n * fine }], amountPerEvent: 30n * fine },
+};
+
+test('three payments of 10,000 in all cost 390, also if one is billed first, and an event alone is billed too', () => {
+  const [first] = billParts({ units: 4000n, events: 1n, ownAmount: 0n, charges: [], periodStart: june }, share, 1n);
+  assert(first);
+  const charges = [chargeAfter(first)];
+  const [second] = billParts({ units: 6000n, events: 2n, ownAmount: 0n, charges, periodStart: june }, share, 1n);
+  assert.deepEqual([first.amount, second?.amount, second?.eventsSoFar], [150n, 240n, 3n]);
+  // Credits cover the units of a fourth one.
+  const [third] = billParts({ units: 0n, events: 1n, ownAmount: 0n, charges, periodStart: june }, share, 1n);
+  assert.deepEqual([third?.units, third?.amount], [0n, 30n]);
+});
+
+test('released events and own prices are billed again in their own usage period, and dropped where nothing bills them', () => {
+  const dynamic: PriceModel = { ...unbounded, kind: 'dynamic' };
+  const charge = { ...noEvents, periodStart: june, units: 5n, released: 2n, amount: 7n };
+  const released = { ...charge, events: 3n, releasedEvents: 1n, ownAmount: 9n * fine, releasedOwnAmount: 2n * fine };
+  const usage = { units: 6n, events: 2n, ownAmount: 6n * fine };
+  const parts = billParts({ ...usage, charges: [released], periodStart: july }, dynamic, 1n);
+  assert.deepEqual(
+    parts.map(({ periodStart, units, events, amount }) => [periodStart, units, events, amount]),
+    [
+      [june, 2n, 1n, 2n],
+      [july, 4n, 1n, 4n],
+    ],
+  );
+  const { units, events, ownAmount, releasedEvents } = withoutReleased(released);
+  assert.deepEqual([units, events, ownAmount, releasedEvents], [3n, 2n, 7n * fine, 0n]);
 });
 
 const amounts = fc.bigInt({ min: 0n, max: 5n * fine });
@@ -86,18 +123,22 @@ test('a period billed in any parts, of which any are voided and billed again, co
   const parts = fc.array(fc.tuple(fc.bigInt({ min: 1n, max: 120n }), fc.boolean()), { minLength: 1, maxLength: 8 });
   fc.assert(
     fc.property(models, parts, step, (model, uses, by) => {
-      let charge: UsageCharge = { periodStart: june, units: 0n, released: 0n, amount: 0n };
+      let charge: UsageCharge = { ...noEvents, periodStart: june, units: 0n, released: 0n, amount: 0n };
       let units = 0n;
       for (const [used, isVoided] of uses) {
         units += used;
-        const [part] = billParts({ units: used + charge.released, charges: [charge], periodStart: june }, model, by);
+        const [part] = billParts(
+          { ...usageOf(used + charge.released), charges: [charge], periodStart: june },
+          model,
+          by,
+        );
         assert(part);
         charge = chargeAfter(part);
         const { released, amount } = charge;
         if (isVoided) charge = { ...charge, released: released + part.units, amount: amount - part.amount };
       }
       if (charge.released > 0n) {
-        const [again] = billParts({ units: charge.released, charges: [charge], periodStart: june }, model, by);
+        const [again] = billParts({ ...usageOf(charge.released), charges: [charge], periodStart: june }, model, by);
         assert(again);
         charge = chargeAfter(again);
       }

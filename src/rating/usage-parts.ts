@@ -1,78 +1,131 @@
 import type { Instant } from '../kernel/calendar.ts';
 import { type PriceModel, priceUsage } from './price-model.ts';
 
-/** The usage of one usage period at one price that invoices bill so far. */
-export interface UsageCharge {
-  readonly periodStart: Instant;
-  /** The units that were taken to be billed. */
+/** Usage that a price counts. Prices without an amount for each event count units only, and have 0 events. */
+export interface Quantities {
   readonly units: bigint;
-  /** The part of them that no invoice bills any more: the next bill takes it. */
+  readonly events: bigint;
+  /** The sum of the events' own prices: a fine amount. */
+  readonly ownAmount: bigint;
+}
+
+/** The usage of one usage period at one price that invoices bill so far. */
+export interface UsageCharge extends Quantities {
+  readonly periodStart: Instant;
+  /** The part of the units, events and own prices that no invoice bills any more: the next bill takes it. */
   readonly released: bigint;
+  readonly releasedEvents: bigint;
+  readonly releasedOwnAmount: bigint;
   /** The amount that invoices bill for the period, in minor units. */
   readonly amount: bigint;
 }
 
 /** A part of a usage period to bill now. */
-interface UsagePart {
+export interface UsagePart extends Quantities {
   readonly periodStart: Instant;
-  readonly units: bigint;
-  /** All units of the period, this part included. */
+  /** All of the period, this part included. */
   readonly unitsSoFar: bigint;
+  readonly eventsSoFar: bigint;
+  readonly ownAmountSoFar: bigint;
   readonly billedBefore: bigint;
   /** The price of all units so far, less what was billed: negative where more units are cheaper as a whole. */
   readonly amount: bigint;
 }
 
-/** Usage to be billed at one price: `units`, of which the released ones of `charges` belong to their own periods. */
-interface UnbilledUsage {
-  readonly units: bigint;
+/** Usage to be billed at one price, of which the released part of `charges` belongs to its own periods. */
+interface UnbilledUsage extends Quantities {
   readonly charges: readonly UsageCharge[];
-  /** The start of the usage period to which all other units belong. */
+  /** The start of the usage period to which all other usage belongs. */
   readonly periodStart: Instant;
 }
 
+/** A usage period of which nothing is billed. */
+const unbilled = { units: 0n, released: 0n, events: 0n, releasedEvents: 0n, ownAmount: 0n, releasedOwnAmount: 0n };
+
 /**
- * Decides the parts to bill now. Each is worth the price of the units of its period so far, less what was billed. So
+ * Decides the parts to bill now. Each is worth the price of the usage of its period so far, less what was billed. So
  * the parts of a period add up to its price, however it is cut. Worked example: 100 units at 3, and more at
  * 2. 80 units are billed 240, then 50 more are billed 100 x 3 + 30 x 2 - 240 = 120.
  */
 export function billParts(
-  { units, charges, periodStart }: UnbilledUsage,
+  { charges, periodStart, ...usage }: UnbilledUsage,
   model: PriceModel,
   step: bigint,
 ): UsagePart[] {
-  const released = charges.reduce((sum, charge) => sum + charge.released, 0n);
   const present = charges.find((charge) => charge.periodStart === periodStart);
   const parts = charges
-    .filter((charge) => charge !== present && charge.released > 0n)
-    .map((charge) => partOf(charge, charge.released, model, step));
-  const fresh = units - released;
-  const { released: again = 0n } = present ?? {};
-  const charge = present ?? { periodStart, units: 0n, released: 0n, amount: 0n };
-  return fresh + again === 0n
-    ? parts
-    : [...parts, partOf({ ...charge, units: charge.units + fresh }, fresh + again, model, step)];
+    .filter((charge) => charge !== present)
+    .map((charge) => partOf(charge, releasedOf(charge), model, step));
+  const fresh = charges.map(releasedOf).reduce(less, usage);
+  const charge = present ?? { ...unbilled, periodStart, amount: 0n };
+  const taken = {
+    units: charge.units + fresh.units,
+    events: charge.events + fresh.events,
+    ownAmount: charge.ownAmount + fresh.ownAmount,
+  };
+  const again = releasedOf(charge);
+  const now = {
+    units: fresh.units + again.units,
+    events: fresh.events + again.events,
+    ownAmount: fresh.ownAmount + again.ownAmount,
+  };
+  return [...parts, partOf({ ...charge, ...taken }, now, model, step)].filter(
+    ({ units, events }) => units > 0n || events > 0n,
+  );
 }
 
-function partOf(
-  { periodStart, units: unitsSoFar, amount: billedBefore }: UsageCharge,
-  units: bigint,
-  model: PriceModel,
-  step: bigint,
-): UsagePart {
-  const amount = priceOfUnits(model, unitsSoFar, step) - billedBefore;
-  return { periodStart, units, unitsSoFar, billedBefore, amount };
+function releasedOf({
+  released: units,
+  releasedEvents: events,
+  releasedOwnAmount: ownAmount,
+}: UsageCharge): Quantities {
+  return { units, events, ownAmount };
+}
+
+function less(one: Quantities, other: Quantities): Quantities {
+  return {
+    units: one.units - other.units,
+    events: one.events - other.events,
+    ownAmount: one.ownAmount - other.ownAmount,
+  };
+}
+
+function partOf(charge: UsageCharge, now: Quantities, model: PriceModel, step: bigint): UsagePart {
+  const {
+    periodStart,
+    units: unitsSoFar,
+    events: eventsSoFar,
+    ownAmount: ownAmountSoFar,
+    amount: billedBefore,
+  } = charge;
+  const amount = priceQuantities(model, charge, step).amount - billedBefore;
+  return { periodStart, ...now, unitsSoFar, eventsSoFar, ownAmountSoFar, billedBefore, amount };
 }
 
 /** The charge of a usage period after its part is billed. */
-export function chargeAfter({ periodStart, unitsSoFar: units, billedBefore, amount }: UsagePart): UsageCharge {
-  return { periodStart, units, released: 0n, amount: billedBefore + amount };
+export function chargeAfter(part: UsagePart): UsageCharge {
+  const { periodStart, unitsSoFar: units, eventsSoFar: events, ownAmountSoFar: ownAmount, billedBefore, amount } = part;
+  return { ...unbilled, periodStart, units, events, ownAmount, amount: billedBefore + amount };
 }
 
-/** The part with as many of its units as cost at most `room` minor units; null: none. The others are billed later. */
+/** The charge without what is released, because it is not to be billed any more. */
+export function withoutReleased({ released, releasedEvents, releasedOwnAmount, ...charge }: UsageCharge): UsageCharge {
+  return {
+    ...charge,
+    ...less(charge, { units: released, events: releasedEvents, ownAmount: releasedOwnAmount }),
+    ...{ released: 0n, releasedEvents: 0n, releasedOwnAmount: 0n },
+  };
+}
+
+/**
+ * The part with as many of its units as cost at most `room` minor units, and all of its events; null: none. The other
+ * units are billed later.
+ */
 export function partWithin(part: UsagePart, room: bigint, model: PriceModel, step: bigint): UsagePart | null {
   const rest = part.unitsSoFar - part.units;
-  const amountOf = (units: bigint) => priceOfUnits(model, rest + units, step) - part.billedBefore;
+  const { eventsSoFar: events, ownAmountSoFar: ownAmount, billedBefore } = part;
+  const amountOf = (units: bigint) =>
+    priceQuantities(model, { units: rest + units, events, ownAmount }, step).amount - billedBefore;
   if (amountOf(0n) > room) return null;
   // Bisection keeps `fitting` within the room whatever the shape of the price is.
   let [fitting, tooMany] = [0n, part.units];
@@ -84,11 +137,12 @@ export function partWithin(part: UsagePart, room: bigint, model: PriceModel, ste
   return fitting === 0n ? null : { ...part, units: fitting, unitsSoFar: rest + fitting, amount: amountOf(fitting) };
 }
 
-function priceOfUnits(model: PriceModel, units: bigint, step: bigint): bigint {
-  return priceUnits(model, units, step).amount;
+/** The price of usage in whole units. */
+export function priceQuantities(model: PriceModel, { units, events, ownAmount }: Quantities, step = 1n) {
+  return priceUsage(model, { units, per: 1n, events, ownAmount }, step);
 }
 
-/** The price of whole units that carry no price of their own. */
+/** The price of whole units that are no events. */
 export function priceUnits(model: PriceModel, units: bigint, step = 1n) {
-  return priceUsage(model, { units, per: 1n, events: 0n, ownAmount: 0n }, step);
+  return priceQuantities(model, { units, events: 0n, ownAmount: 0n }, step);
 }

@@ -149,6 +149,8 @@ async function draftHold(
     if (!(error instanceof Problem)) throw error;
     if (way === 'meter' && error.problem === 'usageMeterNotFound')
       throw refusal('usageMeterNotFound', ['hold', way], String(requested.meter));
+    if (error.issues.some(({ path }) => path.at(-1) === 'price'))
+      throw invalid(['hold', way], 'must not have dynamic pricing: what settles a hold brings no price of its own');
     // Without properties there is nothing else to say about them.
     if (error.issues.some(({ path }) => path.includes('properties')))
       throw invalid(

@@ -4,7 +4,7 @@ import type { Instant } from '../kernel/calendar.ts';
 import { Timestamp, WholeNumber } from '../kernel/json.ts';
 import type { Pricing } from '../pricing/pricing.ts';
 import { UsageMeter } from '../pricing/usage-meter.ts';
-import type { UsageCharge } from '../rating/usage-parts.ts';
+import type { Quantities, UsageCharge } from '../rating/usage-parts.ts';
 import type { PeriodSchedule } from '../subscriptions/billing-period.ts';
 
 /** The remaining balance of a meter: credits granted and not expired, minus usage. Negative: usage without credit. */
@@ -79,8 +79,11 @@ export interface AccountGrant extends CreditGrant {
   readonly ledgerAccountId: string;
 }
 
-/** Usage to bill: units of one price that neither a credit covered nor an earlier invoice billed, and their price. */
-export interface Overage {
+/**
+ * Usage to bill at one price: units that neither a credit covered nor an earlier invoice billed. Credits cover units, and
+ * neither an amount for each event nor an own price.
+ */
+export interface Overage extends Quantities {
   readonly subscriptionId: string;
   readonly ledgerAccountId: string;
   readonly usageMeterId: string;
@@ -89,7 +92,6 @@ export interface Overage {
   /** The price of `usageEventsPerUnit` units, in minor units: 0 where the plan does not bill overage. */
   readonly unitPrice: bigint;
   readonly usageEventsPerUnit: number;
-  readonly units: bigint;
   /** Whether the price of the subscription bills overage. */
   readonly isBilled: boolean;
   /** The function from units to money, in place of `unitPrice`; null: none, or the plan does not bill overage. */
@@ -113,10 +115,9 @@ export interface CreditExpiry {
 }
 
 /** Units of one price on an invoice. */
-export interface BilledUsage {
+export interface BilledUsage extends Quantities {
   readonly ledgerAccountId: string;
   readonly priceId: string;
-  readonly units: bigint;
   /** For a price with a pricing: the usage period of the units. Null or absent: none. */
   readonly periodStart?: Instant | null;
   readonly amount: bigint;

@@ -18,14 +18,15 @@ function overages(work: Work, which: RawBuilder<boolean>) {
   return sql`
     select a.subscription_id, o.ledger_account_id, a.usage_meter_id, m.name as meter_name, o.price_id,
            case when plan.overage = 'bill' then p.unit_price else 0 end as unit_price, coalesce(plan.overage = 'bill', false) as is_billed,
-           p.usage_events_per_unit, p.pricing, o.uncovered - o.invoiced as units
+           p.usage_events_per_unit, p.pricing, o.uncovered - o.invoiced as units,
+           o.events - o.invoiced_events as events, o.own_amount - o.invoiced_own_amount as own_amount
       from ledger_accounts a
       join usage_overages o on o.environment_id = a.environment_id and o.ledger_account_id = a.id
       join usage_meters m on m.environment_id = a.environment_id and m.id = a.usage_meter_id
       join prices p on p.environment_id = o.environment_id and p.id = o.price_id
       join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
       join prices plan on plan.environment_id = s.environment_id and plan.id = s.price_id
-     where a.environment_id = ${work.environmentId} and ${which} and o.uncovered > o.invoiced`;
+     where a.environment_id = ${work.environmentId} and ${which} and (o.uncovered > o.invoiced or o.events > o.invoiced_events)`;
 }
 
 /** Marks all uncovered usage of locked accounts as invoiced. Returns the newly marked part. */
@@ -37,7 +38,7 @@ export async function claimOverages(
   const { rows } = await sql<FoundOverage>`
     with due as (${overages(work, sql`a.id = any(${ledgerAccountIds}::text[])`)}
     ), claimed as (
-      update usage_overages o set invoiced = o.uncovered from due
+      update usage_overages o set invoiced = o.uncovered, invoiced_events = o.events, invoiced_own_amount = o.own_amount from due
        where o.environment_id = ${work.environmentId} and o.ledger_account_id = due.ledger_account_id and o.price_id = due.price_id
     )
     select * from due order by usage_meter_id, price_id`.execute(work.db);
@@ -62,14 +63,15 @@ async function withCharges(
   if (priced.length === 0) return found.map((overage) => ({ ...overage, charges: [] }));
   const starts = new Map(bills.map(({ subscriptionId, periodStart }) => [subscriptionId, periodStart]));
   const { rows } = await sql<ChargedPeriod>`
-    select c.ledger_account_id, c.price_id, c.period_start, c.units, c.released, c.amount
+    select c.ledger_account_id, c.price_id, c.period_start, c.units, c.released, c.amount, c.events, c.released_events,
+           c.own_amount, c.released_own_amount
       from unnest(
              ${priced.map(({ ledgerAccountId }) => ledgerAccountId)}::text[],
              ${priced.map(({ priceId }) => priceId)}::text[],
              ${priced.map(({ subscriptionId }) => starts.get(subscriptionId))}::bigint[]
            ) as asked (ledger_account_id, price_id, period_start)
       join usage_charges c on c.environment_id = ${work.environmentId} and c.ledger_account_id = asked.ledger_account_id
-       and c.price_id = asked.price_id and (c.period_start = asked.period_start or c.released > 0)
+       and c.price_id = asked.price_id and (c.period_start = asked.period_start or c.released > 0 or c.released_events > 0)
      order by c.period_start`.execute(work.db);
   const charges = Map.groupBy(rows, keyOf);
   return found.map((overage) => ({ ...overage, charges: charges.get(keyOf(overage)) ?? [] }));
@@ -83,7 +85,8 @@ function keyOf({ ledgerAccountId, priceId }: { readonly ledgerAccountId: string;
 export async function writeCharges(work: Work, charges: readonly ChargedPeriod[]): Promise<void> {
   if (charges.length === 0) return;
   await sql`
-    insert into usage_charges (environment_id, ledger_account_id, price_id, period_start, units, released, amount)
+    insert into usage_charges (environment_id, ledger_account_id, price_id, period_start, units, released, amount, events,
+           released_events, own_amount, released_own_amount)
     select ${work.environmentId}, asked.*
       from unnest(
              ${charges.map(({ ledgerAccountId }) => ledgerAccountId)}::text[],
@@ -91,22 +94,33 @@ export async function writeCharges(work: Work, charges: readonly ChargedPeriod[]
              ${charges.map(({ periodStart }) => periodStart)}::bigint[],
              ${charges.map(({ units }) => units)}::numeric[],
              ${charges.map(({ released }) => released)}::numeric[],
-             ${charges.map(({ amount }) => amount)}::numeric[]
+             ${charges.map(({ amount }) => amount)}::numeric[],
+             ${charges.map(({ events }) => events)}::numeric[],
+             ${charges.map(({ releasedEvents }) => releasedEvents)}::numeric[],
+             ${charges.map(({ ownAmount }) => ownAmount)}::numeric[],
+             ${charges.map(({ releasedOwnAmount }) => releasedOwnAmount)}::numeric[]
            ) as asked
     on conflict (environment_id, ledger_account_id, price_id, period_start)
-    do update set units = excluded.units, released = excluded.released, amount = excluded.amount`.execute(work.db);
+    do update set units = excluded.units, released = excluded.released, amount = excluded.amount, events = excluded.events,
+                  released_events = excluded.released_events, own_amount = excluded.own_amount,
+                  released_own_amount = excluded.released_own_amount`.execute(work.db);
 }
 
 /** Unmarks invoiced units of locked accounts, to be billed again in their own usage periods. */
 export async function uninvoice(work: Work, billed: readonly BilledUsage[]): Promise<void> {
   await sql`
-    update usage_overages o set invoiced = o.invoiced - released.units
-      from (select given.ledger_account_id, given.price_id, sum(given.units) as units
+    update usage_overages o
+       set invoiced = o.invoiced - released.units, invoiced_events = o.invoiced_events - released.events,
+           invoiced_own_amount = o.invoiced_own_amount - released.own_amount
+      from (select given.ledger_account_id, given.price_id, sum(given.units) as units, sum(given.events) as events,
+                   sum(given.own_amount) as own_amount
               from unnest(
                      ${billed.map((line) => line.ledgerAccountId)}::text[],
                      ${billed.map((line) => line.priceId)}::text[],
-                     ${billed.map((line) => line.units)}::numeric[]
-                   ) as given (ledger_account_id, price_id, units)
+                     ${billed.map((line) => line.units)}::numeric[],
+                     ${billed.map((line) => line.events)}::numeric[],
+                     ${billed.map((line) => line.ownAmount)}::numeric[]
+                   ) as given (ledger_account_id, price_id, units, events, own_amount)
              group by given.ledger_account_id, given.price_id) released
      where o.environment_id = ${work.environmentId} and o.ledger_account_id = released.ledger_account_id
        and o.price_id = released.price_id`.execute(work.db);
@@ -115,15 +129,21 @@ export async function uninvoice(work: Work, billed: readonly BilledUsage[]): Pro
   );
   if (priced.length === 0) return;
   await sql`
-    update usage_charges c set released = c.released + given.units, amount = c.amount - given.amount
-      from (select given.ledger_account_id, given.price_id, given.period_start, sum(given.units) as units, sum(given.amount) as amount
+    update usage_charges c
+       set released = c.released + given.units, amount = c.amount - given.amount,
+           released_events = c.released_events + given.events,
+           released_own_amount = c.released_own_amount + given.own_amount
+      from (select given.ledger_account_id, given.price_id, given.period_start, sum(given.units) as units,
+                   sum(given.amount) as amount, sum(given.events) as events, sum(given.own_amount) as own_amount
               from unnest(
                      ${priced.map((line) => line.ledgerAccountId)}::text[],
                      ${priced.map((line) => line.priceId)}::text[],
                      ${priced.map((line) => line.periodStart)}::bigint[],
                      ${priced.map((line) => line.units)}::numeric[],
-                     ${priced.map((line) => line.amount)}::numeric[]
-                   ) as given (ledger_account_id, price_id, period_start, units, amount)
+                     ${priced.map((line) => line.amount)}::numeric[],
+                     ${priced.map((line) => line.events)}::numeric[],
+                     ${priced.map((line) => line.ownAmount)}::numeric[]
+                   ) as given (ledger_account_id, price_id, period_start, units, amount, events, own_amount)
              group by given.ledger_account_id, given.price_id, given.period_start) given
      where c.environment_id = ${work.environmentId} and c.ledger_account_id = given.ledger_account_id
        and c.price_id = given.price_id and c.period_start = given.period_start`.execute(work.db);

@@ -19,25 +19,27 @@ export interface PriceReference {
   readonly value: string;
 }
 
+const ofEvents = sql`case when p.pricing ->> 'model' = 'dynamic' then 'own' when p.pricing ? 'fixedAmountPerEvent' then 'counted' else 'none' end as of_events`;
+
 /** How each kind of reference finds its price. A slug is looked for among the prices that are in use, an id among all. */
 function searchFor(kind: ReferenceKind, environmentId: number) {
   switch (kind) {
     case 'priceId':
       return sql`
-        select asked.position, p.id as price_id, p.type as price_type, p.usage_meter_id
+        select asked.position, p.id as price_id, p.type as price_type, p.usage_meter_id, ${ofEvents}
           from asked join prices p on p.environment_id = ${environmentId} and p.id = asked.value
            and p.pricing_model_id = asked.pricing_model_id
          where asked.kind = 'priceId'`;
     case 'priceSlug':
       return sql`
-        select asked.position, p.id as price_id, p.type as price_type, p.usage_meter_id
+        select asked.position, p.id as price_id, p.type as price_type, p.usage_meter_id, ${ofEvents}
           from asked join prices p on p.environment_id = ${environmentId} and p.pricing_model_id = asked.pricing_model_id
            and p.slug = asked.value and p.active and p.type = 'usage'
          where asked.kind = 'priceSlug'`;
     case 'usageMeterId':
     case 'usageMeterSlug':
       return sql`
-        select asked.position, p.id as price_id, p.type as price_type, m.id as usage_meter_id
+        select asked.position, p.id as price_id, p.type as price_type, m.id as usage_meter_id, ${ofEvents}
           from asked join usage_meters m on m.environment_id = ${environmentId} and m.pricing_model_id = asked.pricing_model_id
            and ${sql.ref(kind === 'usageMeterId' ? 'm.id' : 'm.slug')} = asked.value
           left join prices p on p.environment_id = ${environmentId} and p.usage_meter_id = m.id and p.is_default
@@ -121,7 +123,7 @@ export async function nextBooking(work: Work): Promise<number> {
   return rows[0].booking;
 }
 
-/** The columns of new events as arrays, in the order of `series, key, id, transaction, amount, date, properties`. */
+/** The columns of new events as arrays, in the order of `series, key, id, transaction, amount, date, properties, own_price`. */
 async function eventArrays(environmentId: number, drafts: readonly Draft[]): Promise<RawBuilder<unknown>> {
   const turns = new Turns();
   const keys = await turns.map(drafts, (draft) => transactionKeyOf(environmentId, draft.event));
@@ -134,7 +136,8 @@ async function eventArrays(environmentId: number, drafts: readonly Draft[]): Pro
     ${textArray(drafts.map(({ event }) => event.transactionId))}::text[],
     ${idColumn(drafts, ({ event }) => event.amount)}::bigint[],
     ${idColumn(drafts, ({ event }) => event.usageDate)}::bigint[],
-    ${`{${properties.join()}}`}::json[]`;
+    ${`{${properties.join()}}`}::json[],
+    ${textArray(drafts.map(({ event }) => event.price ?? null))}::numeric[]`;
 }
 
 /**
@@ -144,9 +147,10 @@ async function eventArrays(environmentId: number, drafts: readonly Draft[]): Pro
 export async function insertEvents(work: Work, drafts: readonly Draft[], booking: number): Promise<number> {
   const { environmentId, now } = work;
   const { numAffectedRows } = await sql`
-    insert into usage_events (environment_id, booking, series_id, transaction_key, id, transaction_id, amount, usage_date, properties, created_at)
+    insert into usage_events (environment_id, booking, series_id, transaction_key, id, transaction_id, amount, usage_date, properties,
+           own_price, created_at)
     select ${environmentId}, ${booking}, new.*, ${now}::bigint
-      from unnest(${await eventArrays(environmentId, drafts)}) as new (series, key, id, transaction, amount, date, properties)
+      from unnest(${await eventArrays(environmentId, drafts)}) as new (series, key, id, transaction, amount, date, properties, own_price)
      order by new.key, new.id collate "C"
     on conflict (transaction_key) do nothing`.execute(work.db);
   return Number(numAffectedRows);
@@ -199,6 +203,8 @@ function bookingArrays({ usages, rollUps }: BookingOrder, isWatched: boolean): R
     ${idColumn(usages, ({ hourEvents }) => hourEvents)}::bigint[],
     ${idArray(usages.map((_, index) => (isSimple(index) ? 't' : 'f')))}::boolean[],
     ${idColumn(usages, ({ draft }) => (isWatched ? draft.price.lowBalanceThreshold : null))}::numeric[],
+    ${idColumn(usages, ({ events }) => events)}::numeric[],
+    ${idColumn(usages, ({ ownAmount }) => ownAmount)}::numeric[],
     ${idColumn(rollUps, ({ seriesId }) => seriesId)}::bigint[],
     ${idColumn(rollUps, ({ hour }) => hour)}::bigint[],
     ${idColumn(rollUps, ({ units }) => units)}::numeric[],
@@ -271,20 +277,23 @@ export async function recordAtOnce(
 /** An event without what the work itself tells. */
 export type StoredEvent = Omit<UsageEvent, 'livemode' | 'updatedAt'>;
 
-interface StoredRow extends Omit<StoredEvent, 'properties'> {
+interface StoredRow extends Omit<StoredEvent, 'properties' | 'price'> {
   readonly propertiesText: string | null;
+  readonly ownPrice: string | null;
 }
 
 /** The columns of an event `e` and its series `s`, as `toStoredEvent` reads them. */
 export const eventColumns = sql`
   ${sql.lit(idPrefix)} || e.id as id, e.created_at, s.pricing_model_id, s.customer_id, s.subscription_id, s.usage_meter_id, s.price_id,
-  s.billing_period_id, e.transaction_id, e.amount, e.usage_date, e.properties::text as properties_text`;
+  s.billing_period_id, e.transaction_id, e.amount, e.usage_date, e.properties::text as properties_text,
+  trim_scale(e.own_price)::text as own_price`;
 
 /** Runs a select of `eventColumns`. */
 export async function selectEvents(work: Work, query: RawBuilder<unknown>): Promise<StoredEvent[]> {
   const { rows } = await sql<StoredRow>`${query}`.execute(work.db);
-  return new Turns().map(rows, ({ propertiesText, ...row }) => ({
+  return new Turns().map(rows, ({ propertiesText, ownPrice, ...row }) => ({
     ...row,
+    ...(ownPrice === null ? {} : { price: ownPrice }),
     // The text was parsed as an object or null before it was stored.
     properties: propertiesText === null ? {} : (JSON.parse(propertiesText) as UsageEvent['properties']),
   }));

@@ -7,7 +7,7 @@ const now = 15 * hourMs + 600_000;
 
 /** An event of a series. Drafts have more, which sums do not look at. */
 function draft(found: FoundSeries, amount: number, usageDate = now): Draft {
-  return { found, event: { amount, usageDate } } as Draft;
+  return { found, event: { amount, usageDate }, price: { ofEvents: 'none' } } as unknown as Draft;
 }
 
 const series = (id: number): FoundSeries => ({ billingPeriodId: null, series: { id, ledgerAccountId: `la_${id}` } });
@@ -26,12 +26,12 @@ test('the events of a series are one sum, apart from the hours that are not the 
     [
       {
         draft: drafts[0],
-        units: 18n,
+        ...{ units: 18n, events: 0n, ownAmount: 0n },
         hourUnits: 11n,
         hourEvents: 2,
         otherHours: new Map([[14 * hourMs, { units: 7n, events: 2 }]]),
       },
-      { draft: drafts[1], units: 1n, hourUnits: 1n, hourEvents: 1, otherHours: new Map() },
+      { draft: drafts[1], units: 1n, events: 0n, ownAmount: 0n, hourUnits: 1n, hourEvents: 1, otherHours: new Map() },
     ],
   );
 });
@@ -45,6 +45,24 @@ test('an event that does not count adds nothing to the units, and is an event of
       [0n, 0n, 1],
       [5n, 5n, 1],
     ],
+  );
+});
+
+test('events at a price for each of them are counted, and their own prices are added up exactly', () => {
+  const found = series(1);
+  const priced = (ofEvents: string, price?: string) => {
+    const { event, ...rest } = draft(found, 2);
+    return { ...rest, event: { ...event, price }, price: { ofEvents } } as unknown as Draft;
+  };
+  const totals = (drafts: Draft[], counts = () => true) =>
+    sumUp(drafts, counts, now).map(({ units, events, ownAmount }) => [units, events, ownAmount]);
+  assert.deepEqual(totals([priced('counted'), priced('counted')]), [[4n, 2n, 0n]]);
+  assert.deepEqual(totals([priced('own', '0.1'), priced('own', '0.2'), priced('own', '3')]), [
+    [6n, 3n, 3_300_000_000_000n],
+  ]);
+  assert.deepEqual(
+    totals([priced('counted')], () => false),
+    [[0n, 0n, 0n]],
   );
 });
 

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import type { Instant } from '../kernel/calendar.ts';
 import { Problem } from '../kernel/problem.ts';
 import type { Access } from '../organizations/setting.ts';
+import { fineAmount } from '../pricing/pricing.ts';
 import { hasAccess } from '../subscriptions/subscription.ts';
 import { hourOf } from './event-query.ts';
 import {
   type Address,
   type BillablePrice,
+  checkOwnPrice,
   checkProperties,
   type EventPath,
   type NewUsageEvent,
@@ -129,6 +131,7 @@ function draftEvent(
   const { subscription, price, found } = resolution;
   const { billingPeriodId } = found;
   checkProperties(requested, path, propertiesText, { aggregationType: price.aggregationType, billingPeriodId });
+  checkOwnPrice(requested, path, price);
   const { transactionId, amount, usageDate = now, properties = {} } = requested;
   const event: UsageEvent = {
     id: newEventId(),
@@ -145,6 +148,7 @@ function draftEvent(
     amount,
     usageDate,
     properties,
+    ...(requested.price === undefined ? {} : { price: requested.price }),
   };
   return { event, path, propertiesText, ...resolution };
 }
@@ -183,7 +187,10 @@ export interface UsageSum {
   readonly draft: Draft;
   /** The amounts of the events that count. */
   units: bigint;
-  /** The part of them with a usage date in the present hour. */
+  /** At a price with an amount for each event: how many count, and the sum of their own prices (fine). Else 0. */
+  events: bigint;
+  ownAmount: bigint;
+  /** The part of the units with a usage date in the present hour. */
   hourUnits: bigint;
   hourEvents: number;
   /** The events of other hours, by hour. */
@@ -195,14 +202,18 @@ export function sumUp(drafts: readonly Draft[], counts: (draft: Draft) => boolea
   const sums = new Map<FoundSeries, UsageSum>();
   const hour = hourOf(now);
   for (const draft of drafts) {
-    const { event, found } = draft;
+    const { event, found, price } = draft;
     let sum = sums.get(found);
     if (sum === undefined) {
-      sum = { draft, units: 0n, hourUnits: 0n, hourEvents: 0, otherHours: new Map() };
+      sum = { draft, units: 0n, events: 0n, ownAmount: 0n, hourUnits: 0n, hourEvents: 0, otherHours: new Map() };
       sums.set(found, sum);
     }
     const units = counts(draft) ? BigInt(event.amount) : 0n;
     sum.units += units;
+    if (units > 0n && price.ofEvents !== 'none') {
+      sum.events += 1n;
+      sum.ownAmount += fineAmount(event.price ?? '0');
+    }
     const hourOfEvent = hourOf(event.usageDate);
     if (hourOfEvent === hour) {
       sum.hourUnits += units;

@@ -5,6 +5,7 @@ import { idSchema } from '../kernel/id.ts';
 import { countInput, maxSafeInteger, Timestamp, TimestampInput, WholeNumber } from '../kernel/json.ts';
 import { invalid, Problem, type ProblemName } from '../kernel/problem.ts';
 import { stamps } from '../kernel/record.ts';
+import { DecimalAmount } from '../pricing/pricing.ts';
 import type { UsageMeter } from '../pricing/usage-meter.ts';
 import { type Arrears, isTerminal, type SubscriptionStatus } from '../subscriptions/subscription.ts';
 
@@ -35,6 +36,9 @@ export const UsageEvent = z
     amount: z.int().min(1).max(maxSafeInteger),
     usageDate: Timestamp,
     properties: Properties.nullable(),
+    price: z.string().optional().meta({
+      description: 'Present at a price with the model `dynamic`: the price of the event itself, in minor units.',
+    }),
   })
   .meta({ id: 'UsageEvent' });
 export type UsageEvent = z.infer<typeof UsageEvent>;
@@ -92,6 +96,11 @@ export const NewUsageEvent = z
     properties: Properties.nullish().meta({
       description: `Details of the use, at most ${maxPropertiesBytes} bytes of JSON. A meter of distinct properties requires them.`,
     }),
+    price: DecimalAmount.optional().meta({
+      description:
+        'The price of the event itself, a decimal text in the smallest unit of the currency. Required at a price with the ' +
+        'model `dynamic`, and refused at any other.',
+    }),
     priceId: reference,
     priceSlug: reference.meta({ description: 'The slug of an active usage price.' }),
     usageMeterId: reference.meta({ description: 'The usage meter, whose default price applies.' }),
@@ -145,6 +154,9 @@ export interface UsageSubscription {
   readonly catalogVersion: number;
 }
 
+/** Whether a price has an amount for each event (`counted`), or each event brings its own (`own`). */
+type EventPricing = 'none' | 'counted' | 'own';
+
 /** The price that an event's reference resolves to, billable or not. */
 export interface UsagePrice {
   /** Null if the referenced usage meter has no default price. */
@@ -154,6 +166,7 @@ export interface UsagePrice {
   readonly aggregationType: UsageMeter['aggregationType'] | null;
   /** A balance that falls below it is published. */
   readonly lowBalanceThreshold: bigint | null;
+  readonly ofEvents: EventPricing;
 }
 
 /** The price and meter of a valid event. */
@@ -162,6 +175,7 @@ export interface BillablePrice {
   readonly usageMeterId: string;
   readonly aggregationType: UsageMeter['aggregationType'];
   readonly lowBalanceThreshold: bigint | null;
+  readonly ofEvents: EventPricing;
 }
 
 /** A subscription of a customer that has not ended. */
@@ -272,6 +286,15 @@ export function checkProperties(
       [...path, 'subscriptionId'],
       'must be in a billing period: the usage meter counts distinct properties in each',
     );
+}
+
+/** Refuses a missing price of the event itself, and one that its price does not take. */
+export function checkOwnPrice({ price }: NewUsageEvent, path: EventPath, { ofEvents }: BillablePrice): void {
+  const at = [...path, 'price'];
+  if (ofEvents === 'own' && price === undefined)
+    throw invalid(at, 'must be given: with dynamic pricing each event has its own price');
+  if (ofEvents !== 'own' && price !== undefined)
+    throw invalid(at, 'must be absent: only dynamic pricing takes the price of an event');
 }
 
 /** A refusal of one part of the request: an existing problem that also names the part. */

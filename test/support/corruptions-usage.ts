@@ -227,6 +227,11 @@ export const ledgerCorruptions: readonly Corruption[] = [
     breaks: ['usageIsNotOverCovered'],
   },
   {
+    fault: 'an event is to be billed that was never stored',
+    statements: ['update usage_overages set events = 1'],
+    breaks: ['eventsOfPricesAreCounted'],
+  },
+  {
     fault: 'usage that no credit covered was forgotten',
     statements: ['delete from usage_overages where invoiced = 0'],
     breaks: ['usageIsCoveredOrWaitsForBilling'],
