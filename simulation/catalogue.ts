@@ -165,6 +165,8 @@ export const netTerms = [0, 10, 30] as const;
 /** Days until the next collection attempt, after each failed one. */
 export const retryDays = [3, 5, 5] as const;
 export const incompleteHours = 23;
+/** The failed attempts to pay or to enter a code in a day: few, so that they are reached. */
+export const attemptLimits = { link: 5, customer: 7, environment: 30 } as const;
 /** The minimum charge of the payment network, in minor units. */
 export const smallestCharge = 50;
 

@@ -1,3 +1,4 @@
+import { attemptLines } from './oracle-attempts.ts';
 import { claimLine } from './oracle-claims.ts';
 import { creditLine } from './oracle-credits.ts';
 import { holdLine } from './oracle-holds.ts';
@@ -16,6 +17,7 @@ import { type Picture, pictureOf } from './reality.ts';
 
 /** The records that the service should have, in the lines of `readReality`. */
 export function expectedOf(books: Books): Picture {
+  const everybody = attemptLines(books, null).map((line) => ({ name: 'everybody', line: { ...line } }));
   const told = books.customers.flatMap((customer) => {
     const { name } = customer;
     const payments = customer.invoices.flatMap((invoice) => invoice.payments);
@@ -32,9 +34,10 @@ export function expectedOf(books: Books): Picture {
       ...customer.subscriptions.flatMap((each) => usersLines(books, each).map((line) => ({ name, line: { ...line } }))),
       ...customer.holds.map((each) => ({ name, line: holdLine(each, books.now) })),
       { name, line: { methods: customer.methods.length } },
+      ...attemptLines(books, name).map((line) => ({ name, line: { ...line } })),
     ];
   });
-  return pictureOf(told);
+  return pictureOf([...told, ...everybody]);
 }
 
 function subscriptionLine({ now }: Books, each: Subscription) {

@@ -1,5 +1,6 @@
 import { type Discount, freePlan, type Plan, pack, smallestCharge } from './catalogue.ts';
 import { boundary, dayMs } from './oracle-arithmetic.ts';
+import { byProgram, endAttempt, takeAttempt } from './oracle-attempts.ts';
 import { grantAwaited, issue, order, pay, recover, takeBack, takeBackPacks } from './oracle-billing.ts';
 import { recountKept } from './oracle-changes.ts';
 import { itemLines } from './oracle-clock.ts';
@@ -83,8 +84,17 @@ export interface Wish {
   readonly discount: Discount | null;
 }
 
-/** Returns whether the first payment did not fail. */
-export function subscribe(books: Books, customer: Customer, { plan, quantity, discount }: Wish): boolean {
+/** Whether its first payment is charged at once. */
+export function isChargedAtOnce(
+  { subscriptions, defaultMethod }: Customer,
+  { plan, quantity, discount }: Wish,
+): boolean {
+  const hasTrial = plan.trialDays > 0 && subscriptions.every(({ trialEnd }) => trialEnd === null);
+  return !hasTrial && defaultMethod !== null && !coversAll(discount, worthOf({ plan, quantity }));
+}
+
+/** Returns the subscription: it has ended if the first payment failed. */
+export function subscribe(books: Books, customer: Customer, { plan, quantity, discount }: Wish): Subscription {
   const { now } = books;
   const hadTrial = customer.subscriptions.some(({ trialEnd }) => trialEnd !== null);
   const trialEnd = plan.trialDays > 0 && !hadTrial ? now + plan.trialDays * dayMs : null;
@@ -111,7 +121,7 @@ export function subscribe(books: Books, customer: Customer, { plan, quantity, di
   if (period !== null && method === null) replaceFree(books, subscription);
   else carryCredits(books, customer);
   carryOut(books);
-  return !isTerminal(subscription);
+  return subscription;
 }
 
 /** Books the plan that follows one with a scheduled end. */
@@ -129,13 +139,17 @@ export function book(
 export function buyPacks(books: Books, customer: Customer, quantity: number): 'made' | 'refused' | 'not_paid' {
   const method = customer.defaultMethod;
   if (holderOf(customer) === undefined || (method === null && books.netTerms === 0)) return 'refused';
+  const attempt = byProgram(customer);
+  if (method !== null && !takeAttempt(books, attempt)) return 'refused';
   const account = subscriptionWith(books, { customer, plan: freePlan });
   const lines = [{ kind: 'pack', amount: pack.unitPrice * quantity, units: 0 }] as const;
   const invoice = issue(books, account, { reason: 'purchase', at: books.now, period: null, lines });
   if (invoice === null || method === null) return 'made';
   order(books, invoice, method);
   carryOut(books);
-  return invoice.status === 'void' ? 'not_paid' : 'made';
+  if (invoice.status === 'void') return 'not_paid';
+  endAttempt(books, attempt, invoice.status === 'paid' ? 'paid' : 'passed');
+  return 'made';
 }
 
 /** A discount that leaves nothing to pay needs no payment method. */

@@ -1,4 +1,5 @@
 import type { Discount, Place, Plan } from './catalogue.ts';
+import type { AttemptCount } from './oracle-attempts.ts';
 
 /** The oracle's records. Money in minor units, instants in epoch milliseconds. */
 
@@ -261,6 +262,8 @@ export interface Books {
   withheld: readonly Arrears[];
   readonly customers: Customer[];
   readonly orders: Order[];
+  /** By kind, scope and subject. */
+  readonly attempts: Map<string, AttemptCount>;
   /** How often each notable situation has occurred. */
   readonly reached: Map<string, number>;
 }

@@ -26,7 +26,7 @@ export function giveOnce(subscription: Subscription): void {
   const { plan, quantity } = subscription;
   const issued = Math.max(0, plan.once * quantity - usedBefore(subscription, 'once', () => true));
   give(subscription, { issued, expiresAt: null, kind: 'once', plan });
-  if (plan.once > 0) subscription.hadOnce.add(plan);
+  if (issued > 0) subscription.hadOnce.add(plan);
 }
 
 /** The units of its plan's credits that the customer used on ended subscriptions, and all of those on running ones. */

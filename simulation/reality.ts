@@ -28,6 +28,7 @@ export async function readReality(owner: Database, now: number): Promise<readonl
         await claimLines(db, now),
         await usersLines(db),
         await holdLines(db, now),
+        await attemptLines(db),
       ].flat();
     });
 }
@@ -178,5 +179,16 @@ async function holdLines(db: Database, now: number): Promise<Told[]> {
       join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
       join ${remaining} c on c.environment_id = s.environment_id and c.id = s.customer_id
      order by h.environment_id, h.id`.execute(db);
+  return rows;
+}
+
+/** Counts of failed attempts of customers, and those of everybody. */
+async function attemptLines(db: Database): Promise<Told[]> {
+  const { rows } = await sql<Told>`
+    select coalesce(c.external_id, 'everybody') as name, json_build_object('attempts', a.kind, 'scope', a.scope,
+        'failures', a.failures, 'from', a.counted_from, 'nextAt', a.next_at, 'reached', a.reached_at is not null) as line
+      from attempt_counts a
+      left join ${remaining} c on c.environment_id = a.environment_id and a.id = a.kind || ' customer ' || c.id
+     where a.scope = 'environment' or a.scope = 'customer' and c.id is not null`.execute(db);
   return rows;
 }

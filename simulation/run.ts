@@ -14,7 +14,7 @@ import { type ClockMove, type Plot, plotsInTurn, type Scene } from './plots.ts';
 import { Random } from './random.ts';
 import { pictureOf, readReality, type Told } from './reality.ts';
 import { type Drawing, type Expected, Records, type Step } from './step.ts';
-import { commute, drawStep, type StepKind } from './steps.ts';
+import { commute, drawStep, makesAttempt, type StepKind } from './steps.ts';
 import { type Deeds, World } from './world.ts';
 
 export interface RunOptions {
@@ -101,7 +101,15 @@ class Run {
     this.#plots = plotsInTurn(random);
     // Dates before and after the present, with all kinds of month ends.
     const now = Date.UTC(random.chance(0.5) ? 2024 : 2031, random.below(12), random.between(1, 31), random.below(24));
-    this.#books = { now, netTerms: 0, withheld: ['unpaid'], customers: [], orders: [], reached: new Map() };
+    this.#books = {
+      now,
+      netTerms: 0,
+      withheld: ['unpaid'],
+      customers: [],
+      orders: [],
+      attempts: new Map(),
+      reached: new Map(),
+    };
   }
 
   async live(): Promise<Summary> {
@@ -338,6 +346,8 @@ interface Drawn {
 
 function touchesNothingOf(one: Drawn, other: Drawn): boolean {
   if (one.step.customer === null) return false;
+  // The order of two attempts decides how many failures of everybody are left.
+  if (makesAttempt(one.kind) && makesAttempt(other.kind)) return false;
   return one.step.customer !== other.step.customer || commute(one.kind, other.kind);
 }
 

@@ -1,5 +1,6 @@
 import { places } from './catalogue.ts';
 import { attach, createCustomer, eraseCustomer, isErasable } from './oracle-actions.ts';
+import { byProgram, endAttempt, takeAttempt } from './oracle-attempts.ts';
 import type { Customer } from './oracle-records.ts';
 import type { Random } from './random.ts';
 import type { Draw } from './step.ts';
@@ -90,7 +91,7 @@ export const eraseOne: Draw = ({ random, books }) => {
 };
 
 /** A payment method: a good one, one whose charges fail, or one that the network does not know. */
-export const newMethod: Draw = ({ random, customers, wish }) => {
+export const newMethod: Draw = ({ random, books, customers, wish }) => {
   const customer = random.pick(customers);
   if (customer === undefined || customer.methods.length >= 4) return null;
   const isWished = wish.isGood !== undefined;
@@ -109,7 +110,10 @@ export const newMethod: Draw = ({ random, customers, wish }) => {
       body: { paymentMethod: { customerExternalId: customer.name, token, default: isDefault } },
     }),
     apply: () => {
-      if (isRefused) return 'refused';
+      const attempt = byProgram(customer);
+      if (!takeAttempt(books, attempt)) return 'refused';
+      if (isRefused) return 'refused_late';
+      endAttempt(books, attempt, 'passed');
       attach(customer, { token, isGood, takesDays }, isDefault);
       return 'done';
     },

@@ -1,6 +1,7 @@
 import { discounts, paidPlans } from './catalogue.ts';
-import { book, cancelAtEnd, cancelNow, isDefaultPlan, subscribe, uncancel } from './oracle-actions.ts';
+import { book, cancelAtEnd, cancelNow, isChargedAtOnce, isDefaultPlan, subscribe, uncancel } from './oracle-actions.ts';
 import { dayMs, hourMs } from './oracle-arithmetic.ts';
+import { byProgram, endAttempt, takeAttempt } from './oracle-attempts.ts';
 import { methodOf } from './oracle-billing.ts';
 import { pause } from './oracle-changes.ts';
 import { resume } from './oracle-clock.ts';
@@ -40,7 +41,13 @@ export const subscribeTo: Draw = ({ random, books, customers, wish }) => {
     apply: () => {
       if (!hasPlan && isRefused) reach(books, 'code used a second time', customer);
       if (isRefused) return 'refused';
-      return subscribe(books, customer, { plan, quantity, discount }) ? 'done' : 'refused_late';
+      const charged = isChargedAtOnce(customer, { plan, quantity, discount });
+      const attempt = byProgram(customer);
+      if (charged && !takeAttempt(books, attempt)) return 'refused';
+      const subscription = subscribe(books, customer, { plan, quantity, discount });
+      if (isTerminal(subscription)) return 'refused_late';
+      if (charged) endAttempt(books, attempt, subscription.status === 'active' ? 'paid' : 'passed');
+      return 'done';
     },
   };
 };

@@ -80,6 +80,11 @@ const topics: Readonly<Partial<Record<StepKind, string>>> = {
   changeOfAddress: 'address',
 };
 
+/** Whether it may count an attempt to pay or to enter a code. */
+export function makesAttempt(kind: StepKind): boolean {
+  return kind === 'subscribe' || kind === 'buyPack' || kind === 'newMethod';
+}
+
 export function commute(one: StepKind, other: StepKind): boolean {
   return topics[one] !== undefined && topics[other] !== undefined && topics[one] !== topics[other];
 }

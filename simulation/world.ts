@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
+import { attemptLimits } from './catalogue.ts';
 import { type Answer, type Ask, sendOnce } from './client.ts';
 import { CuttingProxy } from './cutting-proxy.ts';
 import { DatabaseServer } from './database-server.ts';
@@ -88,6 +89,9 @@ export class World {
       STRIPE_TEST_SECRET_KEY: networkKey,
       STRIPE_TEST_WEBHOOK_SECRET: networkSecret,
       STRIPE_API_BASE: this.network.url,
+      TOLLKEEPER_ATTEMPTS_PER_LINK: String(attemptLimits.link),
+      TOLLKEEPER_ATTEMPTS_PER_CUSTOMER: String(attemptLimits.customer),
+      TOLLKEEPER_ATTEMPTS_PER_ENVIRONMENT: String(attemptLimits.environment),
     };
     for (let count = 0; count < serves; count++) {
       const process = new ServiceProcess('serve', environment);
@@ -251,5 +255,6 @@ export class World {
 
 /** Whether a client learns nothing from it: the server failed, is busy, or is still processing the same request. */
 function isToRepeat({ status, body }: Answer): boolean {
+  if (body?.reason === 'too_many_attempts') return false;
   return status >= 500 || status === 429 || (status === 409 && /is still in progress/.test(String(body?.message)));
 }
