@@ -6,8 +6,11 @@ import { startEmbeddedPostgres } from '../src/embedded-postgres/start.ts';
 // A temporary database need not survive a power failure, so it skips disk syncs.
 const unsafeButFast = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', shared_buffers: '128MB' };
 
-/** The settings of a server for tests. Tables that were analyzed by chance would lead to other plans. */
-export const settingsForTests = { ...unsafeButFast, autovacuum: 'off' };
+/**
+ * The settings of a server for tests. Tables that were analyzed by chance would lead to other plans. PostgreSQL would plan a
+ * statement for its values five times on each connection, and tests open more than a thousand connections.
+ */
+export const settingsForTests = { ...unsafeButFast, autovacuum: 'off', plan_cache_mode: 'force_generic_plan' };
 
 /**
  * Runs `act` with a real PostgreSQL server that is deleted afterwards. `binaries` selects another version's programs.

@@ -20,8 +20,8 @@ export interface BatchedOperation<Request, Answer, Cache = undefined> {
   readonly maxQueuedWeight: number;
   /** The row that a request locks. Batches that lock the same row do not run side by side. */
   readonly subjectOf?: (request: Request) => string;
-  /** Creates what the batches of one process share. */
-  readonly createCache: () => Cache;
+  /** Creates what the batches of one process share, or what one request of that weight needs. */
+  readonly createCache: (weight?: number) => Cache;
   /**
    * Answers each request of a batch, in order, in a transaction that is open. A refusal is the answer of its own request.
    * Throws `PartialRejection` for a refusal that shows only after something of the request was written.
@@ -53,7 +53,8 @@ export async function answerAlone<Request, Answer, Cache>(
   work: Work,
   request: Request,
 ): Promise<Answer> {
-  const [answer] = await operation.answer(work, [request], operation.createCache()).catch((error: unknown) => {
+  const cache = operation.createCache(operation.weigh(request));
+  const [answer] = await operation.answer(work, [request], cache).catch((error: unknown) => {
     throw error instanceof PartialRejection ? error.refusals.get(0) : error;
   });
   if (answer === undefined || answer instanceof Problem) throw answer;

@@ -166,7 +166,7 @@ async function draftOne(work: Work, ways: readonly NewUsageEvent[], catchUp: Cat
   const drafted = await draftInTransaction(
     work,
     ways.map((event) => ({ kind: 'record', events: [event], pathOf: () => ['hold'] })),
-    { catchUp, cache: new UsageCache() },
+    { catchUp, cache: new UsageCache(1) },
   );
   const refused: Problem[] = [];
   for (const { drafts } of drafted) {

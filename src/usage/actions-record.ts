@@ -26,7 +26,7 @@ export const usageBatches = {
   maxBatchWeight: 4 * maxEventsPerRequest,
   maxQueuedWeight: 20 * maxEventsPerRequest,
   subjectOf: ({ events: [event] }: UsageRequest) => (event === undefined ? '' : addressOf(event).value),
-  createCache: () => new UsageCache(),
+  createCache: (weight?: number) => new UsageCache(weight),
 };
 
 /**

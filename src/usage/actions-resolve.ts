@@ -48,10 +48,18 @@ type Sight = Pick<KeyScope, 'environmentId' | 'pricingModelId'>;
  * version that the database compares when usage is recorded: a revision, a state or a catalog version.
  */
 export class UsageCache {
-  readonly #scopes = new LRUCache<string, KeyScope>({ max: 10_000 });
-  readonly #subscriptions = new LRUCache<string, KnownSubscription>({ max: 100_000 });
-  readonly #customers = new LRUCache<string, FoundCustomer>({ max: 100_000 });
-  readonly #prices = new LRUCache<string, PricesByReference>({ max: 2_000 });
+  readonly #scopes: LRUCache<string, KeyScope>;
+  readonly #subscriptions: LRUCache<string, KnownSubscription>;
+  readonly #customers: LRUCache<string, FoundCustomer>;
+  readonly #prices: LRUCache<string, PricesByReference>;
+
+  /** For that many events at once, or for all that a process records. A cache takes its whole memory when it is made. */
+  constructor(events = 100_000) {
+    this.#scopes = new LRUCache({ max: Math.min(events, 10_000) });
+    this.#subscriptions = new LRUCache({ max: events });
+    this.#customers = new LRUCache({ max: events });
+    this.#prices = new LRUCache({ max: Math.min(events, 2_000) });
+  }
 
   /** The environment of an API key. Null where the key is not valid. */
   async scopeOf(database: Database, apiKeyHash: Buffer): Promise<KeyScope | null> {

@@ -1,28 +1,17 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import { sql } from 'kysely';
-import type pg from 'pg';
-import { createDatabase, createPool, type Database } from '../../src/database/database.ts';
-import { startTestApp, type TestApp } from '../support/harness.ts';
+import { createDatabase, createPool } from '../../src/database/database.ts';
+import { startTestApp } from '../support/harness.ts';
 import { until } from '../support/race.ts';
 
 const lock = 41_414_141;
 
-let app: TestApp;
-let pool: pg.Pool;
-let database: Database;
-
-before(async () => {
-  app = await startTestApp();
-  // One connection: whoever comes next has the one of whoever was before.
-  pool = createPool({ url: app.databaseUrl, as: 'service', size: 1 });
-  database = createDatabase(pool);
-});
-
-after(async () => {
-  await pool.end();
-  await app.close();
-});
+const app = await startTestApp();
+// One connection: whoever comes next has the one of whoever was before.
+const pool = createPool({ url: app.databaseUrl, as: 'service', size: 1 });
+const database = createDatabase(pool);
+after(() => pool.end());
 
 function fails(): Promise<unknown> {
   return database.transaction().execute(async (db) => {

@@ -7,10 +7,10 @@ import { settingsForTests, withScratchPostgres } from '../../scripts/scratch-pos
 import { createDatabase, createPool, type Database, patienceOfRequests } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import type { WebhookServices } from '../../src/webhooks/actions.ts';
-import { atProcessEnd, isProcessShared } from './process-end.ts';
+import { atProcessEnd } from './process-end.ts';
 
-// Databases of tests. A process that runs many test files (scripts/test-worker.ts) loads this module once: a file
-// takes an empty database, and the next file finds it empty again, with its connections open and its service started.
+// Databases of tests. A process runs many test files (scripts/test-worker.ts): a file takes an empty database, and the
+// next file finds it empty again, with its connections open and its service started.
 
 /** A migrated database with nothing in it, and connections to it. */
 export interface TestDatabase {
@@ -45,12 +45,9 @@ export async function takeDatabase(): Promise<TestDatabase> {
   return makeDatabase();
 }
 
-/** Keeps the database for the next file. Drops it if its schema changed, if it grew, or if no file follows. */
+/** Keeps the database for the next file. Drops it if its schema changed or if it grew. */
 export async function returnDatabase(taken: TestDatabase): Promise<void> {
-  const stays =
-    isProcessShared() &&
-    (await describeSchema(taken.owner)) === taken.schema &&
-    (await sizeOf(taken.owner)) < largestKept;
+  const stays = (await describeSchema(taken.owner)) === taken.schema && (await sizeOf(taken.owner)) < largestKept;
   if (stays) unused.push(taken);
   else await dropDatabase(taken);
 }

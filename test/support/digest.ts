@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../../src/database/database.ts';
 import { idPrefixes } from '../../src/kernel/id.ts';
@@ -113,10 +113,11 @@ export async function environmentLines(
   return [...rows.map((row) => named(row, names)).sort(), ...clocks.map(({ line }) => line)];
 }
 
+/** A row as text, taken apart at the ids in it once: between two texts stands an id. */
 interface TextRow {
-  readonly table: string;
   readonly id: string;
-  readonly text: string;
+  readonly texts: readonly string[];
+  readonly ids: readonly string[];
 }
 
 async function readRows(owner: Database, environmentId: number, leaveOut: readonly string[]): Promise<TextRow[]> {
@@ -131,19 +132,26 @@ async function readRows(owner: Database, environmentId: number, leaveOut: readon
       select (row - 'environment_id' - ${leaveOut}::text[])::text as text, row ->> 'id' as id
         from (select to_jsonb(t) || ${told[name] ?? sql`'{}'::jsonb`} as row
                 from ${sql.table(name)} t where t.environment_id = ${environmentId}) as rows`.execute(owner);
-    all.push(...rows.map(({ text, id }, index) => ({ table: name, id: id ?? `${name} ${index}`, text })));
+    all.push(...rows.map(({ text, id }, index) => takeApart(`${name} ${text}`, id ?? `${name} ${index}`)));
   }
   return all;
 }
 
-/** The row's text with each id replaced by the name of what it refers to; its own by nothing. */
-function named({ table, id, text }: TextRow, names: ReadonlyMap<string, string>): string {
+function takeApart(text: string, id: string): TextRow {
   const numbered = text
     .replaceAll(madeUpPattern, '"$1"')
     .replaceAll(invoiceNumberPattern, (_, one, other) => `number ${one ?? other}`);
-  return `${table} ${numbered.replaceAll(idPattern, (each) => (each === id ? 'own' : (names.get(each) ?? 'id')))}`;
+  return { id, texts: numbered.split(idPattern), ids: numbered.match(idPattern) ?? [] };
+}
+
+/** The row's text with each id replaced by the name of what it refers to; its own by a word. */
+function named({ id, texts, ids }: TextRow, names: ReadonlyMap<string, string>): string {
+  let text = texts[0] ?? '';
+  for (const [index, each] of ids.entries())
+    text += `${each === id ? 'own' : (names.get(each) ?? 'id')}${texts[index + 1]}`;
+  return text;
 }
 
 function shortHash(text: string): string {
-  return createHash('sha256').update(text).digest('base64url').slice(0, 16);
+  return hash('sha256', text, 'base64url').slice(0, 16);
 }

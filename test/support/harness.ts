@@ -14,7 +14,6 @@ import { type JobContext, runTask, type TaskList } from '../../src/jobs/queue.ts
 import type { WebhookServices } from '../../src/webhooks/actions.ts';
 import { Dispatcher } from '../../src/webhooks/jobs-sending.ts';
 import { dropDatabase, returnDatabase, type Service, type TestDatabase, takeDatabase } from './databases.ts';
-import { endOnlyFile } from './process-end.ts';
 
 /** An answer of the API: its status, headers and parsed body. */
 // biome-ignore lint/suspicious/noExplicitAny: tests read answers of every shape.
@@ -67,14 +66,7 @@ export interface TestApp extends TestOrganization {
   close(): Promise<void>;
 }
 
-/** What is open, in the order it was opened: closed in the reverse order when the test file ends. */
-const closers: (() => Promise<void>)[] = [];
-after(async () => {
-  for (let close = closers.pop(); close !== undefined; close = closers.pop()) await close();
-  await endOnlyFile();
-});
-
-/** Starts the service on a fresh database, with one organization. Closed by itself when the test file ends. */
+/** Starts the service on a fresh database, with one organization. Closed by itself when the test file (or test) ends. */
 export async function startTestApp({ services: given = {} }: { services?: ExternalServices } = {}): Promise<TestApp> {
   const taken = await takeDatabase();
   const { url, database, owner, ownerPool } = taken;
@@ -146,7 +138,7 @@ export async function startTestApp({ services: given = {} }: { services?: Extern
     },
     close: () => leave(dropDatabase),
   };
-  closers.push(() => leave(returnDatabase));
+  after(() => leave(returnDatabase));
   return app;
 }
 
