@@ -75,7 +75,7 @@ create table payments (
   id text collate "C" not null,
   pricing_model_id text collate "C" not null,
   customer_id text collate "C" not null,
-  invoice_id text collate "C" not null,
+  invoice_id text collate "C",
   subscription_id text collate "C",
   billing_period_id text collate "C",
   payment_method_id text collate "C",

@@ -18,6 +18,9 @@ create table purchases (
   interval_count bigint,
   billing_cycle_anchor bigint,
   first_invoice_value numeric(38, 0) not null default 0,
+  subscription_name text,
+  exclusive boolean not null default false,
+  tax_inclusive boolean not null default false,
   total_purchase_value numeric(38, 0),
   purchase_date bigint,
   billing_address jsonb,
@@ -31,7 +34,8 @@ create table purchases (
   foreign key (environment_id, invoice_id) references invoices,
   constraint purchases_status check (status in ('open', 'pending', 'failed', 'paid', 'refunded', 'partial_refund', 'fraudulent')),
   constraint purchases_price_type check (price_type in ('subscription', 'single_payment')),
-  constraint purchases_variant check ((price_type = 'subscription') = (subscription_id is not null)
+  constraint purchases_variant check ((subscription_id is null or price_type = 'subscription')
+    and (subscription_id is not null or price_type = 'single_payment' or (invoice_id is null and status in ('pending', 'failed')))
     and (price_type = 'subscription') = (interval_unit is not null) and (price_type = 'subscription') = (interval_count is not null)
     and (price_type = 'subscription') = (trial_period_days is not null)
     and (price_type = 'subscription') = (price_per_billing_cycle is not null)
@@ -40,6 +44,9 @@ create table purchases (
   constraint purchases_amounts check (first_invoice_value >= 0 and total_purchase_value >= 0),
   constraint purchases_completed_when_paid check (status not in ('paid', 'refunded', 'partial_refund') or purchase_date is not null)
 );
+comment on column purchases.subscription_name is 'The name that its subscription gets, which is made with the first payment.';
+comment on column purchases.exclusive is 'True where it is to be the only paid plan of its customer.';
+comment on column purchases.tax_inclusive is 'Whether the tax of its first payment, whose terms that payment has, is a part of the price.';
 comment on column purchases.purchase_date is 'When it was paid for first; from then on it has been told, and what it gives has been given.';
 create index purchases_by_customer on purchases (environment_id, customer_id);
 create index purchases_by_price on purchases (environment_id, price_id);
@@ -50,6 +57,10 @@ create unique index purchases_one_per_invoice on purchases (environment_id, invo
 -- However often a form is sent, its session buys once. An attempt that failed may be followed by another.
 create unique index purchases_one_per_session on purchases (environment_id, checkout_session_id)
   where checkout_session_id is not null and status <> 'failed';
+-- Two plans cannot be paid for at once if the customer may have one.
+create unique index purchases_one_plan_awaited on purchases (environment_id, customer_id)
+  where exclusive and status = 'pending' and invoice_id is null;
+create index purchases_to_try_again on purchases (environment_id, customer_id, price_id) where status = 'failed' and invoice_id is null;
 
 -- The invoice of what is paid once, and its payments. (That of a subscription is named by the purchase.)
 alter table invoices
@@ -60,7 +71,13 @@ alter table invoices
 create unique index invoices_one_per_purchase on invoices (environment_id, purchase_id) where purchase_id is not null;
 alter table payments
   add column purchase_id text collate "C",
-  add foreign key (environment_id, purchase_id) references purchases;
+  add foreign key (environment_id, purchase_id) references purchases,
+  -- The first payment of a purchase comes before its invoice. Without money there is none.
+  add constraint payments_with_money_have_invoices check (invoice_id is not null
+    or (purchase_id is not null and status not in ('succeeded', 'refunded')));
+create index payments_by_purchase on payments (environment_id, purchase_id, id) where purchase_id is not null;
+create unique index payments_one_under_way_per_purchase on payments (environment_id, purchase_id)
+  where invoice_id is null and status in ('processing', 'requires_confirmation', 'requires_action');
 
 -- A period whose first payment failed may begin again, at the same instant too. What is void bills nothing.
 drop index invoices_one_per_period;

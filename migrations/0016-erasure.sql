@@ -32,6 +32,7 @@ create function personal_columns() returns table (table_name text, column_name t
       ('resource_claims', 'metadata', 'null'),
       ('usage_credits', 'reason', 'null'),
       ('purchases', 'name', ''''''),
+      ('purchases', 'subscription_name', 'null'),
       ('purchases', 'billing_address', 'null'),
       ('purchases', 'metadata', 'null'),
       ('checkout_sessions', 'customer_name', 'null'),

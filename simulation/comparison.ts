@@ -24,7 +24,9 @@ export function expectedOf(books: Books): Picture {
     return [
       ...customer.subscriptions.map((each) => ({ name, line: subscriptionLine(books, each) })),
       ...customer.invoices.map((each) => ({ name, line: invoiceLine(each) })),
-      ...(payments.length === 0 ? [] : [{ name, line: paymentLine(payments) }]),
+      ...(payments.length === 0 && customer.declined === 0
+        ? []
+        : [{ name, line: paymentLine(payments, customer.declined) }]),
       ...customer.subscriptions.flatMap((subscription) =>
         subscription.credits.map((each) => ({ name, line: creditLine(subscription, each, books.now) })),
       ),
@@ -98,13 +100,13 @@ function invoiceLine(each: Invoice) {
   };
 }
 
-function paymentLine(payments: readonly Payment[]) {
+function paymentLine(payments: readonly Payment[], declined: number) {
   const by = (wanted: Payment['status']) => payments.filter(({ status }) => status === wanted);
   const succeeded = by('succeeded');
   return {
     payments: succeeded.length === 0 ? null : succeeded.reduce((sum, { amount }) => sum + amount, 0),
     succeeded: succeeded.length,
-    failed: by('failed').length,
+    failed: by('failed').length + declined,
     others: by('processing').length,
     refunded: payments.reduce((sum, { refunded }) => sum + refunded, 0),
     refunding: 0,

@@ -47,6 +47,7 @@ export function createCustomer(books: Books, name: string, taxedBy: Pick<Custome
     isBroke: false,
     subscriptions: [],
     invoices: [],
+    declined: 0,
     holds: [],
     freeTimes: [],
   };
@@ -147,9 +148,14 @@ export function buyPacks(books: Books, customer: Customer, quantity: number): 'm
   if (invoice === null || method === null) return 'made';
   order(books, invoice, method);
   carryOut(books);
-  if (invoice.status === 'void') return 'not_paid';
-  endAttempt(books, attempt, invoice.status === 'paid' ? 'paid' : 'passed');
-  return 'made';
+  if (invoice.status !== 'void') {
+    endAttempt(books, attempt, invoice.status === 'paid' ? 'paid' : 'passed');
+    return 'made';
+  }
+  // The invoice is made with the money, or while it is on its way.
+  customer.invoices.splice(customer.invoices.indexOf(invoice), 1);
+  customer.declined += 1;
+  return 'not_paid';
 }
 
 /** A discount that leaves nothing to pay needs no payment method. */

@@ -32,6 +32,8 @@ export interface Customer {
   isBroke: boolean;
   readonly subscriptions: Subscription[];
   readonly invoices: Invoice[];
+  /** Declined first payments of purchases: nothing else is left of them. */
+  declined: number;
   /** The oldest first. */
   readonly holds: Hold[];
   /** The times for which the free plan gave credits: none within another one. */

@@ -218,7 +218,7 @@ export const operations = {
     get: { method: 'GET', path: '/api/v1/checkout-sessions/{id}', params: ['id'], query: [] },
   },
   payments: {
-    list: { method: 'GET', path: '/api/v1/payments', params: [], query: ['cursor', 'limit', 'order', 'status', 'customerId', 'customerExternalId', 'subscriptionId', 'invoiceId', 'paymentMethodId', 'createdAtFrom', 'createdAtTo'], pages: true },
+    list: { method: 'GET', path: '/api/v1/payments', params: [], query: ['cursor', 'limit', 'order', 'status', 'customerId', 'customerExternalId', 'subscriptionId', 'invoiceId', 'purchaseId', 'paymentMethodId', 'createdAtFrom', 'createdAtTo'], pages: true },
     get: { method: 'GET', path: '/api/v1/payments/{id}', params: ['id'], query: [] },
     refund: { method: 'POST', path: '/api/v1/payments/{id}/refund', params: ['id'], query: [] },
   },

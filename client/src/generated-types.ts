@@ -1268,7 +1268,7 @@ export type Purchase = {
   quantity: number;
   name: string;
   status: PurchaseStatus;
-  /** The invoice of the purchase. For a subscription, its first invoice. */
+  /** The invoice of the purchase. For a subscription, its first invoice. Null if nothing was due, and until the first payment has arrived or is on its way. */
   invoiceId: string | null;
   checkoutSessionId: string | null;
   billingCycleAnchor: Timestamp | null;
@@ -1284,7 +1284,8 @@ export type Purchase = {
   metadata: Metadata | null;
   position: number;
   priceType: 'subscription';
-  subscriptionId: string;
+  /** Null until the first payment has arrived or is on its way. A declined one makes no subscription. */
+  subscriptionId: string | null;
   trialPeriodDays: number;
   /** The product of unit price and quantity, before discount and tax. */
   pricePerBillingCycle: WholeNumber;
@@ -1303,7 +1304,7 @@ export type Purchase = {
   quantity: number;
   name: string;
   status: PurchaseStatus;
-  /** The invoice of the purchase. For a subscription, its first invoice. */
+  /** The invoice of the purchase. For a subscription, its first invoice. Null if nothing was due, and until the first payment has arrived or is on its way. */
   invoiceId: string | null;
   checkoutSessionId: string | null;
   billingCycleAnchor: Timestamp | null;
@@ -1616,7 +1617,8 @@ export interface Payment {
   organizationId: string;
   pricingModelId: string;
   customerId: string;
-  invoiceId: string;
+  /** Null for the first payment of a purchase until the money has arrived or is on its way: a declined one has no invoice, and names its purchase. */
+  invoiceId: string | null;
   subscriptionId: string | null;
   billingPeriodId: string | null;
   purchaseId: string | null;
@@ -5421,6 +5423,7 @@ export interface PaymentsListInput {
   customerExternalId?: string;
   subscriptionId?: string;
   invoiceId?: string;
+  purchaseId?: string;
   paymentMethodId?: string;
   /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
   createdAtFrom?: string | number;
@@ -6223,13 +6226,13 @@ export interface TaxRatesMethods {
 }
 
 export interface PurchasesMethods {
-  /** List purchases. Returns each attempt to buy something, whatever its outcome. */
+  /** List purchases. Returns each purchase, whatever its outcome. */
   list(input?: PurchasesListInput, options?: CallOptions): Promise<PurchasesListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<PurchasesListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<PurchasesListAnswer['data'][number], void, undefined>;
 
-  /** Create a purchase. Sells a product to a customer on a saved payment method, in one call and without a page. What is due is charged before the answer. A declined charge is 402 with the reason and the failed `purchase`: nothing is bought, and a free plan goes on. A purchase whose payment takes time is `pending`. With net terms a customer without a payment method is sent an invoice, and the purchase is `open` until it is paid. */
+  /** Create a purchase. Sells a product to a customer on a saved payment method, in one call and without a page. What is due is charged before the answer. A declined charge is 402 with the reason and the failed `purchase`: nothing is bought, and a free plan goes on. Another request for the same price tries that purchase again. A purchase whose payment takes time is `pending`. With net terms a customer without a payment method is sent an invoice, and the purchase is `open` until it is paid. */
   create(input: PurchasesCreateInput, options?: WriteOptions): Promise<PurchasesCreateAnswer>;
 
   /** Get a purchase. Returns one purchase with its status and price. */

@@ -34,6 +34,7 @@ export const paymentRoutes = [
       ...customerFilters,
       subscriptionId: textFilter,
       invoiceId: textFilter,
+      purchaseId: textFilter,
       paymentMethodId: textFilter,
       ...createdFilters,
     }),

@@ -13,7 +13,7 @@ export const purchaseRoutes = [
     method: 'GET',
     path: '/purchases',
     summary: 'List purchases',
-    description: 'Returns each attempt to buy something, whatever its outcome.',
+    description: 'Returns each purchase, whatever its outcome.',
     tag,
     query: pageQuery({
       ...customerFilters,
@@ -34,7 +34,8 @@ export const purchaseRoutes = [
     description:
       'Sells a product to a customer on a saved payment method, in one call and without a page. What is due is ' +
       'charged before the answer. A declined charge is 402 with the reason and the failed `purchase`: nothing is ' +
-      'bought, and a free plan goes on. A purchase whose payment takes time is `pending`. With net terms a customer ' +
+      'bought, and a free plan goes on. Another request for the same price tries that purchase again. A purchase whose ' +
+      'payment takes time is `pending`. With net terms a customer ' +
       'without a payment method is sent an invoice, and the purchase is `open` until it is paid.',
     tag,
     query: z.object({

@@ -13,8 +13,7 @@ import {
 import { cancelSubscription, uncancelSubscription } from '../billing/cancel.ts';
 import { type RetriedPayment, reportRetry, retryPayment } from '../billing/collect-by-hand.ts';
 import { addFeature } from '../billing/grant-by-hand.ts';
-import { pauseSubscription } from '../billing/pause.ts';
-import { resumeSubscription } from '../billing/resume.ts';
+import { pauseSubscription, resumeSubscription } from '../billing/pause.ts';
 import { readSubscribed, reread, subscribe } from '../billing/subscribe.ts';
 import type { Work } from '../database/work.ts';
 import { SubscriptionItemFeature } from '../entitlements/subscription-item-feature.ts';

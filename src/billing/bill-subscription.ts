@@ -52,6 +52,8 @@ export interface Bill {
   readonly resumption?: Resumption;
   /** The discount that a new subscription redeems; null: none. Absent: it is read from the subscription. */
   readonly redeemed?: InvoiceDiscount | null;
+  /** The tax of a payment in flight; null: none. Absent: the customer's. */
+  readonly tax?: NewInvoice['tax'];
 }
 
 /** A period that begins within an interval: after a pause, or with another interval. */
@@ -131,7 +133,7 @@ async function invoicesOf(
     invoiceDate: bill.at,
     dueDate: isDueAtOnce(bill) ? bill.at : addDays(bill.at, netTermsDays),
     discount: discountOf(bill),
-    tax: taxes.get(bill.subscription.customerId) ?? null,
+    tax: bill.tax === undefined ? (taxes.get(bill.subscription.customerId) ?? null) : bill.tax,
     seller,
   }));
 }

@@ -5,47 +5,55 @@ import { lockCustomer } from '../customers/store.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { createInvoices } from '../invoicing/actions.ts';
-import { quoteTaxes } from '../invoicing/actions-tax.ts';
-import type { InvoiceDiscount } from '../invoicing/invoice.ts';
-import { itemLine } from '../invoicing/invoice-line-item.ts';
-import type { NewInvoice } from '../invoicing/new-invoice.ts';
-import { findInvoice, type InvoiceRow } from '../invoicing/store.ts';
-import { addDays, type Instant } from '../kernel/calendar.ts';
-import { chargedStep } from '../kernel/currency.ts';
+import { draftInvoice, type InvoiceDraft } from '../invoicing/new-invoice.ts';
+import { findInvoice } from '../invoicing/store.ts';
+import { addDays } from '../kernel/calendar.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { allowsMultipleSubscriptions } from '../organizations/setting.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { defaultPaymentMethod, findPaymentMethod } from '../payments/actions.ts';
-import { findLastFailureOfInvoice } from '../payments/store.ts';
+import { requestFirstCharge } from '../payments/actions-charge.ts';
+import { findLastPaymentOf } from '../payments/store.ts';
 import type { DiscountRow } from '../pricing/discount.ts';
 import { amountAt, type Price } from '../pricing/price.ts';
 import type { Product } from '../pricing/product.ts';
-import { findPrice } from '../pricing/store-prices.ts';
-import { findProduct } from '../pricing/store-products.ts';
 import { getPurchase } from '../purchases/actions.ts';
 import { type NewPurchase, type Purchase, type PurchaseRow, toPurchase } from '../purchases/purchase.ts';
-import { findPurchase, findPurchaseOfSession, insertPurchase, savePurchase } from '../purchases/store.ts';
-import { newBillingPeriod } from '../subscriptions/actions.ts';
-import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
+import {
+  findPurchase,
+  findPurchaseOfSession,
+  findPurchaseToTryAgain,
+  insertPurchase,
+  replacePurchase,
+  savePurchase,
+} from '../purchases/store.ts';
 import { lockLivingSubscriptions, saveSubscription } from '../subscriptions/store.ts';
-import { insertBillingPeriod, reviveBillingPeriod } from '../subscriptions/store-billing-periods.ts';
-import { listActiveItems } from '../subscriptions/store-items.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
-import { itemName } from '../subscriptions/subscription-item.ts';
-import { decideActivation, refuseSecond, refuseTooDear } from '../subscriptions/subscription-start.ts';
-import { type Bill, issueBills, setupFeeLines } from './bill-subscription.ts';
+import { refuseSecond, refuseTooDear } from '../subscriptions/subscription-start.ts';
+import { composeBills } from './bill-subscription.ts';
 import { recordBought, requireHolder } from './complete-purchases.ts';
 import { lockWithCustomer } from './end-subscription.ts';
-import { firstLine, type Opened, redeem } from './open-subscription.ts';
-import { chargeInvoice, recordPaid } from './record-paid.ts';
+import {
+  assumeBought,
+  type Beginning,
+  begin,
+  beginningOf,
+  composeActivation,
+  composePurchase,
+  findSold,
+} from './make-bought.ts';
+import { composeOpening, type Opened, quoteRedemption, redeem } from './open-subscription.ts';
+import { recordPaid } from './record-paid.ts';
 import {
   anchorOfFreePlan,
   coversAll,
+  decidePlan,
   findGivenDiscount,
   findOffer,
   lockSubscriber,
-  openPlan,
+  openDecided,
   type PlanOrder,
+  refuseWhileBuying,
 } from './subscribe.ts';
 
 /** An order. */
@@ -72,25 +80,28 @@ export interface Order {
 export interface Bought {
   readonly purchase: PurchaseRow;
   readonly subscriptionId: string | null;
+  /** The invoice that the first payment will make; null: what is billed is billed already. */
+  readonly draft: InvoiceDraft | null;
 }
 
 /**
- * Buys. The amount due is charged after the commit; `recordPaid` and `recordFailed` handle the outcome. If nothing is
- * due (free, in trial, or fully discounted), it is paid from the start. A checkout session buys once: a repeat returns
- * its purchase that has not failed. Refuses prices that are not for sale, and with `invalidRequest` on
- * `paymentMethodId` an order that cannot be charged.
+ * Buys. The amount due is charged after the commit, and only then, in `makeBought`, is there a subscription and an
+ * invoice: a declined card leaves its failed payment. If nothing is due (free, in trial, or fully discounted), it is paid
+ * from the start. A checkout session buys once: a repeat returns its purchase that has not failed. Refuses prices that
+ * are not for sale, and with `invalidRequest` on `paymentMethodId` an order that cannot be charged.
  */
 export async function buy(work: Work, order: Order): Promise<Bought> {
   const customer = await lockBuyer(work, order);
   const earlier = order.checkoutSessionId && (await findPurchaseOfSession(work, order.checkoutSessionId));
-  if (earlier) return { purchase: earlier, subscriptionId: earlier.subscriptionId };
+  if (earlier) return { purchase: earlier, subscriptionId: earlier.subscriptionId, draft: null };
   refuseUnsold(order);
   const paymentMethodId = await methodFor(work, customer, order.paymentMethodId);
   const locked = { ...order, customer, paymentMethodId };
-  const { id } = order.price.type === 'subscription' ? await buyPlan(work, locked) : await buyOnce(work, locked);
+  const isPlan = order.price.type === 'subscription';
+  const { id, draft } = isPlan ? await buyPlan(work, locked) : await buyOnce(work, locked);
   const purchase = await findPurchase(work, id);
   if (purchase === null) throw new Problem('purchaseNotFound', { id });
-  return { purchase, subscriptionId: purchase.subscriptionId };
+  return { purchase, subscriptionId: purchase.subscriptionId, draft };
 }
 
 /** The customer, locked, with the address of the order. */
@@ -123,11 +134,57 @@ function refuseUnpayable(): never {
   throw invalid(['paymentMethodId'], 'is required: an amount is due and the customer has no payment method');
 }
 
-async function buyPlan(work: Work, order: Order): Promise<PurchaseRow> {
+/** The id of a purchase, and the invoice that its first payment will make. */
+type Wanted = Pick<Bought, 'draft'> & Pick<PurchaseRow, 'id'>;
+
+async function buyPlan(work: Work, order: Order): Promise<Wanted> {
   const plan = planOf(work, order);
-  const opened = await openPlan(work, plan);
+  const opening = await decidePlan(work, plan);
+  const { customer, discount } = order;
+  const sold = { ...order, price: plan.price };
+  const { chargeWith } = opening.start;
+  if (chargeWith !== null) {
+    const { subscription, bill } = composeOpening(work, opening);
+    const redeemed = discount && (await quoteRedemption(work, discount, customer));
+    const [draft] = bill === null ? [] : await composeBills(work, [{ ...bill, redeemed }]);
+    const terms = { subscriptionName: opening.name, exclusive: subscription.exclusive };
+    const wanted = { ...planPurchase(work, sold, subscription), ...terms };
+    if (draft !== undefined && draft.total > 0n)
+      return payFirst(work, { ...order, wanted: { ...wanted, subscriptionId: null }, draft, chargeWith });
+  }
+  const opened = await openDecided(work, opening);
   if (opened.subscription.status === 'incomplete' && opened.invoice === null) refuseUnpayable();
-  return insertPlanPurchase(work, { ...order, price: plan.price }, opened);
+  return { ...(await insertPlanPurchase(work, sold, opened)), draft: null };
+}
+
+/** A purchase to pay for before anything of it is made. */
+interface FirstPayment extends Pick<Order, 'customer' | 'discount'> {
+  readonly product: Pick<Product, 'name'>;
+  readonly wanted: PurchaseRow;
+  readonly draft: InvoiceDraft;
+  readonly chargeWith: string;
+}
+
+/**
+ * Requests the first payment of a purchase, which keeps the terms until the payment is there. After a declined one the same
+ * purchase is tried again. The discount is redeemed, so that nothing else of the customer can use it meanwhile.
+ */
+async function payFirst(work: Work, first: FirstPayment): Promise<Wanted> {
+  const { customer, discount, product, wanted, draft, chargeWith } = first;
+  const again = await findPurchaseToTryAgain(work, wanted);
+  const purchase: PurchaseRow = {
+    ...wanted,
+    ...(again === null ? {} : { id: again.id, createdAt: again.createdAt }),
+    status: 'pending',
+    firstInvoiceValue: draft.total,
+    taxInclusive: draft.request.tax?.inclusive ?? false,
+  };
+  await (again === null ? insertPurchase : replacePurchase)(work, purchase);
+  const { id: purchaseId, subscriptionId } = purchase;
+  if (discount !== null) await redeem(work, discount, customer, { purchaseId });
+  const charge = { purchaseId, subscriptionId, paymentMethodId: chargeWith, description: product.name, draft };
+  await requestFirstCharge(work, charge, assumeBought);
+  return { id: purchaseId, draft };
 }
 
 /** The plan of an order for a subscription. */
@@ -168,21 +225,27 @@ async function insertPlanPurchase(
   // A dry run has already charged it.
   const invoice = made && (await findInvoice(work, made.id));
   const purchase: PurchaseRow = {
-    ...newPurchase(work, order),
-    priceType: 'subscription',
-    subscriptionId: subscription.id,
+    ...planPurchase(work, order, subscription),
     invoiceId: invoice?.id ?? null,
     status: order.paymentMethodId === null ? 'open' : 'pending',
-    trialPeriodDays: order.price.trialPeriodDays ?? 0,
-    pricePerBillingCycle: amountAt(order.price, order.quantity),
-    intervalUnit: subscription.intervalUnit,
-    intervalCount: subscription.intervalCount,
-    billingCycleAnchor: subscription.billingCycleAnchorDate,
     firstInvoiceValue: invoice?.total ?? 0n,
   };
   await insertPurchase(work, purchase);
   if (invoice === null || invoice.status === 'paid') await recordBought(work, [purchase]);
   return purchase;
+}
+
+function planPurchase(work: Work, order: PlanPurchase, subscription: SubscriptionRow): PurchaseRow {
+  return {
+    ...newPurchase(work, order),
+    priceType: 'subscription',
+    subscriptionId: subscription.id,
+    trialPeriodDays: order.price.trialPeriodDays ?? 0,
+    pricePerBillingCycle: amountAt(order.price, order.quantity),
+    intervalUnit: subscription.intervalUnit,
+    intervalCount: subscription.intervalCount,
+    billingCycleAnchor: subscription.billingCycleAnchorDate,
+  };
 }
 
 function newPurchase(work: Work, order: PlanPurchase): PurchaseRow {
@@ -211,17 +274,27 @@ function newPurchase(work: Work, order: PlanPurchase): PurchaseRow {
     purchaseDate: null,
     billingAddress: billingAddress ?? customer.billingAddress,
     metadata,
+    subscriptionName: null,
+    exclusive: false,
+    taxInclusive: false,
   };
 }
 
-async function buyOnce(work: Work, order: Order): Promise<PurchaseRow> {
+async function buyOnce(work: Work, order: Order): Promise<Wanted> {
   const { customer, price, product, paymentMethodId } = order;
   await requireHolder(work, product.id, customer, await lockLivingSubscriptions(work, customer.id));
   const purchase: PurchaseRow = { ...newPurchase(work, order), totalPurchaseValue: 0n };
+  const isCharged = paymentMethodId !== null;
+  const sold = { customer, purchaseId: purchase.id, quantity: purchase.quantity, price, product, isCharged };
+  if (paymentMethodId !== null) {
+    const redeemed = order.discount && (await quoteRedemption(work, order.discount, customer));
+    const draft = draftInvoice(await composePurchase(work, { ...sold, discount: redeemed }));
+    const wanted = { ...purchase, totalPurchaseValue: draft.total };
+    if (draft.total > 0n) return payFirst(work, { ...order, wanted, draft, chargeWith: paymentMethodId });
+  }
   await insertPurchase(work, purchase);
   const discount = order.discount && (await redeem(work, order.discount, customer, { purchaseId: purchase.id }));
-  const isCharged = paymentMethodId !== null;
-  const bill = { customer, purchaseId: purchase.id, quantity: purchase.quantity, price, product, discount, isCharged };
+  const bill = { ...sold, discount };
   const [invoice] = await createInvoices(work, [await composePurchase(work, bill)]);
   assert(invoice, 'each request has its invoice');
   const invoiced = await savePurchase(work, purchase.id, {
@@ -230,53 +303,9 @@ async function buyOnce(work: Work, order: Order): Promise<PurchaseRow> {
     totalPurchaseValue: invoice.total,
     status: isCharged ? 'pending' : 'open',
   });
-  await collect(work, invoice, paymentMethodId);
-  return invoiced;
-}
-
-async function collect(work: Work, invoice: InvoiceRow, paymentMethodId: string | null): Promise<void> {
-  if (invoice.status === 'paid') return recordPaid(work, [{ invoice, paymentMethodId }]);
-  if (paymentMethodId !== null) await chargeInvoice(work, invoice, paymentMethodId);
+  if (invoice.status === 'paid') await recordPaid(work, [{ invoice, paymentMethodId }]);
   else if ((await readSettings(work)).netTermsDays === 0) refuseUnpayable();
-}
-
-/** A single-payment purchase to bill. */
-interface PurchaseBill {
-  readonly customer: CustomerRow;
-  readonly purchaseId: string;
-  readonly quantity: number;
-  readonly price: Price;
-  readonly product: Product;
-  readonly discount: InvoiceDiscount | null;
-  /** Whether it is charged immediately, so that net terms do not apply. */
-  readonly isCharged: boolean;
-}
-
-/** The invoice of a single-payment purchase, with discount, tax and due date, before it is created. */
-export async function composePurchase(
-  work: Work,
-  { customer, purchaseId, quantity, price, product, discount, isCharged }: PurchaseBill,
-): Promise<NewInvoice> {
-  const { id: customerId, pricingModelId } = customer;
-  const settings = await readSettings(work);
-  const taxes = await quoteTaxes(work, settings, [customerId], [customer]);
-  return {
-    customerId,
-    pricingModelId,
-    subscriptionId: null,
-    purchaseId,
-    billingPeriod: null,
-    reason: 'purchase',
-    currency: work.currency as NewInvoice['currency'],
-    lines: [
-      itemLine({ ...price, id: null, priceId: price.id, name: itemName(product.name, quantity), quantity }, null),
-    ],
-    invoiceDate: work.now,
-    dueDate: isCharged ? work.now : addDays(work.now, settings.netTermsDays),
-    discount,
-    tax: taxes.get(customerId) ?? null,
-    seller: settings.seller,
-  };
+  return { ...invoiced, draft: null };
 }
 
 /** The activation of a subscription that awaits its first payment, and the payment method to charge. */
@@ -289,74 +318,82 @@ export interface Activation {
 }
 
 /**
- * Starts a subscription that awaits its first payment: its first period, its invoice, and the charge after the commit.
- * Success makes it active; after a failure it waits again, and another attempt may follow. A checkout session activates
- * once: a repeat returns its purchase that has not failed. Refuses with `subscriptionNotActivatable` a subscription
+ * Starts a subscription that awaits its first payment, which is charged after the commit. With the money come its first
+ * period and its invoice; after a declined card it waits again, and another attempt may follow. A checkout session
+ * activates once: a repeat returns its purchase that has not failed. Refuses with `subscriptionNotActivatable` a subscription
  * that is not waiting.
  */
 export async function activateSubscription(work: Work, activation: Activation): Promise<Bought> {
   const { subscriptionId: id, paymentMethodId, checkoutSessionId } = activation;
   const { customer, subscription } = await lockWithCustomer(work, id);
   const earlier = checkoutSessionId && (await findPurchaseOfSession(work, checkoutSessionId));
-  if (earlier) return { purchase: earlier, subscriptionId: id };
+  if (earlier) return { purchase: earlier, subscriptionId: id, draft: null };
   refuseActivation(subscription);
   if ((await findPaymentMethod(work, paymentMethodId))?.customerId !== customer.id)
     throw invalid(['paymentMethodId'], `must be a payment method of customer ${customer.id}`);
   const living = await lockLivingSubscriptions(work, customer.id);
-  const begun = await beginNow(work, subscription, decideBeginning(work, subscription, living, activation));
-  if (begun.invoice.status === 'paid') await recordPaid(work, [{ invoice: begun.invoice, paymentMethodId }]);
-  else await chargeInvoice(work, begun.invoice, paymentMethodId);
-  const { price, product } = await findSold(work, subscription);
-  const { id: purchaseId } = await insertPlanPurchase(
-    work,
-    {
-      customer,
-      price,
-      product,
-      quantity: begun.quantity,
-      name: subscription.name,
-      metadata: subscription.metadata,
-      billingAddress: customer.billingAddress,
-      checkoutSessionId,
-      paymentMethodId,
-    },
-    begun,
-  );
+  const beginning = await decideBeginning(work, subscription, living, activation);
+  const { bill, quantity } = await composeActivation(work, subscription, beginning.period);
+  const [draft] = await composeBills(work, [bill], [customer]);
+  assert(draft, 'each bill has its draft');
+  const { name, metadata } = subscription;
+  const terms = {
+    quantity,
+    name,
+    metadata,
+    billingAddress: customer.billingAddress,
+    checkoutSessionId,
+    paymentMethodId,
+  };
+  const order = { customer, ...(await findSold(work, subscription)), ...terms };
+  const isPaidFirst = draft.total > 0n;
+  const { id: purchaseId } = isPaidFirst
+    ? await activateFirst(work, order, { subscription, beginning, draft, chargeWith: paymentMethodId })
+    : await insertPlanPurchase(work, order, await beginFree(work, subscription, beginning));
   const purchase = await findPurchase(work, purchaseId);
   assert(purchase, 'it has just been written');
-  return { purchase, subscriptionId: id };
+  return { purchase, subscriptionId: id, draft: isPaidFirst ? draft : null };
+}
+
+/** Nothing is due for the first period. */
+async function beginFree(work: Work, waiting: SubscriptionRow, beginning: Beginning) {
+  const { subscription, invoice } = await begin(work, waiting, beginning);
+  await recordPaid(work, [{ invoice, paymentMethodId: null }]);
+  return { subscription, invoice };
+}
+
+interface FirstActivation extends Pick<FirstPayment, 'draft' | 'chargeWith'> {
+  readonly subscription: SubscriptionRow;
+  readonly beginning: Beginning;
+}
+
+/** Until its payment has ended, the subscription has the span of its first period, and no other plan can be bought. */
+async function activateFirst(
+  work: Work,
+  order: PlanPurchase,
+  { subscription, beginning, draft, chargeWith }: FirstActivation,
+): Promise<Wanted> {
+  const { anchor: billingCycleAnchorDate, period } = beginning;
+  await saveSubscription(work, subscription.id, {
+    currentBillingPeriodStart: period.startAt,
+    currentBillingPeriodEnd: period.endAt,
+  });
+  const wanted = planPurchase(work, order, { ...subscription, billingCycleAnchorDate });
+  return payFirst(work, { ...order, discount: null, wanted, draft, chargeWith });
 }
 
 /** The first period of a subscription that waits, and its anchor. Refuses what cannot be activated now. */
-export function decideBeginning(
+export async function decideBeginning(
   work: Work,
   subscription: SubscriptionRow,
   living: readonly SubscriptionRow[],
   { preserveBillingCycleAnchor = false }: Pick<Activation, 'preserveBillingCycleAnchor'>,
-): Beginning {
-  refuseSecond(living, { isFreePlan: false, allowMultiple: allowsMultipleSubscriptions(work), startsAt: work.now });
+): Promise<Beginning> {
+  const allowMultiple = allowsMultipleSubscriptions(work);
+  refuseSecond(living, { isFreePlan: false, allowMultiple, startsAt: work.now });
+  if (!allowMultiple) await refuseWhileBuying(work, subscription.customerId);
   const kept = preserveBillingCycleAnchor ? anchorOfFreePlan(living) : null;
-  const { period: span, anchor, wholeStartAt } = decideActivation(subscription, { anchor: kept, now: work.now });
-  return { anchor, period: newBillingPeriod(work, subscription, { ...span, wholeStartAt, creditsAwaitPayment: true }) };
-}
-
-interface Beginning {
-  readonly anchor: Instant;
-  readonly period: BillingPeriodRow;
-}
-
-/** The bill of the first period of a subscription that waits, and the quantity that it sells. */
-export async function composeActivation(
-  work: Work,
-  subscription: SubscriptionRow,
-  period: BillingPeriodRow,
-): Promise<{ bill: Bill; quantity: number }> {
-  const items = await listActiveItems(work, [{ subscriptionId: subscription.id, at: work.now }]);
-  const sold = items.filter(({ priceId, quantity }) => priceId !== null && quantity > 0);
-  const plan = sold.map((item) => firstLine(item, period, chargedStep(work.currency)));
-  const lines = [...plan, ...setupFeeLines(subscription)];
-  const bill = { subscription, period, reason: 'subscription_start', lines, at: work.now } as const;
-  return { bill, quantity: sold[0]?.quantity ?? 1 };
+  return beginningOf(work, subscription, { anchor: kept, at: work.now });
 }
 
 /** Refuses a subscription that does not wait for its first payment. */
@@ -365,36 +402,6 @@ export function refuseActivation({ id, status, currentBillingPeriodStart }: Subs
     throw new Problem('subscriptionNotActivatable', { id, reason: `its status is ${status}` });
   if (currentBillingPeriodStart !== null)
     throw new Problem('subscriptionNotActivatable', { id, reason: 'its first payment is in progress' });
-}
-
-interface Begun {
-  readonly subscription: SubscriptionRow;
-  readonly invoice: InvoiceRow;
-  readonly quantity: number;
-}
-
-/** The subscription in its first period, and the invoice of that period. */
-async function beginNow(work: Work, waiting: SubscriptionRow, { anchor, period: fresh }: Beginning): Promise<Begun> {
-  // An earlier attempt at the same instant may have failed: a period begins only once.
-  const revived = await reviveBillingPeriod(work, fresh);
-  if (revived === null) await insertBillingPeriod(work, fresh);
-  const period = revived ?? fresh;
-  const subscription = await saveSubscription(work, waiting.id, {
-    billingCycleAnchorDate: anchor,
-    currentBillingPeriodStart: period.startAt,
-    currentBillingPeriodEnd: period.endAt,
-  });
-  const { bill, quantity } = await composeActivation(work, subscription, period);
-  const [invoice] = await issueBills(work, [bill]);
-  assert(invoice, 'what waits for money costs something');
-  return { subscription, invoice, quantity };
-}
-
-async function findSold(work: Work, { priceId }: SubscriptionRow): Promise<{ price: Price; product: Product }> {
-  const price = await findPrice(work, priceId);
-  const product = price === null || price.productId === null ? null : await findProduct(work, price.productId);
-  assert(price && product, 'a subscription has its price and product');
-  return { price, product };
 }
 
 /**
@@ -424,8 +431,7 @@ export async function sell(work: Work, given: NewPurchase, pricingModelId: strin
 export async function readSold(work: Work, { id }: Pick<Purchase, 'id'>): Promise<Purchase> {
   const purchase = await getPurchase(work, id);
   if (purchase.status !== 'failed') return purchase;
-  const { invoiceId } = purchase;
-  const payment = invoiceId === null ? null : await findLastFailureOfInvoice(work, invoiceId);
+  const payment = await findLastPaymentOf(work, purchase, 'failed');
   const details = { code: payment?.failureCode ?? 'declined', reason: payment?.failureMessage ?? '' };
   throw new Problem('purchaseNotPaid', details, [], { purchase });
 }

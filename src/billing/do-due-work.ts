@@ -8,9 +8,9 @@ import { setAside } from '../subscriptions/store-due.ts';
 import { dunHandler } from './collect-invoices.ts';
 import { type DueWorkHandler, type DueWorkRunner, inTransactions } from './due-work-runner.ts';
 import { cancelHandler, expireHandler, incompleteLifetimeMs } from './end-subscription.ts';
-import { checkHandler } from './record-paid.ts';
 import { renewHandler } from './renew.ts';
 import { resumeHandler } from './resume-paused.ts';
+import { checkHandler } from './settle-payment.ts';
 import { type DueKind, findLastRenewal, findSubscriptionOfPiece, readAgenda } from './store-due.ts';
 
 // Long enough for an outage to be fixed, short enough that a customer hardly notices.

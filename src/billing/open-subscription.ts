@@ -2,7 +2,7 @@ import type { CustomerRow } from '../customers/customer.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { grantItemFeatures } from '../entitlements/actions.ts';
-import type { InvoiceDiscount } from '../invoicing/invoice.ts';
+import type { InvoiceDiscount, TaxQuote } from '../invoicing/invoice.ts';
 import { itemLine, type NewLine } from '../invoicing/invoice-line-item.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { saveCollections } from '../invoicing/store-collecting.ts';
@@ -44,6 +44,15 @@ export interface Opening {
   readonly defaultPaymentMethodId: string | null;
   readonly backupPaymentMethodId: string | null;
   readonly metadata: SubscriptionRow['metadata'];
+  /** The terms of the purchase whose first payment is in flight. Absent: the first invoice is yet to be charged. */
+  readonly bought?: BoughtTerms;
+}
+
+/** The terms of a purchase that hold from its first payment on, whatever has changed since. */
+export interface BoughtTerms {
+  readonly discount: InvoiceDiscount | null;
+  readonly tax: TaxQuote | null;
+  readonly exclusive: boolean;
 }
 
 export interface Opened {
@@ -60,14 +69,15 @@ export interface Opened {
 export async function openSubscription(work: Work, opening: Opening): Promise<Opened> {
   const composed = composeOpening(work, opening);
   const { subscription, item } = composed;
-  const { discount, customer } = opening;
+  const { discount, customer, bought } = opening;
   await insertSubscription(work, subscription);
   // Before the first invoice, which carries it.
   const redeemed = discount && (await redeem(work, discount, customer, { subscriptionId: subscription.id }));
+  const discounted = bought === undefined ? redeemed : bought.discount;
   await insertSubscriptionItems(work, [item]);
   await grantItemFeatures(work, [{ ...item, productId: opening.product.id }]);
   await publishSubscription(work, 'subscription.created', subscription, customer);
-  const invoice = await beginFirstPeriod(work, opening, composed, redeemed);
+  const invoice = await beginFirstPeriod(work, opening, composed, discounted);
   return { subscription, items: [item], invoice };
 }
 
@@ -124,7 +134,7 @@ function newSubscription(work: Work, opening: Opening): SubscriptionRow {
     isDefaultPlan: product.default,
     doNotCharge: opening.doNotCharge,
     runBillingAtPeriodStart: price.type === 'subscription',
-    exclusive: !allowsMultipleSubscriptions(work),
+    exclusive: opening.bought?.exclusive ?? !allowsMultipleSubscriptions(work),
     isOnlyTrial: start.hasTrialOfPrice && !allowsRepeatedTrials(work),
     startDate,
     trialEnd: start.trialEnd,
@@ -169,7 +179,7 @@ function newItem(work: Work, opening: Opening, subscription: SubscriptionRow): S
 
 async function beginFirstPeriod(
   work: Work,
-  { start }: Opening,
+  { start, bought }: Opening,
   { subscription, period, bill }: ComposedOpening,
   redeemed: InvoiceDiscount | null,
 ): Promise<InvoiceRow | null> {
@@ -177,8 +187,8 @@ async function beginFirstPeriod(
   if (period !== null) await insertBillingPeriod(work, period);
   if (!awaitsPayment(start)) await grantPeriodCredits(work, [{ subscription, period, isFirst: true, at: work.now }]);
   if (bill === null) return null;
-  const [invoice] = await issueBills(work, [{ ...bill, redeemed }]);
-  if (!invoice) return null;
+  const [invoice] = await issueBills(work, [{ ...bill, redeemed, ...(bought && { tax: bought.tax }) }]);
+  if (!invoice || bought !== undefined) return invoice ?? null;
   // A discount covered the full amount, so no payment is pending.
   if (invoice.status === 'paid') await recordPaid(work, [{ invoice, paymentMethodId: start.chargeWith }]);
   else if (start.chargeWith !== null) await chargeInvoice(work, invoice, start.chargeWith);

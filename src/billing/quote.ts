@@ -11,19 +11,11 @@ import { defaultPaymentMethod } from '../payments/actions.ts';
 import type { NewAdjustment } from '../subscriptions/adjustment-input.ts';
 import { findSubscription, hasUsedTrial, listLivingSubscriptions } from '../subscriptions/store.ts';
 import { composeBills } from './bill-subscription.ts';
-import {
-  type Activation,
-  composeActivation,
-  composePurchase,
-  decideBeginning,
-  type Order,
-  planOf,
-  refuseActivation,
-  refuseUnsold,
-} from './buy.ts';
+import { type Activation, decideBeginning, type Order, planOf, refuseActivation, refuseUnsold } from './buy.ts';
 import { findUpToDate } from './catch-up.ts';
 import { requireHolder } from './complete-purchases.ts';
 import { decideDefaultPlan } from './default-plan.ts';
+import { composeActivation, composePurchase } from './make-bought.ts';
 import { composeOpening, quoteRedemption } from './open-subscription.ts';
 import { planAdjustment } from './plan-adjustment.ts';
 import { decideOpening, type PlanHistory } from './subscribe.ts';
@@ -115,7 +107,7 @@ export async function quoteActivation(
   if (subscription === null) throw new Problem('subscriptionNotFound', { id });
   refuseActivation(subscription);
   const living = await listLivingSubscriptions(work, customer.id);
-  const { period } = decideBeginning(work, subscription, living, terms);
+  const { period } = await decideBeginning(work, subscription, living, terms);
   const { bill } = await composeActivation(work, subscription, period);
   const [draft] = await composeBills(work, [bill], [customer]);
   return quoteOfDraft(work, draft, subscription.trialEnd);
@@ -158,8 +150,8 @@ async function methodToCome(work: Work, { customer, isNew }: Buyer): Promise<str
   return stored?.id ?? newId('paymentMethod');
 }
 
-/** Nothing is billed without a draft. */
-function quoteOfDraft(work: Work, draft: InvoiceDraft | undefined, trialEnd: Instant | null): Quote {
+/** The amounts of an invoice that is to come. Nothing is billed without one. */
+export function quoteOfDraft(work: Work, draft: InvoiceDraft | undefined, trialEnd: Instant | null): Quote {
   const { subtotal, discountAmount, taxAmount, total } = draft ?? nothing;
   const lines = (draft?.lines ?? []).map(({ description, quantity, price, amount }) => ({
     description,

@@ -6,9 +6,9 @@ import type { InvoiceRow } from '../invoicing/store.ts';
 import { listBilledUsage, listInArrears, listOwedPeriods, startAttempts } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { defaultPaymentMethod } from '../payments/actions.ts';
-import { type ChargeOrder, requestCharges, requestChecks } from '../payments/actions-charge.ts';
+import { type ChargeOrder, requestCharges } from '../payments/actions-charge.ts';
 import { applyChargeOutcomes, assumedSuccess } from '../payments/actions-settle.ts';
-import { type PaymentRow, takePaymentsToCheck } from '../payments/store.ts';
+import type { PaymentRow } from '../payments/store.ts';
 import { publishSubscriptions } from '../subscriptions/actions.ts';
 import {
   findSubscriptions,
@@ -38,7 +38,6 @@ import { carryCredits } from '../usage/actions-transfer.ts';
 import { applyPaidAdjustments } from './apply-adjustment.ts';
 import { issueBills, takeUsageLines } from './bill-subscription.ts';
 import { completePurchasesOf } from './complete-purchases.ts';
-import type { DueWorkHandler } from './due-work-runner.ts';
 import { grantAwaitedCredits } from './grant-period-credits.ts';
 import { takeOffPausedTime } from './paused-time.ts';
 
@@ -191,27 +190,17 @@ export async function chargeInvoice(
   return payment;
 }
 
-/** The assumed result in a dry run: the charges succeed, with all consequences. */
-async function assumePaid(work: Work, payments: readonly { readonly id: string }[]): Promise<void> {
+/** The assumed result in a dry run: the charges of invoices succeed, with all consequences. */
+export async function assumePaid(work: Work, payments: readonly { readonly id: string }[]): Promise<void> {
   const changed = await applyChargeOutcomes(
     work,
     payments.map(({ id }) => assumedSuccess(work, id)),
   );
   await recordPaid(
     work,
-    changed.map(({ invoice, payment }) => ({ invoice, paymentMethodId: payment.paymentMethodId })),
+    changed.flatMap(({ invoice, payment }) => (invoice ? { invoice, paymentMethodId: payment.paymentMethodId } : [])),
   );
 }
-
-/**
- * Queries slow charges at their processors after the commit. The response sets the next query, at the earliest a minute
- * later; a charge that the processor calls pending never counts as failed.
- */
-export const checkHandler: DueWorkHandler = {
-  name: 'check',
-  take: takePaymentsToCheck,
-  perform: (work, ids) => requestChecks(work, ids, assumePaid),
-};
 
 /**
  * Ends the plan that a paid subscription replaces: the customer's free one, with its unbilled usage. Nothing happens if

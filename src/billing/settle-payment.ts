@@ -4,6 +4,7 @@ import { countDiscounts } from '../invoicing/actions-discounts.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { type JobContext, runInJob } from '../jobs/queue.ts';
 import { getPayment } from '../payments/actions.ts';
+import { requestChecks } from '../payments/actions-charge.ts';
 import { recordOutsideRefunds } from '../payments/actions-outside-refunds.ts';
 import {
   applyRefundOutcome,
@@ -20,11 +21,12 @@ import {
   type ReportedCharge,
   reportCharges,
 } from '../payments/actions-settle.ts';
-import { livePaymentStatuses } from '../payments/payment.ts';
 import type { ChargeOutcome, Processors, RefundOutcome } from '../payments/processor.ts';
-import { findPayment, findPayments, type PaymentRow } from '../payments/store.ts';
+import { findPayment, findPayments, isInFlight, takePaymentsToCheck } from '../payments/store.ts';
 import { lockLivingSubscriptionsOf, lockSubscriptions } from '../subscriptions/store.ts';
 import { reopenPaidPeriods } from '../subscriptions/store-billing-periods.ts';
+import type { DueWorkHandler } from './due-work-runner.ts';
+import { assumeBought, leaveUnbought, makeBought } from './make-bought.ts';
 import { recountKeptValue } from './paused-time.ts';
 import { type FailedAttempt, recordFailed } from './record-failed.ts';
 import { recordPaid } from './record-paid.ts';
@@ -47,10 +49,6 @@ export async function settlePayments(
   const inFlight = found?.payments.filter(isInFlight) ?? [];
   if (found === null || inFlight.length === 0) return;
   await performCharges(processors, inFlight, found.now, (reported) => settleReported(context, environmentId, reported));
-}
-
-function isInFlight({ status }: PaymentRow): boolean {
-  return livePaymentStatuses.some((each) => each === status);
 }
 
 // A failure may end a subscription, which takes many statements: this batch size bounds how long customers stay locked.
@@ -101,20 +99,47 @@ export async function settleCharges(
   );
   // Customers and subscriptions first, then invoices and payments: the common lock order.
   await lockPayers(work, payments);
+  await makeBought(work, reported, payments);
   const changed = await applyChargeOutcomes(work, reported);
-  const succeeded = changed.filter(({ payment }) => payment.status === 'succeeded');
+  const ofInvoices = changed.filter(hasInvoice);
+  const succeeded = ofInvoices.filter(({ payment }) => payment.status === 'succeeded');
   await recordPaid(
     work,
     succeeded.map(({ invoice, payment }) => ({ invoice, paymentMethodId: payment.paymentMethodId })),
   );
-  const failed = changed.filter(({ payment }) => payment.status === 'failed' || payment.status === 'canceled');
+  const failed = ofInvoices.filter(hasFailed);
   await recordReversed(
     work,
     failed.filter(wasReversed).map(({ invoice }) => invoice),
   );
   await recordFailed(work, failed.map(toFailedAttempt));
+  await leaveUnbought(
+    work,
+    changed.filter((change) => change.invoice === null && hasFailed(change)).map(({ payment }) => payment),
+  );
   return changed;
 }
+
+/** A changed charge of an invoice. */
+type ChangedInvoice = ChangedCharge & { readonly invoice: InvoiceRow };
+
+function hasInvoice(change: ChangedCharge): change is ChangedInvoice {
+  return change.invoice !== null;
+}
+
+function hasFailed({ payment: { status } }: ChangedCharge): boolean {
+  return status === 'failed' || status === 'canceled';
+}
+
+/**
+ * Queries slow charges at their processors after the commit. The response sets the next query, at the earliest a minute
+ * later; a charge that the processor calls pending never counts as failed.
+ */
+export const checkHandler: DueWorkHandler = {
+  name: 'check',
+  take: takePaymentsToCheck,
+  perform: (work, ids) => requestChecks(work, ids, assumeBought),
+};
 
 /** A payer, and the subscription that it pays for; null: a single-payment purchase. */
 interface Payer {
@@ -151,7 +176,7 @@ async function recordReversed(work: Work, invoices: readonly InvoiceRow[]): Prom
   await countDiscounts(work, invoices);
 }
 
-function toFailedAttempt(change: ChangedCharge): FailedAttempt {
+function toFailedAttempt(change: ChangedInvoice): FailedAttempt {
   const { invoice, payment } = change;
   const isReversed = wasReversed(change);
   const cause = isReversed ? 'reversed' : 'declined';

@@ -15,6 +15,7 @@ import type { Product } from '../pricing/product.ts';
 import { findDiscountByCode } from '../pricing/store-discounts.ts';
 import { findActivePriceBySlug, findPrice } from '../pricing/store-prices.ts';
 import { findProduct } from '../pricing/store-products.ts';
+import { awaitsOnlyPlan } from '../purchases/store.ts';
 import { discountAmount } from '../rating/discount.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
 import { billingAnchor } from '../subscriptions/billing-period.ts';
@@ -167,10 +168,20 @@ export interface PlanOrder {
  * Subscribes a customer; every subscription takes this path. A paid subscription replaces the customer's free one. The
  * amount due is charged after the commit. Worked example U1: with a kept anchor, 20 of 30 days of 3000 are 2000.
  */
-export async function openPlan(work: Work, order: PlanOrder): Promise<Opened> {
-  const { customer } = order;
-  const living = await lockUpToDate(work, customer.id);
-  const opening = await decideOpening(work, order, { living, hadTrial: await hasUsedTrial(work, customer.id) });
+async function openPlan(work: Work, order: PlanOrder): Promise<Opened> {
+  return openDecided(work, await decidePlan(work, order));
+}
+
+/** Decides how a plan opens, on the present state of its customer, whose subscriptions are locked. */
+export async function decidePlan(work: Work, order: PlanOrder): Promise<Opening> {
+  const { id } = order.customer;
+  const living = await lockUpToDate(work, id);
+  return decideOpening(work, order, { living, hadTrial: await hasUsedTrial(work, id) });
+}
+
+/** Opens a plan as decided. */
+export async function openDecided(work: Work, opening: Opening): Promise<Opened> {
+  const { customer } = opening;
   const { isFreePlan } = opening.start;
   const opened = await openSubscription(work, opening);
   const { startsLater, chargeWith, status } = opening.start;
@@ -238,7 +249,9 @@ export async function decideOpening(
   refuseFarStart(start, { startDate, now: work.now });
   const startsAt = Math.max(startDate, work.now);
   const { isFreePlan } = start;
-  refuseSecond(living, { isFreePlan, allowMultiple: allowsMultipleSubscriptions(work), startsAt });
+  const allowMultiple = allowsMultipleSubscriptions(work);
+  refuseSecond(living, { isFreePlan, allowMultiple, startsAt });
+  if (!isFreePlan && !allowMultiple) await refuseWhileBuying(work, customer.id);
   return {
     customer,
     product,
@@ -253,6 +266,11 @@ export async function decideOpening(
     backupPaymentMethodId: given.backupPaymentMethodId ?? null,
     metadata: given.metadata ?? null,
   };
+}
+
+/** Refuses with `currentSubscriptionExists` another plan while the first payment of one is in flight. */
+export async function refuseWhileBuying(work: Work, customerId: string): Promise<void> {
+  if (await awaitsOnlyPlan(work, customerId)) throw new Problem('currentSubscriptionExists');
 }
 
 /**

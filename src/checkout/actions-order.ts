@@ -1,9 +1,17 @@
 import assert from 'node:assert/strict';
 import { adjustSubscription } from '../billing/adjust.ts';
-import { activateSubscription, buy, type Order } from '../billing/buy.ts';
+import { activateSubscription, type Bought, buy, type Order } from '../billing/buy.ts';
 import { lockCurrent } from '../billing/catch-up.ts';
 import { createCustomer } from '../billing/change-customer.ts';
-import { type Billed, type Quote, quote, quoteActivation, quoteChange, quoteOf } from '../billing/quote.ts';
+import {
+  type Billed,
+  type Quote,
+  quote,
+  quoteActivation,
+  quoteChange,
+  quoteOf,
+  quoteOfDraft,
+} from '../billing/quote.ts';
 import { lockUpToDate } from '../billing/subscribe.ts';
 import { newCustomer, saveChangedCustomer } from '../customers/actions.ts';
 import { type CustomerRow, decideChange } from '../customers/customer.ts';
@@ -206,9 +214,9 @@ export async function quoteOrder(
  * Returns the amounts that were billed.
  */
 export async function carryOut(work: Work, order: CheckoutOrder, paymentMethodId: string | null): Promise<Quote> {
-  const billed = await quoteOf(work, await billOrder(work, order, paymentMethodId));
-  refuseMoreInTrial(work, order, billed);
-  return billed;
+  const quoted = await billOrder(work, order, paymentMethodId);
+  refuseMoreInTrial(work, order, quoted);
+  return quoted;
 }
 
 /**
@@ -221,13 +229,18 @@ function refuseMoreInTrial({ now }: Work, { session, quantity, plan }: CheckoutO
     throw invalid(['quantity'], `must be at most ${session.quantity} in a free trial`);
 }
 
-async function billOrder(work: Work, order: CheckoutOrder, paymentMethodId: string | null): Promise<Billed> {
+async function billOrder(work: Work, order: CheckoutOrder, paymentMethodId: string | null): Promise<Quote> {
   const { session, plan } = order;
-  if (plan !== null) return changePlan(work, plan, order, paymentMethodId);
-  if (session.type !== 'activate_subscription') return (await buy(work, orderOf(order, paymentMethodId))).purchase;
+  if (plan !== null) return quoteOf(work, await changePlan(work, plan, order, paymentMethodId));
+  if (session.type !== 'activate_subscription') return billed(work, await buy(work, orderOf(order, paymentMethodId)));
   assert(paymentMethodId !== null, 'an activation asks for a card');
   const activation = { ...activationOf(session), paymentMethodId, checkoutSessionId: session.id };
-  return (await activateSubscription(work, activation)).purchase;
+  return billed(work, await activateSubscription(work, activation));
+}
+
+/** The amounts that were billed, or will be with the first payment: then there is no trial. */
+async function billed(work: Work, { purchase, draft }: Bought): Promise<Quote> {
+  return draft === null ? quoteOf(work, purchase) : quoteOfDraft(work, draft, null);
 }
 
 async function changePlan(

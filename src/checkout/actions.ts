@@ -4,12 +4,13 @@ import { findCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import { Problem } from '../kernel/problem.ts';
 import type { PaymentProcessor, Processors } from '../payments/processor.ts';
-import { pageOfPayments } from '../payments/store.ts';
+import { findLastPaymentOf, pageOfPayments } from '../payments/store.ts';
 import { listPaymentMethodsOfCustomer } from '../payments/store-payment-methods.ts';
 import { currencyOf } from '../pricing/actions.ts';
 import type { DiscountRow } from '../pricing/discount.ts';
 import { amountAt } from '../pricing/price.ts';
 import { mayCost } from '../pricing/pricing.ts';
+import type { PurchaseRow } from '../purchases/purchase.ts';
 import { findPurchase } from '../purchases/store.ts';
 import { findAdjustment } from '../subscriptions/store-adjustments.ts';
 import { chosenDiscount, findBuyer, findPlanToChange, findSold, quoteOrder, type Sold } from './actions-order.ts';
@@ -88,17 +89,31 @@ export async function viewSession(
     failure: status === 'open' ? await lastFailure(work, attempt) : null,
     cardToConfirm: null,
     paymentToConfirm:
-      status === 'pending' && attempt?.invoiceId
-        ? await findPaymentToConfirm(work, processor, { invoiceId: attempt.invoiceId })
+      status === 'pending' && attempt !== null
+        ? await findPaymentToConfirm(work, processor, paymentsOfAttempt(attempt))
         : null,
     refusal: refusal ?? (isCardless ? noCardsTaken : null),
   };
 }
 
-/** The invoice of the last attempt to buy or to change the plan; null without one. */
-async function findAttempt(work: Work, { purchaseId, adjustmentId }: CheckoutSessionRow): Promise<Billed | null> {
-  if (adjustmentId !== null) return findAdjustment(work, adjustmentId);
-  return purchaseId === null ? null : findPurchase(work, purchaseId);
+/** The last attempt to buy, with its purchase, or to change the plan. */
+type LastAttempt = Billed & { readonly purchase: PurchaseRow | null };
+
+/** The last attempt; null without one. */
+async function findAttempt(work: Work, { purchaseId, adjustmentId }: CheckoutSessionRow): Promise<LastAttempt | null> {
+  if (adjustmentId !== null) {
+    const adjustment = await findAdjustment(work, adjustmentId);
+    return adjustment && { ...adjustment, purchase: null };
+  }
+  const purchase = purchaseId === null ? null : await findPurchase(work, purchaseId);
+  return purchase && { ...purchase, purchase };
+}
+
+type PaymentFilters = { readonly [field: string]: string };
+
+/** A purchase has payments of its own until its invoice is made. */
+function paymentsOfAttempt({ invoiceId, purchase }: LastAttempt): PaymentFilters {
+  return invoiceId === null ? { purchaseId: purchase?.id ?? '' } : { invoiceId };
 }
 
 // As many as fit on a page; the default one is the first.
@@ -199,9 +214,15 @@ async function quoteSession(work: Work, { session, sold, discount, draft }: Aske
   return { bill: toBill(work, quoted), change };
 }
 
-/** The amounts billed for a purchase or a change. */
-async function readBill(work: Work, attempt: Billed): Promise<Bill> {
-  return toBill(work, await quoteOf(work, attempt));
+/** The amounts billed for a purchase or a change, or to be billed when the first payment of the purchase has arrived. */
+async function readBill(work: Work, attempt: LastAttempt): Promise<Bill> {
+  const { purchase, invoiceId } = attempt;
+  const payment = purchase !== null && invoiceId === null ? await findLastPaymentOf(work, purchase) : null;
+  if (purchase === null || payment === null) return toBill(work, await quoteOf(work, attempt));
+  const { amount: total, subtotal, taxAmount } = payment;
+  const line = { description: purchase.name, quantity: purchase.quantity, price: subtotal, amount: subtotal };
+  const amounts = { lines: [line], subtotal, discountAmount: 0n, taxAmount, total, dueNow: total };
+  return toBill(work, { ...amounts, trialEnd: null, currency: payment.currency });
 }
 
 function toBill({ now }: Work, quoted: Quote): Bill {
@@ -222,7 +243,7 @@ function toBill({ now }: Work, quoted: Quote): Bill {
 // An invoice of a checkout is charged once, plus any manual retries.
 const maxPayments = 100;
 
-function paymentsOf(work: Work, filters: { readonly [field: string]: string }) {
+function paymentsOf(work: Work, filters: PaymentFilters) {
   return pageOfPayments(work, {
     cursor: null,
     after: null,
@@ -235,11 +256,11 @@ function paymentsOf(work: Work, filters: { readonly [field: string]: string }) {
 }
 
 /** The processor's reason why the payment of the attempt failed; null without a failed payment. */
-async function lastFailure(work: Work, attempt: Billed | null): Promise<string | null> {
-  const invoiceId = attempt?.invoiceId ?? null;
-  if (invoiceId === null) return null;
-  const { rows } = await paymentsOf(work, { invoiceId, status: 'failed' });
-  return rows.at(-1)?.failureMessage ?? null;
+async function lastFailure(work: Work, attempt: LastAttempt | null): Promise<string | null> {
+  if (attempt === null) return null;
+  const id = attempt.purchase?.id ?? '';
+  const payment = await findLastPaymentOf(work, { id, invoiceId: attempt.invoiceId }, 'failed');
+  return payment?.failureMessage ?? null;
 }
 
 const Confirmable = z.object({ clientSecret: z.string() });
@@ -251,7 +272,7 @@ const Confirmable = z.object({ clientSecret: z.string() });
 export async function findPaymentToConfirm(
   work: Work,
   { publishableKey }: PaymentProcessor,
-  filters: { readonly invoiceId: string } | { readonly customerId: string },
+  filters: PaymentFilters,
 ): Promise<PaymentToConfirm | null> {
   if (!publishableKey) return null;
   const { rows } = await paymentsOf(work, { ...filters, status: 'requires_action' });

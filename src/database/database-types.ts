@@ -579,7 +579,7 @@ export interface Payments {
   failureCode: string | null;
   failureMessage: string | null;
   id: string;
-  invoiceId: string;
+  invoiceId: string | null;
   /**
    * What the customer has to do before the charge can go on, as the processor says it.
    */
@@ -711,6 +711,10 @@ export interface Purchases {
   createdAt: number;
   customerId: string;
   environmentId: number;
+  /**
+   * True where it is to be the only paid plan of its customer.
+   */
+  exclusive: Generated<boolean>;
   firstInvoiceValue: Generated<bigint>;
   id: string;
   intervalCount: number | null;
@@ -729,6 +733,14 @@ export interface Purchases {
   quantity: number;
   status: string;
   subscriptionId: string | null;
+  /**
+   * The name that its subscription gets, which is made with the first payment.
+   */
+  subscriptionName: string | null;
+  /**
+   * Whether the tax of its first payment, whose terms that payment has, is a part of the price.
+   */
+  taxInclusive: Generated<boolean>;
   totalPurchaseValue: bigint | null;
   trialPeriodDays: number | null;
   updatedAt: number;

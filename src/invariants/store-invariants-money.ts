@@ -187,6 +187,29 @@ export const moneyInvariants: readonly Invariant[] = [
           or (p.price_type = 'subscription' and i.subscription_id is distinct from p.subscription_id)`,
   },
   {
+    name: 'purchaseAwaitsOnePayment',
+    sentence:
+      'A purchase without an invoice is pending if and only if one payment of it is in progress, in the amount of its first invoice.',
+    query: sql`
+      select p.environment_id, p.id, p.status, p.first_invoice_value, paying.under_way, paying.amount
+        from purchases p
+       cross join lateral (
+         select count(*) as under_way, sum(y.amount) as amount
+           from payments y
+          where y.environment_id = p.environment_id and y.purchase_id = p.id and y.invoice_id is null
+            and y.status in ('processing', 'requires_confirmation', 'requires_action')) paying
+       where p.invoice_id is null
+         and (paying.under_way <> case when p.status = 'pending' then 1 else 0 end or paying.amount <> p.first_invoice_value)`,
+  },
+  {
+    name: 'unpaidPurchasesRedeemNothing',
+    sentence: 'A purchase that failed before it had an invoice has redeemed no discount.',
+    query: sql`
+      select r.environment_id, r.id, p.id as purchase_id, p.status
+        from discount_redemptions r join purchases p on p.environment_id = r.environment_id and p.id = r.purchase_id
+       where p.invoice_id is null and p.status <> 'pending'`,
+  },
+  {
     name: 'purchaseGivesItsCreditsOnce',
     sentence: 'Credits granted by a purchase belong to a paid purchase.',
     query: sql`

@@ -11,6 +11,22 @@ const overlapMs = sql.lit(60_000);
 /** Invariants of subscription terms: their periods, changes, ends and claims. */
 export const termInvariants: readonly Invariant[] = [
   {
+    name: 'activationsEnd',
+    sentence: 'An incomplete subscription has the span of a period only while its first payment is in progress.',
+    query: sql`
+      select s.environment_id, s.id, s.current_billing_period_start
+        from subscriptions s
+       where s.status = 'incomplete' and s.current_billing_period_start is not null
+         and not exists (
+           select from purchases p
+            where p.environment_id = s.environment_id and p.subscription_id = s.id and p.status = 'pending'
+              and p.invoice_id is null)
+         and not exists (
+           select from invoices i
+            where i.environment_id = s.environment_id and i.subscription_id = s.id
+              and i.status in ('open', 'awaiting_payment_confirmation'))`,
+  },
+  {
     name: 'claimsAreWithinCapacity',
     // Capacity may sink below the claims later: a feature ends or is changed, and existing claims stay. Old values of a
     // feature are not stored, so subscriptions with a change are skipped. A change that began before the claim may be

@@ -40,10 +40,40 @@ interface CustomerDiscount {
   readonly discountId: string;
 }
 
-// A redemption is unused if no valid invoice has it and its subscription has ended. A purchase has its invoice at once.
+/** The discount that a purchase has redeemed; null: none. */
+export async function findRedemptionOfPurchase(work: Work, purchaseId: string): Promise<InvoiceDiscount | null> {
+  const { rows } = await sql<FoundDiscount>`
+    select ${columns} from discount_redemptions r
+     where r.environment_id = ${work.environmentId} and r.purchase_id = ${purchaseId}`.execute(work.db);
+  return rows[0] === undefined ? null : toDiscount(rows[0]);
+}
+
+/** Makes a redemption of a purchase that of its subscription. */
+export async function giveRedemption(work: Work, id: string, subscriptionId: string): Promise<void> {
+  await work.db
+    .updateTable('discountRedemptions')
+    .set({ subscriptionId, purchaseId: null, updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .execute();
+}
+
+/** Deletes the redemptions of purchases whose first payment was declined, before any invoice had them. */
+export async function deleteRedemptionsOfPurchases(work: Work, purchaseIds: readonly string[]): Promise<void> {
+  await work.db
+    .deleteFrom('discountRedemptions')
+    .where('environmentId', '=', work.environmentId)
+    .where('purchaseId', '=', sql<string>`any(${purchaseIds}::text[])`)
+    .execute();
+}
+
+// A redemption is unused if no valid invoice has it, its subscription has ended, and its purchase has its invoice: until
+// then the first payment is in flight.
 const isUsed = sql`(
   exists (select from subscriptions s
            where s.environment_id = r.environment_id and s.id = r.subscription_id and s.status not in (${literals(terminalStatuses)}))
+  or (r.purchase_id is not null and not exists (
+        select from invoices i where i.environment_id = r.environment_id and i.purchase_id = r.purchase_id))
   or exists (select from invoices i
               where i.environment_id = r.environment_id and i.customer_id = r.customer_id
                 and i.discount_redemption_id = r.id and i.status <> 'void'))`;

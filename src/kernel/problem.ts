@@ -490,6 +490,7 @@ export const problemOfConstraint: Readonly<Record<string, { problem: ProblemName
   },
   subscriptions_one_at_a_time: { problem: 'currentSubscriptionExists', details: {} },
   payments_one_under_way_per_invoice: { problem: 'invoiceAlreadyBeingPaid', details: {} },
+  purchases_one_plan_awaited: { problem: 'currentSubscriptionExists', details: {} },
   purchases_one_per_session: { problem: 'conflictingRow', details: { constraint: 'purchases_one_per_session' } },
   invoices_one_per_period: { problem: 'periodAlreadyInvoiced', details: {} },
   subscriptions_one_trial_per_customer: {

@@ -4,6 +4,7 @@ import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { attemptBegun } from '../invoicing/collection.ts';
 import { amountDue, nextInvoiceStatus } from '../invoicing/invoice.ts';
+import type { InvoiceDraft } from '../invoicing/new-invoice.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
 import { requestEffect } from '../jobs/queue.ts';
@@ -81,6 +82,44 @@ function methodOf(
   return method;
 }
 
+/** A purchase to charge before anything of it is made. */
+interface FirstCharge {
+  readonly purchaseId: string;
+  /** The subscription that waits for it; null: there is none yet. */
+  readonly subscriptionId: string | null;
+  readonly paymentMethodId: string;
+  /** The name of the product. */
+  readonly description: string;
+  /** The invoice that is made when the money has arrived or is on its way. */
+  readonly draft: InvoiceDraft;
+}
+
+/**
+ * Requests the first payment of a purchase, whose invoice is not made yet: a declined card leaves this payment and
+ * nothing else. A purchase has one such payment at a time. Like `requestCharges`.
+ */
+export async function requestFirstCharge(
+  work: Work,
+  { purchaseId, subscriptionId, paymentMethodId: id, description, draft }: FirstCharge,
+  assume: (work: Work, payments: readonly PaymentRow[]) => Promise<void>,
+): Promise<void> {
+  const { request, total, taxAmount } = draft;
+  const { pricingModelId, customerId, currency, tax } = request;
+  const [method] = await findPaymentMethods(work, [id]);
+  if (method?.customerId !== customerId) throw new Problem('paymentMethodNotFound', { id });
+  const payable: Payable = {
+    ...{ id: null, subscriptionId, billingPeriodId: null, purchaseId, pricingModelId, customerId, currency },
+    ...{ total, taxAmount, amountPaid: 0n, attemptCount: 0, description },
+    taxType: tax?.type ?? null,
+    taxCountry: tax?.country ?? null,
+    taxState: tax?.state ?? null,
+    taxRatePercentage: tax?.percentage ?? null,
+  };
+  const payment = charged(paymentOf(work, payable, total, method.type), method);
+  await store.insertPayments(work, [payment]);
+  await requestOutcomes(work, [payment], assume);
+}
+
 /** Requests the status of the payments' charges after the commit. A dry run runs `assume` instead. */
 export async function requestChecks(
   work: Work,
@@ -113,13 +152,14 @@ async function requestOutcomes<Asked extends { readonly id: string }>(
 }
 
 function newPayment(work: Work, invoice: InvoiceRow, method: PaymentMethodRow): PaymentRow {
-  return {
-    ...paymentOf(work, invoice, amountDue(invoice), method.type),
-    paymentMethodId: method.id,
-    processor: method.processor,
-    processorToken: method.processorToken,
-    status: 'processing',
-  };
+  return charged(paymentOf(work, payableOf(invoice), amountDue(invoice), method.type), method);
+}
+
+function charged(
+  payment: PaymentRow,
+  { id: paymentMethodId, processor, processorToken }: PaymentMethodRow,
+): PaymentRow {
+  return { ...payment, paymentMethodId, processor, processorToken, status: 'processing' };
 }
 
 /** Money received outside every processor. */
@@ -137,7 +177,7 @@ interface ManualMoney {
  */
 export async function insertManualPayment(work: Work, invoice: InvoiceRow, money: ManualMoney): Promise<PaymentRow> {
   payable(invoice.id, invoice, await store.listInvoicesBeingPaid(work, [invoice.id]));
-  const known = paymentOf(work, invoice, money.amount, money.paymentMethod);
+  const known = paymentOf(work, payableOf(invoice), money.amount, money.paymentMethod);
   const payment: PaymentRow = {
     ...known,
     status: 'requires_confirmation',
@@ -148,9 +188,37 @@ export async function insertManualPayment(work: Work, invoice: InvoiceRow, money
   return payment;
 }
 
+/** The part of an invoice, made or not, that its payment needs. */
+type Payable = Pick<
+  InvoiceRow,
+  | 'pricingModelId'
+  | 'customerId'
+  | 'subscriptionId'
+  | 'billingPeriodId'
+  | 'purchaseId'
+  | 'currency'
+  | 'total'
+  | 'taxAmount'
+  | 'amountPaid'
+  | 'attemptCount'
+  | 'taxType'
+  | 'taxCountry'
+  | 'taxState'
+  | 'taxRatePercentage'
+> & { readonly id: string | null; readonly description: string };
+
+function payableOf(invoice: InvoiceRow): Payable {
+  return { ...invoice, description: describePayment(invoice) };
+}
+
+/** The description of a payment of this invoice. */
+export function describePayment({ invoiceNumber }: Pick<InvoiceRow, 'invoiceNumber'>): string {
+  return `Invoice ${invoiceNumber}`;
+}
+
 /** The common fields of a payment of `amount` minor units for the invoice. */
-function paymentOf(work: Work, invoice: InvoiceRow, amount: bigint, paymentMethod: PaymentMethodType): PaymentRow {
-  assert(amount > 0n && amount <= amountDue(invoice), 'a payment is at most what is due');
+function paymentOf(work: Work, invoice: Payable, amount: bigint, paymentMethod: PaymentMethodType): PaymentRow {
+  assert(amount > 0n && amount <= invoice.total - invoice.amountPaid, 'a payment is at most what is due');
   const taxAmount = taxUpTo(invoice, invoice.amountPaid + amount) - taxUpTo(invoice, invoice.amountPaid);
   return {
     id: newId('payment'),
@@ -182,7 +250,7 @@ function paymentOf(work: Work, invoice: InvoiceRow, amount: bigint, paymentMetho
     onRequest: false,
     chargeDate: work.now,
     settlementDate: null,
-    description: `Invoice ${invoice.invoiceNumber}`,
+    description: invoice.description,
     receiptNumber: null,
     receiptUrl: null,
     nextAction: null,
@@ -195,6 +263,6 @@ function paymentOf(work: Work, invoice: InvoiceRow, amount: bigint, paymentMetho
 }
 
 /** The tax in the first `paid` minor units of an invoice, so that the tax of its payments adds up. */
-function taxUpTo({ taxAmount, total }: InvoiceRow, paid: bigint): bigint {
+function taxUpTo({ taxAmount, total }: Pick<Payable, 'taxAmount' | 'total'>, paid: bigint): bigint {
   return mulDiv(taxAmount, paid, total);
 }

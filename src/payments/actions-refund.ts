@@ -167,6 +167,7 @@ export async function recordRefunded(
   refundId: string,
   { payment, amount }: { readonly payment: PaymentRow; readonly amount: bigint },
 ): Promise<void> {
+  assert(payment.invoiceId !== null, 'money has its invoice');
   const invoice = await recordInvoiceRefund(work, payment.invoiceId, amount);
   await recordPurchaseRefund(work, invoice);
   const { purchaseId } = payment;

@@ -176,7 +176,8 @@ export function reportCharges(
 /** A charge whose status changed, with its invoice afterwards. */
 export interface ChangedCharge {
   readonly payment: PaymentRow;
-  readonly invoice: InvoiceRow;
+  /** Null for the first payment of a purchase that has brought no money. */
+  readonly invoice: InvoiceRow | null;
   readonly before: PaymentRow['status'];
 }
 
@@ -191,7 +192,7 @@ export async function applyChargeOutcomes(work: Work, reported: readonly Reporte
     reported.map((each) => each.paymentId),
   );
   if (found.length === 0) return [];
-  const invoiceIds = [...new Set(found.map((payment) => payment.invoiceId))];
+  const invoiceIds = [...new Set(found.flatMap((payment) => payment.invoiceId ?? []))];
   const invoices = byId(await lockInvoices(work, invoiceIds));
   const paymentIds = found.map((payment) => payment.id);
   const payments = byId(await store.lockPayments(work, paymentIds));
@@ -199,10 +200,12 @@ export async function applyChargeOutcomes(work: Work, reported: readonly Reporte
     const payment = payments.get(paymentId);
     const changed = payment === undefined ? null : decideCharge(payment, outcome, work.now);
     if (payment === undefined || changed === null) return [];
-    const invoice = invoices.get(payment.invoiceId);
-    assert(invoice, 'a payment has its invoice');
     payments.set(paymentId, changed);
-    invoices.set(invoice.id, invoiceAfter(invoice, changed, outcome, work.now));
+    if (payment.invoiceId !== null) {
+      const invoice = invoices.get(payment.invoiceId);
+      assert(invoice, 'invoices are never deleted');
+      invoices.set(invoice.id, invoiceAfter(invoice, changed, outcome, work.now));
+    }
     return { paymentId, before: payment.status };
   });
   const changedPayments = [...new Set(changes.map((change) => change.paymentId))].flatMap(
@@ -210,13 +213,13 @@ export async function applyChargeOutcomes(work: Work, reported: readonly Reporte
   );
   await saveCollections(
     work,
-    changedPayments.flatMap(({ invoiceId }) => invoices.get(invoiceId) ?? []),
+    changedPayments.flatMap(({ invoiceId }) => invoices.get(invoiceId ?? '') ?? []),
   );
   await store.savePayments(work, changedPayments);
   const ended = changes.flatMap(({ paymentId, before }) => {
     const payment = payments.get(paymentId);
-    const invoice = payment === undefined ? undefined : invoices.get(payment.invoiceId);
-    return payment && invoice && payment.status !== before ? { payment, invoice, before } : [];
+    if (payment === undefined || payment.status === before) return [];
+    return { payment, invoice: invoices.get(payment.invoiceId ?? '') ?? null, before };
   });
   await publishEnds(
     work,

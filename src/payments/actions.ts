@@ -143,14 +143,19 @@ export function renderPaymentMethod(work: Work, row: PaymentMethodRow): PaymentM
   return { ...shown, default: isDefault, livemode: work.livemode };
 }
 
-/** Locks a payment and its invoice until the work ends, the invoice first, as everywhere. */
+/**
+ * Locks a payment and its invoice until the work ends, the invoice first, as everywhere. Refuses with
+ * `paymentNotRefundable` one without an invoice, which has brought no money.
+ */
 export async function lockWithInvoice(
   work: Work,
   paymentId: string,
 ): Promise<{ payment: PaymentRow; invoice: InvoiceRow }> {
   const found = await store.findPayment(work, paymentId);
   if (found === null) throw new Problem('paymentNotFound', { id: paymentId });
-  const invoice = await lockInvoice(work, found.invoiceId);
+  const { invoiceId, status } = found;
+  if (invoiceId === null) throw new Problem('paymentNotRefundable', { id: paymentId, status });
+  const invoice = await lockInvoice(work, invoiceId);
   const payment = await store.lockPayment(work, paymentId);
   assert(invoice && payment, 'invoices and payments are never deleted');
   return { payment, invoice };

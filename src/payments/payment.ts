@@ -66,7 +66,7 @@ export const livePaymentStatuses = [
   'requires_action',
 ] as const satisfies readonly PaymentStatus[];
 
-/** One attempt to collect an invoice. */
+/** One attempt to collect an invoice, or to pay for a purchase before it has one. */
 export const Payment = z
   .object({
     id: PaymentId,
@@ -75,7 +75,14 @@ export const Payment = z
     organizationId: z.string(),
     pricingModelId: z.string(),
     customerId: z.string(),
-    invoiceId: z.string(),
+    invoiceId: z
+      .string()
+      .nullable()
+      .meta({
+        description:
+          'Null for the first payment of a purchase until the money has arrived or is on its way: a declined one has no ' +
+          'invoice, and names its purchase.',
+      }),
     subscriptionId: z.string().nullable(),
     billingPeriodId: z.string().nullable(),
     purchaseId: z.string().nullable(),

@@ -76,6 +76,11 @@ export interface PaymentRow extends Omit<Pick<Selectable<Payments>, (typeof colu
   nextAction: unknown;
 }
 
+/** Whether it may still bring money. */
+export function isInFlight({ status }: Pick<PaymentRow, 'status'>): boolean {
+  return livePaymentStatuses.some((each) => each === status);
+}
+
 /** Inserts payments in one statement. A second payment in flight for an invoice fails. */
 export async function insertPayments(work: Work, payments: readonly PaymentRow[]): Promise<void> {
   if (payments.length === 0) return;
@@ -143,10 +148,18 @@ export async function findLastFailure(work: Work, subscriptionId: string): Promi
   return row ?? null;
 }
 
-/** The last failed payment of an invoice. */
-export async function findLastFailureOfInvoice(work: Work, invoiceId: string): Promise<PaymentRow | null> {
-  const failed = select(work).where('invoiceId', '=', invoiceId).where('status', '=', 'failed');
-  return (await failed.orderBy('id', 'desc').limit(1).executeTakeFirst()) ?? null;
+/** The last payment of a purchase: of its invoice or, where that is not made, of itself. */
+export async function findLastPaymentOf(
+  work: Work,
+  { id, invoiceId }: { readonly id: string; readonly invoiceId: string | null },
+  status: PaymentStatus | null = null,
+): Promise<PaymentRow | null> {
+  const own =
+    invoiceId === null
+      ? select(work).where('purchaseId', '=', id).where('invoiceId', 'is', null)
+      : select(work).where('invoiceId', '=', invoiceId);
+  const wanted = status === null ? own : own.where('status', '=', status);
+  return (await wanted.orderBy('id', 'desc').limit(1).executeTakeFirst()) ?? null;
 }
 
 /** The subscriptions that ever received a payment, even if it was returned later. */
@@ -189,7 +202,20 @@ export async function savePayments(work: Work, payments: readonly PaymentRow[]):
 export async function updatePayment(
   work: Work,
   id: string,
-  change: Partial<Pick<PaymentRow, 'status' | 'refundedAmount' | 'refundingAmount' | 'refundedAt'>>,
+  change: Partial<
+    Pick<
+      PaymentRow,
+      | 'status'
+      | 'refundedAmount'
+      | 'refundingAmount'
+      | 'refundedAt'
+      | 'invoiceId'
+      | 'subscriptionId'
+      | 'billingPeriodId'
+      | 'purchaseId'
+      | 'description'
+    >
+  >,
 ): Promise<PaymentRow> {
   const row = await work.db
     .updateTable('payments')
@@ -222,12 +248,16 @@ export async function reserveRefund(work: Work, id: string, amount: bigint): Pro
 }
 
 /** The payments of these invoices with money that was not returned, oldest first. */
-export async function listPaymentsKept(work: Work, invoiceIds: readonly string[]): Promise<PaymentRow[]> {
+export async function listPaymentsKept(
+  work: Work,
+  invoiceIds: readonly string[],
+): Promise<(PaymentRow & { readonly invoiceId: string })[]> {
   return select(work)
     .where('invoiceId', '=', sql<string>`any(${invoiceIds}::text[])`)
     .where('status', '=', 'succeeded')
     .whereRef('amount', '>', (where) => where('refundedAmount', '+', where.ref('refundingAmount')))
     .orderBy('id')
+    .$castTo<PaymentRow & { readonly invoiceId: string }>()
     .execute();
 }
 
@@ -252,6 +282,7 @@ export function pageOfPayments(work: Work, request: PageRequest): Promise<{ rows
     customerExternalId: (externalId) => ofCustomerNamed(work, sql.ref('customer_id'), externalId),
     subscriptionId: 'subscription_id',
     invoiceId: 'invoice_id',
+    purchaseId: 'purchase_id',
     paymentMethodId: 'payment_method_id',
   });
 }

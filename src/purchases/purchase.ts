@@ -20,6 +20,8 @@ export type PurchaseTrigger =
   | 'paid'
   /** Payment failed, and none is expected any more. */
   | 'failed'
+  /** Another attempt is made after a declined first payment. */
+  | 'tried_again'
   /** The payment was reversed and is collected again. */
   | 'owed_again'
   /** The payment was reversed and is not collected automatically. */
@@ -36,7 +38,7 @@ export const purchaseTransitions: Readonly<
   // A charge was requested.
   pending: { paid: 'paid', failed: 'failed' },
   // Money may arrive late, or after a manual retry.
-  failed: { paid: 'paid' },
+  failed: { paid: 'paid', tried_again: 'pending' },
   paid: { owed_again: 'pending', taken_back: 'failed', refunded_in_part: 'partial_refund', refunded: 'refunded' },
   partial_refund: {
     owed_again: 'pending',
@@ -70,7 +72,11 @@ const everyPurchase = {
   invoiceId: z
     .string()
     .nullable()
-    .meta({ description: 'The invoice of the purchase. For a subscription, its first invoice.' }),
+    .meta({
+      description:
+        'The invoice of the purchase. For a subscription, its first invoice. Null if nothing was due, and until the ' +
+        'first payment has arrived or is on its way.',
+    }),
   checkoutSessionId: z.string().nullable(),
   billingCycleAnchor: Timestamp.nullable(),
   firstInvoiceValue: WholeNumber.meta({ description: 'The total of the first invoice, or 0 if there was none.' }),
@@ -95,7 +101,9 @@ const noInterval = {
 const SubscriptionPurchase = z.object({
   ...everyPurchase,
   priceType: z.literal('subscription'),
-  subscriptionId: z.string(),
+  subscriptionId: z.string().nullable().meta({
+    description: 'Null until the first payment has arrived or is on its way. A declined one makes no subscription.',
+  }),
   trialPeriodDays: z.int(),
   pricePerBillingCycle: WholeNumber.meta({
     description: 'The product of unit price and quantity, before discount and tax.',
@@ -106,7 +114,7 @@ const SubscriptionPurchase = z.object({
 });
 const SinglePaymentPurchase = z.object({ ...everyPurchase, ...noInterval, priceType: z.literal('single_payment') });
 
-/** A customer's attempt to buy a subscription or a single-payment product. */
+/** A customer's attempt to buy a subscription or a single-payment product, with as many cards as it takes. */
 export const Purchase = z
   .discriminatedUnion('priceType', [SubscriptionPurchase, SinglePaymentPurchase])
   .meta({ id: 'Purchase' });
@@ -137,13 +145,20 @@ export interface PurchaseRow {
   readonly purchaseDate: Instant | null;
   readonly billingAddress: BillingAddress | null;
   readonly metadata: z.infer<typeof Metadata> | null;
+  /** The name of the subscription to make; null: there is one already, or none. */
+  readonly subscriptionName: string | null;
+  /** Whether it is to be the only paid plan of its customer. */
+  readonly exclusive: boolean;
+  /** Whether prices include the tax of the first payment. */
+  readonly taxInclusive: boolean;
 }
 
 /** A purchase as returned by the API; `known` are the fields of its environment. */
 export function toPurchase(known: { livemode: boolean; organizationId: string }, row: PurchaseRow): Purchase {
+  const { subscriptionName: _name, exclusive: _exclusive, taxInclusive: _inclusive, ...shown } = row;
   // The constraint purchases_variant holds each row to the variant of its price type.
   return {
-    ...row,
+    ...shown,
     livemode: known.livemode,
     organizationId: known.organizationId,
     bankPaymentOnly: null,

@@ -32,6 +32,9 @@ const columns = [
   'purchaseDate',
   'billingAddress',
   'metadata',
+  'subscriptionName',
+  'exclusive',
+  'taxInclusive',
 ] as const;
 
 type StoredPurchase = Pick<Selectable<Purchases>, (typeof columns)[number]>;
@@ -55,6 +58,64 @@ export async function insertPurchase(work: Work, { billingAddress, metadata, ...
       billingAddress: jsonb(billingAddress),
       metadata: jsonb(metadata),
     })
+    .execute();
+}
+
+/** Writes another attempt of a purchase over the one that failed. */
+export async function replacePurchase(work: Work, purchase: PurchaseRow): Promise<void> {
+  const { id, billingAddress, metadata, ...row } = purchase;
+  await work.db
+    .updateTable('purchases')
+    .set({ ...row, billingAddress: jsonb(billingAddress), metadata: jsonb(metadata) })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .execute();
+}
+
+/**
+ * The purchase whose first payment was declined, and of which this is another attempt: that of the same session or,
+ * without one, of the same price. The caller has locked the customer.
+ */
+export async function findPurchaseToTryAgain(
+  work: Work,
+  { customerId, priceId, checkoutSessionId }: Pick<PurchaseRow, 'customerId' | 'priceId' | 'checkoutSessionId'>,
+): Promise<PurchaseRow | null> {
+  const row = await select(work)
+    .where('customerId', '=', customerId)
+    .where('priceId', '=', priceId)
+    .where('status', '=', 'failed')
+    .where('invoiceId', 'is', null)
+    .where('checkoutSessionId', checkoutSessionId === null ? 'is' : '=', checkoutSessionId)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row === undefined ? null : toRow(row);
+}
+
+/** Whether the first payment of a plan is in flight that is to be the customer's only one. */
+export async function awaitsOnlyPlan(work: Work, customerId: string): Promise<boolean> {
+  const row = await work.db
+    .selectFrom('purchases')
+    .select('id')
+    .where('environmentId', '=', work.environmentId)
+    .where('customerId', '=', customerId)
+    .where('exclusive', '=', true)
+    .where('status', '=', 'pending')
+    .where('invoiceId', 'is', null)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Marks purchases as failed whose first payment was declined. Their invoices were never made. */
+export async function failUnmade(work: Work, ids: readonly string[]): Promise<void> {
+  const status: PurchaseStatus = 'failed';
+  await work.db
+    .updateTable('purchases')
+    .set({ status, updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', sql<string>`any(${ids}::text[])`)
+    .where('status', '=', 'pending')
+    .where('invoiceId', 'is', null)
     .execute();
 }
 
@@ -124,7 +185,9 @@ export async function savePaidPurchases(work: Work, ids: readonly string[]): Pro
 export async function savePurchase(
   work: Work,
   id: string,
-  change: Partial<Pick<PurchaseRow, 'invoiceId' | 'status' | 'firstInvoiceValue' | 'totalPurchaseValue'>>,
+  change: Partial<
+    Pick<PurchaseRow, 'invoiceId' | 'subscriptionId' | 'status' | 'firstInvoiceValue' | 'totalPurchaseValue'>
+  >,
 ): Promise<PurchaseRow> {
   const row = await work.db
     .updateTable('purchases')

@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { settlePayments, settleReported } from '../../src/billing/settle-payment.ts';
+import { createProcessors } from '../../src/payments/actions.ts';
+import { findChargedPayments, performCharges } from '../../src/payments/actions-settle.ts';
+import { buyNow } from '../support/buying.ts';
 import type { Answer, Body } from '../support/harness.ts';
 import { openShop, paidAmounts } from '../support/pages-fixture.ts';
 import { monthly, newProduct, unique } from '../support/pricing-fixture.ts';
@@ -108,6 +112,93 @@ describe('race: duplicate checkout', () => {
       assert.equal(ids.size, 1);
       assert.deepEqual(await paidAmounts(app, customerId), [3000]);
       assert.equal((await shop.billing(externalId)).currentSubscriptions.length, 1);
+    }
+    await assertSound(app);
+  });
+});
+
+describe('race: the first payment of a purchase', () => {
+  const processors = createProcessors(app.database, app.services);
+  const proId = plans.priceOf('pro-monthly').productId;
+
+  /** A customer that has asked for the plan, and the first payment that is on its way. */
+  async function newPayer() {
+    const customer = await plans.newCustomer('pm_card_visa');
+    const wish = { customerId: customer.customerId, productId: proId };
+    await app.inEnvironment((work) => buyNow(work, wish));
+    const { data } = await app.get(`/payments?customerId=${customer.customerId}`);
+    const [{ id, invoiceId }] = data;
+    assert.equal(invoiceId, null);
+    return { ...customer, wish, paymentId: id as string };
+  }
+
+  test('reports that come again while the plan is being made, and another plan, make nothing more', async () => {
+    const payer = await newPayer();
+    const { customerId, paymentId, wish } = payer;
+    const settle = () => settlePayments(app, processors, app.testEnvironmentId, [paymentId]);
+    const refused = async () => {
+      await assert.rejects(
+        app.inEnvironment((work) => buyNow(work, wish)),
+        { message: /already has a current subscription/ },
+      );
+      const body = { customerId, priceId: plans.priceOf('team-monthly').id };
+      assertStatuses([await app.request('POST', '/subscriptions', body)], [409]);
+    };
+    await meet(app, { table: 'subscriptions', on: 'insert' }, settle, settle, settle, refused);
+    await settle();
+    await app.runJobs({ all: true });
+    await assertBoughtOnce(payer);
+    await assertSound(app);
+  });
+
+  test('a decline that comes after the money is no decline, and money after a decline is not waited for', async () => {
+    const declined = { result: 'failed', reference: null, code: 'card_declined', message: 'Declined.' } as const;
+    const payer = await newPayer();
+    const { paymentId, customerId, wish } = payer;
+    await settlePayments(app, processors, app.testEnvironmentId, [paymentId]);
+    await settleReported(app, app.testEnvironmentId, [{ paymentId, outcome: declined }]);
+    await assertBoughtOnce(payer);
+
+    const other = await newPayer();
+    const reports = [0, 1, 2].map(() =>
+      settleReported(app, app.testEnvironmentId, [{ paymentId: other.paymentId, outcome: declined }]),
+    );
+    await Promise.all(reports);
+    await settlePayments(app, processors, app.testEnvironmentId, [other.paymentId]);
+    const { invoices, subscriptions } = await shop.billing(other.externalId);
+    assert.deepEqual([invoices, subscriptions.length], [[], 1]);
+    await app.inEnvironment((work) => buyNow(work, { ...wish, customerId: other.customerId }));
+    await app.runJobs({ all: true });
+    await assertBoughtOnce(other);
+    assert.equal((await app.get(`/payments?customerId=${customerId}`)).total, 1);
+    await assertSound(app);
+  });
+
+  test('a process that dies when the bank has said yes leaves a payment that the next one finishes, charged once', async () => {
+    const payer = await newPayer();
+    const payments = await app.inEnvironment((work) => findChargedPayments(work, [payer.paymentId]));
+    const dies = () => Promise.reject(new Error('the process is gone'));
+    await assert.rejects(performCharges(processors, payments, begun, dies), /the process is gone/);
+    assert.equal((await shop.billing(payer.externalId)).subscriptions.length, 1);
+    await Promise.all([app.runJobs({ all: true }), app.runJobs({ all: true })]);
+    await assertBoughtOnce(payer);
+  });
+
+  test('a bad card and a good one on two links at once: one plan, and a record for each decline', async () => {
+    for (let round = 0; round < rounds; round++) {
+      const { customerId, externalId, sessions } = await newBuyer(2);
+      const bad = { ...order, cardNumber: '4000000000000341' };
+      const answers = await atOnce(6, (index) =>
+        sendForm(sessions[index % 2]?.url ?? '', index % 2 === 0 ? bad : order),
+      );
+      assertStatuses(answers, [200, 303, 402, 409, 503]);
+      await confirm(sessions[1]?.url ?? '');
+      assert.deepEqual(await paidAmounts(app, customerId), [3000]);
+      const { invoices, subscriptions } = await shop.billing(externalId);
+      assert.deepEqual([invoices.length, subscriptions.length], [1, 2]);
+      const declined = (await app.get(`/payments?customerId=${customerId}&status=failed`)).total;
+      assert.equal(declined, countOf(answers, 402));
+      assert((await app.get(`/purchases?customerId=${customerId}`)).total <= 2);
     }
     await assertSound(app);
   });

@@ -83,6 +83,10 @@ test('300 declined cards on one link are four charges at once and ten in all; th
     assert.deepEqual([await pay(path), await pay(path)], round < 5 ? [402, 429] : [402, 303]);
   }
   assert.equal(await failedPayments(customerId), 10);
+  // Each decline has left its payment, and all together one purchase.
+  const { subscriptions, invoices, purchases } = await checkout.billing(externalId);
+  assert.deepEqual([subscriptions.length, invoices, purchases], [1, [], []]);
+  assert.equal((await app.get(`/purchases?customerId=${customerId}`)).total, 1);
   assert.equal((await checkout.session(id)).status, 'failed');
   assert.deepEqual(await eventsAbout(id), [{ kind: 'payment', scope: 'link' }]);
   await wait(86_400_000);

@@ -61,13 +61,15 @@ test('a failed charge leaves it waiting, not canceled; it is tried again at the 
   for (const _ of ['first', 'second']) {
     const failed = await activate({ subscriptionId: id, paymentMethodId: bad });
     assert.equal(failed.status, 'failed');
-    assert.equal((await shop.invoice(failed.invoiceId)).invoice.status, 'void');
+    assert.deepEqual([failed.invoiceId, failed.subscriptionId], [null, id]);
+    assert.equal((await shop.counts(customerId)).invoices, 0);
     const { status, currentBillingPeriodStart } = await plans.subscription(id);
     assert.deepEqual([status, currentBillingPeriodStart], ['incomplete', null]);
     assert.equal((await shop.current(externalId)).isFreePlan, true, 'it stands on the free plan meanwhile');
   }
   const bought = await activate({ subscriptionId: id, paymentMethodId: await shop.addCard(customerId) });
   assert.equal(bought.status, 'paid');
+  assert.deepEqual(await shop.counts(customerId), { subscriptions: 2, invoices: 1, payments: 3, purchases: 1 });
   const current = await shop.current(externalId);
   assert.deepEqual([current.id, current.status], [id, 'active']);
   assert.equal(await plans.calls(externalId, id), 3000);
@@ -122,6 +124,26 @@ test('what does not wait for its first payment is not activated, nor with the ca
   const slow = await shop.addCard(customerId, 'pm_card_processing');
   assert.equal((await activate({ subscriptionId: id, paymentMethodId: slow })).status, 'pending');
   await refuses(id, slow, /its first payment is in progress/);
+});
+
+test('a subscription that is canceled while its first payment is under way stays canceled, and its invoice is paid', async () => {
+  const { customerId, id } = await waiting();
+  const paymentMethodId = await shop.addCard(customerId);
+  const { purchase } = await app.inEnvironment((work) =>
+    activateSubscription(work, { subscriptionId: id, paymentMethodId, checkoutSessionId: null }),
+  );
+  await app.setClock(instant('2026-06-02'));
+  assert.equal((await plans.subscription(id)).status, 'incomplete', 'it does not expire meanwhile');
+  await app.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
+  await app.runJobs({ all: true });
+  const paid = await shop.purchase(purchase.id);
+  assert.equal((await plans.subscription(id)).status, 'canceled');
+  const { invoice } = await shop.invoice(paid.invoiceId);
+  assert.deepEqual([paid.status, invoice.status, invoice.total], ['paid', 'paid', 6000]);
+  assert.deepEqual(
+    [invoice.billingPeriodStartDate, invoice.billingPeriodEndDate],
+    [instant('2026-06-01'), instant('2026-07-01')],
+  );
 });
 
 test('all invariants hold', () => assertSound(app));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { instant } from '../../src/kernel/calendar.ts';
-import { startTestApp } from '../support/harness.ts';
+import { type Body, startTestApp } from '../support/harness.ts';
 import { newProduct } from '../support/pricing-fixture.ts';
 import { setUpShop } from '../support/purchases-fixture.ts';
 import { assertSound } from '../support/sound.ts';
@@ -64,19 +64,24 @@ test('a plan that costs nothing is bought at once, without a card', async () => 
   assert.deepEqual([purchase.status, purchase.firstInvoiceValue], ['paid', 0n]);
 });
 
-test('with a declined card nothing is bought and the free plan is back; with another card the plan is there', async () => {
-  const { customerId, externalId } = await plans.newCustomer('pm_card_chargeCustomerFail');
+test('with a declined card the free plan goes on and no other was there; with another card the plan is there', async () => {
+  const { customerId, externalId, freeId } = await plans.newCustomer('pm_card_chargeCustomerFail');
   const checkoutSessionId = 'chckt_session_plan';
   const failed = await shop.buy({ customerId, productId: proId, checkoutSessionId });
   assert.equal(failed.status, 'failed');
-  assert.equal((await shop.invoice(failed.invoiceId)).invoice.status, 'void');
-  assert.equal((await plans.subscription(failed.subscriptionId)).status, 'canceled');
-  assert.equal((await shop.current(externalId)).isFreePlan, true);
+  assert.deepEqual([failed.invoiceId, failed.subscriptionId, failed.firstInvoiceValue], [null, null, 3000]);
+  assert.deepEqual(await shop.tries(failed.id), [['failed', 3000]]);
+  assert.equal((await shop.current(externalId)).id, freeId);
+  const told = await app.get(`/events?customerId=${customerId}`);
+  assert.deepEqual(
+    told.data.filter(({ type }: Body) => type.startsWith('subscription.')).map(({ objectId }: Body) => objectId),
+    [freeId],
+  );
 
   const paymentMethodId = await shop.addCard(customerId);
   const bought = await shop.buy({ customerId, productId: proId, checkoutSessionId, paymentMethodId });
   assert.deepEqual([bought.status, (await shop.current(externalId)).id], ['paid', bought.subscriptionId]);
-  assert.deepEqual([await shop.events(failed.id), await shop.events(bought.id)], [[], ['purchase.completed']]);
+  assert.deepEqual([bought.id, await shop.events(bought.id)], [failed.id, ['purchase.completed']]);
 });
 
 test('with its anchor kept, 20 of 30 days of 3000 are 2000, and 3000 follow on 1 July (U1)', async () => {

@@ -69,29 +69,105 @@ test('bought credits never expire, and say where they come from', async () => {
   );
 });
 
-test('a declined card buys nothing: the invoice is void, no credits; the second attempt with another card buys', async () => {
+test('a declined card leaves its failed payment and no invoice; the same purchase is paid with another card', async () => {
   const { customerId, externalId, freeId } = await plans.newCustomer('pm_card_chargeCustomerFail');
   const checkoutSessionId = 'chckt_session_declined';
   const failed = await shop.buy({ customerId, productId: packId, checkoutSessionId });
   assert.deepEqual([failed.status, failed.purchaseDate], ['failed', null]);
-  const { invoice } = await shop.invoice(failed.invoiceId);
-  assert.deepEqual([invoice.status, invoice.total], ['void', 1000]);
+  assert.deepEqual([failed.invoiceId, failed.totalPurchaseValue], [null, 1000]);
+  assert.deepEqual(await shop.tries(failed.id), [['failed', 1000]]);
+  assert.deepEqual(await shop.counts(customerId), { subscriptions: 1, invoices: 0, payments: 1, purchases: 1 });
   assert.equal(await plans.calls(externalId, freeId), 500);
 
   const paymentMethod = { customerId, token: 'pm_card_visa' };
   const { id: paymentMethodId } = (await app.post('/payment-methods', { paymentMethod })).paymentMethod;
-  const bought = await shop.buy({ customerId, productId: packId, checkoutSessionId, paymentMethodId });
-  assert.deepEqual([bought.status, bought.checkoutSessionId], ['paid', checkoutSessionId]);
-  assert.notEqual(bought.id, failed.id);
-  assert.equal((await app.get(`/purchases/${failed.id}`)).purchase.status, 'failed');
-  assert.equal(await plans.calls(externalId, freeId), 1500);
-  assert.deepEqual([await shop.events(failed.id), await shop.events(bought.id)], [[], ['purchase.completed']]);
-  // What failed was not bought.
+  const bought = await shop.buy({ customerId, productId: packId, quantity: 2, checkoutSessionId, paymentMethodId });
+  assert.deepEqual([bought.id, bought.status, bought.checkoutSessionId], [failed.id, 'paid', checkoutSessionId]);
+  assert.deepEqual([bought.quantity, bought.totalPurchaseValue], [2, 2000]);
+  assert.equal(await plans.calls(externalId, freeId), 2500);
+  assert.deepEqual(await shop.events(bought.id), ['purchase.completed']);
+  assert.deepEqual(await shop.counts(customerId), { subscriptions: 1, invoices: 1, payments: 2, purchases: 1 });
   const { purchases } = await app.get(`/customers/${externalId}/billing`);
   assert.deepEqual(
     purchases.map(({ id }: { id: string }) => id),
     [bought.id],
   );
+});
+
+test('30 declined cards leave 30 failed payments of one purchase; the bill does not grow, and the first invoice has number 1', async () => {
+  const { customerId, externalId } = await plans.newCustomer('pm_card_chargeCustomerFail');
+  const wish = { customerId, productId: shop.proId };
+  const billing = async () => app.get(`/customers/${externalId}/billing`);
+  const before = await billing();
+  const declined: string[] = [];
+  for (let attempt = 0; attempt < 30; attempt++) declined.push((await shop.buy(wish)).id);
+  assert.equal(new Set(declined).size, 1);
+  assert.deepEqual(await billing(), before);
+  assert.deepEqual(await shop.counts(customerId), { subscriptions: 1, invoices: 0, payments: 30, purchases: 1 });
+  const { data: told } = await app.get(`/events?objectId=${declined[0]}`);
+  assert.deepEqual(told, []);
+
+  const bought = await shop.buy({ ...wish, paymentMethodId: await shop.addCard(customerId) });
+  assert.deepEqual([bought.id, bought.status], [declined[0], 'paid']);
+  const { invoice } = await shop.invoice(bought.invoiceId);
+  assert.match(invoice.invoiceNumber, /1$/);
+  assert.deepEqual(await shop.counts(customerId), { subscriptions: 2, invoices: 1, payments: 31, purchases: 1 });
+});
+
+test('the terms of a purchase are those of its payment, whatever changes before the bank has said yes', async () => {
+  await app.put('/settings', { settings: { taxProvider: 'rates' } });
+  const { taxRate } = await app.post('/tax-rates', { taxRate: { country: 'FR', type: 'vat', percentage: '10' } });
+  const { code } = await shop.discount({ amount: 50 });
+  const { customerId, externalId, freeId } = await plans.newCustomer('pm_card_visa');
+  const billingAddress = { address: { country: 'FR', city: 'Paris' } };
+  const wish = { customerId, productId: shop.proId, quantity: 2, name: 'Ours', discountCode: code, billingAddress };
+  const { purchase } = await shop.buyOnly(wish);
+  assert.deepEqual([purchase.status, purchase.subscriptionId, purchase.firstInvoiceValue], ['pending', null, 3300n]);
+  // Neither a second plan nor the code is free meanwhile, and nothing of the plan is there.
+  await assert.rejects(shop.buyOnly(wish), { message: /already has a current subscription/ });
+  const subscribing = await app.request('POST', '/subscriptions', { customerId, priceSlug: 'team-monthly' });
+  assert.equal(subscribing.status, 409);
+  await assert.rejects(shop.buyOnly({ customerId, productId: bookId, discountCode: code }), { message: /already/ });
+  assert.equal((await shop.current(externalId)).id, freeId);
+
+  await app.put(`/tax-rates/${taxRate.id}`, { taxRate: { percentage: '20' } });
+  await app.put(`/customers/${externalId}`, { customer: { billingAddress: { address: { country: 'JP' } } } });
+  await app.runJobs({ all: true });
+  const bought = await shop.purchase(purchase.id);
+  const { invoice } = await shop.invoice(bought.invoiceId);
+  const { subtotal, discountAmount, taxAmount, total, status } = invoice;
+  assert.deepEqual([subtotal, discountAmount, taxAmount, total, status], [3000, 3000, 300, 3300, 'paid']);
+  const current = await shop.current(externalId);
+  assert.deepEqual([current.id, current.name, current.status], [bought.subscriptionId, 'Ours', 'active']);
+  const [redemption, ...others] = await app.owner
+    .selectFrom('discountRedemptions')
+    .select(['subscriptionId', 'purchaseId', 'paymentsMade'])
+    .where('customerId', '=', customerId)
+    .execute();
+  assert.deepEqual([redemption, others], [{ subscriptionId: current.id, purchaseId: null, paymentsMade: 1 }, []]);
+  await app.put('/settings', { settings: { taxProvider: 'none' } });
+});
+
+test('a code is free again after a declined card, for the same purchase or another one', async () => {
+  const { id, code } = await shop.discount({ amount: 50 });
+  const { customerId } = await plans.newCustomer('pm_card_chargeCustomerFail');
+  assert.equal((await shop.buy({ customerId, productId: packId, discountCode: code })).status, 'failed');
+  assert.equal((await app.get(`/discounts/${id}`)).discount.redemptionCount, 0);
+  const paymentMethodId = await shop.addCard(customerId);
+  const bought = await shop.buy({ customerId, productId: bookId, discountCode: code, paymentMethodId });
+  assert.deepEqual([bought.status, bought.totalPurchaseValue], ['paid', 499]);
+});
+
+test('who has left before the bank says yes has paid for a plan that ended at once', async () => {
+  const { customerId, externalId } = await plans.newCustomer('pm_card_visa');
+  const { purchase } = await shop.buyOnly({ customerId, productId: shop.proId });
+  await app.post(`/customers/${externalId}/archive`, {});
+  await app.runJobs({ all: true });
+  const { status, subscriptionId, invoiceId } = await shop.purchase(purchase.id);
+  assert.equal(status, 'paid');
+  const subscription = await plans.subscription(subscriptionId);
+  assert.deepEqual([subscription.status, subscription.cancellationReason], ['canceled', 'customer_archived']);
+  assert.equal((await shop.invoice(invoiceId)).invoice.status, 'paid');
 });
 
 test('one session buys once, however many ask at once, and afterwards', async () => {

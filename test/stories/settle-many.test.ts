@@ -94,7 +94,7 @@ async function countAsking(paymentIds: readonly string[]): Promise<{ charge: num
     .execute();
   const counts = { charge: 0, collect: 0 };
   const rollBack = app.inEnvironment(async (work) => {
-    const invoiceIds = payments.map(({ invoiceId }) => invoiceId);
+    const invoiceIds = payments.flatMap(({ invoiceId }) => invoiceId ?? []);
     const open = { status: 'open', amountPaid: 0n };
     await work.db.updateTable('invoices').set(open).where('id', 'in', invoiceIds).execute();
     const invoices = await lockInvoices(work, invoiceIds);
@@ -111,7 +111,7 @@ async function countAsking(paymentIds: readonly string[]): Promise<{ charge: num
     counts.collect = (await countStatements(work, (counting) => collectInvoices(counting, collectables))).count;
     await work.db.deleteFrom('payments').where('invoiceId', 'in', invoiceIds).execute();
     const orders = payments.map(({ invoiceId, paymentMethodId }) => {
-      assert(paymentMethodId);
+      assert(paymentMethodId && invoiceId);
       return { invoice: { id: invoiceId }, paymentMethodId };
     });
     counts.charge = (await countStatements(work, (counting) => chargeInvoices(counting, orders))).count;

@@ -254,3 +254,33 @@ test('a payment of an account whose keys are gone waits for them', async () => {
   await task(app, payload);
   assert.equal((await onlyPayment(customer)).status, 'succeeded');
 });
+
+test('a purchase whose bank asks its customer first is a payment and nothing else, until the bank has said yes or no', async () => {
+  for (const [word, outcome] of [
+    ['yes', { status: 'paid', plans: 2, invoices: 1 }],
+    ['no', { status: 'failed', plans: 1, invoices: 0 }],
+  ] as const) {
+    const customerId = await newCustomer('pm_card_needsAction');
+    const sale = { purchase: { customerId, priceSlug: 'pro-monthly' } };
+    const { purchase } = await app.post('/purchases', sale);
+    assert.deepEqual([purchase.status, purchase.subscriptionId, purchase.invoiceId], ['pending', null, null]);
+    const payment = await onlyPayment(customerId);
+    assert.deepEqual([payment.status, payment.purchaseId, payment.invoiceId], ['requires_action', purchase.id, null]);
+    assert.equal((await app.request('POST', '/purchases', sale)).status, 409);
+    const intent = onlyIntent(payment.id);
+    if (word === 'yes') stripe.objects.succeed(intent.id);
+    else stripe.objects.fail(intent.id, { code: 'payment_intent_authentication_failure', message: 'Not confirmed.' });
+    if (word === 'no') intent.created = Math.floor(Date.now() / 1000) - 23 * 3600;
+    await app.setClock(payment.chargeDate + 2 * 60 * 60 * 1000);
+    await runDueWork();
+    const counts = async (kind: string) => (await app.get(`/${kind}?customerId=${customerId}`)).total;
+    assert.deepEqual(
+      {
+        status: (await app.get(`/purchases/${purchase.id}`)).purchase.status,
+        plans: await counts('subscriptions'),
+        invoices: await counts('invoices'),
+      },
+      outcome,
+    );
+  }
+});

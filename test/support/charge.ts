@@ -55,7 +55,7 @@ export async function tell(app: TestApp, { id }: { id: string }, outcome: Charge
   return app.inEnvironment(async (work) => {
     const changes = await applyChargeOutcomes(work, [{ paymentId: id, outcome }]);
     const payment = await findPayment(work, id);
-    const invoice = payment === null ? null : await findInvoice(work, payment.invoiceId);
+    const invoice = payment === null ? null : await findInvoice(work, payment.invoiceId ?? '');
     assert(payment && invoice);
     return { payment, invoice, changed: changes.length > 0 };
   });

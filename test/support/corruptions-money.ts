@@ -187,7 +187,29 @@ export const moneyCorruptions: readonly Corruption[] = [
         ' where id = (select min(id) from usage_credits)',
       `update purchases set status = 'pending', purchase_date = null, invoice_id = null`,
     ],
-    breaks: ['purchaseGivesItsCreditsOnce', 'purchasesAndSessionsAgree'],
+    breaks: ['purchaseAwaitsOnePayment', 'purchaseGivesItsCreditsOnce', 'purchasesAndSessionsAgree'],
+  },
+  {
+    fault: 'the first payment of a purchase is of another amount than its invoice will be',
+    statements: [
+      `update purchases set status = 'pending', purchase_date = null, invoice_id = null, first_invoice_value = 3024`,
+      `update payments set status = 'processing', invoice_id = null, purchase_id = (select id from purchases)
+        where status = 'failed'`,
+    ],
+    breaks: ['purchaseAwaitsOnePayment', 'purchasesAndSessionsAgree'],
+  },
+  {
+    fault: 'a purchase whose first payment was declined keeps a code from its customer',
+    statements: [
+      `update purchases set status = 'failed', purchase_date = null, invoice_id = null`,
+      'update discount_redemptions set subscription_id = null, purchase_id = (select id from purchases)',
+    ],
+    breaks: ['redemptionCountsPaidInvoices', 'unpaidPurchasesRedeemNothing', 'purchasesAndSessionsAgree'],
+  },
+  {
+    fault: 'a subscription waits for a first payment that nobody has requested',
+    statements: [`update subscriptions set status = 'incomplete' where status = 'active'`],
+    breaks: ['activationsEnd'],
   },
   {
     fault: 'a payment forgets the tax in it',

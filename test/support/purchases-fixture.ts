@@ -61,6 +61,17 @@ export async function setUpShop(app: TestApp) {
     async payments(invoiceId: string): Promise<Body[]> {
       return (await app.get(`/payments?invoiceId=${invoiceId}`)).data;
     },
+    /** The tries of a purchase that has no invoice yet, oldest first: what became of each. */
+    async tries(purchaseId: string): Promise<[string, number][]> {
+      const { data } = await app.get(`/payments?purchaseId=${purchaseId}&limit=100`);
+      return data.map(({ status, amount }: Body) => [status, amount]);
+    },
+    /** How many records of each kind the customer has. */
+    async counts(customerId: string): Promise<Record<string, number>> {
+      const kinds = ['subscriptions', 'invoices', 'payments', 'purchases'];
+      const totals = kinds.map(async (kind) => [kind, (await app.get(`/${kind}?customerId=${customerId}`)).total]);
+      return Object.fromEntries(await Promise.all(totals));
+    },
     async addCard(customerId: string, token = 'pm_card_visa'): Promise<string> {
       return (await app.post('/payment-methods', { paymentMethod: { customerId, token } })).paymentMethod.id;
     },

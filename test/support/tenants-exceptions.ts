@@ -144,6 +144,7 @@ export const sharedWithPinned: ReadonlySet<string> = new Set([
 export const emptyForAll: ReadonlySet<string> = new Set([
   'GET /purchases subscriptionId',
   'GET /purchases checkoutSessionId',
+  'GET /payments purchaseId',
   // The only delivery of a tenant is a sample, which is about nobody.
   'GET /webhooks/{id}/deliveries customerId',
   'GET /webhooks/{id}/deliveries customerExternalId',

@@ -1,0 +1,288 @@
+import assert from 'node:assert/strict';
+import type { CustomerRow } from '../customers/customer.ts';
+import { findCustomer } from '../customers/store.ts';
+import type { Work } from '../database/work.ts';
+import { createInvoices } from '../invoicing/actions.ts';
+import { quoteTaxes } from '../invoicing/actions-tax.ts';
+import type { InvoiceDiscount, TaxQuote } from '../invoicing/invoice.ts';
+import { itemLine } from '../invoicing/invoice-line-item.ts';
+import type { NewInvoice } from '../invoicing/new-invoice.ts';
+import type { InvoiceRow } from '../invoicing/store.ts';
+import {
+  deleteRedemptionsOfPurchases,
+  findRedemptionOfPurchase,
+  giveRedemption,
+} from '../invoicing/store-redemptions.ts';
+import { addDays, type Instant } from '../kernel/calendar.ts';
+import { chargedStep } from '../kernel/currency.ts';
+import { readSettings } from '../organizations/store-settings.ts';
+import { describePayment } from '../payments/actions-charge.ts';
+import { assumedSuccess, type ReportedCharge } from '../payments/actions-settle.ts';
+import type { ChargeOutcome } from '../payments/processor.ts';
+import { findPayment, findPayments, isInFlight, type PaymentRow, updatePayment } from '../payments/store.ts';
+import type { Price } from '../pricing/price.ts';
+import type { Product } from '../pricing/product.ts';
+import { findPrice } from '../pricing/store-prices.ts';
+import { findProduct } from '../pricing/store-products.ts';
+import type { PurchaseRow } from '../purchases/purchase.ts';
+import { failUnmade, findPurchase, savePurchase } from '../purchases/store.ts';
+import { newBillingPeriod } from '../subscriptions/actions.ts';
+import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
+import {
+  findSubscription,
+  findSubscriptions,
+  lockLivingSubscriptions,
+  saveSubscription,
+  saveSubscriptions,
+} from '../subscriptions/store.ts';
+import { insertBillingPeriod, reviveBillingPeriod } from '../subscriptions/store-billing-periods.ts';
+import { listActiveItems } from '../subscriptions/store-items.ts';
+import { isInTheWay, isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import { itemName } from '../subscriptions/subscription-item.ts';
+import { decideActivation, decideStart } from '../subscriptions/subscription-start.ts';
+import { carryCredits } from '../usage/actions-transfer.ts';
+import { type Bill, issueBills, setupFeeLines } from './bill-subscription.ts';
+import { endSubscription } from './end-subscription.ts';
+import { type BoughtTerms, firstLine, openSubscription } from './open-subscription.ts';
+import { assumePaid } from './record-paid.ts';
+
+/** The result that a dry run assumes: first payments succeed, and what they paid for is made. */
+export async function assumeBought(work: Work, payments: readonly { readonly id: string }[]): Promise<void> {
+  const ids = payments.map(({ id }) => id);
+  const assumed = ids.map((id) => assumedSuccess(work, id));
+  await makeBought(work, assumed, await findPayments(work, ids));
+  await assumePaid(work, payments);
+}
+
+/**
+ * Makes what purchases have bought whose first payment has arrived or is on its way: the subscription and its invoice, or
+ * the invoice of what is paid once. The terms are those of the payment, whatever has changed since. `payments` are those
+ * that were reported; the caller has locked their payers.
+ */
+export async function makeBought(
+  work: Work,
+  reported: readonly ReportedCharge[],
+  payments: readonly PaymentRow[],
+): Promise<void> {
+  const first = new Set(payments.filter(({ invoiceId }) => invoiceId === null).map(({ id }) => id));
+  for (const { paymentId, outcome } of reported) {
+    if (!first.has(paymentId) || !isBought(outcome)) continue;
+    // An earlier report may have made it, before its payer was locked.
+    const payment = await findPayment(work, paymentId);
+    if (payment?.invoiceId === null && isInFlight(payment)) await makeOne(work, payment);
+  }
+}
+
+/** A bank that wants to be asked first has promised nothing. */
+function isBought({ result }: ChargeOutcome): boolean {
+  return result === 'succeeded' || result === 'processing' || result === 'awaiting';
+}
+
+async function makeOne(work: Work, payment: PaymentRow): Promise<void> {
+  const purchase = await findPurchase(work, payment.purchaseId ?? '');
+  const customer = purchase && (await findCustomer(work, purchase.customerId));
+  assert(purchase && customer, 'a first payment has its purchase and customer');
+  const known = { ...(await findSold(work, purchase)), customer, purchase, payment };
+  const terms: BoughtTerms = {
+    discount: await findRedemptionOfPurchase(work, purchase.id),
+    tax: taxOf(payment, purchase),
+    exclusive: purchase.exclusive,
+  };
+  const made = await make(work, known, terms);
+  const { id: invoiceId, subscriptionId, billingPeriodId, purchaseId } = made;
+  assert(made.total === payment.amount, `invoice ${invoiceId} is of ${made.total}, its payment of ${payment.amount}`);
+  await savePurchase(work, purchase.id, { invoiceId, subscriptionId });
+  const description = describePayment(made);
+  await updatePayment(work, payment.id, { invoiceId, subscriptionId, billingPeriodId, purchaseId, description });
+}
+
+function taxOf(
+  { taxType: type, taxCountry: country, taxState: state, taxRatePercentage: percentage }: PaymentRow,
+  { taxInclusive: inclusive }: PurchaseRow,
+): TaxQuote | null {
+  return type === null || country === null || percentage === null
+    ? null
+    : { type, country, state, percentage, inclusive };
+}
+
+/** A purchase whose first payment has arrived or is on its way. */
+interface PaidFor {
+  readonly purchase: PurchaseRow;
+  readonly payment: PaymentRow;
+  readonly customer: CustomerRow;
+  readonly price: Price;
+  readonly product: Product;
+}
+
+async function make(work: Work, paid: PaidFor, terms: BoughtTerms): Promise<InvoiceRow> {
+  const { purchase, payment } = paid;
+  if (purchase.priceType === 'single_payment') return invoiceOnce(work, paid, terms);
+  if (purchase.subscriptionId === null) return makePlan(work, paid, terms);
+  const waiting = await findSubscription(work, purchase.subscriptionId);
+  assert(waiting, 'subscriptions are never deleted');
+  const at = { anchor: purchase.billingCycleAnchor, at: payment.chargeDate };
+  return (await begin(work, waiting, beginningOf(work, waiting, at), { tax: terms.tax })).invoice;
+}
+
+async function invoiceOnce(work: Work, paid: PaidFor, { discount, tax }: BoughtTerms): Promise<InvoiceRow> {
+  const { customer, price, product, purchase } = paid;
+  const { id: purchaseId, quantity } = purchase;
+  const sold = { customer, price, product, purchaseId, quantity, discount, isCharged: true };
+  const [invoice] = await createInvoices(work, [{ ...(await composePurchase(work, sold)), tax }]);
+  assert(invoice, 'each request has its invoice');
+  return invoice;
+}
+
+/** The subscription starts when the payment was requested. One of a customer who has left meanwhile ends at once. */
+async function makePlan(work: Work, { customer, ...paid }: PaidFor, terms: BoughtTerms): Promise<InvoiceRow> {
+  const { purchase, payment, price, product } = paid;
+  const { id: customerId } = customer;
+  const startDate = payment.chargeDate;
+  const living = await lockLivingSubscriptions(work, customerId);
+  // A customer who has paid for a plan gets it, although another one has come meanwhile.
+  const isOnly = terms.exclusive && !living.some((each) => !each.isFreePlan && isInTheWay(each));
+  const { quantity, metadata, intervalUnit, intervalCount, billingCycleAnchor: anchor, subscriptionName } = purchase;
+  const start = decideStart({
+    price: { ...price, active: true },
+    product: { ...product, active: true },
+    ...{ quantity, startDate, now: work.now, intervalUnit, intervalCount, anchor },
+    ...{ trialEnd: null, hadTrial: true, doNotCharge: false, hasNetTerms: false },
+    ...{ givenPaymentMethodId: payment.paymentMethodId, storedPaymentMethodId: null },
+  });
+  const { subscription, invoice } = await openSubscription(work, {
+    ...{ customer, product, price, start, startDate, quantity, metadata },
+    ...{ discount: null, doNotCharge: false, backupPaymentMethodId: null },
+    name: subscriptionName ?? purchase.name,
+    defaultPaymentMethodId: payment.paymentMethodId,
+    bought: { ...terms, exclusive: isOnly },
+  });
+  assert(invoice, 'what is paid for has its invoice');
+  if (terms.discount !== null) await giveRedemption(work, terms.discount.redemptionId, subscription.id);
+  await carryCredits(work, [customerId]);
+  if (customer.archived)
+    await endSubscription(work, { customer, subscription }, { at: work.now, reason: 'customer_archived' });
+  return invoice;
+}
+
+/** Leaves purchases as they were before these first payments, which have brought no money: others may follow. */
+export async function leaveUnbought(work: Work, payments: readonly PaymentRow[]): Promise<void> {
+  const ids = payments.flatMap(({ purchaseId }) => purchaseId ?? []);
+  if (ids.length === 0) return;
+  await failUnmade(work, ids);
+  await deleteRedemptionsOfPurchases(work, ids);
+  const subscriptions = await findSubscriptions(
+    work,
+    payments.flatMap(({ subscriptionId }) => subscriptionId ?? []),
+  );
+  const waiting = subscriptions.filter(({ status }) => status === 'incomplete');
+  const unbegun = { currentBillingPeriodStart: null, currentBillingPeriodEnd: null };
+  await saveSubscriptions(
+    work,
+    waiting.map((subscription) => ({ ...subscription, ...unbegun })),
+  );
+}
+
+/** A single-payment purchase to bill. */
+interface PurchaseBill {
+  readonly customer: CustomerRow;
+  readonly purchaseId: string;
+  readonly quantity: number;
+  readonly price: Price;
+  readonly product: Product;
+  readonly discount: InvoiceDiscount | null;
+  /** Whether it is charged immediately, so that net terms do not apply. */
+  readonly isCharged: boolean;
+}
+
+/** The invoice of a single-payment purchase, with discount, tax and due date, before it is created. */
+export async function composePurchase(
+  work: Work,
+  { customer, purchaseId, quantity, price, product, discount, isCharged }: PurchaseBill,
+): Promise<NewInvoice> {
+  const { id: customerId, pricingModelId } = customer;
+  const settings = await readSettings(work);
+  const taxes = await quoteTaxes(work, settings, [customerId], [customer]);
+  return {
+    customerId,
+    pricingModelId,
+    subscriptionId: null,
+    purchaseId,
+    billingPeriod: null,
+    reason: 'purchase',
+    currency: work.currency as NewInvoice['currency'],
+    lines: [
+      itemLine({ ...price, id: null, priceId: price.id, name: itemName(product.name, quantity), quantity }, null),
+    ],
+    invoiceDate: work.now,
+    dueDate: isCharged ? work.now : addDays(work.now, settings.netTermsDays),
+    discount,
+    tax: taxes.get(customerId) ?? null,
+    seller: settings.seller,
+  };
+}
+
+/** The price and product of a purchase or a subscription. */
+export async function findSold(
+  work: Work,
+  { priceId }: Pick<PurchaseRow, 'priceId'>,
+): Promise<{ price: Price; product: Product }> {
+  const price = await findPrice(work, priceId);
+  const product = price === null || price.productId === null ? null : await findProduct(work, price.productId);
+  assert(price && product, 'what is sold has its price and product');
+  return { price, product };
+}
+
+/** The bill of the first period of a subscription that waits, and the quantity that it sells. */
+export async function composeActivation(
+  work: Work,
+  subscription: SubscriptionRow,
+  period: BillingPeriodRow,
+): Promise<{ bill: Bill; quantity: number }> {
+  // It may have ended since the payment was requested, and its items with it.
+  const items = await listActiveItems(work, [{ subscriptionId: subscription.id, at: period.startAt }]);
+  const sold = items.filter(({ priceId, quantity }) => priceId !== null && quantity > 0);
+  const plan = sold.map((item) => firstLine(item, period, chargedStep(work.currency)));
+  const lines = [...plan, ...setupFeeLines(subscription)];
+  const bill = { subscription, period, reason: 'subscription_start', lines, at: work.now } as const;
+  return { bill, quantity: sold[0]?.quantity ?? 1 };
+}
+
+/** The first period of a subscription that has waited, and its anchor. */
+export interface Beginning {
+  readonly anchor: Instant;
+  readonly period: BillingPeriodRow;
+}
+
+/** The beginning at an instant, with the anchor of the free plan if one is kept. */
+export function beginningOf(
+  work: Work,
+  subscription: SubscriptionRow,
+  { anchor: kept, at }: { readonly anchor: Instant | null; readonly at: Instant },
+): Beginning {
+  const { period: span, anchor, wholeStartAt } = decideActivation(subscription, { anchor: kept, now: at });
+  return { anchor, period: newBillingPeriod(work, subscription, { ...span, wholeStartAt, creditsAwaitPayment: true }) };
+}
+
+/** Begins a subscription that has waited, and invoices its first period. One that has ended is invoiced for it only. */
+export async function begin(
+  work: Work,
+  waiting: SubscriptionRow,
+  { anchor, period: fresh }: Beginning,
+  terms: Partial<Pick<BoughtTerms, 'tax'>> = {},
+): Promise<{ subscription: SubscriptionRow; invoice: InvoiceRow }> {
+  const isOver = isTerminal(waiting.status);
+  // An earlier attempt at the same instant may have failed: a period begins only once.
+  const revived = isOver ? null : await reviveBillingPeriod(work, fresh);
+  if (!isOver && revived === null) await insertBillingPeriod(work, fresh);
+  const period = revived ?? fresh;
+  const begun = {
+    billingCycleAnchorDate: anchor,
+    currentBillingPeriodStart: period.startAt,
+    currentBillingPeriodEnd: period.endAt,
+  };
+  const subscription = isOver ? waiting : await saveSubscription(work, waiting.id, begun);
+  const { bill } = await composeActivation(work, subscription, period);
+  const [invoice] = await issueBills(work, [{ ...bill, ...terms, period: isOver ? { ...period, id: null } : period }]);
+  assert(invoice, 'what waits for money costs something');
+  return { subscription, invoice };
+}
