@@ -814,11 +814,13 @@ create table public.products (
   plural_quantity_label text,
   minimum_quantity integer,
   maximum_quantity integer,
+  usage_prices jsonb not null default '{}'::jsonb,
   is_default boolean not null,
   active boolean not null,
   metadata jsonb,
   created_at bigint not null,
   updated_at bigint not null,
+  constraint products_usage_prices_of_meters TRIGGER DEFERRABLE INITIALLY DEFERRED,
   constraint products_pkey PRIMARY KEY (environment_id, id),
   constraint products_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
   constraint products_default_is_active CHECK ((active OR (NOT is_default))),
@@ -829,7 +831,8 @@ create table public.products (
   constraint products_plural_quantity_label_length CHECK ((char_length(plural_quantity_label) <= 255)),
   constraint products_quantities CHECK ((((minimum_quantity IS NULL) AND (maximum_quantity IS NULL)) OR ((num_nulls(minimum_quantity, maximum_quantity) = 0) AND ((minimum_quantity >= 1) AND (minimum_quantity <= maximum_quantity)) AND (maximum_quantity <= 1000000) AND (NOT is_default)))),
   constraint products_singular_quantity_label_length CHECK ((char_length(singular_quantity_label) <= 255)),
-  constraint products_slug_length CHECK ((char_length(slug) <= 255))
+  constraint products_slug_length CHECK ((char_length(slug) <= 255)),
+  constraint products_usage_prices CHECK ((jsonb_typeof(usage_prices) = 'object'::text))
 );
 
 create table public.purchases (
@@ -2017,6 +2020,24 @@ begin
   end if;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.check_usage_prices()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  if exists (
+    select from jsonb_each_text(new.usage_prices) as rate (usage_meter_id, price_id)
+      left join prices p on p.environment_id = new.environment_id and p.id = rate.price_id
+       and p.usage_meter_id = rate.usage_meter_id and p.pricing_model_id = new.pricing_model_id
+     where p.id is null)
+  then
+    raise foreign_key_violation using message = 'a usage price of a product is not a price of its usage meter',
+      constraint = 'products_usage_prices_of_meters', table = 'products';
+  end if;
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.cover_usage(p_environment bigint, p_now bigint, is_booked boolean[], u_account text[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[])
  RETURNS TABLE(account ledger_accounts, price text, period text, series bigint, entry text, units numeric, hour_units numeric, hour_events bigint, threshold numeric, events numeric, own_amount numeric, "position" bigint, upto numeric, credits text[], amounts numeric[], covered numeric, first_rest numeric)
  LANGUAGE plpgsql
@@ -2947,10 +2968,16 @@ begin
   if cardinality(ids) = 1 then
     select jsonb_agg(jsonb_build_object('id', s.id, 'status', s.status, 'revision', s.revision, 'isCurrent', s.is_current,
              'usageMeterIds', coalesce(case when s.is_current and s.current_count > 1 then
-               (select jsonb_agg(distinct f.usage_meter_id) from subscription_item_features f
-                 where f.environment_id = p_environment and f.subscription_id = s.id and f.usage_meter_id is not null
-                   and (f.expired_at is null or f.expired_at > p_now)) end, '[]')) order by s.id) into living
-      from (select s.id, s.status, s.revision, present.is_current, count(*) filter (where present.is_current) over () as current_count
+               (select jsonb_agg(distinct own.usage_meter_id)
+                  from (select f.usage_meter_id from subscription_item_features f
+                         where f.environment_id = p_environment and f.subscription_id = s.id and f.usage_meter_id is not null
+                           and (f.expired_at is null or f.expired_at > p_now)
+                        union all
+                        select rate.usage_meter_id
+                          from prices p join products r on r.environment_id = p.environment_id and r.id = p.product_id
+                         cross join lateral jsonb_object_keys(r.usage_prices) as rate (usage_meter_id)
+                         where p.environment_id = p_environment and p.id = s.price_id) own) end, '[]')) order by s.id) into living
+      from (select s.id, s.status, s.revision, s.price_id, present.is_current, count(*) filter (where present.is_current) over () as current_count
               from subscriptions s
              cross join lateral (
                select s.status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled') and s.replaced_by_subscription_id is null

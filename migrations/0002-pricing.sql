@@ -60,6 +60,8 @@ create table products (
   -- The quantities that buyers may choose. Null: the seller sets the quantity.
   minimum_quantity integer,
   maximum_quantity integer,
+  -- The price of each usage meter that has a rate of its own here, by the ids of both.
+  usage_prices jsonb not null default '{}',
   is_default boolean not null,
   active boolean not null,
   metadata jsonb,
@@ -67,6 +69,7 @@ create table products (
   updated_at bigint not null,
   primary key (environment_id, id),
   foreign key (environment_id, pricing_model_id) references pricing_models,
+  constraint products_usage_prices check (jsonb_typeof(usage_prices) = 'object'),
   constraint products_default_is_active check (active or not is_default),
   constraint products_quantities check (
     (minimum_quantity is null and maximum_quantity is null)
@@ -142,6 +145,24 @@ create index prices_by_product on prices (environment_id, product_id);
 create index prices_by_usage_meter on prices (environment_id, usage_meter_id);
 create index prices_by_pricing_model on prices (environment_id, pricing_model_id);
 create index prices_by_metadata on prices using gin (metadata jsonb_path_ops) where metadata is not null;
+
+-- A rate is a price of its meter, in the pricing model of the product. Looked at when the transaction ends, because a product and
+-- the price that it names may be made together.
+create function check_usage_prices() returns trigger language plpgsql security definer set search_path = public, pg_temp as $$
+begin
+  if exists (
+    select from jsonb_each_text(new.usage_prices) as rate (usage_meter_id, price_id)
+      left join prices p on p.environment_id = new.environment_id and p.id = rate.price_id
+       and p.usage_meter_id = rate.usage_meter_id and p.pricing_model_id = new.pricing_model_id
+     where p.id is null)
+  then
+    raise foreign_key_violation using message = 'a usage price of a product is not a price of its usage meter',
+      constraint = 'products_usage_prices_of_meters', table = 'products';
+  end if;
+  return null;
+end $$;
+create constraint trigger products_usage_prices_of_meters after insert or update of usage_prices on products
+  deferrable initially deferred for each row when (new.usage_prices <> '{}') execute function check_usage_prices();
 
 -- The price of whole units, as `events` whose own prices add up to `own_amount` (in 10^-12 of a minor unit), by a `pricing`. In minor
 -- units: a multiple of `step`. Only checks call it. It is written apart from
@@ -233,7 +254,7 @@ create table product_features (
 );
 create index product_features_by_feature on product_features (environment_id, feature_id);
 
--- Prices are cached by the version of their pricing model, so a change is a new version, in its commit.
+-- Prices and rates are cached by the version of their pricing model, so a change is a new version, in its commit.
 -- A number of a sequence is never given twice, also not after a transaction that drew it was undone.
 create sequence catalog_versions;
 create function new_catalog_version() returns trigger language plpgsql set search_path = public, pg_temp as $$
@@ -248,6 +269,8 @@ create trigger prices_inserted after insert on prices referencing new table as c
 create trigger prices_updated after update on prices referencing new table as changed
   for each statement execute function new_catalog_version();
 create trigger prices_deleted after delete on prices referencing old table as changed
+  for each statement execute function new_catalog_version();
+create trigger products_updated after update on products referencing new table as changed
   for each statement execute function new_catalog_version();
 create trigger usage_meters_inserted after insert on usage_meters referencing new table as changed
   for each statement execute function new_catalog_version();

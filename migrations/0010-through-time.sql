@@ -46,7 +46,7 @@ create index subscriptions_cancel_due on subscriptions (environment_id, cancel_s
 create index subscriptions_set_aside on subscriptions (environment_id) where work_retry_at is not null;
 create index subscriptions_resume_due on subscriptions (environment_id, resumes_at) where resumes_at is not null;
 
--- A cached subscription holds as long as its revision is the same: whether it can be used and by whom, which period its usage
+-- A cached subscription holds as long as its revision is the same: whether it can be used and by whom, at which rates, which period its usage
 -- is of, and when something is due for it. Its ledger accounts say the revision too (0004). Drawn from a
 -- sequence, so that one which is undone with its transaction never comes again and means something else.
 create sequence subscription_revisions;
@@ -56,9 +56,9 @@ begin
   return new;
 end $$;
 create trigger subscriptions_revised before update on subscriptions for each row
-  when ((old.status, old.pricing_model_id, old.customer_id, old.renews, old.current_billing_period_start,
+  when ((old.status, old.pricing_model_id, old.customer_id, old.price_id, old.renews, old.current_billing_period_start,
          old.current_billing_period_end, old.cancel_scheduled_at, old.resumes_at)
-    is distinct from (new.status, new.pricing_model_id, new.customer_id, new.renews, new.current_billing_period_start,
+    is distinct from (new.status, new.pricing_model_id, new.customer_id, new.price_id, new.renews, new.current_billing_period_start,
          new.current_billing_period_end, new.cancel_scheduled_at, new.resumes_at))
   execute function revise_subscription();
 

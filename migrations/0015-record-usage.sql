@@ -289,7 +289,7 @@ begin
 end $$;
 
 -- All that decides which subscription the usage of a customer is on, as JSON: the customer that an event names, its
--- subscriptions that have not ended, and the usage meters that they grant credits of where several are current. A process
+-- subscriptions that have not ended, and where several are current the usage meters that they grant credits of or have a rate for. A process
 -- keeps the text, and whatever changes the answer changes the text. `customers` is 0, 1, or the number of pricing models that
 -- have a customer with this external id.
 create function usage_state_of_customer(p_environment bigint, p_now bigint, p_kind text, p_value text) returns text
@@ -313,10 +313,16 @@ begin
   if cardinality(ids) = 1 then
     select jsonb_agg(jsonb_build_object('id', s.id, 'status', s.status, 'revision', s.revision, 'isCurrent', s.is_current,
              'usageMeterIds', coalesce(case when s.is_current and s.current_count > 1 then
-               (select jsonb_agg(distinct f.usage_meter_id) from subscription_item_features f
-                 where f.environment_id = p_environment and f.subscription_id = s.id and f.usage_meter_id is not null
-                   and (f.expired_at is null or f.expired_at > p_now)) end, '[]')) order by s.id) into living
-      from (select s.id, s.status, s.revision, present.is_current, count(*) filter (where present.is_current) over () as current_count
+               (select jsonb_agg(distinct own.usage_meter_id)
+                  from (select f.usage_meter_id from subscription_item_features f
+                         where f.environment_id = p_environment and f.subscription_id = s.id and f.usage_meter_id is not null
+                           and (f.expired_at is null or f.expired_at > p_now)
+                        union all
+                        select rate.usage_meter_id
+                          from prices p join products r on r.environment_id = p.environment_id and r.id = p.product_id
+                         cross join lateral jsonb_object_keys(r.usage_prices) as rate (usage_meter_id)
+                         where p.environment_id = p_environment and p.id = s.price_id) own) end, '[]')) order by s.id) into living
+      from (select s.id, s.status, s.revision, s.price_id, present.is_current, count(*) filter (where present.is_current) over () as current_count
               from subscriptions s
              cross join lateral (
                select s.status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled') and s.replaced_by_subscription_id is null

@@ -274,6 +274,7 @@ export type {
   ProductFeaturesListInput,
   ProductFeaturesMethods,
   ProductStructure,
+  ProductUsagePrice,
   ProductWithPrices,
   ProductsCreateAnswer,
   ProductsCreateInput,

@@ -236,6 +236,10 @@ export interface ProductStructure {
     pluralQuantityLabel?: string | null;
     minimumQuantity?: number | null;
     maximumQuantity?: number | null;
+    usagePrices?: Array<{
+      usageMeterSlug: string;
+      priceSlug: string;
+    }>;
     default?: boolean;
     active?: boolean;
     metadata?: Metadata | null;
@@ -1359,6 +1363,8 @@ export interface ProductWithPrices {
   minimumQuantity: number | null;
   /** The most that buyers may choose, in a checkout and in the portal. Null: the seller sets the quantity. */
   maximumQuantity: number | null;
+  /** The rates of the plan: events that name one of these usage meters are rated by its price here, in place of the meter's default price. */
+  usagePrices: Array<ProductUsagePrice>;
   /** True for the plan on which every customer starts. */
   default: boolean;
   active: boolean;
@@ -1366,6 +1372,14 @@ export interface ProductWithPrices {
   prices: Array<Price>;
   defaultPrice: Price;
   features: Array<Feature>;
+}
+
+/** The price at which a plan rates the usage of a meter. */
+export interface ProductUsagePrice {
+  usageMeterSlug: string;
+  priceSlug: string;
+  usageMeterId: string;
+  priceId: string;
 }
 
 export type Feature = {
@@ -1720,6 +1734,10 @@ export interface PricingModelExport {
         pluralQuantityLabel?: string;
         minimumQuantity?: number;
         maximumQuantity?: number;
+        usagePrices?: Array<{
+          usageMeterSlug: string;
+          priceSlug: string;
+        }>;
         default: boolean;
         active: boolean;
         metadata?: Metadata;
@@ -1817,6 +1835,8 @@ export interface ClonedProduct {
   minimumQuantity: number | null;
   /** The most that buyers may choose, in a checkout and in the portal. Null: the seller sets the quantity. */
   maximumQuantity: number | null;
+  /** The rates of the plan: events that name one of these usage meters are rated by its price here, in place of the meter's default price. */
+  usagePrices: Array<ProductUsagePrice>;
   /** True for the plan on which every customer starts. */
   default: boolean;
   active: boolean;
@@ -1922,6 +1942,8 @@ export interface Product {
   minimumQuantity: number | null;
   /** The most that buyers may choose, in a checkout and in the portal. Null: the seller sets the quantity. */
   maximumQuantity: number | null;
+  /** The rates of the plan: events that name one of these usage meters are rated by its price here, in place of the meter's default price. */
+  usagePrices: Array<ProductUsagePrice>;
   /** True for the plan on which every customer starts. */
   default: boolean;
   active: boolean;
@@ -2065,6 +2087,8 @@ export interface CatalogProduct {
   minimumQuantity: number | null;
   /** The most that buyers may choose, in a checkout and in the portal. Null: the seller sets the quantity. */
   maximumQuantity: number | null;
+  /** The rates of the plan: events that name one of these usage meters are rated by its price here, in place of the meter's default price. */
+  usagePrices: Array<ProductUsagePrice>;
   /** True for the plan on which every customer starts. */
   default: boolean;
   active: boolean;
@@ -3958,6 +3982,13 @@ export interface ProductsCreateInput {
     minimumQuantity?: number | null;
     /** The most that buyers may choose, in a checkout and in the portal. Null: the seller sets the quantity. */
     maximumQuantity?: number | null;
+    /** The rates of the plan: events that name one of these usage meters are rated by its price here, in place of the meter's default price. An update replaces all of them. */
+    usagePrices?: Array<{
+      usageMeterSlug: string;
+      priceSlug: string;
+      usageMeterId?: string;
+      priceId?: string;
+    }>;
     metadata?: Metadata | null;
   };
   price: {
@@ -4067,6 +4098,13 @@ export interface ProductsUpdateInput {
     minimumQuantity?: number | null;
     /** The most that buyers may choose, in a checkout and in the portal. Null: the seller sets the quantity. */
     maximumQuantity?: number | null;
+    /** The rates of the plan: events that name one of these usage meters are rated by its price here, in place of the meter's default price. An update replaces all of them. */
+    usagePrices?: Array<{
+      usageMeterSlug: string;
+      priceSlug: string;
+      usageMeterId?: string;
+      priceId?: string;
+    }>;
     metadata?: Metadata | null;
   };
   price?: {

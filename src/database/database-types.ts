@@ -702,6 +702,7 @@ export interface Products {
   singularQuantityLabel: string | null;
   slug: string;
   updatedAt: number;
+  usagePrices: Generated<Json>;
 }
 
 export interface Purchases {

@@ -237,6 +237,17 @@ export const recordInvariants: readonly Invariant[] = [
                    and i.discount_redemption_id = e.id and i.status <> 'void' and i.created_at < r.created_at))`,
   },
   {
+    name: 'ratesAreOfTheirMeters',
+    sentence: 'A product rates the usage of a meter by a price of that meter, in its own pricing model.',
+    query: sql`
+      select p.environment_id, p.id, rate.usage_meter_id, rate.price_id
+        from products p
+       cross join lateral jsonb_each_text(p.usage_prices) as rate (usage_meter_id, price_id)
+        left join prices r on r.environment_id = p.environment_id and r.id = rate.price_id
+         and r.usage_meter_id = rate.usage_meter_id and r.pricing_model_id = p.pricing_model_id
+       where p.usage_prices <> '{}' and r.id is null`,
+  },
+  {
     name: 'guardsAreInForce',
     sentence: 'The triggers and row-level security that protect the data exist and are enabled.',
     query: sql`

@@ -22,7 +22,7 @@ import {
 } from './price-input.ts';
 import { fineAmount, type Pricing, priceModelOf, shownTier } from './pricing.ts';
 import * as store from './store-prices.ts';
-import { findProduct } from './store-products.ts';
+import { findProduct, findProductRating } from './store-products.ts';
 import { findUsageMeter } from './store-usage-meters.ts';
 import type { UsageMeter } from './usage-meter.ts';
 
@@ -100,11 +100,19 @@ export async function updatePrice(
   const product = price.productId === null ? null : await findProduct(work, price.productId);
   const siblings = family.filter((each) => each.id !== id);
   const ofDefaultProduct = product?.default ?? false;
-  const [changed = price] = await store.savePrices(
-    work,
-    decidePriceChange(price, siblings, change, { ofDefaultProduct }),
-  );
+  const decided = decidePriceChange(price, siblings, change, { ofDefaultProduct });
+  await refuseLostRate(work, price, decided[0]);
+  const [changed = price] = await store.savePrices(work, decided);
   return changed;
+}
+
+/** Refuses to take a price away, or its slug, while a product rates usage by it. */
+async function refuseLostRate(work: Work, before: Price, after: Price | undefined): Promise<void> {
+  if (before.type !== 'usage' || after === undefined) return;
+  const field = before.active && !after.active ? 'active' : before.slug !== null && after.slug === null ? 'slug' : null;
+  const product = field && (await findProductRating(work, before));
+  if (field && product)
+    throw invalid(['price', field], `must stay, because product ${product.slug} names the price in its usagePrices`);
 }
 
 /** The prices of units without any customer, by the same function that bills them. Each line is rounded by itself. */

@@ -24,12 +24,15 @@ import {
 import { type ProductWithPrices, withPrices } from './pricing-model.ts';
 import {
   decideQuantityLimits,
+  decideUsagePrices,
   isReservedProductSlug,
   type Product,
   type ProductChange,
   type ProductFeature,
   type ProductInput,
+  type ProductUsagePrice,
   slugOfName,
+  type UsagePricesInput,
 } from './product.ts';
 import {
   decideFeatureLinks,
@@ -39,10 +42,10 @@ import {
   refuseForeignFeatures,
 } from './product-change.ts';
 import { findFeature, findFeatures } from './store-features.ts';
-import { insertPrices, listPricesOfProducts, savePrices } from './store-prices.ts';
+import { insertPrices, listActivePricesBySlug, listPricesOfProducts, savePrices } from './store-prices.ts';
 import * as store from './store-products.ts';
 import { type DeletedParts, deleteProduct as deleteRowsOfProduct, lockProductAgainstUse } from './store-structure.ts';
-import { findUsageMeter } from './store-usage-meters.ts';
+import { findUsageMeter, listUsageMeters } from './store-usage-meters.ts';
 
 interface ProductRequest {
   readonly product: ProductInput;
@@ -74,6 +77,7 @@ export async function createProduct(
     singularQuantityLabel: requested.singularQuantityLabel ?? null,
     pluralQuantityLabel: requested.pluralQuantityLabel ?? null,
     ...decideQuantityLimits({ minimumQuantity: null, maximumQuantity: null }, requested),
+    usagePrices: await findRates(work, pricingModelId, requested.usagePrices ?? []),
     default: false,
     active: true,
     metadata: requested.metadata ?? null,
@@ -83,6 +87,17 @@ export async function createProduct(
   await insertPrices(work, [newProductPrice(newId('price'), product, own, currencyOf(work))]);
   await link(work, product, featureIds);
   return product;
+}
+
+async function findRates(
+  work: Work,
+  pricingModelId: string,
+  requested: UsagePricesInput,
+): Promise<ProductUsagePrice[]> {
+  if (requested.length === 0) return [];
+  const slugs = requested.map(({ priceSlug }) => priceSlug);
+  const meters = await listUsageMeters(work, [pricingModelId]);
+  return decideUsagePrices(requested, meters, await listActivePricesBySlug(work, pricingModelId, slugs));
 }
 
 /** Adds the price to its usage meter, and returns the product's own price. */
@@ -152,7 +167,9 @@ export async function updateProduct(
 ): Promise<{ product: Product; expiredProductFeatureIds: string[] }> {
   refuseOtherId(id, change.id);
   const before = await requiredLocked(work, store.findProduct, id, 'productNotFound');
-  const after = decideProductChange(before, change);
+  const { usagePrices: requested } = change;
+  const rates = requested && (await findRates(work, before.pricingModelId, requested));
+  const after = decideProductChange(before, change, rates);
   const prices = await listPricesOfProducts(work, [id]);
   const toWrite = decideProductPrices(before, after, prices, price, newId('price'));
   const product = only(await store.saveProducts(work, [after]));

@@ -11,7 +11,7 @@ import {
   PricingModelId,
   type ProductWithPrices,
 } from './pricing-model.ts';
-import { Product } from './product.ts';
+import { Product, type ProductUsagePrice } from './product.ts';
 import { UsageMeter } from './usage-meter.ts';
 
 /** The environment of the organization that a pricing model is copied into. */
@@ -158,8 +158,11 @@ function withCommits<Row extends Stamped>(row: Row) {
   return { ...withTextStamps(row), createdByCommit: null, updatedByCommit: null };
 }
 
-function toClonedPrice(price: Price) {
-  return { ...withCommits(price), overagePriceId: null, startsWithCreditTrial: null };
+/** `overagePriceId` is the price of usage of a plan with one rate. */
+function toClonedPrice(price: Price, usagePrices: readonly ProductUsagePrice[] = []) {
+  const [rate, ...others] = usagePrices;
+  const overagePriceId = rate !== undefined && others.length === 0 ? rate.priceId : null;
+  return { ...withCommits(price), overagePriceId, startsWithCreditTrial: null };
 }
 
 /** Renders a pricing model in the form of the clone operation. */
@@ -168,8 +171,8 @@ export function toClonedPricingModel(details: PricingModelDetails): ClonedPricin
   const toClonedProduct = (product: ProductWithPrices) => ({
     ...withCommits(product),
     displayFeatures: null,
-    prices: product.prices.map(toClonedPrice),
-    defaultPrice: toClonedPrice(product.defaultPrice),
+    prices: product.prices.map((price) => toClonedPrice(price, product.usagePrices)),
+    defaultPrice: toClonedPrice(product.defaultPrice, product.usagePrices),
     features: product.features.map(withTextStamps),
   });
   return {
@@ -177,7 +180,7 @@ export function toClonedPricingModel(details: PricingModelDetails): ClonedPricin
     products: details.products.map(toClonedProduct),
     usageMeters: details.usageMeters.map(({ defaultPrice, ...meter }) => ({
       ...withCommits(meter),
-      prices: meter.prices.map(toClonedPrice),
+      prices: meter.prices.map((price) => toClonedPrice(price)),
       ...(defaultPrice ? { defaultPrice: toClonedPrice(defaultPrice) } : {}),
     })),
     ...(defaultProduct ? { defaultProduct: toClonedProduct(defaultProduct) } : {}),
@@ -196,8 +199,8 @@ export function toCatalog(details: PricingModelDetails): Catalog {
     ...withCommits(product),
     catalogId: pricingModelId,
     displayFeatures: null,
-    prices: product.prices.map(toClonedPrice),
-    defaultPrice: toClonedPrice(product.defaultPrice),
+    prices: product.prices.map((price) => toClonedPrice(price, product.usagePrices)),
+    defaultPrice: toClonedPrice(product.defaultPrice, product.usagePrices),
   });
   return {
     ...withCommits(rest),

@@ -85,6 +85,7 @@ export function freePlan(request: FreePlanRequest): { product: NewProduct; price
     pluralQuantityLabel: null,
     minimumQuantity: null,
     maximumQuantity: null,
+    usagePrices: [],
     default: true,
     active: true,
     metadata: null,

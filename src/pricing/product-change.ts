@@ -16,8 +16,15 @@ import {
 /** Fields of the default product that cannot change. */
 const fixedOnDefault = ['slug', 'singularQuantityLabel', 'pluralQuantityLabel', 'maximumQuantity'] as const;
 
-/** The product after a change. The default product can change only its texts and stays active. */
-export function decideProductChange(product: Product, { id: _, ...change }: ProductChange): Product {
+/**
+ * The product after a change. The default product can change only its texts and rates, and stays active. `usagePrices` are
+ * the rates that are requested.
+ */
+export function decideProductChange(
+  product: Product,
+  { id: _, ...change }: ProductChange,
+  usagePrices = product.usagePrices,
+): Product {
   if (change.default !== undefined && change.default !== product.default) {
     throw invalid(['product', 'default'], `must be ${product.default}: the default product cannot change`);
   }
@@ -30,6 +37,7 @@ export function decideProductChange(product: Product, { id: _, ...change }: Prod
     singularQuantityLabel: sentOr(change.singularQuantityLabel, product.singularQuantityLabel),
     pluralQuantityLabel: sentOr(change.pluralQuantityLabel, product.pluralQuantityLabel),
     ...decideQuantityLimits(product, change),
+    usagePrices,
     active: change.active ?? product.active,
     metadata: sentOr(change.metadata, product.metadata),
   };

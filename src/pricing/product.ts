@@ -19,6 +19,30 @@ const limitTexts = {
     'The most that buyers may choose, in a checkout and in the portal. Null: the seller sets the quantity.',
 } as const;
 
+const ProductUsagePrice = z
+  .object({ usageMeterSlug: z.string(), priceSlug: z.string(), usageMeterId: z.string(), priceId: z.string() })
+  .meta({ id: 'ProductUsagePrice', description: 'The price at which a plan rates the usage of a meter.' });
+export type ProductUsagePrice = z.infer<typeof ProductUsagePrice>;
+
+// As many as a pricing model has usage meters.
+const maxUsagePrices = 200;
+
+const UsagePricesInput = z
+  .array(
+    z.object({
+      usageMeterSlug: SafeString,
+      priceSlug: freeText('longName').trim().min(1),
+      usageMeterId: z.string().max(255).optional(),
+      priceId: z.string().max(255).optional(),
+    }),
+  )
+  .max(maxUsagePrices);
+export type UsagePricesInput = z.output<typeof UsagePricesInput>;
+
+const rateCardText =
+  'The rates of the plan: events that name one of these usage meters are rated by its price here, in place of the ' +
+  "meter's default price.";
+
 /** A plan or item that customers can subscribe to or buy. */
 export const Product = z
   .object({
@@ -35,6 +59,7 @@ export const Product = z
     pluralQuantityLabel: z.string().nullable(),
     minimumQuantity: z.int().nullable().meta({ description: limitTexts.minimumQuantity }),
     maximumQuantity: z.int().nullable().meta({ description: limitTexts.maximumQuantity }),
+    usagePrices: z.array(ProductUsagePrice).meta({ description: rateCardText }),
     default: z.boolean().meta({ description: 'True for the plan on which every customer starts.' }),
     active: z.boolean(),
     metadata: Metadata.nullable(),
@@ -57,6 +82,7 @@ const texts = {
       description: `${limitTexts.minimumQuantity} By default 1 if there is a \`maximumQuantity\`.`,
     }),
   maximumQuantity: countInput(1, maxQuantity).nullish().meta({ description: limitTexts.maximumQuantity }),
+  usagePrices: UsagePricesInput.optional().meta({ description: `${rateCardText} An update replaces all of them.` }),
   metadata: MetadataInput,
 };
 
@@ -100,6 +126,41 @@ export function decideQuantityLimits(
   const minimumQuantity = (least === undefined ? current.minimumQuantity : least) ?? 1;
   if (minimumQuantity > most) throw invalid(['product', 'maximumQuantity'], 'must be at least minimumQuantity');
   return { minimumQuantity, maximumQuantity: most };
+}
+
+type MeterRow = { readonly id: string; readonly slug: string };
+type PriceRow = { readonly id: string; readonly slug: string | null; readonly usageMeterId: string | null };
+
+/** The rates that are requested, by the meters and active prices of the pricing model, in order of the meters' slugs. */
+export function decideUsagePrices(
+  requested: UsagePricesInput,
+  meters: readonly MeterRow[],
+  prices: readonly PriceRow[],
+): ProductUsagePrice[] {
+  const seen = new Set<string>();
+  const rates = requested.map((rate, index): ProductUsagePrice => {
+    const { usageMeterSlug, priceSlug } = rate;
+    const refuse = (field: keyof typeof rate, message: string) =>
+      invalid(['product', 'usagePrices', index, field], message);
+    const meter = meters.find(({ slug }) => slug === usageMeterSlug);
+    if (meter === undefined)
+      throw refuse('usageMeterSlug', `is not a usage meter of this pricing model: ${usageMeterSlug}`);
+    if (seen.has(meter.id)) throw refuse('usageMeterSlug', 'has a price already: a usage meter has one');
+    seen.add(meter.id);
+    const price = prices.find(({ slug, usageMeterId }) => slug === priceSlug && usageMeterId === meter.id);
+    if (price === undefined) throw refuse('priceSlug', `is not an active price of ${usageMeterSlug}: ${priceSlug}`);
+    if (rate.usageMeterId !== undefined && rate.usageMeterId !== meter.id)
+      throw refuse('usageMeterId', `must be ${meter.id} or absent`);
+    if (rate.priceId !== undefined && rate.priceId !== price.id)
+      throw refuse('priceId', `must be ${price.id} or absent`);
+    return { usageMeterSlug, priceSlug, usageMeterId: meter.id, priceId: price.id };
+  });
+  return rates.sort(byMeter);
+}
+
+/** The order of rates. */
+export function byMeter(one: { readonly usageMeterSlug: string }, other: { readonly usageMeterSlug: string }): number {
+  return one.usageMeterSlug < other.usageMeterSlug ? -1 : one.usageMeterSlug > other.usageMeterSlug ? 1 : 0;
 }
 
 /** The features of a product; repeated ids count once. */

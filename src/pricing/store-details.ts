@@ -6,7 +6,7 @@ import { type PricingModelDetails, type UsageMeterWithPrices, withPrices } from 
 import { featureColumns, toFeature } from './store-features.ts';
 import { priceColumns, toPrice } from './store-prices.ts';
 import { findPricingModels } from './store-pricing-models.ts';
-import { productColumns, toProduct } from './store-products.ts';
+import { productColumns, toProducts } from './store-products.ts';
 import { listUsageMeters } from './store-usage-meters.ts';
 
 /**
@@ -84,7 +84,7 @@ async function listActiveProducts(work: Work, pricingModelIds: readonly string[]
     .where('active', '=', true)
     .orderBy('id')
     .execute();
-  return rows.map((row) => toProduct(work, row));
+  return toProducts(work, rows);
 }
 
 /** Pairs of product id and current feature, in order of the features' creation. */

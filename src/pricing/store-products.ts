@@ -6,7 +6,14 @@ import type { Work } from '../database/work.ts';
 import type { Metadata } from '../kernel/json.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import type { Price } from './price.ts';
-import type { NewProduct, NewProductFeature, Product, ProductFeature } from './product.ts';
+import {
+  byMeter,
+  type NewProduct,
+  type NewProductFeature,
+  type Product,
+  type ProductFeature,
+  type ProductUsagePrice,
+} from './product.ts';
 import { findDefaultPriceOfProduct } from './store-prices.ts';
 import { namingTakenSlug, newRowStamps, statementsOf } from './store-rows.ts';
 
@@ -23,15 +30,68 @@ export const productColumns = [
   'pluralQuantityLabel',
   'minimumQuantity',
   'maximumQuantity',
+  'usagePrices',
   'isDefault',
   'active',
   'metadata',
 ] as const;
 type ProductRow = Pick<Selectable<Products>, (typeof productColumns)[number]>;
 
-export function toProduct(work: Work, { imageUrl, isDefault, metadata, ...row }: ProductRow): Product {
+/** The products of these rows. Rates take one statement, for their slugs. */
+export async function toProducts(work: Work, rows: readonly ProductRow[]): Promise<Product[]> {
+  // Only ids by ids are ever written.
+  const ratesOf = (row: ProductRow) => Object.values(row.usagePrices as Readonly<Record<string, string>>);
+  const ids = [...new Set(rows.flatMap(ratesOf))];
+  const named = new Map(ids.length === 0 ? [] : (await listRates(work, ids)).map((rate) => [rate.priceId, rate]));
+  return rows.map((row) =>
+    toProduct(
+      work,
+      row,
+      ratesOf(row)
+        .flatMap((id) => named.get(id) ?? [])
+        .sort(byMeter),
+    ),
+  );
+}
+
+async function listRates(work: Work, priceIds: readonly string[]): Promise<ProductUsagePrice[]> {
+  const { rows } = await sql<ProductUsagePrice>`
+    select m.slug as usage_meter_slug, p.slug as price_slug, m.id as usage_meter_id, p.id as price_id
+      from prices p join usage_meters m on m.environment_id = p.environment_id and m.id = p.usage_meter_id
+     where p.environment_id = ${work.environmentId} and p.id = any(${priceIds}::text[])`.execute(work.db);
+  return rows;
+}
+
+/** The rates as they are stored: the id of the price by that of its usage meter. */
+function storedRates(usagePrices: readonly ProductUsagePrice[]): Record<string, string> {
+  return Object.fromEntries(usagePrices.map(({ usageMeterId, priceId }) => [usageMeterId, priceId]));
+}
+
+/** An active product that rates usage by this price; null: none. */
+export async function findProductRating(
+  work: Work,
+  { id, usageMeterId, pricingModelId }: { id: string; usageMeterId: string; pricingModelId: string },
+): Promise<{ slug: string } | null> {
+  const row = await work.db
+    .selectFrom('products')
+    .select('slug')
+    .where('environmentId', '=', work.environmentId)
+    .where('pricingModelId', '=', pricingModelId)
+    .where('active', '=', true)
+    .where(sql<boolean>`usage_prices ->> ${usageMeterId} = ${id}`)
+    .limit(1)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+function toProduct(
+  work: Work,
+  { imageUrl, isDefault, metadata, ...row }: Omit<ProductRow, 'usagePrices'>,
+  usagePrices: ProductUsagePrice[],
+): Product {
   return {
     ...row,
+    usagePrices,
     // Only parsed metadata is ever written.
     metadata: metadata as Metadata | null,
     imageURL: imageUrl,
@@ -54,16 +114,21 @@ export async function insertProducts(work: Work, products: readonly NewProduct[]
     pluralQuantityLabel: product.pluralQuantityLabel,
     minimumQuantity: product.minimumQuantity,
     maximumQuantity: product.maximumQuantity,
+    usagePrices: product.usagePrices,
     isDefault: product.default,
     active: product.active,
     metadata: product.metadata,
     ...newRowStamps(work),
   }));
   for (const some of statementsOf(rows)) {
-    const values = some.map((row) => ({ ...row, metadata: jsonb(row.metadata) }));
+    const values = some.map((row) => ({
+      ...row,
+      usagePrices: jsonb(storedRates(row.usagePrices)),
+      metadata: jsonb(row.metadata),
+    }));
     await namingTakenSlug('product', some, work.db.insertInto('products').values(values).execute());
   }
-  return rows.map(({ environmentId: _, ...row }) => toProduct(work, row));
+  return rows.map(({ environmentId: _, usagePrices, ...row }) => toProduct(work, row, usagePrices));
 }
 
 /**
@@ -84,6 +149,7 @@ export async function saveProducts(work: Work, products: readonly Product[]): Pr
         plural_quantity_label: product.pluralQuantityLabel,
         minimum_quantity: product.minimumQuantity,
         maximum_quantity: product.maximumQuantity,
+        usage_prices: storedRates(product.usagePrices),
         active: product.active,
         metadata: product.metadata,
       }));
@@ -93,7 +159,7 @@ export async function saveProducts(work: Work, products: readonly Product[]): Pr
          set name = given.name, slug = given.slug, description = given.description, image_url = given.image_url,
              singular_quantity_label = given.singular_quantity_label,
              plural_quantity_label = given.plural_quantity_label, minimum_quantity = given.minimum_quantity,
-             maximum_quantity = given.maximum_quantity, active = given.active,
+             maximum_quantity = given.maximum_quantity, usage_prices = given.usage_prices, active = given.active,
              metadata = given.metadata, updated_at = ${work.now}
         from json_populate_recordset(null::products, ${JSON.stringify(rows)}::json) as given
        where products.environment_id = ${work.environmentId} and products.id = given.id`;
@@ -111,8 +177,8 @@ function selectProducts(work: Work) {
 }
 
 export async function findProduct(work: Work, id: string): Promise<Product | null> {
-  const row = await selectProducts(work).where('id', '=', id).executeTakeFirst();
-  return row === undefined ? null : toProduct(work, row);
+  const [product] = await toProducts(work, await selectProducts(work).where('id', '=', id).execute());
+  return product ?? null;
 }
 
 /** The default product of the pricing model and its default price; null if there is none. */
@@ -120,27 +186,28 @@ export async function findDefaultProduct(
   work: Work,
   pricingModelId: string,
 ): Promise<{ product: Product; price: Price } | null> {
-  const row = await selectProducts(work)
+  const rows = await selectProducts(work)
     .where('pricingModelId', '=', pricingModelId)
     .where('isDefault', '=', true)
     .where('active', '=', true)
-    .executeTakeFirst();
-  if (row === undefined) return null;
-  const price = await findDefaultPriceOfProduct(work, row.id);
-  return price === null ? null : { product: toProduct(work, row), price };
+    .execute();
+  const [product] = await toProducts(work, rows);
+  if (product === undefined) return null;
+  const price = await findDefaultPriceOfProduct(work, product.id);
+  return price === null ? null : { product, price };
 }
 
 /** All products of these pricing models, active or not, in order of creation. */
 export async function listProducts(work: Work, pricingModelIds: readonly string[]): Promise<Product[]> {
   if (pricingModelIds.length === 0) return [];
   const rows = await selectProducts(work).where('pricingModelId', '=', sql<string>`any(${pricingModelIds})`).execute();
-  return rows.map((row) => toProduct(work, row));
+  return toProducts(work, rows);
 }
 
 export async function pageOfProducts(work: Work, request: PageRequest): Promise<{ rows: Product[]; total: number }> {
   const filters = { pricingModelId: 'pricing_model_id', active: 'active', default: 'is_default', slug: 'slug' };
   const page = await selectPage<ProductRow>(work, 'products', productColumns, request, filters);
-  return { rows: page.rows.map((row) => toProduct(work, row)), total: page.total };
+  return { rows: await toProducts(work, page.rows), total: page.total };
 }
 
 const productFeatureColumns = [

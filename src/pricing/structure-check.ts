@@ -1,7 +1,7 @@
 import type { Instant } from '../kernel/calendar.ts';
 import type { CurrencyCode } from '../kernel/currency.ts';
 import { type Issue, Problem, type ProblemName } from '../kernel/problem.ts';
-import { isReservedPriceSlug } from './price.ts';
+import { isReservedPriceSlug, noChargeSlug } from './price.ts';
 import { reservedPriceSlugMessage } from './price-input.ts';
 import { isReservedProductSlug, reservedProductSlug } from './product.ts';
 import { maxProductFeatures, maxProducts, type ProductStructure, type Structure } from './structure.ts';
@@ -26,6 +26,7 @@ const freePlan: ProductStructure = {
     pluralQuantityLabel: null,
     minimumQuantity: null,
     maximumQuantity: null,
+    usagePrices: [],
     default: true,
     active: true,
     metadata: null,
@@ -176,6 +177,10 @@ function productIssues({ products }: Structure): Issue[] {
     } else if (isReservedProductSlug(product.slug)) {
       tell(['product', 'slug'], `is reserved for the default product: ${product.slug}`);
     }
+    const meters = product.usagePrices.map(({ usageMeterSlug }) => usageMeterSlug);
+    const again = meters.findIndex((slug, position) => meters.indexOf(slug) < position);
+    if (again >= 0)
+      tell(['product', 'usagePrices', again, 'usageMeterSlug'], 'has a price already: a usage meter has one');
   }
   const links = products.reduce((count, { features: slugs }) => count + slugs.length, 0);
   if (links > maxProductFeatures)
@@ -218,6 +223,7 @@ function refuseUnknown({ features, products, usageMeters, resources }: Structure
     featureNotFound: new Set(features.map(({ slug }) => slug)),
     usageMeterNotFound: new Set(usageMeters.map(({ usageMeter }) => usageMeter.slug)),
     resourceNotFound: new Set(resources.map(({ slug }) => slug)),
+    priceNotFound: new Set<string>(),
   } satisfies Partial<Record<ProblemName, Set<string>>>;
   const unknown: { problem: keyof typeof known; slug: string; issue: Issue }[] = [];
   const look = (problem: keyof typeof known, slug: string, at: Path, record: string) => {
@@ -231,9 +237,20 @@ function refuseUnknown({ features, products, usageMeters, resources }: Structure
     if (feature.type === 'resource')
       look('resourceNotFound', feature.resourceSlug, ['features', index, 'resourceSlug'], 'resource');
   }
-  for (const [index, { features: slugs }] of products.entries()) {
+  const usagePrices = new Set(
+    usageMeters.flatMap(({ usageMeter: { slug: meter }, prices }) =>
+      [noChargeSlug(meter), ...prices.map(({ slug }) => slug)].map((slug) => `${meter} ${slug}`),
+    ),
+  );
+  for (const [index, { product, features: slugs }] of products.entries()) {
     for (const [position, slug] of slugs.entries())
       look('featureNotFound', slug, ['products', index, 'features', position], 'feature');
+    for (const [position, { usageMeterSlug: meter, priceSlug }] of product.usagePrices.entries()) {
+      const at = ['products', index, 'product', 'usagePrices', position];
+      look('usageMeterNotFound', meter, [...at, 'usageMeterSlug'], 'usage meter');
+      if (known.usageMeterNotFound.has(meter) && !usagePrices.has(`${meter} ${priceSlug}`))
+        look('priceNotFound', priceSlug, [...at, 'priceSlug'], `price of ${meter}, and`);
+    }
   }
   const [first] = unknown;
   if (first === undefined) return;
@@ -289,9 +306,9 @@ function findDefault(
 
 /** The default product with the given texts and features; everything else is fixed. */
 function protect(standing: ProductStructure, given: ProductStructure): ProductStructure {
-  const { name, description, imageURL, metadata } = given.product;
+  const { name, description, imageURL, usagePrices, metadata } = given.product;
   return {
-    product: { ...standing.product, name, description, imageURL, metadata },
+    product: { ...standing.product, name, description, imageURL, usagePrices, metadata },
     price: { ...standing.price, metadata: given.price.metadata },
     features: given.features,
   };

@@ -150,6 +150,7 @@ function describeProduct(product: Product, price: ProductPrice, features: readon
       pluralQuantityLabel: product.pluralQuantityLabel,
       minimumQuantity: product.minimumQuantity,
       maximumQuantity: product.maximumQuantity,
+      usagePrices: product.usagePrices.map(({ usageMeterSlug, priceSlug }) => ({ usageMeterSlug, priceSlug })),
       default: product.default,
       active: isSold(product, price),
       metadata: product.metadata,
@@ -243,7 +244,7 @@ export function withFields<Row extends object, Fields extends Partial<Row>>(row:
 }
 
 /** The id of a slug, which has been checked to be in the structure. */
-export function known(ids: ReadonlyMap<string, string>, slug: string): string {
+export function known<Found = string>(ids: ReadonlyMap<string, Found>, slug: string): Found {
   const id = ids.get(slug);
   assert(id !== undefined, `the structure contains ${slug}`);
   return id;

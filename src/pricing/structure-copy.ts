@@ -7,7 +7,7 @@ import { type NewFeature, RenewalFrequency } from './feature.ts';
 import { IntervalUnit, type NewPrice, Overage } from './price.ts';
 import { Pricing } from './pricing.ts';
 import { isLinkActive } from './product-change.ts';
-import type { ProductPriceStructure, Structure } from './structure.ts';
+import type { ProductPriceStructure, ProductStructure, Structure } from './structure.ts';
 import type { PricingModelContents, StructureChanges } from './structure-contents.ts';
 import { AggregationType } from './usage-meter.ts';
 
@@ -34,7 +34,8 @@ export function copyContents(contents: PricingModelContents, context: CopyContex
     assert(copy !== undefined, 'a record refers to its own pricing model only');
     return copy;
   };
-  return {
+  const products = contents.products.map((row) => copied('product', row));
+  const changes: StructureChanges = {
     resources: made(contents.resources.map((row) => copied('resource', row))),
     usageMeters: made(contents.usageMeters.map((row) => copied('usageMeter', row))),
     features: made(
@@ -51,7 +52,7 @@ export function copyContents(contents: PricingModelContents, context: CopyContex
         }
       }),
     ),
-    products: made(contents.products.map((row) => copied('product', row))),
+    products: made(products),
     prices: {
       ...made(
         contents.prices.map((row): NewPrice => {
@@ -73,6 +74,14 @@ export function copyContents(contents: PricingModelContents, context: CopyContex
       expired: [],
     },
   };
+  // A rate names a price that is copied after its product.
+  const withRates = products.map((product) => ({
+    ...product,
+    usagePrices: product.usagePrices.map((rate) => {
+      return { ...rate, usageMeterId: idOf(rate.usageMeterId), priceId: idOf(rate.priceId) };
+    }),
+  }));
+  return { ...changes, products: made(withRates) };
 }
 
 function made<Made>(rows: Made[]) {
@@ -131,6 +140,7 @@ const ExportedProduct = z.object({
     pluralQuantityLabel: z.string().optional(),
     minimumQuantity: z.int().optional(),
     maximumQuantity: z.int().optional(),
+    usagePrices: z.array(z.object({ usageMeterSlug: z.string(), priceSlug: z.string() })).optional(),
     default: z.boolean(),
     active: z.boolean(),
     metadata: Metadata.optional(),
@@ -189,7 +199,7 @@ export function exportStructure(
     isDefault,
     features: features.map((feature) => withoutNulls(feature)),
     products: products.map(({ product, price, features: slugs }) => ({
-      product: withoutNulls(product),
+      product: exportProduct(product),
       price: exportProductPrice(price),
       features: [...slugs],
     })),
@@ -199,6 +209,10 @@ export function exportStructure(
     })),
     resources: [...resources],
   };
+}
+
+function exportProduct({ usagePrices, ...product }: ProductStructure['product']) {
+  return { ...withoutNulls(product), ...(usagePrices.length === 0 ? {} : { usagePrices: [...usagePrices] }) };
 }
 
 function exportProductPrice(price: ProductPriceStructure): z.infer<typeof ExportedProductPrice> {

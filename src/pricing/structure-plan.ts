@@ -1,8 +1,8 @@
 import { refuseFineAmount } from '../kernel/currency.ts';
 import { isSameJson } from '../kernel/json.ts';
 import type { Feature, NewFeature } from './feature.ts';
-import { isNoChargePrice, type NewPrice, noChargePrice, type Price } from './price.ts';
-import type { NewProduct, NewProductFeature, Product } from './product.ts';
+import { isNoChargePrice, type NewPrice, noChargePrice, noChargeSlug, type Price } from './price.ts';
+import type { NewProduct, NewProductFeature, Product, ProductUsagePrice } from './product.ts';
 import { isLinkActive } from './product-change.ts';
 import type { NewResource, Resource } from './resource.ts';
 import type {
@@ -45,7 +45,7 @@ export function planStructure(
   const usageMeters = planUsageMeters(current, wanted.usageMeters, context);
   const targets = { usageMeterIds: usageMeters.ids, resourceIds: resources.ids };
   const features = planFeatures(current, wanted.features, targets, context);
-  const products = planProducts(current, wanted.products, features, context);
+  const products = planProducts(current, wanted.products, { features, rates: usageMeters.rates }, context);
   return {
     resources: { made: resources.made, changed: resources.changed },
     usageMeters: { made: usageMeters.made, changed: usageMeters.changed },
@@ -177,7 +177,7 @@ interface PriceChanges {
 function planProducts(
   current: PricingModelContents,
   wanted: readonly ProductStructure[],
-  features: FeaturePlan,
+  { features, rates }: { readonly features: FeaturePlan; readonly rates: Rates },
   context: PlanContext,
 ): ProductPlan {
   const { ofProduct } = pricesByOwner(current.prices);
@@ -190,12 +190,13 @@ function planProducts(
   const changed: Product[] = [];
   const prices: PriceChanges = { made: [], changed: [], renamed: [] };
   for (const { id, row, product, price } of matched) {
+    const usagePrices = product.usagePrices.map((rate) => known(rates, rateKey(rate)));
     if (row === undefined) {
-      made.push({ id, pricingModelId: context.pricingModelId, ...product });
+      made.push({ id, pricingModelId: context.pricingModelId, ...product, usagePrices });
       prices.made.push(newPrice(id, price, product.active, context));
       continue;
     }
-    const change = changeProduct(row, product, pricesOf(row));
+    const change = changeProduct(row, { ...product, usagePrices }, pricesOf(row));
     if (change) changed.push(change);
     changePrices({ row, product, price }, pricesOf(row), prices, context);
   }
@@ -226,10 +227,16 @@ function matchProduct(
   return named.find(({ active }) => active) ?? named.findLast((product) => typeOf(product) === price.type);
 }
 
-function changeProduct(row: Product, wanted: ProductStructure['product'], prices: readonly ProductPrice[]) {
+function changeProduct(
+  row: Product,
+  wanted: Omit<ProductStructure['product'], 'usagePrices'> & Pick<Product, 'usagePrices'>,
+  prices: readonly ProductPrice[],
+) {
   const { slug: _slug, default: _default, active: _active, ...rest } = wanted;
   const isAsWanted = isSold(row, standingPrice(prices)) === wanted.active;
-  return withFields(row, { ...rest, active: isAsWanted ? row.active : wanted.active });
+  // Subscribers of a plan that is no longer sold keep its rates.
+  const usagePrices = wanted.active ? wanted.usagePrices : row.usagePrices;
+  return withFields(row, { ...rest, usagePrices, active: isAsWanted ? row.active : wanted.active });
 }
 
 /** Updates the name, slug and state of the product's price. New terms end it and create another. */
@@ -316,8 +323,16 @@ function planLinks(
   return { linked, expired };
 }
 
+/** The usage prices that a product may name, by `rateKey`. */
+type Rates = ReadonlyMap<string, ProductUsagePrice>;
+
+function rateKey({ usageMeterSlug, priceSlug }: Pick<ProductUsagePrice, 'usageMeterSlug' | 'priceSlug'>): string {
+  return `${usageMeterSlug} ${priceSlug}`;
+}
+
 interface UsageMeterPlan extends Changes<NewUsageMeter, UsageMeter> {
   readonly ids: ReadonlyMap<string, string>;
+  readonly rates: Rates;
   readonly prices: Changes<NewPrice, Price>;
 }
 
@@ -330,6 +345,7 @@ function planUsageMeters(
   const stored = new Map(current.usageMeters.map((meter) => [meter.slug, meter]));
   const { ofUsageMeter } = pricesByOwner(current.prices);
   const ids = new Map<string, string>();
+  const rates = new Map<string, ProductUsagePrice>();
   const made: NewUsageMeter[] = [];
   const changed: UsageMeter[] = [];
   const prices = { made: [] as NewPrice[], changed: [] as Price[] };
@@ -343,8 +359,12 @@ function planUsageMeters(
     const plan = planUsagePrices({ ...meter, ...usageMeter }, ofUsageMeter.get(meter.id) ?? [], wantedPrices, context);
     prices.made.push(...plan.made);
     prices.changed.push(...plan.changed);
+    for (const [priceSlug, priceId] of plan.ids) {
+      const rate = { usageMeterSlug: usageMeter.slug, priceSlug, usageMeterId: meter.id, priceId };
+      rates.set(rateKey(rate), rate);
+    }
   }
-  return { made, changed, ids, prices };
+  return { made, changed, ids, rates, prices };
 }
 
 /**
@@ -355,20 +375,24 @@ function planUsagePrices(
   current: readonly UsagePrice[],
   wanted: readonly UsagePriceStructure[],
   context: PlanContext,
-): Changes<NewPrice, Price> {
+): Changes<NewPrice, Price> & { readonly ids: ReadonlyMap<string, string> } {
   const made: NewPrice[] = [];
   const changed: Price[] = [];
+  const ids = new Map<string, string>();
   const free = new Set(current.filter((price) => !isNoChargePrice(price)));
   for (const price of wanted) {
     const row = matchUsagePrice([...free], price);
     const { name, isDefault, active, metadata } = price;
     if (row !== undefined && hasUsageTerms(row, price)) {
       free.delete(row);
+      if (row.slug !== null) ids.set(row.slug, row.id);
       const change = withFields<UsagePrice, Partial<UsagePrice>>(row, { name, isDefault, active, metadata });
       if (change) changed.push(change);
     } else {
       // A row with the same slug and other terms stays unmatched and ends below: agreed terms are never rewritten.
-      made.push(newUsagePrice(meter, price, context));
+      const usagePrice = newUsagePrice(meter, price, context);
+      made.push(usagePrice);
+      if (price.slug !== null) ids.set(price.slug, usagePrice.id);
     }
   }
   const ended = [...free].filter(({ active, isDefault }) => active || isDefault);
@@ -377,11 +401,11 @@ function planUsagePrices(
   const isDefault = !wanted.some((price) => price.isDefault);
   const noCharge = current.find((price) => isNoChargePrice(price) && price.active);
   const change = noCharge && withFields<UsagePrice, Partial<UsagePrice>>(noCharge, { isDefault });
-  if (noCharge === undefined) {
-    made.push(noChargePrice(context.newId('price'), meter, { isDefault, currency: context.currency }));
-  }
+  const noChargeId = noCharge?.id ?? context.newId('price');
+  if (noCharge === undefined) made.push(noChargePrice(noChargeId, meter, { isDefault, currency: context.currency }));
   if (change) changed.push(change);
-  return { made, changed };
+  ids.set(noChargeSlug(meter.slug), noChargeId);
+  return { made, changed, ids };
 }
 
 function newUsagePrice(meter: NewUsageMeter, price: UsagePriceStructure, context: PlanContext): NewPrice {

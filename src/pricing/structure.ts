@@ -5,7 +5,7 @@ import { amountInput, countInput, freeText, Metadata, SafeString } from '../kern
 import { RenewalFrequency, type Rollover, RolloverMaximum, RolloverPeriods, refineRollover } from './feature.ts';
 import { IntervalUnit, maxTrialPeriodDays, Overage, usualOverage } from './price.ts';
 import { maxUnitPrice, Pricing, refinePricing } from './pricing.ts';
-import { maxQuantity } from './product.ts';
+import { byMeter, maxQuantity } from './product.ts';
 import { AggregationType, LowBalanceThreshold } from './usage-meter.ts';
 
 /**
@@ -50,6 +50,8 @@ interface ProductText {
   readonly pluralQuantityLabel: string | null;
   readonly minimumQuantity: number | null;
   readonly maximumQuantity: number | null;
+  /** The rates of the plan, in order of the meters' slugs. */
+  readonly usagePrices: readonly { readonly usageMeterSlug: string; readonly priceSlug: string }[];
   readonly default: boolean;
   /** False when the product is not for sale; its price is inactive then too. */
   readonly active: boolean;
@@ -244,6 +246,11 @@ const GivenProduct = z.object({
       pluralQuantityLabel: OptionalLabel,
       minimumQuantity: QuantityLimit,
       maximumQuantity: QuantityLimit,
+      usagePrices: z
+        .array(z.object({ usageMeterSlug: SafeString, priceSlug: freeText('longName').trim().min(1) }))
+        .max(maxUsageMeters)
+        .default([])
+        .transform((rates) => rates.sort(byMeter)),
       default: z.boolean().default(false),
       active,
       metadata,

@@ -58,7 +58,7 @@ export class UsageCache {
     this.#scopes = new LRUCache({ max: Math.min(events, 10_000) });
     this.#subscriptions = new LRUCache({ max: events });
     this.#customers = new LRUCache({ max: events });
-    this.#prices = new LRUCache({ max: Math.min(events, 2_000) });
+    this.#prices = new LRUCache({ max: Math.min(events, 10_000) });
   }
 
   /** The environment of an API key. Null where the key is not valid. */
@@ -71,8 +71,9 @@ export class UsageCache {
     return scope;
   }
 
-  pricesOf({ pricingModelId, catalogVersion }: UsageSubscription): PricesByReference {
-    const key = `${pricingModelId} ${catalogVersion}`;
+  /** A usage meter has another price on each plan with a rate for it. */
+  pricesOf({ pricingModelId, catalogVersion, productId }: UsageSubscription): PricesByReference {
+    const key = `${pricingModelId} ${catalogVersion} ${productId}`;
     const known = this.#prices.get(key);
     if (known !== undefined) return known;
     const prices = { priceId: new Map(), priceSlug: new Map(), usageMeterId: new Map(), usageMeterSlug: new Map() };
@@ -315,9 +316,10 @@ async function findPrices(
     for (const subscription of candidatesOf(users, event)) {
       if (!isUsable(subscription)) continue;
       const prices = cache.pricesOf(subscription);
-      const { pricingModelId } = subscription;
+      const { pricingModelId, productId } = subscription;
       if (prices[kind].has(value)) continue;
-      missing.set(`${pricingModelId} ${kind} ${value}`, { reference: { pricingModelId, kind, value }, prices });
+      const reference = { pricingModelId, productId, kind, value };
+      missing.set(`${pricingModelId} ${productId} ${kind} ${value}`, { reference, prices });
     }
   }
   if (missing.size > 0) {

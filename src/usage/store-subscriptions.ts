@@ -16,10 +16,11 @@ import type { Address, UsageCustomer, UsageSubscription } from './usage-event.ts
 export async function lockSubscriptions(work: Work, ids: readonly string[]): Promise<UsageSubscription[]> {
   const { rows } = await sql<UsageSubscription>`
     select s.id, s.revision, s.status, s.arrears, s.pricing_model_id, s.customer_id, s.current_billing_period_start, ${dueAt} as due_at,
-           m.catalog_version,
+           m.catalog_version, plan.product_id,
            (select c.archived from customers c
              where c.environment_id = s.environment_id and c.id = s.customer_id) as customer_archived
       from subscriptions s join pricing_models m on m.environment_id = s.environment_id and m.id = s.pricing_model_id
+      join prices plan on plan.environment_id = s.environment_id and plan.id = s.price_id
      where s.environment_id = ${work.environmentId} and s.id = any(${textArray(ids)}::text[]) and not ${isBehind(work.now)}
      order by s.id desc for share of s`.execute(work.db);
   return rows;

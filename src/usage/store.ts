@@ -15,6 +15,8 @@ import { canonicalJson, type ReferenceKind, type UsageEvent, type UsagePrice } f
 /** A reference to a price in a pricing model. */
 export interface PriceReference {
   readonly pricingModelId: string;
+  /** The product whose rates apply to a usage meter. */
+  readonly productId: string;
   readonly kind: ReferenceKind;
   readonly value: string;
 }
@@ -42,7 +44,9 @@ function searchFor(kind: ReferenceKind, environmentId: number) {
         select asked.position, p.id as price_id, p.type as price_type, m.id as usage_meter_id, ${ofEvents}
           from asked join usage_meters m on m.environment_id = ${environmentId} and m.pricing_model_id = asked.pricing_model_id
            and ${sql.ref(kind === 'usageMeterId' ? 'm.id' : 'm.slug')} = asked.value
-          left join prices p on p.environment_id = ${environmentId} and p.usage_meter_id = m.id and p.is_default
+          left join products plan on plan.environment_id = ${environmentId} and plan.id = asked.product_id
+          left join prices p on p.environment_id = ${environmentId} and p.usage_meter_id = m.id
+           and case when plan.usage_prices ? m.id then p.id = plan.usage_prices ->> m.id else p.is_default end
          where asked.kind = ${kind}`;
     default:
       return kind satisfies never;
@@ -61,9 +65,10 @@ export async function resolvePrices(
     with asked as (
       select * from unnest(
         ${textArray(requested.map((each) => each.pricingModelId))}::text[],
+        ${textArray(requested.map((each) => each.productId))}::text[],
         ${textArray(requested.map((each) => each.kind))}::text[],
         ${textArray(requested.map((each) => each.value))}::text[]
-      ) with ordinality as asked (pricing_model_id, kind, value, position)
+      ) with ordinality as asked (pricing_model_id, product_id, kind, value, position)
     ), found as (${sql.join(searches, sql` union all `)})
     select found.*, m.aggregation_type, m.low_balance_threshold
       from found left join usage_meters m on m.environment_id = ${work.environmentId} and m.id = found.usage_meter_id`.execute(

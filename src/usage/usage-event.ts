@@ -145,6 +145,8 @@ export interface UsageSubscription {
   readonly status: SubscriptionStatus;
   readonly arrears: Arrears;
   readonly pricingModelId: string;
+  /** The product of its plan, whose rates apply. */
+  readonly productId: string;
   readonly customerId: string;
   readonly customerArchived: boolean;
   readonly currentBillingPeriodStart: Instant | null;
@@ -184,7 +186,7 @@ interface OpenSubscription {
   readonly status: SubscriptionStatus;
   /** Whether the customer has it now. */
   readonly isCurrent: boolean;
-  /** The usage meters that its plan grants credits of. Read only if the customer has several current subscriptions. */
+  /** The usage meters that its plan grants credits of or has a rate for. Read only if the customer has several current subscriptions. */
   readonly usageMeterIds: readonly string[];
 }
 

@@ -54,12 +54,15 @@ describe('the decisions', () => {
     'prices.pricing',
     'products.image_url',
     'products.metadata',
+    'products.usage_prices',
     'purchases.billing_address',
     'purchases.metadata',
     'resource_claims.metadata',
     'subscription_adjustments.capacities',
     'subscription_adjustments.items',
     'subscription_items.metadata',
+    'subscription_item_versions.pricing',
+    'subscription_items.pricing',
     'subscriptions.metadata',
     'webhooks.previous_secret_ends_at', // when, and not what
   ]);

@@ -72,6 +72,8 @@ const textsOfOurs = new Set([
   ...['idempotency_keys.response', 'idempotency_keys.effects', 'audit_log.before', 'audit_log.after'],
   ...['audit_log.action', 'audit_log.request_id', 'audit_log.record', 'events.type', 'events.object', 'events.payload'],
   ...['invoice_line_items.explanation', 'invoices.invoice_number', 'subscription_adjustments.capacities'],
+  // Ids by ids.
+  'products.usage_prices',
   // Copies of the pricing of a price.
   ...['subscription_items.pricing', 'subscription_item_versions.pricing'],
   // Its texts are bounded in the request, and again when the items are stored.

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
-import { newCard, newCustomer, plan } from '../support/shop.ts';
+import { meter, newCard, newCustomer, plan } from '../support/shop.ts';
 import { assertSound } from '../support/sound.ts';
 import { callerOf } from '../support/years.ts';
 
@@ -124,6 +124,178 @@ test('a setup fee', async (t) => {
     assert.equal((await by.get(path)).price.active, false);
     const { id } = await join('build-monthly');
     assert.deepEqual(await bills(id), [['paid', 3000]]);
+  });
+  await assertSound(app);
+});
+
+test('a rate card', async (t) => {
+  const seller = await app.newOrganization();
+  const by = callerOf(app, seller);
+  const send = (method: string, path: string, body: Body) => app.request(method, path, body, { key: seller.testKey });
+  await by.moveTo(instant('2026-04-01'));
+  const rated = (priceSlug: string) => ({ product: { usagePrices: [{ usageMeterSlug: 'calls', priceSlug }] } });
+  const products = [
+    plan('free', 0),
+    plan('plain', 1000),
+    plan('pro', 3000, [], rated('pro-calls')),
+    plan('big', 6000, [], rated('big-calls')),
+  ];
+  const calls = meter('calls', 'Calls', { slug: 'plain-calls', unitPrice: 10 });
+  const rate = (slug: string, unitPrice: number) => ({ ...calls.prices[0], slug, unitPrice, isDefault: false });
+  const prices = [...calls.prices, rate('pro-calls', 5), rate('big-calls', 2)];
+  const usageMeters = [{ ...calls, prices }, meter('jobs', 'Jobs', { slug: 'plain-jobs', unitPrice: 1 })];
+  const structure = { features: [], products, usageMeters, resources: [] };
+  const { pricingModel: model } = await by.post('/pricing-models/setup', {
+    name: 'Rates',
+    isDefault: true,
+    ...structure,
+  });
+  const priceOf = async (slug: string): Promise<Body> => (await by.get(`/prices?slug=${slug}&active=true`)).data[0];
+  const productOf = async (slug: string): Promise<Body> =>
+    by.get(`/products/${(await by.get(`/products?slug=${slug}&active=true`)).data[0].id}`);
+  let count = 0;
+  const join = async (slug: string) => {
+    count += 1;
+    const externalId = `caller ${count}`;
+    const { customerId } = await newCustomer(by, externalId, { token: 'pm_card_visa' });
+    const { subscription } = await by.post('/subscriptions', { customerId, priceSlug: `${slug}-monthly` });
+    const use = async (amount: number, how: Body = { usageMeterSlug: 'calls' }): Promise<string> => {
+      count += 1;
+      const usageEvent = { customerExternalId: externalId, transactionId: `use ${count}`, amount, ...how };
+      const { usageEvent: stored } = await by.post('/usage-events', { usageEvent });
+      return (await by.get(`/prices/${stored.priceId}`)).price.slug;
+    };
+    return { id: subscription.id as string, use };
+  };
+  const upcoming = async (id: string) => (await by.get(`/invoices/upcoming?subscriptionId=${id}`)).invoice.total;
+
+  await t.test('rates the events that name a meter by the price of the plan, and others by their own', async () => {
+    const { usageMeterId } = await priceOf('pro-calls');
+    const [plain, pro] = [await join('plain'), await join('pro')];
+    for (let round = 0; round < 3; round++) {
+      assert.equal(await plain.use(1), 'plain-calls');
+      assert.equal(await pro.use(1), 'pro-calls');
+    }
+    assert.equal(await pro.use(1, { usageMeterId }), 'pro-calls');
+    assert.equal(await pro.use(1, { priceSlug: 'plain-calls' }), 'plain-calls');
+    assert.equal(await pro.use(1, { usageMeterSlug: 'jobs' }), 'plain-jobs');
+    assert.equal(await upcoming(pro.id), 3000 + 4 * 5 + 10 + 1);
+  });
+
+  await t.test('bills usage before an upgrade by the old rate, and usage after it by the new one', async () => {
+    const { id, use } = await join('pro');
+    for (let round = 0; round < 3; round++) assert.equal(await use(100), 'pro-calls');
+    const newSubscriptionItems = [{ priceSlug: 'big-monthly', quantity: 1 }];
+    await by.post(`/subscriptions/${id}/adjust`, { adjustment: { timing: 'immediately', newSubscriptionItems } });
+    for (let round = 0; round < 3; round++) assert.equal(await use(100), 'big-calls');
+    assert.equal(await upcoming(id), 6000 + 300 * 5 + 300 * 2);
+    await by.moveTo(instant('2026-05-01'));
+    const { data } = await by.get(`/invoices?subscriptionId=${id}&limit=100`);
+    const totals = data.map(({ total }: Body) => total as number);
+    assert.deepEqual(
+      totals.toSorted((a: number, b: number) => a - b),
+      [3000, 3000, 8100],
+    );
+  });
+
+  await t.test('is shown, and a change of it rates the next event, for those who have the plan too', async () => {
+    const pro = await productOf('pro');
+    const { id: priceId, usageMeterId } = await priceOf('pro-calls');
+    const shown = { usageMeterSlug: 'calls', priceSlug: 'pro-calls', usageMeterId, priceId };
+    assert.deepEqual(pro.usagePrices, [shown]);
+    const { use } = await join('pro');
+    assert.equal(await use(1), 'pro-calls');
+    // The record can be sent back as it was answered.
+    const other = { usageMeterSlug: 'calls', priceSlug: 'big-calls' };
+    for (const [usagePrices, slug] of [
+      [[shown], 'pro-calls'],
+      [[other], 'big-calls'],
+      [[], 'plain-calls'],
+      [[shown], 'pro-calls'],
+    ] as const) {
+      const { product } = await by.put(`/products/${pro.id}`, { product: { usagePrices } });
+      assert.equal(product.usagePrices.length, usagePrices.length);
+      for (let round = 0; round < 2; round++) assert.equal(await use(1), slug);
+    }
+    const { product: made } = await by.post('/products', {
+      product: { name: 'Mini', slug: 'mini', usagePrices: [other] },
+      price: { type: 'subscription', slug: 'mini-monthly', intervalUnit: 'month', unitPrice: 500 },
+    });
+    assert.equal(made.usagePrices[0].priceSlug, 'big-calls');
+    assert.equal(await (await join('mini')).use(1), 'big-calls');
+  });
+
+  await t.test('names a price of each meter once, and keeps that price and its slug', async () => {
+    const pro = await productOf('pro');
+    const calls = { usageMeterSlug: 'calls', priceSlug: 'pro-calls' };
+    const bad: [Body[], string][] = [
+      [[{ ...calls, usageMeterSlug: 'none' }], 'usagePrices.0.usageMeterSlug'],
+      [[{ ...calls, priceSlug: 'plain-jobs' }], 'usagePrices.0.priceSlug'],
+      [[calls, calls], 'usagePrices.1.usageMeterSlug'],
+      [[{ ...calls, priceId: pro.defaultPrice.id }], 'usagePrices.0.priceId'],
+    ];
+    for (const [usagePrices, field] of bad) {
+      const { status, body } = await send('PUT', `/products/${pro.id}`, { product: { usagePrices } });
+      assert.deepEqual([status, body.issues[0].path.join('.')], [400, `product.${field}`]);
+    }
+    const { id } = await priceOf('pro-calls');
+    for (const change of [{ active: false }, { slug: null }]) {
+      const { status, body } = await send('PUT', `/prices/${id}`, { price: change });
+      assert.deepEqual([status, body.issues[0].path], [400, ['price', Object.keys(change)[0]]]);
+      assert.match(body.message, /because product pro names the price/);
+    }
+    const wrong = plan('wrong', 1, [], rated('plain-jobs'));
+    const { status, body } = await send('POST', '/pricing-models/setup', {
+      name: 'Wrong',
+      ...structure,
+      products: [wrong],
+    });
+    assert.deepEqual([status, body.issues[0].path.slice(-2)], [404, [0, 'priceSlug']]);
+    await assert.rejects(
+      app.owner
+        .updateTable('products')
+        .set({ usagePrices: '{"usage_meter_x": "price_x"}' })
+        .where('id', '=', pro.id)
+        .execute(),
+      { constraint: 'products_usage_prices_of_meters' },
+    );
+  });
+
+  await t.test('goes through export, setup and clone, and follows its price to other terms', async () => {
+    const { pricingModel: exported } = await by.get(`/pricing-models/${model.id}/export`);
+    const cards = Object.fromEntries(
+      exported.products.map(({ product }: Body) => [product.slug, product.usagePrices?.[0].priceSlug]),
+    );
+    assert.deepEqual(cards, {
+      free: undefined,
+      plain: undefined,
+      pro: 'pro-calls',
+      big: 'big-calls',
+      mini: 'big-calls',
+    });
+    const before = await productOf('pro');
+    await by.moveTo(instant('2026-05-02'));
+    await by.put(`/pricing-models/${model.id}`, { pricingModel: exported });
+    assert.deepEqual(await productOf('pro'), before);
+    const { pricingModel: again } = await by.post('/pricing-models/setup', { ...exported, isDefault: false });
+    const { pricingModel: second } = await by.get(`/pricing-models/${again.id}/export`);
+    assert.deepEqual(second, { ...exported, isDefault: false });
+    const { pricingModel: clone } = await by.post(`/pricing-models/${model.id}/clone`, { name: 'Clone' });
+    const copied = clone.products.find(({ slug }: Body) => slug === 'pro');
+    const meters = clone.usageMeters.find(({ slug }: Body) => slug === 'calls');
+    const own = meters.prices.find(({ slug }: Body) => slug === 'pro-calls');
+    assert.deepEqual([copied.usagePrices[0].priceId, copied.usagePrices[0].usageMeterId], [own.id, meters.id]);
+    assert.equal(copied.defaultPrice.overagePriceId, own.id);
+    const { use } = await join('pro');
+    assert.equal(await use(1), 'pro-calls');
+    const dearer = structuredClone(exported);
+    const wanted = dearer.usageMeters[0].prices.find(({ slug }: Body) => slug === 'pro-calls');
+    wanted.unitPrice = 7;
+    await by.put(`/pricing-models/${model.id}`, { pricingModel: dearer });
+    const [{ priceId }] = (await productOf('pro')).usagePrices;
+    assert.notEqual(priceId, before.usagePrices[0].priceId);
+    assert.equal((await by.get(`/prices/${priceId}`)).price.unitPrice, 7);
+    assert.equal(await use(1), 'pro-calls');
   });
   await assertSound(app);
 });

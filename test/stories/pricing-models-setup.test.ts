@@ -33,6 +33,7 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     pluralQuantityLabel: null,
     minimumQuantity: null,
     maximumQuantity: null,
+    usagePrices: [],
     description: null,
   };
   const monthly = { type: 'subscription', intervalUnit: 'month', intervalCount: 1, usageMeterId: null };

@@ -56,6 +56,7 @@ test('a product is made active, with its default price and what it gives', async
       pluralQuantityLabel: 'seats',
       minimumQuantity: 1,
       maximumQuantity: 50,
+      usagePrices: [],
       default: false,
       active: true,
     },

@@ -24,6 +24,15 @@ export const recordCorruptions: readonly Corruption[] = [
     breaks: ['recordsChangeAfterTheyAreMade'],
   },
   {
+    fault: 'a plan rates usage by a price that is of no meter',
+    statements: [
+      'alter table products disable trigger products_usage_prices_of_meters',
+      `update products set usage_prices = jsonb_build_object('usage_meter_gone', (select min(id) from prices))`,
+      'alter table products enable trigger products_usage_prices_of_meters',
+    ],
+    breaks: ['ratesAreOfTheirMeters'],
+  },
+  {
     fault: 'a ledger transaction is of a pricing model that is gone',
     statements: [`update ledger_transactions set pricing_model_id = 'gone'`],
     breaks: ['pricingModelsExist'],

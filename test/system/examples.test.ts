@@ -12,7 +12,7 @@ const models = (await readdir(directory)).filter((file) => file.endsWith('.json'
 test('docs/modelling.md shows each pricing model that it describes as it stands in examples/', async () => {
   const guide = await readFile(new URL('../docs/modelling.md', directory), 'utf8');
   const shown = [...guide.matchAll(/^```json (\S+)\n([\s\S]*?)^```$/gm)];
-  assert.equal(shown.length, 5);
+  assert.equal(shown.length, 6);
   for (const [, file = '', body = ''] of shown) {
     assert.deepEqual(JSON.parse(body), JSON.parse(await readFile(new URL(file, directory), 'utf8')), file);
   }
@@ -24,8 +24,10 @@ for (const file of models) {
     const { pricingModel } = await app.post('/pricing-models/setup', model);
     const exported = (await app.get(`/pricing-models/${pricingModel.id}/export`)).pricingModel;
     const slugsOf = (of: Body) => ({
-      features: of.features.map((row: Body) => row.slug).sort(),
-      products: of.products.map((row: Body) => [row.product.slug, row.price.unitPrice, row.features.toSorted()]).sort(),
+      features: (of.features ?? []).map((row: Body) => row.slug).sort(),
+      products: of.products
+        .map((row: Body) => [row.product.slug, row.price.unitPrice, (row.features ?? []).toSorted()])
+        .sort(),
       usageMeters: (of.usageMeters ?? []).map((row: Body) => [row.usageMeter.slug, row.prices?.length ?? 0]).sort(),
       resources: (of.resources ?? []).map((row: Body) => row.slug).sort(),
     });
