@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { Customers } from '../database/database-types.ts';
 import { jsonb } from '../database/json-records.ts';
-import { selectPage } from '../database/select-page.ts';
+import { hasValue, selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import type { Metadata } from '../kernel/json.ts';
@@ -133,7 +133,7 @@ export async function pageOfCustomers(
     externalId: 'external_id',
     pricingModelId: 'pricing_model_id',
     archived: 'archived',
-    erased: sql`(erased_at is not null)`,
+    erased: hasValue('erased_at'),
     search: (text) => sql`id in (select customers_by_search(${text}))`,
   });
   return { rows: rows.map(toCustomer), total };

@@ -5,6 +5,11 @@ import type { Work } from './work.ts';
 /** The filters that a list supports: the column or expression that each compares, or the condition that it sets. */
 type FilterColumns = Readonly<Record<string, string | RawBuilder<string> | ((value: string) => RawBuilder<unknown>)>>;
 
+/** A filter on whether a column has a value. The planner has statistics of that, and none of an expression. */
+export function hasValue(column: string): (value: string) => RawBuilder<unknown> {
+  return (value) => sql`${sql.ref(column)} is ${value === 'true' ? sql`not null` : sql`null`}`;
+}
+
 /** The ranges of time that a list may be filtered by: `createdAtFrom`, `createdAtTo`. */
 const rangeColumns = { createdAt: 'created_at', occurredAt: 'occurred_at' } as const;
 

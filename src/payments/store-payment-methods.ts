@@ -3,7 +3,7 @@ import type { BillingAddress } from '../customers/customer.ts';
 import { ofCustomerNamed } from '../customers/store.ts';
 import type { PaymentMethods } from '../database/database-types.ts';
 import { jsonb } from '../database/json-records.ts';
-import { selectPage } from '../database/select-page.ts';
+import { hasValue, selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import type { PaymentMethod, PaymentMethodData, PaymentMethodType } from './payment-method.ts';
@@ -179,6 +179,6 @@ export function pageOfPaymentMethods(
     customerExternalId: (externalId) => ofCustomerNamed(work, sql.ref('customer_id'), externalId),
     type: 'type',
     default: 'is_default',
-    detached: sql`(detached_at is not null)`,
+    detached: hasValue('detached_at'),
   });
 }

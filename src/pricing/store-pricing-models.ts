@@ -54,7 +54,8 @@ export async function findPricingModelsByName(work: Work, name: string, limit: n
 
 /** The environment's default pricing model, if the key can see it. */
 export async function findDefaultPricingModel(work: Work): Promise<PricingModel | null> {
-  const row = await selectPricingModels(work).where('isDefault', '=', true).executeTakeFirst();
+  // Not a parameter: the partial index has one row for each environment.
+  const row = await selectPricingModels(work).where(sql<boolean>`is_default`).executeTakeFirst();
   return row === undefined ? null : toPricingModel(work, row);
 }
 
@@ -85,7 +86,7 @@ export async function clearDefaultPricingModel(work: Work, keepId: string | null
     .updateTable('pricingModels')
     .set({ isDefault: false, updatedAt: work.now })
     .where('environmentId', '=', work.environmentId)
-    .where('isDefault', '=', true)
+    .where(sql<boolean>`is_default`)
     .where('id', 'is distinct from', keepId)
     .returning('id')
     .executeTakeFirst();

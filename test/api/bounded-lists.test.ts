@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { z } from 'zod';
 import { routes } from '../../src/api/routes.ts';
+import { runTask } from '../../src/jobs/queue.ts';
 import { calls } from '../support/api-calls.ts';
 import { startTestApp } from '../support/harness.ts';
 import { copyRows } from '../support/many-rows.ts';
+import { pretendManyRows, type WideScan, watchPlans } from '../support/watched-plans.ts';
 import { buildWorld, type World } from '../support/world.ts';
 
 // A list without a bound would answer all of them, and be noticed by its length.
@@ -14,6 +16,8 @@ const mostBytes = 2 * 2 ** 20;
 
 const app = await startTestApp();
 let world: World;
+/** The tables with many rows. */
+let full: ReadonlySet<string>;
 
 /** POSTs that only read. */
 const reads = new Set(['POST /entitlements/check', 'POST /prices/quote', 'POST /subscriptions/{id}/preview-adjust']);
@@ -21,6 +25,17 @@ const walked = routes.filter(({ method, path }) => method === 'GET' || reads.has
 
 /** An invoice is whole: a line is of an item or of a price of usage, whose numbers are bounded when they are made. */
 const whole = new Set(['GET /invoices/{id}', 'GET /invoices/{id}/explain']);
+
+/** Statements that may read all rows of an environment. */
+const readsAll = [
+  // The answer needs it: the number of rows, and sums of usage.
+  /^select count\(\*\) as total from/,
+  /from usage_rollups e where e.environment_id/,
+  // Pages: the planner follows the order of ids where it has statistics of the filters, which are left out here.
+  /order by (\w\.)?"?id"? (asc|desc) limit \$\d+$/,
+];
+const wideOf = (scans: readonly WideScan[]) =>
+  scans.filter(({ table, statement }) => full.has(table) && !readsAll.some((each) => each.test(statement)));
 
 /** The longest list anywhere in an answer. */
 function longestList(value: unknown): number {
@@ -37,6 +52,8 @@ before(async () => {
     [...made].filter(([, count]) => count < copies),
     [],
   );
+  full = new Set(made.keys());
+  await pretendManyRows(app.ownerPool, 1_000_000);
 });
 
 for (const { method, path, query } of walked)
@@ -47,12 +64,47 @@ for (const { method, path, query } of walked)
     const { path: address, body } = call(world, 'walk');
     const longest = new URL(address, app.url);
     if (query instanceof z.ZodObject && 'limit' in query.shape) longest.searchParams.set('limit', '100');
-    const answer = await app.request(method, longest.pathname.replace(/^\/api\/v1/, '') + longest.search, body);
+    const asked = longest.pathname.replace(/^\/api\/v1/, '') + longest.search;
+    const { answer, scans } = await watchPlans(app.ownerPool, () => app.request(method, asked, body));
     assert.equal(answer.status, 200, JSON.stringify(answer.body).slice(0, 500));
+    assert.deepEqual(wideOf(scans), []);
     if (whole.has(name)) return;
     assert(longestList(answer.body) <= mostRows, `a list of ${longestList(answer.body)}`);
     assert(JSON.stringify(answer.body).length <= mostBytes);
   });
+
+test('no job reads a whole table, or all rows of an environment', async () => {
+  const { tasks, database, services } = app;
+  const payloads: Readonly<Record<string, object>> = {
+    find_due_work: {},
+    do_due_work: { environmentId: app.testEnvironmentId },
+    forget_old_answers: {},
+    forget_audit_log: { days: 1 },
+    forget_processor_events: {},
+    forget_attempts: {},
+    forget_webhook_attempts: {},
+  };
+  for (const [task, payload] of Object.entries(payloads)) {
+    const run = () => runTask({ database, tasks, services }, task, payload as Record<string, unknown>);
+    const { scans } = await watchPlans(app.ownerPool, run);
+    assert.deepEqual(wideOf(scans), [], task);
+  }
+  const { scans } = await watchPlans(app.ownerPool, () => app.sendWebhooks());
+  assert.deepEqual(wideOf(scans), [], 'sending webhooks');
+});
+
+test('a statement without an index is found', async () => {
+  const read = (condition: string) =>
+    app.ownerPool.query(`select from payments where environment_id = ${app.testEnvironmentId} and ${condition}`);
+  const { scans } = await watchPlans(app.ownerPool, async () => {
+    await read("failure_message = 'x'");
+    await read("id = 'pay_1'");
+  });
+  assert.deepEqual(
+    wideOf(scans).map(({ table, statement }) => [table, statement.endsWith("failure_message = 'x'")]),
+    [['payments', true]],
+  );
+});
 
 test('every claim is on one page, and what is claimed counts them all', async () => {
   const path = `/resource-claims/${world.subscriptionId}/claims?limit=900`;
