@@ -3,8 +3,22 @@ export const monthStart = Date.UTC(2027, 0, 1);
 export const nextMonth = Date.UTC(2027, 1, 1);
 export const nextYear = Date.UTC(2028, 0, 1);
 
-/** A plan of two items, 10.00 and 5.00 a month, and a meter at 0.50 per 100. */
-export const duePlan = {
+/** Usage at 0.50 per 100. */
+export const plainUsage = { unitPrice: 50, usageEventsPerUnit: 100 };
+/** Usage in three tiers, of which 250 units reach the last. */
+export const tieredUsage = {
+  pricing: {
+    model: 'graduated',
+    tiers: [
+      { upTo: 100, unitAmount: '0' },
+      { upTo: 200, unitAmount: '1' },
+      { upTo: null, unitAmount: '0.5' },
+    ],
+  },
+};
+
+/** A plan of two items, 10.00 and 5.00 a month, and a meter. */
+export const duePlan = (usagePrice: object) => ({
   name: 'Renewals',
   isDefault: true,
   features: [],
@@ -30,14 +44,13 @@ export const duePlan = {
           slug: 'calls-overage',
           intervalUnit: 'month',
           intervalCount: 1,
-          unitPrice: 50,
-          usageEventsPerUnit: 100,
+          ...usagePrice,
           isDefault: true,
         },
       ],
     },
   ],
-};
+});
 
 /**
  * SQL that creates customers in the environment of `duePlan`. Each has a card of the test processor, a monthly

@@ -1,4 +1,5 @@
 import { makePopulation } from './customers.ts';
+import { duePlan, tieredUsage } from './due-population.ts';
 import { selectsPerSecond } from './limits.ts';
 import { measureLoad } from './load.ts';
 import type { Measured, Row } from './measured.ts';
@@ -69,8 +70,26 @@ async function requireAllAllowed(service: BenchService, bodies: readonly string[
   }
 }
 
+/** Prices 1,000 lines at a stored price in three tiers, in each request. */
+async function quotes(service: BenchService): Promise<Measured> {
+  await ask(service, 'POST', '/pricing-models/setup', duePlan(tieredUsage));
+  const lines = Array.from({ length: 1000 }, (_, units) => ({ priceSlug: 'calls-overage', units }));
+  const requests = { kind: 'post', path: '/prices/quote', bodies: [JSON.stringify({ quote: { lines } })] } as const;
+  const figures = await measureLoad(service, { connections: 1, seconds, requests });
+  return {
+    value: 1000 / figures.requestsPerSecond,
+    unit: 'ms',
+    limit: null,
+    note: '1,000 lines a request, one after the other',
+    costs: figures.costs,
+    each: 'request',
+    count: figures.requests,
+  };
+}
+
 export const readRows: Readonly<Record<string, Row>> = {
   'usage-balances': usageBalances,
   'entitlements-check': entitlementsRow('at once'),
   'entitlements-check-in-turn': entitlementsRow('one after the other'),
+  'price-quotes': quotes,
 };

@@ -2,15 +2,19 @@ import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from, to } from 'pg-copy-streams';
 import { withCosts } from './costs.ts';
-import { duePlan, duePopulation, monthStart, nextMonth, nextYear } from './due-population.ts';
+import { duePlan, duePopulation, monthStart, nextMonth, nextYear, plainUsage, tieredUsage } from './due-population.ts';
 import type { Measured, Row } from './measured.ts';
-import { ask, type BenchService } from './running.ts';
+import { ask, type BenchService, startService } from './running.ts';
 import { renewalSubscriptions } from './settings.ts';
 
 /** Fills the test environment with subscriptions that become due on 1 February. Not measured. */
-async function populate(service: BenchService, client: pg.Client, size: number): Promise<void> {
+async function populate(
+  service: BenchService,
+  client: pg.Client,
+  { size, usagePrice }: { size: number; usagePrice: object },
+): Promise<void> {
   await ask(service, 'PUT', '/test-clock', { testClock: { now: monthStart } });
-  await ask(service, 'POST', '/pricing-models/setup', duePlan);
+  await ask(service, 'POST', '/pricing-models/setup', duePlan(usagePrice));
   await client.query(duePopulation(size));
   await client.query('vacuum analyze');
 }
@@ -55,11 +59,16 @@ async function copiedRows(client: pg.Client): Promise<{ rowsPerSecond: number; r
 }
 
 /** Renews the given number of subscriptions for the given months, by one move of the test clock. */
-async function measure(service: BenchService, size: number, months: number): Promise<Measured> {
+async function measure(
+  service: BenchService,
+  size: number,
+  months: number,
+  usagePrice: object = plainUsage,
+): Promise<Measured> {
   const client = new pg.Client({ connectionString: service.databaseUrl });
   await client.connect();
   try {
-    await populate(service, client, size);
+    await populate(service, client, { size, usagePrice });
     const before = await countRows(client);
     const target = months === 1 ? nextMonth : nextYear;
     const { answer: seconds, costs } = await withCosts(service, async () => {
@@ -104,8 +113,17 @@ async function requireRenewed(client: pg.Client, renewals: number): Promise<void
   if (Number(rows[0]?.paid) !== renewals) throw new Error(`${rows[0]?.paid} of ${renewals} renewals are paid`);
 }
 
+/** Renewals with usage in three tiers, beside those with one amount per unit in the same run. */
+async function measureTiered(service: BenchService): Promise<Measured> {
+  const plain = await startService();
+  const { value: limit } = await measure(plain, renewalSubscriptions, 1).finally(() => plain.stop());
+  const measured = await measure(service, renewalSubscriptions, 1, tieredUsage);
+  return { ...measured, limit, note: `${renewalSubscriptions} due at once; limit: renewals without tiers just before` };
+}
+
 export const renewalRows: Readonly<Record<string, Row>> = {
   /** From due to invoiced and paid by the test processor. */
   renewals: (service) => measure(service, renewalSubscriptions, 1),
+  'renewals-tiered': measureTiered,
   'year-by-test-clock': (service) => measure(service, Math.ceil(renewalSubscriptions / 10), 12),
 };

@@ -119,6 +119,7 @@ async function refuseLostRate(work: Work, before: Price, after: Price | undefine
 export async function quotePrices(work: Work, { currency = currencyOf(work), lines }: QuoteInput): Promise<Quote> {
   const priceOf = await findPrices(work, lines);
   const step = chargedStep(currency);
+  const models = new Map<Price, ReturnType<typeof modelOfPrice>>();
   let total = 0n;
   const quoted = lines.map((line, index) => {
     const path = ['quote', 'lines', index];
@@ -127,7 +128,9 @@ export async function quotePrices(work: Work, { currency = currencyOf(work), lin
       throw invalid(['quote', 'currency'], `must be ${price.currency}, the currency of ${price.slug ?? price.id}`);
     }
     refuseUnused(line, price?.pricing ?? line.pricing, path);
-    const { model, per } = price === undefined ? modelOfPricing(line) : modelOfPrice(price);
+    const known = price && models.get(price);
+    const { model, per } = known ?? (price === undefined ? modelOfPricing(line) : modelOfPrice(price));
+    if (price !== undefined) models.set(price, { model, per });
     const { units, events = units > 0 ? 1 : 0, eventsAmount = '0' } = line;
     const usage = { units: BigInt(units), per, events: BigInt(events), ownAmount: fineAmount(eventsAmount) };
     const { amount, tiers } = priceUsage(model, usage, step);
