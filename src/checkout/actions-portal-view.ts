@@ -9,6 +9,8 @@ import type { Encryption } from '../jobs/encryption.ts';
 import { Problem } from '../kernel/problem.ts';
 import { listPaymentMethodsOfCustomer } from '../payments/actions.ts';
 import type { Processors } from '../payments/processor.ts';
+import { mayCost } from '../pricing/pricing.ts';
+import type { Product } from '../pricing/product.ts';
 import { loadPricingModelDetails } from '../pricing/store-details.ts';
 import { findSubscription, listLivingSubscriptions } from '../subscriptions/store.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
@@ -16,6 +18,7 @@ import { isWaitingForStart, type SubscriptionRow } from '../subscriptions/subscr
 import { readBalances } from '../usage/actions-balances.ts';
 import { findPaymentToConfirm } from './actions.ts';
 import { type NewPortalSession, type PortalSession, portalSessionSeconds } from './checkout-input.ts';
+import { maxUsageTerms, type UsageTerms } from './checkout-view.ts';
 import type { PortalInvoice, PortalPlan, PortalSubscription, PortalView } from './portal-view.ts';
 import { readSellerName } from './store.ts';
 
@@ -114,9 +117,17 @@ export async function listPlans(
 ): Promise<PortalPlan[]> {
   const [model] = await loadPricingModelDetails(work, [customer.pricingModelId]);
   const own = new Set(items.map((item) => item.priceId));
+  const usageOf = ({ usagePrices }: Pick<Product, 'usagePrices'>): UsageTerms[] =>
+    (model?.usageMeters ?? []).flatMap(({ id, name: meterName, prices, defaultPrice }) => {
+      const rate = usagePrices.find(({ usageMeterId }) => usageMeterId === id);
+      const price = rate === undefined ? defaultPrice : prices.find((each) => each.id === rate.priceId);
+      if (price?.type !== 'usage' || !mayCost(price)) return [];
+      const { unitPrice, usageEventsPerUnit, pricing } = price;
+      return [{ meterName, unitPrice, usageEventsPerUnit, pricing }];
+    });
   const plans = (model?.products ?? []).flatMap((product) => {
     const prices = product.default ? [] : product.prices.filter(({ type }) => type === 'subscription');
-    return prices.map(({ id, name, unitPrice, pricing, intervalUnit, intervalCount }) => ({
+    return prices.map(({ id, name, unitPrice, pricing, intervalUnit, intervalCount, overage }) => ({
       priceId: id,
       name: name === null || prices.length === 1 ? product.name : `${product.name}, ${name}`,
       description: product.description,
@@ -124,6 +135,7 @@ export async function listPlans(
       pricing,
       intervalUnit,
       intervalCount,
+      usage: overage === 'bill' ? usageOf(product).slice(0, maxUsageTerms) : [],
       minimumQuantity: product.minimumQuantity,
       maximumQuantity: product.maximumQuantity,
       isOwn: own.has(id),

@@ -10,6 +10,7 @@ import { currencyOf } from '../pricing/actions.ts';
 import type { DiscountRow } from '../pricing/discount.ts';
 import { amountAt } from '../pricing/price.ts';
 import { mayCost } from '../pricing/pricing.ts';
+import { listUsagePrices } from '../pricing/store-prices.ts';
 import type { PurchaseRow } from '../purchases/purchase.ts';
 import { findPurchase } from '../purchases/store.ts';
 import { findAdjustment } from '../subscriptions/store-adjustments.ts';
@@ -18,7 +19,14 @@ import { requireSession } from './actions-sessions.ts';
 import { buyerText } from './buyer-text.ts';
 import { type CheckoutSessionRow, decideQuantity, inTrial, isAdjustable, statusAt } from './checkout.ts';
 import { checkDraft } from './checkout-input.ts';
-import type { CheckoutDraft, CheckoutView, PaymentToConfirm, PlanChange, SavedMethod } from './checkout-view.ts';
+import {
+  type CheckoutDraft,
+  type CheckoutView,
+  maxUsageTerms,
+  type PaymentToConfirm,
+  type PlanChange,
+  type SavedMethod,
+} from './checkout-view.ts';
 import { readSellerName } from './store.ts';
 
 type Bill = Pick<
@@ -147,6 +155,7 @@ async function describe(work: Work, session: CheckoutSessionRow, sold: Sold | nu
     description: sold?.product.description ?? null,
     unitPrice: sold?.price.unitPrice ?? null,
     pricing: sold?.price.pricing ?? null,
+    usage: sold?.price.overage === 'bill' ? await listUsagePrices(work, sold.product.id, maxUsageTerms) : [],
     intervalUnit: sold?.price.intervalUnit ?? null,
     intervalCount: sold?.price.intervalCount ?? null,
     quantity: decideQuantity(session, draft.quantity),

@@ -2,7 +2,7 @@ import type { BillingAddress } from '../customers/customer.ts';
 import type { Instant, IntervalUnit } from '../kernel/calendar.ts';
 import type { PaymentMethodData, PaymentMethodType } from '../payments/payment-method.ts';
 import type { CardConfirmation } from '../payments/processor.ts';
-import type { Pricing } from '../pricing/pricing.ts';
+import type { Priced, Pricing } from '../pricing/pricing.ts';
 import type { CheckoutStatus, CheckoutType } from './checkout.ts';
 
 /** A charge that awaits confirmation by the customer's bank. */
@@ -28,6 +28,16 @@ export interface SavedMethod {
   readonly type: PaymentMethodType;
   readonly data: PaymentMethodData;
 }
+
+/** The price of the usage of a meter, which is billed after it was used. */
+export interface UsageTerms extends Priced {
+  readonly meterName: string;
+  /** The units that cost `unitPrice` together. */
+  readonly usageEventsPerUnit: number;
+}
+
+/** As many as a page shows. */
+export const maxUsageTerms = 20;
 
 /** A line of the order. `amount` is before discount and tax, in minor units. */
 interface CheckoutLine {
@@ -60,6 +70,8 @@ export interface CheckoutView {
   readonly pricing: Pricing | null;
   /** Billed once, with the first invoice; null if there is none. */
   readonly setupFee: bigint | null;
+  /** The prices of usage that the plan does not include; empty if it bills none. */
+  readonly usage: readonly UsageTerms[];
   /** The billing interval; null if it is paid once, or nothing is bought. */
   readonly intervalUnit: IntervalUnit | null;
   readonly intervalCount: number | null;

@@ -25,7 +25,7 @@ import {
   summaryHtml,
 } from './page-form.ts';
 import { layout } from './page-layout.ts';
-import { priceText, quantityText, safeAddress, savedText, withoutCode } from './page-text.ts';
+import { priceText, quantityText, safeAddress, savedText, usageHtml, withoutCode } from './page-text.ts';
 
 /** A step of the checkout to render. */
 export interface Step {
@@ -261,6 +261,7 @@ function orderHtml(view: CheckoutView): Html | null {
 <h2 id="order">${productName}</h2>
 ${description !== null && html`<p>${description}</p>`}
 <p>${termsText(view)}</p>
+${usageHtml(view.usage, currency)}
 ${change !== null && html`<p>${changeText(change)}</p>`}
 <dl>
 ${

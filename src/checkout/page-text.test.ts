@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { dayText } from '../kernel/iso-text.ts';
-import { intervalText, methodText, priceText, quantityText, safeAddress, withoutCode } from './page-text.ts';
+import { intervalText, methodText, priceText, quantityText, safeAddress, usageText, withoutCode } from './page-text.ts';
 
 test('days, intervals and payment methods read as people say them', () => {
   assert.equal(dayText(Date.UTC(2026, 11, 5)), '5 December 2026');
@@ -30,6 +30,14 @@ test('a price in tiers reads as words, behind the amount of the quantity', () =>
   // The dinar of Kuwait has three decimals, and the last one is never charged.
   const third = { unitPrice: 0n, pricing: { model: 'per_unit', unitAmount: '333' } } as const;
   assert.match(quantityText({ ...third, quantity: 1 }, 'KWD', monthly), /^1 for KWD 0\.330 per month/);
+});
+
+test('the price of usage reads as words behind the name of its meter', () => {
+  const calls = { meterName: 'API calls', unitPrice: 50n, usageEventsPerUnit: 100, pricing: null };
+  assert.equal(usageText(calls, 'USD'), 'API calls: USD 0.50 per 100');
+  const pricing = { model: 'per_unit', unitAmount: '2', freeUnits: 1000 } as const;
+  const tiered = { ...calls, unitPrice: 0n, usageEventsPerUnit: 1, pricing };
+  assert.equal(usageText(tiered, 'USD'), 'API calls: first 1,000 free, then USD 0.02 each');
 });
 
 test('an address that would run as a script is none', () => {

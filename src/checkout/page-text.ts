@@ -1,8 +1,11 @@
+import { perText } from '../invoicing/line-text.ts';
 import type { IntervalUnit } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
+import { type Html, html } from '../kernel/html.ts';
 import { moneyText } from '../kernel/money-text.ts';
 import { amountOf, type Priced, priceModelOf } from '../pricing/pricing.ts';
 import { priceText as modelText } from '../rating/price-text.ts';
+import type { UsageTerms } from './checkout-view.ts';
 
 /** The payment interval: `per month`, `every 3 months`; `once` without one. */
 export function intervalText(unit: IntervalUnit | null, count: number | null): string {
@@ -28,6 +31,20 @@ export function quantityText(priced: Priced & { readonly quantity: number }, cur
   const amount = moneyText(amountOf(priced, quantity, chargedStep(currency)), currency);
   const words = modelText(priceModelOf(pricing), currency);
   return `${quantity} for ${amount} ${intervalText(every.unit, every.count)} (${words})`;
+}
+
+/** `API calls: first 1,000 free, then USD 0.02 each`. */
+export function usageText({ meterName, unitPrice, usageEventsPerUnit, pricing }: UsageTerms, currency: string): string {
+  const plain = `${moneyText(unitPrice, currency)} ${perText(usageEventsPerUnit)}`;
+  return `${meterName}: ${pricing === null ? plain : modelText(priceModelOf(pricing), currency)}`;
+}
+
+/** The prices of usage below that of a plan; nothing if there are none. */
+export function usageHtml(usage: readonly UsageTerms[], currency: string): Html | false {
+  return (
+    usage.length > 0 &&
+    html`<p class="soft">Usage beyond what is included is billed afterwards.${usage.map((each) => html`<br>${usageText(each, currency)}`)}</p>\n`
+  );
 }
 
 const brands = new Map([

@@ -7,7 +7,7 @@ import type { CardConfirmation } from '../payments/processor.ts';
 import { type CardTaker, cardButtonHtml, cardHtml, cardScripts, takesCards } from './page-card.ts';
 import { type FieldErrors, fieldHtml, hiddenHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';
-import { methodText, priceText, quantityText } from './page-text.ts';
+import { methodText, priceText, quantityText, usageHtml } from './page-text.ts';
 import type { Visited } from './portal-page.ts';
 import type { PortalPlan, PortalSubscription, PortalView, QuantityRange } from './portal-view.ts';
 
@@ -68,6 +68,7 @@ ${hiddenHtml({ formToken: visit.formToken, priceId: plan.priceId, quantity: Stri
 <section>
 <h2>${subscription.name} to ${plan.name}</h2>
 <p>${quantityText({ ...plan, quantity }, frame.currency, { unit: plan.intervalUnit, count: plan.intervalCount })}</p>
+${usageHtml(plan.usage, frame.currency)}
 </section>
 ${range.least < range.most && quantityHtml(action, step)}
 ${preview !== null && (preview.canAdjust ? previewHtml(preview, frame) : html`<p class="notice bad" role="alert">This change is not possible right now. ${preview.reason}</p>`)}

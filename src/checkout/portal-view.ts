@@ -3,7 +3,7 @@ import type { Instant, IntervalUnit } from '../kernel/calendar.ts';
 import type { PaymentMethod } from '../payments/payment-method.ts';
 import type { Priced } from '../pricing/pricing.ts';
 import type { SubscriptionStatus } from '../subscriptions/subscription.ts';
-import type { PaymentToConfirm } from './checkout-view.ts';
+import type { PaymentToConfirm, UsageTerms } from './checkout-view.ts';
 
 /** The portal data of a customer. Amounts are minor units of `currency`. */
 export interface PortalView {
@@ -70,6 +70,8 @@ export interface PortalPlan extends Priced {
   readonly description: string | null;
   readonly intervalUnit: IntervalUnit | null;
   readonly intervalCount: number | null;
+  /** The prices of usage that the plan does not include; empty if it bills none. */
+  readonly usage: readonly UsageTerms[];
   /** The quantities that the seller lets buyers choose; null: none. */
   readonly minimumQuantity: number | null;
   readonly maximumQuantity: number | null;

@@ -85,6 +85,7 @@ const multiples: ReadonlyMap<number, string> = new Map([
   [1_000_000, 'per million'],
 ]);
 
-function perText(count: number): string {
+/** The number of units that a price is for: `each`, `per thousand`, `per 100`. */
+export function perText(count: number): string {
   return multiples.get(count) ?? `per ${count.toLocaleString('en-US')}`;
 }

@@ -6,6 +6,7 @@ import type { Work } from '../database/work.ts';
 import type { CurrencyCode } from '../kernel/currency.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import type { NewPrice, Price } from './price.ts';
+import type { Pricing } from './pricing.ts';
 import { namingTakenSlug, newRowStamps, statementsOf } from './store-rows.ts';
 
 export const priceColumns = [
@@ -106,6 +107,24 @@ function selectPrices(work: Work) {
     .select(priceColumns)
     .where('environmentId', '=', work.environmentId)
     .orderBy('id');
+}
+
+/** The prices of usage for a plan that may cost something, with the names of their meters: its own rates, else the defaults. */
+export async function listUsagePrices(work: Work, productId: string, limit: number) {
+  const { rows } = await sql<{
+    meterName: string;
+    unitPrice: bigint;
+    usageEventsPerUnit: number;
+    pricing: Pricing | null;
+  }>`
+    select m.name as meter_name, p.unit_price, p.usage_events_per_unit, p.pricing
+      from products plan
+      join usage_meters m on m.environment_id = plan.environment_id and m.pricing_model_id = plan.pricing_model_id
+      join prices p on p.environment_id = plan.environment_id and p.usage_meter_id = m.id and p.active
+       and case when plan.usage_prices ? m.id then p.id = plan.usage_prices ->> m.id else p.is_default end
+     where plan.environment_id = ${work.environmentId} and plan.id = ${productId} and (p.unit_price > 0 or p.pricing is not null)
+     order by m.id limit ${limit}`.execute(work.db);
+  return rows;
 }
 
 export async function findPrice(work: Work, id: string): Promise<Price | null> {

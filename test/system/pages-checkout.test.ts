@@ -6,6 +6,7 @@ import { assertGood, openShop, paidAmounts, payWith } from '../support/pages-fix
 
 const shop = await openShop();
 const { app, plans } = shop;
+const monthly = { intervalUnit: 'month', intervalCount: 1 };
 
 /** Fills in the country and goes on to the card. */
 async function continueFrom(page: Page, country = 'Germany'): Promise<void> {
@@ -245,4 +246,49 @@ test('a subscription that waits for its first payment is activated, after a card
   await page.waitForURL(`${shop.shop}/thanks`);
   assert.equal((await plans.subscription(waiting.id)).status, 'active');
   assert.deepEqual(await paidAmounts(app, customerId), [6000]);
+});
+
+test('seats in tiers and the price of usage read as words, in the checkout and in the portal', async () => {
+  const { pricingModelId } = plans;
+  const tiers = [
+    { upTo: 10, unitAmount: '1000' },
+    { upTo: null, unitAmount: '800' },
+  ];
+  const { usageMeter } = await app.post('/usage-meters', {
+    usageMeter: { name: 'Questions', slug: 'questions', pricingModelId },
+    price: { unitPrice: 5 },
+  });
+  const pricing = { model: 'per_unit', unitAmount: '2', freeUnits: 1000 };
+  await app.post('/prices', { price: { type: 'usage', usageMeterId: usageMeter.id, slug: 'crew-questions', pricing } });
+  // The plan's own rate is shown, and not that of the meter.
+  const usagePrices = [{ usageMeterSlug: 'questions', priceSlug: 'crew-questions' }];
+  await app.post('/products', {
+    product: { name: 'Crew', slug: 'crew', pricingModelId, active: true, maximumQuantity: 20, usagePrices },
+    price: { ...monthly, type: 'subscription', slug: 'crew', pricing: { model: 'volume', tiers } },
+  });
+  const customer = await plans.newCustomer();
+  const session = { type: 'product', customerExternalId: customer.externalId, priceSlug: 'crew', quantity: 12 };
+  const { url } = await shop.newSession({ ...session, minimumQuantity: 1, maximumQuantity: 20 });
+  const page = await openWindow();
+  await page.goto(url);
+  await assertGood(page);
+  const text = await page.locator('main').innerText();
+  assert.match(text, /12 for USD 96\.00 per month \(USD 10\.00 each up to 10, USD 8\.00 each above\)/);
+  assert.match(text, /Questions: first 1,000 free, then USD 0\.02 each/);
+  await continueFrom(page);
+  await payWith(page, '4242 4242 4242 4242', /^Pay USD 96.00$/);
+  await page.waitForURL(`${shop.shop}/thanks`);
+  await page.goto(await shop.portal(customer.externalId));
+  assert.match(await page.locator('main').innerText(), /12 for USD 96\.00 per month/);
+  await page.getByRole('link', { name: 'Change plan' }).click();
+  await page.getByRole('button', { name: 'Change quantity' }).click();
+  await page.getByLabel('Quantity').fill('20');
+  await page.getByRole('button', { name: 'Update quantity' }).click();
+  await assertGood(page);
+  const change = await page.locator('main').innerText();
+  assert.match(change, /20 for USD 160\.00 per month/);
+  assert.match(change, /Questions: first 1,000 free/);
+  await page.getByRole('button', { name: /Pay USD 64\.00/ }).click();
+  await page.waitForURL(/done=changed/);
+  assert.deepEqual(await paidAmounts(app, customer.customerId), [9600, 6400]);
 });
