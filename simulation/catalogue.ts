@@ -9,6 +9,8 @@ export interface Plan {
   readonly unit: 'day' | 'week' | 'month' | 'year';
   readonly count: number;
   readonly trialDays: number;
+  /** Billed once, with the first invoice. */
+  readonly setupFee?: number;
   /**
    * Credits per unit of the plan: of the first period, which never expire, and of each period, which expire with it.
    */
@@ -76,6 +78,7 @@ export const paidPlans: readonly Plan[] = [
     unit: 'month',
     count: 1,
     trialDays: 14,
+    setupFee: 1999,
     once: 0,
     recurring: 300,
     rollover: { maximum: 500, periods: 3 },
@@ -88,6 +91,7 @@ export const paidPlans: readonly Plan[] = [
     unit: 'week',
     count: 2,
     trialDays: 0,
+    setupFee: 250,
     once: 20,
     recurring: 50,
     rollover: { maximum: 60, periods: 2 },
@@ -213,6 +217,7 @@ function productOf(plan: Plan) {
       // The default: of the default product none, of any other bill.
       ...(plan.billsOverage === (plan !== freePlan) ? {} : { overage: plan.billsOverage ? 'bill' : 'none' }),
       ...(plan.trialDays > 0 ? { trialPeriodDays: plan.trialDays } : {}),
+      ...(plan.setupFee === undefined ? {} : { setupFeeAmount: plan.setupFee }),
     },
     features: featuresOf(plan).map(({ slug }) => slug),
   };

@@ -1,7 +1,7 @@
 import { type Discount, freePlan, type Plan, pack, smallestCharge } from './catalogue.ts';
 import { boundary, dayMs } from './oracle-arithmetic.ts';
 import { byProgram, endAttempt, takeAttempt } from './oracle-attempts.ts';
-import { grantAwaited, issue, order, pay, recover, takeBack, takeBackPacks } from './oracle-billing.ts';
+import { feeLines, grantAwaited, issue, order, pay, recover, takeBack, takeBackPacks } from './oracle-billing.ts';
 import { recountKept } from './oracle-changes.ts';
 import { itemLines } from './oracle-clock.ts';
 import { carryOut, collect, conclude } from './oracle-collecting.ts';
@@ -85,13 +85,17 @@ export interface Wish {
   readonly discount: Discount | null;
 }
 
+function firstWorth(plan: Plan, quantity: number): number {
+  return worthOf({ plan, quantity }) + (plan.setupFee ?? 0);
+}
+
 /** Whether its first payment is charged at once. */
 export function isChargedAtOnce(
   { subscriptions, defaultMethod }: Customer,
   { plan, quantity, discount }: Wish,
 ): boolean {
   const hasTrial = plan.trialDays > 0 && subscriptions.every(({ trialEnd }) => trialEnd === null);
-  return !hasTrial && defaultMethod !== null && !coversAll(discount, worthOf({ plan, quantity }));
+  return !hasTrial && defaultMethod !== null && !coversAll(discount, firstWorth(plan, quantity));
 }
 
 /** Returns the subscription: it has ended if the first payment failed. */
@@ -103,7 +107,7 @@ export function subscribe(books: Books, customer: Customer, { plan, quantity, di
   const method = trialEnd === null ? customer.defaultMethod : null;
   const end = trialEnd ?? boundary(now, plan, 1);
   const isInvoiced =
-    trialEnd === null && method === null && (books.netTerms > 0 || coversAll(discount, worthOf({ plan, quantity })));
+    trialEnd === null && method === null && (books.netTerms > 0 || coversAll(discount, firstWorth(plan, quantity)));
   const waits = trialEnd === null && method === null && !isInvoiced;
   const period: Period | null = waits
     ? null
@@ -113,7 +117,7 @@ export function subscribe(books: Books, customer: Customer, { plan, quantity, di
   const subscription = newSubscription(books, { ...known, status });
   if (period !== null && method === null) grantPeriod(subscription, period, true);
   if (period !== null && trialEnd === null) {
-    const lines = itemLines(subscription, period);
+    const lines = [...itemLines(subscription, period), ...feeLines(subscription)];
     const bill = { reason: 'subscription_start', at: now, period, lines } as const;
     const invoice = issue(books, subscription, bill, { method });
     if (invoice?.status === 'open') collect(books, invoice);

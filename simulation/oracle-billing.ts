@@ -40,6 +40,11 @@ export function usageLines(subscription: Subscription): Line[] {
   return [{ kind: 'usage', units, amount }];
 }
 
+/** The fee of the first invoice, whatever the quantity. */
+export function feeLines({ setupFee }: Subscription): Line[] {
+  return setupFee === 0 ? [] : [{ kind: 'setup_fee', amount: setupFee, units: 0 }];
+}
+
 interface Asked extends Pick<Invoice, 'reason' | 'at' | 'period' | 'lines'> {
   /** A change that begins a period and is paid first. */
   readonly beginsPeriod?: boolean;
@@ -103,6 +108,7 @@ export function issue(
   };
   const invoice: Invoice = { ...known, status: 'open', attempts: 0, nextAt: null, usedBeforeRefund: 0, payments: [] };
   subscription.unbilled -= unitsOf(invoice);
+  if (lines.some(({ kind }) => kind === 'setup_fee')) subscription.setupFee = 0;
   // A change takes what it takes off when it is made.
   if (!beginsPeriod) for (const line of lines) if (line.kind === 'paused_time') subscription.kept += line.amount;
   subscription.customer.invoices.push(invoice);

@@ -130,7 +130,7 @@ function billedOf({ lines, discountAmount }: Invoice): number {
   );
   return ranked.reduce((sum, { line, whole }) => {
     const off = whole + (left-- > 0 ? 1 : 0);
-    return line.kind === 'usage' ? sum : sum + line.amount - off;
+    return line.kind === 'usage' || line.kind === 'setup_fee' ? sum : sum + line.amount - off;
   }, 0);
 }
 

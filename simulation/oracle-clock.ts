@@ -1,6 +1,6 @@
 import { incompleteHours } from './catalogue.ts';
 import { hourMs, intervalAt, isSameInterval, share } from './oracle-arithmetic.ts';
-import { changeTerms, issue, usageLines, withPausedTime } from './oracle-billing.ts';
+import { changeTerms, feeLines, issue, usageLines, withPausedTime } from './oracle-billing.ts';
 import { endClaims, letClaimsLast } from './oracle-claims.ts';
 import { attempt, carryOut, collect } from './oracle-collecting.ts';
 import { endCredits } from './oracle-credits.ts';
@@ -109,7 +109,7 @@ function start(books: Books, subscription: Subscription): void {
     returned: 0,
   };
   subscription.period = period;
-  const lines = itemLines(subscription, period);
+  const lines = [...itemLines(subscription, period), ...feeLines(subscription)];
   collect(books, issue(books, subscription, { reason: 'subscription_start', at, period, lines }));
   carryCredits(books, customer);
 }
@@ -128,7 +128,7 @@ function renew(books: Books, subscription: Subscription): void {
   endCredits(subscription, start);
   const end = nextEnd(subscription, start);
   const next: Period = { start, end, wholeStart: start, isTrial: false, waived: 0, returned: 0 };
-  const lines = [...itemLines(subscription, next), ...usageLines(subscription)];
+  const lines = [...itemLines(subscription, next), ...usageLines(subscription), ...feeLines(subscription)];
   const bill = withPausedTime(subscription, { reason: 'renewal', at: start, period: next, lines });
   if (subscription.status === 'trialing') subscription.status = 'active';
   subscription.period = next;

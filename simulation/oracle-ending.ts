@@ -71,6 +71,7 @@ export function subscriptionWith(books: Books, beginning: Beginning): Subscripti
     scheduled: null,
     resumesAt: null,
     kept: 0,
+    setupFee: plan.setupFee ?? 0,
     pausedParts: [],
     ...beginning,
   };

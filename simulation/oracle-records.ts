@@ -180,6 +180,8 @@ export interface Subscription {
   resumesAt: number | null;
   /** Paid, unused paused time. */
   kept: number;
+  /** The setup fee that its first invoice will bill. */
+  setupFee: number;
   /** The oldest first. */
   readonly pausedParts: PausedPart[];
 }
@@ -198,7 +200,7 @@ export interface Users {
 }
 
 export interface Line {
-  readonly kind: 'item' | 'usage' | 'change' | 'paused_time' | 'pack';
+  readonly kind: 'item' | 'setup_fee' | 'usage' | 'change' | 'paused_time' | 'pack';
   readonly amount: number;
   /** Usage only. */
   readonly units: number;
