@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { after } from 'node:test';
 import type pg from 'pg';
 import type { ExternalServices } from '../../src/app.ts';
 import { createApp, tasks } from '../../src/app.ts';
@@ -14,6 +13,7 @@ import { type JobContext, runTask, type TaskList } from '../../src/jobs/queue.ts
 import type { WebhookServices } from '../../src/webhooks/actions.ts';
 import { Dispatcher } from '../../src/webhooks/jobs-sending.ts';
 import { dropDatabase, returnDatabase, type Service, type TestDatabase, takeDatabase } from './databases.ts';
+import { atFileEnd } from './process-end.ts';
 
 /** An answer of the API: its status, headers and parsed body. */
 // biome-ignore lint/suspicious/noExplicitAny: tests read answers of every shape.
@@ -66,7 +66,7 @@ export interface TestApp extends TestOrganization {
   close(): Promise<void>;
 }
 
-/** Starts the service on a fresh database, with one organization. Closed by itself when the test file (or test) ends. */
+/** Starts the service on a fresh database, with one organization. Closed by itself when the test file ends. */
 export async function startTestApp({ services: given = {} }: { services?: ExternalServices } = {}): Promise<TestApp> {
   const taken = await takeDatabase();
   const { url, database, owner, ownerPool } = taken;
@@ -138,7 +138,7 @@ export async function startTestApp({ services: given = {} }: { services?: Extern
     },
     close: () => leave(dropDatabase),
   };
-  after(() => leave(returnDatabase));
+  atFileEnd(() => leave(returnDatabase));
   return app;
 }
 

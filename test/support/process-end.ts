@@ -1,13 +1,28 @@
-// What takes long to open is left open for the next test file of the process (scripts/test-worker.ts).
+// One process runs many test files (scripts/test-worker.ts). Some of what they open is closed when the file ends; what takes
+// long to open is left open for the next one.
 
-const closers: (() => Promise<unknown>)[] = [];
+type Close = () => Promise<unknown>;
+
+const ofFile: Close[] = [];
+const ofProcess: Close[] = [];
+
+/** Closes something when the test file has ended. */
+export function atFileEnd(close: Close): void {
+  ofFile.push(close);
+}
 
 /** Closes something when no test file follows. */
-export function atProcessEnd(close: () => Promise<unknown>): void {
-  closers.push(close);
+export function atProcessEnd(close: Close): void {
+  ofProcess.push(close);
+}
+
+/** Closes what the test file left open, what was opened last first. */
+export async function endFile(): Promise<void> {
+  for (let close = ofFile.pop(); close !== undefined; close = ofFile.pop()) await close();
 }
 
 /** Closes everything, what was opened last first. */
 export async function endProcess(): Promise<void> {
-  for (let close = closers.pop(); close !== undefined; close = closers.pop()) await close();
+  await endFile();
+  for (let close = ofProcess.pop(); close !== undefined; close = ofProcess.pop()) await close();
 }

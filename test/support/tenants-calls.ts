@@ -12,13 +12,21 @@ const event = (w: TenantWorld, n: string, rest: object) => ({
   amount,
   ...rest,
 });
-/** The four ways to say what is used. */
+/** The ways to say what is used, and who uses it. */
 const used: readonly ((w: TenantWorld) => object)[] = [
   (w) => ({ priceId: w.callsPriceId }),
   (w) => ({ priceSlug: w.callsPriceSlug }),
   (w) => ({ usageMeterId: w.callsMeterId }),
   (w) => ({ usageMeterSlug: w.callsMeterSlug }),
+  (w) => ({ subscriptionId: undefined, customerId: w.customerId, usageMeterSlug: w.callsMeterSlug }),
+  (w) => ({ subscriptionId: undefined, customerExternalId: w.externalId, usageMeterSlug: w.callsMeterSlug }),
 ];
+const rateOf = (w: TenantWorld) => ({
+  usageMeterId: w.callsMeterId,
+  usageMeterSlug: w.callsMeterSlug,
+  priceId: w.callsPriceId,
+  priceSlug: w.callsPriceSlug,
+});
 const monthly = { type: 'subscription', intervalUnit: 'month', intervalCount: 1, unitPrice: 100, isDefault: true };
 const returns = { successUrl: 'https://app.example.com/paid', cancelUrl: 'https://app.example.com/plans' };
 const adjustments = (verb: string): CallOf[] =>
@@ -44,7 +52,7 @@ const itemFeatureChange = (idOf: (w: TenantWorld) => string, rest: (w: TenantWor
     body: { subscriptionItemFeature: { expiredAt: 4_102_444_800_000, ...rest(w) } },
   });
 };
-const wholeModel = (w: Pick<TenantWorld, 'callsMeterSlug' | 'seatSlug'>, n: string) => ({
+const wholeModel = (w: Pick<TenantWorld, 'callsMeterSlug' | 'callsPriceSlug' | 'seatSlug'>, n: string) => ({
   features: [
     { type: 'toggle', slug: `toggle-${n}`, name: 'T', description: '' },
     { type: 'resource', slug: `seats-${n}`, name: 'S', description: '', amount, resourceSlug: w.seatSlug },
@@ -60,7 +68,12 @@ const wholeModel = (w: Pick<TenantWorld, 'callsMeterSlug' | 'seatSlug'>, n: stri
   ],
   products: [
     {
-      product: { name: 'Extra', slug: `extra-${n}`, active: true },
+      product: {
+        name: 'Extra',
+        slug: `extra-${n}`,
+        active: true,
+        usagePrices: [{ usageMeterSlug: w.callsMeterSlug, priceSlug: w.callsPriceSlug }],
+      },
       price: { ...monthly, slug: `extra-monthly-${n}` },
       features: [],
     },
@@ -71,7 +84,7 @@ const wholeModel = (w: Pick<TenantWorld, 'callsMeterSlug' | 'seatSlug'>, n: stri
       prices: [
         {
           type: 'usage',
-          slug: `overage-${n}`,
+          slug: w.callsPriceSlug,
           intervalUnit: 'month',
           intervalCount: 1,
           unitPrice: 1,
@@ -88,10 +101,14 @@ const wholeModel = (w: Pick<TenantWorld, 'callsMeterSlug' | 'seatSlug'>, n: stri
 function withNew({ pricingModel }: Body, n: string): Body {
   const names = {
     callsMeterSlug: pricingModel.usageMeters[1].usageMeter.slug,
+    callsPriceSlug: pricingModel.usageMeters[1].prices[0].slug,
     seatSlug: pricingModel.resources[1].slug,
   };
   const { features, products, usageMeters } = wholeModel(names, n);
-  const newMeters = usageMeters.map((meter) => ({ ...meter, usageMeter: { name: 'New', slug: `meter-${n}` } }));
+  const newMeters = usageMeters.map(({ prices }) => ({
+    usageMeter: { name: 'New', slug: `meter-${n}` },
+    prices: prices.map((price) => ({ ...price, slug: `overage-${n}` })),
+  }));
   return {
     pricingModel: {
       ...pricingModel,
@@ -159,7 +176,7 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
     (w, n) => ({
       path: '/products',
       body: {
-        product: { name: 'Extra', slug: `extra-${n}`, pricingModelId: w.pricingModelId },
+        product: { name: 'Extra', slug: `extra-${n}`, pricingModelId: w.pricingModelId, usagePrices: [rateOf(w)] },
         price: { ...monthly, slug: `extra-monthly-${n}` },
         featureIds: [w.toggleId, w.spareToggleId],
       },
@@ -184,7 +201,7 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
     (w, n) => ({
       path: `/products/${w.productId}`,
       body: {
-        product: { id: w.productId, name: `Team ${n}`, slug: `team-${n}` },
+        product: { id: w.productId, name: `Team ${n}`, slug: `team-${n}`, usagePrices: [rateOf(w)] },
         price: { ...monthly, productId: w.productId, slug: `team-monthly-${n}` },
         featureIds: [w.toggleId, w.spareToggleId],
       },

@@ -72,6 +72,10 @@ const ofCustomer = {
   status: 400,
   reason: 'it must be one of the customer: whatever else it is, the answer is the same',
 };
+const ofRateCard = {
+  status: 400,
+  reason: 'it must be of the pricing model: whatever else it is, the answer is the same',
+};
 const ofNobody = { status: 400, reason: 'a code that nobody has is a mistake of whoever typed it' };
 const fixed = { status: 400, reason: 'it cannot be changed: whatever else is given, the answer is the same' };
 const leftOut = { status: 200, reason: 'what is not there is left out of the answer' };
@@ -100,6 +104,14 @@ export const answeredOtherwise: Readonly<Record<string, Otherwise>> = {
   'PUT /subscription-item-features/{id} subscriptionItemFeature.subscriptionItemId': fixed,
   'PUT /subscription-item-features/{id} subscriptionItemFeature.subscriptionId': fixed,
   'PUT /webhooks/{id} webhook.pricingModelId': fixed,
+  ...Object.fromEntries(
+    ['POST /products', 'PUT /products/{id}'].flatMap((operation) =>
+      ['usageMeterId', 'usageMeterSlug', 'priceId', 'priceSlug'].map((field) => [
+        `${operation} product.usagePrices[].${field}`,
+        ofRateCard,
+      ]),
+    ),
+  ),
   'POST /entitlements/check pricingModelId': toldEach,
   'POST /entitlements/check checks[].customerExternalId': toldEach,
   'POST /entitlements/check checks[].featureSlug': toldEach,
