@@ -9,14 +9,16 @@ import {
   pageRequest,
   textFilter,
 } from '../kernel/pagination.ts';
+import { Problem } from '../kernel/problem.ts';
 import { createProcessors } from '../payments/actions.ts';
 import {
   attachPaymentMethod,
   getPaymentMethod,
   listPaymentMethods,
+  lockPayer,
   reportAttachment,
 } from '../payments/actions-attach.ts';
-import { endProgramAttempt, takeProgramAttempt } from '../payments/actions-attempts.ts';
+import { attachAsAttempt, endProgramAttempt } from '../payments/actions-attempts.ts';
 import { deletePaymentMethod, updatePaymentMethod } from '../payments/actions-change-method.ts';
 import { NewPaymentMethod, PaymentMethod, PaymentMethodChange, PaymentMethodId } from '../payments/payment-method.ts';
 
@@ -61,9 +63,11 @@ export const paymentMethodRoutes = [
     ],
     handle: async (work, { body, query }, { services }) => {
       const processor = createProcessors(work.db, services).defaultIn(work);
-      const paymentMethod = await attachPaymentMethod(work, processor, body.paymentMethod, query.pricingModelId);
-      await takeProgramAttempt(work, services, paymentMethod.customerId);
-      return { paymentMethod };
+      const { id } = await lockPayer(work, body.paymentMethod, query.pricingModelId);
+      const paymentMethod = await attachAsAttempt(work, services, id, () =>
+        attachPaymentMethod(work, processor, body.paymentMethod, query.pricingModelId),
+      );
+      return paymentMethod instanceof Problem ? paymentMethod : { paymentMethod };
     },
     afterEffects: async (work, answer, { services }) => {
       const paymentMethod = await reportAttachment(work, answer.paymentMethod);

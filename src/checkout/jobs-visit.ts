@@ -7,7 +7,7 @@ import { encryptionOf } from '../jobs/encryption.ts';
 import { runEffects } from '../jobs/queue.ts';
 import { Problem } from '../kernel/problem.ts';
 import { createProcessors } from '../payments/actions.ts';
-import type { AttemptOutcome } from '../payments/actions-attempts.ts';
+import { type AttemptOutcome, outcomeOfError } from '../payments/actions-attempts.ts';
 import type { Processors } from '../payments/processor.ts';
 import { buyerText } from './buyer-text.ts';
 import { portalLink, withAttempt } from './jobs-attempts.ts';
@@ -103,8 +103,7 @@ export function countedIn<Answer>(
   outcomeOf: (answer: Answer) => AttemptOutcome = () => 'passed',
 ): Promise<Answer> {
   return withAttempt(context, portalLink(pass, request.network), act, (result) => {
-    if ('answer' in result) return outcomeOf(result.answer);
-    return result.error instanceof Problem && result.error.code === 'PAYMENT_REQUIRED' ? 'failed' : 'untried';
+    return 'answer' in result ? outcomeOf(result.answer) : outcomeOfError(result.error);
   });
 }
 

@@ -3,7 +3,7 @@ import { runInEnvironment, type Work } from '../database/work.ts';
 import { type JobContext, runEffects } from '../jobs/queue.ts';
 import { invalid, Problem, type ProblemName } from '../kernel/problem.ts';
 import { createProcessors } from '../payments/actions.ts';
-import type { AttemptOutcome } from '../payments/actions-attempts.ts';
+import { type AttemptOutcome, outcomeOfError } from '../payments/actions-attempts.ts';
 import type { CardConfirmation, Processors } from '../payments/processor.ts';
 import { viewCheckout } from './actions.ts';
 import { confirmCheckout, draftOf } from './actions-confirm.ts';
@@ -45,7 +45,7 @@ export async function performCheckout(
 
 /** Refused input has tried nothing. A card that must be confirmed first counts when its bank has refused it. */
 function outcomeOf(result: { readonly answer: CheckoutView } | { readonly error: unknown }): AttemptOutcome {
-  if ('error' in result) return 'untried';
+  if ('error' in result) return outcomeOfError(result.error);
   const { status, failure, refusal, cardToConfirm, dueNow } = result.answer;
   if (status === 'succeeded') return dueNow > 0n ? 'paid' : 'passed';
   if (status === 'pending') return 'passed';

@@ -172,11 +172,13 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
   );
   if (outcome === null || asked instanceof Problem) throw new Problem('unauthorized');
   context.keyUse.note(apiKeyHash);
+  const performed = outcome.answer;
+  if (performed instanceof Problem) throw performed;
   if (auditContext) refreshStatistics(context.database).catch((error) => request.log.warn(error));
   if (asked.dryRun) reply.header('dry-run', 'true');
-  if (outcome.answer.replayed) reply.header('idempotent-replayed', 'true');
-  if (route.file) return filePayload(reply, await route.file.render(outcome.answer.answer), route.file.contentType);
-  const text = await finish({ ...context, auditContext }, asked, apiKeyHash, outcome.answer, outcome.effects);
+  if (performed.replayed) reply.header('idempotent-replayed', 'true');
+  if (route.file) return filePayload(reply, await route.file.render(performed.answer), route.file.contentType);
+  const text = await finish({ ...context, auditContext }, asked, apiKeyHash, performed, outcome.effects);
   return jsonPayload(route, request, reply, text);
 }
 
@@ -287,7 +289,11 @@ interface Performed {
   readonly text: string;
 }
 
-async function perform(context: JobContext, work: Work, { route, input, idempotency }: Asked): Promise<Performed> {
+async function perform(
+  context: JobContext,
+  work: Work,
+  { route, input, idempotency }: Asked,
+): Promise<Performed | Problem> {
   const encryption = route.sealedWith?.(context);
   const sealedFor = `answer ${work.environmentId} ${idempotency?.key}`;
   if (idempotency) {
@@ -300,6 +306,8 @@ async function perform(context: JobContext, work: Work, { route, input, idempote
     }
   }
   const result = await route.handle(work, input as never, context);
+  // Nothing is stored for the key: a repeat may try again.
+  if (result instanceof Problem) return result;
   const text = await (route.text ?? jsonInTurns)(result);
   if (idempotency) await storeAnswer(work, idempotency, encryption ? encryption.seal(text, sealedFor) : text);
   return { replayed: false, answer: result, text };

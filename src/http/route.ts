@@ -4,7 +4,7 @@ import { answerAlone, type BatchedOperation } from '../jobs/batcher.ts';
 import type { Encryption } from '../jobs/encryption.ts';
 import type { JobContext } from '../jobs/queue.ts';
 import type { BodyLimits } from '../kernel/json-weight.ts';
-import type { ProblemName } from '../kernel/problem.ts';
+import type { Problem, ProblemName } from '../kernel/problem.ts';
 
 type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
 
@@ -47,6 +47,7 @@ interface RouteDefinition<
   readonly body?: Body;
   readonly returns: Returns;
   readonly refuses: readonly ProblemName[];
+  /** Returns the answer. A problem that is returned, and not thrown, refuses the request and keeps the stored changes. */
   readonly handle: (
     work: Work,
     input: RouteInput<Params, Query, Body>,
@@ -55,7 +56,7 @@ interface RouteDefinition<
      * configured.
      */
     context: JobContext,
-  ) => Promise<z.output<Returns>>;
+  ) => Promise<z.output<Returns> | Problem>;
   /**
    * Reads the response again in a separate transaction after the effects of the commit (a charge, a refund), so that
    * the caller sees their result.

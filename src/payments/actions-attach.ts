@@ -50,9 +50,10 @@ export async function attachPaymentMethod(
   return keep(work, processor.name, customer, request, id, accepted(processor.name, request, outcome));
 }
 
-async function lockPayer(
+/** The customer to attach to, locked. Refuses with `customerNotFound` or `customerArchived`. */
+export async function lockPayer(
   work: Work,
-  { customerId, customerExternalId }: NewPaymentMethod,
+  { customerId, customerExternalId }: Pick<NewPaymentMethod, 'customerId' | 'customerExternalId'>,
   pricingModelId: string | undefined,
 ): Promise<CustomerRow> {
   if ((customerId === undefined) === (customerExternalId === undefined))

@@ -18,6 +18,7 @@ import {
   secondsUntil,
   type WithAttemptLimits,
 } from './attempt.ts';
+import type { PaymentMethod } from './payment-method.ts';
 import * as store from './store-attempts.ts';
 
 type Services = WithAttemptLimits & WithEncryption;
@@ -25,8 +26,17 @@ type Services = WithAttemptLimits & WithEncryption;
 /** The record that the event about a limit is about. */
 export type AttemptSubject = Omit<DomainEvent, 'type' | 'attempts'>;
 
-/** `paid`: money has come. `passed`: a card or code was accepted. `untried`: refused before anything was tried. */
-export type AttemptOutcome = 'paid' | 'passed' | 'untried' | 'failed';
+/**
+ * `paid`: money has come. `passed`: a card or code was accepted. `untried`: refused before anything was tried. `unknown`: the
+ * service failed, perhaps after a card was charged.
+ */
+export type AttemptOutcome = 'paid' | 'passed' | 'untried' | 'failed' | 'unknown';
+
+/** The outcome of an attempt that was refused with this error. */
+export function outcomeOfError(error: unknown): AttemptOutcome {
+  if (!(error instanceof Problem) || error.status >= 500) return 'unknown';
+  return error.code === 'PAYMENT_REQUIRED' ? 'failed' : 'untried';
+}
 
 const networkContext = 'network of an attempt';
 
@@ -108,8 +118,8 @@ function report(
 }
 
 /**
- * Takes an attempt off the counts again, unless it failed: then the next one waits. One that is paid takes a failure with it: otherwise the usual
- * declines of a busy seller would add up to a limit.
+ * Takes an attempt off the counts again, unless it failed: then the next one waits. An unknown one stays counted. One that is
+ * paid takes a failure with it: otherwise the usual declines of a busy seller would add up to a limit.
  */
 export async function endAttempt(
   work: Work,
@@ -118,7 +128,7 @@ export async function endAttempt(
   outcome: AttemptOutcome,
 ): Promise<void> {
   const scopes = scopesOf(attempt, services);
-  if (scopes.length === 0) return;
+  if (scopes.length === 0 || outcome === 'unknown') return;
   if (outcome === 'failed') return store.delayNextAttempt(work, attempt.kind, scopes);
   const count = outcome === 'paid' ? 2 : 1;
   await store.giveBackAttempt(work, attempt.kind, scopes, { count, endsWait: outcome !== 'untried' });
@@ -150,12 +160,35 @@ function programAttempt(customerId: string): Attempt {
 }
 
 /**
- * Counts the charge or the attachment that this work has requested for a customer. Call it at the end of the work: it
- * locks the count of the environment. Refuses with `tooManyAttempts`.
+ * Counts the charge that this work has requested for a customer. Call it at the end of the work: it locks the count of the
+ * environment. Refuses with `tooManyAttempts`.
  */
 export async function takeProgramAttempt(work: Work, services: Services = {}, customerId: string): Promise<void> {
-  if (!work.effects.some(({ task }) => task === chargeTask || task === attachTask)) return;
+  if (!work.effects.some(({ task }) => task === chargeTask)) return;
   await takeAttempt(work, services, programAttempt(customerId), () => customerSubject(work, customerId));
+}
+
+/**
+ * Attaches a payment method as an attempt of a program. One that is declined at once is returned as its problem, before
+ * anything of it was stored, so that the commit keeps it counted. Refuses with `tooManyAttempts`.
+ */
+export async function attachAsAttempt(
+  work: Work,
+  services: Services = {},
+  customerId: string,
+  attach: () => Promise<PaymentMethod>,
+): Promise<PaymentMethod | Problem> {
+  const attempt = programAttempt(customerId);
+  await takeAttempt(work, services, attempt, () => customerSubject(work, customerId));
+  try {
+    const method = await attach();
+    // An outside processor is asked after the commit, and `endProgramAttempt` ends the attempt.
+    if (!work.effects.some(({ task }) => task === attachTask)) await endAttempt(work, services, attempt, 'passed');
+    return method;
+  } catch (error) {
+    if (error instanceof Problem && error.problem === 'paymentMethodDeclined') return error;
+    throw error;
+  }
 }
 
 /**

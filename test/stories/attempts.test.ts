@@ -171,6 +171,26 @@ test('the limit of a customer holds over its links and over the API, where it is
   assert.equal((await subscribe()).status, 402);
 });
 
+test('cards that are declined when they are attached count too, and a good one beyond the limit tells nothing', async () => {
+  const { customerId } = await plans.newCustomer();
+  const key = { customerId };
+  const attach = (token: string, headers = {}, query = '') =>
+    app.request('POST', `/payment-methods${query}`, { paymentMethod: { ...key, token } }, { headers });
+  const declined = 'pm_card_chargeDeclined';
+  assert.equal((await attach(declined, {}, '?dryRun=true')).status, 402);
+  const once = { 'idempotency-key': `card-${customerId}` };
+  assert.deepEqual([(await attach(declined, once)).status, (await attach(declined, once)).status], [402, 402]);
+  assert.equal((await attach('pm_card_visa')).status, 200);
+  const answers = await Promise.all(Array.from({ length: 30 }, () => attach(declined)));
+  assert.deepEqual(
+    [402, 429].map((status) => answers.filter((each) => each.status === status).length),
+    [18, 12],
+  );
+  assert.equal((await attach('pm_card_mastercard')).status, 429);
+  assert.deepEqual(await eventsAbout(customerId), [{ kind: 'payment', scope: 'customer' }]);
+  assert.equal((await app.get(`/payment-methods?customerId=${customerId}`)).total, 1);
+});
+
 test('the limits of an address and of an environment hold over all links', async () => {
   await wait(2 * 86_400_000);
   const outcomes: string[] = [];

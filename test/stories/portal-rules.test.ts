@@ -29,7 +29,7 @@ async function openPortal(terms: Body = {}) {
       body: new URLSearchParams({ formToken, ...form }),
       redirect: 'manual',
     });
-  return { ...customer, link, look, send, subscriptionId: subscription.id as string };
+  return { ...customer, link, cookie, formToken, look, send, subscriptionId: subscription.id as string };
 }
 
 async function enter(link: string): Promise<string> {
@@ -185,4 +185,94 @@ test('a word that every object knows is no text of ours', async () => {
     assert.equal(answer.status, 200, word);
     assert.equal(await answer.text(), usual, word);
   }
+});
+
+test('a form with a guessed token or that of another visit does nothing, and no guessed cookie opens a portal', async () => {
+  const [own, other] = [await openPortal(), await openPortal()];
+  const path = `/portal/subscriptions/${own.subscriptionId}/cancel`;
+  const altered = (text: string) => `${text.slice(0, -1)}${text.endsWith('A') ? 'B' : 'A'}`;
+  for (const formToken of ['', 'A'.repeat(43), '__proto__', other.formToken, altered(own.formToken)])
+    assert.equal((await own.send(path, { formToken })).status, 403, formToken);
+  for (const cookie of [altered(own.cookie), `${own.cookie}A`, own.cookie.replace(own.customerId, other.customerId)])
+    if (cookie !== own.cookie)
+      assert.equal((await fetch(`${app.url}/portal`, { headers: { cookie }, redirect: 'manual' })).status, 403, cookie);
+  assert.equal((await plans.subscription(own.subscriptionId)).status, 'active');
+});
+
+test('no form of a portal reaches what another customer has', async () => {
+  const [own, other] = [await openPortal(), await openPortal()];
+  const before = await app.get(`/customers/${other.externalId}/billing`);
+  const [{ invoice }] = before.invoices;
+  const payments = await app.get(`/payments?customerId=${other.customerId}`);
+  const at = `/portal/subscriptions/${other.subscriptionId}`;
+  for (const path of [
+    ...['cancel', 'uncancel', 'keep', 'pay', 'change'].map((word) => `${at}/${word}`),
+    `/portal/invoices/${invoice.id}/pay`,
+    `/portal/payments/${payments.data[0].id}/confirmed`,
+    `/portal/payment-methods/${before.paymentMethods[0].id}/default`,
+  ]) {
+    const { status, headers } = await own.send(path, { priceId: proPrice, quantity: '1', shownDue: '0' });
+    assert([303, 400, 404, 409].includes(status), `${path}: ${status}`);
+    assert.doesNotMatch(headers.get('location') ?? '', /done=/, path);
+  }
+  assert.deepEqual(await app.get(`/customers/${other.externalId}/billing`), before);
+});
+
+/** The attempts of the customer that have failed, by the database. */
+async function failuresOf(customerId: string): Promise<number> {
+  const counts = app.owner.selectFrom('attemptCounts').select('failures');
+  return (await counts.where('id', '=', `payment customer ${customerId}`).executeTakeFirst())?.failures ?? 0;
+}
+
+let clock = Date.now();
+async function wait(ms: number): Promise<void> {
+  clock += ms;
+  await app.setClock(clock);
+}
+
+test('declined cards that are added in the portal, 20 at once, are ten at most; then its links are closed, and told once', async () => {
+  await wait(0);
+  const { customerId, externalId, link, look, send } = await openPortal();
+  const before = await app.get(`/customers/${externalId}/billing`);
+  const card = { cardNumber: '4000000000000002', cardExpiry: '12/34', cardCode: '123' };
+  const add = async () => (await send('/portal/payment-methods', card)).status;
+  const statuses = await Promise.all(Array.from({ length: 20 }, add));
+  for (const status of statuses) assert([402, 403, 429, 503].includes(status), `${status}`);
+  // Those that were let in count until they have ended, so the first one that ends may be the last.
+  for (let left = 10; left > 0 && (await look('/portal')).status === 200; left--) {
+    await wait(3_600_000);
+    assert.equal(await add(), 402);
+  }
+  const counted = await failuresOf(customerId);
+  assert(counted >= 1 && counted <= 10, `${counted} counted`);
+  assert.deepEqual([await add(), (await look('/portal')).status], [403, 403]);
+  const cookie = await enter(link);
+  assert.equal((await fetch(`${app.url}/portal`, { headers: { cookie } })).status, 403);
+  const told = await app.get(`/events?type=attempts.limit_reached&objectId=${customerId}`);
+  assert.deepEqual(
+    told.data.map(({ payload }: Body) => payload.attempts),
+    [{ kind: 'payment', scope: 'link' }],
+  );
+  const { customer: _, billingPortalUrl: _url, ...kept } = await app.get(`/customers/${externalId}/billing`);
+  const { customer: _before, billingPortalUrl: _urlBefore, ...had } = before;
+  assert.deepEqual(kept, had);
+});
+
+test('an owed invoice that is paid by 20 forms at once with a bad card is charged ten times at most, one at a time', async () => {
+  await wait(0);
+  const { customerId, subscriptionId, send } = await openPortal();
+  const paymentMethod = { customerId, token: 'pm_card_chargeCustomerFail', default: true };
+  await app.post('/payment-methods', { paymentMethod: { ...paymentMethod, automaticallyUpdateSubscriptions: true } });
+  await app.put('/test-clock', { testClock: { now: clock + 32 * 86_400_000 } });
+  clock += 32 * 86_400_000;
+  assert.equal((await plans.subscription(subscriptionId)).status, 'past_due');
+  const failed = async () => (await app.get(`/payments?customerId=${customerId}&status=failed`)).total as number;
+  const renewing = await failed();
+  const pay = async () => (await send(`/portal/subscriptions/${subscriptionId}/pay`)).status;
+  const statuses = await Promise.all(Array.from({ length: 20 }, pay));
+  for (const status of statuses) assert([303, 402, 403, 409, 429, 503].includes(status), `${status}`);
+  // One that met a busy service stays counted, whether its card was charged or not.
+  const [charged, counted] = [(await failed()) - renewing, await failuresOf(customerId)];
+  assert(charged <= counted && counted <= 10, `${charged} charged, ${counted} counted: ${statuses}`);
+  assert.equal((await app.get(`/invoices?customerId=${customerId}`)).total, 2);
 });
