@@ -2,7 +2,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { PriceModel, Tier } from './price-model.ts';
-import { billParts, chargeAfter, partWithin, priceUnits, type UsageCharge, withoutReleased } from './usage-parts.ts';
+import {
+  billParts,
+  chargeAfter,
+  partWithin,
+  priceQuantities,
+  priceUnits,
+  type Quantities,
+  type UsageCharge,
+  withoutReleased,
+} from './usage-parts.ts';
 
 const fine = 10n ** 12n;
 const unbounded = { freeUnits: 0n, minimumAmount: null, maximumAmount: null, amountPerEvent: 0n };
@@ -118,31 +127,61 @@ const models: fc.Arbitrary<PriceModel> = fc.oneof(
     }),
 );
 
+const eventModels: fc.Arbitrary<PriceModel> = fc.oneof(
+  models,
+  fc.tuple(amounts, amounts).map(
+    ([rate, amountPerEvent]): PriceModel => ({
+      ...unbounded,
+      ...{ kind: 'graduated', tiers: [{ ...tier(null, 0n), rate }], amountPerEvent },
+    }),
+  ),
+  fc.option(amounts).map((minimumAmount): PriceModel => ({ ...unbounded, minimumAmount, kind: 'dynamic' })),
+);
+
+/** The charge after its part was voided: all of the part is to be billed again. */
+function voided(
+  charge: UsageCharge,
+  { units, events, ownAmount, amount }: Quantities & { amount: bigint },
+): UsageCharge {
+  return {
+    ...{ ...charge, amount: charge.amount - amount, released: charge.released + units },
+    ...{ releasedEvents: charge.releasedEvents + events, releasedOwnAmount: charge.releasedOwnAmount + ownAmount },
+  };
+}
+
+/** All that is to be billed: new usage, and what is released. */
+function unbilledOf(charge: UsageCharge, { units, events, ownAmount }: Quantities) {
+  return {
+    ...{ units: units + charge.released, events: events + charge.releasedEvents },
+    ...{ ownAmount: ownAmount + charge.releasedOwnAmount, charges: [charge], periodStart: june },
+  };
+}
+
 test('a period billed in any parts, of which any are voided and billed again, costs what it costs at once', () => {
   const step = fc.constantFrom(1n, 10n);
-  const parts = fc.array(fc.tuple(fc.bigInt({ min: 1n, max: 120n }), fc.boolean()), { minLength: 1, maxLength: 8 });
+  const use = fc.record({
+    units: fc.bigInt({ min: 0n, max: 120n }),
+    events: fc.bigInt({ min: 1n, max: 3n }),
+    ownAmount: amounts,
+    isVoided: fc.boolean(),
+  });
   fc.assert(
-    fc.property(models, parts, step, (model, uses, by) => {
+    fc.property(eventModels, fc.array(use, { minLength: 1, maxLength: 8 }), step, (model, uses, by) => {
       let charge: UsageCharge = { ...noEvents, periodStart: june, units: 0n, released: 0n, amount: 0n };
-      let units = 0n;
-      for (const [used, isVoided] of uses) {
-        units += used;
-        const [part] = billParts(
-          { ...usageOf(used + charge.released), charges: [charge], periodStart: june },
-          model,
-          by,
-        );
+      let whole: Quantities = { units: 0n, events: 0n, ownAmount: 0n };
+      for (const { isVoided, ...used } of uses) {
+        const { units, events, ownAmount } = used;
+        whole = { units: whole.units + units, events: whole.events + events, ownAmount: whole.ownAmount + ownAmount };
+        const [part] = billParts(unbilledOf(charge, used), model, by);
         assert(part);
         charge = chargeAfter(part);
-        const { released, amount } = charge;
-        if (isVoided) charge = { ...charge, released: released + part.units, amount: amount - part.amount };
+        if (isVoided) charge = voided(charge, part);
       }
-      if (charge.released > 0n) {
-        const [again] = billParts({ ...usageOf(charge.released), charges: [charge], periodStart: june }, model, by);
-        assert(again);
-        charge = chargeAfter(again);
-      }
-      assert.deepEqual([charge.units, charge.amount], [units, priceUnits(model, units, by).amount]);
+      const [again] = billParts(unbilledOf(charge, { units: 0n, events: 0n, ownAmount: 0n }), model, by);
+      if (again !== undefined) charge = chargeAfter(again);
+      const { units, events, ownAmount, amount } = charge;
+      assert.deepEqual({ units, events, ownAmount }, whole);
+      assert.equal(amount, priceQuantities(model, whole, by).amount);
     }),
   );
 });

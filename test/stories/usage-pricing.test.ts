@@ -256,7 +256,9 @@ test('each model bills at and around its boundaries what a person computes in th
     ],
     share: [[10_000, 290]],
     shares: [
+      [999, 20],
       [1000, 20],
+      [1001, 20],
       [1500, 25],
     ],
   };
