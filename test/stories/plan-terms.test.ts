@@ -99,6 +99,17 @@ test('a setup fee', async (t) => {
     },
   );
 
+  await t.test('is shown and billed by a checkout, beside the price', async () => {
+    const { data } = await by.get('/prices?slug=build-monthly&active=true');
+    await newCustomer(by, 'shopper');
+    const back = { successUrl: 'https://acme.test/thanks', cancelUrl: 'https://acme.test' };
+    const checkoutSession = { type: 'product', customerExternalId: 'shopper', priceId: data[0].id, ...back };
+    const { url } = await by.post('/checkout-sessions', { checkoutSession });
+    const page = await (await fetch(url)).text();
+    for (const text of ['USD 30.00 per month, and USD 50.00 once', 'Setup fee', 'USD 80.00'])
+      assert(page.includes(text), text);
+  });
+
   await t.test('is a term of its price: export, clone and update keep it, and nothing rewrites it', async () => {
     const { pricingModel: exported } = await by.get(`/pricing-models/${model.id}/export`);
     const fees = exported.products.map(({ price }: Body) => price.setupFeeAmount);
