@@ -22,6 +22,7 @@ export const usageCreditRoutes = [
     body: z.object({ usageCredit: NewUsageCredit }),
     returns,
     refuses: [
+      'tooManyRecords',
       'subscriptionNotFound',
       'subscriptionTerminal',
       'customerArchived',

@@ -219,7 +219,7 @@ export const registry = {
   claimsFull: ['BAD_REQUEST', 'A subscription holds at most {limit} claims of {slug}, and {claimed} are there.'],
   tooManyRecords: [
     'CONFLICT',
-    'At most {limit} {records} of this kind are possible here, so that one answer can hold them.',
+    'At most {limit} {records} of this kind are possible here, so that one answer or transaction can hold them.',
   ],
   tooFewClaims: [
     'BAD_REQUEST',

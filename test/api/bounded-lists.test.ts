@@ -130,6 +130,36 @@ test('the billing of a customer says of which kinds there is more', async () => 
   assert.equal(billing.currentSubscription.id, world.subscriptionId);
 });
 
+test('10,000 credits that were granted by hand and are not used up are the most of a meter, and are used as one is', async () => {
+  const { subscriptionId, usageMeterId } = world;
+  const usageCredit = { subscriptionId, usageMeterId, amount: 1 };
+  const { id } = (await app.post('/usage-credits', { usageCredit })).usageCredit;
+  const client = await app.ownerPool.connect();
+  try {
+    const { rows } = await client.query<{ columns: string }>(
+      `select string_agg(attname, ',') as columns from pg_attribute
+        where attrelid = 'usage_credits'::regclass and attnum > 0 and attgenerated = ''`,
+    );
+    // Without triggers, which would refuse them one by one.
+    await client.query('set session_replication_role = replica');
+    await client.query(
+      `insert into usage_credits (${rows[0]?.columns})
+       select ${rows[0]?.columns.replaceAll(/\w+/g, 'copy.$&')} from usage_credits as original cross join generate_series(1, 9999) n
+        cross join lateral jsonb_populate_record(null::usage_credits,
+          to_jsonb(original) || jsonb_build_object('id', id || '_' || n, 'source_id', source_id || '_' || n)) copy
+        where original.id = $1`,
+      [id],
+    );
+    await client.query('reset session_replication_role');
+  } finally {
+    client.release();
+  }
+  const { status, body } = await app.request('POST', '/usage-credits', { usageCredit });
+  assert.deepEqual([status, body.reason], [409, 'too_many_records']);
+  const usageEvent = { subscriptionId, usageMeterId, transactionId: 'of many credits', amount: 1 };
+  await app.post('/usage-events/consume', { usageEvent });
+});
+
 test('a pricing model has at most 1,000 active resources', async () => {
   const fill = `insert into resources (environment_id, id, pricing_model_id, slug, name, active, created_at, updated_at)
     select $1, 'resource_filled_' || n, $2, 'filled-' || n, 'Filled', true, 1, 1 from generate_series(1, $3::integer) n`;
