@@ -24,6 +24,7 @@ import {
   forgetAnswer,
   hasIdempotencyKey,
   type IdempotentRequest,
+  lockFinalAnswer,
   readIdempotencyKey,
   renewAnswer,
   storeAnswer,
@@ -326,6 +327,8 @@ async function finish(
   await runEffects(context, effects);
   try {
     const outcome = await runInEnvironment(context.database, { apiKeyHash }, async (work) => {
+      const final = idempotency && route.afterEffects ? await lockFinalAnswer(work, idempotency) : null;
+      if (final !== null) return final;
       const text = route.afterEffects
         ? await jsonInTurns(await route.afterEffects(work, performed.answer ?? JSON.parse(performed.text), context))
         : performed.text;

@@ -92,6 +92,21 @@ export async function storeAnswer(
     .execute();
 }
 
+/**
+ * The final response, if a request that was sent at the same time has stored it; null: it is this one's to find. Locks the
+ * row until the work ends, so that the effects of a request are answered, and their attempt ended, once.
+ */
+export async function lockFinalAnswer(work: Work, { key }: IdempotentRequest): Promise<string | null> {
+  const row = await work.db
+    .selectFrom('idempotencyKeys')
+    .select(['response', 'effects'])
+    .where('environmentId', '=', work.environmentId)
+    .where('key', '=', key)
+    .forNoKeyUpdate()
+    .executeTakeFirst();
+  return row === undefined || row.effects !== null || row.response === erased ? null : row.response;
+}
+
 /** Replaces the stored response by the final one once no effects are pending. */
 export async function renewAnswer(work: Work, { key }: IdempotentRequest, response: string): Promise<void> {
   await work.db

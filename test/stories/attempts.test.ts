@@ -235,6 +235,28 @@ test('a paid purchase takes one failure off, so the declines of a busy seller do
   for (let round = 0; round < 6; round++) assert.deepEqual([await buy(bad), await buy(good)], [402, 200]);
 });
 
+test('a purchase that is sent several times at once under one key takes its attempt off once', async () => {
+  const { customerId } = await plans.newCustomer();
+  const attach = async (token: string) =>
+    (await app.post('/payment-methods', { paymentMethod: { customerId, token } })).paymentMethod.id as string;
+  const [bad, good] = [await attach('pm_card_chargeCustomerFail'), await attach('pm_card_visa')];
+  const buy = (paymentMethodId: string, headers = {}) =>
+    app.request(
+      'POST',
+      '/purchases',
+      { purchase: { customerId, priceId: checkout.bookPriceId, paymentMethodId } },
+      { headers },
+    );
+  for (let attempt = 0; attempt < 5; attempt++) assert.equal((await buy(bad)).status, 402);
+  const once = { 'idempotency-key': `at-once-${customerId}` };
+  const answers = await Promise.all(Array.from({ length: 6 }, () => buy(good, once)));
+  for (const { status } of answers) assert([200, 409].includes(status), `${status}`);
+  // Five have failed, and the one that is paid takes one of them with it.
+  const counts = app.owner.selectFrom('attemptCounts').select('failures').where('scope', '=', 'customer');
+  const { failures } = await counts.where('id', 'like', `% ${customerId}`).executeTakeFirstOrThrow();
+  assert.equal(failures, 4);
+});
+
 test('the audit log tells of a limit that was reached, and of the session that it closed', async () => {
   const { data } = await app.get('/audit-log?record=attemptCount&limit=100');
   assert(data.length > 0);
