@@ -21,6 +21,8 @@ export interface Plan {
   readonly seats: number;
   /** Whether usage without credit is billed. */
   readonly billsOverage: boolean;
+  /** The quantities that buyers may choose. Absent: none. */
+  readonly quantities?: { readonly least: number; readonly most: number };
 }
 
 export const freePlan: Plan = {
@@ -81,6 +83,7 @@ export const paidPlans: readonly Plan[] = [
     setupFee: 1999,
     once: 0,
     recurring: 300,
+    quantities: { least: 1, most: 4 },
     rollover: { maximum: 500, periods: 3 },
     seats: 3,
     billsOverage: false,
@@ -170,7 +173,7 @@ export const netTerms = [0, 10, 30] as const;
 export const retryDays = [3, 5, 5] as const;
 export const incompleteHours = 23;
 /** The failed attempts to pay or to enter a code in a day: few, so that they are reached. */
-export const attemptLimits = { link: 5, customer: 7, environment: 30 } as const;
+export const attemptLimits = { link: 4, customer: 6, environment: 20 } as const;
 /** The minimum charge of the payment network, in minor units. */
 export const smallestCharge = 50;
 
@@ -205,7 +208,13 @@ export function structure() {
 
 function productOf(plan: Plan) {
   return {
-    product: { name: plan.slug, slug: plan.slug, active: true, default: plan === freePlan },
+    product: {
+      name: plan.slug,
+      slug: plan.slug,
+      active: true,
+      default: plan === freePlan,
+      ...(plan.quantities && { minimumQuantity: plan.quantities.least, maximumQuantity: plan.quantities.most }),
+    },
     price: {
       type: 'subscription',
       slug: plan.slug,

@@ -72,10 +72,11 @@ export function eraseCustomer({ customers }: Books, customer: Customer): void {
 }
 
 /** A card that the customer has already stays one method. A bank account here has no fingerprint to know it by. */
-export function attach(customer: Customer, method: Method, isDefault: boolean): void {
+export function attach(customer: Customer, method: Method, isDefault: boolean): Method {
   const same = customer.methods.find(({ token, takesDays }) => token === method.token && !takesDays);
   if (same === undefined) customer.methods.push(method);
   if (isDefault || customer.defaultMethod === null) customer.defaultMethod = same ?? method;
+  return same ?? method;
 }
 
 /** The plan to subscribe to, and the payment method, if named. */
@@ -83,6 +84,9 @@ export interface Wish {
   readonly plan: Plan;
   readonly quantity: number;
   readonly discount: Discount | null;
+  /** On a page: the quantity that the seller has set, and the method that the buyer chooses. */
+  readonly offered?: number;
+  readonly ownMethod?: Method | null;
 }
 
 function firstWorth(plan: Plan, quantity: number): number {
@@ -99,12 +103,13 @@ export function isChargedAtOnce(
 }
 
 /** Returns the subscription: it has ended if the first payment failed. */
-export function subscribe(books: Books, customer: Customer, { plan, quantity, discount }: Wish): Subscription {
+export function subscribe(books: Books, customer: Customer, wish: Wish): Subscription {
+  const { plan, quantity, discount, offered = null, ownMethod = null } = wish;
   const { now } = books;
   const hadTrial = customer.subscriptions.some(({ trialEnd }) => trialEnd !== null);
   const trialEnd = plan.trialDays > 0 && !hadTrial ? now + plan.trialDays * dayMs : null;
   if (plan.trialDays > 0 && hadTrial) reach(books, 'second trial asked for', customer);
-  const method = trialEnd === null ? customer.defaultMethod : null;
+  const method = trialEnd === null ? (ownMethod ?? customer.defaultMethod) : null;
   const end = trialEnd ?? boundary(now, plan, 1);
   const isInvoiced =
     trialEnd === null && method === null && (books.netTerms > 0 || coversAll(discount, firstWorth(plan, quantity)));
@@ -113,7 +118,7 @@ export function subscribe(books: Books, customer: Customer, { plan, quantity, di
     ? null
     : { start: now, end, wholeStart: now, isTrial: trialEnd !== null, waived: 0, returned: 0 };
   const status = trialEnd !== null ? 'trialing' : isInvoiced ? 'active' : 'incomplete';
-  const known = { customer, plan, quantity, discount, trialEnd, period, isInvoiced };
+  const known = { customer, plan, quantity, discount, trialEnd, period, isInvoiced, offered, method: ownMethod };
   const subscription = newSubscription(books, { ...known, status });
   if (period !== null && method === null) grantPeriod(subscription, period, true);
   if (period !== null && trialEnd === null) {
@@ -140,26 +145,30 @@ export function book(
   newSubscription(books, { customer, plan, quantity, anchor: at, period, holdings });
 }
 
-/** Sells packs of calls: charged at once, or invoiced within net terms. */
+/** Sells packs of calls by the API: charged at once, or invoiced within net terms. */
 export function buyPacks(books: Books, customer: Customer, quantity: number): 'made' | 'refused' | 'not_paid' {
   const method = customer.defaultMethod;
   if (holderOf(customer) === undefined || (method === null && books.netTerms === 0)) return 'refused';
   const attempt = byProgram(customer);
   if (method !== null && !takeAttempt(books, attempt)) return 'refused';
+  const status = sellPacks(books, customer, quantity, method);
+  if (status === 'void') return 'not_paid';
+  if (method !== null) endAttempt(books, attempt, status === 'paid' ? 'paid' : 'passed');
+  return 'made';
+}
+
+/** Returns the status of the invoice. */
+export function sellPacks(books: Books, customer: Customer, quantity: number, method: Method | null) {
   const account = subscriptionWith(books, { customer, plan: freePlan });
   const lines = [{ kind: 'pack', amount: pack.unitPrice * quantity, units: 0 }] as const;
   const invoice = issue(books, account, { reason: 'purchase', at: books.now, period: null, lines });
-  if (invoice === null || method === null) return 'made';
-  order(books, invoice, method);
+  if (invoice !== null && method !== null) order(books, invoice, method);
   carryOut(books);
-  if (invoice.status !== 'void') {
-    endAttempt(books, attempt, invoice.status === 'paid' ? 'paid' : 'passed');
-    return 'made';
-  }
+  if (invoice?.status !== 'void') return invoice?.status ?? 'paid';
   // The invoice is made with the money, or while it is on its way.
   customer.invoices.splice(customer.invoices.indexOf(invoice), 1);
   customer.declined += 1;
-  return 'not_paid';
+  return 'void';
 }
 
 /** A discount that leaves nothing to pay needs no payment method. */

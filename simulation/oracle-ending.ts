@@ -49,6 +49,7 @@ export function subscriptionWith(books: Books, beginning: Beginning): Subscripti
     trialEnd: null,
     period: null,
     quantity,
+    offered: null,
     holdings: [holdingOf({ plan, quantity }, books.now)],
     method: null,
     discount: null,

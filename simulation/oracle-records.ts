@@ -149,6 +149,8 @@ export interface Subscription {
   /** Null while it awaits its first payment. */
   period: Period | null;
   quantity: number;
+  /** The quantity that the seller has set on the page where it was bought. Null: it was not bought on a page. */
+  readonly offered: number | null;
   readonly holdings: Holding[];
   /** Its own payment method, if any. */
   method: Method | null;

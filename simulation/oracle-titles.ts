@@ -107,8 +107,12 @@ function roundings({ pausedParts }: Subscription, periods: number): number {
 function trialTitle({ subscriptions }: Customer): number {
   const first = subscriptions.find(({ trialEnd }) => trialEnd !== null);
   if (first?.trialEnd == null) return 0;
-  const { trialEnd, holdings } = first;
-  return holdings.reduce((most, { start, recurring }) => (start < trialEnd ? Math.max(most, recurring) : most), 0);
+  const { trialEnd, holdings, offered } = first;
+  // The buyer may have asked for more on the page. Later changes are the seller's.
+  const units = holdings.map(({ recurring, plan }, index) =>
+    index === 0 && offered !== null ? Math.min(recurring, plan.recurring * offered) : recurring,
+  );
+  return holdings.reduce((most, { start }, index) => (start < trialEnd ? Math.max(most, units[index] ?? 0) : most), 0);
 }
 
 /** One-time units of a plan come once in a life, at its largest quantity. */

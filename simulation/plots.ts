@@ -136,7 +136,12 @@ const tricks: readonly Plot[] = [
   // Declined cards.
   [step('newMethod', { isGood: false }), subscribes, subscribes, step('buyPack'), subscribes],
   [step('changeOfFortune', { isGood: false }), subscribes, step('buyPack'), clock('due'), useUp],
+  [step('testCards'), step('testCards'), clock('hours')],
+  // Quantities of pages.
+  [step('cancel', { isNow: true }), step('chooseQuantity', { plan: hasTrial }), useUp],
+  [step('cancel', { isNow: true }), step('chooseQuantity', { plan: begins }), useUp],
   // Codes.
+  [step('guessCodes'), step('guessCodes'), step('guessCodes')],
   [step('subscribe', { plan: begins, isDiscounted: true }), useUp, step('cancel', { isNow: true })],
   // Money back after use.
   [step('buyPack'), useUp, step('refundPayment', { invoice: isPack, isPart: false }), useUp],

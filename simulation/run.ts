@@ -1,7 +1,7 @@
 import { checkInvariants } from '../src/invariants/check-invariants.ts';
 import { beginning } from './beginning.ts';
 import { meterSlug, usersSlug } from './catalogue.ts';
-import type { Answer, Ask } from './client.ts';
+import type { Answer, Ask, Body } from './client.ts';
 import { differences, expectedOf, networkDifferences } from './comparison.ts';
 import { assertDelivered } from './deliveries.ts';
 import { overuses } from './fair-use.ts';
@@ -192,6 +192,7 @@ class Run {
     const answers = await askWith(this.#world, asks, borne, isCalm);
     const times = answers.length / asks.length;
     for (const [index, answer] of answers.entries()) this.#check(expected[Math.floor(index / times)] ?? 'done', answer);
+    for (const [index, { visit }] of done.entries()) await this.#visit(visit, answers[index * times]?.body);
   }
 
   /** A step that is possible now and, beside another one, independent of its order. Null if none was found quickly. */
@@ -215,6 +216,16 @@ class Run {
     const expected = step.apply();
     moveTo(this.#books, this.#books.now);
     return expected;
+  }
+
+  /** Sends the forms of a step, one after the other. They have no key to be repeated with, so nothing disturbs them. */
+  async #visit(visit: Step['visit'], answer: Body): Promise<void> {
+    if (visit === undefined) return;
+    this.#world.network.troubleRate = 0;
+    await this.#world.raise();
+    const records = new Records(this.#world.database.owner, this.#told);
+    const { is, should } = await visit(answer, (path, form) => this.#world.submit(path, form), records);
+    if (is !== should) throw this.#disagree(`its forms should be answered with ${should}, and were with ${is}`);
   }
 
   #check(expected: Expected, { status, body }: Answer): void {

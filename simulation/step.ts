@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Database } from '../src/database/database.ts';
 import type { Plan } from './catalogue.ts';
-import type { Ask } from './client.ts';
+import type { Ask, Body } from './client.ts';
 import type { BillingAnchor } from './oracle-intervals.ts';
 import {
   type Books,
@@ -23,6 +23,8 @@ import type { Told } from './reality.ts';
  */
 export type Expected = 'done' | 'refused' | 'refused_late';
 
+export type Form = Readonly<Record<string, string>>;
+
 /** A fully decided action, independent of the service's behavior. */
 export interface Step {
   /** A description for failure reports. */
@@ -33,6 +35,12 @@ export interface Step {
   readonly ask: (records: Records, network: PaymentNetwork) => Promise<Ask>;
   /** Applies it to the books, and returns the expected outcome. Called before the request is sent. */
   readonly apply: () => Expected;
+  /** Forms that follow the request, without any fault: the statuses of their answers, and those that they should have. */
+  readonly visit?: (
+    answer: Body,
+    submit: (path: string, form: Form) => Promise<number>,
+    records: Records,
+  ) => Promise<{ readonly is: string; readonly should: string }>;
   /** Prepares the network before the request. */
   readonly prepare?: (network: PaymentNetwork) => void;
 }
@@ -120,6 +128,14 @@ export class Records {
       select i.id from invoices i join customers c on c.environment_id = i.environment_id and c.id = i.customer_id
        where c.external_id = ${name} order by length(i.invoice_number), i.invoice_number`;
     return this.#only(rows, invoices.indexOf(invoice));
+  }
+
+  /** The default payment method. */
+  async method({ name }: Customer): Promise<string> {
+    const rows = sql<{ id: string }>`
+      select m.id from payment_methods m join customers c on c.environment_id = m.environment_id and c.id = m.customer_id
+       where c.external_id = ${name} order by m.is_default desc, m.id limit 1`;
+    return this.#only(rows, 0);
   }
 
   async payment(invoice: Invoice, payment: Payment): Promise<string> {

@@ -16,6 +16,7 @@ import {
   takeInvoiceBack,
   writeInvoiceOff,
 } from './steps-money.ts';
+import { chooseQuantity, guessCodes, testCards } from './steps-pages.ts';
 import { bookNext, cancel, pauseIt, resumeIt, subscribeTo, takeCancelBack } from './steps-plans.ts';
 import { consume, recordUsage } from './steps-usage.ts';
 import { grantUsers, tellUser } from './steps-users.ts';
@@ -62,6 +63,9 @@ const kinds = {
   recordPayment: { draw: recordPayment, weight: 4 },
   payInvoice: { draw: payInvoice, weight: 5 },
   refundPayment: { draw: refundPayment, weight: 4 },
+  guessCodes: { draw: guessCodes, weight: 2 },
+  testCards: { draw: testCards, weight: 2 },
+  chooseQuantity: { draw: chooseQuantity, weight: 3 },
   askWrongly: { draw: askWrongly, weight: 4 },
   erase: { draw: eraseOne, weight: 2 },
 } as const satisfies Readonly<Record<string, Kind>>;
@@ -80,9 +84,18 @@ const topics: Readonly<Partial<Record<StepKind, string>>> = {
   changeOfAddress: 'address',
 };
 
+const attempts: ReadonlySet<StepKind> = new Set([
+  'subscribe',
+  'buyPack',
+  'newMethod',
+  'guessCodes',
+  'testCards',
+  'chooseQuantity',
+]);
+
 /** Whether it may count an attempt to pay or to enter a code. */
 export function makesAttempt(kind: StepKind): boolean {
-  return kind === 'subscribe' || kind === 'buyPack' || kind === 'newMethod';
+  return attempts.has(kind);
 }
 
 export function commute(one: StepKind, other: StepKind): boolean {

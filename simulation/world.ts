@@ -135,6 +135,19 @@ export class World {
     }
   }
 
+  /** Submits a form of a page. Returns the status of the answer. */
+  async submit(path: string, form: Readonly<Record<string, string>>): Promise<number> {
+    const origin = `http://127.0.0.1:${this.nextProxy.port}`;
+    this.#turn += 1;
+    this.deeds.requests += 1;
+    const body = new URLSearchParams(form);
+    const answer = await fetch(`${origin}${path}`, { method: 'POST', redirect: 'manual', headers: { origin }, body });
+    const text = await answer.text();
+    if (answer.status >= 500)
+      throw new Defect(this.#told({ method: 'POST', path, body: form }, { status: answer.status, body: text }));
+    return answer.status;
+  }
+
   #told({ method, path, body }: Ask, answer: Answer | null): string {
     const logs = [...this.#serves.map(({ process }) => process), this.#worker].map((each) => each?.output).join('\n');
     return `${method} ${path} ${JSON.stringify(body)}: ${answer?.status} ${JSON.stringify(answer?.body)}\n${logs.slice(-6000)}`;

@@ -1,0 +1,178 @@
+import { discounts, type Plan, pack, paidPlans } from './catalogue.ts';
+import { attach, isChargedAtOnce, sellPacks, subscribe } from './oracle-actions.ts';
+import { type Attempt, type AttemptKind, endAttempt, isLimited, isLinkUsedUp, takeAttempt } from './oracle-attempts.ts';
+import { type Books, type Customer, hasUsed, holderOf, isInTheWay, isTerminal, reach } from './oracle-records.ts';
+import type { Draw, Form, Step } from './step.ts';
+
+/** Forms of a checkout page, filled in by a dishonest buyer. */
+
+const mostForms = 7;
+const returns = { successUrl: 'https://sim.test/paid', cancelUrl: 'https://sim.test' };
+const refusedToken = 'pm_card_chargeDeclined';
+const goodToken = 'pm_card_visa';
+// Nothing costs more, so a page never asks for another look.
+const shownDue = '9999999999';
+
+/** A form, and the status with which it should be answered. */
+interface Sent {
+  readonly form: Form;
+  readonly status: number;
+}
+
+const statuses = { shown: 200, goesOn: 303, declined: 402, wrong: 422, limited: 429 } as const;
+
+/** A step that opens a checkout by the API, and then sends forms to its page. */
+function checkout(
+  { text, customer }: Pick<Step, 'text'> & { readonly customer: Customer },
+  session: object,
+  decide: () => readonly Sent[],
+): Step {
+  let sent: readonly Sent[] = [];
+  return {
+    text,
+    customer,
+    ask: async () => {
+      const checkoutSession = { type: 'product', customerExternalId: customer.name, ...returns, ...session };
+      return { method: 'POST', path: '/checkout-sessions', body: { checkoutSession } };
+    },
+    apply: () => {
+      sent = decide();
+      return 'done';
+    },
+    visit: async ({ url }, submit, records) => {
+      const { pathname, search } = new URL(url);
+      const answered: string[] = [];
+      for (const { form } of sent) {
+        const filled =
+          form.paymentMethodId === '' ? { ...form, paymentMethodId: await records.method(customer) } : form;
+        answered.push(String(await submit(pathname + search, filled)));
+      }
+      return { is: answered.join(), should: sent.map(({ status }) => status).join() };
+    },
+  };
+}
+
+/** Sends one form that tries something: answers how it ends, or the refusal by a limit or a closed link. */
+function tryForm(books: Books, attempt: Attempt, act: () => 'paid' | 'passed' | 'failed', failed: number): number {
+  if (
+    isLinkUsedUp(books, { ...attempt, kind: 'payment' }) ||
+    isLinkUsedUp(books, { ...attempt, kind: 'discount_code' })
+  )
+    return statuses.goesOn;
+  if (!takeAttempt(books, attempt)) return statuses.limited;
+  const outcome = act();
+  endAttempt(books, attempt, outcome);
+  return outcome === 'failed' ? failed : statuses.goesOn;
+}
+
+function attemptOf(kind: AttemptKind, customer: Customer, link: string): Attempt {
+  return { kind, link, customer };
+}
+
+/** Guesses discount codes on the page of a pack. */
+export const guessCodes: Draw = ({ random, books, customers, newName }) => {
+  const customer = random.pick(customers);
+  if (customer === undefined) return null;
+  const codes = Array.from({ length: random.between(2, mostForms) }, () => newName('guess'));
+  const attempt = attemptOf('discount_code', customer, newName('link'));
+  return checkout({ text: `${customer.name} guesses ${codes.length} codes`, customer }, { priceSlug: pack.slug }, () =>
+    codes.map((discountCode) => {
+      const status = tryForm(books, attempt, () => 'failed', statuses.wrong);
+      return { form: { ...placeOf(customer), step: 'review', discountCode }, status };
+    }),
+  );
+};
+
+/** Tries cards that their bank refuses on the page of a pack, and then perhaps a good one. */
+export const testCards: Draw = ({ random, books, customers, newName }) => {
+  // The address of a buyer without one would change with the order.
+  const buyers = customers.filter((each) => each.place !== null && holderOf(each) !== undefined);
+  const customer = random.pick(buyers);
+  if (customer === undefined) return null;
+  const cards = random.between(1, mostForms);
+  const isPaid = !customer.isBroke && random.chance(0.5);
+  const attempt = attemptOf('payment', customer, newName('link'));
+  const text = `${customer.name} tries ${cards} stolen cards${isPaid ? ' and a good one' : ''} for a pack`;
+  const form = { ...placeOf(customer), step: 'pay', shownDue };
+  return checkout({ text, customer }, { priceSlug: pack.slug }, () => {
+    const sent: Sent[] = Array.from({ length: cards }, () => ({
+      form: { ...form, token: refusedToken },
+      status: tryForm(books, attempt, () => 'failed', statuses.declined),
+    }));
+    if (!isPaid) return sent;
+    const method = { token: goodToken, isGood: true, takesDays: false };
+    const status = tryForm(
+      books,
+      attempt,
+      () => {
+        reach(books, 'pack paid after declined cards', customer);
+        sellPacks(books, customer, 1, attach(customer, method, false));
+        return 'paid';
+      },
+      statuses.declined,
+    );
+    return [...sent, { form: { ...form, token: goodToken }, status }];
+  });
+};
+
+/** The quantities of a session: fixed, or with limits of its own or of its product. */
+interface Offer {
+  readonly body: object;
+  readonly quantity: number;
+  readonly most: number | null;
+}
+
+/** Buys a plan on its page with a quantity of the buyer's own, within what the seller allows or not. */
+export const chooseQuantity: Draw = ({ random, books, customers, newName, wish }) => {
+  const buyers = customers.filter((each) => each.place !== null && !each.isBroke && each.defaultMethod?.isGood);
+  const customer = random.pick(buyers.filter(({ defaultMethod }) => !defaultMethod?.takesDays));
+  const plan = random.pick(paidPlans.filter((each) => wish.plan?.(each, null) ?? true));
+  if (customer === undefined || plan === undefined) return null;
+  if (customer.subscriptions.some((each) => isInTheWay(each) && !each.isFree)) return null;
+  const gift = random.chance(0.3)
+    ? (discounts.find(({ amount, type }) => type === 'percent' && amount === 100) ?? null)
+    : null;
+  const discount = gift === null || hasUsed(customer, gift) ? null : gift;
+  const session = random.between(1, 2);
+  const offer = random.pick(offersOf(plan, session)) ?? { body: {}, quantity: 1, most: null };
+  const asked = random.pick([1, session, 3, 4, 5, 6, 900_000_000]) ?? 1;
+  const attempt = attemptOf('payment', customer, newName('link'));
+  const body = { priceSlug: plan.slug, ...offer.body, ...(discount === null ? {} : { discountCode: discount.code }) };
+  const text = `${customer.name} asks for ${asked} of ${plan.slug} on a page of ${JSON.stringify(body)}`;
+  return checkout({ text, customer }, body, () => {
+    const quantity = offer.most === null ? offer.quantity : asked;
+    const wished = { plan, quantity, discount };
+    const isTrial = plan.trialDays > 0 && customer.subscriptions.every(({ trialEnd }) => trialEnd === null);
+    const isRefused = quantity > (offer.most ?? quantity) || (isTrial && quantity > offer.quantity);
+    const form = { ...placeOf(customer), step: 'pay', shownDue, quantity: String(asked), paymentMethodId: '' };
+    if (asked !== quantity) reach(books, 'quantity of a page that is fixed', customer);
+    if (isRefused)
+      reach(
+        books,
+        `quantity refused${isTrial ? ' in a trial' : ''}${discount === null ? '' : ' with a gift'}`,
+        customer,
+      );
+    if (isRefused) return [{ form, status: isLimited(books, attempt) ? statuses.limited : statuses.wrong }];
+    const act = () => {
+      const isCharged = isChargedAtOnce(customer, wished);
+      const made = subscribe(books, customer, {
+        ...wished,
+        offered: offer.quantity,
+        ownMethod: customer.defaultMethod,
+      });
+      return isTerminal(made) ? 'failed' : isCharged ? 'paid' : 'passed';
+    };
+    return [{ form, status: tryForm(books, attempt, act, statuses.declined) }];
+  });
+};
+
+function offersOf({ quantities }: Plan, quantity: number): Offer[] {
+  const fixed = { body: { quantity }, quantity, most: null };
+  const own = { body: { quantity, minimumQuantity: 1, maximumQuantity: 5 }, quantity, most: 5 };
+  const none = { body: {}, quantity: quantities?.least ?? 1, most: quantities?.most ?? null };
+  return [fixed, own, none];
+}
+
+function placeOf({ place }: Customer): Form {
+  return place === null ? { country: 'NZ' } : { country: place.country, state: place.state ?? '' };
+}
