@@ -78,7 +78,12 @@ async function readHoldings(work: Work, holder: Holder, which: RawBuilder<unknow
  * By slug: the active resource, else the newest inactive one, because the slug of an inactive resource can be reused.
  */
 export async function findHoldingBySlug(work: Work, holder: Holder, slug: string): Promise<Holding | null> {
-  const [holding] = await readHoldings(work, holder, sql`r.slug = ${slug} order by r.active desc, r.id desc limit 1`);
+  // Chosen first: claims are counted for this one only, however many inactive ones there were.
+  const chosen = sql`(
+    select named.id from resources named
+     where named.environment_id = ${work.environmentId} and named.pricing_model_id = ${holder.pricingModelId}
+       and named.slug = ${slug} order by named.active desc, named.id desc limit 1)`;
+  const [holding] = await readHoldings(work, holder, sql`r.id = ${chosen}`);
   return holding ?? null;
 }
 
