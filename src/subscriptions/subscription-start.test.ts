@@ -21,6 +21,8 @@ const price = {
   id: 'price_1',
   type: 'subscription',
   unitPrice: 3000n,
+  pricing: null,
+  setupFeeAmount: null,
   intervalUnit: 'month',
   intervalCount: 1,
   trialPeriodDays: null,

@@ -63,7 +63,7 @@ const heavy: readonly (readonly [claim: string, body: () => Buffer | string, mes
   [
     'an event that nearly fits',
     () => `{"usageEvents":[{"properties":{${keys(20_000)}}}]}`,
-    /usageEvents\.0\.subscriptionId/,
+    /usageEvents\.0\.transactionId/,
   ],
   ['many keys', () => `{${keys(80_000)}}`, /more than 20000 values beside/],
   ['as many keys as are read', () => `{${keys(19_000)}}`, /usageEvents/],

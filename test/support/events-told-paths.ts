@@ -183,10 +183,11 @@ const ofPauses: readonly Path[] = [
     tells: ['2026-01-01 subscription.updated'],
   },
   {
-    path: 'it goes on by itself, in a new period that costs nothing more',
+    // The value that the pause kept pays for the plan. All credits were used before it, so it pays for no usage.
+    path: 'it goes on by itself, in a new period that costs only the usage of the last one',
     given: (world) => ask(world, pauseUntil(world, '2026-01-20')),
     does: () => '2026-01-20',
-    tells: ['2026-01-20 subscription.updated'],
+    tells: ['2026-01-20 subscription.updated', '2026-01-20 payment.succeeded'],
   },
 ];
 

@@ -32,6 +32,7 @@ export async function postUsage(work: Work, postings: readonly Posting[]): Promi
       ${column((each) => each.priceId)}::text[], ${column((each) => each.billingPeriodId)}::text[], ${none}::bigint[],
       ${column(() => newId('ledgerEntry'))}::text[], ${column((each) => each.units)}::numeric[], ${column(() => 0)}::numeric[],
       ${column(() => 0)}::bigint[], ${column(() => false)}::boolean[], ${none}::numeric[],
+      ${column(() => 0)}::numeric[], ${column(() => 0)}::numeric[],
       '{}'::bigint[], '{}'::bigint[], '{}'::numeric[], '{}'::bigint[])`.execute(work.db);
   return transactionId;
 }
