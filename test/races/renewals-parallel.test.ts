@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'kysely';
-import { duePlan, duePopulation, monthStart, nextMonth } from '../../bench/due-population.ts';
+import { duePlan, duePopulation, monthStart, nextMonth, plainUsage } from '../../bench/due-population.ts';
 import { renewHandler } from '../../src/billing/renew.ts';
 import { startTestApp, type TestApp } from '../support/harness.ts';
 import { renewDue, renewUntil } from '../support/renewing.ts';
@@ -11,7 +11,7 @@ import { countStatements } from '../support/statements.ts';
 async function dueEnvironment(size: number): Promise<TestApp> {
   const app = await startTestApp();
   await app.setClock(monthStart);
-  await app.post('/pricing-models/setup', duePlan);
+  await app.post('/pricing-models/setup', duePlan(plainUsage));
   await sql.raw(duePopulation(size)).execute(app.owner);
   return app;
 }
