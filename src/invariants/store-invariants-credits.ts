@@ -43,7 +43,9 @@ export const creditInvariants: readonly Invariant[] = [
       sql`s.is_free_plan and c.expires_at is not null and not exists (
             select from billing_periods p
               join billing_periods earlier on earlier.environment_id = p.environment_id
-               and earlier.subscription_id = p.subscription_id and earlier.start_at < p.start_at
+               and earlier.subscription_id = p.subscription_id
+               -- An anchor that moves at once leaves a period of no length. Ids are in the order of their time.
+               and (earlier.start_at, earlier.id) < (p.start_at, p.id)
              where p.environment_id = c.environment_id and p.id = c.billing_period_id)`,
       sql`os.is_free_plan and os.canceled_at <= c.granted_at and o.expires_at > c.granted_at`,
     ),
