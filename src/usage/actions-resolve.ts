@@ -55,10 +55,12 @@ export class UsageCache {
 
   /** For that many events at once, or for all that a process records. A cache takes its whole memory when it is made. */
   constructor(events = 100_000) {
-    this.#scopes = new LRUCache({ max: Math.min(events, 10_000) });
-    this.#subscriptions = new LRUCache({ max: events });
-    this.#customers = new LRUCache({ max: events });
-    this.#prices = new LRUCache({ max: Math.min(events, 10_000) });
+    // A request may hold none.
+    const max = Math.max(events, 1);
+    this.#scopes = new LRUCache({ max: Math.min(max, 10_000) });
+    this.#subscriptions = new LRUCache({ max });
+    this.#customers = new LRUCache({ max });
+    this.#prices = new LRUCache({ max: Math.min(max, 10_000) });
   }
 
   /** The environment of an API key. Null where the key is not valid. */

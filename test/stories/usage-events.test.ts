@@ -93,6 +93,13 @@ test('events are answered, and get their ids, in the order in which they are sen
   assert.deepEqual(ids, [...ids].sort());
 });
 
+test('a list of no events is answered with none, by itself and under a key', async () => {
+  assert.deepEqual(await record([]), []);
+  const headers = { 'idempotency-key': 'none' };
+  for (const path of ['/usage-events/bulk', '/usage-events/bulk?dryRun=true'])
+    assert.deepEqual(await app.post(path, { usageEvents: [] }, { headers }), { usageEvents: [] });
+});
+
 test('a price by id or slug and a meter by id or slug lead to the same price', async () => {
   const ways = [
     { priceSlug: undefined, priceId: world.usagePriceId },
