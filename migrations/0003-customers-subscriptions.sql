@@ -206,7 +206,7 @@ create table subscription_items (
   constraint subscription_items_pricing check (pricing is null or (unit_price = 0 and price_id is not null)),
   constraint subscription_items_manual_is_free check (not manually_created or (price_id is null and unit_price = 0 and quantity = 0))
 );
-comment on column subscription_items.pricing is 'That of its price, in place of unit_price: the customer agreed to it.';
+comment on column subscription_items.pricing is 'The pricing of its price, in place of unit_price: the customer agreed to it.';
 create index subscription_items_by_subscription on subscription_items (environment_id, subscription_id);
 create index subscription_items_by_price on subscription_items (environment_id, price_id) where price_id is not null;
 create unique index subscription_items_one_manual on subscription_items (environment_id, subscription_id)

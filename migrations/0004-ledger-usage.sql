@@ -252,8 +252,8 @@ create table usage_overages (
   constraint usage_overages_events check (invoiced_events between 0 and events and invoiced_own_amount between 0 and own_amount)
 ) with (fillfactor = 70);
 
--- What invoices bill for the usage of a usage period at a price with a `pricing`. A later part of the period is worth the price of
--- all its units less `amount`. Units of an invoice that nobody is to pay are `released`, for the next invoice.
+-- The amounts that invoices bill for the usage of a usage period at a price with a `pricing`. A later part of the period is worth
+-- the price of all its units less `amount`. Units of an invoice that nobody is to pay are `released`, for the next invoice.
 create table usage_charges (
   environment_id bigint not null,
   ledger_account_id text collate "C" not null,

@@ -112,7 +112,7 @@ comment on column billing_periods.whole_end_at is 'Where the interval ends whose
 comment on column billing_periods.kept_value is 'What was really paid for its paused rest and not refunded since, whether or not a later invoice took it off. In minor units.';
 comment on column billing_periods.paused_time_refunded is 'What its invoices took off for paused time and was refunded afterwards. In minor units.';
 comment on column billing_periods.credits_await_payment is 'Its credits come with the money for it, which has not arrived.';
-comment on column billing_periods.discount_start_at is 'Where the interval begins whose discount the period carries on, as one use of it, to discount_end_at. Null: its own interval.';
+comment on column billing_periods.discount_start_at is 'The start of the interval, to discount_end_at, whose discount the period carries on as one use of it. Null: its own interval.';
 comment on column billing_periods.rounding_carried is 'Value of earlier periods that their rounding left out: this one rounds it with its own. In trillionths of a minor unit.';
 create index billing_periods_credits_await on billing_periods (environment_id, subscription_id) where credits_await_payment;
 comment on column billing_periods.proration_waived is 'List value of changes that were made without proration: as good as paid.';

@@ -74,7 +74,7 @@ export interface AdjustedSubscriptionItem {
   quantity?: number;
   /** By default that of the price. Above 0 it takes the place of a `pricing`. */
   unitPrice?: number;
-  /** That of the price, or absent. Null: `unitPrice` takes its place. */
+  /** The pricing of the price, or absent. Null: `unitPrice` takes its place. */
   pricing?: Pricing | null;
   name?: string | null;
   externalId?: string | null;
@@ -6155,7 +6155,7 @@ export interface UsageCreditsMethods {
 }
 
 export interface UsageEventsMethods {
-  /** Record a usage event. Records that a subscription has used units of a usage meter, and books them on its balance. A customer may be named in its place: usage is then of its one current subscription that has the meter. If the meter has an event with this `transactionId`, that event is returned and nothing is counted again. */
+  /** Record a usage event. Records that a subscription has used units of a usage meter, and books them on its balance. A customer may be named in its place: the usage is then of its one current subscription that has the meter. If the meter has an event with this `transactionId`, that event is returned and nothing is counted again. */
   create(input: UsageEventsCreateInput, options?: WriteOptions): Promise<UsageEventsCreateAnswer>;
 
   /** List usage events. Returns the usage events of the environment in the order of arrival, optionally of one customer, subscription, meter or range of time. */

@@ -42,7 +42,8 @@ export const usageEventRoutes = [
     summary: 'Record a usage event',
     description:
       'Records that a subscription has used units of a usage meter, and books them on its balance. A customer may be ' +
-      'named in its place: usage is then of its one current subscription that has the meter. If the meter has an event with this `transactionId`, that event is returned and nothing is counted again.',
+      'named in its place: the usage is then of its one current subscription that has the meter. If the meter has an ' +
+      'event with this `transactionId`, that event is returned and nothing is counted again.',
     tag,
     body: z.object({ usageEvent: NewUsageEvent }),
     returns: z.object({ usageEvent: UsageEvent }),

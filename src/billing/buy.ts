@@ -15,7 +15,7 @@ import { defaultPaymentMethod, findPaymentMethod } from '../payments/actions.ts'
 import { requestFirstCharge } from '../payments/actions-charge.ts';
 import { findLastPaymentOf } from '../payments/store.ts';
 import type { DiscountRow } from '../pricing/discount.ts';
-import { amountAt, type Price } from '../pricing/price.ts';
+import { amountAt, firstAmountAt, type Price } from '../pricing/price.ts';
 import type { Product } from '../pricing/product.ts';
 import { getPurchase } from '../purchases/actions.ts';
 import { type NewPurchase, type Purchase, type PurchaseRow, toPurchase } from '../purchases/purchase.ts';
@@ -206,7 +206,7 @@ export function planOf(work: Work, order: Order): PlanOrder {
       ...(paymentMethodId === null ? {} : { defaultPaymentMethodId: paymentMethodId }),
     },
     keepsAnchor: order.preserveBillingCycleAnchor,
-    isCovered: coversAll(discount, amountAt(price, quantity) + (price.setupFeeAmount ?? 0n)),
+    isCovered: coversAll(discount, firstAmountAt(price, quantity)),
   };
 }
 

@@ -10,7 +10,7 @@ import { readSettings } from '../organizations/store-settings.ts';
 import { defaultPaymentMethod, findPaymentMethod } from '../payments/actions.ts';
 import { findLastFailure } from '../payments/store.ts';
 import { type DiscountRow, normalizeCode } from '../pricing/discount.ts';
-import { amountAt, type Price } from '../pricing/price.ts';
+import { firstAmountAt, type Price } from '../pricing/price.ts';
 import type { Product } from '../pricing/product.ts';
 import { findDiscountByCode } from '../pricing/store-discounts.ts';
 import { findActivePriceBySlug, findPrice } from '../pricing/store-prices.ts';
@@ -58,7 +58,7 @@ export async function subscribe(
   const { price, product } = await findOffer(work, customer, given);
   await checkPaymentMethods(work, customer, given);
   const discount = await findGivenDiscount(work, customer, given);
-  const isCovered = coversAll(discount, amountAt(price, given.quantity ?? 1) + (price.setupFeeAmount ?? 0n));
+  const isCovered = coversAll(discount, firstAmountAt(price, given.quantity ?? 1));
   const order = { customer, price, product, discount, given, keepsAnchor: false, isCovered };
   const { subscription } = await openPlan(work, order);
   return reread(work, subscription);

@@ -8,7 +8,7 @@ import { findLastPaymentOf, pageOfPayments } from '../payments/store.ts';
 import { listPaymentMethodsOfCustomer } from '../payments/store-payment-methods.ts';
 import { currencyOf } from '../pricing/actions.ts';
 import type { DiscountRow } from '../pricing/discount.ts';
-import { amountAt } from '../pricing/price.ts';
+import { firstAmountAt } from '../pricing/price.ts';
 import { mayCost } from '../pricing/pricing.ts';
 import { listUsagePrices } from '../pricing/store-prices.ts';
 import type { PurchaseRow } from '../purchases/purchase.ts';
@@ -183,7 +183,7 @@ function asksForCard(
 ): boolean {
   if (change !== null) return total > 0n;
   if (sold === null || type === 'activate_subscription') return true;
-  return amountAt(sold.price, quantity) > 0n && (sold.price.type === 'subscription' || total > 0n);
+  return firstAmountAt(sold.price, quantity) > 0n && (sold.price.type === 'subscription' || total > 0n);
 }
 
 interface Asked {

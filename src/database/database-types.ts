@@ -88,7 +88,7 @@ export interface BillingPeriods {
   creditsAwaitPayment: Generated<boolean>;
   discountEndAt: number | null;
   /**
-   * Where the interval begins whose discount the period carries on, as one use of it, to discount_end_at. Null: its own interval.
+   * The start of the interval, to discount_end_at, whose discount the period carries on as one use of it. Null: its own interval.
    */
   discountStartAt: number | null;
   endAt: number;
@@ -860,7 +860,7 @@ export interface SubscriptionItems {
   name: string | null;
   priceId: string | null;
   /**
-   * That of its price, in place of unit_price: the customer agreed to it.
+   * The pricing of its price, in place of unit_price: the customer agreed to it.
    */
   pricing: Json | null;
   pricingModelId: string;

@@ -25,7 +25,7 @@ test('nesting ends at 64 levels', () => {
   assert.match(jsonIssues(nested(65))[0]?.message ?? '', /deeper than 64/);
 });
 
-/** What weighing a body answers after all steps. */
+/** The answer of weighing a body, after all steps. */
 function weighed(text: string, limits = listLimits, form: BodyForm = null) {
   const steps = weigh(Buffer.from(text), limits, form);
   for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value;

@@ -303,7 +303,7 @@ export const registry = {
   ],
   noCurrentSubscription: [
     'BAD_REQUEST',
-    'Customer {id} has no current subscription to record usage on. Send the subscriptionId of another one: {others}.',
+    'Customer {id} has no current subscription to record usage on. Send a subscriptionId to use one that is not current: {others}.',
   ],
   severalCurrentSubscriptions: [
     'BAD_REQUEST',

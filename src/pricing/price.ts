@@ -99,6 +99,11 @@ export function amountAt(price: Price, quantity: number): bigint {
   return amountOf(price, quantity, chargedStep(price.currency));
 }
 
+/** The list amount of the first invoice of a quantity at a price: a whole billing period and the setup fee. */
+export function firstAmountAt(price: Price, quantity: number): bigint {
+  return amountAt(price, quantity) + (price.setupFeeAmount ?? 0n);
+}
+
 /** A price to insert. The type decides which fields are null, as in the record. */
 export type NewPrice = NewRecord<Price>;
 

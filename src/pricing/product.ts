@@ -4,6 +4,7 @@ import { countInput, freeText, Metadata, MetadataInput, SafeString, Timestamp } 
 import { invalid } from '../kernel/problem.ts';
 import { type NewRecord, stamps } from '../kernel/record.ts';
 import { FeatureId } from './feature.ts';
+import { maxUsageMeters } from './usage-meter.ts';
 
 export const ProductId = idSchema('product');
 
@@ -24,9 +25,6 @@ const ProductUsagePrice = z
   .meta({ id: 'ProductUsagePrice', description: 'The price at which a plan rates the usage of a meter.' });
 export type ProductUsagePrice = z.infer<typeof ProductUsagePrice>;
 
-// As many as a pricing model has usage meters.
-const maxUsagePrices = 200;
-
 const UsagePricesInput = z
   .array(
     z.object({
@@ -36,7 +34,7 @@ const UsagePricesInput = z
       priceId: z.string().max(255).optional(),
     }),
   )
-  .max(maxUsagePrices);
+  .max(maxUsageMeters);
 export type UsagePricesInput = z.output<typeof UsagePricesInput>;
 
 const rateCardText =
@@ -111,6 +109,12 @@ export type ProductChange = z.output<typeof ProductChange>;
 /** The quantities that buyers may choose; both null: the seller sets the quantity. */
 export type QuantityLimits = Pick<Product, 'minimumQuantity' | 'maximumQuantity'>;
 
+/** The reason why quantity limits do not fit together, for `maximumQuantity`; null: they do. */
+export function quantityLimitIssue({ minimumQuantity: least, maximumQuantity: most }: QuantityLimits): string | null {
+  if (most === null) return least === null ? null : 'is required with minimumQuantity';
+  return least !== null && least > most ? 'must be at least minimumQuantity' : null;
+}
+
 /** The limits after a change; absent ones keep their value. Refuses with `invalidRequest` limits that do not fit together. */
 export function decideQuantityLimits(
   current: QuantityLimits,
@@ -119,13 +123,11 @@ export function decideQuantityLimits(
     maximumQuantity: most = current.maximumQuantity,
   }: Pick<ProductChange, keyof QuantityLimits>,
 ): QuantityLimits {
-  if (most === null) {
-    if (least) throw invalid(['product', 'maximumQuantity'], 'is required with minimumQuantity');
-    return { minimumQuantity: null, maximumQuantity: null };
-  }
-  const minimumQuantity = (least === undefined ? current.minimumQuantity : least) ?? 1;
-  if (minimumQuantity > most) throw invalid(['product', 'maximumQuantity'], 'must be at least minimumQuantity');
-  return { minimumQuantity, maximumQuantity: most };
+  const kept = most === null ? null : current.minimumQuantity;
+  const limits = { minimumQuantity: least === undefined ? kept : least, maximumQuantity: most };
+  const issue = quantityLimitIssue(limits);
+  if (issue !== null) throw invalid(['product', 'maximumQuantity'], issue);
+  return most === null ? limits : { ...limits, minimumQuantity: limits.minimumQuantity ?? 1 };
 }
 
 type MeterRow = { readonly id: string; readonly slug: string };

@@ -5,8 +5,8 @@ import { amountInput, countInput, freeText, Metadata, SafeString } from '../kern
 import { RenewalFrequency, type Rollover, RolloverMaximum, RolloverPeriods, refineRollover } from './feature.ts';
 import { IntervalUnit, maxTrialPeriodDays, Overage, usualOverage } from './price.ts';
 import { maxUnitPrice, Pricing, refinePricing } from './pricing.ts';
-import { byMeter, maxQuantity } from './product.ts';
-import { AggregationType, LowBalanceThreshold } from './usage-meter.ts';
+import { byMeter, maxQuantity, quantityLimitIssue } from './product.ts';
+import { AggregationType, LowBalanceThreshold, maxUsageMeters } from './usage-meter.ts';
 
 /**
  * The structure of a pricing model: all its contents, with slugs instead of ids. It can be written by hand, stored in a
@@ -122,7 +122,6 @@ export interface ResourceStructure {
 export const maxProducts = 1000;
 const maxFeatures = 1000;
 const maxResources = 1000;
-const maxUsageMeters = 200;
 const maxPricesPerUsageMeter = 100;
 // A thousand products with a thousand features each would be a million rows; real ones have a few dozen each.
 export const maxProductFeatures = 20_000;
@@ -255,13 +254,9 @@ const GivenProduct = z.object({
       active,
       metadata,
     })
-    .refine(({ minimumQuantity, maximumQuantity }) => minimumQuantity === null || maximumQuantity !== null, {
-      path: ['maximumQuantity'],
-      message: 'is required with minimumQuantity',
-    })
-    .refine(({ minimumQuantity: least, maximumQuantity: most }) => most === null || (least ?? 1) <= most, {
-      path: ['maximumQuantity'],
-      message: 'must be at least minimumQuantity',
+    .superRefine((product, context) => {
+      const message = quantityLimitIssue(product);
+      if (message !== null) context.addIssue({ code: 'custom', path: ['maximumQuantity'], message });
     })
     .refine((product) => !product.default || product.maximumQuantity === null, {
       path: ['maximumQuantity'],

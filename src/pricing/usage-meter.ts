@@ -4,6 +4,9 @@ import { amountInput, countInput, freeText, SafeString, WholeNumber } from '../k
 import { type NewRecord, stamps } from '../kernel/record.ts';
 import { maxUnitPrice, Pricing, refinePricing } from './pricing.ts';
 
+/** The most usage meters of a pricing model. The tables have the same limit. */
+export const maxUsageMeters = 200;
+
 export const UsageMeterId = idSchema('usageMeter');
 
 export const AggregationType = z.enum(['sum', 'count_distinct_properties']).meta({

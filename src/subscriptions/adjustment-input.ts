@@ -41,7 +41,7 @@ export const AdjustedItem = z
       description: 'By default that of the price. Above 0 it takes the place of a `pricing`.',
     }),
     pricing: Pricing.nullish().meta({
-      description: 'That of the price, or absent. Null: `unitPrice` takes its place.',
+      description: 'The pricing of the price, or absent. Null: `unitPrice` takes its place.',
     }),
     // By default a name of the price with the quantity, which may be sent back.
     name: freeText('longName').trim().min(1).nullish(),

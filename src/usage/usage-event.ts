@@ -217,7 +217,7 @@ export function refuseCustomer({ id, subscriptions }: UsageCustomer, path: Event
   const listed = (current.length > 0 ? current : subscriptions).slice(0, maxListed);
   const names = listed.map((each) => `${each.id} (${each.status})`).join(', ');
   if (current.length > 0) return refusal('severalCurrentSubscriptions', path, id, { subscriptions: names });
-  return refusal('noCurrentSubscription', path, id, { others: names || 'there is none' });
+  return refusal('noCurrentSubscription', path, id, { others: names || 'none is left' });
 }
 
 /** The customer that an event names. Refuses one that is unknown, archived or not the only one. */

@@ -144,7 +144,7 @@ describe('the log', () => {
     const columns = await auditedColumns();
     const empty: string[] = [];
     for (const table of new Set(columns.map(({ tableName }) => tableName))) {
-      // What comes after the making of a credit is in the ledger. Of attempts, only a limit that is reached is told.
+      // The ledger tells what happens to a credit after it was made. An attempt is told only if it reaches a limit.
       if (table === 'usage_credits' || table === 'attempt_counts') continue;
       const left = new Set(
         columns

@@ -133,6 +133,34 @@ test('what a discount takes everything off needs no card when it is paid once, a
   assert.deepEqual(await checkout.payments(customerId), []);
 });
 
+test('a plan whose first two seats are free needs no card for one, and one where a setup fee is due', async () => {
+  const tiers = [
+    { upTo: 2, unitAmount: '0' },
+    { upTo: null, unitAmount: '1000' },
+  ];
+  for (const [slug, setupFeeAmount] of [
+    ['seats', 0],
+    ['seats-with-fee', 500],
+  ] as const) {
+    await app.post('/products', {
+      product: { name: 'Seats', slug },
+      price: {
+        type: 'subscription',
+        slug,
+        intervalUnit: 'month',
+        pricing: { model: 'graduated', tiers },
+        setupFeeAmount,
+      },
+    });
+    const { externalId, customerId } = await plans.newCustomer();
+    const id = await checkout.open({ customerExternalId: externalId, priceSlug: slug });
+    assert.equal((await checkout.view(id)).needsCard, setupFeeAmount > 0);
+    const after = await checkout.confirm(id, setupFeeAmount > 0 ? visa : { token: null });
+    assert.deepEqual([after.status, after.total], ['succeeded', BigInt(setupFeeAmount)]);
+    assert.deepEqual(await checkout.payments(customerId), setupFeeAmount > 0 ? [['succeeded', 500]] : []);
+  }
+});
+
 test('tax goes by the address that is entered, which becomes the customer’s', async () => {
   await app.put('/settings', { settings: { taxProvider: 'rates' } });
   await app.post('/tax-rates', { taxRate: { country: 'DE', type: 'vat', percentage: '19' } });

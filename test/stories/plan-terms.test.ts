@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
-import { meter, newCard, newCustomer, plan } from '../support/shop.ts';
+import { credits, meter, newCard, newCustomer, plan } from '../support/shop.ts';
 import { assertSound } from '../support/sound.ts';
 import { callerOf } from '../support/years.ts';
 
@@ -308,5 +308,31 @@ test('a rate card', async (t) => {
     assert.equal((await by.get(`/prices/${priceId}`)).price.unitPrice, 7);
     assert.equal(await use(1), 'pro-calls');
   });
+  await assertSound(app);
+});
+
+test('an anchor that moves at the instant at which a free plan begins grants its share of credits once', async () => {
+  const agency = await app.newOrganization();
+  const by = callerOf(app, agency);
+  await by.moveTo(instant('2026-04-01'));
+  await by.post('/pricing-models/setup', {
+    name: 'Free calls',
+    isDefault: true,
+    features: [credits('calls', 30, 'call')],
+    usageMeters: [meter('call', 'Calls', { slug: 'call-price', unitPrice: 1, usageEventsPerUnit: 1 })],
+    products: [plan('free', 0, ['calls']), plan('pro', 3000)],
+  });
+  const { customerId, freeId } = await newCustomer(by, 'caller', { token: 'pm_card_visa' });
+  const use = { subscriptionId: freeId, usageMeterSlug: 'call', transactionId: 'all', amount: 30 };
+  await by.post('/usage-events', { usageEvent: use });
+  const { subscription: pro } = await by.post('/subscriptions', { customerId, priceSlug: 'pro-monthly' });
+  await by.post(`/subscriptions/${pro.id}/cancel`, { cancellation: { timing: 'immediately' } });
+  const { data } = await by.get(`/subscriptions?customerId=${customerId}&status=active`);
+  const balance = async () => (await by.get('/customers/caller/usage-balances')).usageMeterBalances[0].availableBalance;
+  assert.deepEqual([data.length, await balance()], [1, 0]);
+  // 10 of the 31 days from 11 March: 30 x 10 / 31, rounded.
+  const subscription = { billingCycleAnchorDate: instant('2026-04-11') };
+  await by.put(`/subscriptions/${data[0].id}`, { subscription });
+  assert.equal(await balance(), 10);
   await assertSound(app);
 });

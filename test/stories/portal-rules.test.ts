@@ -238,7 +238,7 @@ test('declined cards that are added in the portal, 20 at once, are ten at most; 
   const add = async () => (await send('/portal/payment-methods', card)).status;
   const statuses = await Promise.all(Array.from({ length: 20 }, add));
   for (const status of statuses) assert([402, 403, 429, 503].includes(status), `${status}`);
-  // Those that were let in count until they have ended, so the first one that ends may be the last.
+  // Attempts in flight count until they have ended, so the first one that ends may be the last.
   for (let left = 10; left > 0 && (await look('/portal')).status === 200; left--) {
     await wait(3_600_000);
     // The one that finds no attempt left closes the links.

@@ -285,7 +285,7 @@ test('usage of a customer with no current subscription is refused, and so is tha
   const second = await subscribe();
   const several = await assertRefused(by, 400, 'customerExternalId');
   assert(several.includes(`${first} (active), ${second} (active)`), several);
-  // Of two, the one whose plan grants credits of the meter has it.
+  // The subscription whose plan grants credits of the meter has it, of two.
   const feature = { environmentId: app.testEnvironmentId, pricingModelId, createdAt: now, updatedAt: now };
   const grant = { type: 'usage_credit_grant', usageMeterId: meterId, amount: 10n, renewalFrequency: 'once' };
   const featureId = newId('feature');

@@ -88,7 +88,7 @@ test('a payments platform bills 2.9 % and 30 cents of each payment, at least 10.
   await caller.post('/usage-events', { usageEvent: repeated });
   // 14 payments of 100.00: 4060 and 420.
   assert.deepEqual(await ada.upcoming(), ['140,000 payments: 4480']);
-  // What the plan flat does not bill costs no fee either.
+  // The plan flat bills no overage, so its events cost no fee either.
   await ada.change('flat');
   assert.equal((await ada.last()).total, 4480);
   await ada.use('payments', 10_000);
