@@ -709,6 +709,7 @@ create table public.prices (
   overage text,
   pricing jsonb,
   setup_fee_amount numeric(38,0),
+  minimum_commitment numeric(38,0),
   currency text not null,
   is_default boolean not null,
   active boolean not null,
@@ -721,6 +722,13 @@ create table public.prices (
   constraint prices_environment_id_product_id_fkey FOREIGN KEY (environment_id, product_id) REFERENCES products(environment_id, id),
   constraint prices_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
   constraint prices_metadata_length CHECK ((char_length((metadata)::text) <= 48000)),
+  constraint prices_minimum_commitment CHECK (((minimum_commitment IS NULL) OR COALESCE(((type = 'subscription'::text) AND ((minimum_commitment >= (0)::numeric) AND (minimum_commitment <= ('4503599627370495'::bigint)::numeric)) AND ((minimum_commitment = (0)::numeric) OR (unit_price > (0)::numeric) OR (pricing IS NOT NULL))), false))),
+  constraint prices_minimum_commitment_chargeable CHECK (((minimum_commitment % (
+CASE
+    WHEN (currency = ANY (ARRAY['BHD'::text, 'IQD'::text, 'JOD'::text, 'KWD'::text, 'LYD'::text, 'OMR'::text, 'TND'::text])) THEN 10
+    WHEN (currency = 'MGA'::text) THEN 100
+    ELSE 1
+END)::numeric) = (0)::numeric)),
   constraint prices_name_length CHECK ((char_length(name) <= 255)),
   constraint prices_overage CHECK ((((type = 'subscription'::text) = (overage IS NOT NULL)) AND (overage = ANY (ARRAY['bill'::text, 'none'::text])))),
   constraint prices_pricing CHECK (((pricing IS NULL) OR COALESCE(((unit_price = (0)::numeric) AND (COALESCE(usage_events_per_unit, (1)::bigint) = 1) AND ((pricing ->> 'model'::text) IS NOT NULL) AND
@@ -1446,6 +1454,7 @@ CREATE INDEX payments_by_status ON public.payments USING btree (environment_id, 
 CREATE INDEX payments_by_subscription ON public.payments USING btree (environment_id, subscription_id);
 CREATE INDEX payments_to_check ON public.payments USING btree (environment_id, check_at) WHERE (check_at IS NOT NULL);
 CREATE INDEX payments_unsent ON public.payments USING btree (environment_id, id) WHERE ((status = 'processing'::text) AND (processor_reference IS NULL));
+CREATE INDEX prices_by_commitment ON public.prices USING btree (environment_id, id) INCLUDE (minimum_commitment) WHERE (minimum_commitment > (0)::numeric);
 CREATE INDEX prices_by_metadata ON public.prices USING gin (metadata jsonb_path_ops) WHERE (metadata IS NOT NULL);
 CREATE INDEX prices_by_pricing_model ON public.prices USING btree (environment_id, pricing_model_id);
 CREATE INDEX prices_by_product ON public.prices USING btree (environment_id, product_id);

@@ -98,6 +98,7 @@ create table prices (
   overage text,
   pricing jsonb,
   setup_fee_amount numeric(38, 0),
+  minimum_commitment numeric(38, 0),
   currency text not null,
   is_default boolean not null,
   active boolean not null,
@@ -116,6 +117,10 @@ create table prices (
     when currency in ('BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND') then 10 when currency = 'MGA' then 100 else 1 end = 0),
   constraint prices_setup_fee check (setup_fee_amount is null or coalesce(type = 'subscription'
     and setup_fee_amount between 0 and 4503599627370495 and (setup_fee_amount = 0 or unit_price > 0 or pricing is not null), false)),
+  constraint prices_minimum_commitment_chargeable check (minimum_commitment % case
+    when currency in ('BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND') then 10 when currency = 'MGA' then 100 else 1 end = 0),
+  constraint prices_minimum_commitment check (minimum_commitment is null or coalesce(type = 'subscription'
+    and minimum_commitment between 0 and 4503599627370495 and (minimum_commitment = 0 or unit_price > 0 or pricing is not null), false)),
   constraint prices_trial_range check (trial_period_days between 0 and 4503599627370495),
   constraint prices_overage check ((type = 'subscription') = (overage is not null) and overage in ('bill', 'none')),
   constraint prices_pricing check (pricing is null or coalesce(
@@ -137,10 +142,13 @@ create table prices (
 );
 comment on column prices.pricing is 'How units become money, in place of unit_price: see src/pricing/pricing.ts.';
 comment on column prices.setup_fee_amount is 'Billed once, with the first invoice of a subscription to the price.';
+comment on column prices.minimum_commitment is 'The least that plan and usage of a billing period cost; the rest is billed at its end.';
 comment on column prices.overage is 'Whether usage that no credit covers is billed to the subscribers of the price.';
 create unique index prices_active_slug_unique on prices (environment_id, pricing_model_id, slug) where active and slug is not null;
 create unique index prices_one_default_per_product on prices (environment_id, product_id) where is_default and product_id is not null;
 create unique index prices_one_default_per_usage_meter on prices (environment_id, usage_meter_id) where is_default and usage_meter_id is not null;
+-- Few prices have one. A renewal asks for those first.
+create index prices_by_commitment on prices (environment_id, id) include (minimum_commitment) where minimum_commitment > 0;
 create index prices_by_product on prices (environment_id, product_id);
 create index prices_by_usage_meter on prices (environment_id, usage_meter_id);
 create index prices_by_pricing_model on prices (environment_id, pricing_model_id);

@@ -261,6 +261,7 @@ export interface ProductStructure {
     /** By default `none` for the default product, else `bill`. */
     overage?: Overage | null;
     setupFeeAmount?: number | null;
+    minimumCommitment?: number | null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
   } | {
@@ -279,6 +280,7 @@ export interface ProductStructure {
     trialPeriodDays?: null;
     overage?: null;
     setupFeeAmount?: null;
+    minimumCommitment?: null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
   };
@@ -930,6 +932,8 @@ export type Price = {
   pricing: PricingOutput | null;
   /** Billed once, with the first invoice of a subscription, whatever its quantity. */
   setupFeeAmount: WholeNumber | null;
+  /** The least that a billing period costs, plan and usage together, before discounts and tax, whatever the quantity. What is missing at its end is billed then. A part of a period has its share by time. */
+  minimumCommitment: WholeNumber | null;
 } | {
   id: string;
   createdAt: Timestamp;
@@ -954,6 +958,7 @@ export type Price = {
   overage: null;
   pricing: null;
   setupFeeAmount: null;
+  minimumCommitment: null;
 } | {
   id: string;
   createdAt: Timestamp;
@@ -978,6 +983,7 @@ export type Price = {
   overage: null;
   pricing: PricingOutput | null;
   setupFeeAmount: null;
+  minimumCommitment: null;
 };
 
 export type SubscriptionItemFeature = {
@@ -1577,7 +1583,7 @@ export interface AdjustmentPreview {
   reason?: string;
   /** The amount for the change, before discount and tax. */
   prorationAmount?: WholeNumber;
-  /** Usage and setup fee that the invoice of the change bills too: of an unpaid invoice which it replaces, and with another interval or billing anchor all open usage. */
+  /** Usage, commitment and setup fee that the invoice of the change bills too: of an unpaid invoice which it replaces, and with another interval or billing anchor all open usage. */
   carriedOverAmount?: WholeNumber;
   /** With another interval or billing anchor: the unused paid value of the present period that is taken off. */
   takenOffAmount?: WholeNumber;
@@ -1758,6 +1764,7 @@ export interface PricingModelExport {
         trialPeriodDays: number | null;
         overage: Overage;
         setupFeeAmount?: WholeNumber;
+        minimumCommitment?: WholeNumber;
       } | {
         type: 'single_payment';
         name?: string;
@@ -1881,6 +1888,7 @@ export interface ClonedPrice {
   active: boolean;
   metadata: Metadata | null;
   setupFeeAmount: WholeNumber | null;
+  minimumCommitment: WholeNumber | null;
   overagePriceId: string | null;
   startsWithCreditTrial: boolean | null;
 }
@@ -2586,8 +2594,8 @@ export interface ExplainedPeriod {
 export interface ExplainedInvoiceLine {
   id: string;
   type: 'static' | 'usage';
-  /** The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `priced_item`: `value` x fraction, where `value` is the price of itemQuantity by `pricing`. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` (and `eventsSoFar`, or `eventsAmount`) by `pricing`, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `setup_fee`: unitPrice, once. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount. */
-  kind: 'item' | 'priced_item' | 'usage' | 'priced_usage' | 'proration' | 'setup_fee' | 'paused_time' | 'unexplained';
+  /** The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `priced_item`: `value` x fraction, where `value` is the price of itemQuantity by `pricing`. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` (and `eventsSoFar`, or `eventsAmount`) by `pricing`, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `setup_fee`: unitPrice, once. `minimum_commitment`: the sum of value x fraction of the segments, less planAmount and usageAmount, at least 0. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount. */
+  kind: 'item' | 'priced_item' | 'usage' | 'priced_usage' | 'proration' | 'setup_fee' | 'minimum_commitment' | 'paused_time' | 'unexplained';
   description: string | null;
   /** The quantity on the invoice. The amount is the product of price and quantity. */
   quantity: number;
@@ -2635,6 +2643,10 @@ export interface ExplainedInvoiceLine {
   paid: WholeNumber | null;
   /** The part of that value that changes without proration do not charge. */
   waived: WholeNumber | null;
+  /** What the plan of the period costs towards its commitment. */
+  planAmount: WholeNumber | null;
+  /** What the usage of the period costs towards its commitment. */
+  usageAmount: WholeNumber | null;
   /** The credit for paused time that was not yet taken off. */
   kept: WholeNumber | null;
   rounding: ExplainedRounding;
@@ -3725,7 +3737,7 @@ export interface SubscriptionsUpdateAnswer {
   adjustment?: {
     /** The amount for the change, before discount and tax. */
     prorationAmount: WholeNumber;
-    /** Usage and setup fee that the invoice of the change bills too: of an unpaid invoice which it replaces, and with another interval or billing anchor all open usage. */
+    /** Usage, commitment and setup fee that the invoice of the change bills too: of an unpaid invoice which it replaces, and with another interval or billing anchor all open usage. */
     carriedOverAmount: WholeNumber;
     /** With another interval or billing anchor: the unused paid value of the present period that is taken off. */
     takenOffAmount: WholeNumber;
@@ -4006,6 +4018,7 @@ export interface ProductsCreateInput {
     /** By default `none` for the default product, else `bill`. */
     overage?: Overage | null;
     setupFeeAmount?: number | null;
+    minimumCommitment?: number | null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
   } | {
@@ -4022,6 +4035,7 @@ export interface ProductsCreateInput {
     trialPeriodDays?: null;
     overage?: null;
     setupFeeAmount?: null;
+    minimumCommitment?: null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
   } | {
@@ -4040,6 +4054,7 @@ export interface ProductsCreateInput {
     trialPeriodDays?: null;
     overage?: null;
     setupFeeAmount?: null;
+    minimumCommitment?: null;
     productId?: null;
   };
   featureIds?: Array<string>;
@@ -4119,6 +4134,7 @@ export interface ProductsUpdateInput {
     trialPeriodDays?: number | null;
     overage?: Overage | null;
     setupFeeAmount?: number | null;
+    minimumCommitment?: number | null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
     metadata?: Metadata | null;
@@ -4224,6 +4240,7 @@ export interface PricesCreateInput {
     /** By default `none` for the default product, else `bill`. */
     overage?: Overage | null;
     setupFeeAmount?: number | null;
+    minimumCommitment?: number | null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
     productId: string;
@@ -4242,6 +4259,7 @@ export interface PricesCreateInput {
     trialPeriodDays?: null;
     overage?: null;
     setupFeeAmount?: null;
+    minimumCommitment?: null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
     productId: string;
@@ -4262,6 +4280,7 @@ export interface PricesCreateInput {
     trialPeriodDays?: null;
     overage?: null;
     setupFeeAmount?: null;
+    minimumCommitment?: null;
     productId?: null;
     pricingModelId?: string | null;
   };
@@ -4345,6 +4364,8 @@ export interface PricesUpdateInput {
     pricing?: Pricing | null;
     /** As it is, or absent: it cannot change. */
     setupFeeAmount?: number | null;
+    /** As it is, or absent: it cannot change. */
+    minimumCommitment?: number | null;
     metadata?: Metadata | null;
     id?: string;
   };

@@ -212,7 +212,7 @@ export const MoveAmounts = z.object({
   prorationAmount: WholeNumber.meta({ description: 'The amount for the change, before discount and tax.' }),
   carriedOverAmount: WholeNumber.meta({
     description:
-      'Usage and setup fee that the invoice of the change bills too: of an unpaid invoice which it replaces, and with another ' +
+      'Usage, commitment and setup fee that the invoice of the change bills too: of an unpaid invoice which it replaces, and with another ' +
       'interval or billing anchor all open usage.',
   }),
   takenOffAmount: WholeNumber.meta({

@@ -4,13 +4,14 @@ import { createInvoices } from '../invoicing/actions.ts';
 import { quoteTaxes } from '../invoicing/actions-tax.ts';
 import { fitPaybacks, fitUsage } from '../invoicing/fitting-lines.ts';
 import type { InvoiceDiscount, InvoiceReason } from '../invoicing/invoice.ts';
-import { type BilledItem, isItem, itemLine, type NewLine } from '../invoicing/invoice-line-item.ts';
+import { type BilledItem, isItem, itemLine, type NewLine, priceLine } from '../invoicing/invoice-line-item.ts';
 import {
   describeEvents,
   describeItems,
   describeUnbilledUsage,
   describeUnits,
   describeUsage,
+  withPeriod,
 } from '../invoicing/line-text.ts';
 import { draftInvoice, type InvoiceDraft, type NewInvoice } from '../invoicing/new-invoice.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
@@ -24,12 +25,19 @@ import { addDays, type Instant, type Period } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { listChargeableMethods } from '../payments/actions.ts';
+import { listPeriodInvoices, type PeriodInvoice, sumUsageWithin } from '../payments/store-period-invoices.ts';
 import { amountOf, priceModelOf } from '../pricing/pricing.ts';
 import { listPlanNames } from '../pricing/store-prices.ts';
+import { commitmentTrueUp, planTowardsCommitment } from '../rating/commitment.ts';
 import { discountOfPart } from '../rating/discount.ts';
+import { listValueSettled } from '../rating/list-value.ts';
+import { fairValue, type PlanSegment } from '../rating/proration.ts';
 import { usageAmount } from '../rating/usage.ts';
 import { billParts, chargeAfter, withoutReleased } from '../rating/usage-parts.ts';
+import { changeSegments, wholeOf } from '../subscriptions/adjustment.ts';
 import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
+import { findCurrentBillingPeriods } from '../subscriptions/store-billing-periods.ts';
+import { listCommittedSpans } from '../subscriptions/store-item-versions.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { claimOverage, readOverage, releaseOverage, saveCharges } from '../usage/actions-ledger.ts';
 import type { ChargedPeriod, Overage, UsageToBill } from '../usage/ledger.ts';
@@ -258,6 +266,104 @@ function usageLine(overage: Overage, currency: string): NewLine {
     ledgerAccountId,
     description: isBilled ? describeUsage(usage) : describeUnbilledUsage(usage),
   };
+}
+
+/** A subscription whose period ends, and the usage that the bill at its end takes. */
+interface PeriodEnd {
+  readonly subscription: Pick<SubscriptionRow, 'id' | 'doNotCharge' | 'currentBillingPeriodStart'>;
+  readonly usage: readonly NewLine[];
+  /** The period if it is not its stored current one, or ends now, and the interval that its price is for. */
+  readonly period?: BillingPeriodRow;
+  readonly whole?: Period;
+}
+
+/**
+ * The line, by subscription, of what is missing to the commitment of the period that ends. Trials and uncharged
+ * subscriptions have none. Each end of a period is billed once, so its line is too. This is one statement if no price has
+ * a commitment.
+ */
+export async function commitmentLines(work: Work, ends: readonly PeriodEnd[]): Promise<Map<string, NewLine[]>> {
+  const charged = ends.flatMap(({ subscription: { id, doNotCharge, currentBillingPeriodStart: since } }) =>
+    doNotCharge || since === null ? [] : { id, since },
+  );
+  const spans = Map.groupBy(await listCommittedSpans(work, charged), ({ subscriptionId }) => subscriptionId);
+  const committed = ends.filter(({ subscription: { id, doNotCharge } }) => {
+    return !doNotCharge && spans.get(id)?.some(({ minimumCommitment }) => minimumCommitment > 0n);
+  });
+  if (committed.length === 0) return new Map();
+  const stored = await findCurrentBillingPeriods(
+    work,
+    committed.map(({ subscription }) => subscription),
+  );
+  const periods = new Map(
+    [...stored, ...committed.flatMap(({ period }) => period ?? [])].map((each) => [each.subscriptionId, each]),
+  );
+  const invoices = Map.groupBy(
+    await listPeriodInvoices(work, [...periods.values()]),
+    (invoice) => invoice.billingPeriodId,
+  );
+  const used = await sumUsageWithin(work, [...periods.values()]);
+  const step = chargedStep(work.currency);
+  return new Map(
+    committed.map(({ subscription: { id }, usage, whole }) => {
+      const period = periods.get(id);
+      if (period === undefined || period.trialPeriod) return [id, []];
+      const ofPeriod = { period, whole: whole ?? wholeOf(period), spans: spans.get(id) ?? [] };
+      const before = used.get(period.id) ?? 0n;
+      const billed = {
+        invoices: invoices.get(period.id) ?? [],
+        usage: usage.reduce((sum, line) => sum + priceLine(line).amount, before),
+      };
+      return [id, trueUpLines(ofPeriod, billed, step)];
+    }),
+  );
+}
+
+interface CommittedTime {
+  readonly period: BillingPeriodRow;
+  readonly whole: Period;
+  readonly spans: Awaited<ReturnType<typeof listCommittedSpans>>;
+}
+
+function trueUpLines(
+  { period, whole, spans }: CommittedTime,
+  { invoices, usage }: { readonly invoices: readonly PeriodInvoice[]; readonly usage: bigint },
+  step: bigint,
+): NewLine[] {
+  const held = spans.filter(({ quantity, minimumCommitment }) => quantity > 0 && minimumCommitment > 0n);
+  const asPrices = held.map((span) => ({ ...span, unitPrice: span.minimumCommitment, pricing: null, quantity: 1 }));
+  const segments = changeSegments(asPrices, [], period, period.endAt, step);
+  const priceId = held.findLast(({ startAt }) => startAt < period.endAt)?.priceId ?? null;
+  const listed = invoices.reduce((sum, invoice) => sum + listValueSettled(invoice), 0n);
+  const unused = fairValue(restOf(spans, period, step), whole, step);
+  const plan = planTowardsCommitment({ listed, waived: period.prorationWaived, unused });
+  const { commitment, trueUp } = commitmentTrueUp({ segments, whole, plan, usage }, step);
+  if (trueUp === 0n) return [];
+  const billed = { start: period.startAt, end: period.endAt };
+  const explanation = { kind: 'minimum_commitment', segments, period: billed, whole, commitment, plan, usage } as const;
+  return [
+    commitmentLine(explanation, { amount: trueUp, priceId, description: withPeriod('Minimum commitment', billed) }),
+  ];
+}
+
+/** The plan in the rest of an interval that is kept for later invoices. */
+function restOf(spans: CommittedTime['spans'], { endAt, wholeEndAt }: BillingPeriodRow, step: bigint): PlanSegment[] {
+  if (wholeEndAt === null) return [];
+  return spans
+    .filter((span) => span.startAt <= endAt && (span.endAt === null || span.endAt > endAt))
+    .map((span) => ({ start: endAt, end: wholeEndAt, value: amountOf(span, span.quantity, step) }));
+}
+
+type CommitmentExplanation = Extract<NewLine['explanation'], { kind: 'minimum_commitment' }>;
+
+export function commitmentLine(
+  explanation: CommitmentExplanation,
+  {
+    amount,
+    ...known
+  }: { readonly amount: bigint; readonly priceId: string | null; readonly description: string | null },
+): NewLine {
+  return { type: 'static', explanation, quantity: 1, price: amount, subscriptionItemId: null, ...known };
 }
 
 /** The line of the setup fee, which the first invoice of a subscription bills once whatever its quantity; none after it. */

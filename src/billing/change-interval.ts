@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Work } from '../database/work.ts';
 import { listCreditFeatures } from '../entitlements/store-item-features.ts';
-import type { BilledItem, NewLine } from '../invoicing/invoice-line-item.ts';
+import { type BilledItem, type NewLine, priceLine } from '../invoicing/invoice-line-item.ts';
 import { attachInvoices } from '../invoicing/store.ts';
 import { listOwedInvoices, listPausedTime } from '../invoicing/store-collecting.ts';
 import type { Instant, Interval } from '../kernel/calendar.ts';
@@ -31,7 +31,14 @@ import { endPlanCredits, takeBackPlanCredits } from '../usage/actions-ledger.ts'
 import { tellingLowBalances } from '../usage/actions-low-balance.ts';
 import { listCreditsOfPeriod } from '../usage/store-credits.ts';
 import { listOwedUnits } from '../usage/store-subscriptions.ts';
-import { type Bill, draftUsageLines, periodLines, type Resumption, takeUsageLines } from './bill-subscription.ts';
+import {
+  type Bill,
+  commitmentLines,
+  draftUsageLines,
+  periodLines,
+  type Resumption,
+  takeUsageLines,
+} from './bill-subscription.ts';
 import { grantPeriodCredits, shareOf } from './grant-period-credits.ts';
 import { pausedCreditLeft, takeOffPausedTime, unusedValueOf } from './paused-time.ts';
 
@@ -49,7 +56,7 @@ interface IntervalCharge {
   /** The new period's price, less what is taken off. */
   readonly amount: bigint;
   readonly waived: bigint;
-  /** The usage of the old period that the invoice bills too. */
+  /** The usage of the old period, and what is missing to its commitment, that the invoice bills too. */
   readonly carriedOver: bigint;
   readonly replacedInvoiceId: null;
   /** The unused paid value that is taken off, and the rest that stays for later invoices. */
@@ -102,8 +109,12 @@ export async function priceInterval(work: Work, requested: RequestedInterval): P
   const left = await readLeft(work, subscription, old, work.now);
   const kept = left.pausedCredit + unusedOf(left, grantsOf(features, period));
   const usage = await (takesUsage ? takeUsageLines : draftUsageLines)(work, [subscription]);
+  const used = usage.get(subscription.id) ?? [];
+  const cut = { ...old, endAt: work.now, wholeEndAt: old.endAt };
+  const missing =
+    (await commitmentLines(work, [{ subscription, usage: used, period: cut }])).get(subscription.id) ?? [];
   const step = chargedStep(work.currency);
-  const listed = periodLines(subscription, period, items, usage.get(subscription.id) ?? [], step);
+  const listed = periodLines(subscription, period, items, [...used, ...missing], step);
   // The same plan carries the discount of the interval on.
   const resumption = { ...wholeInterval(period), pausedPeriodId: movesAnchor ? old.id : null };
   const bill: Bill = {
@@ -117,8 +128,8 @@ export async function priceInterval(work: Work, requested: RequestedInterval): P
   };
   const lines = (await takeOffPausedTime(work, [bill])).flatMap((each) => each.lines).map(inWords);
   const rest = pausedCreditLeft(lines, kept);
-  const ofUsage = sumOf(lines.map((line) => (line.type === 'usage' ? line.amount : 0n)));
-  const ofPlan = sumOf(lines.map((line) => (line.type === 'static' ? line.price * BigInt(line.quantity) : 0n)));
+  const carriedOver = sumOf(lines.map((line) => (isOfOldPeriod(line) ? priceLine(line).amount : 0n)));
+  const ofPlan = sumOf(lines.map((line) => (isOfOldPeriod(line) ? 0n : priceLine(line).amount)));
   return {
     begins: {
       anchor: { billingAnchor: movesAnchor ? null : anchor, billingCycleAnchorDate: movesAnchor ? anchor : null },
@@ -128,7 +139,7 @@ export async function priceInterval(work: Work, requested: RequestedInterval): P
     lines,
     amount: ofPlan,
     waived: 0n,
-    carriedOver: ofUsage,
+    carriedOver,
     replacedInvoiceId: null,
     takenOff: kept - rest,
     kept: rest,
@@ -138,6 +149,10 @@ export async function priceInterval(work: Work, requested: RequestedInterval): P
 /** The interval of which a fixed discount counts for its part only. */
 function wholeInterval({ start, end, wholeStartAt }: IntervalPeriod): Resumption {
   return { whole: { start: wholeStartAt ?? start, end }, pausedPeriodId: null };
+}
+
+function isOfOldPeriod({ type, explanation }: NewLine): boolean {
+  return type === 'usage' || explanation.kind === 'minimum_commitment';
 }
 
 function inWords(line: NewLine): NewLine {

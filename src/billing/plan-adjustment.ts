@@ -43,7 +43,7 @@ import { listItemSpans } from '../subscriptions/store-item-versions.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
-import { type Bill, composeBills, setupFeeLines } from './bill-subscription.ts';
+import { type Bill, commitmentLine, composeBills, setupFeeLines } from './bill-subscription.ts';
 import { type IntervalStart, isOwing, priceInterval, refuseOwing } from './change-interval.ts';
 
 /** A fully decided plan change, not yet written. Money in minor units. */
@@ -404,12 +404,14 @@ function lineOf(
   };
 }
 
-/** The usage and the setup fee of an invoice, to be billed by another one. */
+/** The usage, commitment and setup fee of an invoice, to be billed by another one. */
 async function linesBesidePlan(work: Work, invoiceId: string): Promise<NewLine[]> {
   const lines = await listExplainedLines(work, [invoiceId]);
   return lines.flatMap(({ type, amount, priceId, ledgerAccountId, ledgerAccountCredit: units, ...line }): NewLine[] => {
     if (line.explanation?.kind === 'setup_fee' && priceId !== null)
       return setupFeeLines({ setupFee: line.explanation.unitPrice, priceId });
+    if (line.explanation?.kind === 'minimum_commitment')
+      return [commitmentLine(line.explanation, { amount, priceId, description: line.description })];
     if (type !== 'usage' || priceId === null || ledgerAccountId === null || units === null) return [];
     // A line from before explanations is billed as its own sum.
     const asOne = { kind: 'usage', units, unitPrice: amount, usageEventsPerUnit: Number(units) } as const;

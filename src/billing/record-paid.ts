@@ -10,6 +10,8 @@ import { type ChargeOrder, requestCharges } from '../payments/actions-charge.ts'
 import { applyChargeOutcomes, assumedSuccess } from '../payments/actions-settle.ts';
 import type { PaymentRow } from '../payments/store.ts';
 import { publishSubscriptions } from '../subscriptions/actions.ts';
+import { wholeOf } from '../subscriptions/adjustment.ts';
+import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
 import {
   findSubscriptions,
   lockLivingSubscriptions,
@@ -36,7 +38,7 @@ import {
 import { settleUsage } from '../usage/actions-ledger.ts';
 import { carryCredits } from '../usage/actions-transfer.ts';
 import { applyPaidAdjustments } from './apply-adjustment.ts';
-import { issueBills, takeUsageLines } from './bill-subscription.ts';
+import { commitmentLines, issueBills, takeUsageLines } from './bill-subscription.ts';
 import { completePurchasesOf } from './complete-purchases.ts';
 import { grantAwaitedCredits } from './grant-period-credits.ts';
 import { takeOffPausedTime } from './paused-time.ts';
@@ -236,7 +238,7 @@ export interface Ending {
 export async function closeSubscription(
   work: Work,
   subscription: SubscriptionRow,
-  { at, trigger = 'canceled', reason, replacedBy }: Ending,
+  { at, trigger = 'canceled', reason, neverWas = false, replacedBy }: Ending,
 ): Promise<SubscriptionRow> {
   const { id } = subscription;
   const period = await findCurrentBillingPeriod(work, subscription);
@@ -257,25 +259,35 @@ export async function closeSubscription(
   await expireItemsOfSubscriptions(work, [id], at);
   await expireItemFeatures(work, [id], at);
   await releaseClaims(work, [id], at, 'subscription_canceled');
-  await billFinalUsage(work, { ended, kept: subscription.pausedCredit }, at, reason);
+  // One that never began, or was never paid, owes no commitment.
+  const owed = neverWas || trigger === 'expired' || period === null || period.startAt >= at ? null : period;
+  await billFinalUsage(work, { ended, kept: subscription.pausedCredit, period: owed }, at, reason);
   return ended;
 }
 
 /**
- * Invoices the unbilled usage and charges it, minus paid paused time (`kept`), whose rest is lost with the
- * subscription. The invoice stays open without a payment method, and after a failed first payment, because the same
+ * Invoices the unbilled usage and what is missing to the commitment of the period, and charges it, minus paid paused time
+ * (`kept`), whose rest is lost with the subscription. The invoice stays open without a payment method, and after a failed first payment, because the same
  * method would fail again.
  */
 async function billFinalUsage(
   work: Work,
-  { ended: subscription, kept }: { ended: SubscriptionRow; kept: bigint },
+  {
+    ended: subscription,
+    kept,
+    period: over,
+  }: { ended: SubscriptionRow; kept: bigint; period: BillingPeriodRow | null },
   at: Instant,
   reason: CancellationReason | undefined,
 ): Promise<void> {
   const usage = (await takeUsageLines(work, [subscription])).get(subscription.id) ?? [];
   const period = await findCurrentBillingPeriod(work, subscription);
   const keeping = { ...subscription, pausedCredit: kept };
-  const bill = { subscription: keeping, period, reason: 'final_usage', lines: usage, at } as const;
+  // The time that nobody used is not kept, so the whole plan counts, and the commitment of the time until the end.
+  const cut = over && { period: { ...over, endAt: Math.min(over.endAt, at) }, whole: wholeOf(over) };
+  const missing = cut && (await commitmentLines(work, [{ subscription, usage, ...cut }])).get(subscription.id);
+  const lines = [...usage, ...(missing ?? [])];
+  const bill = { subscription: keeping, period, reason: 'final_usage', lines, at } as const;
   const [invoice] = await issueBills(work, await takeOffPausedTime(work, [bill]));
   if (!invoice) return;
   if (invoice.status === 'paid') return recordPaid(work, [{ invoice, paymentMethodId: null }]);

@@ -27,6 +27,7 @@ import { carryCredits } from '../usage/actions-transfer.ts';
 import { applyScheduledAdjustments } from './apply-adjustment.ts';
 import {
   type Bill,
+  commitmentLines,
   draftUsageLines,
   issueBills,
   periodLines,
@@ -198,13 +199,16 @@ export async function draftRenewalBills(
   // Usage recorded before the start is also in arrears: it is billed with the second invoice.
   const begun = charged.filter((subscription) => !isWaitingForStart(subscription));
   const usage = await (takesUsage ? takeUsageLines : draftUsageLines)(work, begun);
+  const ends = begun.map((subscription) => ({ subscription, usage: usage.get(subscription.id) ?? [] }));
+  const missing = await commitmentLines(work, ends);
+  const arrears = (id: string) => [...(usage.get(id) ?? []), ...(missing.get(id) ?? [])];
   const items = Map.groupBy(await listActiveItems(work, charged.map(atItsEnd)), (item) => item.subscriptionId);
   const step = chargedStep(work.currency);
   return renewing.map(({ subscription, period }) => ({
     subscription,
     period,
     reason: 'renewal',
-    lines: linesOf(subscription, period, items.get(subscription.id) ?? [], usage.get(subscription.id) ?? [], step),
+    lines: linesOf(subscription, period, items.get(subscription.id) ?? [], arrears(subscription.id), step),
     at: period.startAt,
   }));
 }
@@ -224,14 +228,14 @@ function linesOf(
   subscription: SubscriptionRow,
   { startAt: start, endAt: end }: RenewalBill['period'],
   items: readonly BilledItem[],
-  usage: readonly NewLine[],
+  arrears: readonly NewLine[],
   step: bigint,
 ): NewLine[] {
   const { trialEnd } = subscription;
   // A subscription with a future start begins with its trial.
   const isTrial = trialEnd !== null && start < trialEnd;
   if (isTrial) return [];
-  const lines = periodLines(subscription, { start, end, wholeStartAt: null }, items, usage, step);
+  const lines = periodLines(subscription, { start, end, wholeStartAt: null }, items, arrears, step);
   return [...lines, ...setupFeeLines(subscription)];
 }
 

@@ -15,7 +15,7 @@ import { type Arrears, hasAccess, requireStatusAfter, type SubscriptionRow } fro
 import { expireCredits } from '../usage/actions-ledger.ts';
 import { tellingLowBalances } from '../usage/actions-low-balance.ts';
 import { giveBackPausedCredits, type ResumedCredits } from '../usage/actions-paused-credits.ts';
-import { periodLines, takeUsageLines } from './bill-subscription.ts';
+import { commitmentLines, periodLines, takeUsageLines } from './bill-subscription.ts';
 import { readArrears } from './collect-invoices.ts';
 import type { DueWorkHandler } from './due-work-runner.ts';
 import { beginPeriods } from './renew.ts';
@@ -60,6 +60,10 @@ async function beginAgain(work: Work, resuming: readonly Resuming[]): Promise<Su
     work,
     resuming.map(({ subscription }) => subscription),
   );
+  const missing = await commitmentLines(
+    work,
+    resuming.map(({ subscription }) => ({ subscription, usage: usage.get(subscription.id) ?? [] })),
+  );
   const arrearsOf = await readArrears(
     work,
     resuming.map(({ subscription }) => subscription.id),
@@ -80,7 +84,7 @@ async function beginAgain(work: Work, resuming: readonly Resuming[]): Promise<Su
         subscription,
         part,
         items.get(subscription.id) ?? [],
-        usage.get(subscription.id) ?? [],
+        [...(usage.get(subscription.id) ?? []), ...(missing.get(subscription.id) ?? [])],
         step,
       );
       const arrears = arrearsOf(subscription.id);

@@ -127,7 +127,7 @@ export async function listPlans(
     });
   const plans = (model?.products ?? []).flatMap((product) => {
     const prices = product.default ? [] : product.prices.filter(({ type }) => type === 'subscription');
-    return prices.map(({ id, name, unitPrice, pricing, intervalUnit, intervalCount, overage }) => ({
+    return prices.map(({ id, name, unitPrice, pricing, intervalUnit, intervalCount, minimumCommitment, overage }) => ({
       priceId: id,
       name: name === null || prices.length === 1 ? product.name : `${product.name}, ${name}`,
       description: product.description,
@@ -135,6 +135,7 @@ export async function listPlans(
       pricing,
       intervalUnit,
       intervalCount,
+      minimumCommitment,
       usage: overage === 'bill' ? usageOf(product).slice(0, maxUsageTerms) : [],
       minimumQuantity: product.minimumQuantity,
       maximumQuantity: product.maximumQuantity,

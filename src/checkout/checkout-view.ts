@@ -70,6 +70,8 @@ export interface CheckoutView {
   readonly pricing: Pricing | null;
   /** Billed once, with the first invoice; null if there is none. */
   readonly setupFee: bigint | null;
+  /** The least that plan and usage of a billing period cost; null if there is none. */
+  readonly minimumCommitment: bigint | null;
   /** The prices of usage that the plan does not include; empty if it bills none. */
   readonly usage: readonly UsageTerms[];
   /** The billing interval; null if it is paid once, or nothing is bought. */

@@ -33,6 +33,11 @@ export function quantityText(priced: Priced & { readonly quantity: number }, cur
   return `${quantity} for ${amount} ${intervalText(every.unit, every.count)} (${words})`;
 }
 
+/** The least that a billing period costs, after its price: `, at least USD 100.00 with usage`. */
+export function commitmentText(minimumCommitment: bigint | null, currency: string): string {
+  return minimumCommitment ? `, at least ${moneyText(minimumCommitment, currency)} with usage` : '';
+}
+
 /** `API calls: first 1,000 free, then USD 0.02 each`. */
 export function usageText({ meterName, unitPrice, usageEventsPerUnit, pricing }: UsageTerms, currency: string): string {
   const plain = `${moneyText(unitPrice, currency)} ${perText(usageEventsPerUnit)}`;

@@ -7,7 +7,7 @@ import type { CardConfirmation } from '../payments/processor.ts';
 import { type CardTaker, cardButtonHtml, cardHtml, cardScripts, takesCards } from './page-card.ts';
 import { type FieldErrors, fieldHtml, hiddenHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';
-import { methodText, priceText, quantityText, usageHtml } from './page-text.ts';
+import { commitmentText, methodText, priceText, quantityText, usageHtml } from './page-text.ts';
 import type { Visited } from './portal-page.ts';
 import type { PortalPlan, PortalSubscription, PortalView, QuantityRange } from './portal-view.ts';
 
@@ -33,7 +33,7 @@ export function plansPage(
 ${hiddenHtml(isDefaultPlan ? { formToken: visit.formToken, priceId } : { priceId })}
 ${isOwn ? html`<button class="plain">Change quantity</button>` : html`<button class="plain" aria-label="Choose ${name}">Choose</button>`}</form>`;
   const row = (plan: PortalPlan) => html`<li>
-<span><strong>${plan.name}</strong><br>${priceText(plan, frame.currency, { unit: plan.intervalUnit, count: plan.intervalCount })}${plan.description !== null && html`<br>${plan.description}`}</span>
+<span><strong>${plan.name}</strong><br>${priceText(plan, frame.currency, { unit: plan.intervalUnit, count: plan.intervalCount })}${commitmentText(plan.minimumCommitment, frame.currency)}${plan.description !== null && html`<br>${plan.description}`}</span>
 ${choose(plan)}
 </li>\n`;
   const content = html`<section>
@@ -67,7 +67,7 @@ ${hiddenHtml({ formToken: visit.formToken, priceId: plan.priceId, quantity: Stri
   const content = html`${summaryHtml({}, message)}
 <section>
 <h2>${subscription.name} to ${plan.name}</h2>
-<p>${quantityText({ ...plan, quantity }, frame.currency, { unit: plan.intervalUnit, count: plan.intervalCount })}</p>
+<p>${quantityText({ ...plan, quantity }, frame.currency, { unit: plan.intervalUnit, count: plan.intervalCount })}${commitmentText(plan.minimumCommitment, frame.currency)}</p>
 ${usageHtml(plan.usage, frame.currency)}
 </section>
 ${range.least < range.most && quantityHtml(action, step)}

@@ -70,6 +70,8 @@ export interface PortalPlan extends Priced {
   readonly description: string | null;
   readonly intervalUnit: IntervalUnit | null;
   readonly intervalCount: number | null;
+  /** The least that plan and usage of a billing period cost; null: nothing. */
+  readonly minimumCommitment: bigint | null;
   /** The prices of usage that the plan does not include; empty if it bills none. */
   readonly usage: readonly UsageTerms[];
   /** The quantities that the seller lets buyers choose; null: none. */

@@ -625,6 +625,10 @@ export interface Prices {
   intervalUnit: string | null;
   isDefault: boolean;
   metadata: Json | null;
+  /**
+   * The least that plan and usage of a billing period cost; the rest is billed at its end.
+   */
+  minimumCommitment: bigint | null;
   name: string | null;
   /**
    * Whether usage that no credit covers is billed to the subscribers of the price.

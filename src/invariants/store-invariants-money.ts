@@ -263,6 +263,55 @@ export const moneyInvariants: readonly Invariant[] = [
        where billed.times_paid > 1 or (s.setup_fee > 0 and s.status not in ('incomplete', 'canceled'))`,
   },
   {
+    name: 'commitmentsAddUp',
+    // Multiplied out, because a division has a limited number of digits.
+    sentence:
+      'A line of a minimum commitment is the commitment for its share of the time, less plan and usage. A period has one.',
+    query: sql`
+      select l.environment_id, l.id, l.invoice_id, l.amount, l.explanation
+        from (select l.*, row_number() over (partition by i.environment_id, i.subscription_id, l.explanation #>> '{period,start}'
+                                             order by l.id) as place
+                from invoice_line_items l
+                join invoices i on i.environment_id = l.environment_id and i.id = l.invoice_id
+               where l.explanation ->> 'kind' = 'minimum_commitment' and i.status <> 'void') l
+        left join prices p on p.environment_id = l.environment_id and p.id = l.price_id
+       cross join lateral (
+         select (l.explanation ->> 'commitment')::numeric as commitment,
+                (l.explanation #>> '{whole,end}')::numeric - (l.explanation #>> '{whole,start}')::numeric as whole,
+                (select sum((s.value ->> 'value')::numeric * ((s.value ->> 'end')::numeric - (s.value ->> 'start')::numeric))
+                   from jsonb_array_elements(l.explanation -> 'segments') s) as value_by_time) e
+       where l.place > 1 or p.minimum_commitment is null or l.amount <= 0
+          or l.amount <> e.commitment - (l.explanation ->> 'plan')::numeric - (l.explanation ->> 'usage')::numeric
+          or abs(e.commitment * e.whole - e.value_by_time) * 2 > ${stepOf(sql`p.currency`)} * e.whole`,
+  },
+  {
+    name: 'commitmentsAreReached',
+    // Void lines count: the seller gave them up. Periods that a change, a pause or the end cut are proved by tests.
+    sentence:
+      'A whole period of one price that another period follows cost its minimum commitment, plan, usage and true-up together.',
+    query: sql`
+      select p.environment_id, p.id, p.subscription_id, price.minimum_commitment, billed.amount
+        from prices price
+        join subscription_items i on i.environment_id = price.environment_id and i.price_id = price.id and i.quantity > 0
+        join subscriptions s on s.environment_id = i.environment_id and s.id = i.subscription_id and not s.do_not_charge
+        join billing_periods p on p.environment_id = s.environment_id and p.subscription_id = s.id
+         and p.status in ('completed', 'past_due') and not p.trial_period and p.whole_start_at is null and p.whole_end_at is null
+         and i.effective_from <= p.start_at and (i.expired_at is null or i.expired_at >= p.end_at)
+        join billing_periods next on next.environment_id = p.environment_id and next.subscription_id = p.subscription_id
+         and next.start_at = p.end_at and next.status <> 'upcoming'
+       cross join lateral (
+         select coalesce(sum(l.amount), 0) as amount
+           from invoices v
+           join invoice_line_items l on l.environment_id = v.environment_id and l.invoice_id = v.id
+          where v.environment_id = p.environment_id and v.subscription_id = p.subscription_id
+            and case when l.type = 'usage' then v.invoice_date >= p.start_at and v.invoice_date <= p.end_at
+                     when l.explanation ->> 'kind' = 'minimum_commitment'
+                       then (l.explanation #>> '{period,start}')::bigint = p.start_at
+                     else v.billing_period_id = p.id
+                       and l.explanation ->> 'kind' is distinct from 'paused_time' and l.explanation ->> 'kind' is distinct from 'setup_fee' end) billed
+       where price.minimum_commitment > 0 and billed.amount + p.proration_waived < price.minimum_commitment`,
+  },
+  {
     name: 'pricedUsageFollowsPricing',
     sentence:
       'A line of usage at a price with a pricing is the price of the units so far, less the amount that was billed before.',

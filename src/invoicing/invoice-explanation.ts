@@ -5,6 +5,7 @@ import { Timestamp, WholeNumber } from '../kernel/json.ts';
 import { fineText, PricedTier, Pricing, priceModelOf, shownTier } from '../pricing/pricing.ts';
 import { type Rounding, taxRounding } from '../rating/invoice-amounts.ts';
 import { priceQuantities, priceUnits } from '../rating/usage-parts.ts';
+import type { ItemizedSegment } from '../subscriptions/adjustment.ts';
 import { type InvoiceDiscount, InvoiceReason, taxFields } from './invoice.ts';
 import { isItem, type LineExplanation } from './invoice-line-item.ts';
 
@@ -42,10 +43,20 @@ const ExplainedLine = z
     id: z.string(),
     type: z.enum(['static', 'usage']),
     kind: z
-      .enum(['item', 'priced_item', 'usage', 'priced_usage', 'proration', 'setup_fee', 'paused_time', 'unexplained'])
+      .enum([
+        'item',
+        'priced_item',
+        'usage',
+        'priced_usage',
+        'proration',
+        'setup_fee',
+        'minimum_commitment',
+        'paused_time',
+        'unexplained',
+      ])
       .meta({
         description:
-          'The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `priced_item`: `value` x fraction, where `value` is the price of itemQuantity by `pricing`. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` (and `eventsSoFar`, or `eventsAmount`) by `pricing`, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `setup_fee`: unitPrice, once. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount.',
+          'The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `priced_item`: `value` x fraction, where `value` is the price of itemQuantity by `pricing`. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` (and `eventsSoFar`, or `eventsAmount`) by `pricing`, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `setup_fee`: unitPrice, once. `minimum_commitment`: the sum of value x fraction of the segments, less planAmount and usageAmount, at least 0. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount.',
       }),
     description: z.string().nullable(),
     quantity: z
@@ -92,6 +103,12 @@ const ExplainedLine = z
     }),
     waived: WholeNumber.nullable().meta({
       description: 'The part of that value that changes without proration do not charge.',
+    }),
+    planAmount: WholeNumber.nullable().meta({
+      description: 'What the plan of the period costs towards its commitment.',
+    }),
+    usageAmount: WholeNumber.nullable().meta({
+      description: 'What the usage of the period costs towards its commitment.',
     }),
     kept: WholeNumber.nullable().meta({ description: 'The credit for paused time that was not yet taken off.' }),
     rounding: RoundingShown,
@@ -276,6 +293,8 @@ function explainLine(line: ExplainableLine, currency: string): ExplainedLine {
     fairValue: null,
     paid: null,
     waived: null,
+    planAmount: null,
+    usageAmount: null,
     kept: null,
     ...reckoningOf(line, currency),
     discountShare: line.discountAmount,
@@ -309,6 +328,8 @@ function reckoningOf(
       const { kind, unitPrice } = explanation;
       return { kind, unitPrice, itemQuantity: 1, rounding: shownRounding({ ...exactly(amount), rounded: amount }) };
     }
+    case 'minimum_commitment':
+      return explainCommitment(explanation);
     case 'paused_time':
       return {
         kind: explanation.kind,
@@ -377,10 +398,20 @@ function explainPricedUsage(explanation: PricedUsageExplanation, step: bigint) {
   return { kind, pricing, ...usage, events, eventsSoFar, eventsAmount };
 }
 
+function explainCommitment(explanation: Extract<LineExplanation, { kind: 'minimum_commitment' }>) {
+  const { kind, segments, period, whole, commitment, plan, usage } = explanation;
+  const { period: _, ...shares } = explainSegments(segments, whole, commitment);
+  return { kind, period: shownPeriod(period), ...shares, planAmount: plan, usageAmount: usage };
+}
+
 function explainProration({ kind, segments, whole, fairValue, paid, waived }: ProrationExplanation) {
+  return { kind, ...explainSegments(segments, whole, fairValue), paid, waived };
+}
+
+/** The sum of the values of segments, each for its time. */
+function explainSegments(segments: readonly ItemizedSegment[], whole: Period, fairValue: bigint) {
   const numerator = segments.reduce((sum, segment) => sum + segment.value * lengthOf(segment), 0n);
   return {
-    kind,
     period: shownPeriod(whole),
     segments: segments.map((segment) => ({
       value: segment.value,
@@ -388,8 +419,6 @@ function explainProration({ kind, segments, whole, fairValue, paid, waived }: Pr
       ...(segment.items === undefined ? {} : { items: [...segment.items] }),
     })),
     fairValue,
-    paid,
-    waived,
     rounding: shownRounding({ numerator, denominator: lengthOf(whole), rounded: fairValue }),
   };
 }

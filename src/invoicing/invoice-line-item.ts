@@ -5,7 +5,7 @@ import { WholeNumber } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
 import { amountOf, type Priced, type Pricing } from '../pricing/pricing.ts';
 import type { LineShares } from '../rating/invoice-amounts.ts';
-import { fairValue } from '../rating/proration.ts';
+import { fairValue, type PlanSegment } from '../rating/proration.ts';
 import type { UsagePart } from '../rating/usage-parts.ts';
 import type { ItemizedSegment } from '../subscriptions/adjustment.ts';
 
@@ -93,6 +93,16 @@ export type LineExplanation =
     }
   /** `unitPrice`, which the first invoice of a subscription bills once. */
   | { readonly kind: 'setup_fee'; readonly unitPrice: bigint }
+  /** max(0, commitment - plan - usage), where commitment is the sum of value x time of the segment / time of `whole`. */
+  | {
+      readonly kind: 'minimum_commitment';
+      readonly segments: readonly PlanSegment[];
+      readonly period: Period;
+      readonly whole: Period;
+      readonly commitment: bigint;
+      readonly plan: bigint;
+      readonly usage: bigint;
+    }
   /** Paid time in which the subscription was paused: negative, at most the value kept for it. */
   | { readonly kind: 'paused_time'; readonly kept: bigint }
   /** The line was created before explanations existed. */
@@ -112,6 +122,9 @@ const moneyOfExplanations: ReadonlySet<string> = new Set([
   'paid',
   'waived',
   'kept',
+  'commitment',
+  'plan',
+  'usage',
 ]);
 
 /** Parses a stored explanation with its money exact at any size. */

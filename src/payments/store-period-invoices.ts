@@ -36,13 +36,42 @@ export async function listPeriodInvoices(
           from invoice_line_items l
          cross join lateral (
            select l.explanation ->> 'kind' is not distinct from 'paused_time' as is_paused_time,
-                  l.type = 'static' and coalesce(l.explanation ->> 'kind' not in ('paused_time', 'setup_fee'), true) as is_of_plan) kind
+                  l.type = 'static' and coalesce(l.explanation ->> 'kind' not in ('paused_time', 'setup_fee', 'minimum_commitment'), true) as is_of_plan) kind
          where l.environment_id = i.environment_id and l.invoice_id = i.id) lines
      where i.environment_id = ${work.environmentId}
        and i.subscription_id = any(${periods.map(({ subscriptionId }) => subscriptionId)}::text[])
        and i.billing_period_id = any(${periods.map(({ id }) => id)}::text[])
      order by i.id`.execute(work.db);
   return rows;
+}
+
+/**
+ * The usage that invoices within each of these periods bill, by period: neither that of the period before, which the
+ * period begins with, nor that of the next bill. At list value, in minor units. Void invoices bill nothing.
+ */
+export async function sumUsageWithin(
+  work: Work,
+  periods: readonly {
+    readonly id: string;
+    readonly subscriptionId: string;
+    readonly startAt: number;
+    readonly endAt: number;
+  }[],
+): Promise<Map<string, bigint>> {
+  if (periods.length === 0) return new Map();
+  // A change of plan ends its usage without a period, and one of interval or anchor bills it before it is made.
+  const { rows } = await sql<{ id: string; amount: bigint }>`
+    select asked.id, sum(l.amount) as amount
+      from unnest(
+             ${periods.map(({ id }) => id)}::text[], ${periods.map(({ subscriptionId }) => subscriptionId)}::text[],
+             ${periods.map(({ startAt }) => startAt)}::bigint[], ${periods.map(({ endAt }) => endAt)}::bigint[]
+           ) as asked (id, subscription_id, start_at, end_at)
+      join invoices i on i.environment_id = ${work.environmentId} and i.subscription_id = asked.subscription_id
+       and i.status <> 'void' and i.billing_period_id is null and i.reason in ('final_usage', 'adjustment')
+       and i.invoice_date > asked.start_at and i.invoice_date <= asked.end_at
+      join invoice_line_items l on l.environment_id = i.environment_id and l.invoice_id = i.id and l.type = 'usage'
+     group by asked.id`.execute(work.db);
+  return new Map(rows.map(({ id, amount }) => [id, amount]));
 }
 
 /** The unpaid ones of these invoices without a payment in flight. */

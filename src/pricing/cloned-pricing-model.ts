@@ -47,6 +47,7 @@ const ClonedPrice = z
     active: z.boolean(),
     metadata: Metadata.nullable(),
     setupFeeAmount: WholeNumber.nullable(),
+    minimumCommitment: WholeNumber.nullable(),
     overagePriceId: z.string().nullable(),
     startsWithCreditTrial: z.boolean().nullable(),
   })

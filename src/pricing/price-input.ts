@@ -25,7 +25,7 @@ import {
   PriceType,
   usualOverage,
 } from './price.ts';
-import { DecimalAmount, maxUnitPrice, PricedTier, Pricing, refinePricing } from './pricing.ts';
+import { DecimalAmount, extraAmounts, maxUnitPrice, PricedTier, Pricing, refinePricing } from './pricing.ts';
 import { type Product, ProductId } from './product.ts';
 import { UsageMeterId } from './usage-meter.ts';
 
@@ -54,6 +54,7 @@ const subscriptionPrice = {
   trialPeriodDays: TrialPeriodDays.default(null),
   overage: OverageInput,
   setupFeeAmount: UnitPrice.nullish(),
+  minimumCommitment: UnitPrice.nullish(),
   usageEventsPerUnit: Unused,
   usageMeterId: Unused,
 };
@@ -67,6 +68,7 @@ const singlePaymentPrice = {
   trialPeriodDays: Unused,
   overage: Unused,
   setupFeeAmount: Unused,
+  minimumCommitment: Unused,
   usageEventsPerUnit: Unused,
   usageMeterId: Unused,
 };
@@ -81,6 +83,7 @@ const usagePrice = {
   trialPeriodDays: Unused,
   overage: Unused,
   setupFeeAmount: Unused,
+  minimumCommitment: Unused,
   productId: Unused,
 };
 
@@ -133,6 +136,7 @@ export const ProductPriceChange = z
     trialPeriodDays: TrialPeriodDays.optional(),
     overage: Overage.nullish(),
     setupFeeAmount: UnitPrice.nullish(),
+    minimumCommitment: UnitPrice.nullish(),
     usageEventsPerUnit: Unused,
     usageMeterId: Unused,
     metadata: MetadataInput,
@@ -153,6 +157,7 @@ export const PriceChange = z.object({
   overage: Overage.nullish().meta({ description: 'As it is, or absent: it cannot change.' }),
   pricing: Pricing.nullish().meta({ description: 'As it is, or absent: it cannot change.' }),
   setupFeeAmount: UnitPrice.nullish().meta({ description: 'As it is, or absent: it cannot change.' }),
+  minimumCommitment: UnitPrice.nullish().meta({ description: 'As it is, or absent: it cannot change.' }),
   metadata: MetadataInput,
 });
 export type PriceChange = z.output<typeof PriceChange>;
@@ -166,7 +171,7 @@ export function newProductPrice(
 ): NewPrice {
   const { unitPrice = 0n } = input;
   refuseFineAmount(['price', 'unitPrice'], unitPrice, currency);
-  refuseFineAmount(['price', 'setupFeeAmount'], input.setupFeeAmount ?? 0n, currency);
+  for (const field of extraAmounts) refuseFineAmount(['price', field], input[field] ?? 0n, currency);
   const price = {
     id,
     pricingModelId: product.pricingModelId,
@@ -183,12 +188,13 @@ export function newProductPrice(
   };
   if (input.type === 'single_payment') {
     const none = { intervalUnit: null, intervalCount: null, trialPeriodDays: null, overage: null, pricing: null };
-    return { ...price, type: input.type, ...none, setupFeeAmount: null };
+    return { ...price, type: input.type, ...none, setupFeeAmount: null, minimumCommitment: null };
   }
   const { type, intervalUnit, intervalCount, trialPeriodDays } = input;
   const overage = input.overage ?? usualOverage(product);
-  const { pricing = null, setupFeeAmount = null } = input;
-  return { ...price, type, intervalUnit, intervalCount, trialPeriodDays, overage, pricing, setupFeeAmount };
+  const { pricing = null, setupFeeAmount = null, minimumCommitment = null } = input;
+  const extra = { setupFeeAmount, minimumCommitment };
+  return { ...price, type, intervalUnit, intervalCount, trialPeriodDays, overage, pricing, ...extra };
 }
 
 /** The price of a product that is sold by usage alone: subscribing costs nothing. */
@@ -220,6 +226,7 @@ export function newUsagePrice(
     overage: null,
     pricing: input.pricing ?? null,
     setupFeeAmount: null,
+    minimumCommitment: null,
     currency,
     isDefault: input.isDefault ?? false,
     active: input.active ?? true,
@@ -248,8 +255,9 @@ export function decidePriceChange(
   if (change.pricing !== undefined && !isSameJson(change.pricing, price.pricing)) {
     throw invalid(['price', 'pricing'], 'must stay as it is: subscribers agreed to it, so make another price');
   }
-  if (change.setupFeeAmount !== undefined && (change.setupFeeAmount ?? 0n) !== (price.setupFeeAmount ?? 0n)) {
-    throw invalid(['price', 'setupFeeAmount'], 'must stay as it is: subscribers agreed to it, so make another price');
+  for (const field of extraAmounts) {
+    if (change[field] !== undefined && (change[field] ?? 0n) !== (price[field] ?? 0n))
+      throw invalid(['price', field], 'must stay as it is: subscribers agreed to it, so make another price');
   }
   const { name = price.name, slug = price.slug, active = price.active, isDefault = price.isDefault } = change;
   if (ofDefaultProduct) protectDefaultProduct(price, { slug, active, isDefault });

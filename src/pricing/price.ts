@@ -60,6 +60,11 @@ const SubscriptionPrice = z.object({
   setupFeeAmount: WholeNumber.nullable().meta({
     description: 'Billed once, with the first invoice of a subscription, whatever its quantity.',
   }),
+  minimumCommitment: WholeNumber.nullable().meta({
+    description:
+      'The least that a billing period costs, plan and usage together, before discounts and tax, whatever the quantity. ' +
+      'What is missing at its end is billed then. A part of a period has its share by time.',
+  }),
 });
 const SinglePaymentPrice = z.object({
   ...shared,
@@ -73,6 +78,7 @@ const SinglePaymentPrice = z.object({
   overage: z.null(),
   pricing: z.null(),
   setupFeeAmount: z.null(),
+  minimumCommitment: z.null(),
 });
 const UsagePrice = z.object({
   ...shared,
@@ -86,6 +92,7 @@ const UsagePrice = z.object({
   overage: z.null(),
   pricing: Pricing.nullable(),
   setupFeeAmount: z.null(),
+  minimumCommitment: z.null(),
 });
 
 /** The price of a unit: of a product (per interval or once), or of metered usage (per number of events). */
@@ -132,6 +139,7 @@ export function noChargePrice(
     overage: null,
     pricing: null,
     setupFeeAmount: null,
+    minimumCommitment: null,
     currency,
     isDefault,
     active: true,

@@ -116,10 +116,11 @@ export function freePlan(request: FreePlanRequest): { product: NewProduct; price
         overage: null,
         pricing: null,
         setupFeeAmount: null,
+        minimumCommitment: null,
       },
     };
   }
   const overage = usualOverage(product);
-  const terms = { intervalCount: 1, overage, pricing: null, setupFeeAmount: null };
+  const terms = { intervalCount: 1, overage, pricing: null, setupFeeAmount: null, minimumCommitment: null };
   return { product, price: { ...price, type: 'subscription', intervalUnit, ...terms } };
 }

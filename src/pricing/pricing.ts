@@ -126,19 +126,26 @@ interface PricedInput {
   readonly usageEventsPerUnit?: number | null | undefined;
   readonly pricing?: Pricing | null | undefined;
   readonly setupFeeAmount?: bigint | null | undefined;
+  readonly minimumCommitment?: bigint | null | undefined;
 }
 
-export const setupFeeOfFreePrice = 'must be 0, null or absent for a price that costs nothing';
+/** The amounts of a subscription price beside its unit price. */
+export const extraAmounts = ['setupFeeAmount', 'minimumCommitment'] as const;
+
+// A pricing of 0 needs a way to pay, as any price but one of 0.
+export const extraOfFreePrice =
+  'must be 0, null or absent for a price that costs nothing, unless it has a pricing such as {"model": "per_unit", "unitAmount": "0"}';
 
 const ofQuantities: readonly Pricing['model'][] = ['per_unit', 'package', 'graduated', 'volume', 'stairstep'];
 
 /** Refuses a price with neither a unit price nor a pricing, with both, or with a pricing that its type does not have. */
 export function refinePricing(
-  { type, unitPrice, usageEventsPerUnit, pricing, setupFeeAmount }: PricedInput,
+  { type, unitPrice, usageEventsPerUnit, pricing, ...extra }: PricedInput,
   context: z.RefinementCtx,
 ): void {
   const refuse = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message });
-  if (setupFeeAmount && !unitPrice && pricing == null) refuse(['setupFeeAmount'], setupFeeOfFreePrice);
+  for (const field of extraAmounts)
+    if (extra[field] && !unitPrice && pricing == null) refuse([field], extraOfFreePrice);
   if (pricing == null) {
     if (unitPrice === undefined)
       context.addIssue({ code: 'invalid_type', expected: 'int', path: ['unitPrice'], input: undefined });

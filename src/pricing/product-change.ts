@@ -4,7 +4,7 @@ import { invalid, Problem } from '../kernel/problem.ts';
 import type { Feature } from './feature.ts';
 import type { NewPrice, Price } from './price.ts';
 import { type ProductPriceChange, refuseBadSlug } from './price-input.ts';
-import { setupFeeOfFreePrice } from './pricing.ts';
+import { extraAmounts, extraOfFreePrice } from './pricing.ts';
 import {
   decideQuantityLimits,
   isReservedProductSlug,
@@ -105,7 +105,7 @@ function haveSameTerms(a: Price, b: Price): boolean {
     a.intervalCount === b.intervalCount &&
     a.overage === b.overage &&
     isSameJson(a.pricing, b.pricing) &&
-    (a.setupFeeAmount ?? 0n) === (b.setupFeeAmount ?? 0n) &&
+    extraAmounts.every((field) => (a[field] ?? 0n) === (b[field] ?? 0n)) &&
     // The absence of a trial or a fee can be stored as null or 0.
     (a.trialPeriodDays ?? 0) === (b.trialPeriodDays ?? 0)
   );
@@ -117,7 +117,7 @@ const onlyOfSubscriptions = [
   'trialPeriodDays',
   'overage',
   'pricing',
-  'setupFeeAmount',
+  ...extraAmounts,
 ] as const;
 
 function termsAskedFor(current: Price, { id }: Product, requested: ProductPriceChange): Price {
@@ -139,12 +139,15 @@ function termsAskedFor(current: Price, { id }: Product, requested: ProductPriceC
     if (requested[field] === null) throw invalid(['price', field], 'must not be null for a subscription price');
   }
   const setupFeeAmount = sentOr(requested.setupFeeAmount, current.setupFeeAmount);
-  if (setupFeeAmount && unitPrice === 0n && pricing === null)
-    throw invalid(['price', 'setupFeeAmount'], setupFeeOfFreePrice);
+  const minimumCommitment = sentOr(requested.minimumCommitment, current.minimumCommitment);
+  const extra = { setupFeeAmount, minimumCommitment };
+  for (const field of extraAmounts) {
+    if (extra[field] && unitPrice === 0n && pricing === null) throw invalid(['price', field], extraOfFreePrice);
+  }
   return {
     ...current,
     unitPrice,
-    setupFeeAmount,
+    ...extra,
     intervalUnit: requested.intervalUnit ?? current.intervalUnit,
     intervalCount: requested.intervalCount ?? current.intervalCount,
     trialPeriodDays: sentOr(requested.trialPeriodDays, current.trialPeriodDays),

@@ -42,6 +42,7 @@ const freePlan: ProductStructure = {
     trialPeriodDays: null,
     overage: 'none',
     setupFeeAmount: null,
+    minimumCommitment: null,
     metadata: null,
   },
   features: [],

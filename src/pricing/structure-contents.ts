@@ -164,11 +164,15 @@ function describeProductPrice(price: ProductPrice): ProductPriceStructure {
   const { name, slug, unitPrice, metadata } = price;
   const text = { name, slug, unitPrice, metadata };
   if (price.type === 'single_payment') {
-    const { type, intervalUnit, intervalCount, trialPeriodDays, overage, pricing, setupFeeAmount } = price;
-    return { type, ...text, intervalUnit, intervalCount, trialPeriodDays, overage, pricing, setupFeeAmount };
+    const { type, intervalUnit, intervalCount, trialPeriodDays, overage, pricing } = price;
+    const { setupFeeAmount, minimumCommitment } = price;
+    const terms = { intervalUnit, intervalCount, trialPeriodDays, overage, pricing };
+    return { type, ...text, ...terms, setupFeeAmount, minimumCommitment };
   }
-  const { type, intervalUnit, intervalCount, trialPeriodDays, overage, pricing, setupFeeAmount } = price;
-  return { type, ...text, intervalUnit, intervalCount, trialPeriodDays, overage, pricing, setupFeeAmount };
+  const { type, intervalUnit, intervalCount, trialPeriodDays, overage, pricing } = price;
+  const { setupFeeAmount, minimumCommitment } = price;
+  const terms = { intervalUnit, intervalCount, trialPeriodDays, overage, pricing };
+  return { type, ...text, ...terms, setupFeeAmount, minimumCommitment };
 }
 
 function describeUsageMeter(meter: UsageMeter, prices: readonly UsagePrice[]): UsageMeterStructure {

@@ -127,6 +127,7 @@ const ExportedProductPrice = z.discriminatedUnion('type', [
     trialPeriodDays: z.int().nullable(),
     overage: Overage,
     setupFeeAmount: WholeNumber.optional(),
+    minimumCommitment: WholeNumber.optional(),
   }),
   z.object({ type: z.literal('single_payment'), ...productPriceText, trialPeriodDays: z.null() }),
 ]);

@@ -2,6 +2,7 @@ import { refuseFineAmount } from '../kernel/currency.ts';
 import { isSameJson } from '../kernel/json.ts';
 import type { Feature, NewFeature } from './feature.ts';
 import { isNoChargePrice, type NewPrice, noChargePrice, noChargeSlug, type Price } from './price.ts';
+import { extraAmounts } from './pricing.ts';
 import type { NewProduct, NewProductFeature, Product, ProductUsagePrice } from './product.ts';
 import { isLinkActive } from './product-change.ts';
 import type { NewResource, Resource } from './resource.ts';
@@ -269,8 +270,8 @@ function ended(prices: readonly ProductPrice[]): ProductPrice[] {
 function newPrice(productId: string, price: ProductPriceStructure, active: boolean, context: PlanContext): NewPrice {
   const { pricingModelId, currency } = context;
   refuseFineAmount(['products', price.slug ?? productId, 'price', 'unitPrice'], price.unitPrice, currency);
-  const { setupFeeAmount } = price;
-  refuseFineAmount(['products', price.slug ?? productId, 'price', 'setupFeeAmount'], setupFeeAmount ?? 0n, currency);
+  for (const field of extraAmounts)
+    refuseFineAmount(['products', price.slug ?? productId, 'price', field], price[field] ?? 0n, currency);
   const owner = { pricingModelId, productId, usageMeterId: null, usageEventsPerUnit: null };
   return { id: context.newId('price'), ...owner, isDefault: true, active, ...price, currency };
 }
@@ -283,7 +284,7 @@ function hasTerms(price: ProductPrice, wanted: ProductPriceStructure): boolean {
     price.intervalUnit === wanted.intervalUnit &&
     price.intervalCount === wanted.intervalCount &&
     price.overage === wanted.overage &&
-    (price.setupFeeAmount ?? 0n) === (wanted.setupFeeAmount ?? 0n) &&
+    extraAmounts.every((field) => (price[field] ?? 0n) === (wanted[field] ?? 0n)) &&
     isSameJson(price.pricing, wanted.pricing) &&
     (price.trialPeriodDays ?? 0) === (wanted.trialPeriodDays ?? 0)
   );
@@ -418,6 +419,7 @@ function newUsagePrice(meter: NewUsageMeter, price: UsagePriceStructure, context
     trialPeriodDays: null,
     overage: null,
     setupFeeAmount: null,
+    minimumCommitment: null,
     ...price,
     currency: context.currency,
   };

@@ -74,6 +74,7 @@ interface SubscriptionPriceStructure extends PriceText {
   /** The function from units to money, in place of `unitPrice`, which is then 0. */
   readonly pricing: Pricing | null;
   readonly setupFeeAmount: bigint | null;
+  readonly minimumCommitment: bigint | null;
 }
 interface SinglePaymentPriceStructure extends PriceText {
   readonly type: 'single_payment';
@@ -83,6 +84,7 @@ interface SinglePaymentPriceStructure extends PriceText {
   readonly overage: null;
   readonly pricing: null;
   readonly setupFeeAmount: null;
+  readonly minimumCommitment: null;
 }
 export type ProductPriceStructure = SubscriptionPriceStructure | SinglePaymentPriceStructure;
 /** A product, its one price, and the slugs of its features: a set, so repeated slugs count once. */
@@ -208,6 +210,7 @@ const ProductPriceInput = z
           description: 'By default `none` for the default product, else `bill`.',
         }),
         setupFeeAmount: amountInput(0, maxUnitPrice).nullable().default(null),
+        minimumCommitment: amountInput(0, maxUnitPrice).nullable().default(null),
         usageEventsPerUnit: Nothing,
         usageMeterId: Nothing,
       })
@@ -223,6 +226,7 @@ const ProductPriceInput = z
       trialPeriodDays: Nothing,
       overage: Nothing,
       setupFeeAmount: Nothing,
+      minimumCommitment: Nothing,
       usageEventsPerUnit: Nothing,
       usageMeterId: Nothing,
     }),

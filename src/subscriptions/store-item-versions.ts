@@ -25,6 +25,44 @@ export async function keepItemVersions(
      where i.effective_from < kept.at`.execute(work.db);
 }
 
+/** An item of a plan from `startAt` until `endAt`, with the commitment of its price for a whole interval; 0: none. */
+interface CommittedSpan extends ItemSpan {
+  readonly minimumCommitment: bigint;
+}
+
+/**
+ * The items of subscriptions since `since`, as `listItemSpans`, if some price of the environment has a commitment. If
+ * none has, nothing else is read.
+ */
+export async function listCommittedSpans(
+  work: Work,
+  subscriptions: readonly { readonly id: string; readonly since: Instant }[],
+): Promise<CommittedSpan[]> {
+  if (subscriptions.length === 0) return [];
+  const { environmentId } = work;
+  const { rows } = await sql<CommittedSpan>`
+    with committed as materialized (
+      select id, minimum_commitment from prices where environment_id = ${environmentId} and minimum_commitment > 0
+    ), asked as (
+      select * from unnest(
+        ${subscriptions.map(({ id }) => id)}::text[], ${subscriptions.map(({ since }) => since)}::bigint[]
+      ) as asked (subscription_id, since)
+    ), span as (
+      select i.subscription_id, i.price_id, i.unit_price, i.pricing, i.quantity, i.effective_from as start_at, i.expired_at as end_at
+        from asked join subscription_items i on i.environment_id = ${environmentId} and i.subscription_id = asked.subscription_id
+         and (i.expired_at is null or i.expired_at > asked.since)
+       where exists (select from committed)
+       union all
+      select v.subscription_id, v.price_id, v.unit_price, v.pricing, v.quantity, v.start_at, v.end_at
+        from asked join subscription_item_versions v on v.environment_id = ${environmentId}
+         and v.subscription_id = asked.subscription_id and v.end_at > asked.since
+       where exists (select from committed))
+    select span.*, coalesce(c.minimum_commitment, 0) as minimum_commitment
+      from span left join committed c on c.id = span.price_id
+     order by span.start_at`.execute(work.db);
+  return rows;
+}
+
 /** The items of a subscription since `since`: current values, ended items and old versions. */
 export async function listItemSpans(work: Work, subscriptionId: string, since: Instant): Promise<ItemSpan[]> {
   const { rows } = await sql<ItemSpan>`

@@ -23,6 +23,7 @@ const price = {
   unitPrice: 3000n,
   pricing: null,
   setupFeeAmount: null,
+  minimumCommitment: null,
   intervalUnit: 'month',
   intervalCount: 1,
   trialPeriodDays: null,

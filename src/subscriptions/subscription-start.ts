@@ -310,12 +310,15 @@ function refuseBadTerms(terms: StartTerms): void {
 /** Refuses a quantity whose price is beyond the limit of a single payment. `path` is where it was sent. */
 export function refuseTooDear(price: Price, quantity: number, path: readonly string[] = ['quantity']): void {
   const amount = amountAt(price, quantity);
-  if (amount + (price.setupFeeAmount ?? 0n) <= maxPeriodAmount) return;
+  // Its first invoice bills the fee, and a later one at most the commitment.
+  const [fee, commitment] = [price.setupFeeAmount ?? 0n, price.minimumCommitment ?? 0n];
+  const most = fee > commitment ? fee : commitment;
+  if (amount + most <= maxPeriodAmount) return;
   if (amount <= maxPeriodAmount)
-    throw invalid(path, `must be less: with the setup fee the first invoice would be above ${maxPeriodAmount}`);
+    throw invalid(path, `must be less: with the setup fee or commitment an invoice would be above ${maxPeriodAmount}`);
   if (price.pricing !== null) throw invalid(path, `must cost at most ${maxPeriodAmount}, not ${amount}`);
-  const most = maxPeriodAmount / price.unitPrice;
-  throw invalid(path, `must be at most ${most} at a unit price of ${price.unitPrice}`);
+  const limit = maxPeriodAmount / price.unitPrice;
+  throw invalid(path, `must be at most ${limit} at a unit price of ${price.unitPrice}`);
 }
 
 /** The default name of a subscription. */

@@ -139,6 +139,224 @@ test('a setup fee', async (t) => {
   await assertSound(app);
 });
 
+test('a minimum commitment', async (t) => {
+  const seller = await app.newOrganization();
+  const by = callerOf(app, seller);
+  const day = (at: string) => by.moveTo(instant(at));
+  await day('2026-04-01');
+  // April has 30 days: 30.00 are 1.00 a day, and a commitment of 90.00 is 3.00 a day.
+  const least = { minimumCommitment: 9000 };
+  const products = [
+    plan('free', 0),
+    plan('plain', 3000),
+    plan('pro', 3000, [], least),
+    plan('big', 6000, [], { minimumCommitment: 15_000 }),
+    plan('trial', 3000, [], { ...least, trialPeriodDays: 14 }),
+    plan('year', 36_000, [], { intervalUnit: 'year', slug: 'yearly' }),
+    plan('usage', 0, [], { pricing: { model: 'per_unit', unitAmount: '0' }, ...least }),
+  ];
+  const usageMeters = [meter('calls', 'Calls', { slug: 'calls', unitPrice: 10 })];
+  const structure = { features: [], products, usageMeters, resources: [] };
+  const { pricingModel: model } = await by.post('/pricing-models/setup', {
+    ...{ name: 'Committed', isDefault: true },
+    ...structure,
+  });
+  let count = 0;
+  const join = async (slug: string, more: Body = {}, token: string | null = 'pm_card_visa') => {
+    count += 1;
+    const { customerId } = await newCustomer(by, `buyer ${count}`, { token });
+    const { subscription } = await by.post('/subscriptions', { customerId, priceSlug: slug, ...more });
+    const id = subscription.id as string;
+    const use = (amount: number) => {
+      count += 1;
+      const usageEvent = { subscriptionId: id, priceSlug: 'calls', amount, transactionId: `call ${count}` };
+      return by.post('/usage-events', { usageEvent });
+    };
+    return { id, customerId, use };
+  };
+  const change = (id: string, priceSlug: string, more: Body = {}) =>
+    by.post(`/subscriptions/${id}/adjust`, {
+      adjustment: { timing: 'immediately', newSubscriptionItems: [{ priceSlug, quantity: 1 }], ...more },
+    });
+  const invoicesOf = async (id: string): Promise<Body[]> => {
+    const { data } = await by.get(`/invoices?subscriptionId=${id}&limit=100`);
+    return data.toSorted((a: Body, b: Body) => (a.id < b.id ? -1 : 1));
+  };
+  /** Kind and amount of each line of the last invoice. */
+  const lastBill = async (id: string): Promise<[string, number][]> => {
+    const { lines } = await by.get(`/invoices/${(await invoicesOf(id)).at(-1)?.id}/explain`);
+    return lines.map(({ kind, amount }: Body) => [kind, amount]);
+  };
+  const upcoming = async (id: string): Promise<[string, number][]> => {
+    const { invoiceLineItems } = await by.get(`/invoices/upcoming?subscriptionId=${id}`);
+    return invoiceLineItems.map(({ description, amount }: Body) => [description, amount]);
+  };
+
+  await t.test('bills at the end of the period what plan and usage came to less, whatever the quantity', async () => {
+    const [quiet, busy, seats] = [
+      await join('pro-monthly'),
+      await join('pro-monthly'),
+      await join('pro-monthly', { quantity: 2 }),
+    ];
+    const free = await join('pro-monthly', { doNotCharge: true });
+    const usage = await join('usage-monthly');
+    await quiet.use(100);
+    await busy.use(600);
+    await usage.use(400);
+    assert.deepEqual(await upcoming(quiet.id), [
+      ['pro Monthly, 1 May – 1 Jun 2026', 3000],
+      ['100 calls at USD 0.10 each', 1000],
+      ['Minimum commitment, 1 Apr – 1 May 2026', 5000],
+    ]);
+    await day('2026-05-01');
+    assert.deepEqual(await lastBill(quiet.id), [
+      ['item', 3000],
+      ['usage', 1000],
+      ['minimum_commitment', 5000],
+    ]);
+    assert.deepEqual(await lastBill(busy.id), [
+      ['item', 3000],
+      ['usage', 6000],
+    ]);
+    assert.deepEqual(await lastBill(seats.id), [
+      ['item', 6000],
+      ['minimum_commitment', 3000],
+    ]);
+    assert.deepEqual(await lastBill(usage.id), [
+      ['usage', 4000],
+      ['minimum_commitment', 5000],
+    ]);
+    assert.deepEqual(await invoicesOf(free.id), []);
+    const { lines } = await by.get(`/invoices/${(await invoicesOf(quiet.id)).at(-1)?.id}/explain`);
+    const { fairValue, planAmount, usageAmount, segments, rounding, priceId } = lines[2];
+    assert.deepEqual([fairValue, planAmount, usageAmount, rounding.rounded], [9000, 3000, 1000, 9000]);
+    assert.deepEqual([segments.length, segments[0].value], [1, 9000]);
+    assert.equal((await by.get(`/prices/${priceId}`)).price.slug, 'pro-monthly');
+  });
+
+  await t.test('counts by time: half of 90.00 and half of 150.00 are 120.00, of which 45.00 are paid', async () => {
+    const { id } = await join('pro-monthly');
+    await day('2026-05-16T12:00:00Z');
+    await change(id, 'big-monthly');
+    await day('2026-06-01');
+    assert.deepEqual(await lastBill(id), [
+      ['item', 6000],
+      ['minimum_commitment', 7500],
+    ]);
+  });
+
+  await t.test('comes for the time until an end, a pause and another interval', async () => {
+    const [ended, paused, moved, begun] = [
+      await join('pro-monthly'),
+      await join('pro-monthly'),
+      await join('pro-monthly'),
+      await join('pro-monthly'),
+    ];
+    await ended.use(100);
+    await moved.use(100);
+    await day('2026-06-16');
+    const cancellation = { timing: 'immediately' };
+    await by.post(`/subscriptions/${begun.id}/pause`);
+    await by.post(`/subscriptions/${begun.id}/cancel`, { cancellation });
+    await by.post(`/subscriptions/${ended.id}/cancel`, { cancellation });
+    // 45.00 of 90.00, less the 30.00 of the plan, which are not given back, and 10.00.
+    assert.deepEqual(await lastBill(ended.id), [
+      ['usage', 1000],
+      ['minimum_commitment', 500],
+    ]);
+    await by.post(`/subscriptions/${paused.id}/pause`);
+    await day('2026-06-21');
+    await by.post(`/subscriptions/${paused.id}/resume`);
+    // 15 days are 45.00, of which the plan cost 15.00; the other 15.00 pay for the 10 days that follow, and 5.00 more.
+    assert.deepEqual(await lastBill(paused.id), [
+      ['item', 1000],
+      ['minimum_commitment', 3000],
+      ['paused_time', -1500],
+    ]);
+    const preview = await by.post(`/subscriptions/${moved.id}/preview-adjust`, {
+      adjustment: { timing: 'immediately', newSubscriptionItems: [{ priceSlug: 'yearly', quantity: 1 }] },
+    });
+    await change(moved.id, 'yearly');
+    // 20 days are 60.00, less 20.00 for the plan and 10.00. The rest of the plan, 10.00, comes off.
+    assert.equal(preview.carriedOverAmount, 1000 + 3000);
+    assert.deepEqual(await lastBill(moved.id), [
+      ['item', 36_000],
+      ['usage', 1000],
+      ['minimum_commitment', 3000],
+      ['paused_time', -1000],
+    ]);
+    await day('2026-07-01');
+    // 10 days are 30.00 after the pause, of which the plan cost 10.00.
+    assert.deepEqual(await lastBill(paused.id), [
+      ['item', 3000],
+      ['minimum_commitment', 2000],
+    ]);
+  });
+
+  await t.test('asks for nothing in a trial, and not for waived value', async () => {
+    const [trial, waived] = [await join('trial-monthly'), await join('plain-monthly')];
+    await day('2026-07-15');
+    assert.deepEqual(await lastBill(trial.id), [['item', 3000]]);
+    await day('2026-07-16T12:00:00Z');
+    await change(waived.id, 'big-monthly', { prorateCurrentBillingPeriod: false });
+    await day('2026-08-01');
+    // Half of 150.00 are 75.00: 30.00 are paid, and 15.00 were waived.
+    assert.deepEqual(await lastBill(waived.id), [
+      ['item', 6000],
+      ['minimum_commitment', 3000],
+    ]);
+  });
+
+  await t.test('goes to the invoice that replaces an unpaid one, and is settled by a void one', async () => {
+    await by.put('/settings', { settings: { netTermsDays: 60 } });
+    const [replaced, voided] = [await join('pro-monthly', {}, null), await join('pro-monthly', {}, null)];
+    await day('2026-09-01');
+    const ofAugust: [string, number][] = [
+      ['item', 3000],
+      ['minimum_commitment', 6000],
+    ];
+    assert.deepEqual([await lastBill(replaced.id), await lastBill(voided.id)], [ofAugust, ofAugust]);
+    await newCard(by, replaced.customerId, 'pm_card_visa');
+    await change(replaced.id, 'big-monthly');
+    assert.deepEqual(await lastBill(replaced.id), [
+      ['proration', 6000],
+      ['minimum_commitment', 6000],
+    ]);
+    await by.post(`/invoices/${(await invoicesOf(voided.id)).at(-1)?.id}/void`);
+    await day('2026-10-01');
+    assert.deepEqual(await lastBill(voided.id), ofAugust);
+    await by.put('/settings', { settings: { netTermsDays: 0 } });
+  });
+
+  await t.test('is a term of its price: export, clone and update keep it, and nothing rewrites it', async () => {
+    const { pricingModel: exported } = await by.get(`/pricing-models/${model.id}/export`);
+    const kept = exported.products.map(({ price }: Body) => price.minimumCommitment ?? 0);
+    assert.deepEqual(
+      kept.toSorted((a: number, b: number) => a - b),
+      [0, 0, 0, 9000, 9000, 9000, 15_000],
+    );
+    const { pricingModel: clone } = await by.post(`/pricing-models/${model.id}/clone`, { name: 'Clone' });
+    assert.equal(clone.products.filter(({ defaultPrice }: Body) => defaultPrice.minimumCommitment === 9000).length, 3);
+    const { data } = await by.get('/prices?slug=pro-monthly&active=true');
+    const before = data.find((each: Body) => each.pricingModelId === model.id);
+    await by.put(`/pricing-models/${model.id}`, { pricingModel: exported });
+    const path = `/prices/${before.id}`;
+    assert.equal((await by.get(path)).price.active, true);
+    const refused = async (method: string, at: string, body: Body) => {
+      const answer = await app.request(method, at, body, { key: seller.testKey });
+      assert.deepEqual([answer.status, answer.body.issues?.[0]?.path.join('.')], [400, 'price.minimumCommitment']);
+    };
+    await refused('PUT', path, { price: { minimumCommitment: 1 } });
+    const product = { name: 'Nothing', slug: 'nothing' };
+    const price = { type: 'subscription', intervalUnit: 'month', unitPrice: 0, minimumCommitment: 1 };
+    await refused('POST', '/products', { product, price });
+    await refused('POST', '/products', { product, price: { ...price, unitPrice: 1, minimumCommitment: -1 } });
+    await by.put(`/products/${before.productId}`, { product: {}, price: { minimumCommitment: null } });
+    assert.equal((await by.get(path)).price.active, false);
+  });
+  await assertSound(app);
+});
+
 test('a rate card', async (t) => {
   const seller = await app.newOrganization();
   const by = callerOf(app, seller);

@@ -89,6 +89,7 @@ test('the answer is the copy in full, its instants as texts, with the fields tha
   const price = (record: object) => ({
     ...legacy(record),
     setupFeeAmount: null,
+    minimumCommitment: null,
     overagePriceId: null,
     startsWithCreditTrial: null,
   });

@@ -58,6 +58,7 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     overage: 'bill',
     pricing: null,
     setupFeeAmount: null,
+    minimumCommitment: null,
   });
   const freePrice = priceOf(free, {
     name: 'Free Plan',
@@ -67,6 +68,7 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     overage: 'none',
     pricing: null,
     setupFeeAmount: null,
+    minimumCommitment: null,
   });
   const text = (slug: string, name: string, description: string) => ({
     ...owned,
@@ -123,6 +125,7 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     overage: null,
     pricing: null,
     setupFeeAmount: null,
+    minimumCommitment: null,
     currency: 'USD',
     active: true,
     ...fields,

@@ -50,6 +50,7 @@ test('a usage meter is made with its no-charge price, which is its default', asy
     overage: null,
     pricing: null,
     setupFeeAmount: null,
+    minimumCommitment: null,
     metadata: null,
     currency: 'USD',
     isDefault: true,

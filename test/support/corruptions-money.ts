@@ -107,6 +107,24 @@ export const moneyCorruptions: readonly Corruption[] = [
     breaks: ['setupFeeIsBilledOnce'],
   },
   {
+    fault: 'a minimum commitment is billed twice, and above what is missing to it',
+    statements: [
+      `update prices set minimum_commitment = 5000 where type = 'subscription' and unit_price > 0`,
+      `update invoice_line_items set explanation = '{"kind": "minimum_commitment", "segments": [], "period": {"start": 0, "end": 1}, "whole": {"start": 0, "end": 1}, "commitment": 1, "plan": 0, "usage": 0}'
+        where type = 'static'`,
+    ],
+    breaks: ['commitmentsAddUp'],
+  },
+  {
+    fault: 'a period that is over cost less than its minimum commitment',
+    statements: [
+      `update prices set minimum_commitment = 1000000000 where type = 'subscription' and unit_price > 0`,
+      `update billing_periods set status = 'completed' where status = 'active'`,
+      `update billing_periods set status = 'active' where status = 'upcoming'`,
+    ],
+    breaks: ['commitmentsAreReached'],
+  },
+  {
     fault: 'a pause kept what nobody paid',
     statements: [`update billing_periods set whole_end_at = end_at + 1, kept_value = 100000 where status = 'active'`],
     breaks: ['keptValueWasReallyPaid'],
