@@ -710,6 +710,7 @@ create table public.prices (
   pricing jsonb,
   setup_fee_amount numeric(38,0),
   minimum_commitment numeric(38,0),
+  "where" jsonb,
   currency text not null,
   is_default boolean not null,
   active boolean not null,
@@ -759,7 +760,9 @@ CASE
     WHEN (currency = 'MGA'::text) THEN 100
     ELSE 1
 END)::numeric) = (0)::numeric))),
-  constraint prices_unit_price_range CHECK (((unit_price >= (0)::numeric) AND (unit_price <= ('4503599627370495'::bigint)::numeric)))
+  constraint prices_unit_price_range CHECK (((unit_price >= (0)::numeric) AND (unit_price <= ('4503599627370495'::bigint)::numeric))),
+  constraint prices_where CHECK ((("where" IS NULL) OR COALESCE(((type = 'usage'::text) AND (NOT is_default) AND (jsonb_typeof("where") = 'object'::text) AND ("where" <> '{}'::jsonb)), false))),
+  constraint prices_where_length CHECK ((char_length(("where")::text) <= 48000))
 );
 
 create table public.pricing_models (
@@ -2039,14 +2042,24 @@ begin
   if exists (
     select from jsonb_each_text(new.usage_prices) as rate (usage_meter_id, price_id)
       left join prices p on p.environment_id = new.environment_id and p.id = rate.price_id
-       and p.usage_meter_id = rate.usage_meter_id and p.pricing_model_id = new.pricing_model_id
+       and p.usage_meter_id = rate.usage_meter_id and p.pricing_model_id = new.pricing_model_id and p.where is null
      where p.id is null)
   then
-    raise foreign_key_violation using message = 'a usage price of a product is not a price of its usage meter',
+    raise foreign_key_violation using message = 'a usage price of a product is not an unconditional price of its usage meter',
       constraint = 'products_usage_prices_of_meters', table = 'products';
   end if;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.conditions_tie(one jsonb, other jsonb)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select (select count(*) from jsonb_object_keys(one)) = (select count(*) from jsonb_object_keys(other))
+     and not exists (
+       select from jsonb_each(one) as a (property, accepted) join jsonb_each(other) as b (property, accepted) using (property)
+        where not a.accepted ?| array(select jsonb_array_elements_text(b.accepted)))
+$function$;
 CREATE OR REPLACE FUNCTION public.cover_usage(p_environment bigint, p_now bigint, is_booked boolean[], u_account text[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[])
  RETURNS TABLE(account ledger_accounts, price text, period text, series bigint, entry text, units numeric, hour_units numeric, hour_events bigint, threshold numeric, events numeric, own_amount numeric, "position" bigint, upto numeric, credits text[], amounts numeric[], covered numeric, first_rest numeric)
  LANGUAGE plpgsql
@@ -2413,6 +2426,29 @@ BEGIN ATOMIC
           LIMIT 1) last
       CROSS JOIN LATERAL jsonb_array_elements(last.result) checked(value));
 END;
+CREATE OR REPLACE FUNCTION public.keep_prices_apart()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  if not exists (select from changed where active and "where" is not null) then
+    return null;
+  end if;
+  perform from pricing_models m
+    where (m.environment_id, m.id) in (select c.environment_id, c.pricing_model_id from changed c)
+    order by m.environment_id, m.id for no key update;
+  if exists (
+    select from changed c
+      join prices p on p.environment_id = c.environment_id and p.usage_meter_id = c.usage_meter_id
+       and p.id <> c.id and p.active and p.where is not null
+     where c.active and c.where is not null and conditions_tie(c.where, p.where))
+  then
+    raise unique_violation using message = 'some event meets the conditions of two prices alike',
+      constraint = 'prices_conditions_apart', table = 'prices';
+  end if;
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.keep_row_limit()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2742,7 +2778,7 @@ CREATE OR REPLACE FUNCTION public.row_limits()
  LANGUAGE sql
  IMMUTABLE
 BEGIN ATOMIC
- VALUES ('products'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('products'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('features'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('features'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('resources'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('resources'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('usage_meters'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,200), ('prices'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,5000), ('prices'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,20000), ('product_features'::text,'pricing_model_id'::text,'pricing_models'::text,'expired_at is null'::text,20000), ('product_features'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,50000), ('subscriptions'::text,'customer_id'::text,'customers'::text,'status not in (''canceled'', ''incomplete_expired'')'::text,500), ('usage_credits'::text,'ledger_account_id'::text,'ledger_accounts'::text,'source = ''manual_adjustment'' and feature_id is null and transferred_from is null and not spent'::text,10000), ('subscription_item_features'::text,'subscription_id'::text,'subscriptions'::text,'manually_created and expired_at is null'::text,1000);
+ VALUES ('products'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('products'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('features'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('features'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('resources'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('resources'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('usage_meters'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,200), ('prices'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,5000), ('prices'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,20000), ('prices'::text,'usage_meter_id'::text,'usage_meters'::text,'active and "where" is not null'::text,100), ('product_features'::text,'pricing_model_id'::text,'pricing_models'::text,'expired_at is null'::text,20000), ('product_features'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,50000), ('subscriptions'::text,'customer_id'::text,'customers'::text,'status not in (''canceled'', ''incomplete_expired'')'::text,500), ('usage_credits'::text,'ledger_account_id'::text,'ledger_accounts'::text,'source = ''manual_adjustment'' and feature_id is null and transferred_from is null and not spent'::text,10000), ('subscription_item_features'::text,'subscription_id'::text,'subscriptions'::text,'manually_created and expired_at is null'::text,1000);
 END;
 CREATE OR REPLACE FUNCTION public.secure_tenant_tables()
  RETURNS void
@@ -2904,7 +2940,7 @@ CREATE OR REPLACE FUNCTION public.text_columns()
  LANGUAGE sql
  IMMUTABLE
 BEGIN ATOMIC
- VALUES ('organizations'::text,'name'::text,'name'::text), ('environments'::text,'seller'::text,'seller'::text), ('api_keys'::text,'name'::text,'name'::text), ('pricing_models'::text,'name'::text,'name'::text), ('usage_meters'::text,'name'::text,'name'::text), ('usage_meters'::text,'slug'::text,'name'::text), ('resources'::text,'name'::text,'name'::text), ('resources'::text,'slug'::text,'name'::text), ('features'::text,'name'::text,'name'::text), ('features'::text,'slug'::text,'name'::text), ('features'::text,'description'::text,'description'::text), ('products'::text,'name'::text,'name'::text), ('products'::text,'slug'::text,'name'::text), ('products'::text,'description'::text,'description'::text), ('products'::text,'image_url'::text,'url'::text), ('products'::text,'singular_quantity_label'::text,'name'::text), ('products'::text,'plural_quantity_label'::text,'name'::text), ('products'::text,'metadata'::text,'storedMetadata'::text), ('prices'::text,'name'::text,'name'::text), ('prices'::text,'slug'::text,'longName'::text), ('prices'::text,'metadata'::text,'storedMetadata'::text), ('discounts'::text,'name'::text,'name'::text), ('discount_redemptions'::text,'name'::text,'name'::text), ('discount_redemptions'::text,'code'::text,'name'::text), ('tax_rates'::text,'name'::text,'name'::text), ('tax_rates'::text,'state'::text,'name'::text), ('tax_rates'::text,'percentage'::text,'name'::text), ('customers'::text,'external_id'::text,'name'::text), ('customers'::text,'name'::text,'name'::text), ('customers'::text,'email'::text,'email'::text), ('customers'::text,'logo_url'::text,'url'::text), ('customers'::text,'icon_url'::text,'url'::text), ('customers'::text,'domain'::text,'name'::text), ('customers'::text,'user_id'::text,'name'::text), ('customers'::text,'billing_address'::text,'address'::text), ('customers'::text,'metadata'::text,'storedMetadata'::text), ('payment_methods'::text,'billing_details'::text,'address'::text), ('payment_methods'::text,'metadata'::text,'storedMetadata'::text), ('subscriptions'::text,'name'::text,'name'::text), ('subscriptions'::text,'metadata'::text,'storedMetadata'::text), ('subscription_items'::text,'name'::text,'longName'::text), ('subscription_items'::text,'external_id'::text,'name'::text), ('subscription_items'::text,'metadata'::text,'storedMetadata'::text), ('subscription_item_features'::text,'detached_reason'::text,'name'::text), ('resource_claims'::text,'external_id'::text,'name'::text), ('resource_claims'::text,'metadata'::text,'storedMetadata'::text), ('usage_events'::text,'transaction_id'::text,'name'::text), ('usage_events'::text,'properties'::text,'properties'::text), ('usage_credits'::text,'reason'::text,'description'::text), ('invoices'::text,'seller'::text,'seller'::text), ('invoices'::text,'buyer'::text,'buyer'::text), ('invoices'::text,'tax_state'::text,'name'::text), ('invoices'::text,'tax_rate_percentage'::text,'name'::text), ('invoices'::text,'memo'::text,'description'::text), ('invoice_line_items'::text,'description'::text,'description'::text), ('payments'::text,'description'::text,'description'::text), ('payments'::text,'tax_state'::text,'name'::text), ('payments'::text,'tax_rate_percentage'::text,'name'::text), ('purchases'::text,'name'::text,'name'::text), ('purchases'::text,'subscription_name'::text,'name'::text), ('purchases'::text,'billing_address'::text,'address'::text), ('purchases'::text,'metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'customer_name'::text,'name'::text), ('checkout_sessions'::text,'customer_email'::text,'email'::text), ('checkout_sessions'::text,'billing_address'::text,'address'::text), ('checkout_sessions'::text,'output_name'::text,'name'::text), ('checkout_sessions'::text,'output_metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'success_url'::text,'url'::text), ('checkout_sessions'::text,'cancel_url'::text,'url'::text), ('webhooks'::text,'name'::text,'name'::text), ('webhooks'::text,'url'::text,'url'::text);
+ VALUES ('organizations'::text,'name'::text,'name'::text), ('environments'::text,'seller'::text,'seller'::text), ('api_keys'::text,'name'::text,'name'::text), ('pricing_models'::text,'name'::text,'name'::text), ('usage_meters'::text,'name'::text,'name'::text), ('usage_meters'::text,'slug'::text,'name'::text), ('resources'::text,'name'::text,'name'::text), ('resources'::text,'slug'::text,'name'::text), ('features'::text,'name'::text,'name'::text), ('features'::text,'slug'::text,'name'::text), ('features'::text,'description'::text,'description'::text), ('products'::text,'name'::text,'name'::text), ('products'::text,'slug'::text,'name'::text), ('products'::text,'description'::text,'description'::text), ('products'::text,'image_url'::text,'url'::text), ('products'::text,'singular_quantity_label'::text,'name'::text), ('products'::text,'plural_quantity_label'::text,'name'::text), ('products'::text,'metadata'::text,'storedMetadata'::text), ('prices'::text,'name'::text,'name'::text), ('prices'::text,'slug'::text,'longName'::text), ('prices'::text,'metadata'::text,'storedMetadata'::text), ('prices'::text,'where'::text,'storedMetadata'::text), ('discounts'::text,'name'::text,'name'::text), ('discount_redemptions'::text,'name'::text,'name'::text), ('discount_redemptions'::text,'code'::text,'name'::text), ('tax_rates'::text,'name'::text,'name'::text), ('tax_rates'::text,'state'::text,'name'::text), ('tax_rates'::text,'percentage'::text,'name'::text), ('customers'::text,'external_id'::text,'name'::text), ('customers'::text,'name'::text,'name'::text), ('customers'::text,'email'::text,'email'::text), ('customers'::text,'logo_url'::text,'url'::text), ('customers'::text,'icon_url'::text,'url'::text), ('customers'::text,'domain'::text,'name'::text), ('customers'::text,'user_id'::text,'name'::text), ('customers'::text,'billing_address'::text,'address'::text), ('customers'::text,'metadata'::text,'storedMetadata'::text), ('payment_methods'::text,'billing_details'::text,'address'::text), ('payment_methods'::text,'metadata'::text,'storedMetadata'::text), ('subscriptions'::text,'name'::text,'name'::text), ('subscriptions'::text,'metadata'::text,'storedMetadata'::text), ('subscription_items'::text,'name'::text,'longName'::text), ('subscription_items'::text,'external_id'::text,'name'::text), ('subscription_items'::text,'metadata'::text,'storedMetadata'::text), ('subscription_item_features'::text,'detached_reason'::text,'name'::text), ('resource_claims'::text,'external_id'::text,'name'::text), ('resource_claims'::text,'metadata'::text,'storedMetadata'::text), ('usage_events'::text,'transaction_id'::text,'name'::text), ('usage_events'::text,'properties'::text,'properties'::text), ('usage_credits'::text,'reason'::text,'description'::text), ('invoices'::text,'seller'::text,'seller'::text), ('invoices'::text,'buyer'::text,'buyer'::text), ('invoices'::text,'tax_state'::text,'name'::text), ('invoices'::text,'tax_rate_percentage'::text,'name'::text), ('invoices'::text,'memo'::text,'description'::text), ('invoice_line_items'::text,'description'::text,'description'::text), ('payments'::text,'description'::text,'description'::text), ('payments'::text,'tax_state'::text,'name'::text), ('payments'::text,'tax_rate_percentage'::text,'name'::text), ('purchases'::text,'name'::text,'name'::text), ('purchases'::text,'subscription_name'::text,'name'::text), ('purchases'::text,'billing_address'::text,'address'::text), ('purchases'::text,'metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'customer_name'::text,'name'::text), ('checkout_sessions'::text,'customer_email'::text,'email'::text), ('checkout_sessions'::text,'billing_address'::text,'address'::text), ('checkout_sessions'::text,'output_name'::text,'name'::text), ('checkout_sessions'::text,'output_metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'success_url'::text,'url'::text), ('checkout_sessions'::text,'cancel_url'::text,'url'::text), ('webhooks'::text,'name'::text,'name'::text), ('webhooks'::text,'url'::text,'url'::text);
 END;
 CREATE OR REPLACE FUNCTION public.text_fits(source text, type regtype, text_use text)
  RETURNS text

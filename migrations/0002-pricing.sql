@@ -99,6 +99,7 @@ create table prices (
   pricing jsonb,
   setup_fee_amount numeric(38, 0),
   minimum_commitment numeric(38, 0),
+  "where" jsonb,
   currency text not null,
   is_default boolean not null,
   active boolean not null,
@@ -129,6 +130,8 @@ create table prices (
       when 'usage' then pricing ->> 'model' in ('per_unit', 'package', 'graduated', 'volume', 'stairstep', 'percentage',
         'graduated_percentage', 'dynamic')
       else false end, false)),
+  constraint prices_where check ("where" is null or coalesce(
+    type = 'usage' and not is_default and jsonb_typeof("where") = 'object' and "where" <> '{}', false)),
   constraint prices_shape check (
     case type
       when 'subscription' then product_id is not null and usage_meter_id is null and usage_events_per_unit is null
@@ -141,6 +144,7 @@ create table prices (
     end)
 );
 comment on column prices.pricing is 'How units become money, in place of unit_price: see src/pricing/pricing.ts.';
+comment on column prices."where" is 'The values of properties of the events that the price rates; null: what no other price rates.';
 comment on column prices.setup_fee_amount is 'Billed once, with the first invoice of a subscription to the price.';
 comment on column prices.minimum_commitment is 'The least that plan and usage of a billing period cost; the rest is billed at its end.';
 comment on column prices.overage is 'Whether usage that no credit covers is billed to the subscribers of the price.';
@@ -161,16 +165,47 @@ begin
   if exists (
     select from jsonb_each_text(new.usage_prices) as rate (usage_meter_id, price_id)
       left join prices p on p.environment_id = new.environment_id and p.id = rate.price_id
-       and p.usage_meter_id = rate.usage_meter_id and p.pricing_model_id = new.pricing_model_id
+       and p.usage_meter_id = rate.usage_meter_id and p.pricing_model_id = new.pricing_model_id and p.where is null
      where p.id is null)
   then
-    raise foreign_key_violation using message = 'a usage price of a product is not a price of its usage meter',
+    raise foreign_key_violation using message = 'a usage price of a product is not an unconditional price of its usage meter',
       constraint = 'products_usage_prices_of_meters', table = 'products';
   end if;
   return null;
 end $$;
 create constraint trigger products_usage_prices_of_meters after insert or update of usage_prices on products
   deferrable initially deferred for each row when (new.usage_prices <> '{}') execute function check_usage_prices();
+
+-- Whether some event meets the conditions of two prices, which have as many: the values of each property that both name overlap.
+-- It is written apart from `findTie` in src/rating/conditions.ts.
+create function conditions_tie(one jsonb, other jsonb) returns boolean language sql immutable as $$
+  select (select count(*) from jsonb_object_keys(one)) = (select count(*) from jsonb_object_keys(other))
+     and not exists (
+       select from jsonb_each(one) as a (property, accepted) join jsonb_each(other) as b (property, accepted) using (property)
+        where not a.accepted ?| array(select jsonb_array_elements_text(b.accepted)))
+$$;
+
+-- An event has one best price: two active prices of a meter that could tie are refused, whoever writes them. The lock of the pricing
+-- model, which every change of its prices takes, makes looking and adding one step.
+create function keep_prices_apart() returns trigger language plpgsql set search_path = public, pg_temp as $$
+begin
+  if not exists (select from changed where active and "where" is not null) then
+    return null;
+  end if;
+  perform from pricing_models m
+    where (m.environment_id, m.id) in (select c.environment_id, c.pricing_model_id from changed c)
+    order by m.environment_id, m.id for no key update;
+  if exists (
+    select from changed c
+      join prices p on p.environment_id = c.environment_id and p.usage_meter_id = c.usage_meter_id
+       and p.id <> c.id and p.active and p.where is not null
+     where c.active and c.where is not null and conditions_tie(c.where, p.where))
+  then
+    raise unique_violation using message = 'some event meets the conditions of two prices alike',
+      constraint = 'prices_conditions_apart', table = 'prices';
+  end if;
+  return null;
+end $$;
 
 -- The price of whole units, as `events` whose own prices add up to `own_amount` (in 10^-12 of a minor unit), by a `pricing`. In minor
 -- units: a multiple of `step`. Only checks call it. It is written apart from
@@ -276,6 +311,10 @@ create trigger prices_inserted after insert on prices referencing new table as c
   for each statement execute function new_catalog_version();
 create trigger prices_updated after update on prices referencing new table as changed
   for each statement execute function new_catalog_version();
+create trigger prices_kept_apart_inserted after insert on prices referencing new table as changed
+  for each statement execute function keep_prices_apart();
+create trigger prices_kept_apart_updated after update on prices referencing new table as changed
+  for each statement execute function keep_prices_apart();
 create trigger prices_deleted after delete on prices referencing old table as changed
   for each statement execute function new_catalog_version();
 create trigger products_updated after update on products referencing new table as changed

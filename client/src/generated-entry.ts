@@ -479,5 +479,6 @@ export type {
   WebhooksTestInput,
   WebhooksUpdateAnswer,
   WebhooksUpdateInput,
+  Where,
   WholeNumber,
 } from './generated-types.ts';

@@ -310,6 +310,7 @@ export interface UsageMeterStructure {
     intervalUnit?: IntervalUnit;
     intervalCount?: number;
     usageEventsPerUnit?: number;
+    where?: Where | null;
     isDefault?: boolean;
     active?: boolean;
     trialPeriodDays?: null;
@@ -319,6 +320,9 @@ export interface UsageMeterStructure {
 
 /** `sum` adds up the amounts of events. `count_distinct_properties` counts each distinct set of properties once in a period. */
 export type UsageMeterAggregationType = 'sum' | 'count_distinct_properties';
+
+/** The values that properties of an event may have: up to 5 properties with up to 50 values each. A number or boolean of an event is compared as a text. */
+export type Where = Record<string, Array<string>>;
 
 export interface ResourceStructure {
   slug: string;
@@ -436,9 +440,9 @@ export interface NewUsageEvent {
   priceId?: string | null;
   /** The slug of an active usage price. */
   priceSlug?: string | null;
-  /** The usage meter, whose default price applies. */
+  /** The usage meter. The event is rated by the price whose `where` it matches with the most properties, else by the rate of the plan, else by the default price. */
   usageMeterId?: string | null;
-  /** The slug of the usage meter, whose default price applies. */
+  /** The slug of the usage meter. The event is rated by the price whose `where` it matches with the most properties, else by the rate of the plan, else by the default price. */
   usageMeterSlug?: string | null;
 }
 
@@ -455,9 +459,9 @@ export interface NewHold {
   priceId?: string | null;
   /** The slug of an active usage price. */
   priceSlug?: string | null;
-  /** The usage meter, whose default price applies. */
+  /** The usage meter. The event is rated by the price whose `where` it matches with the most properties, else by the rate of the plan, else by the default price. */
   usageMeterId?: string | null;
-  /** The slug of the usage meter, whose default price applies. */
+  /** The slug of the usage meter. The event is rated by the price whose `where` it matches with the most properties, else by the rate of the plan, else by the default price. */
   usageMeterSlug?: string | null;
   /** The id or slug of the usage meter, whose default price applies. */
   meter?: string | null;
@@ -934,6 +938,7 @@ export type Price = {
   setupFeeAmount: WholeNumber | null;
   /** The least that a billing period costs, plan and usage together, before discounts and tax, whatever the quantity. What is missing at its end is billed then. A part of a period has its share by time. */
   minimumCommitment: WholeNumber | null;
+  where: null;
 } | {
   id: string;
   createdAt: Timestamp;
@@ -959,6 +964,7 @@ export type Price = {
   pricing: null;
   setupFeeAmount: null;
   minimumCommitment: null;
+  where: null;
 } | {
   id: string;
   createdAt: Timestamp;
@@ -984,6 +990,8 @@ export type Price = {
   pricing: PricingOutput | null;
   setupFeeAmount: null;
   minimumCommitment: null;
+  /** The events that it rates; null: those that no other price rates. */
+  where: Where | null;
 };
 
 export type SubscriptionItemFeature = {
@@ -1798,6 +1806,7 @@ export interface PricingModelExport {
         intervalUnit: IntervalUnit;
         intervalCount: number;
         usageEventsPerUnit: number;
+        where?: Where;
         trialPeriodDays: null;
         isDefault: boolean;
         active: boolean;
@@ -1891,6 +1900,7 @@ export interface ClonedPrice {
   minimumCommitment: WholeNumber | null;
   overagePriceId: string | null;
   startsWithCreditTrial: boolean | null;
+  where: Where | null;
 }
 
 export interface ClonedFeature {
@@ -4021,6 +4031,7 @@ export interface ProductsCreateInput {
     minimumCommitment?: number | null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
+    where?: null;
   } | {
     name?: string | null;
     slug?: string | null;
@@ -4038,6 +4049,7 @@ export interface ProductsCreateInput {
     minimumCommitment?: null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
+    where?: null;
   } | {
     name?: string | null;
     slug?: string | null;
@@ -4055,6 +4067,8 @@ export interface ProductsCreateInput {
     overage?: null;
     setupFeeAmount?: null;
     minimumCommitment?: null;
+    /** The events that it rates. Of several prices of the usage meter that match an event, the one with the most properties rates it. The default price, which has none, rates the rest. */
+    where?: Where | null;
     productId?: null;
   };
   featureIds?: Array<string>;
@@ -4137,6 +4151,7 @@ export interface ProductsUpdateInput {
     minimumCommitment?: number | null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
+    where?: null;
     metadata?: Metadata | null;
   };
   featureIds?: Array<string>;
@@ -4243,6 +4258,7 @@ export interface PricesCreateInput {
     minimumCommitment?: number | null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
+    where?: null;
     productId: string;
     pricingModelId?: string | null;
   } | {
@@ -4262,6 +4278,7 @@ export interface PricesCreateInput {
     minimumCommitment?: null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
+    where?: null;
     productId: string;
     pricingModelId?: string | null;
   } | {
@@ -4281,6 +4298,8 @@ export interface PricesCreateInput {
     overage?: null;
     setupFeeAmount?: null;
     minimumCommitment?: null;
+    /** The events that it rates. Of several prices of the usage meter that match an event, the one with the most properties rates it. The default price, which has none, rates the rest. */
+    where?: Where | null;
     productId?: null;
     pricingModelId?: string | null;
   };
@@ -4366,6 +4385,8 @@ export interface PricesUpdateInput {
     setupFeeAmount?: number | null;
     /** As it is, or absent: it cannot change. */
     minimumCommitment?: number | null;
+    /** As it is, or absent: it cannot change. */
+    where?: Where | null;
     metadata?: Metadata | null;
     id?: string;
   };

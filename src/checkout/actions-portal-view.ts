@@ -120,10 +120,12 @@ export async function listPlans(
   const usageOf = ({ usagePrices }: Pick<Product, 'usagePrices'>): UsageTerms[] =>
     (model?.usageMeters ?? []).flatMap(({ id, name: meterName, prices, defaultPrice }) => {
       const rate = usagePrices.find(({ usageMeterId }) => usageMeterId === id);
-      const price = rate === undefined ? defaultPrice : prices.find((each) => each.id === rate.priceId);
-      if (price?.type !== 'usage' || !mayCost(price)) return [];
-      const { unitPrice, usageEventsPerUnit, pricing } = price;
-      return [{ meterName, unitPrice, usageEventsPerUnit, pricing }];
+      const rest = rate === undefined ? defaultPrice : prices.find((each) => each.id === rate.priceId);
+      return [...prices.filter((price) => price.where !== null), rest].flatMap((price) => {
+        if (price?.type !== 'usage' || !mayCost(price)) return [];
+        const { unitPrice, usageEventsPerUnit, pricing, where } = price;
+        return [{ meterName, unitPrice, usageEventsPerUnit, pricing, where }];
+      });
     });
   const plans = (model?.products ?? []).flatMap((product) => {
     const prices = product.default ? [] : product.prices.filter(({ type }) => type === 'subscription');

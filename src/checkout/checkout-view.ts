@@ -3,6 +3,7 @@ import type { Instant, IntervalUnit } from '../kernel/calendar.ts';
 import type { PaymentMethodData, PaymentMethodType } from '../payments/payment-method.ts';
 import type { CardConfirmation } from '../payments/processor.ts';
 import type { Priced, Pricing } from '../pricing/pricing.ts';
+import type { Where } from '../pricing/usage-meter.ts';
 import type { CheckoutStatus, CheckoutType } from './checkout.ts';
 
 /** A charge that awaits confirmation by the customer's bank. */
@@ -34,6 +35,8 @@ export interface UsageTerms extends Priced {
   readonly meterName: string;
   /** The units that cost `unitPrice` together. */
   readonly usageEventsPerUnit: number;
+  /** The events of the meter that it is for; null: the rest. */
+  readonly where: Where | null;
 }
 
 /** As many as a page shows. */

@@ -15,7 +15,7 @@ test('days, intervals and payment methods read as people say them', () => {
 
 test('a price in tiers reads as words, behind the amount of the quantity', () => {
   const monthly = { unit: 'month', count: 1 } as const;
-  const plain = { unitPrice: 3000n, pricing: null };
+  const plain = { unitPrice: 3000n, pricing: null, where: null };
   assert.equal(priceText(plain, 'USD', monthly), 'USD 30.00 per month');
   assert.equal(quantityText({ ...plain, quantity: 1 }, 'USD', monthly), 'USD 30.00 per month');
   assert.equal(quantityText({ ...plain, quantity: 3 }, 'USD', monthly), '3 x USD 30.00 per month');
@@ -33,11 +33,13 @@ test('a price in tiers reads as words, behind the amount of the quantity', () =>
 });
 
 test('the price of usage reads as words behind the name of its meter', () => {
-  const calls = { meterName: 'API calls', unitPrice: 50n, usageEventsPerUnit: 100, pricing: null };
+  const calls = { meterName: 'API calls', unitPrice: 50n, usageEventsPerUnit: 100, pricing: null, where: null };
   assert.equal(usageText(calls, 'USD'), 'API calls: USD 0.50 per 100');
   const pricing = { model: 'per_unit', unitAmount: '2', freeUnits: 1000 } as const;
   const tiered = { ...calls, unitPrice: 0n, usageEventsPerUnit: 1, pricing };
   assert.equal(usageText(tiered, 'USD'), 'API calls: first 1,000 free, then USD 0.02 each');
+  const eu = { ...calls, where: { region: ['eu', 'us'] } };
+  assert.equal(usageText(eu, 'USD'), 'API calls (eu or us): USD 0.50 per 100');
 });
 
 test('an address that would run as a script is none', () => {

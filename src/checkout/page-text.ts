@@ -4,6 +4,7 @@ import { chargedStep } from '../kernel/currency.ts';
 import { type Html, html } from '../kernel/html.ts';
 import { moneyText } from '../kernel/money-text.ts';
 import { amountOf, type Priced, priceModelOf } from '../pricing/pricing.ts';
+import { conditionsText } from '../rating/conditions.ts';
 import { priceText as modelText } from '../rating/price-text.ts';
 import type { UsageTerms } from './checkout-view.ts';
 
@@ -38,10 +39,11 @@ export function commitmentText(minimumCommitment: bigint | null, currency: strin
   return minimumCommitment ? `, at least ${moneyText(minimumCommitment, currency)} with usage` : '';
 }
 
-/** `API calls: first 1,000 free, then USD 0.02 each`. */
-export function usageText({ meterName, unitPrice, usageEventsPerUnit, pricing }: UsageTerms, currency: string): string {
+/** `API calls: first 1,000 free, then USD 0.02 each`. Conditions stand behind the name: `Tokens (gpt-5): USD 0.10 per thousand`. */
+export function usageText(terms: UsageTerms, currency: string): string {
+  const { meterName, unitPrice, usageEventsPerUnit, pricing, where } = terms;
   const plain = `${moneyText(unitPrice, currency)} ${perText(usageEventsPerUnit)}`;
-  return `${meterName}: ${pricing === null ? plain : modelText(priceModelOf(pricing), currency)}`;
+  return `${meterName}${where === null ? '' : ` (${conditionsText(where)})`}: ${pricing === null ? plain : modelText(priceModelOf(pricing), currency)}`;
 }
 
 /** The prices of usage below that of a plan; nothing if there are none. */

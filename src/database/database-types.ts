@@ -651,6 +651,10 @@ export interface Prices {
   updatedAt: number;
   usageEventsPerUnit: number | null;
   usageMeterId: string | null;
+  /**
+   * The values of properties of the events that the price rates; null: what no other price rates.
+   */
+  where: Json | null;
 }
 
 export interface PricingModels {

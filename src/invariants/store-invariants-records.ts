@@ -238,14 +238,25 @@ export const recordInvariants: readonly Invariant[] = [
   },
   {
     name: 'ratesAreOfTheirMeters',
-    sentence: 'A product rates the usage of a meter by a price of that meter, in its own pricing model.',
+    sentence:
+      'A product rates the usage of a meter by a price of that meter, without conditions, in its own pricing model.',
     query: sql`
       select p.environment_id, p.id, rate.usage_meter_id, rate.price_id
         from products p
        cross join lateral jsonb_each_text(p.usage_prices) as rate (usage_meter_id, price_id)
         left join prices r on r.environment_id = p.environment_id and r.id = rate.price_id
-         and r.usage_meter_id = rate.usage_meter_id and r.pricing_model_id = p.pricing_model_id
+         and r.usage_meter_id = rate.usage_meter_id and r.pricing_model_id = p.pricing_model_id and r.where is null
        where p.usage_prices <> '{}' and r.id is null`,
+  },
+  {
+    name: 'pricesTellEventsApart',
+    sentence: 'No event meets the conditions of two active prices of a usage meter, with as many conditions.',
+    query: sql`
+      select p.environment_id, p.id, other.id as other_id, p.where, other.where as other_where
+        from prices p
+        join prices other on other.environment_id = p.environment_id and other.usage_meter_id = p.usage_meter_id and other.id > p.id
+         and other.active and other.where is not null
+       where p.active and p.where is not null and conditions_tie(p.where, other.where)`,
   },
   {
     name: 'guardsAreInForce',

@@ -222,6 +222,21 @@ export const usageInvariants: readonly Invariant[] = [
        where coalesce(u.used, 0) <> coalesce(r.units, 0)`,
   },
   {
+    name: 'eventsMatchTheirPrice',
+    sentence: 'A usage event has the properties that the conditions of its price name, unless they were erased.',
+    query: (since) => sql`
+      select e.environment_id, e.id, p.id as price_id, p.where
+        from prices p
+        join usage_series s on s.environment_id = p.environment_id and s.usage_meter_id = p.usage_meter_id and s.price_id = p.id
+        join ${eventsSince(since)} e on e.environment_id = s.environment_id and e.series_id = s.id
+        join customers c on c.environment_id = s.environment_id and c.id = s.customer_id
+       where p.where is not null and (e.properties is not null or c.erased_at is null)
+         and exists (
+           select from jsonb_each(p.where) as condition (property, accepted)
+            where coalesce(json_typeof(e.properties -> condition.property) in ('string', 'number', 'boolean')
+                           and condition.accepted ? (e.properties ->> condition.property), false) is not true)`,
+  },
+  {
     name: 'eventsOfPricesAreCounted',
     sentence:
       'At a price with an amount for each event, or with their own prices, the events to bill and the sum of these are those of the stored events.',

@@ -474,6 +474,7 @@ export const problemOfConstraint: Readonly<Record<string, { problem: ProblemName
     problem: 'conflictingRow',
     details: { constraint: 'prices_one_default_per_usage_meter' },
   },
+  prices_conditions_apart: { problem: 'conflictingRow', details: { constraint: 'prices_conditions_apart' } },
   product_features_pair_unique: { problem: 'conflictingRow', details: { constraint: 'product_features_pair_unique' } },
   prices_currency_of_environment: {
     problem: 'conflictingRow',

@@ -11,6 +11,7 @@ import { currencyOf, only, refuseOtherId, required, requiredLocked, resolvePrici
 import type { Price } from './price.ts';
 import {
   decidePriceChange,
+  defaultWithConditions,
   newProductPrice,
   newUsagePrice,
   type PriceChange,
@@ -18,6 +19,7 @@ import {
   type Quote,
   type QuoteInput,
   type QuoteLineInput,
+  refuseAmbiguous,
   type UsagePriceInput,
 } from './price-input.ts';
 import { fineAmount, type Pricing, priceModelOf, shownTier } from './pricing.ts';
@@ -56,9 +58,12 @@ async function createUsagePrice(work: Work, requested: UsagePriceInput): Promise
 /** Adds a price to a usage meter. The caller has locked its pricing model. */
 export async function addUsagePrice(work: Work, meter: UsageMeter, requested: UsagePriceInput): Promise<Price> {
   const price = newUsagePrice(newId('price'), meter, requested, currencyOf(work));
+  if (price.isDefault && !price.active) throw invalid(['price', 'active'], 'must be true for a default price');
+  if (price.isDefault && price.where !== null) throw invalid(['price', 'isDefault'], defaultWithConditions);
+  const isConditional = price.active && price.where !== null;
+  const prices = price.isDefault || isConditional ? await store.listPricesOfUsageMeters(work, [meter.id]) : [];
+  if (isConditional) refuseAmbiguous(price, prices, ['price', 'where']);
   if (price.isDefault) {
-    if (!price.active) throw invalid(['price', 'active'], 'must be true for a default price');
-    const prices = await store.listPricesOfUsageMeters(work, [meter.id]);
     const former = prices.filter((each) => each.isDefault).map((each) => ({ ...each, isDefault: false }));
     await store.savePrices(work, former);
   }

@@ -106,7 +106,10 @@ async function sellByUsage(work: Work, { pricingModelId }: Product, price: Usage
   if (meter.pricingModelId !== pricingModelId) {
     throw new Problem('otherPricingModel', { record: 'usage meter', id: meter.id });
   }
-  await addUsagePrice(work, meter, { ...price, isDefault: price.isDefault ?? price.active !== false });
+  await addUsagePrice(work, meter, {
+    ...price,
+    isDefault: price.isDefault ?? (price.active !== false && !price.where),
+  });
   return freePriceOf(price);
 }
 

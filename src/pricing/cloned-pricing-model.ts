@@ -12,7 +12,7 @@ import {
   type ProductWithPrices,
 } from './pricing-model.ts';
 import { Product, type ProductUsagePrice } from './product.ts';
-import { UsageMeter } from './usage-meter.ts';
+import { UsageMeter, Where } from './usage-meter.ts';
 
 /** The environment of the organization that a pricing model is copied into. */
 export const DestinationEnvironment = z.enum(['livemode', 'testmode']).meta({ id: 'DestinationEnvironment' });
@@ -50,6 +50,7 @@ const ClonedPrice = z
     minimumCommitment: WholeNumber.nullable(),
     overagePriceId: z.string().nullable(),
     startsWithCreditTrial: z.boolean().nullable(),
+    where: Where.nullable(),
   })
   .meta({ id: 'ClonedPrice' });
 

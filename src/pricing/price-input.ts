@@ -12,6 +12,7 @@ import {
 } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { textLimits } from '../kernel/text-limits.ts';
+import { type Conditions, findTie } from '../rating/conditions.ts';
 import {
   IntervalUnit,
   isNoChargePrice,
@@ -27,7 +28,7 @@ import {
 } from './price.ts';
 import { DecimalAmount, extraAmounts, maxUnitPrice, PricedTier, Pricing, refinePricing } from './pricing.ts';
 import { type Product, ProductId } from './product.ts';
-import { UsageMeterId } from './usage-meter.ts';
+import { UsageMeterId, Where } from './usage-meter.ts';
 
 export const reservedPriceSlugMessage = `must not end in ${noChargeSuffix}, which is reserved for no-charge prices`;
 
@@ -57,6 +58,7 @@ const subscriptionPrice = {
   minimumCommitment: UnitPrice.nullish(),
   usageEventsPerUnit: Unused,
   usageMeterId: Unused,
+  where: Unused,
 };
 const singlePaymentPrice = {
   ...anyPrice,
@@ -71,6 +73,7 @@ const singlePaymentPrice = {
   minimumCommitment: Unused,
   usageEventsPerUnit: Unused,
   usageMeterId: Unused,
+  where: Unused,
 };
 const usagePrice = {
   ...anyPrice,
@@ -84,6 +87,11 @@ const usagePrice = {
   overage: Unused,
   setupFeeAmount: Unused,
   minimumCommitment: Unused,
+  where: Where.nullish().meta({
+    description:
+      'The events that it rates. Of several prices of the usage meter that match an event, the one with the most properties ' +
+      'rates it. The default price, which has none, rates the rest.',
+  }),
   productId: Unused,
 };
 
@@ -139,6 +147,7 @@ export const ProductPriceChange = z
     minimumCommitment: UnitPrice.nullish(),
     usageEventsPerUnit: Unused,
     usageMeterId: Unused,
+    where: Unused,
     metadata: MetadataInput,
   })
   .superRefine((change, context) => {
@@ -158,6 +167,7 @@ export const PriceChange = z.object({
   pricing: Pricing.nullish().meta({ description: 'As it is, or absent: it cannot change.' }),
   setupFeeAmount: UnitPrice.nullish().meta({ description: 'As it is, or absent: it cannot change.' }),
   minimumCommitment: UnitPrice.nullish().meta({ description: 'As it is, or absent: it cannot change.' }),
+  where: Where.nullish().meta({ description: 'As it is, or absent: it cannot change.' }),
   metadata: MetadataInput,
 });
 export type PriceChange = z.output<typeof PriceChange>;
@@ -182,6 +192,7 @@ export function newProductPrice(
     unitPrice,
     usageEventsPerUnit: null,
     currency,
+    where: null,
     isDefault: true,
     active: true,
     metadata: input.metadata ?? null,
@@ -227,6 +238,7 @@ export function newUsagePrice(
     pricing: input.pricing ?? null,
     setupFeeAmount: null,
     minimumCommitment: null,
+    where: input.where ?? null,
     currency,
     isDefault: input.isDefault ?? false,
     active: input.active ?? true,
@@ -259,6 +271,9 @@ export function decidePriceChange(
     if (change[field] !== undefined && (change[field] ?? 0n) !== (price[field] ?? 0n))
       throw invalid(['price', field], 'must stay as it is: subscribers agreed to it, so make another price');
   }
+  if (change.where !== undefined && !isSameJson(change.where, price.where)) {
+    throw invalid(['price', 'where'], 'must stay as it is: subscribers agreed to it, so make another price');
+  }
   const { name = price.name, slug = price.slug, active = price.active, isDefault = price.isDefault } = change;
   if (ofDefaultProduct) protectDefaultProduct(price, { slug, active, isDefault });
   if (isNoChargePrice(price)) protectNoCharge(price, { slug, active, isDefault });
@@ -266,8 +281,36 @@ export function decidePriceChange(
   if (!price.isDefault && change.isDefault && !active) {
     throw invalid(['price', 'isDefault'], 'an inactive price cannot become the default: send active: true as well');
   }
+  if (price.where !== null && change.isDefault) throw invalid(['price', 'isDefault'], defaultWithConditions);
+  if (active && !price.active) refuseAmbiguous(price, siblings, ['price', 'active']);
   const metadata = change.metadata === undefined ? price.metadata : change.metadata;
   return settleDefault({ ...price, name, slug, active, isDefault, metadata }, price, siblings);
+}
+
+export const defaultWithConditions = 'must be false for a price with conditions: the default price rates the rest';
+
+/** Refuses an active price that could rate an event as well as another price of its usage meter does. */
+export function refuseAmbiguous(
+  price: Pick<Price, 'where'>,
+  siblings: readonly Price[],
+  path: readonly string[],
+): void {
+  if (price.where === null) return;
+  const others = siblings.flatMap(({ id, slug, active, where }) =>
+    active && where !== null ? [{ name: slug ?? id, where }] : [],
+  );
+  const issue = ambiguityOf([...others, { name: 'this price', where: price.where }]);
+  if (issue !== null) throw invalid(path, issue.message);
+}
+
+/** The first of conditional prices of a usage meter that could tie with an earlier one; null: no event has two best matches. */
+export function ambiguityOf<Named extends { readonly name: string; readonly where: Conditions }>(
+  prices: readonly Named[],
+): { price: Named; message: string } | null {
+  const [price, other] = findTie(prices) ?? [];
+  if (price === undefined || other === undefined) return null;
+  const message = `must tell its events from those of ${other.name}: some event meets both, with as many conditions`;
+  return { price, message };
 }
 
 /** Gives the default flag to exactly one of the prices and returns those that changed. */

@@ -6,6 +6,7 @@ import { Metadata, WholeNumber } from '../kernel/json.ts';
 import { type NewRecord, stamps } from '../kernel/record.ts';
 import { textLimits } from '../kernel/text-limits.ts';
 import { amountOf, Pricing } from './pricing.ts';
+import { Where } from './usage-meter.ts';
 
 export const PriceId = idSchema('price');
 
@@ -65,6 +66,7 @@ const SubscriptionPrice = z.object({
       'The least that a billing period costs, plan and usage together, before discounts and tax, whatever the quantity. ' +
       'What is missing at its end is billed then. A part of a period has its share by time.',
   }),
+  where: z.null(),
 });
 const SinglePaymentPrice = z.object({
   ...shared,
@@ -79,6 +81,7 @@ const SinglePaymentPrice = z.object({
   pricing: z.null(),
   setupFeeAmount: z.null(),
   minimumCommitment: z.null(),
+  where: z.null(),
 });
 const UsagePrice = z.object({
   ...shared,
@@ -93,6 +96,7 @@ const UsagePrice = z.object({
   pricing: Pricing.nullable(),
   setupFeeAmount: z.null(),
   minimumCommitment: z.null(),
+  where: Where.nullable().meta({ description: 'The events that it rates; null: those that no other price rates.' }),
 });
 
 /** The price of a unit: of a product (per interval or once), or of metered usage (per number of events). */
@@ -140,6 +144,7 @@ export function noChargePrice(
     pricing: null,
     setupFeeAmount: null,
     minimumCommitment: null,
+    where: null,
     currency,
     isDefault,
     active: true,

@@ -101,6 +101,7 @@ export function freePlan(request: FreePlanRequest): { product: NewProduct; price
     usageEventsPerUnit: null,
     trialPeriodDays: null,
     currency,
+    where: null,
     isDefault: true,
     active: true,
     metadata: null,

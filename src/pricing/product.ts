@@ -4,6 +4,7 @@ import { countInput, freeText, Metadata, MetadataInput, SafeString, Timestamp } 
 import { invalid } from '../kernel/problem.ts';
 import { type NewRecord, stamps } from '../kernel/record.ts';
 import { FeatureId } from './feature.ts';
+import type { Price } from './price.ts';
 import { maxUsageMeters } from './usage-meter.ts';
 
 export const ProductId = idSchema('product');
@@ -130,8 +131,10 @@ export function decideQuantityLimits(
   return most === null ? limits : { ...limits, minimumQuantity: limits.minimumQuantity ?? 1 };
 }
 
+export const rateWithConditions = 'must be a price without conditions: it rates what no condition matches';
+
 type MeterRow = { readonly id: string; readonly slug: string };
-type PriceRow = { readonly id: string; readonly slug: string | null; readonly usageMeterId: string | null };
+type PriceRow = Pick<Price, 'id' | 'slug' | 'usageMeterId' | 'where'>;
 
 /** The rates that are requested, by the meters and active prices of the pricing model, in order of the meters' slugs. */
 export function decideUsagePrices(
@@ -151,6 +154,7 @@ export function decideUsagePrices(
     seen.add(meter.id);
     const price = prices.find(({ slug, usageMeterId }) => slug === priceSlug && usageMeterId === meter.id);
     if (price === undefined) throw refuse('priceSlug', `is not an active price of ${usageMeterSlug}: ${priceSlug}`);
+    if (price.where !== null) throw refuse('priceSlug', rateWithConditions);
     if (rate.usageMeterId !== undefined && rate.usageMeterId !== meter.id)
       throw refuse('usageMeterId', `must be ${meter.id} or absent`);
     if (rate.priceId !== undefined && rate.priceId !== price.id)

@@ -8,6 +8,7 @@ import type { PageRequest } from '../kernel/pagination.ts';
 import type { NewPrice, Price } from './price.ts';
 import type { Pricing } from './pricing.ts';
 import { namingTakenSlug, newRowStamps, statementsOf } from './store-rows.ts';
+import type { Where } from './usage-meter.ts';
 
 export const priceColumns = [
   'id',
@@ -28,6 +29,7 @@ export const priceColumns = [
   'pricing',
   'setupFeeAmount',
   'minimumCommitment',
+  'where',
   'currency',
   'isDefault',
   'active',
@@ -60,6 +62,7 @@ export async function insertPrices(work: Work, prices: readonly NewPrice[]): Pro
     pricing: price.pricing,
     setupFeeAmount: price.setupFeeAmount,
     minimumCommitment: price.minimumCommitment,
+    where: price.where,
     currency: price.currency,
     isDefault: price.isDefault,
     active: price.active,
@@ -67,7 +70,12 @@ export async function insertPrices(work: Work, prices: readonly NewPrice[]): Pro
     ...newRowStamps(work),
   }));
   for (const some of statementsOf(rows)) {
-    const values = some.map((row) => ({ ...row, pricing: jsonb(row.pricing), metadata: jsonb(row.metadata) }));
+    const values = some.map((row) => ({
+      ...row,
+      pricing: jsonb(row.pricing),
+      where: jsonb(row.where),
+      metadata: jsonb(row.metadata),
+    }));
     await namingTakenSlug('price', some, work.db.insertInto('prices').values(values).execute());
   }
   return rows.map(({ environmentId: _, ...row }) => toPrice(work, row));
@@ -111,21 +119,25 @@ function selectPrices(work: Work) {
     .orderBy('id');
 }
 
-/** The prices of usage for a plan that may cost something, with the names of their meters: its own rates, else the defaults. */
+/**
+ * The prices of usage for a plan that may cost something, with the names of their meters: those with conditions, then its own
+ * rates, else the defaults.
+ */
 export async function listUsagePrices(work: Work, productId: string, limit: number) {
   const { rows } = await sql<{
     meterName: string;
     unitPrice: bigint;
     usageEventsPerUnit: number;
     pricing: Pricing | null;
+    where: Where | null;
   }>`
-    select m.name as meter_name, p.unit_price, p.usage_events_per_unit, p.pricing
+    select m.name as meter_name, p.unit_price, p.usage_events_per_unit, p.pricing, p.where
       from products plan
       join usage_meters m on m.environment_id = plan.environment_id and m.pricing_model_id = plan.pricing_model_id
       join prices p on p.environment_id = plan.environment_id and p.usage_meter_id = m.id and p.active
-       and case when plan.usage_prices ? m.id then p.id = plan.usage_prices ->> m.id else p.is_default end
+       and (p.where is not null or case when plan.usage_prices ? m.id then p.id = plan.usage_prices ->> m.id else p.is_default end)
      where plan.environment_id = ${work.environmentId} and plan.id = ${productId} and (p.unit_price > 0 or p.pricing is not null)
-     order by m.id limit ${limit}`.execute(work.db);
+     order by m.id, p.where is null, p.id limit ${limit}`.execute(work.db);
   return rows;
 }
 

@@ -2,8 +2,8 @@ import type { Instant } from '../kernel/calendar.ts';
 import type { CurrencyCode } from '../kernel/currency.ts';
 import { type Issue, Problem, type ProblemName } from '../kernel/problem.ts';
 import { isReservedPriceSlug, noChargeSlug } from './price.ts';
-import { reservedPriceSlugMessage } from './price-input.ts';
-import { isReservedProductSlug, reservedProductSlug } from './product.ts';
+import { ambiguityOf, defaultWithConditions, reservedPriceSlugMessage } from './price-input.ts';
+import { isReservedProductSlug, rateWithConditions, reservedProductSlug } from './product.ts';
 import { maxProductFeatures, maxProducts, type ProductStructure, type Structure } from './structure.ts';
 import { describeContents, type PricingModelContents, representatives } from './structure-contents.ts';
 
@@ -71,7 +71,10 @@ export function completeStructure(given: Structure, path: Path, options: Complet
   // Counts the added one, so that an exported structure can be set up again.
   if (added !== null && given.products.length >= maxProducts)
     issues.push(structureIssue(['products'], `must be fewer than ${maxProducts} because the default product is added`));
-  refuse([...issues, ...usagePriceIssues(given), ...currencyIssues(given, options.currency)], path);
+  refuse(
+    [...issues, ...usagePriceIssues(given), ...rateIssues(given), ...currencyIssues(given, options.currency)],
+    path,
+  );
   refuseUnknown(given, path);
   return added === null ? given : { ...given, products: [...given.products, added] };
 }
@@ -204,19 +207,42 @@ function currencyIssues({ products, usageMeters }: Structure, currency: Currency
   );
 }
 
-function usagePriceIssues({ usageMeters }: Structure): Issue[] {
-  return usageMeters.flatMap(({ prices }, index) => {
+function usagePriceIssues(structure: Structure): Issue[] {
+  return structure.usageMeters.flatMap(({ prices }, index) => {
     let defaults = 0;
-    return prices.flatMap((price, priceIndex) => {
+    const ofDefaults = prices.flatMap((price, priceIndex) => {
       if (!price.isDefault) return [];
       defaults += 1;
       const path = ['usageMeters', index, 'prices', priceIndex, 'isDefault'];
       const issues: Issue[] = [];
       if (!price.active) issues.push(structureIssue(path, 'must not be true for an inactive price'));
       if (defaults > 1) issues.push(structureIssue(path, 'is already true for another price of the usage meter'));
+      if (price.where !== null) issues.push(structureIssue(path, defaultWithConditions));
       return issues;
     });
+    const conditional = prices.flatMap(({ slug, active, where }, position) =>
+      active && where !== null ? [{ position, name: slug ?? `price ${position}`, where }] : [],
+    );
+    const ambiguity = ambiguityOf(conditional);
+    if (ambiguity === null) return ofDefaults;
+    const path = ['usageMeters', index, 'prices', ambiguity.price.position, 'where'];
+    return [...ofDefaults, structureIssue(path, ambiguity.message)];
   });
+}
+
+/** An issue for each rate of a plan that is a price with conditions. */
+function rateIssues({ products, usageMeters }: Structure): Issue[] {
+  const conditional = new Set(
+    usageMeters.flatMap(({ usageMeter: { slug: meter }, prices }) =>
+      prices.filter(({ where }) => where !== null).map(({ slug }) => `${meter} ${slug}`),
+    ),
+  );
+  return products.flatMap(({ product: { usagePrices } }, index) =>
+    usagePrices.flatMap(({ usageMeterSlug, priceSlug }, position) => {
+      const path = ['products', index, 'product', 'usagePrices', position, 'priceSlug'];
+      return conditional.has(`${usageMeterSlug} ${priceSlug}`) ? [structureIssue(path, rateWithConditions)] : [];
+    }),
+  );
 }
 
 function refuseUnknown({ features, products, usageMeters, resources }: Structure, path: Path): void {

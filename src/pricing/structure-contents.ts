@@ -193,7 +193,7 @@ function hasSlug(price: UsagePrice): price is UsagePrice & { slug: string } {
 
 function describeUsagePrice(price: UsagePrice): UsagePriceStructure {
   const { name, slug, unitPrice, pricing, metadata, intervalUnit, intervalCount, usageEventsPerUnit, active } = price;
-  const text = { name, slug, unitPrice, pricing, metadata };
+  const text = { name, slug, unitPrice, pricing, where: price.where, metadata };
   return { ...text, intervalUnit, intervalCount, usageEventsPerUnit, isDefault: price.isDefault && active, active };
 }
 

@@ -9,7 +9,7 @@ import { Pricing } from './pricing.ts';
 import { isLinkActive } from './product-change.ts';
 import type { ProductPriceStructure, ProductStructure, Structure } from './structure.ts';
 import type { PricingModelContents, StructureChanges } from './structure-contents.ts';
-import { AggregationType } from './usage-meter.ts';
+import { AggregationType, Where } from './usage-meter.ts';
 
 interface CopyContext {
   readonly pricingModelId: string;
@@ -164,6 +164,7 @@ const ExportedUsageMeter = z.object({
       intervalUnit: IntervalUnit,
       intervalCount: z.int(),
       usageEventsPerUnit: z.int(),
+      where: Where.optional(),
       trialPeriodDays: z.null(),
       isDefault: z.boolean(),
       active: z.boolean(),

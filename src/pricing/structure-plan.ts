@@ -272,7 +272,7 @@ function newPrice(productId: string, price: ProductPriceStructure, active: boole
   refuseFineAmount(['products', price.slug ?? productId, 'price', 'unitPrice'], price.unitPrice, currency);
   for (const field of extraAmounts)
     refuseFineAmount(['products', price.slug ?? productId, 'price', field], price[field] ?? 0n, currency);
-  const owner = { pricingModelId, productId, usageMeterId: null, usageEventsPerUnit: null };
+  const owner = { pricingModelId, productId, usageMeterId: null, usageEventsPerUnit: null, where: null };
   return { id: context.newId('price'), ...owner, isDefault: true, active, ...price, currency };
 }
 
@@ -446,6 +446,7 @@ function hasUsageTerms(price: UsagePrice, wanted: UsagePriceStructure): boolean 
     price.unitPrice === wanted.unitPrice &&
     price.usageEventsPerUnit === wanted.usageEventsPerUnit &&
     isSameJson(price.pricing, wanted.pricing) &&
+    isSameJson(price.where, wanted.where) &&
     price.intervalUnit === wanted.intervalUnit &&
     price.intervalCount === wanted.intervalCount
   );

@@ -6,7 +6,7 @@ import { RenewalFrequency, type Rollover, RolloverMaximum, RolloverPeriods, refi
 import { IntervalUnit, maxTrialPeriodDays, Overage, usualOverage } from './price.ts';
 import { maxUnitPrice, Pricing, refinePricing } from './pricing.ts';
 import { byMeter, maxQuantity, quantityLimitIssue } from './product.ts';
-import { AggregationType, LowBalanceThreshold, maxUsageMeters } from './usage-meter.ts';
+import { AggregationType, LowBalanceThreshold, maxUsageMeters, Where } from './usage-meter.ts';
 
 /**
  * The structure of a pricing model: all its contents, with slugs instead of ids. It can be written by hand, stored in a
@@ -99,6 +99,8 @@ export interface UsagePriceStructure extends PriceText {
   readonly intervalCount: number;
   readonly usageEventsPerUnit: number;
   readonly pricing: Pricing | null;
+  /** The events that it rates; null: the rest. */
+  readonly where: Where | null;
   readonly isDefault: boolean;
   readonly active: boolean;
 }
@@ -285,6 +287,7 @@ const UsagePriceInput = z
     intervalUnit: IntervalUnit.default('month'),
     intervalCount: countInput(1).default(1),
     usageEventsPerUnit: countInput(1).default(1),
+    where: Where.nullable().default(null),
     isDefault: z.boolean().default(false),
     active,
     trialPeriodDays: Nothing,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
 import { amountInput, countInput, freeText, SafeString, WholeNumber } from '../kernel/json.ts';
 import { type NewRecord, stamps } from '../kernel/record.ts';
+import { textLimits } from '../kernel/text-limits.ts';
 import { maxUnitPrice, Pricing, refinePricing } from './pricing.ts';
 
 /** The most usage meters of a pricing model. The tables have the same limit. */
@@ -20,6 +21,36 @@ const lowBalanceThreshold = {
 };
 /** The threshold in a request. */
 export const LowBalanceThreshold = amountInput(1).nullable().meta(lowBalanceThreshold);
+
+// More properties than a price list has columns, and more values than it has rows of one kind.
+const maxConditions = 5;
+const maxValues = 50;
+
+/** The conditions under which a price rates an event. The values are a set, in order, so that equal conditions are equal. */
+export const Where = z
+  .record(
+    freeText('name').min(1),
+    z
+      .array(freeText('name'))
+      .min(1)
+      .max(maxValues)
+      .overwrite((values) => [...new Set(values)].sort()),
+  )
+  .refine((where) => Object.keys(where).length > 0, { message: 'must name a property, or be null' })
+  .refine((where) => Object.keys(where).length <= maxConditions, {
+    message: `must name at most ${maxConditions} properties`,
+  })
+  .refine((where) => JSON.stringify(where).length <= textLimits.properties, {
+    message: `must have at most ${textLimits.properties} characters as JSON`,
+  })
+  .meta({
+    id: 'Where',
+    description:
+      `The values that properties of an event may have: up to ${maxConditions} properties with up to ${maxValues} values each. ` +
+      'A number or boolean of an event is compared as a text.',
+    example: { model: ['gpt-5', 'gpt-5-mini'], region: ['eu'] },
+  });
+export type Where = z.infer<typeof Where>;
 
 /** A quantity that is metered. */
 export const UsageMeter = z

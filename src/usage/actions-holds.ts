@@ -144,13 +144,21 @@ async function draftHold(
 ): Promise<Draft> {
   const way = wayOf(requested);
   try {
-    return await draftOne(work, eventsToHold(requested, id), catchUp);
+    const draft = await draftOne(work, eventsToHold(requested, id), catchUp);
+    if (draft.price.isRest)
+      throw invalid(
+        ['hold', way],
+        'must not be of a usage meter that has prices with conditions: a hold has no properties. Send a price without any',
+      );
+    return draft;
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     if (way === 'meter' && error.problem === 'usageMeterNotFound')
       throw refusal('usageMeterNotFound', ['hold', way], String(requested.meter));
     if (error.issues.some(({ path }) => path.at(-1) === 'price'))
       throw invalid(['hold', way], 'must not have dynamic pricing: what settles a hold brings no price of its own');
+    if (error.issues.some(({ path }) => path.at(-2) === 'properties'))
+      throw invalid(['hold', way], 'must be a price without conditions: a hold has no properties');
     // Without properties there is nothing else to say about them.
     if (error.issues.some(({ path }) => path.includes('properties')))
       throw invalid(

@@ -13,6 +13,7 @@ import type { Draft, FoundSeries, NamedCustomer, Resolve } from './usage-draft.t
 import {
   type Address,
   addressOf,
+  choosePrice,
   type EventPath,
   isUsable,
   type NewUsageEvent,
@@ -24,11 +25,12 @@ import {
   requireSubscription,
   subscriptionsWithMeter,
   type UsagePrice,
+  type UsagePrices,
   type UsageSubscription,
 } from './usage-event.ts';
 
 /** Prices by kind of reference, then by its value. */
-type PricesByReference = Readonly<Record<ReferenceKind, Map<string, UsagePrice>>>;
+type PricesByReference = Readonly<Record<ReferenceKind, Map<string, UsagePrices>>>;
 
 /** A subscription as it was read last, with its prices and its series. */
 interface KnownSubscription {
@@ -117,7 +119,7 @@ export class UsageCache {
       const { kind, value } = referenceOf(event);
       const found = prices[kind].get(value);
       if (found === undefined) return null;
-      const price = requirePrice(event, path, found);
+      const price = requirePrice(event, path, choosePrice(found, event));
       const ofPrice = series.get(price.priceId);
       return ofPrice === undefined ? null : { subscription, customer, price, found: ofPrice };
     };
@@ -137,9 +139,9 @@ export class UsageCache {
     if (first === undefined) return null;
     if (others.length === 0) return first.id;
     const { kind, value } = referenceOf(event);
-    const price = this.#find(sight, first.id, now)?.prices[kind].get(value);
-    if (price === undefined) return null;
-    const [only, ...more] = subscriptionsWithMeter(customer, price.usageMeterId);
+    const prices = this.#find(sight, first.id, now)?.prices[kind].get(value);
+    if (prices === undefined) return null;
+    const [only, ...more] = subscriptionsWithMeter(customer, prices.rest.usageMeterId);
     return only === undefined || more.length > 0 ? null : only.id;
   }
 
@@ -331,13 +333,14 @@ async function findPrices(
       requested.map(({ reference }) => reference),
     );
     for (const [index, { reference, prices }] of requested.entries()) {
-      const price = found[index];
-      if (price !== undefined) prices[reference.kind].set(reference.value, price);
+      const meant = found[index];
+      if (meant !== undefined) prices[reference.kind].set(reference.value, meant);
     }
   }
   return (event, subscription) => {
     const { kind, value } = referenceOf(event);
-    return cache.pricesOf(subscription)[kind].get(value);
+    const meant = cache.pricesOf(subscription)[kind].get(value);
+    return meant && choosePrice(meant, event);
   };
 }
 

@@ -1,6 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
+import { type Conditions, conditionsText } from '../rating/conditions.ts';
+import type { UsageCharge } from '../rating/usage-parts.ts';
 import {
   type BilledUsage,
   type ChargedPeriod,
@@ -11,12 +13,15 @@ import {
   type UsageToBill,
 } from './ledger.ts';
 
-type FoundOverage = Omit<Overage, 'charges'>;
+interface FoundOverage extends Omit<Overage, 'charges'> {
+  readonly priceName: string | null;
+  readonly where: Conditions | null;
+}
 
 /** The unbilled usage of the accounts `a` that `which` selects. */
 function overages(work: Work, which: RawBuilder<boolean>) {
   return sql`
-    select a.subscription_id, o.ledger_account_id, a.usage_meter_id, m.name as meter_name, o.price_id,
+    select a.subscription_id, o.ledger_account_id, a.usage_meter_id, m.name as meter_name, p.name as price_name, p.where, o.price_id,
            case when plan.overage = 'bill' then p.unit_price else 0 end as unit_price, coalesce(plan.overage = 'bill', false) as is_billed,
            p.usage_events_per_unit, p.pricing, o.uncovered - o.invoiced as units,
            o.events - o.invoiced_events as events, o.own_amount - o.invoiced_own_amount as own_amount
@@ -60,7 +65,7 @@ async function withCharges(
   bills: readonly UsageToBill[],
 ): Promise<Overage[]> {
   const priced = found.filter(({ pricing }) => pricing !== null);
-  if (priced.length === 0) return found.map((overage) => ({ ...overage, charges: [] }));
+  if (priced.length === 0) return found.map((overage) => named(overage, []));
   const starts = new Map(bills.map(({ subscriptionId, periodStart }) => [subscriptionId, periodStart]));
   const { rows } = await sql<ChargedPeriod>`
     select c.ledger_account_id, c.price_id, c.period_start, c.units, c.released, c.amount, c.events, c.released_events,
@@ -74,7 +79,13 @@ async function withCharges(
        and c.price_id = asked.price_id and (c.period_start = asked.period_start or c.released > 0 or c.released_events > 0)
      order by c.period_start`.execute(work.db);
   const charges = Map.groupBy(rows, keyOf);
-  return found.map((overage) => ({ ...overage, charges: charges.get(keyOf(overage)) ?? [] }));
+  return found.map((overage) => named(overage, charges.get(keyOf(overage)) ?? []));
+}
+
+/** Usage at a price with conditions is named by it as well: `Tokens (GPT-5)`. */
+function named({ priceName, where, ...overage }: FoundOverage, charges: readonly UsageCharge[]): Overage {
+  if (where === null) return { ...overage, charges };
+  return { ...overage, meterName: `${overage.meterName} (${priceName ?? conditionsText(where)})`, charges };
 }
 
 function keyOf({ ledgerAccountId, priceId }: { readonly ledgerAccountId: string; readonly priceId: string }): string {

@@ -8,9 +8,17 @@ import type { Work } from '../database/work.ts';
 import { Turns } from '../jobs/turns.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { idPrefixes } from '../kernel/id.ts';
+import { indexConditions } from '../rating/conditions.ts';
 import { hourOf } from './event-query.ts';
 import { type Draft, type NamedCustomer, seriesOf, type UsageSum } from './usage-draft.ts';
-import { canonicalJson, type ReferenceKind, type UsageEvent, type UsagePrice } from './usage-event.ts';
+import {
+  type ConditionalPrice,
+  canonicalJson,
+  type ReferenceKind,
+  type UsageEvent,
+  type UsagePrice,
+  type UsagePrices,
+} from './usage-event.ts';
 
 /** A reference to a price in a pricing model. */
 export interface PriceReference {
@@ -28,40 +36,41 @@ function searchFor(kind: ReferenceKind, environmentId: number) {
   switch (kind) {
     case 'priceId':
       return sql`
-        select asked.position, p.id as price_id, p.type as price_type, p.usage_meter_id, ${ofEvents}
+        select asked.position, p.id as price_id, p.type as price_type, p.usage_meter_id, p.where, ${ofEvents}
           from asked join prices p on p.environment_id = ${environmentId} and p.id = asked.value
            and p.pricing_model_id = asked.pricing_model_id
          where asked.kind = 'priceId'`;
     case 'priceSlug':
       return sql`
-        select asked.position, p.id as price_id, p.type as price_type, p.usage_meter_id, ${ofEvents}
+        select asked.position, p.id as price_id, p.type as price_type, p.usage_meter_id, p.where, ${ofEvents}
           from asked join prices p on p.environment_id = ${environmentId} and p.pricing_model_id = asked.pricing_model_id
            and p.slug = asked.value and p.active and p.type = 'usage'
          where asked.kind = 'priceSlug'`;
     case 'usageMeterId':
     case 'usageMeterSlug':
       return sql`
-        select asked.position, p.id as price_id, p.type as price_type, m.id as usage_meter_id, ${ofEvents}
+        select asked.position, p.id as price_id, p.type as price_type, m.id as usage_meter_id, p.where, ${ofEvents}
           from asked join usage_meters m on m.environment_id = ${environmentId} and m.pricing_model_id = asked.pricing_model_id
            and ${sql.ref(kind === 'usageMeterId' ? 'm.id' : 'm.slug')} = asked.value
           left join products plan on plan.environment_id = ${environmentId} and plan.id = asked.product_id
           left join prices p on p.environment_id = ${environmentId} and p.usage_meter_id = m.id
-           and case when plan.usage_prices ? m.id then p.id = plan.usage_prices ->> m.id else p.is_default end
+           and (case when plan.usage_prices ? m.id then p.id = plan.usage_prices ->> m.id else p.is_default end
+                or p.active and p.where is not null)
          where asked.kind = ${kind}`;
     default:
       return kind satisfies never;
   }
 }
 
-/** The price of each reference, in the order asked; undefined where there is none. */
+/** The prices that each reference may mean, in the order asked; undefined where there is none. */
 export async function resolvePrices(
   work: Work,
   requested: readonly PriceReference[],
-): Promise<(UsagePrice | undefined)[]> {
+): Promise<(UsagePrices | undefined)[]> {
   // Only the kinds that are asked for: nearly always one, and a statement of four takes twice as long to plan.
   const kinds = [...new Set(requested.map((each) => each.kind))].sort();
   const searches = kinds.map((kind) => searchFor(kind, work.environmentId));
-  const { rows } = await sql<UsagePrice & { position: number }>`
+  const { rows } = await sql<Omit<UsagePrice, 'isRest'> & { position: number }>`
     with asked as (
       select * from unnest(
         ${textArray(requested.map((each) => each.pricingModelId))}::text[],
@@ -74,8 +83,20 @@ export async function resolvePrices(
       from found left join usage_meters m on m.environment_id = ${work.environmentId} and m.id = found.usage_meter_id`.execute(
     work.db,
   );
-  const byPosition = new Map(rows.map(({ position, ...price }) => [position, price]));
-  return requested.map((_, index) => byPosition.get(index + 1));
+  const byPosition = Map.groupBy(rows, ({ position }) => position);
+  return requested.map(({ kind }, index) => {
+    const prices = (byPosition.get(index + 1) ?? []).map(({ position: _, ...price }) => ({ ...price, isRest: false }));
+    const [first] = prices;
+    const conditional = prices.filter(isConditional);
+    if (kind === 'priceId' || kind === 'priceSlug' || conditional.length === 0)
+      return first && { rest: first, conditional: null };
+    const rest = prices.find((price) => !isConditional(price));
+    return rest && { rest: { ...rest, isRest: true }, conditional: indexConditions(conditional) };
+  });
+}
+
+function isConditional(price: UsagePrice): price is ConditionalPrice {
+  return price.where !== null;
 }
 
 const idPrefix = `${idPrefixes.usageEvent}_`;

@@ -7,6 +7,7 @@ import { invalid, Problem, type ProblemName } from '../kernel/problem.ts';
 import { stamps } from '../kernel/record.ts';
 import { DecimalAmount } from '../pricing/pricing.ts';
 import type { UsageMeter } from '../pricing/usage-meter.ts';
+import { bestMatch, type ConditionIndex, type Conditions, unmetCondition } from '../rating/conditions.ts';
 import { type Arrears, isTerminal, type SubscriptionStatus } from '../subscriptions/subscription.ts';
 
 export const UsageEventId = idSchema('usageEvent');
@@ -65,6 +66,9 @@ export interface Address {
   readonly value: string;
 }
 
+const ofMeter =
+  'The event is rated by the price whose `where` it matches with the most properties, else by the rate of the plan, else by the default price.';
+
 const inPlace = 'in place of `subscriptionId`: its one current subscription that has the usage meter';
 
 export const addressFields = {
@@ -103,8 +107,8 @@ export const NewUsageEvent = z
     }),
     priceId: reference,
     priceSlug: reference.meta({ description: 'The slug of an active usage price.' }),
-    usageMeterId: reference.meta({ description: 'The usage meter, whose default price applies.' }),
-    usageMeterSlug: reference.meta({ description: 'The slug of the usage meter, whose default price applies.' }),
+    usageMeterId: reference.meta({ description: `The usage meter. ${ofMeter}` }),
+    usageMeterSlug: reference.meta({ description: `The slug of the usage meter. ${ofMeter}` }),
   })
   .refine((event) => references.filter((kind) => typeof event[kind] === 'string').length === 1, {
     message: `send exactly one of ${references.join(', ')}`,
@@ -169,6 +173,26 @@ export interface UsagePrice {
   /** A balance that falls below it is published. */
   readonly lowBalanceThreshold: bigint | null;
   readonly ofEvents: EventPricing;
+  /** Whether other prices of the meter rate some of its events, by their properties. */
+  readonly isRest: boolean;
+  /** The events that it rates; null: all, or the rest. */
+  readonly where: Conditions | null;
+}
+
+/** A price with conditions. */
+export interface ConditionalPrice extends UsagePrice {
+  readonly where: Conditions;
+}
+
+/** The prices that a reference may mean: those of a meter with conditions, and the price of any other event. */
+export interface UsagePrices {
+  readonly conditional: ConditionIndex<ConditionalPrice> | null;
+  readonly rest: UsagePrice;
+}
+
+/** The price of an event, of those that its reference may mean. */
+export function choosePrice({ conditional, rest }: UsagePrices, { properties }: NewUsageEvent): UsagePrice {
+  return (conditional && bestMatch(conditional, properties)) ?? rest;
 }
 
 /** The price and meter of a valid event. */
@@ -178,6 +202,7 @@ export interface BillablePrice {
   readonly aggregationType: UsageMeter['aggregationType'];
   readonly lowBalanceThreshold: bigint | null;
   readonly ofEvents: EventPricing;
+  readonly isRest: boolean;
 }
 
 /** A subscription of a customer that has not ended. */
@@ -253,13 +278,30 @@ export function requireSubscription(
 
 /** The price of an event. Refuses anything but a usage price of the subscription's pricing model. */
 export function requirePrice(event: NewUsageEvent, path: EventPath, found: UsagePrice | undefined): BillablePrice {
-  if (found !== undefined && isBillable(found)) return found;
   const { kind, value } = referenceOf(event);
+  const isPrice = kind === 'priceId' || kind === 'priceSlug';
+  if (found !== undefined && isBillable(found)) {
+    // A price that was chosen by the properties matches them.
+    if (isPrice && found.where !== null) requireMatch(event, path, found.where, value);
+    return found;
+  }
   const at = [...path, kind];
-  const problem = kind === 'priceId' || kind === 'priceSlug' ? 'priceNotFound' : 'usageMeterNotFound';
+  const problem = isPrice ? 'priceNotFound' : 'usageMeterNotFound';
   if (found === undefined) throw refusal(problem, at, value);
   if (found.priceId === null) throw invalid(at, 'the usage meter has no default price: send one of its prices instead');
   throw invalid(at, `must be a usage price, not a ${found.priceType} price`);
+}
+
+// A refusal names some of them.
+const maxNamedValues = 10;
+
+/** Refuses an event that does not meet the conditions of the price that it names: it would be billed as another use. */
+function requireMatch({ properties }: NewUsageEvent, path: EventPath, where: Conditions, name: string): void {
+  const property = unmetCondition(where, properties);
+  if (property === null) return;
+  const values = where[property] ?? [];
+  const listed = values.slice(0, maxNamedValues).join(', ') + (values.length > maxNamedValues ? ', ...' : '');
+  throw invalid([...path, 'properties', property], `must be one of ${listed}: price ${name} rates no other event`);
 }
 
 function isBillable(price: UsagePrice): price is UsagePrice & BillablePrice {

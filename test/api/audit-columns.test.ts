@@ -52,6 +52,7 @@ describe('the decisions', () => {
     'payment_methods.payment_method_data', // brand and last four digits
     'prices.metadata',
     'prices.pricing',
+    'prices.where',
     'products.image_url',
     'products.metadata',
     'products.usage_prices',

@@ -90,6 +90,7 @@ test('the answer is the copy in full, its instants as texts, with the fields tha
     ...legacy(record),
     setupFeeAmount: null,
     minimumCommitment: null,
+    where: null,
     overagePriceId: null,
     startsWithCreditTrial: null,
   });

@@ -59,6 +59,7 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     pricing: null,
     setupFeeAmount: null,
     minimumCommitment: null,
+    where: null,
   });
   const freePrice = priceOf(free, {
     name: 'Free Plan',
@@ -69,6 +70,7 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     pricing: null,
     setupFeeAmount: null,
     minimumCommitment: null,
+    where: null,
   });
   const text = (slug: string, name: string, description: string) => ({
     ...owned,
@@ -126,6 +128,7 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     pricing: null,
     setupFeeAmount: null,
     minimumCommitment: null,
+    where: null,
     currency: 'USD',
     active: true,
     ...fields,

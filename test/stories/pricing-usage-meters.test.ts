@@ -51,6 +51,7 @@ test('a usage meter is made with its no-charge price, which is its default', asy
     pricing: null,
     setupFeeAmount: null,
     minimumCommitment: null,
+    where: null,
     metadata: null,
     currency: 'USD',
     isDefault: true,

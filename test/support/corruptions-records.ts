@@ -33,6 +33,27 @@ export const recordCorruptions: readonly Corruption[] = [
     breaks: ['ratesAreOfTheirMeters'],
   },
   {
+    fault: 'two prices of a usage meter rate the same events',
+    statements: [
+      'alter table prices disable trigger prices_kept_apart_inserted',
+      `insert into prices select twin.*
+         from prices p cross join (values ('A'), ('B')) as t (letter),
+              jsonb_populate_record(p, jsonb_build_object('id', left(p.id, -1) || letter, 'slug', null, 'is_default', false,
+                                                          'where', '{"model": ["gone"]}'::jsonb)) twin
+        where p.id = (select min(id) from prices where type = 'usage')`,
+      'alter table prices enable trigger prices_kept_apart_inserted',
+    ],
+    breaks: ['pricesTellEventsApart'],
+  },
+  {
+    fault: 'usage events are at a price for other events',
+    statements: [
+      'alter table prices drop constraint prices_where',
+      `update prices set "where" = '{"model": ["gone"]}' where slug = 'call-overage'`,
+    ],
+    breaks: ['eventsMatchTheirPrice'],
+  },
+  {
     fault: 'a ledger transaction is of a pricing model that is gone',
     statements: [`update ledger_transactions set pricing_model_id = 'gone'`],
     breaks: ['pricingModelsExist'],
