@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import type { Work } from '../database/work.ts';
+import { isNextToCharge } from '../invoicing/store-collecting.ts';
 import { calendarEnd, type Instant } from '../kernel/calendar.ts';
 import { formatId, type IdKind } from '../kernel/id.ts';
 import { isNext } from '../subscriptions/store-renewals.ts';
@@ -54,7 +55,7 @@ function dueTimes(ready: RawBuilder<unknown>, incompleteLifetimeMs: number): Raw
         order by s.current_billing_period_end limit 1) as renew,
       (select i.next_attempt_at from invoices i
          join subscriptions s on s.environment_id = i.environment_id and s.id = i.subscription_id
-        where i.environment_id = e.id and i.next_attempt_at is not null and ${ready}
+        where i.environment_id = e.id and i.next_attempt_at is not null and ${ready} and ${isNextToCharge}
         order by i.next_attempt_at limit 1) as dun`;
 }
 

@@ -238,6 +238,34 @@ describe('refunds', () => {
   });
 });
 
+test('an invoice that falls due waits for the charge of its subscription that Stripe did not answer', async () => {
+  const { testKey: key } = await app.newOrganization();
+  const request = (method: string, path: string, body?: unknown) => app.request(method, path, body, { key });
+  const send = { post: (path: string, body?: unknown) => app.post(path, body, { key }) };
+  const listOf = async (path: string): Promise<Body[]> => (await app.get(path, { key })).data;
+  await request('PUT', '/test-clock', { testClock: { now: '2026-01-01' } });
+  await request('PUT', '/settings', { settings: { netTermsDays: 31 } });
+  const products = [plan('free', 0), plan('basic', 3000)];
+  const nothing = { features: [], usageMeters: [], resources: [] };
+  await send.post('/pricing-models/setup', { name: 'On terms', isDefault: true, products, ...nothing });
+  const { customerId } = await customerOf(send, 'late');
+  await send.post('/subscriptions', { customerId, priceSlug: 'basic-monthly' });
+  await send.post('/payment-methods', { paymentMethod: { customerId, token: 'pm_card_chargeCustomerFail' } });
+  // The first invoice falls due with the renewal, whose charge gets no answer.
+  stripe.trouble('rate_limit');
+  assert.equal((await request('PUT', '/test-clock', { testClock: { now: '2026-02-01' } })).status, 503);
+  const states = async () => (await listOf(`/payments?customerId=${customerId}`)).map(({ status }) => status);
+  assert.deepEqual(await states(), ['processing']);
+  // Declined, it ends the subscription, which was never paid. So nothing charges the first invoice.
+  await app.runJobs({ all: true });
+  assert.deepEqual(await states(), ['failed']);
+  const invoices = await listOf(`/invoices?customerId=${customerId}`);
+  assert.deepEqual(
+    invoices.map(({ status }) => status),
+    ['open', 'void'],
+  );
+});
+
 test('a payment of an account whose keys are gone waits for them', async () => {
   const customer = await newCustomer('pm_card_visa');
   stripe.trouble('rate_limit');
