@@ -1,7 +1,7 @@
 import type { Work } from '../database/work.ts';
 import { attemptBegun, attemptFailed, isDunned } from '../invoicing/collection.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
-import { listOwedInvoices, lockInvoices, saveCollections, takeAttempts } from '../invoicing/store-collecting.ts';
+import { listOwedInvoices, lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { listChargeableMethods } from '../payments/actions.ts';
 import { listInvoicesBeingPaid } from '../payments/store.ts';
@@ -11,6 +11,7 @@ import { type Arrears, isTerminal, type SubscriptionRow } from '../subscriptions
 import type { DueWorkHandler } from './due-work-runner.ts';
 import { recordFailed } from './record-failed.ts';
 import { chargeInvoices, recordPaid } from './record-paid.ts';
+import { takeAttempts } from './store-due.ts';
 
 /** An invoice of a subscription that the caller has locked. */
 interface Collectable {

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import type { Work } from '../database/work.ts';
-import { isNextToCharge } from '../invoicing/store-collecting.ts';
 import { calendarEnd, type Instant } from '../kernel/calendar.ts';
 import { formatId, type IdKind } from '../kernel/id.ts';
 import { isNext } from '../subscriptions/store-renewals.ts';
@@ -34,6 +33,14 @@ const isToRenew = sql`s.renews and s.status in (${renewing}) and s.current_billi
 function isReady() {
   return sql`(s.work_retry_at is null or s.work_retry_at <= ${Date.now()}::bigint)`;
 }
+
+/**
+ * True for an invoice `i` whose subscription has no other charge that is still to be made. A declined charge may end the
+ * subscription, so its other invoices wait for the outcome, also while the processor does not respond.
+ */
+const isNextToCharge = sql`not exists (
+  select from payments p where p.environment_id = i.environment_id and p.subscription_id = i.subscription_id
+     and p.status = 'processing' and p.processor_reference is null and p.invoice_id is distinct from i.id)`;
 
 /**
  * The next due time of every kind in the environment `e`, each from the first row of an index. `ready` holds for the
@@ -79,6 +86,27 @@ export async function readAgenda(
   if (row === undefined) throw new Error('the environment of the work exists');
   const { target, unsent, ...dueAt } = row;
   return { dueAt, target, unsent: unsent ?? [] };
+}
+
+/**
+ * Locks up to `limit` invoices due for a retry, with their subscriptions and customers, longest due first. Skips locked
+ * ones, subscriptions with recent failures, and those with a charge still to be made. With `only`: just these, waiting
+ * for their locks. Returns the ids.
+ */
+export async function takeAttempts(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select i.id
+      from customers c
+      join invoices i on i.environment_id = c.environment_id and i.customer_id = c.id
+      join subscriptions s on s.environment_id = i.environment_id and s.id = i.subscription_id
+     where c.environment_id = ${work.environmentId} and i.environment_id = ${work.environmentId}
+       and i.next_attempt_at <= ${work.now}::bigint and (s.work_retry_at is null or s.work_retry_at <= ${Date.now()}::bigint)
+       and ${isNextToCharge}
+       ${only === undefined ? sql`` : sql`and i.id = any(${only}::text[])`}
+     order by ${only === undefined ? sql`i.next_attempt_at, i.id` : sql`c.id, s.id, i.id`}
+     limit ${limit}
+       for no key update of c, s, i ${only === undefined ? sql`skip locked` : sql``}`.execute(work.db);
+  return rows.map((row) => row.id);
 }
 
 /** The last due time of a renewal up to `upTo`; null if there is none. */

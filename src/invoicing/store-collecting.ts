@@ -37,35 +37,6 @@ export async function saveCollections(
      where i.environment_id = ${work.environmentId} and i.id = new.id`.execute(work.db);
 }
 
-/**
- * True for an invoice `i` whose subscription has no other charge that is still to be made. A declined charge may end the
- * subscription, so its other invoices wait for the outcome, also while the processor does not respond.
- */
-export const isNextToCharge = sql`not exists (
-  select from payments p where p.environment_id = i.environment_id and p.subscription_id = i.subscription_id
-     and p.status = 'processing' and p.processor_reference is null and p.invoice_id is distinct from i.id)`;
-
-/**
- * Locks up to `limit` invoices due for a retry, with their subscriptions and customers: longest due first, skipping
- * locked ones, subscriptions with recent failures, and those with a charge still to be made. With `only`: just these,
- * waiting for their locks. Returns the ids.
- */
-export async function takeAttempts(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
-  const { rows } = await sql<{ id: string }>`
-    select i.id
-      from customers c
-      join invoices i on i.environment_id = c.environment_id and i.customer_id = c.id
-      join subscriptions s on s.environment_id = i.environment_id and s.id = i.subscription_id
-     where c.environment_id = ${work.environmentId} and i.environment_id = ${work.environmentId}
-       and i.next_attempt_at <= ${work.now}::bigint and (s.work_retry_at is null or s.work_retry_at <= ${Date.now()}::bigint)
-       and ${isNextToCharge}
-       ${only === undefined ? sql`` : sql`and i.id = any(${only}::text[])`}
-     order by ${only === undefined ? sql`i.next_attempt_at, i.id` : sql`c.id, s.id, i.id`}
-     limit ${limit}
-       for no key update of c, s, i ${only === undefined ? sql`skip locked` : sql``}`.execute(work.db);
-  return rows.map((row) => row.id);
-}
-
 /** The subscriptions with an unpaid dunned invoice after a failed attempt. */
 export async function listInArrears(work: Work, subscriptionIds: readonly string[]): Promise<Set<string>> {
   const { rows } = await sql<{ subscriptionId: string }>`
