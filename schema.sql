@@ -953,6 +953,7 @@ create table public.subscription_adjustments (
   status text not null,
   effective_at bigint not null,
   items jsonb not null,
+  price_overrides jsonb not null default '[]'::jsonb,
   capacities jsonb not null,
   invoice_id text,
   replaced_invoice_id text,
@@ -1061,6 +1062,26 @@ create table public.subscription_items (
   constraint subscription_items_metadata_length CHECK ((char_length((metadata)::text) <= 48000)),
   constraint subscription_items_name_length CHECK ((char_length(name) <= 265)),
   constraint subscription_items_pricing CHECK (((pricing IS NULL) OR ((unit_price = (0)::numeric) AND (price_id IS NOT NULL))))
+);
+
+create table public.subscription_price_overrides (
+  environment_id bigint not null,
+  id text not null,
+  pricing_model_id text not null,
+  subscription_id text not null,
+  price_id text not null,
+  unit_price numeric(38,0),
+  pricing jsonb,
+  start_at bigint not null,
+  end_at bigint,
+  created_at bigint not null,
+  updated_at bigint not null,
+  constraint subscription_price_overrides_one_at_a_time EXCLUDE USING gist (environment_id WITH =, subscription_id WITH =, price_id WITH =, int8range(start_at, end_at) WITH &&),
+  constraint subscription_price_overrides_pkey PRIMARY KEY (environment_id, id),
+  constraint subscription_price_overrides_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
+  constraint subscription_price_overrides_environment_id_subscription_i_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
+  constraint subscription_price_overrides_run_forward CHECK ((start_at <= end_at)),
+  constraint subscription_price_overrides_terms CHECK ((((unit_price IS NULL) <> (pricing IS NULL)) AND ((unit_price >= (0)::numeric) AND (unit_price <= ('4503599627370495'::bigint)::numeric))))
 );
 
 create table public.subscriptions (
@@ -1488,6 +1509,8 @@ CREATE INDEX subscription_item_features_of_resources ON public.subscription_item
 CREATE INDEX subscription_item_versions_by_subscription ON public.subscription_item_versions USING btree (environment_id, subscription_id);
 CREATE INDEX subscription_items_by_price ON public.subscription_items USING btree (environment_id, price_id) WHERE (price_id IS NOT NULL);
 CREATE INDEX subscription_items_by_subscription ON public.subscription_items USING btree (environment_id, subscription_id);
+CREATE INDEX subscription_price_overrides_by_subscription ON public.subscription_price_overrides USING btree (environment_id, subscription_id, price_id);
+CREATE INDEX subscription_price_overrides_one_at_a_time ON public.subscription_price_overrides USING gist (environment_id, subscription_id, price_id, int8range(start_at, end_at));
 CREATE INDEX subscriptions_by_creation ON public.subscriptions USING btree (environment_id, created_at);
 CREATE INDEX subscriptions_by_customer ON public.subscriptions USING btree (environment_id, customer_id);
 CREATE INDEX subscriptions_by_metadata ON public.subscriptions USING gin (metadata jsonb_path_ops) WHERE (metadata IS NOT NULL);
@@ -3141,6 +3164,8 @@ create policy tenant on subscription_item_versions to {tollkeeper_service} using
 create policy worker on subscription_item_versions to {tollkeeper_worker} using true;
 create policy tenant on subscription_items to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on subscription_items to {tollkeeper_worker} using true;
+create policy tenant on subscription_price_overrides to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy worker on subscription_price_overrides to {tollkeeper_worker} using true;
 create policy tenant on subscriptions to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on subscriptions to {tollkeeper_worker} using true;
 create policy tenant on tax_rates to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));

@@ -91,6 +91,30 @@ create table subscription_item_versions (
 );
 create index subscription_item_versions_by_subscription on subscription_item_versions (environment_id, subscription_id);
 
+-- Terms that a price has for one subscription, from `start_at` on. Ended rows stay, because bills follow them.
+create table subscription_price_overrides (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  subscription_id text collate "C" not null,
+  price_id text collate "C" not null,
+  unit_price numeric(38, 0),
+  pricing jsonb,
+  start_at bigint not null,
+  end_at bigint,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, subscription_id) references subscriptions,
+  foreign key (environment_id, price_id) references prices,
+  constraint subscription_price_overrides_terms check ((unit_price is null) <> (pricing is null) and unit_price between 0 and 4503599627370495),
+  constraint subscription_price_overrides_run_forward check (start_at <= end_at),
+  constraint subscription_price_overrides_one_at_a_time exclude using gist
+    (environment_id with =, subscription_id with =, price_id with =, int8range(start_at, end_at) with &&)
+);
+create index subscription_price_overrides_by_subscription on subscription_price_overrides (environment_id, subscription_id, price_id);
+comment on column subscription_price_overrides.end_at is 'Null: the terms are in force.';
+
 alter table billing_periods
   add column whole_start_at bigint,
   add column proration_waived numeric(38, 0) not null default 0,
@@ -126,6 +150,7 @@ create table subscription_adjustments (
   status text not null,
   effective_at bigint not null,
   items jsonb not null,
+  price_overrides jsonb not null default '[]',
   capacities jsonb not null,
   invoice_id text collate "C",
   replaced_invoice_id text collate "C",
@@ -148,6 +173,7 @@ create table subscription_adjustments (
   constraint subscription_adjustments_paid_by_invoice check (status <> 'awaiting_payment' or invoice_id is not null)
 );
 comment on column subscription_adjustments.items is 'The complete new set of items, resolved.';
+comment on column subscription_adjustments.price_overrides is 'The changes of own prices that are made with it.';
 comment on column subscription_adjustments.capacities is 'Capacity of each resource, by its id, once the change has been made.';
 comment on column subscription_adjustments.billing_anchor is 'A change to another interval that begins a period at once: how later periods are counted. Null: it begins none.';
 comment on column subscription_adjustments.billing_cycle_anchor_date is 'A move of the billing anchor, which begins a period at once: the new anchor, where that period ends. Null: the change is of items.';

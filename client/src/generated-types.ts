@@ -38,53 +38,16 @@ export type TimestampInput = number | string;
 
 export type IntervalUnit = 'day' | 'week' | 'month' | 'year';
 
-export interface Cancellation {
-  timing: CancelTiming;
-  /** The end, only with `at_future_date`. Periods that begin before it are billed whole and not refunded. */
-  endDate?: TimestampInput | null;
-}
-
-/** The time at which the subscription ends. */
-export type CancelTiming = 'at_end_of_current_billing_period' | 'at_future_date' | 'immediately';
-
-export interface NewAdjustment {
-  timing: AdjustmentTiming;
-  /** The complete new set of items. Items of the subscription that are missing here end. */
-  newSubscriptionItems: Array<AdjustedSubscriptionItem>;
-  /** If false, the rest of the current period costs nothing more. True by default. */
-  prorateCurrentBillingPeriod?: boolean;
-  billingAnchor?: BillingAnchor;
-  /** If true, an immediate change also charges what was refunded or voided for the current period. False by default. */
-  collectRefunded?: boolean;
-}
-
-/** The time of the change. `auto`: a cheaper plan waits for the end of the period, a dearer one does not. At the end the renewal makes the change and bills the new price. An immediate change to another interval ends the period and begins a new one: its price is charged, less the unused paid value of the old one. */
-export type AdjustmentTiming = 'immediately' | 'at_end_of_current_billing_period' | 'auto';
-
-export interface AdjustedSubscriptionItem {
-  /** An item of the subscription to keep or change. Without it, the item is new. */
-  id?: string;
-  type?: 'static';
-  /** Checked if given. */
-  subscriptionId?: string;
-  priceId?: string | null;
-  /** The slug or id of an active price, instead of `priceId`. */
-  priceSlug?: string | null;
-  /** 1 by default. */
-  quantity?: number;
-  /** By default that of the price. Above 0 it takes the place of a `pricing`. */
-  unitPrice?: number;
-  /** The pricing of the price, or absent. Null: `unitPrice` takes its place. */
+export interface NewPriceOverride {
+  priceId?: string;
+  /** The slug of an active price, instead of `priceId`. */
+  priceSlug?: string;
+  /** In place of that of the price: of one, or of `usageEventsPerUnit` units. */
+  unitPrice?: number | null;
+  /** In place of that of the price. */
   pricing?: Pricing | null;
-  name?: string | null;
-  externalId?: string | null;
-  metadata?: Metadata | null;
-  /** Ignored: a new item begins with the change. */
-  addedDate?: TimestampInput;
-  /** An item that has expired by the time of the change is left out. A later instant is refused: schedule a change without the item. */
-  expiredAt?: TimestampInput | null;
-  /** If true, the item is ignored. The item with features added by hand stays as it is. */
-  manuallyCreated?: boolean;
+  /** Ignored: the terms begin with the change. */
+  startsAt?: TimestampInput;
 }
 
 /** How units become money, in each usage period. `per_unit`: each unit. `package`: whole packages, rounded up. `graduated`: each unit at the rate of its own tier. `volume`: all units at the rate of the tier of the last one. `stairstep`: one amount for each tier. `percentage` and `graduated_percentage`: units are an amount of money. `dynamic`: each event has its own price. `freeUnits` come off before tiers and packages. */
@@ -168,6 +131,69 @@ export type Pricing = {
   /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
   maximumAmount?: string;
 };
+
+export interface Cancellation {
+  timing: CancelTiming;
+  /** The end, only with `at_future_date`. Periods that begin before it are billed whole and not refunded. */
+  endDate?: TimestampInput | null;
+}
+
+/** The time at which the subscription ends. */
+export type CancelTiming = 'at_end_of_current_billing_period' | 'at_future_date' | 'immediately';
+
+export interface NewAdjustment {
+  timing: AdjustmentTiming;
+  /** The complete new set of items. Items of the subscription that are missing here end. It may be absent beside `priceOverrides`: the items stay. */
+  newSubscriptionItems?: Array<AdjustedSubscriptionItem>;
+  /** Own terms of this customer, for the prices that are named. Null in `unitPrice` or `pricing` without the other: the price has its own terms again. Those of other prices stay. Those of an item end with it. */
+  priceOverrides?: Array<ChangedPriceOverride>;
+  /** If false, the rest of the current period costs nothing more. True by default. */
+  prorateCurrentBillingPeriod?: boolean;
+  billingAnchor?: BillingAnchor;
+  /** If true, an immediate change also charges what was refunded or voided for the current period. False by default. */
+  collectRefunded?: boolean;
+}
+
+/** The time of the change. `auto`: a cheaper plan waits for the end of the period, a dearer one does not. At the end the renewal makes the change and bills the new price. An immediate change to another interval ends the period and begins a new one: its price is charged, less the unused paid value of the old one. */
+export type AdjustmentTiming = 'immediately' | 'at_end_of_current_billing_period' | 'auto';
+
+export interface AdjustedSubscriptionItem {
+  /** An item of the subscription to keep or change. Without it, the item is new. */
+  id?: string;
+  type?: 'static';
+  /** Checked if given. */
+  subscriptionId?: string;
+  priceId?: string | null;
+  /** The slug or id of an active price, instead of `priceId`. */
+  priceSlug?: string | null;
+  /** 1 by default. */
+  quantity?: number;
+  /** By default that of the price. Above 0 it takes the place of a `pricing`. */
+  unitPrice?: number;
+  /** The pricing of the price, or absent. Null: `unitPrice` takes its place. */
+  pricing?: Pricing | null;
+  name?: string | null;
+  externalId?: string | null;
+  metadata?: Metadata | null;
+  /** Ignored: a new item begins with the change. */
+  addedDate?: TimestampInput;
+  /** An item that has expired by the time of the change is left out. A later instant is refused: schedule a change without the item. */
+  expiredAt?: TimestampInput | null;
+  /** If true, the item is ignored. The item with features added by hand stays as it is. */
+  manuallyCreated?: boolean;
+}
+
+export interface ChangedPriceOverride {
+  priceId?: string;
+  /** The slug of an active price, instead of `priceId`. */
+  priceSlug?: string;
+  /** In place of that of the price: of one, or of `usageEventsPerUnit` units. */
+  unitPrice?: number | null;
+  /** In place of that of the price. */
+  pricing?: Pricing | null;
+  /** Ignored: the terms begin with the change. */
+  startsAt?: TimestampInput;
+}
 
 /** For an immediate change to another interval. `now` (the default): the new period is whole, and later ones are counted from the change. `unchanged`: the new period is the rest of the interval around the change, counted from the present anchor, at its share of the price. */
 export type BillingAnchor = 'now' | 'unchanged';
@@ -641,6 +667,8 @@ export type Subscription = {
   isFreePlan: boolean;
   doNotCharge: boolean;
   runBillingAtPeriodStart: boolean;
+  /** Own terms of this customer in force, in place of those of the prices. */
+  priceOverrides: Array<PriceOverride>;
   renews: true;
   status: SubscriptionStatus;
   trialEnd: Timestamp | null;
@@ -678,6 +706,8 @@ export type Subscription = {
   isFreePlan: boolean;
   doNotCharge: boolean;
   runBillingAtPeriodStart: boolean;
+  /** Own terms of this customer in force, in place of those of the prices. */
+  priceOverrides: Array<PriceOverride>;
   renews: false;
   status: 'active' | 'canceled';
   trialEnd: null;
@@ -687,6 +717,17 @@ export type Subscription = {
   intervalCount: null;
   billingCycleAnchorDate: null;
 };
+
+export interface PriceOverride {
+  priceId: string;
+  unitPrice: WholeNumber | null;
+  pricing: Pricing | null;
+  /** A usage price has these terms for usage periods that begin then or later. */
+  startsAt: Timestamp;
+}
+
+/** A whole number. An amount of money is in the smallest unit of its currency. */
+export type WholeNumber = number;
 
 export interface SubscriptionItem {
   id: string;
@@ -710,9 +751,6 @@ export interface SubscriptionItem {
   /** True for the item with features that were added by hand, which costs nothing. */
   manuallyCreated: boolean;
 }
-
-/** A whole number. An amount of money is in the smallest unit of its currency. */
-export type WholeNumber = number;
 
 export interface Erasure {
   customerId: string;
@@ -806,6 +844,8 @@ export type SubscriptionDetails = {
   isFreePlan: boolean;
   doNotCharge: boolean;
   runBillingAtPeriodStart: boolean;
+  /** Own terms of this customer in force, in place of those of the prices. */
+  priceOverrides: Array<PriceOverride>;
   renews: true;
   status: SubscriptionStatus;
   trialEnd: Timestamp | null;
@@ -872,6 +912,8 @@ export type SubscriptionDetails = {
   isFreePlan: boolean;
   doNotCharge: boolean;
   runBillingAtPeriodStart: boolean;
+  /** Own terms of this customer in force, in place of those of the prices. */
+  priceOverrides: Array<PriceOverride>;
   renews: false;
   status: 'active' | 'canceled';
   trialEnd: null;
@@ -3710,6 +3752,8 @@ export interface SubscriptionsCreateInput {
   discountCode?: string | null;
   /** If true, the subscription is free of charge. */
   doNotCharge?: boolean;
+  /** Own terms of this customer for the price of an item or of usage, in place of those of the price. A setup fee, the interval and the trial stay those of the price. */
+  priceOverrides?: Array<NewPriceOverride>;
 }
 
 export interface SubscriptionsCreateAnswer {

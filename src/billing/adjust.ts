@@ -121,6 +121,7 @@ function newAdjustment(work: Work, plan: AdjustmentPlan, invoice: InvoiceRow | n
     status: timing === 'immediately' ? statusNow : 'scheduled',
     effectiveAt: plan.effectiveAt,
     items: plan.items,
+    priceOverrides: plan.priceOverrides,
     capacities: plan.capacities,
     invoiceId: invoice?.id ?? null,
     replacedInvoiceId: charge.replacedInvoiceId,

@@ -26,6 +26,7 @@ import {
   wholeOf,
 } from '../subscriptions/adjustment.ts';
 import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
+import { overrideStart } from '../subscriptions/price-override.ts';
 import { findSubscriptions, saveSubscriptions } from '../subscriptions/store.ts';
 import {
   addProrationWaived,
@@ -39,6 +40,7 @@ import {
 import { findCurrentBillingPeriods } from '../subscriptions/store-billing-periods.ts';
 import { keepItemVersions } from '../subscriptions/store-item-versions.ts';
 import { changeItems, expireItems, insertSubscriptionItems, listActiveItems } from '../subscriptions/store-items.ts';
+import { changePriceOverrides, type DatedOverride } from '../subscriptions/store-price-overrides.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
 import { grantCredits, settleUsage, undoSettlements } from '../usage/actions-ledger.ts';
@@ -278,6 +280,7 @@ async function applyChanges(work: Work, changes: readonly Change[]): Promise<App
     return { change, changes: itemChanges, added: itemChanges.added.map((item) => newItem(work, change, item)) };
   });
   await writeItems(work, decided);
+  await changePriceOverrides(work, changes.flatMap(datedOverrides));
   await changeFeatures(work, decided);
   await markAdjustmentsApplied(
     work,
@@ -292,6 +295,14 @@ async function applyChanges(work: Work, changes: readonly Change[]): Promise<App
     assert(subscription, 'each subscription was saved');
     const revalued = changed.filter(({ before, item }) => isRevalued(before, item)).map(({ before }) => before.id);
     return { ...change, subscription, changedItemIds: new Set([...added.map(({ id }) => id), ...revalued]) };
+  });
+}
+
+/** The changes of own prices, each from its instant on. */
+function datedOverrides({ adjustment: { priceOverrides }, subscription, at }: Change): DatedOverride[] {
+  const { id: subscriptionId, pricingModelId, currentBillingPeriodStart: periodStart } = subscription;
+  return priceOverrides.map((change) => {
+    return { ...change, subscriptionId, pricingModelId, startAt: overrideStart(change, { at, periodStart }) };
   });
 }
 

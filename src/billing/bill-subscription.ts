@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import type { CustomerRow } from '../customers/customer.ts';
 import type { Work } from '../database/work.ts';
 import { createInvoices } from '../invoicing/actions.ts';
@@ -26,16 +27,17 @@ import { chargedStep } from '../kernel/currency.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { listChargeableMethods } from '../payments/actions.ts';
 import { listPeriodInvoices, type PeriodInvoice, sumUsageWithin } from '../payments/store-period-invoices.ts';
-import { amountOf, priceModelOf } from '../pricing/pricing.ts';
+import { amountOf, type Priced, priceModelOf } from '../pricing/pricing.ts';
 import { listPlanNames } from '../pricing/store-prices.ts';
 import { commitmentTrueUp, planTowardsCommitment } from '../rating/commitment.ts';
 import { discountOfPart } from '../rating/discount.ts';
 import { listValueSettled } from '../rating/list-value.ts';
 import { fairValue, type PlanSegment } from '../rating/proration.ts';
 import { usageAmount } from '../rating/usage.ts';
-import { billParts, chargeAfter, withoutReleased } from '../rating/usage-parts.ts';
+import { billParts, chargeAfter, freshUsage, withoutReleased } from '../rating/usage-parts.ts';
 import { changeSegments, wholeOf } from '../subscriptions/adjustment.ts';
 import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
+import { overrideAt } from '../subscriptions/price-override.ts';
 import { findCurrentBillingPeriods } from '../subscriptions/store-billing-periods.ts';
 import { listCommittedSpans } from '../subscriptions/store-item-versions.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
@@ -225,9 +227,8 @@ function billUsage(overages: readonly Overage[], bills: readonly UsageToBill[], 
 }
 
 function billOverage(overage: Overage, periodStart: Instant, currency: string): BilledOverage {
-  const { subscriptionId, ledgerAccountId, priceId, meterName, pricing, charges, isBilled } = overage;
+  const { subscriptionId, ledgerAccountId, priceId, meterName, charges, isBilled } = overage;
   const ofAccount = { ledgerAccountId, priceId };
-  if (pricing === null) return { subscriptionId, lines: [usageLine(overage, currency)], charges: [] };
   if (!isBilled) {
     // Released usage is not billed any more, so it no longer counts in its periods.
     const less = charges.filter(({ released, releasedEvents }) => released > 0n || releasedEvents > 0n);
@@ -236,8 +237,15 @@ function billOverage(overage: Overage, periodStart: Instant, currency: string): 
   }
   const { units, events, ownAmount } = overage;
   const usage = { units, events, ownAmount, charges, periodStart };
-  const parts = billParts(usage, priceModelOf(pricing), chargedStep(currency));
+  const pricingOf = (start: Instant) => termsIn(overage, start).pricing;
+  const modelOf = (start: Instant) => {
+    const pricing = pricingOf(start);
+    return pricing === null ? null : priceModelOf(pricing);
+  };
+  const parts = billParts(usage, modelOf, chargedStep(currency));
   const lines = parts.map(({ amount, ...part }): NewLine => {
+    const pricing = pricingOf(part.periodStart);
+    assert(pricing, 'a part has a pricing');
     const explanation = { kind: 'priced_usage', pricing, ...part } as const;
     const description =
       part.units > 0n
@@ -245,7 +253,20 @@ function billOverage(overage: Overage, periodStart: Instant, currency: string): 
         : describeEvents({ meterName, events: part.events });
     return { type: 'usage', explanation, units: part.units, amount, ...ofAccount, description };
   });
-  return { subscriptionId, lines, charges: parts.map((part) => ({ ...ofAccount, ...chargeAfter(part) })) };
+  const present = termsIn(overage, periodStart);
+  const fresh = freshUsage(usage);
+  const alone =
+    present.pricing === null && fresh.units > 0n ? [usageLine({ ...overage, ...present, ...fresh }, currency)] : [];
+  return {
+    subscriptionId,
+    lines: [...alone, ...lines],
+    charges: parts.map((part) => ({ ...ofAccount, ...chargeAfter(part) })),
+  };
+}
+
+/** The terms of usage in the period that begins at `start`: those of the customer in force then, else those of the price. */
+function termsIn({ overrides, unitPrice, pricing }: Overage, start: Instant): Priced {
+  return overrideAt(overrides, start) ?? { unitPrice, pricing };
 }
 
 function linesBySubscription(billed: readonly BilledOverage[]): Map<string, NewLine[]> {

@@ -19,9 +19,11 @@ import type { DiscountRow } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
 import { newBillingPeriod, newSubscriptionItem, publishSubscription } from '../subscriptions/actions.ts';
 import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
+import { type OverrideChange, overridesAfter } from '../subscriptions/price-override.ts';
 import { insertSubscription } from '../subscriptions/store.ts';
 import { insertBillingPeriod } from '../subscriptions/store-billing-periods.ts';
 import { insertSubscriptionItems } from '../subscriptions/store-items.ts';
+import { changePriceOverrides } from '../subscriptions/store-price-overrides.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { itemName, type SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
 import type { Start } from '../subscriptions/subscription-start.ts';
@@ -44,6 +46,8 @@ export interface Opening {
   readonly defaultPaymentMethodId: string | null;
   readonly backupPaymentMethodId: string | null;
   readonly metadata: SubscriptionRow['metadata'];
+  /** Own prices of the customer; `start` has that of the item. Absent: none. */
+  readonly priceOverrides?: readonly OverrideChange[];
   /** The terms of the purchase whose first payment is in flight. Absent: the first invoice is yet to be charged. */
   readonly bought?: BoughtTerms;
 }
@@ -69,8 +73,13 @@ export interface Opened {
 export async function openSubscription(work: Work, opening: Opening): Promise<Opened> {
   const composed = composeOpening(work, opening);
   const { subscription, item } = composed;
-  const { discount, customer, bought } = opening;
+  const { discount, customer, bought, priceOverrides = [] } = opening;
   await insertSubscription(work, subscription);
+  const { id: subscriptionId, pricingModelId, startDate: startAt } = subscription;
+  await changePriceOverrides(
+    work,
+    priceOverrides.map((change) => ({ ...change, subscriptionId, pricingModelId, startAt })),
+  );
   // Before the first invoice, which carries it.
   const redeemed = discount && (await redeem(work, discount, customer, { subscriptionId: subscription.id }));
   const discounted = bought === undefined ? redeemed : bought.discount;
@@ -151,6 +160,7 @@ function newSubscription(work: Work, opening: Opening): SubscriptionRow {
     resumesAt: null,
     pausedCredit: 0n,
     setupFee: opening.doNotCharge ? 0n : (price.setupFeeAmount ?? 0n),
+    priceOverrides: overridesAfter([], opening.priceOverrides ?? [], { at: startDate, periodStart: null }),
     metadata: opening.metadata,
   };
 }

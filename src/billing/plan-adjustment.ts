@@ -37,6 +37,12 @@ import {
 import type { NewAdjustment, ResolvedTiming } from '../subscriptions/adjustment-input.ts';
 import { type Catalog, resolveItems } from '../subscriptions/adjustment-items.ts';
 import { type BillingPeriodRow, billingInterval } from '../subscriptions/billing-period.ts';
+import {
+  decideOverrides,
+  type OverrideChange,
+  refuseStrayOverrides,
+  resolveOverrides,
+} from '../subscriptions/price-override.ts';
 import { findPendingAdjustment } from '../subscriptions/store-adjustments.ts';
 import { findCurrentBillingPeriod } from '../subscriptions/store-billing-periods.ts';
 import { listItemSpans } from '../subscriptions/store-item-versions.ts';
@@ -53,6 +59,7 @@ export interface AdjustmentPlan {
   /** The current items of the plan, and the complete new set. */
   readonly current: readonly SubscriptionItemRow[];
   readonly items: readonly PlanItem[];
+  readonly priceOverrides: readonly OverrideChange[];
   /** The price of each for a whole period. */
   readonly currentTotal: bigint;
   readonly newTotal: bigint;
@@ -108,8 +115,8 @@ export async function planAdjustment(
   const active = await listActiveItems(work, [{ subscriptionId: subscription.id, at: work.now }]);
   const catalog = await readCatalog(work, subscription);
   const at = requested.timing === 'at_end_of_current_billing_period' ? period.endAt : work.now;
-  const items = resolveItems(requested.newSubscriptionItems, { subscription, current: active, catalog, at });
   const current = active.filter((item) => !item.manuallyCreated);
+  const { items, priceOverrides } = resolvePlan(requested, { subscription, active, current, catalog, at });
   const features = await planFeatures(work, { subscription, active, items, catalog });
   const capacities = capacitiesOf(features);
   checkCapacities(capacities, await countClaims(work, subscription.id));
@@ -138,6 +145,7 @@ export async function planAdjustment(
     period,
     current,
     items,
+    priceOverrides,
     currentTotal,
     newTotal,
     isUpgrade: newTotal > currentTotal,
@@ -148,6 +156,33 @@ export async function planAdjustment(
     paymentMethodId,
     ...(await planPayment(work, subscription, period, { ...charge, paymentMethodId, termsDays, customer })),
   };
+}
+
+interface PlanQuestion {
+  readonly subscription: SubscriptionRow;
+  readonly active: readonly SubscriptionItemRow[];
+  readonly current: readonly SubscriptionItemRow[];
+  readonly catalog: Catalog;
+  readonly at: Instant;
+}
+
+/** The new items at the own prices of the customer, and the changes of these. Without new items the present ones stay. */
+function resolvePlan(
+  { newSubscriptionItems, priceOverrides = [] }: NewAdjustment,
+  { subscription, active, current, catalog, at }: PlanQuestion,
+): Pick<AdjustmentPlan, 'items' | 'priceOverrides'> {
+  const path = ['adjustment', 'priceOverrides'];
+  const requested = resolveOverrides(priceOverrides, catalog.prices, path);
+  const named = new Set(requested.map(({ priceId }) => priceId));
+  const kept = subscription.priceOverrides.filter(({ priceId }) => !named.has(priceId));
+  const given = newSubscriptionItems ?? current.map(({ id }) => ({ id }));
+  const context = { subscription, current: active, catalog, at, overrides: [...kept, ...requested] };
+  const items = resolveItems(given, context);
+  const itemPriceIds = new Set(items.map(({ priceId }) => priceId));
+  refuseStrayOverrides(requested, itemPriceIds, path);
+  const usage = new Set(catalog.prices.filter(({ type }) => type === 'usage').map(({ id }) => id));
+  const inForce = subscription.priceOverrides.map((each) => ({ ...each, isUsage: usage.has(each.priceId) }));
+  return { items, priceOverrides: decideOverrides(requested, inForce, itemPriceIds) };
 }
 
 /**
@@ -177,6 +212,7 @@ export async function planAnchorMove(
     period,
     current,
     items,
+    priceOverrides: [],
     currentTotal: total,
     newTotal: total,
     isUpgrade: false,

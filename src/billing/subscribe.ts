@@ -13,12 +13,18 @@ import { type DiscountRow, normalizeCode } from '../pricing/discount.ts';
 import { firstAmountAt, type Price } from '../pricing/price.ts';
 import type { Product } from '../pricing/product.ts';
 import { findDiscountByCode } from '../pricing/store-discounts.ts';
-import { findActivePriceBySlug, findPrice } from '../pricing/store-prices.ts';
+import { findActivePriceBySlug, findPrice, listPrices } from '../pricing/store-prices.ts';
 import { findProduct } from '../pricing/store-products.ts';
 import { awaitsOnlyPlan } from '../purchases/store.ts';
 import { discountAmount } from '../rating/discount.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
 import { billingAnchor } from '../subscriptions/billing-period.ts';
+import {
+  type OverrideChange,
+  refuseStrayOverrides,
+  resolveOverrides,
+  withOverride,
+} from '../subscriptions/price-override.ts';
 import { findSubscription, hasUsedTrial, lockLivingSubscriptions, saveSubscription } from '../subscriptions/store.ts';
 import { findPendingAdjustment } from '../subscriptions/store-adjustments.ts';
 import { findCurrentBillingPeriod, moveTrialPeriodEnd } from '../subscriptions/store-billing-periods.ts';
@@ -55,11 +61,13 @@ export async function subscribe(
   pricingModelId: string | undefined,
 ): Promise<SubscriptionRow> {
   const customer = await lockSubscriber(work, given, pricingModelId);
-  const { price, product } = await findOffer(work, customer, given);
+  const { product, ...offer } = await findOffer(work, customer, given);
+  const priceOverrides = await findOverrides(work, customer, given, { price: offer.price, product });
+  const price = withOverride(offer.price, priceOverrides);
   await checkPaymentMethods(work, customer, given);
   const discount = await findGivenDiscount(work, customer, given);
   const isCovered = coversAll(discount, firstAmountAt(price, given.quantity ?? 1));
-  const order = { customer, price, product, discount, given, keepsAnchor: false, isCovered };
+  const order = { customer, price, product, discount, given, priceOverrides, keepsAnchor: false, isCovered };
   const { subscription } = await openPlan(work, order);
   return reread(work, subscription);
 }
@@ -122,6 +130,21 @@ export async function findOffer(
   return { price, product };
 }
 
+/** The own prices that a request asks for. The default plan has none: its customers agreed to no price. */
+async function findOverrides(
+  work: Work,
+  { pricingModelId }: CustomerRow,
+  { priceOverrides }: Pick<NewSubscription, 'priceOverrides'>,
+  { price, product }: { readonly price: Price; readonly product: Product },
+): Promise<OverrideChange[]> {
+  if (!priceOverrides?.length) return [];
+  const path = ['priceOverrides'];
+  if (product.default || price.type !== 'subscription') throw invalid(path, 'must be omitted for the default plan');
+  const overrides = resolveOverrides(priceOverrides, await listPrices(work, [pricingModelId]), path);
+  refuseStrayOverrides(overrides, new Set([price.id]), path);
+  return overrides;
+}
+
 /** The discount to redeem, from the customer's pricing model. */
 export async function findGivenDiscount(
   work: Work,
@@ -157,7 +180,12 @@ export interface PlanOrder {
   readonly price: Price;
   readonly product: Product;
   readonly discount: DiscountRow | null;
-  readonly given: Omit<NewSubscription, 'customerId' | 'customerExternalId' | 'priceId' | 'priceSlug' | 'discountCode'>;
+  readonly given: Omit<
+    NewSubscription,
+    'customerId' | 'customerExternalId' | 'priceId' | 'priceSlug' | 'discountCode' | 'priceOverrides'
+  >;
+  /** Own prices of the customer. The price has those terms already. Absent: none. */
+  readonly priceOverrides?: readonly OverrideChange[];
   /** Whether a paid plan keeps the anchor of the free one: its first period is then the rest of an interval. */
   readonly keepsAnchor: boolean;
   /** Whether a discount covers the full amount for now, so that no payment method is required. */
@@ -221,7 +249,7 @@ export interface PlanHistory {
 /** Decides how a plan opens, and stores nothing. Refuses what `openPlan` refuses. */
 export async function decideOpening(
   work: Work,
-  { customer, price, product, discount, given, keepsAnchor, isCovered = false }: PlanOrder,
+  { customer, price, product, discount, given, keepsAnchor, priceOverrides = [], isCovered = false }: PlanOrder,
   { living, hadTrial }: PlanHistory,
 ): Promise<Opening> {
   const startDate = given.startDate ?? work.now;
@@ -265,6 +293,7 @@ export async function decideOpening(
     defaultPaymentMethodId: given.defaultPaymentMethodId ?? null,
     backupPaymentMethodId: given.backupPaymentMethodId ?? null,
     metadata: given.metadata ?? null,
+    priceOverrides,
   };
 }
 

@@ -819,6 +819,10 @@ export interface SubscriptionAdjustments {
    * The complete new set of items, resolved.
    */
   items: Json;
+  /**
+   * The changes of own prices that are made with it.
+   */
+  priceOverrides: Generated<Json>;
   pricingModelId: string;
   prorationWaived: Generated<bigint>;
   replacedInvoiceId: string | null;
@@ -892,6 +896,23 @@ export interface SubscriptionItemVersions {
   subscriptionId: string;
   subscriptionItemId: string;
   unitPrice: bigint;
+}
+
+export interface SubscriptionPriceOverrides {
+  createdAt: number;
+  /**
+   * Null: the terms are in force.
+   */
+  endAt: number | null;
+  environmentId: number;
+  id: string;
+  priceId: string;
+  pricing: Json | null;
+  pricingModelId: string;
+  startAt: number;
+  subscriptionId: string;
+  unitPrice: bigint | null;
+  updatedAt: number;
 }
 
 export interface Subscriptions {
@@ -1191,6 +1212,7 @@ export interface DB {
   subscriptionItemFeatures: SubscriptionItemFeatures;
   subscriptionItems: SubscriptionItems;
   subscriptionItemVersions: SubscriptionItemVersions;
+  subscriptionPriceOverrides: SubscriptionPriceOverrides;
   subscriptions: Subscriptions;
   taxRates: TaxRates;
   usageCharges: UsageCharges;

@@ -314,15 +314,34 @@ export const moneyInvariants: readonly Invariant[] = [
   {
     name: 'pricedUsageFollowsPricing',
     sentence:
-      'A line of usage at a price with a pricing is the price of the units so far, less the amount that was billed before.',
+      'A line of usage at a pricing, of its price or of the customer when its period began, is the price of the units so far, less the amount that was billed before.',
     query: sql`
       select l.environment_id, l.id, l.invoice_id, l.amount, l.explanation
         from invoice_line_items l
         join prices p on p.environment_id = l.environment_id and p.id = l.price_id
+        left join ledger_accounts a on a.environment_id = l.environment_id and a.id = l.ledger_account_id
+        left join subscription_price_overrides o on o.environment_id = l.environment_id and o.subscription_id = a.subscription_id
+         and o.price_id = l.price_id and o.start_at <= (l.explanation ->> 'periodStart')::bigint
+         and (o.end_at is null or o.end_at > (l.explanation ->> 'periodStart')::bigint)
+       cross join lateral (select case when o.id is null then p.pricing else o.pricing end as pricing) terms
        where l.explanation ->> 'kind' = 'priced_usage'
-         and (l.explanation -> 'pricing' <> p.pricing or l.amount + (l.explanation ->> 'billedBefore')::numeric
-              is distinct from price_of_units(p.pricing, (l.explanation ->> 'unitsSoFar')::numeric, ${stepOf(sql`p.currency`)},
+         and (l.explanation -> 'pricing' is distinct from terms.pricing or l.amount + (l.explanation ->> 'billedBefore')::numeric
+              is distinct from price_of_units(terms.pricing, (l.explanation ->> 'unitsSoFar')::numeric, ${stepOf(sql`p.currency`)},
                    coalesce((l.explanation ->> 'eventsSoFar')::numeric, 0), coalesce((l.explanation ->> 'ownAmountSoFar')::numeric, 0)))`,
+  },
+  {
+    name: 'usageHasKnownTerms',
+    sentence: 'A line of usage at a unit price has that of its price, or one that its customer has had.',
+    query: sql`
+      select l.environment_id, l.id, l.invoice_id, l.price_id, l.explanation
+        from invoice_line_items l
+        join prices p on p.environment_id = l.environment_id and p.id = l.price_id
+        left join ledger_accounts a on a.environment_id = l.environment_id and a.id = l.ledger_account_id
+       where l.explanation ->> 'kind' = 'usage' and (l.explanation ->> 'unitPrice')::numeric not in (0, p.unit_price)
+         and not exists (
+           select from subscription_price_overrides o
+            where o.environment_id = l.environment_id and o.subscription_id = a.subscription_id and o.price_id = l.price_id
+              and o.unit_price = (l.explanation ->> 'unitPrice')::numeric)`,
   },
   {
     name: 'pricedItemsFollowPricing',
@@ -332,6 +351,7 @@ export const moneyInvariants: readonly Invariant[] = [
     query: sql`
       select l.environment_id, l.id, l.invoice_id, l.amount, l.explanation
         from invoice_line_items l
+        join invoices i on i.environment_id = l.environment_id and i.id = l.invoice_id
         join prices p on p.environment_id = l.environment_id and p.id = l.price_id
        cross join lateral (
          select (l.explanation ->> 'value')::numeric as value,
@@ -339,18 +359,27 @@ export const moneyInvariants: readonly Invariant[] = [
                 coalesce((l.explanation #>> '{whole,end}')::numeric - (l.explanation #>> '{whole,start}')::numeric, 1) as whole,
                 ${stepOf(sql`p.currency`)} as step) e
        where l.explanation ->> 'kind' = 'priced_item'
-         and (l.explanation -> 'pricing' is distinct from p.pricing
-              or e.value is distinct from price_of_units(p.pricing, (l.explanation ->> 'quantity')::numeric, e.step)
+         and ((l.explanation -> 'pricing' is distinct from p.pricing
+               and not ${hadOverride(sql`l.environment_id`, sql`i.subscription_id`, sql`l.price_id`, sql`o.pricing = l.explanation -> 'pricing'`)})
+              or e.value is distinct from price_of_units(l.explanation -> 'pricing', (l.explanation ->> 'quantity')::numeric, e.step)
               or abs(e.value * e.part - l.amount * e.whole) * 2 > e.step * e.whole)
       union all
       select l.environment_id, l.id, l.invoice_id, l.amount, segment.value
         from invoice_line_items l
+        join invoices i on i.environment_id = l.environment_id and i.id = l.invoice_id
        cross join lateral jsonb_array_elements(l.explanation -> 'segments') as segment
        cross join lateral (
          select sum((item.value ->> 'value')::numeric) as value,
                 bool_or((item.value ->> 'value')::numeric is distinct from case (item.value ->> 'unitPrice')::numeric
                   when 0 then price_of_units(p.pricing, (item.value ->> 'quantity')::numeric, ${stepOf(sql`p.currency`)})
-                  else (item.value ->> 'unitPrice')::numeric * (item.value ->> 'quantity')::numeric end) as is_wrong
+                  else (item.value ->> 'unitPrice')::numeric * (item.value ->> 'quantity')::numeric end
+                  and not ${hadOverride(
+                    sql`l.environment_id`,
+                    sql`i.subscription_id`,
+                    sql`p.id`,
+                    sql`(item.value ->> 'value')::numeric
+                      = price_of_units(o.pricing, (item.value ->> 'quantity')::numeric, ${stepOf(sql`p.currency`)})`,
+                  )}) as is_wrong
            from jsonb_array_elements(segment.value -> 'items') as item
            left join prices p on p.environment_id = l.environment_id and p.id = item.value ->> 'priceId') items
        where l.explanation ->> 'kind' = 'proration' and segment.value ? 'items'
@@ -358,15 +387,28 @@ export const moneyInvariants: readonly Invariant[] = [
   },
   {
     name: 'itemsKeepTheirPricing',
-    sentence: 'A subscription item with a pricing, and each of its earlier versions, has that of its price.',
+    sentence:
+      'A subscription item with a pricing, and each of its earlier versions, has that of its price, or one that its customer has had.',
     query: sql`
       select i.environment_id, i.id, i.price_id, i.pricing
-        from (select environment_id, id, price_id, pricing from subscription_items where pricing is not null
+        from (select environment_id, id, subscription_id, price_id, pricing from subscription_items where pricing is not null
               union all
-              select environment_id, subscription_item_id, price_id, pricing from subscription_item_versions
+              select environment_id, subscription_item_id, subscription_id, price_id, pricing from subscription_item_versions
                where pricing is not null) i
         left join prices p on p.environment_id = i.environment_id and p.id = i.price_id
-       where i.pricing is distinct from p.pricing`,
+       where i.pricing is distinct from p.pricing
+         and not ${hadOverride(sql`i.environment_id`, sql`i.subscription_id`, sql`i.price_id`, sql`o.pricing = i.pricing`)}`,
+  },
+  {
+    name: 'itemsHaveOwnPrices',
+    sentence: 'An item at a price for which its customer has terms of its own in force has those terms.',
+    query: sql`
+      select i.environment_id, i.id, i.price_id, i.unit_price, i.pricing, o.id as override_id
+        from subscription_price_overrides o
+        join subscription_items i on i.environment_id = o.environment_id and i.subscription_id = o.subscription_id
+         and i.price_id = o.price_id
+       where o.end_at is null and i.expired_at is null
+         and (i.unit_price, i.pricing) is distinct from (coalesce(o.unit_price, 0), o.pricing)`,
   },
   {
     name: 'usageChargesFollowInvoices',
@@ -388,6 +430,19 @@ export const moneyInvariants: readonly Invariant[] = [
           or (l.units = c.units - c.released and l.events = c.events - c.released_events and l.amount <> c.amount)`,
   },
 ];
+
+/** Whether the customer has ever had terms `o` of a price for which the condition holds. */
+function hadOverride(
+  environmentId: RawBuilder<unknown>,
+  subscriptionId: RawBuilder<unknown>,
+  priceId: RawBuilder<unknown>,
+  condition: RawBuilder<unknown>,
+) {
+  return sql`exists (
+    select from subscription_price_overrides o
+     where o.environment_id = ${environmentId} and o.subscription_id = ${subscriptionId} and o.price_id = ${priceId}
+       and ${condition})`;
+}
 
 /** The step in which a currency is charged: see chargedSteps in src/kernel/currency.ts. */
 function stepOf(currency: RawBuilder<unknown>) {

@@ -21,6 +21,7 @@ const kinds: Readonly<Record<string, IdKind>> = {
   subscription_item_features: 'subscriptionItemFeature',
   subscription_item_versions: 'subscriptionItemVersion',
   subscription_adjustments: 'subscriptionAdjustment',
+  subscription_price_overrides: 'subscriptionPriceOverride',
   billing_periods: 'billingPeriod',
   resource_claims: 'resourceClaim',
   usage_holds: 'usageHold',

@@ -211,6 +211,18 @@ export const termInvariants: readonly Invariant[] = [
        where v.end_at > v.next_start_at`,
   },
   {
+    name: 'overridesFitTheirPrice',
+    sentence:
+      'Own terms are for the price of a subscription or of usage, and count the events of usage as the price itself does.',
+    query: sql`
+      select o.environment_id, o.id, o.price_id, p.type, o.pricing
+        from subscription_price_overrides o
+        join prices p on p.environment_id = o.environment_id and p.id = o.price_id
+       where p.type = 'single_payment'
+          or (p.type = 'usage' and (coalesce(o.pricing ->> 'model' = 'dynamic', false), coalesce(o.pricing ? 'fixedAmountPerEvent', false))
+               <> (coalesce(p.pricing ->> 'model' = 'dynamic', false), coalesce(p.pricing ? 'fixedAmountPerEvent', false)))`,
+  },
+  {
     name: 'archivedCustomerHasNothing',
     sentence: 'An archived customer has no running subscription.',
     query: sql`

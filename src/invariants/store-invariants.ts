@@ -95,6 +95,8 @@ const linksWithinPricingModel: readonly Link[] = [
   ['discount_redemptions', 'purchases', 'purchase_id'],
   ['invoices', 'discount_redemptions', 'discount_redemption_id'],
   ['subscription_adjustments', 'subscriptions', 'subscription_id'],
+  ['subscription_price_overrides', 'subscriptions', 'subscription_id'],
+  ['subscription_price_overrides', 'prices', 'price_id'],
   ['subscription_item_versions', 'subscription_items', 'subscription_item_id'],
   ['payment_method_attachments', 'customers', 'customer_id'],
   ['checkout_sessions', 'prices', 'price_id'],

@@ -18,6 +18,7 @@ export const idPrefixes = {
   subscriptionItemFeature: 'sub_feature',
   subscriptionItemVersion: 'si_version',
   subscriptionAdjustment: 'sub_adjustment',
+  subscriptionPriceOverride: 'sub_price',
   billingPeriod: 'billing_period',
   resourceClaim: 'res_claim',
   usageEvent: 'usage_event',

@@ -136,7 +136,14 @@ export const extraAmounts = ['setupFeeAmount', 'minimumCommitment'] as const;
 export const extraOfFreePrice =
   'must be 0, null or absent for a price that costs nothing, unless it has a pricing such as {"model": "per_unit", "unitAmount": "0"}';
 
-const ofQuantities: readonly Pricing['model'][] = ['per_unit', 'package', 'graduated', 'volume', 'stairstep'];
+/** The models of a quantity, which is no money and has no events. */
+export const quantityModels: readonly Pricing['model'][] = ['per_unit', 'package', 'graduated', 'volume', 'stairstep'];
+
+/** The part of the events that usage at a price counts beside its units: none, their number, or their own prices. */
+export function eventsCountedBy(pricing: Pricing | null): 'none' | 'counted' | 'own' {
+  if (pricing?.model === 'dynamic') return 'own';
+  return pricing !== null && 'fixedAmountPerEvent' in pricing ? 'counted' : 'none';
+}
 
 /** Refuses a price with neither a unit price nor a pricing, with both, or with a pricing that its type does not have. */
 export function refinePricing(
@@ -154,8 +161,8 @@ export function refinePricing(
   if (unitPrice) refuse(['unitPrice'], 'must be 0 or absent: pricing says how units become money');
   if ((usageEventsPerUnit ?? 1) !== 1)
     refuse(['usageEventsPerUnit'], 'must be 1 or absent: pricing says how units become money');
-  if (type === 'subscription' && !ofQuantities.includes(pricing.model))
-    refuse(['pricing', 'model'], `must be one of ${ofQuantities.join(', ')} for a subscription price`);
+  if (type === 'subscription' && !quantityModels.includes(pricing.model))
+    refuse(['pricing', 'model'], `must be one of ${quantityModels.join(', ')} for a subscription price`);
 }
 
 const noTier = { unitAmount: 0n, rate: 0n, flatAmount: 0n };

@@ -30,7 +30,7 @@ const usageOf = (units: bigint) => ({ units, events: 0n, ownAmount: 0n });
 
 /** Bills units, and answers the amounts of the lines and the charges after them. */
 function bill(model: PriceModel, charges: readonly UsageCharge[], units: bigint, periodStart = june) {
-  const parts = billParts({ ...usageOf(units), charges, periodStart }, model, 1n);
+  const parts = billParts({ ...usageOf(units), charges, periodStart }, () => model, 1n);
   const after = new Map(charges.map((charge) => [charge.periodStart, charge]));
   for (const part of parts) after.set(part.periodStart, chargeAfter(part));
   return { amounts: parts.map(({ amount }) => amount), charges: [...after.values()] };
@@ -61,7 +61,7 @@ test('unit 101 makes all units cheaper: the part is negative, and the parts add 
 });
 
 test('a part is cut to the units that fit into 100: 33 at 3', () => {
-  const [part] = billParts({ ...usageOf(80n), charges: [], periodStart: june }, graduated, 1n);
+  const [part] = billParts({ ...usageOf(80n), charges: [], periodStart: june }, () => graduated, 1n);
   assert(part);
   const cut = partWithin(part, 100n, graduated, 1n);
   assert.deepEqual([cut?.units, cut?.unitsSoFar, cut?.amount], [33n, 33n, 99n]);
@@ -75,13 +75,17 @@ const share: PriceModel = {
 };
 
 test('three payments of 10,000 in all cost 390, also if one is billed first, and an event alone is billed too', () => {
-  const [first] = billParts({ units: 4000n, events: 1n, ownAmount: 0n, charges: [], periodStart: june }, share, 1n);
+  const [first] = billParts(
+    { units: 4000n, events: 1n, ownAmount: 0n, charges: [], periodStart: june },
+    () => share,
+    1n,
+  );
   assert(first);
   const charges = [chargeAfter(first)];
-  const [second] = billParts({ units: 6000n, events: 2n, ownAmount: 0n, charges, periodStart: june }, share, 1n);
+  const [second] = billParts({ units: 6000n, events: 2n, ownAmount: 0n, charges, periodStart: june }, () => share, 1n);
   assert.deepEqual([first.amount, second?.amount, second?.eventsSoFar], [150n, 240n, 3n]);
   // Credits cover the units of a fourth one.
-  const [third] = billParts({ units: 0n, events: 1n, ownAmount: 0n, charges, periodStart: june }, share, 1n);
+  const [third] = billParts({ units: 0n, events: 1n, ownAmount: 0n, charges, periodStart: june }, () => share, 1n);
   assert.deepEqual([third?.units, third?.amount], [0n, 30n]);
 });
 
@@ -90,7 +94,7 @@ test('released events and own prices are billed again in their own usage period,
   const charge = { ...noEvents, periodStart: june, units: 5n, released: 2n, amount: 7n };
   const released = { ...charge, events: 3n, releasedEvents: 1n, ownAmount: 9n * fine, releasedOwnAmount: 2n * fine };
   const usage = { units: 6n, events: 2n, ownAmount: 6n * fine };
-  const parts = billParts({ ...usage, charges: [released], periodStart: july }, dynamic, 1n);
+  const parts = billParts({ ...usage, charges: [released], periodStart: july }, () => dynamic, 1n);
   assert.deepEqual(
     parts.map(({ periodStart, units, events, amount }) => [periodStart, units, events, amount]),
     [
@@ -172,12 +176,12 @@ test('a period billed in any parts, of which any are voided and billed again, co
       for (const { isVoided, ...used } of uses) {
         const { units, events, ownAmount } = used;
         whole = { units: whole.units + units, events: whole.events + events, ownAmount: whole.ownAmount + ownAmount };
-        const [part] = billParts(unbilledOf(charge, used), model, by);
+        const [part] = billParts(unbilledOf(charge, used), () => model, by);
         assert(part);
         charge = chargeAfter(part);
         if (isVoided) charge = voided(charge, part);
       }
-      const [again] = billParts(unbilledOf(charge, { units: 0n, events: 0n, ownAmount: 0n }), model, by);
+      const [again] = billParts(unbilledOf(charge, { units: 0n, events: 0n, ownAmount: 0n }), () => model, by);
       if (again !== undefined) charge = chargeAfter(again);
       const { units, events, ownAmount, amount } = charge;
       assert.deepEqual({ units, events, ownAmount }, whole);

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import type { Instant } from '../kernel/calendar.ts';
 import { type PriceModel, priceUsage } from './price-model.ts';
 
@@ -45,18 +46,25 @@ const unbilled = { units: 0n, released: 0n, events: 0n, releasedEvents: 0n, ownA
 /**
  * Decides the parts to bill now. Each is worth the price of the usage of its period so far, less what was billed. So
  * the parts of a period add up to its price, however it is cut. Worked example: 100 units at 3, and more at
- * 2. 80 units are billed 240, then 50 more are billed 100 x 3 + 30 x 2 - 240 = 120.
+ * 2. 80 units are billed 240, then 50 more are billed 100 x 3 + 30 x 2 - 240 = 120. A usage period has one model for
+ * good; null for the present one: its usage is `freshUsage`, each unit of which is priced by itself.
  */
 export function billParts(
   { charges, periodStart, ...usage }: UnbilledUsage,
-  model: PriceModel,
+  modelOf: (periodStart: Instant) => PriceModel | null,
   step: bigint,
 ): UsagePart[] {
   const present = charges.find((charge) => charge.periodStart === periodStart);
   const parts = charges
     .filter((charge) => charge !== present)
-    .map((charge) => partOf(charge, releasedOf(charge), model, step));
-  const fresh = charges.map(releasedOf).reduce(less, usage);
+    .map((charge) => {
+      const priced = modelOf(charge.periodStart);
+      assert(priced, 'a period with a charge has a model');
+      return partOf(charge, releasedOf(charge), priced, step);
+    });
+  const model = modelOf(periodStart);
+  if (model === null) return parts.filter(isUsed);
+  const fresh = freshUsage({ charges, ...usage });
   const charge = present ?? { ...unbilled, periodStart, amount: 0n };
   const taken = {
     units: charge.units + fresh.units,
@@ -69,9 +77,16 @@ export function billParts(
     events: fresh.events + again.events,
     ownAmount: fresh.ownAmount + again.ownAmount,
   };
-  return [...parts, partOf({ ...charge, ...taken }, now, model, step)].filter(
-    ({ units, events }) => units > 0n || events > 0n,
-  );
+  return [...parts, partOf({ ...charge, ...taken }, now, model, step)].filter(isUsed);
+}
+
+/** The usage that belongs to no earlier period. */
+export function freshUsage({ charges, ...usage }: Omit<UnbilledUsage, 'periodStart'>): Quantities {
+  return charges.map(releasedOf).reduce(less, usage);
+}
+
+function isUsed({ units, events }: Quantities): boolean {
+  return units > 0n || events > 0n;
 }
 
 function releasedOf({

@@ -3,6 +3,7 @@ import { amountInput, countInput, freeText, Metadata, TimestampInput } from '../
 import { maxUnitPrice, Pricing } from '../pricing/pricing.ts';
 import { maxQuantity } from '../pricing/product.ts';
 import { BillingAnchor } from './billing-period.ts';
+import { ChangedPriceOverrides } from './price-override.ts';
 
 // Each item is a line on every invoice, which must stay readable.
 const maxItems = 100;
@@ -73,7 +74,13 @@ export const NewAdjustment = z
       .array(AdjustedItem)
       .min(1)
       .max(maxItems)
-      .meta({ description: 'The complete new set of items. Items of the subscription that are missing here end.' }),
+      .optional()
+      .meta({
+        description:
+          'The complete new set of items. Items of the subscription that are missing here end. It may be absent beside ' +
+          '`priceOverrides`: the items stay.',
+      }),
+    priceOverrides: ChangedPriceOverrides.optional(),
     prorateCurrentBillingPeriod: z
       .boolean()
       .optional()
@@ -83,6 +90,10 @@ export const NewAdjustment = z
       description:
         'If true, an immediate change also charges what was refunded or voided for the current period. False by default.',
     }),
+  })
+  .refine(({ newSubscriptionItems, priceOverrides }) => newSubscriptionItems !== undefined || priceOverrides?.length, {
+    path: ['newSubscriptionItems'],
+    message: 'must be given, unless priceOverrides changes something',
   })
   .refine((requested) => !requested.collectRefunded || requested.prorateCurrentBillingPeriod !== false, {
     path: ['collectRefunded'],

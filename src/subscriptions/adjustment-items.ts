@@ -5,6 +5,7 @@ import type { Price } from '../pricing/price.ts';
 import type { Priced } from '../pricing/pricing.ts';
 import { type PlanItem, planTotal } from './adjustment.ts';
 import type { AdjustedItem } from './adjustment-input.ts';
+import { isRemoval, type OverrideChange, termsOf } from './price-override.ts';
 import type { SubscriptionRow } from './subscription.ts';
 import { itemName, type SubscriptionItemRow } from './subscription-item.ts';
 import { maxPeriodAmount, subscriptionName } from './subscription-start.ts';
@@ -23,6 +24,8 @@ interface Context {
   readonly catalog: Catalog;
   /** The time of the change. */
   readonly at: Instant;
+  /** Own prices of the customer after the change, and the prices that have their own terms again. */
+  readonly overrides: readonly Pick<OverrideChange, 'priceId' | 'unitPrice' | 'pricing'>[];
 }
 
 const itemsPath = ['adjustment', 'newSubscriptionItems'] as const;
@@ -117,7 +120,7 @@ function toPlanItem({ given, index, existing, price, product }: Named, context: 
     id: existing?.id ?? null,
     priceId: price.id,
     productId: product.id,
-    ...pricedAs(given, isSamePrice ? existing : price, [...itemsPath, index]),
+    ...pricedAs(given, { price, existing: isSamePrice ? existing : null }, context, [...itemsPath, index]),
     quantity,
     name: given.name === undefined || given.name === existing?.name ? nameAfter(existing, name, context) : given.name,
     externalId: given.externalId === undefined ? (existing?.externalId ?? null) : given.externalId,
@@ -128,10 +131,31 @@ function toPlanItem({ given, index, existing, price, product }: Named, context: 
 }
 
 /**
+ * The terms of an item. A price with own terms of the customer has those; a record of the item from before may be sent
+ * back beside them.
+ */
+function pricedAs(
+  given: AdjustedItem,
+  { price, existing }: { readonly price: Price; readonly existing: SubscriptionItemRow | null },
+  { overrides }: Context,
+  path: readonly (string | number)[],
+): Pick<PlanItem, 'unitPrice' | 'pricing'> {
+  const own = overrides.find(({ priceId }) => priceId === price.id);
+  if (own === undefined) return requestedTerms(given, existing ?? price, path);
+  const { unitPrice, pricing } = isRemoval(own) ? price : termsOf(own);
+  const known = existing === null ? [{ unitPrice, pricing }] : [{ unitPrice, pricing }, existing];
+  if (given.unitPrice !== undefined && !known.some((terms) => terms.unitPrice === given.unitPrice))
+    throw invalid([...path, 'unitPrice'], `must be ${unitPrice} or absent: priceOverrides says the price of this item`);
+  if (given.pricing != null && !known.some((terms) => isSameJson(terms.pricing, given.pricing)))
+    throw invalid([...path, 'pricing'], 'must be absent: priceOverrides says the price of this item');
+  return { unitPrice, pricing };
+}
+
+/**
  * The requested unit price, else what `usual` says: the item at the same price, or the price. A record that is sent back has
  * `unitPrice: 0` beside its pricing, so that 0 takes no pricing away.
  */
-function pricedAs(
+function requestedTerms(
   { unitPrice, pricing }: AdjustedItem,
   usual: Priced,
   path: readonly (string | number)[],

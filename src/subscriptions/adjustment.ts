@@ -6,6 +6,7 @@ import { amountOf, mayCost, type Priced } from '../pricing/pricing.ts';
 import type { PlanSegment } from '../rating/proration.ts';
 import type { AdjustmentTiming, NewAdjustment, ResolvedTiming } from './adjustment-input.ts';
 import { type BillingAnchor, type BillingPeriodRow, billingInterval } from './billing-period.ts';
+import { type OverrideChange, overridesAfter } from './price-override.ts';
 import { isTerminal, type SubscriptionRow } from './subscription.ts';
 import type { SubscriptionItemRow } from './subscription-item.ts';
 
@@ -40,6 +41,8 @@ export interface AdjustmentRow {
   readonly effectiveAt: Instant;
   /** The complete new set. */
   readonly items: readonly PlanItem[];
+  /** The changes of own prices that are made with it. The items have them already. */
+  readonly priceOverrides: readonly OverrideChange[];
   /** The capacity of each resource, by id, after the change; 0 for missing ones. */
   readonly capacities: Readonly<Record<string, number>>;
   /** The invoice of the change, which is paid first unless it is due later; null: none. */
@@ -292,7 +295,7 @@ export function isRevalued(before: SubscriptionItemRow, item: PlanItem): boolean
  */
 export function subscriptionAfter(
   subscription: SubscriptionRow,
-  { items, billingAnchor }: Pick<AdjustmentRow, 'items' | 'billingAnchor'>,
+  { items, billingAnchor, priceOverrides }: Pick<AdjustmentRow, 'items' | 'billingAnchor' | 'priceOverrides'>,
   at: Instant,
 ): SubscriptionRow {
   const head = headOf(items);
@@ -302,6 +305,10 @@ export function subscriptionAfter(
     name: head.priceId === subscription.priceId ? subscription.name : head.planName,
     isFreePlan: !items.some(mayCost),
     scheduledAdjustmentAt: null,
+    priceOverrides: overridesAfter(subscription.priceOverrides, priceOverrides, {
+      at,
+      periodStart: subscription.currentBillingPeriodStart,
+    }),
     ...(head.interval === null ? {} : { intervalUnit: head.interval.unit, intervalCount: head.interval.count }),
     ...(head.interval === null || billingAnchor === 'unchanged' ? {} : { billingCycleAnchorDate: at }),
   };

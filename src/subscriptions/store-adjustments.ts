@@ -4,7 +4,9 @@ import { jsonb } from '../database/json-records.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import type { AdjustmentRow, AdjustmentStatus, PlanItem } from './adjustment.ts';
+import type { OverrideChange } from './price-override.ts';
 import { holdsItsStart } from './store-billing-periods.ts';
+import { withAmounts } from './store-price-overrides.ts';
 
 const columns = [
   'id',
@@ -15,6 +17,7 @@ const columns = [
   'status',
   'effectiveAt',
   'items',
+  'priceOverrides',
   'capacities',
   'invoiceId',
   'replacedInvoiceId',
@@ -35,11 +38,13 @@ const isScheduled = sql<boolean>`status = ${sql.lit('scheduled' satisfies Adjust
 type StoredAdjustment = Pick<Selectable<SubscriptionAdjustments>, (typeof columns)[number]>;
 /** JSON has no bigint: an amount is read as a number, and every one is a safe integer. */
 type StoredItem = Omit<PlanItem, 'unitPrice'> & { readonly unitPrice: number };
+type StoredChange = Omit<OverrideChange, 'unitPrice'> & { readonly unitPrice: number | null };
 
-function toRow({ items, ...row }: StoredAdjustment): AdjustmentRow {
+function toRow({ items, priceOverrides, ...row }: StoredAdjustment): AdjustmentRow {
   // Only plan items and capacities are ever written to these columns, and a constraint limits the statuses.
   const planItems = (items as unknown as StoredItem[]).map((item) => ({ ...item, unitPrice: BigInt(item.unitPrice) }));
-  return { ...row, items: planItems } as AdjustmentRow;
+  const overrides = withAmounts<OverrideChange>(priceOverrides as unknown as StoredChange[]);
+  return { ...row, items: planItems, priceOverrides: overrides } as AdjustmentRow;
 }
 
 function select(work: Work) {
@@ -102,10 +107,14 @@ export async function listAdjustmentsScheduled(
   return rows.map(toRow);
 }
 
-export async function insertAdjustment(work: Work, { items, capacities, ...row }: AdjustmentRow): Promise<void> {
+export async function insertAdjustment(
+  work: Work,
+  { items, capacities, priceOverrides, ...row }: AdjustmentRow,
+): Promise<void> {
+  const json = { items: jsonb(items), priceOverrides: jsonb(priceOverrides), capacities: jsonb(capacities) };
   await work.db
     .insertInto('subscriptionAdjustments')
-    .values({ ...row, environmentId: work.environmentId, items: jsonb(items), capacities: jsonb(capacities) })
+    .values({ ...row, environmentId: work.environmentId, ...json })
     .execute();
 }
 

@@ -8,6 +8,7 @@ import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import { allowsRepeatedTrials } from '../organizations/setting.ts';
+import { listOverridesInForce, overridesInForce, type StoredOverrides, withAmounts } from './store-price-overrides.ts';
 import { arrearsOfStatus, currentStatuses, type SubscriptionRow, terminalStatuses } from './subscription.ts';
 
 const columns = [
@@ -51,13 +52,21 @@ const columns = [
 
 type StoredSubscription = Pick<Selectable<Subscriptions>, (typeof columns)[number]>;
 
-function toRow(row: StoredSubscription): SubscriptionRow {
+function toRow({ overrides, ...row }: StoredSubscription & { readonly overrides: StoredOverrides }): SubscriptionRow {
   // Table constraints limit the statuses and units, and only parsed metadata is written.
-  return row as SubscriptionRow;
+  return { ...row, priceOverrides: withAmounts(overrides) } as SubscriptionRow;
+}
+
+function overrides(work: Work) {
+  return overridesInForce(work, sql.ref('subscriptions.id')).as('overrides');
 }
 
 function select(work: Work) {
-  return work.db.selectFrom('subscriptions').select(columns).where('environmentId', '=', work.environmentId);
+  return work.db
+    .selectFrom('subscriptions')
+    .select(columns)
+    .select(overrides(work))
+    .where('environmentId', '=', work.environmentId);
 }
 
 export async function findSubscription(work: Work, id: string): Promise<SubscriptionRow | null> {
@@ -233,10 +242,18 @@ export async function pageOfSubscriptions(
     priceId: 'price_id',
     pricingModelId: 'pricing_model_id',
   });
-  return { rows: rows.map(toRow), total };
+  const ofRows = await listOverridesInForce(
+    work,
+    rows.map(({ id }) => id),
+  );
+  // Table constraints limit the statuses and units, and only parsed metadata is written.
+  return { rows: rows.map((row) => ({ ...row, priceOverrides: ofRows.get(row.id) ?? [] }) as SubscriptionRow), total };
 }
 
-export async function insertSubscription(work: Work, { metadata, ...row }: SubscriptionRow): Promise<void> {
+export async function insertSubscription(
+  work: Work,
+  { metadata, priceOverrides: _, ...row }: SubscriptionRow,
+): Promise<void> {
   await work.db
     .insertInto('subscriptions')
     .values({
@@ -294,6 +311,7 @@ export async function saveSubscription(
     .where('environmentId', '=', work.environmentId)
     .where('id', '=', id)
     .returning(columns)
+    .returning(overrides(work))
     .executeTakeFirst();
   assert(row, `no subscription ${id}`);
   return toRow(row);

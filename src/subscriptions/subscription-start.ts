@@ -14,6 +14,7 @@ import { amountAt, IntervalUnit, type Price } from '../pricing/price.ts';
 import { maxUnitPrice, mayCost, type Priced } from '../pricing/pricing.ts';
 import { maxQuantity } from '../pricing/product.ts';
 import { billingInterval, firstPeriod, type PeriodSchedule } from './billing-period.ts';
+import { NewPriceOverrides } from './price-override.ts';
 import { isInTheWay, isWaitingForStart, type SubscriptionRow, type SubscriptionStatus } from './subscription.ts';
 
 const Reference = z.string().min(1).max(255);
@@ -51,6 +52,7 @@ export const NewSubscription = z
         'The code of an active discount, which this subscription redeems. Upper and lower case are the same.',
     }),
     doNotCharge: z.boolean().optional().meta({ description: 'If true, the subscription is free of charge.' }),
+    priceOverrides: NewPriceOverrides.optional(),
   })
   .refine((given) => (given.customerId === undefined) !== (given.customerExternalId === undefined), {
     path: ['customerId'],
@@ -62,6 +64,10 @@ export const NewSubscription = z
   })
   .refine((given) => !given.doNotCharge || !(given.defaultPaymentMethodId || given.backupPaymentMethodId), {
     path: ['doNotCharge'],
+    message: 'must be omitted for a subscription that is not charged',
+  })
+  .refine((given) => !given.doNotCharge || !given.priceOverrides?.length, {
+    path: ['priceOverrides'],
     message: 'must be omitted for a subscription that is not charged',
   })
   .refine((given) => !given.doNotCharge || typeof given.trialEnd !== 'number', {

@@ -6,6 +6,7 @@ import { Metadata, Timestamp } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
 import type { Access } from '../organizations/setting.ts';
 import { IntervalUnit } from '../pricing/price.ts';
+import { PriceOverride } from './price-override.ts';
 
 export const SubscriptionId = idSchema('subscription');
 
@@ -213,6 +214,9 @@ const shared = {
   isFreePlan: z.boolean().meta({ description: 'True if the price is 0 at any quantity.' }),
   doNotCharge: z.boolean(),
   runBillingAtPeriodStart: z.boolean(),
+  priceOverrides: z.array(PriceOverride).meta({
+    description: 'Own terms of this customer in force, in place of those of the prices.',
+  }),
 };
 
 export const RenewingSubscription = z.object({
@@ -292,6 +296,8 @@ export interface SubscriptionRow {
   readonly pausedCredit: bigint;
   /** The setup fee that its first invoice will bill, in minor units; 0 once it has. */
   readonly setupFee: bigint;
+  /** The terms of prices in force for this customer, by price. */
+  readonly priceOverrides: readonly PriceOverride[];
   readonly metadata: z.infer<typeof Metadata> | null;
 }
 

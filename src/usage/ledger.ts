@@ -6,6 +6,7 @@ import type { Pricing } from '../pricing/pricing.ts';
 import { UsageMeter } from '../pricing/usage-meter.ts';
 import type { Quantities, UsageCharge } from '../rating/usage-parts.ts';
 import type { PeriodSchedule } from '../subscriptions/billing-period.ts';
+import type { OverrideSpan } from '../subscriptions/price-override.ts';
 
 /** The remaining balance of a meter: credits granted and not expired, minus usage. Negative: usage without credit. */
 export const UsageMeterBalance = z
@@ -96,7 +97,9 @@ export interface Overage extends Quantities {
   readonly isBilled: boolean;
   /** The function from units to money, in place of `unitPrice`; null: none, or the plan does not bill overage. */
   readonly pricing: Pricing | null;
-  /** For a price with a pricing: its usage periods that the bill may concern. */
+  /** The terms that the price has had for the subscription; none: those of the price. */
+  readonly overrides: readonly OverrideSpan[];
+  /** For a price that has or had a pricing: its usage periods that the bill may concern. */
   readonly charges: readonly UsageCharge[];
 }
 

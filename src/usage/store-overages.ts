@@ -3,6 +3,8 @@ import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { type Conditions, conditionsText } from '../rating/conditions.ts';
 import type { UsageCharge } from '../rating/usage-parts.ts';
+import type { OverrideSpan } from '../subscriptions/price-override.ts';
+import { overrideHistory, type StoredSpans, withAmounts } from '../subscriptions/store-price-overrides.ts';
 import {
   type BilledUsage,
   type ChargedPeriod,
@@ -13,10 +15,13 @@ import {
   type UsageToBill,
 } from './ledger.ts';
 
-interface FoundOverage extends Omit<Overage, 'charges'> {
+interface FoundOverage extends Omit<Overage, 'charges' | 'overrides'> {
   readonly priceName: string | null;
+  readonly overrides: StoredSpans;
   readonly where: Conditions | null;
 }
+
+type Read = Omit<FoundOverage, 'overrides'> & Pick<Overage, 'overrides'>;
 
 /** The unbilled usage of the accounts `a` that `which` selects. */
 function overages(work: Work, which: RawBuilder<boolean>) {
@@ -24,7 +29,8 @@ function overages(work: Work, which: RawBuilder<boolean>) {
     select a.subscription_id, o.ledger_account_id, a.usage_meter_id, m.name as meter_name, p.name as price_name, p.where, o.price_id,
            case when plan.overage = 'bill' then p.unit_price else 0 end as unit_price, coalesce(plan.overage = 'bill', false) as is_billed,
            p.usage_events_per_unit, p.pricing, o.uncovered - o.invoiced as units,
-           o.events - o.invoiced_events as events, o.own_amount - o.invoiced_own_amount as own_amount
+           o.events - o.invoiced_events as events, o.own_amount - o.invoiced_own_amount as own_amount,
+           ${overrideHistory(work, sql.ref('a.subscription_id'), sql.ref('o.price_id'))} as overrides
       from ledger_accounts a
       join usage_overages o on o.environment_id = a.environment_id and o.ledger_account_id = a.id
       join usage_meters m on m.environment_id = a.environment_id and m.id = a.usage_meter_id
@@ -58,14 +64,15 @@ export async function listOverages(work: Work, bills: readonly UsageToBill[]): P
   return withCharges(work, rows, bills);
 }
 
-/** Adds the charges of prices with a pricing: of the present usage period, and of those with released units. */
+/** Adds the charges of prices that have or had a pricing: of the present usage period, and of those with released units. */
 async function withCharges(
   work: Work,
   found: readonly FoundOverage[],
   bills: readonly UsageToBill[],
 ): Promise<Overage[]> {
-  const priced = found.filter(({ pricing }) => pricing !== null);
-  if (priced.length === 0) return found.map((overage) => named(overage, []));
+  const read = found.map((overage) => ({ ...overage, overrides: withAmounts<OverrideSpan>(overage.overrides) }));
+  const priced = read.filter(({ pricing, overrides }) => pricing !== null || overrides.length > 0);
+  if (priced.length === 0) return read.map((overage) => named(overage, []));
   const starts = new Map(bills.map(({ subscriptionId, periodStart }) => [subscriptionId, periodStart]));
   const { rows } = await sql<ChargedPeriod>`
     select c.ledger_account_id, c.price_id, c.period_start, c.units, c.released, c.amount, c.events, c.released_events,
@@ -79,11 +86,11 @@ async function withCharges(
        and c.price_id = asked.price_id and (c.period_start = asked.period_start or c.released > 0 or c.released_events > 0)
      order by c.period_start`.execute(work.db);
   const charges = Map.groupBy(rows, keyOf);
-  return found.map((overage) => named(overage, charges.get(keyOf(overage)) ?? []));
+  return read.map((overage) => named(overage, charges.get(keyOf(overage)) ?? []));
 }
 
 /** Usage at a price with conditions is named by it as well: `Tokens (GPT-5)`. */
-function named({ priceName, where, ...overage }: FoundOverage, charges: readonly UsageCharge[]): Overage {
+function named({ priceName, where, ...overage }: Read, charges: readonly UsageCharge[]): Overage {
   if (where === null) return { ...overage, charges };
   return { ...overage, meterName: `${overage.meterName} (${priceName ?? conditionsText(where)})`, charges };
 }

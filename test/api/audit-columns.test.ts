@@ -61,9 +61,11 @@ describe('the decisions', () => {
     'resource_claims.metadata',
     'subscription_adjustments.capacities',
     'subscription_adjustments.items',
+    'subscription_adjustments.price_overrides',
     'subscription_items.metadata',
     'subscription_item_versions.pricing',
     'subscription_items.pricing',
+    'subscription_price_overrides.pricing',
     'subscriptions.metadata',
     'webhooks.previous_secret_ends_at', // when, and not what
   ]);
@@ -126,6 +128,7 @@ const rare = new Set([
   'payment_method_attachments',
   'discount_redemptions',
   'subscription_item_versions',
+  'subscription_price_overrides',
 ]);
 
 describe('the log', () => {

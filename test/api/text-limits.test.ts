@@ -75,9 +75,10 @@ const textsOfOurs = new Set([
   // Ids by ids.
   'products.usage_prices',
   // Copies of the pricing of a price.
-  ...['subscription_items.pricing', 'subscription_item_versions.pricing'],
+  ...['subscription_items.pricing', 'subscription_item_versions.pricing', 'subscription_price_overrides.pricing'],
   // Its texts are bounded in the request, and again when the items are stored.
   'subscription_adjustments.items',
+  'subscription_adjustments.price_overrides',
   ...['payment_method_attachments.request', 'payment_method_attachments.outcome', 'payment_methods.fingerprint'],
   ...['payment_methods.payment_method_data', 'payment_methods.processor_token', 'payments.next_action'],
   ...['payments.processor_token', 'payments.processor_reference', 'payments.receipt_number', 'payments.receipt_url'],

@@ -32,6 +32,15 @@ function segmentOf(value: number, itemValue: number): string {
     jsonb_build_array(jsonb_build_object('start', 0, 'end', 2, 'value', ${value}, 'items', ${items}))) where type = 'static'`;
 }
 
+/** Terms in force for a price that the condition selects. */
+function ownPrice(condition: string, column: 'unit_price' | 'pricing', value: string): string {
+  return `insert into subscription_price_overrides (environment_id, id, pricing_model_id, subscription_id, price_id, ${column},
+      start_at, created_at, updated_at)
+    select i.environment_id, 'sub_price_000000000000000000000', i.pricing_model_id, i.subscription_id, p.id, ${value}, 1, 1, 1
+      from subscription_items i join prices p on p.environment_id = i.environment_id
+     where i.price_id is not null and i.expired_at is null and ${condition} limit 1`;
+}
+
 function chargeOf(amount: number): string {
   return `insert into usage_charges (environment_id, ledger_account_id, price_id, period_start, units, released, amount)
     select environment_id, ledger_account_id, price_id, 1, 50, 0, ${amount} from invoice_line_items where type = 'usage'`;
@@ -92,6 +101,23 @@ export const moneyCorruptions: readonly Corruption[] = [
       `update subscription_items set unit_price = 0, pricing = '{"model": "per_unit"}' where price_id is not null`,
     ],
     breaks: ['itemsKeepTheirPricing'],
+  },
+  {
+    fault: 'usage is billed at a unit price that neither its price nor its customer has',
+    statements: [
+      `update invoice_line_items set explanation = '{"kind": "usage", "unitPrice": 7777}' where type = 'usage'`,
+    ],
+    breaks: ['usageHasKnownTerms'],
+  },
+  {
+    fault: 'an item has another price than the one that its customer has',
+    statements: [ownPrice('p.id = i.price_id', 'unit_price', '1')],
+    breaks: ['itemsHaveOwnPrices'],
+  },
+  {
+    fault: 'usage at a unit price has own terms that count events',
+    statements: [ownPrice(`p.slug = 'call-overage'`, 'pricing', `'{"model": "dynamic"}'`)],
+    breaks: ['overridesFitTheirPrice'],
   },
   {
     fault: 'more is known to be billed for a usage period than its invoices bill',

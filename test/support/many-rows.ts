@@ -47,6 +47,7 @@ const few = new Set([
   'subscription_adjustments',
   'subscription_item_features',
   'subscription_item_versions',
+  'subscription_price_overrides',
   'usage_meters',
   'webhooks',
 ]);

@@ -38,7 +38,16 @@ const adjustments = (verb: string): CallOf[] =>
     (w: TenantWorld, n: string) => [{ priceId: w.priceId, externalId: `item-${n}` }, { priceSlug: w.planPriceSlug }],
   ].map((items) => (w, n) => ({
     path: `/subscriptions/${w.subscriptionId}/${verb}`,
-    body: { adjustment: { timing: 'immediately', newSubscriptionItems: items(w, n) } },
+    body: {
+      adjustment: {
+        timing: 'immediately',
+        newSubscriptionItems: items(w, n),
+        priceOverrides: [
+          { priceId: w.planPriceId, unitPrice: 1 },
+          { priceSlug: w.callsPriceSlug, unitPrice: null },
+        ],
+      },
+    },
   }));
 const itemFeature = (rest: (w: TenantWorld) => object): CallOf => {
   return (w) => ({
@@ -136,11 +145,17 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
         priceId: w.priceId,
         defaultPaymentMethodId: w.newcomerCardId,
         backupPaymentMethodId: w.newcomerCardId,
+        priceOverrides: [{ priceId: w.priceId, unitPrice: 1 }],
       },
     }),
     (w) => ({
       path: '/subscriptions',
-      body: { customerExternalId: w.newcomerExternalId, priceSlug: w.planPriceSlug, discountCode: w.discountCode },
+      body: {
+        customerExternalId: w.newcomerExternalId,
+        priceSlug: w.planPriceSlug,
+        discountCode: w.discountCode,
+        priceOverrides: [{ priceSlug: w.planPriceSlug, unitPrice: 1 }],
+      },
     }),
   ],
   'POST /purchases': [

@@ -142,6 +142,9 @@ export async function fillTables(owner: pg.Client): Promise<void> {
     `insert into subscription_item_versions (environment_id, id, pricing_model_id, subscription_id, subscription_item_id, unit_price,
        quantity, start_at, end_at, created_at)
        select ${model}, o.subscription_id, o.id, 1, 1, 1, 2, 1 from ${one('subscription_items')} o`,
+    `insert into subscription_price_overrides (environment_id, id, pricing_model_id, subscription_id, price_id, unit_price, start_at,
+       end_at, ${stamps})
+       select ${model}, o.subscription_id, o.price_id, 1, 1, 2, 1, 1 from ${one('subscription_items')} o`,
     `insert into discount_redemptions (environment_id, id, pricing_model_id, discount_id, customer_id, purchase_id, name, code, amount_type, amount,
        duration, ${stamps})
        select ${model}, o.id, p.customer_id, p.id, o.name, o.code, o.amount_type, o.amount, o.duration, 1, 1

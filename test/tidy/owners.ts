@@ -35,6 +35,7 @@ export const owners: Owners = {
   billing_periods: 'subscriptions',
   subscription_item_versions: 'subscriptions',
   subscription_adjustments: 'subscriptions',
+  subscription_price_overrides: 'subscriptions',
 
   ledger_accounts: 'usage',
   ledger_transactions: 'usage',
