@@ -72,7 +72,7 @@ const ofCustomer = {
   status: 400,
   reason: 'it must be one of the customer: whatever else it is, the answer is the same',
 };
-const ofRateCard = {
+const ofPricingModel = {
   status: 400,
   reason: 'it must be of the pricing model: whatever else it is, the answer is the same',
 };
@@ -99,6 +99,12 @@ export const answeredOtherwise: Readonly<Record<string, Otherwise>> = {
   'POST /subscriptions/{id}/preview-adjust adjustment.newSubscriptionItems[].subscriptionId': refusalTold,
   'POST /subscriptions/{id}/preview-adjust adjustment.newSubscriptionItems[].priceId': refusalTold,
   'POST /subscriptions/{id}/preview-adjust adjustment.newSubscriptionItems[].priceSlug': refusalTold,
+  'POST /subscriptions priceOverrides[].priceId': ofPricingModel,
+  'POST /subscriptions priceOverrides[].priceSlug': ofPricingModel,
+  'POST /subscriptions/{id}/adjust adjustment.priceOverrides[].priceId': ofPricingModel,
+  'POST /subscriptions/{id}/adjust adjustment.priceOverrides[].priceSlug': ofPricingModel,
+  'POST /subscriptions/{id}/preview-adjust adjustment.priceOverrides[].priceId': refusalTold,
+  'POST /subscriptions/{id}/preview-adjust adjustment.priceOverrides[].priceSlug': refusalTold,
   'POST /prices price.pricingModelId': { status: 400, reason: "it must be the product's: it only repeats that" },
   'PUT /subscription-item-features/{id} subscriptionItemFeature.featureId': fixed,
   'PUT /subscription-item-features/{id} subscriptionItemFeature.subscriptionItemId': fixed,
@@ -108,7 +114,7 @@ export const answeredOtherwise: Readonly<Record<string, Otherwise>> = {
     ['POST /products', 'PUT /products/{id}'].flatMap((operation) =>
       ['usageMeterId', 'usageMeterSlug', 'priceId', 'priceSlug'].map((field) => [
         `${operation} product.usagePrices[].${field}`,
-        ofRateCard,
+        ofPricingModel,
       ]),
     ),
   ),
