@@ -1,0 +1,236 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sql } from 'kysely';
+import { instant } from '../../src/kernel/calendar.ts';
+import { type Body, startTestApp } from '../support/harness.ts';
+import { meter, newCustomer, plan } from '../support/shop.ts';
+import { assertSound } from '../support/sound.ts';
+import { callerOf } from '../support/years.ts';
+
+const app = await startTestApp();
+
+test('own prices of a customer', async (t) => {
+  const seller = await app.newOrganization();
+  const by = callerOf(app, seller);
+  const send = (method: string, path: string, body: Body) => app.request(method, path, body, { key: seller.testKey });
+  const day = (at: string) => by.moveTo(instant(at));
+  await day('2026-04-01');
+  const each = { ...meter('calls', 'Calls', { slug: 'calls', unitPrice: 10 }) };
+  const tiers = [
+    { upTo: 100, unitAmount: '3' },
+    { upTo: null, unitAmount: '2' },
+  ];
+  const perEvent = { model: 'percentage', rate: '1', fixedAmountPerEvent: '30' };
+  const priced = (slug: string, pricing: Body) => meter(slug, slug, { slug, unitPrice: 0, pricing });
+  await by.post('/pricing-models/setup', {
+    name: 'Own prices',
+    isDefault: true,
+    features: [],
+    products: [plan('free', 0), plan('pro', 3000), plan('big', 9000), plan('fee', 1000, [], { setupFeeAmount: 500 })],
+    usageMeters: [each, priced('jobs', { model: 'graduated', tiers }), priced('payments', perEvent)],
+  });
+  const idOf = async (slug: string): Promise<string> => (await by.get(`/prices?slug=${slug}&active=true`)).data[0].id;
+  const [pro, calls, jobs] = [await idOf('pro-monthly'), await idOf('calls'), await idOf('jobs')];
+  let count = 0;
+  const join = async (priceOverrides: Body[], more: Body = {}, token: string | null = 'pm_card_visa') => {
+    count += 1;
+    const externalId = `buyer ${count}`;
+    const { customerId } = await newCustomer(by, externalId, { token });
+    const asked = { customerId, priceSlug: 'pro-monthly', priceOverrides, ...more };
+    const { subscription } = await by.post('/subscriptions', asked);
+    const use = async (usageMeterSlug: string, amount: number) => {
+      count += 1;
+      const usageEvent = { subscriptionId: subscription.id, transactionId: `own ${count}`, usageMeterSlug, amount };
+      await by.post('/usage-events', { usageEvent });
+    };
+    return { subscription, id: subscription.id as string, use };
+  };
+  const adjust = (id: string, priceOverrides: Body[], more: Body = {}) =>
+    by.post(`/subscriptions/${id}/adjust`, { adjustment: { timing: 'immediately', priceOverrides, ...more } });
+  const upcoming = async (id: string) => (await by.get(`/invoices/upcoming?subscriptionId=${id}`)).invoice.total;
+  /** Oldest first. */
+  const invoices = async (id: string): Promise<Body[]> => {
+    const { data } = await by.get(`/invoices?subscriptionId=${id}&limit=100`);
+    return data.toSorted((a: Body, b: Body) => (a.id < b.id ? -1 : 1));
+  };
+  const bills = async (id: string): Promise<number[]> => (await invoices(id)).map(({ total }) => total);
+  const own = (priceSlug: string, unitPrice: number | null) => ({ priceSlug, unitPrice });
+  const perJob = { model: 'per_unit', unitAmount: '1' };
+
+  await t.test('are billed from the first invoice on, shown, and explained', async () => {
+    const wanted = [own('pro-monthly', 2500), own('calls', 7), { priceSlug: 'jobs', pricing: perJob }];
+    const { subscription, id, use } = await join(wanted, { quantity: 2 });
+    const startsAt = instant('2026-04-01');
+    const shown = [
+      { priceId: pro, unitPrice: 2500, pricing: null, startsAt },
+      { priceId: calls, unitPrice: 7, pricing: null, startsAt },
+      { priceId: jobs, unitPrice: null, pricing: perJob, startsAt },
+    ];
+    const byPrice = (rows: Body[]) => rows.toSorted((a, b) => (a.priceId < b.priceId ? -1 : 1));
+    assert.deepEqual(byPrice(subscription.priceOverrides), byPrice(shown));
+    assert.deepEqual(byPrice((await by.get(`/subscriptions/${id}`)).subscription.priceOverrides), byPrice(shown));
+    const { data: listed } = await by.get(`/subscriptions?customerId=${subscription.customerId}&status=active`);
+    assert.deepEqual(byPrice(listed[0].priceOverrides), byPrice(shown));
+    await use('calls', 100);
+    await use('jobs', 50);
+    assert.deepEqual([await bills(id), await upcoming(id)], [[5000], 5000 + 700 + 50]);
+    await day('2026-05-01');
+    assert.deepEqual(await bills(id), [5000, 5750]);
+    const { lines } = await by.get(`/invoices/${(await invoices(id))[1]?.id}/explain`);
+    const told = lines.map(({ kind, amount, unitPrice, pricing }: Body) => [kind, amount, unitPrice, pricing]);
+    assert.deepEqual(
+      told.toSorted((a: Body[], b: Body[]) => Number(b[1]) - Number(a[1])),
+      [
+        ['item', 5000, 2500, null],
+        ['usage', 700, 7, null],
+        ['priced_usage', 50, null, perJob],
+      ],
+    );
+    // A record can be sent back as it was answered, and changes nothing.
+    const { adjustment, subscription: after } = await adjust(id, subscription.priceOverrides);
+    assert.deepEqual([adjustment.invoiceId, byPrice(after.priceOverrides)], [null, byPrice(shown)]);
+  });
+
+  await t.test('change an item at once: half of May at 40.00 in place of 20.00 costs 10.00', async () => {
+    const { id } = await join([own('pro-monthly', 2000)]);
+    await day('2026-05-16T12:00:00Z');
+    const wanted = { timing: 'immediately', priceOverrides: [own('pro-monthly', 4000)] };
+    const preview = await by.post(`/subscriptions/${id}/preview-adjust`, { adjustment: wanted });
+    assert.deepEqual([preview.currentPlanTotal, preview.newPlanTotal, preview.totalDue], [2000, 4000, 1000]);
+    const { subscriptionItems } = await adjust(id, [own('pro-monthly', 4000)]);
+    assert.equal(subscriptionItems[0].unitPrice, 4000);
+    assert.deepEqual([await bills(id), await upcoming(id)], [[2000, 1000], 4000]);
+    // Null: the price of everybody, which the renewal bills.
+    const { resolvedTiming } = await adjust(id, [own('pro-monthly', null)], { timing: 'auto' });
+    assert.equal(resolvedTiming, 'at_end_of_current_billing_period');
+    assert.equal((await by.get(`/subscriptions/${id}`)).subscription.priceOverrides.length, 1);
+    await day('2026-06-01');
+    assert.deepEqual(await bills(id), [2000, 1000, 3000]);
+    assert.deepEqual((await by.get(`/subscriptions/${id}`)).subscription.priceOverrides, []);
+  });
+
+  await t.test('of usage begin with a usage period: June is billed at 10, July at 5, August at 10 again', async () => {
+    const { id, use } = await join([]);
+    await use('calls', 10);
+    await day('2026-06-10');
+    await adjust(id, [own('calls', 5)]);
+    await use('calls', 10);
+    assert.equal(await upcoming(id), 3000 + 200);
+    await day('2026-07-01');
+    await use('calls', 10);
+    assert.equal(await upcoming(id), 3000 + 50);
+    await adjust(id, [own('calls', null)], { timing: 'at_end_of_current_billing_period' });
+    assert.equal(await upcoming(id), 3000 + 50);
+    await day('2026-08-01');
+    await use('calls', 10);
+    await day('2026-09-01');
+    assert.deepEqual(await bills(id), [3000, 3200, 3050, 3100]);
+  });
+
+  await t.test('of a period bill it again after its invoice was voided, whatever has come since', async () => {
+    // 150 jobs in tiers are 100 x 3 + 50 x 2 = 400. From October on each costs 10, and from November it is tiers again.
+    await by.put('/settings', { settings: { netTermsDays: 90 } });
+    const { id, use } = await join([], {}, null);
+    await use('jobs', 150);
+    await adjust(id, [own('jobs', 10)]);
+    await day('2026-10-01');
+    const [, open] = await invoices(id);
+    assert.deepEqual([open?.status, open?.total], ['open', 3400]);
+    await by.post(`/invoices/${open?.id}/void`);
+    await use('jobs', 20);
+    // The 150 jobs of September in their tiers, and the 20 of October at 10.
+    assert.equal(await upcoming(id), 3000 + 400 + 200);
+    await adjust(id, [own('jobs', null)]);
+    assert.equal(await upcoming(id), 3000 + 400 + 200);
+    await day('2026-11-01');
+    await use('jobs', 20);
+    assert.equal(await upcoming(id), 3000 + 60);
+    assert.deepEqual((await bills(id)).slice(1), [3400, 3600]);
+    await by.put('/settings', { settings: { netTermsDays: 0 } });
+  });
+
+  await t.test('of usage stay with another plan, those of an item end with it', async () => {
+    const { id, use } = await join([own('pro-monthly', 2000), own('calls', 1)]);
+    const { subscription } = await adjust(id, [], { newSubscriptionItems: [{ priceSlug: 'big-monthly' }] });
+    assert.deepEqual(
+      subscription.priceOverrides.map(({ priceId }: Body) => priceId),
+      [calls],
+    );
+    await use('calls', 50);
+    assert.equal(await upcoming(id), 9000 + 50);
+    const { subscription: back } = await adjust(id, [], {
+      timing: 'at_end_of_current_billing_period',
+      newSubscriptionItems: [{ priceSlug: 'pro-monthly' }],
+    });
+    assert.equal(back.priceOverrides.length, 1);
+    assert.equal(await upcoming(id), 3000 + 50);
+  });
+
+  await t.test('of 0 make a plan free, which a customer on the free plan cannot have beside it', async () => {
+    const { customerId } = await newCustomer(by, 'guest');
+    const given = { customerId, priceSlug: 'pro-monthly', priceOverrides: [own('pro-monthly', 0)] };
+    const { status } = await send('POST', '/subscriptions', given);
+    assert.equal(status, 409);
+  });
+
+  await t.test('name a price of the pricing model once, with terms that the price can have', async () => {
+    const { id } = await join([]);
+    const { pricingModel: other } = await by.post('/pricing-models/setup', {
+      name: 'Other',
+      products: [plan('elsewhere', 100)],
+    });
+    const { data: foreign } = await by.get(`/prices?pricingModelId=${other.id}&slug=elsewhere-monthly`);
+    const bad: [Body, string][] = [
+      [{ unitPrice: 1 }, 'priceId'],
+      [{ priceSlug: 'calls', priceId: calls, unitPrice: 1 }, 'priceId'],
+      [{ priceSlug: 'calls' }, 'unitPrice'],
+      [{ priceSlug: 'calls', unitPrice: 1, pricing: perJob }, 'pricing'],
+      [{ priceSlug: 'calls', unitPrice: -1 }, 'unitPrice'],
+      [own('nothing', 1), 'priceSlug'],
+      [{ priceId: foreign[0].id, unitPrice: 1 }, 'priceId'],
+      [own('calls_no_charge', 1), 'priceSlug'],
+      [{ priceSlug: 'calls', pricing: { model: 'dynamic' } }, 'pricing.model'],
+      [{ priceSlug: 'calls', pricing: perEvent }, 'pricing.model'],
+      [own('payments', 1), 'unitPrice'],
+      [{ priceSlug: 'pro-monthly', pricing: { model: 'percentage', rate: '1' } }, 'pricing.model'],
+      [own('big-monthly', 1), ''],
+    ];
+    const { customerId } = await newCustomer(by, 'refused', { token: 'pm_card_visa' });
+    for (const [override, field] of bad) {
+      const priceOverrides = [override];
+      const path = ['priceOverrides', 0, ...(field === '' ? [] : field.split('.'))];
+      const created = await send('POST', '/subscriptions', { customerId, priceSlug: 'pro-monthly', priceOverrides });
+      assert.deepEqual([created.status, created.body.issues?.[0]?.path], [400, path], JSON.stringify(override));
+      const adjustment = { timing: 'immediately', priceOverrides };
+      const changed = await send('POST', `/subscriptions/${id}/adjust`, { adjustment });
+      assert.deepEqual([changed.status, changed.body.issues?.[0]?.path], [400, ['adjustment', ...path]]);
+    }
+    const refused = async (body: Body, path: (string | number)[]) => {
+      const answer = await send('POST', '/subscriptions', { customerId, priceSlug: 'pro-monthly', ...body });
+      assert.deepEqual([answer.status, answer.body.issues?.[0]?.path], [400, path]);
+    };
+    await refused({ priceOverrides: [own('calls', 1), own('calls', 2)] }, ['priceOverrides', 1]);
+    await refused({ priceOverrides: [own('calls', null)] }, ['priceOverrides', 0, 'unitPrice']);
+    await refused({ priceOverrides: Array(101).fill(own('calls', 1)) }, ['priceOverrides']);
+    await refused({ priceOverrides: [own('calls', 1)], doNotCharge: true }, ['priceOverrides']);
+    const free = [own('fee-monthly', 0)];
+    await refused({ priceSlug: 'fee-monthly', priceOverrides: free }, ['priceOverrides', 0, 'unitPrice']);
+    const items = [{ priceSlug: 'pro-monthly', unitPrice: 5 }];
+    const both = { timing: 'immediately', newSubscriptionItems: items, priceOverrides: [own('pro-monthly', 4)] };
+    const { body } = await send('POST', `/subscriptions/${id}/adjust`, { adjustment: both });
+    assert.deepEqual(body.issues[0].path, ['adjustment', 'newSubscriptionItems', 0, 'unitPrice']);
+    const none = await send('POST', `/subscriptions/${id}/adjust`, { adjustment: { timing: 'immediately' } });
+    assert.deepEqual([none.status, none.body.issues[0].path], [400, ['adjustment', 'newSubscriptionItems']]);
+  });
+
+  await t.test('are one for each price at any instant, whoever writes them', async () => {
+    const { id } = await join([own('calls', 7)]);
+    const again = sql`
+      insert into subscription_price_overrides (environment_id, id, pricing_model_id, subscription_id, price_id, unit_price, start_at,
+             created_at, updated_at)
+      select environment_id, id || 'x', pricing_model_id, subscription_id, price_id, 8, start_at + 1, 1, 1
+        from subscription_price_overrides where subscription_id = ${id}`;
+    await assert.rejects(again.execute(app.owner), { constraint: 'subscription_price_overrides_one_at_a_time' });
+  });
+  await assertSound(app);
+});
