@@ -154,7 +154,7 @@ create table public.billing_periods (
   constraint billing_periods_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint billing_periods_discount_interval CHECK ((((discount_start_at IS NULL) = (discount_end_at IS NULL)) AND (discount_start_at <= start_at) AND (discount_end_at > discount_start_at))),
   constraint billing_periods_kept CHECK (((kept_value >= (0)::numeric) AND ((kept_value = (0)::numeric) OR (whole_end_at IS NOT NULL)))),
-  constraint billing_periods_part_of_whole CHECK (((whole_start_at <= start_at) AND (whole_end_at > end_at))),
+  constraint billing_periods_part_of_whole CHECK ((((whole_start_at <= start_at) OR (whole_start_at < COALESCE(whole_end_at, end_at)) OR (status = ANY (ARRAY['completed'::text, 'canceled'::text]))) AND (whole_end_at > end_at))),
   constraint billing_periods_paused_time_refunded CHECK ((paused_time_refunded >= (0)::numeric)),
   constraint billing_periods_rounding_carried CHECK ((abs(rounding_carried) <= ('500000000000'::bigint)::numeric)),
   constraint billing_periods_run_forward CHECK ((start_at <= end_at)),
@@ -185,6 +185,8 @@ create table public.checkout_sessions (
   payment_method_type text,
   payment_token text,
   preserve_billing_cycle_anchor boolean not null,
+  billing_anchor jsonb,
+  first_period text,
   target_subscription_id text,
   automatically_update_subscriptions boolean,
   output_name text,
@@ -204,10 +206,12 @@ create table public.checkout_sessions (
   constraint checkout_sessions_environment_id_target_subscription_id_fkey FOREIGN KEY (environment_id, target_subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint checkout_sessions_activates_something CHECK (((type <> 'activate_subscription'::text) OR ((target_subscription_id IS NOT NULL) AND (customer_id IS NOT NULL)))),
   constraint checkout_sessions_billing_address_length CHECK (((char_length((billing_address #>> '{address,city}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,country}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,line1}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,line2}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,name}'::text[])) <= 255) AND (char_length((billing_address #>> '{address,postal_code}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,state}'::text[])) <= 200) AND (char_length((billing_address #>> '{email}'::text[])) <= 320) AND (char_length((billing_address #>> '{firstName}'::text[])) <= 255) AND (char_length((billing_address #>> '{lastName}'::text[])) <= 255) AND (char_length((billing_address #>> '{name}'::text[])) <= 255) AND (char_length((billing_address #>> '{phone}'::text[])) <= 50))),
+  constraint checkout_sessions_billing_anchor CHECK (((billing_anchor = ANY (ARRAY['"anniversary"'::jsonb, '"calendar"'::jsonb])) OR ((jsonb_typeof((billing_anchor -> 'day'::text)) = 'number'::text) AND ((((billing_anchor ->> 'day'::text))::numeric >= (1)::numeric) AND (((billing_anchor ->> 'day'::text))::numeric <= (31)::numeric))))),
   constraint checkout_sessions_cancel_url_length CHECK ((char_length(cancel_url) <= 2048)),
   constraint checkout_sessions_customer_email_length CHECK ((char_length(customer_email) <= 320)),
   constraint checkout_sessions_customer_name_length CHECK ((char_length(customer_name) <= 255)),
   constraint checkout_sessions_expires_later CHECK ((expires_at > created_at)),
+  constraint checkout_sessions_first_period CHECK ((first_period = ANY (ARRAY['short'::text, 'long'::text]))),
   constraint checkout_sessions_metadata_length CHECK ((char_length((metadata)::text) <= 48000)),
   constraint checkout_sessions_output_metadata_length CHECK ((char_length((output_metadata)::text) <= 48000)),
   constraint checkout_sessions_output_name_length CHECK ((char_length(output_name) <= 255)),
@@ -335,6 +339,8 @@ create table public.environments (
   allow_repeated_trials boolean not null default false,
   allow_repeated_discounts boolean not null default false,
   unknown_fields text not null default 'refuse'::text,
+  billing_anchor jsonb not null default '"anniversary"'::jsonb,
+  first_period text not null default 'short'::text,
   clock_now bigint,
   created_at bigint not null,
   updated_at bigint not null,
@@ -351,7 +357,9 @@ create table public.environments (
   constraint environments_pkey PRIMARY KEY (id),
   constraint environments_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id),
   constraint environments_access CHECK (((access_past_due = ANY (ARRAY['full'::text, 'none'::text])) AND (access_unpaid = ANY (ARRAY['full'::text, 'none'::text])))),
+  constraint environments_billing_anchor CHECK (((billing_anchor = ANY (ARRAY['"anniversary"'::jsonb, '"calendar"'::jsonb])) OR ((jsonb_typeof((billing_anchor -> 'day'::text)) = 'number'::text) AND ((((billing_anchor ->> 'day'::text))::numeric >= (1)::numeric) AND (((billing_anchor ->> 'day'::text))::numeric <= (31)::numeric))))),
   constraint environments_dunning CHECK (((dunning_terminal_action = ANY (ARRAY['unpaid'::text, 'canceled'::text, 'past_due'::text])) AND (cardinality(dunning_retry_days) <= 10) AND (0 < ALL (dunning_retry_days)))),
+  constraint environments_first_period CHECK ((first_period = ANY (ARRAY['short'::text, 'long'::text]))),
   constraint environments_live_time_is_real CHECK (((clock_now IS NULL) OR (NOT livemode))),
   constraint environments_net_terms CHECK (((net_terms_days >= 0) AND (net_terms_days <= 365))),
   constraint environments_seller_length CHECK (((char_length((seller #>> '{email}'::text[])) <= 320) AND (char_length((seller #>> '{name}'::text[])) <= 255) AND (char_length((seller #>> '{taxId}'::text[])) <= 255) AND (jsonb_array_length((seller -> 'addressLines'::text)) <= 10) AND (NOT jsonb_path_exists(seller, '$."addressLines"[*]?(@ like_regex "^.{201}" flag "s")'::jsonpath)))),
@@ -864,6 +872,8 @@ create table public.purchases (
   interval_unit text,
   interval_count bigint,
   billing_cycle_anchor bigint,
+  billing_anchor jsonb,
+  first_period text,
   first_invoice_value numeric(38,0) not null default 0,
   subscription_name text,
   exclusive boolean not null default false,
@@ -881,14 +891,16 @@ create table public.purchases (
   constraint purchases_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint purchases_amounts CHECK (((first_invoice_value >= (0)::numeric) AND (total_purchase_value >= (0)::numeric))),
   constraint purchases_billing_address_length CHECK (((char_length((billing_address #>> '{address,city}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,country}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,line1}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,line2}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,name}'::text[])) <= 255) AND (char_length((billing_address #>> '{address,postal_code}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,state}'::text[])) <= 200) AND (char_length((billing_address #>> '{email}'::text[])) <= 320) AND (char_length((billing_address #>> '{firstName}'::text[])) <= 255) AND (char_length((billing_address #>> '{lastName}'::text[])) <= 255) AND (char_length((billing_address #>> '{name}'::text[])) <= 255) AND (char_length((billing_address #>> '{phone}'::text[])) <= 50))),
+  constraint purchases_billing_anchor CHECK (((billing_anchor = ANY (ARRAY['"anniversary"'::jsonb, '"calendar"'::jsonb])) OR ((jsonb_typeof((billing_anchor -> 'day'::text)) = 'number'::text) AND ((((billing_anchor ->> 'day'::text))::numeric >= (1)::numeric) AND (((billing_anchor ->> 'day'::text))::numeric <= (31)::numeric))))),
   constraint purchases_completed_when_paid CHECK (((status <> ALL (ARRAY['paid'::text, 'refunded'::text, 'partial_refund'::text])) OR (purchase_date IS NOT NULL))),
+  constraint purchases_first_period CHECK ((first_period = ANY (ARRAY['short'::text, 'long'::text]))),
   constraint purchases_metadata_length CHECK ((char_length((metadata)::text) <= 48000)),
   constraint purchases_name_length CHECK ((char_length(name) <= 255)),
   constraint purchases_price_type CHECK ((price_type = ANY (ARRAY['subscription'::text, 'single_payment'::text]))),
   constraint purchases_quantity CHECK (((quantity >= 1) AND (quantity <= 1000000))),
   constraint purchases_status CHECK ((status = ANY (ARRAY['open'::text, 'pending'::text, 'failed'::text, 'paid'::text, 'refunded'::text, 'partial_refund'::text, 'fraudulent'::text]))),
   constraint purchases_subscription_name_length CHECK ((char_length(subscription_name) <= 255)),
-  constraint purchases_variant CHECK ((((subscription_id IS NULL) OR (price_type = 'subscription'::text)) AND ((subscription_id IS NOT NULL) OR (price_type = 'single_payment'::text) OR ((invoice_id IS NULL) AND (status = ANY (ARRAY['pending'::text, 'failed'::text])))) AND ((price_type = 'subscription'::text) = (interval_unit IS NOT NULL)) AND ((price_type = 'subscription'::text) = (interval_count IS NOT NULL)) AND ((price_type = 'subscription'::text) = (trial_period_days IS NOT NULL)) AND ((price_type = 'subscription'::text) = (price_per_billing_cycle IS NOT NULL)) AND ((price_type = 'single_payment'::text) = (total_purchase_value IS NOT NULL))))
+  constraint purchases_variant CHECK ((((subscription_id IS NULL) OR (price_type = 'subscription'::text)) AND ((subscription_id IS NOT NULL) OR (price_type = 'single_payment'::text) OR ((invoice_id IS NULL) AND (status = ANY (ARRAY['pending'::text, 'failed'::text])))) AND ((price_type = 'subscription'::text) = (interval_unit IS NOT NULL)) AND ((price_type = 'subscription'::text) = (interval_count IS NOT NULL)) AND ((price_type = 'subscription'::text) = (trial_period_days IS NOT NULL)) AND ((price_type = 'subscription'::text) = (billing_anchor IS NOT NULL)) AND ((price_type = 'subscription'::text) = (first_period IS NOT NULL)) AND ((price_type = 'subscription'::text) = (price_per_billing_cycle IS NOT NULL)) AND ((price_type = 'single_payment'::text) = (total_purchase_value IS NOT NULL))))
 );
 
 create table public.refunds (
@@ -1105,6 +1117,8 @@ create table public.subscriptions (
   interval_unit text,
   interval_count bigint,
   billing_cycle_anchor_date bigint,
+  billing_anchor jsonb not null default '"anniversary"'::jsonb,
+  first_period text not null default 'short'::text,
   current_billing_period_start bigint,
   current_billing_period_end bigint,
   default_payment_method_id text,
@@ -1140,7 +1154,9 @@ CASE
     WHEN (status = ANY (ARRAY['past_due'::text, 'unpaid'::text])) THEN status
     ELSE 'none'::text
 END)))),
+  constraint subscriptions_billing_anchor CHECK (((billing_anchor = ANY (ARRAY['"anniversary"'::jsonb, '"calendar"'::jsonb])) OR ((interval_unit = ANY (ARRAY['month'::text, 'year'::text])) AND (jsonb_typeof((billing_anchor -> 'day'::text)) = 'number'::text) AND ((((billing_anchor ->> 'day'::text))::numeric >= (1)::numeric) AND (((billing_anchor ->> 'day'::text))::numeric <= (31)::numeric))))),
   constraint subscriptions_canceled_at_iff_canceled CHECK (((status = 'canceled'::text) = (canceled_at IS NOT NULL))),
+  constraint subscriptions_first_period CHECK ((first_period = ANY (ARRAY['short'::text, 'long'::text]))),
   constraint subscriptions_metadata_length CHECK ((char_length((metadata)::text) <= 48000)),
   constraint subscriptions_name_length CHECK ((char_length(name) <= 255)),
   constraint subscriptions_paused_credit_not_negative CHECK ((paused_credit >= (0)::numeric)),
@@ -2874,7 +2890,7 @@ CREATE OR REPLACE FUNCTION public.shared_settings(environment environments)
  RETURNS jsonb
  LANGUAGE sql
  STABLE
-RETURN jsonb_build_object('allowMultipleSubscriptions', (environment).allow_multiple_subscriptions, 'allowRepeatedTrials', (environment).allow_repeated_trials, 'allowRepeatedDiscounts', (environment).allow_repeated_discounts, 'accessPastDue', (environment).access_past_due, 'accessUnpaid', (environment).access_unpaid, 'unknownFields', (environment).unknown_fields);
+RETURN jsonb_build_object('allowMultipleSubscriptions', (environment).allow_multiple_subscriptions, 'allowRepeatedTrials', (environment).allow_repeated_trials, 'allowRepeatedDiscounts', (environment).allow_repeated_discounts, 'accessPastDue', (environment).access_past_due, 'accessUnpaid', (environment).access_unpaid, 'unknownFields', (environment).unknown_fields, 'billingAnchor', (environment).billing_anchor, 'firstPeriod', (environment).first_period);
 CREATE OR REPLACE FUNCTION public.switch_environment(wanted_livemode boolean)
  RETURNS environment_scope
  LANGUAGE plpgsql

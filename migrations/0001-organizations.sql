@@ -20,10 +20,15 @@ create table environments (
   allow_repeated_trials boolean not null default false,
   allow_repeated_discounts boolean not null default false,
   unknown_fields text not null default 'refuse',
+  billing_anchor jsonb not null default '"anniversary"',
+  first_period text not null default 'short',
   clock_now bigint,
   created_at bigint not null,
   updated_at bigint not null,
   constraint environments_unknown_fields check (unknown_fields in ('refuse', 'ignore')),
+  constraint environments_billing_anchor check (billing_anchor in ('"anniversary"', '"calendar"')
+    or (jsonb_typeof(billing_anchor -> 'day') = 'number' and (billing_anchor ->> 'day')::numeric between 1 and 31)),
+  constraint environments_first_period check (first_period in ('short', 'long')),
   constraint environments_one_per_mode unique (organization_id, livemode),
   constraint environments_live_time_is_real check (clock_now is null or not livemode),
   constraint environments_access check (access_past_due in ('full', 'none') and access_unpaid in ('full', 'none'))
@@ -104,7 +109,8 @@ create function shared_settings(environment environments) returns jsonb language
     'allowRepeatedTrials', environment.allow_repeated_trials,
     'allowRepeatedDiscounts', environment.allow_repeated_discounts,
     'accessPastDue', environment.access_past_due, 'accessUnpaid', environment.access_unpaid,
-    'unknownFields', environment.unknown_fields);
+    'unknownFields', environment.unknown_fields,
+    'billingAnchor', environment.billing_anchor, 'firstPeriod', environment.first_period);
 
 -- Finds the key and puts the transaction into its environment, in one round trip. The service role cannot read
 -- api_keys of an environment that it has not entered, so this function is the only way in.

@@ -118,6 +118,9 @@ create table subscriptions (
   interval_unit text,
   interval_count bigint,
   billing_cycle_anchor_date bigint,
+  -- The way in which the anchor was found: "anniversary", "calendar" or {"day": 15}.
+  billing_anchor jsonb not null default '"anniversary"',
+  first_period text not null default 'short',
   current_billing_period_start bigint,
   current_billing_period_end bigint,
   default_payment_method_id text collate "C",
@@ -150,6 +153,10 @@ create table subscriptions (
   constraint subscriptions_scheduled_has_date check (status <> 'cancellation_scheduled' or cancel_scheduled_at is not null),
   constraint subscriptions_renewing_has_interval check (renews = (interval_unit is not null) and renews = (interval_count is not null)
     and renews = (billing_cycle_anchor_date is not null)),
+  constraint subscriptions_billing_anchor check (billing_anchor in ('"anniversary"', '"calendar"')
+    or (interval_unit in ('month', 'year') and jsonb_typeof(billing_anchor -> 'day') = 'number'
+      and (billing_anchor ->> 'day')::numeric between 1 and 31)),
+  constraint subscriptions_first_period check (first_period in ('short', 'long')),
   constraint subscriptions_period_whole check ((current_billing_period_start is null) = (current_billing_period_end is null)),
   constraint subscriptions_period_runs_forward check (current_billing_period_start <= current_billing_period_end)
 );

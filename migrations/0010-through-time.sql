@@ -125,13 +125,15 @@ alter table billing_periods
   add column discount_start_at bigint,
   add column discount_end_at bigint,
   add column rounding_carried numeric(38, 0) not null default 0,
-  add constraint billing_periods_part_of_whole check (whole_start_at <= start_at and whole_end_at > end_at),
+  add constraint billing_periods_part_of_whole check (
+    (whole_start_at <= start_at or whole_start_at < coalesce(whole_end_at, end_at) or status in ('completed', 'canceled'))
+    and whole_end_at > end_at),
   add constraint billing_periods_kept check (kept_value >= 0 and (kept_value = 0 or whole_end_at is not null)),
   add constraint billing_periods_paused_time_refunded check (paused_time_refunded >= 0),
   add constraint billing_periods_discount_interval check ((discount_start_at is null) = (discount_end_at is null) and discount_start_at <= start_at and discount_end_at > discount_start_at),
   add constraint billing_periods_rounding_carried check (abs(rounding_carried) <= 500000000000),
   add constraint billing_periods_waived_not_negative check (proration_waived >= 0);
-comment on column billing_periods.whole_start_at is 'Where the interval begins that the period is (the rest of); later than its start for no period. Null: the period is whole.';
+comment on column billing_periods.whole_start_at is 'The start of the interval that the period is the rest of. Later than its own start for a long first period, which is priced by the interval with which it ends. Null: the period is whole.';
 comment on column billing_periods.whole_end_at is 'Where the interval ends whose rest was paused, so the next period begins later. Null: it was not paused.';
 comment on column billing_periods.kept_value is 'What was really paid for its paused rest and not refunded since, whether or not a later invoice took it off. In minor units.';
 comment on column billing_periods.paused_time_refunded is 'What its invoices took off for paused time and was refunded afterwards. In minor units.';

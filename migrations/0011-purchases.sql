@@ -17,6 +17,8 @@ create table purchases (
   interval_unit text,
   interval_count bigint,
   billing_cycle_anchor bigint,
+  billing_anchor jsonb,
+  first_period text,
   first_invoice_value numeric(38, 0) not null default 0,
   subscription_name text,
   exclusive boolean not null default false,
@@ -38,13 +40,18 @@ create table purchases (
     and (subscription_id is not null or price_type = 'single_payment' or (invoice_id is null and status in ('pending', 'failed')))
     and (price_type = 'subscription') = (interval_unit is not null) and (price_type = 'subscription') = (interval_count is not null)
     and (price_type = 'subscription') = (trial_period_days is not null)
+    and (price_type = 'subscription') = (billing_anchor is not null) and (price_type = 'subscription') = (first_period is not null)
     and (price_type = 'subscription') = (price_per_billing_cycle is not null)
     and (price_type = 'single_payment') = (total_purchase_value is not null)),
+  constraint purchases_billing_anchor check (billing_anchor in ('"anniversary"', '"calendar"')
+    or (jsonb_typeof(billing_anchor -> 'day') = 'number' and (billing_anchor ->> 'day')::numeric between 1 and 31)),
+  constraint purchases_first_period check (first_period in ('short', 'long')),
   constraint purchases_quantity check (quantity between 1 and 1000000),
   constraint purchases_amounts check (first_invoice_value >= 0 and total_purchase_value >= 0),
   constraint purchases_completed_when_paid check (status not in ('paid', 'refunded', 'partial_refund') or purchase_date is not null)
 );
 comment on column purchases.subscription_name is 'The name that its subscription gets, which is made with the first payment.';
+comment on column purchases.billing_anchor is 'With first_period: how the periods of its subscription are counted. Null: it is paid once.';
 comment on column purchases.exclusive is 'True where it is to be the only paid plan of its customer.';
 comment on column purchases.tax_inclusive is 'Whether the tax of its first payment, whose terms that payment has, is a part of the price.';
 comment on column purchases.purchase_date is 'When it was paid for first; from then on it has been told, and what it gives has been given.';

@@ -29,6 +29,9 @@ create table checkout_sessions (
   -- What the processor calls the payment method: sent again, it is the same one.
   payment_token text,
   preserve_billing_cycle_anchor boolean not null,
+  -- Null: the settings.
+  billing_anchor jsonb,
+  first_period text,
   target_subscription_id text collate "C",
   automatically_update_subscriptions boolean,
   output_name text,
@@ -53,6 +56,9 @@ create table checkout_sessions (
   constraint checkout_sessions_within_limits check (
     (minimum_quantity is null and maximum_quantity is null)
     or (minimum_quantity > 0 and maximum_quantity is not null and quantity between minimum_quantity and maximum_quantity)),
+  constraint checkout_sessions_billing_anchor check (billing_anchor in ('"anniversary"', '"calendar"')
+    or (jsonb_typeof(billing_anchor -> 'day') = 'number' and (billing_anchor ->> 'day')::numeric between 1 and 31)),
+  constraint checkout_sessions_first_period check (first_period in ('short', 'long')),
   constraint checkout_sessions_trial check (trial_period_days >= 0),
   constraint checkout_sessions_sells_something check (type not in ('product', 'purchase') or price_id is not null),
   constraint checkout_sessions_activates_something

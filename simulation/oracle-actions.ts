@@ -1,5 +1,5 @@
 import { type Discount, freePlan, type Plan, pack, smallestCharge } from './catalogue.ts';
-import { boundary, dayMs } from './oracle-arithmetic.ts';
+import { calendarStart, dayMs, intervalAt } from './oracle-arithmetic.ts';
 import { byProgram, endAttempt, takeAttempt } from './oracle-attempts.ts';
 import { feeLines, grantAwaited, issue, order, pay, recover, takeBack, takeBackPacks } from './oracle-billing.ts';
 import { recountKept } from './oracle-changes.ts';
@@ -87,6 +87,8 @@ export interface Wish {
   /** On a page: the quantity that the seller has set, and the method that the buyer chooses. */
   readonly offered?: number;
   readonly ownMethod?: Method | null;
+  /** Whether the periods are those of the calendar. Without a trial. */
+  readonly isByCalendar?: boolean;
 }
 
 function firstWorth(plan: Plan, quantity: number): number {
@@ -104,22 +106,25 @@ export function isChargedAtOnce(
 
 /** Returns the subscription: it has ended if the first payment failed. */
 export function subscribe(books: Books, customer: Customer, wish: Wish): Subscription {
-  const { plan, quantity, discount, offered = null, ownMethod = null } = wish;
+  const { plan, quantity, discount, offered = null, ownMethod = null, isByCalendar = false } = wish;
   const { now } = books;
   const hadTrial = customer.subscriptions.some(({ trialEnd }) => trialEnd !== null);
   const trialEnd = plan.trialDays > 0 && !hadTrial ? now + plan.trialDays * dayMs : null;
   if (plan.trialDays > 0 && hadTrial) reach(books, 'second trial asked for', customer);
   const method = trialEnd === null ? (ownMethod ?? customer.defaultMethod) : null;
-  const end = trialEnd ?? boundary(now, plan, 1);
+  const anchor = isByCalendar ? calendarStart(plan, now) : now;
+  const whole = intervalAt(anchor, plan, now);
+  if (whole.start < now) reach(books, 'first period by the calendar', customer);
+  const end = trialEnd ?? whole.end;
   const isInvoiced =
     trialEnd === null && method === null && (books.netTerms > 0 || coversAll(discount, firstWorth(plan, quantity)));
   const waits = trialEnd === null && method === null && !isInvoiced;
   const period: Period | null = waits
     ? null
-    : { start: now, end, wholeStart: now, isTrial: trialEnd !== null, waived: 0, returned: 0 };
+    : { start: now, end, wholeStart: whole.start, isTrial: trialEnd !== null, waived: 0, returned: 0 };
   const status = trialEnd !== null ? 'trialing' : isInvoiced ? 'active' : 'incomplete';
   const known = { customer, plan, quantity, discount, trialEnd, period, isInvoiced, offered, method: ownMethod };
-  const subscription = newSubscription(books, { ...known, status });
+  const subscription = newSubscription(books, { ...known, status, anchor, isByCalendar });
   if (period !== null && method === null) grantPeriod(subscription, period, true);
   if (period !== null && trialEnd === null) {
     const lines = [...itemLines(subscription, period), ...feeLines(subscription)];

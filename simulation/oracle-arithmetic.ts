@@ -30,6 +30,16 @@ export function boundary(anchor: number, { unit, count }: Interval, n: number): 
 
 type Interval = Pick<Plan, 'unit' | 'count'>;
 
+/** The first instant of the day, the week (Monday), the month or the year; several months count from January. */
+export function calendarStart({ unit, count }: Interval, at: number): number {
+  const date = new Date(at);
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
+  if (unit === 'year') return Date.UTC(year, 0);
+  if (unit === 'month') return Date.UTC(year, month - (month % count));
+  const days = unit === 'week' ? (date.getUTCDay() + 6) % 7 : 0;
+  return Date.UTC(year, month, date.getUTCDate() - days);
+}
+
 export function isSameInterval(one: Interval, other: Interval): boolean {
   return one.unit === other.unit && one.count === other.count;
 }

@@ -122,7 +122,9 @@ export function unitsOf({ lines }: Invoice): number {
 
 /** The rest of an interval after a pause gets its share of a fixed discount. */
 function partOfDiscount(discount: Discount, { reason, period }: Pick<Invoice, 'reason' | 'period'>): Discount {
-  if (discount.type === 'percent' || period === null || reason === 'final_usage') return discount;
+  // The first invoice has all of it, however short its period is.
+  const isWhole = reason === 'final_usage' || reason === 'subscription_start';
+  if (discount.type === 'percent' || period === null || isWhole) return discount;
   const { start, end, wholeStart } = period;
   return { ...discount, amount: share(discount.amount, end - start, end - wholeStart) };
 }

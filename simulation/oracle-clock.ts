@@ -122,7 +122,10 @@ function renew(books: Books, subscription: Subscription): void {
     endClaims(subscription);
     changeTerms(books, subscription, scheduled, start);
     // Boundaries of a new interval are counted from here.
-    if (!isSameInterval(plan, scheduled.plan)) subscription.anchor = start;
+    if (!isSameInterval(plan, scheduled.plan)) {
+      subscription.anchor = start;
+      subscription.isByCalendar = false;
+    }
   }
   subscription.scheduled = null;
   endCredits(subscription, start);

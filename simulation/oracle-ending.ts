@@ -46,6 +46,7 @@ export function subscriptionWith(books: Books, beginning: Beginning): Subscripti
     isFree: plan.unitPrice === 0,
     createdAt: books.now,
     anchor: books.now,
+    isByCalendar: false,
     trialEnd: null,
     period: null,
     quantity,

@@ -1,4 +1,4 @@
-import { intervalAt, isSameInterval, share } from './oracle-arithmetic.ts';
+import { calendarStart, intervalAt, isSameInterval, share } from './oracle-arithmetic.ts';
 import { changeTerms, draft, issue, methodOf, order, usageLines, withPausedTime } from './oracle-billing.ts';
 import { type Changed, unusedOf } from './oracle-changes.ts';
 import { itemLines } from './oracle-clock.ts';
@@ -38,9 +38,12 @@ export function changeInterval(
   anchorIs: BillingAnchor,
 ): Changed | 'owes' {
   const { now } = books;
-  const anchor = anchorIs === 'now' ? now : Math.max(subscription.anchor, subscription.trialEnd ?? 0);
-  const next = anchorIs === 'now' ? now : subscription.anchor;
-  return charge(books, subscription, { terms, anchor, next, name: `change of interval, anchor ${anchorIs}` });
+  const { isByCalendar, trialEnd } = subscription;
+  const unchanged = isByCalendar ? calendarStart(terms.plan, now) : subscription.anchor;
+  const anchor = anchorIs === 'now' ? now : Math.max(unchanged, trialEnd ?? 0);
+  const next = anchorIs === 'now' ? now : unchanged;
+  const known = { terms, anchor, next, isByCalendar: isByCalendar && anchorIs === 'unchanged' };
+  return charge(books, subscription, { ...known, name: `change of interval, anchor ${anchorIs}` });
 }
 
 /**
@@ -54,6 +57,7 @@ export function moveAnchor(books: Books, subscription: Subscription, anchor: num
     return charge(books, subscription, { terms, anchor, next: anchor, carriesOn: period, name: 'move of an anchor' });
   reach(books, 'anchor at the end of the period', subscription.customer);
   subscription.anchor = anchor;
+  subscription.isByCalendar = false;
   return 'made';
 }
 
@@ -62,6 +66,8 @@ interface NewCount {
   /** The instant from which the boundaries of the period are counted, and the anchor of the subscription afterwards. */
   readonly anchor: number;
   readonly next: number;
+  /** Whether it stays one of the calendar. Absent: it does not. */
+  readonly isByCalendar?: boolean;
   readonly carriesOn?: Period | null;
   readonly name: string;
 }
@@ -86,7 +92,7 @@ function charge(books: Books, subscription: Subscription, count: NewCount): Chan
   if (unused > 0) reach(books, 'change of interval with unused value', subscription.customer);
   if (draft(subscription, bill).discountAmount > 0)
     reach(books, 'change of interval with a discount', subscription.customer);
-  const begins = { terms, period, anchor: next, unused };
+  const begins = { terms, period, anchor: next, isByCalendar: count.isByCalendar ?? false, unused };
   const change = (paid: Invoice) => beginInterval(books, paid, begins);
   const invoice = issue(books, subscription, bill, { change });
   // A plan that costs nothing has no invoice.
@@ -138,6 +144,7 @@ interface IntervalStart {
   readonly period: Period;
   /** The instant from which boundaries are counted. */
   readonly anchor: number;
+  readonly isByCalendar: boolean;
   /** The unused paid value of the period that ends. */
   readonly unused: number;
 }
@@ -151,7 +158,7 @@ function begin(
   books: Books,
   subscription: Subscription,
   invoice: Invoice | null,
-  { terms, period, anchor, unused }: IntervalStart,
+  { terms, period, anchor, isByCalendar, unused }: IntervalStart,
 ): void {
   const { period: old } = subscription;
   const { now } = books;
@@ -166,6 +173,7 @@ function begin(
   if (invoice !== null) invoice.reason = 'renewal';
   subscription.period = period;
   if (subscription.isFree) noteFreeTime(subscription.customer, period, true);
+  subscription.isByCalendar = isByCalendar;
   subscription.anchor = anchor;
   const ending = subscription.credits.filter((each) => isOfPeriod(each, old.start, now));
   takeFrom(ending, takenBack);

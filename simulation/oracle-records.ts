@@ -145,6 +145,8 @@ export interface Subscription {
   readonly isFree: boolean;
   readonly createdAt: number;
   anchor: number;
+  /** Whether its boundaries are those of the calendar. */
+  isByCalendar: boolean;
   trialEnd: number | null;
   /** Null while it awaits its first payment. */
   period: Period | null;

@@ -25,8 +25,10 @@ export const subscribeTo: Draw = ({ random, books, customers, wish }) => {
   // A second one is requested occasionally, to be refused.
   if (hasPlan && random.chance(0.8)) return null;
   const isRefused = hasPlan || (discount !== null && hasUsed(customer, discount));
+  const hasTrial = plan.trialDays > 0 && customer.subscriptions.every(({ trialEnd }) => trialEnd === null);
+  const isByCalendar = !hasTrial && wish.plan === undefined && random.chance(0.3);
   return {
-    text: `subscribes ${customer.name} to ${quantity} of ${plan.slug}${discount === null ? '' : ` with ${discount.code}`}`,
+    text: `subscribes ${customer.name} to ${quantity} of ${plan.slug}${discount === null ? '' : ` with ${discount.code}`}${isByCalendar ? ' by the calendar' : ''}`,
     customer,
     ask: async () => ({
       method: 'POST',
@@ -36,6 +38,7 @@ export const subscribeTo: Draw = ({ random, books, customers, wish }) => {
         priceSlug: plan.slug,
         quantity,
         ...(discount === null ? {} : { discountCode: discount.code.toLowerCase() }),
+        ...(isByCalendar ? { billingAnchor: 'calendar' } : {}),
       },
     }),
     apply: () => {
@@ -44,7 +47,7 @@ export const subscribeTo: Draw = ({ random, books, customers, wish }) => {
       const charged = isChargedAtOnce(customer, { plan, quantity, discount });
       const attempt = byProgram(customer);
       if (charged && !takeAttempt(books, attempt)) return 'refused';
-      const subscription = subscribe(books, customer, { plan, quantity, discount });
+      const subscription = subscribe(books, customer, { plan, quantity, discount, isByCalendar });
       if (isTerminal(subscription)) return 'refused_late';
       if (charged) endAttempt(books, attempt, subscription.status === 'active' ? 'paid' : 'passed');
       return 'done';

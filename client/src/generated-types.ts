@@ -6,6 +6,14 @@ export type CurrencyCode = 'USD' | 'AED' | 'AFN' | 'ALL' | 'AMD' | 'ANG' | 'AOA'
 
 export type AccessLevel = 'full' | 'none';
 
+/** The instant from which billing periods are counted, in UTC. `anniversary`: the start or, after a trial, its end. `calendar`: the first instant of the day, of the week (Monday), of the month, or of the year (1 January); several months are counted from January. `day`: the next such day of a month, for intervals of months and years. A month without that day has its last day instead. */
+export type AnchorRule = 'anniversary' | 'calendar' | {
+  day: number;
+};
+
+/** The first paid period, where it begins between two boundaries. `short`: it ends at the next one, and costs its share of the price. `long`: it ends at the one after that, and each day of it costs as much as one of that whole interval. */
+export type FirstPeriod = 'short' | 'long';
+
 export type TerminalAction = 'unpaid' | 'canceled' | 'past_due';
 
 /** The treatment of fields and query parameters that an operation does not have. `refuse`: the request is refused with 400. `ignore`: they are dropped, and the header `Tollkeeper-Ignored` names them. */
@@ -557,6 +565,8 @@ export interface Settings {
   access: Access;
   /** If true, the trial days of a price count for customers who already had a trial. A `trialEnd` in a request always counts. */
   allowRepeatedTrials: boolean;
+  billingAnchor: AnchorRule;
+  firstPeriod: FirstPeriod;
   /** If true, a customer may redeem the same discount more than once. A redemption that ended before any invoice with the discount does not count. */
   allowRepeatedDiscounts: boolean;
   dunning: {
@@ -678,6 +688,8 @@ export type Subscription = {
   interval: IntervalUnit;
   intervalCount: number;
   billingCycleAnchorDate: Timestamp;
+  billingAnchor: AnchorRule;
+  firstPeriod: FirstPeriod;
 } | {
   id: string;
   createdAt: Timestamp;
@@ -716,6 +728,8 @@ export type Subscription = {
   interval: null;
   intervalCount: null;
   billingCycleAnchorDate: null;
+  billingAnchor: null;
+  firstPeriod: null;
 };
 
 export interface PriceOverride {
@@ -855,6 +869,8 @@ export type SubscriptionDetails = {
   interval: IntervalUnit;
   intervalCount: number;
   billingCycleAnchorDate: Timestamp;
+  billingAnchor: AnchorRule;
+  firstPeriod: FirstPeriod;
   /** The items that are active now. */
   subscriptionItems: Array<{
     id: string;
@@ -922,6 +938,8 @@ export type SubscriptionDetails = {
   interval: null;
   intervalCount: null;
   billingCycleAnchorDate: null;
+  billingAnchor: null;
+  firstPeriod: null;
   /** The items that are active now. */
   subscriptionItems: Array<{
     id: string;
@@ -2771,6 +2789,10 @@ export type CheckoutSession = {
   maximumQuantity: number | null;
   /** Null: the trial of the price. */
   trialPeriodDays: number | null;
+  /** Null: that of the settings. */
+  billingAnchor: AnchorRule | null;
+  /** Null: that of the settings. */
+  firstPeriod: FirstPeriod | null;
   metadata: Metadata | null;
   /** The most recent change of plan of the session, whose customer had a plan already. */
   adjustmentId: string | null;
@@ -2808,6 +2830,10 @@ export type CheckoutSession = {
   maximumQuantity: number | null;
   /** Null: the trial of the price. */
   trialPeriodDays: number | null;
+  /** Null: that of the settings. */
+  billingAnchor: AnchorRule | null;
+  /** Null: that of the settings. */
+  firstPeriod: FirstPeriod | null;
   metadata: Metadata | null;
   /** The most recent change of plan of the session, whose customer had a plan already. */
   adjustmentId: string | null;
@@ -2844,6 +2870,10 @@ export type CheckoutSession = {
   maximumQuantity: number | null;
   /** Null: the trial of the price. */
   trialPeriodDays: number | null;
+  /** Null: that of the settings. */
+  billingAnchor: AnchorRule | null;
+  /** Null: that of the settings. */
+  firstPeriod: FirstPeriod | null;
   metadata: Metadata | null;
   /** The most recent change of plan of the session, whose customer had a plan already. */
   adjustmentId: string | null;
@@ -2880,6 +2910,10 @@ export type CheckoutSession = {
   maximumQuantity: number | null;
   /** Null: the trial of the price. */
   trialPeriodDays: number | null;
+  /** Null: that of the settings. */
+  billingAnchor: AnchorRule | null;
+  /** Null: that of the settings. */
+  firstPeriod: FirstPeriod | null;
   metadata: Metadata | null;
   /** The most recent change of plan of the session, whose customer had a plan already. */
   adjustmentId: string | null;
@@ -3453,6 +3487,8 @@ export interface SettingsUpdateInput {
     };
     allowRepeatedTrials?: boolean;
     allowRepeatedDiscounts?: boolean;
+    billingAnchor?: AnchorRule;
+    firstPeriod?: FirstPeriod;
     dunning?: {
       /** The days from each failed attempt to the next, at most 10 numbers. Empty: no retry. */
       retryDays?: Array<number>;
@@ -3743,6 +3779,10 @@ export interface SubscriptionsCreateInput {
   intervalCount?: number | null;
   /** The end of the trial, by default as the trial days of the price have it. It is obeyed also for a customer who already had a trial. */
   trialEnd?: TimestampInput | null;
+  /** By default that of the settings. */
+  billingAnchor?: AnchorRule | null;
+  /** By default that of the settings. */
+  firstPeriod?: FirstPeriod | null;
   metadata?: Metadata | null;
   name?: string | null;
   defaultPaymentMethodId?: string | null;
@@ -5402,6 +5442,10 @@ export interface PurchasesCreateInput {
     discountCode?: string | null;
     /** A payment method of the customer, by default its default one. */
     paymentMethodId?: string | null;
+    /** For a subscription. By default that of the settings. */
+    billingAnchor?: AnchorRule | null;
+    /** For a subscription. By default that of the settings. */
+    firstPeriod?: FirstPeriod | null;
     /** By default the name of the product. */
     name?: string | null;
     /** Copied to the subscription, if one is bought. */
@@ -5485,6 +5529,10 @@ export interface CheckoutSessionsCreateInput {
     trialPeriodDays?: number | null;
     /** If true, a paid plan keeps the periods of the free plan, and its first period is charged in part. */
     preserveBillingCycleAnchor?: boolean;
+    /** For a new subscription. By default that of the settings. */
+    billingAnchor?: AnchorRule | null;
+    /** For a new subscription. By default that of the settings. */
+    firstPeriod?: FirstPeriod | null;
   } | {
     /** The address to return to after success. The session id replaces `{CHECKOUT_SESSION_ID}` in it. */
     successUrl: string;

@@ -160,7 +160,10 @@ export async function changeSubscription(
   if (Object.values(others).some((value) => value !== undefined))
     throw invalid(['subscription', 'billingCycleAnchorDate'], 'must be changed alone, because it may be charged');
   if (effect === 'counts_on') {
-    const saved = await saveSubscription(work, id, { billingCycleAnchorDate: anchor });
+    const saved = await saveSubscription(work, id, {
+      billingCycleAnchorDate: anchor,
+      billingAnchor: 'anniversary',
+    });
     await publishSubscription(work, 'subscription.updated', saved, customer);
     return { subscription: saved, move: null };
   }

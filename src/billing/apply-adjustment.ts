@@ -166,7 +166,7 @@ async function applyMoves(work: Work, moves: readonly Change[]): Promise<Applied
   );
   return moves.map((change) => {
     const { billingCycleAnchorDate } = change.adjustment;
-    const subscription = { ...change.subscription, billingCycleAnchorDate };
+    const subscription = { ...change.subscription, billingCycleAnchorDate, billingAnchor: 'anniversary' as const };
     return { ...change, subscription, changedItemIds: new Set() };
   });
 }

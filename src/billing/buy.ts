@@ -9,7 +9,7 @@ import { draftInvoice, type InvoiceDraft } from '../invoicing/new-invoice.ts';
 import { findInvoice } from '../invoicing/store.ts';
 import { addDays } from '../kernel/calendar.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { allowsMultipleSubscriptions } from '../organizations/setting.ts';
+import { allowsMultipleSubscriptions, anchorSettings } from '../organizations/setting.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { defaultPaymentMethod, findPaymentMethod } from '../payments/actions.ts';
 import { requestFirstCharge } from '../payments/actions-charge.ts';
@@ -27,6 +27,7 @@ import {
   replacePurchase,
   savePurchase,
 } from '../purchases/store.ts';
+import { type AnchorRequest, anchorTermsOf } from '../subscriptions/billing-anchor.ts';
 import { lockLivingSubscriptions, saveSubscription } from '../subscriptions/store.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { refuseSecond, refuseTooDear } from '../subscriptions/subscription-start.ts';
@@ -75,6 +76,8 @@ export interface Order {
   readonly trialPeriodDays?: number | null;
   /** Whether a subscription keeps the periods of the free plan that it replaces. */
   readonly preserveBillingCycleAnchor: boolean;
+  /** The count of the periods of a subscription. Absent or null: that of the settings. */
+  readonly anchorRequest?: AnchorRequest;
 }
 
 export interface Bought {
@@ -199,6 +202,7 @@ export function planOf(work: Work, order: Order): PlanOrder {
     discount,
     given: {
       quantity,
+      ...order.anchorRequest,
       // Days that the seller has set for this order count whatever the customer had before.
       ...(order.trialPeriodDays ? { trialEnd: addDays(work.now, order.trialPeriodDays) } : {}),
       ...(name === null ? {} : { name }),
@@ -245,6 +249,8 @@ function planPurchase(work: Work, order: PlanPurchase, subscription: Subscriptio
     intervalUnit: subscription.intervalUnit,
     intervalCount: subscription.intervalCount,
     billingCycleAnchor: subscription.billingCycleAnchorDate,
+    billingAnchor: subscription.billingAnchor,
+    firstPeriod: subscription.firstPeriod,
   };
 }
 
@@ -269,6 +275,8 @@ function newPurchase(work: Work, order: PlanPurchase): PurchaseRow {
     intervalUnit: null,
     intervalCount: null,
     billingCycleAnchor: null,
+    billingAnchor: null,
+    firstPeriod: null,
     firstInvoiceValue: 0n,
     totalPurchaseValue: null,
     purchaseDate: null,
@@ -373,12 +381,12 @@ async function activateFirst(
   order: PlanPurchase,
   { subscription, beginning, draft, chargeWith }: FirstActivation,
 ): Promise<Wanted> {
-  const { anchor: billingCycleAnchorDate, period } = beginning;
+  const { anchor: billingCycleAnchorDate, billingAnchor, period } = beginning;
   await saveSubscription(work, subscription.id, {
     currentBillingPeriodStart: period.startAt,
     currentBillingPeriodEnd: period.endAt,
   });
-  const wanted = planPurchase(work, order, { ...subscription, billingCycleAnchorDate });
+  const wanted = planPurchase(work, order, { ...subscription, billingCycleAnchorDate, billingAnchor });
   return payFirst(work, { ...order, discount: null, wanted, draft, chargeWith });
 }
 
@@ -411,6 +419,7 @@ export function refuseActivation({ id, status, currentBillingPeriodStart }: Subs
 export async function sell(work: Work, given: NewPurchase, pricingModelId: string | undefined): Promise<Purchase> {
   const customer = await lockSubscriber(work, given, pricingModelId);
   const { price, product } = await findOffer(work, customer, given);
+  anchorTermsOf(given, anchorSettings(work), price);
   const { purchase } = await buy(work, {
     customer,
     price,
@@ -423,6 +432,7 @@ export async function sell(work: Work, given: NewPurchase, pricingModelId: strin
     billingAddress: null,
     checkoutSessionId: null,
     preserveBillingCycleAnchor: false,
+    anchorRequest: given,
   });
   return toPurchase(work, purchase);
 }

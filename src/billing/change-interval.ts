@@ -277,6 +277,7 @@ export async function beginInterval(
     currentBillingPeriodStart: period.startAt,
     currentBillingPeriodEnd: period.endAt,
     billingCycleAnchorDate: changed.billingCycleAnchorDate,
+    billingAnchor: changed.billingAnchor,
     pausedCredit: await keptBeyond(work, left.pausedCredit + unused, invoiceId),
   });
   if (invoiceId !== null) {

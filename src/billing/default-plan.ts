@@ -1,6 +1,7 @@
 import type { CustomerRow } from '../customers/customer.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import { anchorSettings } from '../organizations/setting.ts';
 import { findDefaultProduct } from '../pricing/store-products.ts';
 import { billingAnchor } from '../subscriptions/billing-period.ts';
 import { findReplacedDefaultPlan, hasUsedTrial } from '../subscriptions/store.ts';
@@ -52,6 +53,7 @@ export async function decideDefaultPlan(
     storedPaymentMethodId: null,
     hasNetTerms: false,
     anchor,
+    anchorSettings: anchorSettings(work),
   };
   return {
     customer,

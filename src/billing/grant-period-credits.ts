@@ -150,12 +150,18 @@ function grantOf({ each: { subscription, period }, feature }: Offered, left: big
     usageMeterId: feature.usageMeterId,
     featureId: feature.featureId,
     billingPeriodId: period?.id ?? null,
-    amount: isRecurring ? smallerOf(shareOf(feature.amount, period), left) : left,
+    amount: isRecurring ? shareLeft(feature.amount, left, period) : left,
     expiresAt: isRecurring && period !== null ? period.endAt : null,
     source: 'billing_period_transition',
     // Identifies the grant: this feature of this item, in this period.
     sourceId: `${period?.id ?? subscription.id}:${feature.id}`,
   };
+}
+
+/** The share of an amount less what the customer has had of it. A long first period grants more than the amount. */
+function shareLeft(amount: bigint, left: bigint, period: BillingPeriodRow | null): bigint {
+  const share = shareOf(amount, period);
+  return share > amount ? share - (amount - left) : smallerOf(share, left);
 }
 
 /** The amount granted for a period: all of it, or its share if the period is the rest of an interval. */

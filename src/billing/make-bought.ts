@@ -15,6 +15,7 @@ import {
 } from '../invoicing/store-redemptions.ts';
 import { addDays, type Instant } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
+import { anchorSettings } from '../organizations/setting.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { describePayment } from '../payments/actions-charge.ts';
 import { assumedSuccess, type ReportedCharge } from '../payments/actions-settle.ts';
@@ -120,7 +121,8 @@ async function make(work: Work, paid: PaidFor, terms: BoughtTerms): Promise<Invo
   if (purchase.subscriptionId === null) return makePlan(work, paid, terms);
   const waiting = await findSubscription(work, purchase.subscriptionId);
   assert(waiting, 'subscriptions are never deleted');
-  const at = { anchor: purchase.billingCycleAnchor, at: payment.chargeDate };
+  // An anchor in the calendar is found again at the same instant.
+  const at = { anchor: keptAnchor(purchase), at: payment.chargeDate };
   return (await begin(work, waiting, beginningOf(work, waiting, at), { tax: terms.tax })).invoice;
 }
 
@@ -141,11 +143,12 @@ async function makePlan(work: Work, { customer, ...paid }: PaidFor, terms: Bough
   const living = await lockLivingSubscriptions(work, customerId);
   // A customer who has paid for a plan gets it, although another one has come meanwhile.
   const isOnly = terms.exclusive && !living.some((each) => !each.isFreePlan && isInTheWay(each));
-  const { quantity, metadata, intervalUnit, intervalCount, billingCycleAnchor: anchor, subscriptionName } = purchase;
+  const { quantity, metadata, intervalUnit, intervalCount, subscriptionName } = purchase;
   const start = decideStart({
     price: { ...price, active: true },
     product: { ...product, active: true },
-    ...{ quantity, startDate, now: work.now, intervalUnit, intervalCount, anchor },
+    ...{ quantity, startDate, now: work.now, intervalUnit, intervalCount, anchor: keptAnchor(purchase) },
+    ...{ anchorRequest: purchase, anchorSettings: anchorSettings(work) },
     ...{ trialEnd: null, hadTrial: true, doNotCharge: false, hasNetTerms: false },
     ...{ givenPaymentMethodId: payment.paymentMethodId, storedPaymentMethodId: null },
   });
@@ -162,6 +165,11 @@ async function makePlan(work: Work, { customer, ...paid }: PaidFor, terms: Bough
   if (customer.archived)
     await endSubscription(work, { customer, subscription }, { at: work.now, reason: 'customer_archived' });
   return invoice;
+}
+
+/** The anchor of a purchase that is kept, and not one in the calendar. */
+function keptAnchor({ billingAnchor, billingCycleAnchor }: PurchaseRow): Instant | null {
+  return billingAnchor === 'anniversary' ? billingCycleAnchor : null;
 }
 
 /** Leaves purchases as they were before these first payments, which have brought no money: others may follow. */
@@ -248,7 +256,7 @@ export async function composeActivation(
 }
 
 /** The first period of a subscription that has waited, and its anchor. */
-export interface Beginning {
+export interface Beginning extends Pick<SubscriptionRow, 'billingAnchor'> {
   readonly anchor: Instant;
   readonly period: BillingPeriodRow;
 }
@@ -259,15 +267,16 @@ export function beginningOf(
   subscription: SubscriptionRow,
   { anchor: kept, at }: { readonly anchor: Instant | null; readonly at: Instant },
 ): Beginning {
-  const { period: span, anchor, wholeStartAt } = decideActivation(subscription, { anchor: kept, now: at });
-  return { anchor, period: newBillingPeriod(work, subscription, { ...span, wholeStartAt, creditsAwaitPayment: true }) };
+  const { period: span, ...counted } = decideActivation(subscription, { anchor: kept, now: at });
+  const period = newBillingPeriod(work, subscription, { ...span, creditsAwaitPayment: true });
+  return { ...counted, period };
 }
 
 /** Begins a subscription that has waited, and invoices its first period. One that has ended is invoiced for it only. */
 export async function begin(
   work: Work,
   waiting: SubscriptionRow,
-  { anchor, period: fresh }: Beginning,
+  { anchor, billingAnchor, period: fresh }: Beginning,
   terms: Partial<Pick<BoughtTerms, 'tax'>> = {},
 ): Promise<{ subscription: SubscriptionRow; invoice: InvoiceRow }> {
   const isOver = isTerminal(waiting.status);
@@ -277,6 +286,7 @@ export async function begin(
   const period = revived ?? fresh;
   const begun = {
     billingCycleAnchorDate: anchor,
+    billingAnchor,
     currentBillingPeriodStart: period.startAt,
     currentBillingPeriodEnd: period.endAt,
   };

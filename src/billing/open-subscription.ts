@@ -148,6 +148,7 @@ function newSubscription(work: Work, opening: Opening): SubscriptionRow {
     startDate,
     trialEnd: start.trialEnd,
     ...scheduleOf(start.interval, start.period, start.anchor ?? startDate),
+    ...start.count,
     defaultPaymentMethodId: opening.defaultPaymentMethodId,
     backupPaymentMethodId: opening.backupPaymentMethodId,
     canceledAt: null,

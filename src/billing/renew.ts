@@ -84,9 +84,11 @@ async function beginNext(work: Work, over: readonly SubscriptionRow[]): Promise<
   return beginPeriods(
     work,
     bills.map((bill) => {
-      const { id, startAt: start, endAt: end } = bill.period;
+      const { id, startAt: start, endAt: end, wholeStartAt } = bill.period;
       const creditsAwaitPayment = !hasAccess(bill.subscription, access);
-      const period = newBillingPeriod(work, bill.subscription, { id, start, end, creditsAwaitPayment });
+      const period = newBillingPeriod(work, bill.subscription, {
+        ...{ id, start, end, wholeStartAt, creditsAwaitPayment },
+      });
       return {
         subscription: afterRenewal(bill.subscription),
         period,
@@ -180,7 +182,7 @@ function toBeginning(work: Work, subscription: SubscriptionRow, lines: readonly 
 /** The bill of a subscription's next period, at list value. */
 export interface RenewalBill extends Bill {
   /** The upcoming period, which already has its id. */
-  readonly period: { readonly id: string; readonly startAt: Instant; readonly endAt: Instant };
+  readonly period: Pick<BillingPeriodRow, 'id' | 'startAt' | 'endAt' | 'wholeStartAt'>;
 }
 
 /**
@@ -216,7 +218,8 @@ export async function draftRenewalBills(
 function withNextPeriod(subscription: SubscriptionRow) {
   const next = nextPeriod(subscription);
   if (next === null) return null;
-  return { subscription, period: { id: newId('billingPeriod'), startAt: next.start, endAt: next.end } };
+  const { start: startAt, end: endAt, wholeStartAt } = next;
+  return { subscription, period: { id: newId('billingPeriod'), startAt, endAt, wholeStartAt } };
 }
 
 function atItsEnd({ id, currentBillingPeriodEnd }: SubscriptionRow) {
@@ -226,7 +229,7 @@ function atItsEnd({ id, currentBillingPeriodEnd }: SubscriptionRow) {
 
 function linesOf(
   subscription: SubscriptionRow,
-  { startAt: start, endAt: end }: RenewalBill['period'],
+  { startAt: start, endAt: end, wholeStartAt }: RenewalBill['period'],
   items: readonly BilledItem[],
   arrears: readonly NewLine[],
   step: bigint,
@@ -235,7 +238,7 @@ function linesOf(
   // A subscription with a future start begins with its trial.
   const isTrial = trialEnd !== null && start < trialEnd;
   if (isTrial) return [];
-  const lines = periodLines(subscription, { start, end, wholeStartAt: null }, items, arrears, step);
+  const lines = periodLines(subscription, { start, end, wholeStartAt }, items, arrears, step);
   return [...lines, ...setupFeeLines(subscription)];
 }
 

@@ -5,7 +5,8 @@ import type { Instant } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { accessOf } from '../organizations/setting.ts';
 import { newBillingPeriod, publishSubscriptions } from '../subscriptions/actions.ts';
-import { discountIntervalOf } from '../subscriptions/billing-period.ts';
+import type { PartPeriod } from '../subscriptions/billing-anchor.ts';
+import { type BillingPeriodRow, discountIntervalOf } from '../subscriptions/billing-period.ts';
 import { resumedPeriod } from '../subscriptions/pause.ts';
 import { findSubscriptions } from '../subscriptions/store.ts';
 import { findCurrentBillingPeriods } from '../subscriptions/store-billing-periods.ts';
@@ -79,7 +80,9 @@ async function beginAgain(work: Work, resuming: readonly Resuming[]): Promise<Su
   const begun = await beginPeriods(
     work,
     resuming.map(({ subscription, at }) => {
-      const { isRestOfPaused, ...part } = resumedPeriod(subscription, startOfPeriod(subscription), at);
+      const pausedPeriod = pausedPeriods.get(subscription.id);
+      assert(pausedPeriod, 'what was paused was in a period');
+      const { isRestOfPaused, ...part } = resumedPeriod(subscription, pausedPeriod, at);
       const lines = periodLines(
         subscription,
         part,
@@ -89,7 +92,7 @@ async function beginAgain(work: Work, resuming: readonly Resuming[]): Promise<Su
       );
       const arrears = arrearsOf(subscription.id);
       const creditsAwaitPayment = !hasAccess({ arrears }, access);
-      const rested = isRestOfPaused ? (pausedPeriods.get(subscription.id) ?? null) : null;
+      const rested = isRestOfPaused ? pausedPeriod : null;
       const pausedPeriodId = rested?.id ?? null;
       const carriesOn = rested === null ? {} : discountIntervalOf(rested);
       const period = newBillingPeriod(work, subscription, { ...part, creditsAwaitPayment, ...carriesOn });
@@ -100,7 +103,7 @@ async function beginAgain(work: Work, resuming: readonly Resuming[]): Promise<Su
         period,
         lines,
         resumption: {
-          whole: { start: part.wholeStartAt ?? part.start, end: part.end },
+          whole: { start: wholeStart(part, rested), end: part.end },
           pausedPeriodId,
         },
         isFirst: false,
@@ -121,7 +124,8 @@ export function activeAgain({ status: paused }: SubscriptionRow, arrears: Arrear
   return { status, pausedAt: null, resumesAt: null };
 }
 
-function startOfPeriod({ currentBillingPeriodStart }: SubscriptionRow): Instant {
-  assert(currentBillingPeriodStart !== null, 'what was paused was in a period');
-  return currentBillingPeriodStart;
+/** The start of the time that the discount of its interval covers: a long first period has one for all of it. */
+function wholeStart({ start, wholeStartAt }: PartPeriod, rested: BillingPeriodRow | null): Instant {
+  const isLong = wholeStartAt !== null && rested !== null && wholeStartAt > rested.startAt;
+  return isLong ? (discountIntervalOf(rested).discountStartAt ?? rested.startAt) : (wholeStartAt ?? start);
 }

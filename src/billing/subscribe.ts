@@ -5,7 +5,7 @@ import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { isSameJson } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { allowsMultipleSubscriptions } from '../organizations/setting.ts';
+import { allowsMultipleSubscriptions, anchorSettings } from '../organizations/setting.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { defaultPaymentMethod, findPaymentMethod } from '../payments/actions.ts';
 import { findLastFailure } from '../payments/store.ts';
@@ -18,7 +18,8 @@ import { findProduct } from '../pricing/store-products.ts';
 import { awaitsOnlyPlan } from '../purchases/store.ts';
 import { discountAmount } from '../rating/discount.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
-import { billingAnchor } from '../subscriptions/billing-period.ts';
+import { anchorOf } from '../subscriptions/billing-anchor.ts';
+import { billingAnchor, billingInterval } from '../subscriptions/billing-period.ts';
 import {
   type OverrideChange,
   refuseStrayOverrides,
@@ -273,6 +274,8 @@ export async function decideOpening(
     // Its invoice has a total of 0 and is paid from the start.
     hasNetTerms: netTermsDays > 0 || isCovered,
     anchor: keepsAnchor ? anchorOfFreePlan(living) : null,
+    anchorRequest: given,
+    anchorSettings: anchorSettings(work),
   });
   refuseFarStart(start, { startDate, now: work.now });
   const startsAt = Math.max(startDate, work.now);
@@ -345,5 +348,10 @@ async function moveTrialEnd(work: Work, subscription: SubscriptionRow, trialEnd:
   assert(period, 'a trial that runs has a period');
   await movePlanCreditsEnd(work, { subscriptionId: subscription.id, billingPeriodId: period.id }, trialEnd);
   await moveTrialPeriodEnd(work, period.id, trialEnd);
-  return { trialEnd, currentBillingPeriodEnd: trialEnd };
+  const anchor = anchorOf(subscription.billingAnchor, billingInterval(subscription), trialEnd);
+  return {
+    trialEnd,
+    currentBillingPeriodEnd: trialEnd,
+    billingCycleAnchorDate: anchor ?? subscription.billingCycleAnchorDate,
+  };
 }

@@ -279,6 +279,7 @@ function orderOf(
     billingAddress: customer.billingAddress,
     checkoutSessionId: session.id,
     preserveBillingCycleAnchor: session.preserveBillingCycleAnchor,
+    anchorRequest: { billingAnchor: session.billingAnchor, firstPeriod: session.firstPeriod },
     trialPeriodDays: session.trialPeriodDays,
   };
 }

@@ -8,6 +8,7 @@ import { hasUsedDiscount } from '../invoicing/store-redemptions.ts';
 import type { Encryption } from '../jobs/encryption.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
+import { anchorSettings } from '../organizations/setting.ts';
 import { resolvePricingModel } from '../pricing/actions.ts';
 import { normalizeCode } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
@@ -15,6 +16,7 @@ import { maxQuantity, type QuantityLimits } from '../pricing/product.ts';
 import { findDiscountByCode } from '../pricing/store-discounts.ts';
 import { findActivePriceBySlug, findPrice } from '../pricing/store-prices.ts';
 import { findProduct } from '../pricing/store-products.ts';
+import { anchorTermsOf } from '../subscriptions/billing-anchor.ts';
 import { findSubscription } from '../subscriptions/store.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
@@ -130,6 +132,7 @@ async function sellProduct(
   const trialPeriodDays = requested.trialPeriodDays ?? null;
   if (trialPeriodDays !== null && price.type !== 'subscription')
     throw invalid(['checkoutSession', 'trialPeriodDays'], 'must be absent: this price is paid once and has no trial');
+  anchorTermsOf(requested, anchorSettings(work), price, ['checkoutSession']);
   return {
     ...newSession(work, requested, customer, price.pricingModelId),
     ...quantities,
@@ -139,6 +142,8 @@ async function sellProduct(
     trialPeriodDays,
     anonymous: customer === null,
     preserveBillingCycleAnchor: requested.preserveBillingCycleAnchor ?? false,
+    billingAnchor: requested.billingAnchor ?? null,
+    firstPeriod: requested.firstPeriod ?? null,
   };
 }
 
@@ -279,6 +284,8 @@ function newSession(
     paymentMethodType: null,
     paymentToken: null,
     preserveBillingCycleAnchor: false,
+    billingAnchor: null,
+    firstPeriod: null,
     targetSubscriptionId: null,
     automaticallyUpdateSubscriptions: null,
     outputName: outputName ?? null,

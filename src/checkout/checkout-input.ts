@@ -4,6 +4,7 @@ import { formatId } from '../kernel/id.ts';
 import { countInput, freeText, Metadata, SafeString, Timestamp } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { textLimits } from '../kernel/text-limits.ts';
+import { AnchorRule, FirstPeriod } from '../organizations/setting.ts';
 import { maxQuantity } from '../pricing/product.ts';
 import { withSessionId } from './checkout.ts';
 import type { CheckoutConfirmation, CheckoutDraft } from './checkout-view.ts';
@@ -81,6 +82,16 @@ const NewProductSession = z
     preserveBillingCycleAnchor: z.boolean().optional().meta({
       description: 'If true, a paid plan keeps the periods of the free plan, and its first period is charged in part.',
     }),
+    billingAnchor: AnchorRule.nullish().meta({
+      description: 'For a new subscription. By default that of the settings.',
+    }),
+    firstPeriod: FirstPeriod.nullish().meta({
+      description: 'For a new subscription. By default that of the settings.',
+    }),
+  })
+  .refine((given) => !given.preserveBillingCycleAnchor || !given.billingAnchor, {
+    path: ['billingAnchor'],
+    message: 'must be absent or null with preserveBillingCycleAnchor',
   })
   .refine((given) => (given.priceId === undefined) !== (given.priceSlug === undefined), {
     path: ['priceId'],

@@ -6,6 +6,7 @@ import { idSchema } from '../kernel/id.ts';
 import { Metadata, Timestamp } from '../kernel/json.ts';
 import { invalid } from '../kernel/problem.ts';
 import { stamps } from '../kernel/record.ts';
+import { AnchorRule, FirstPeriod } from '../organizations/setting.ts';
 import { PaymentMethodType } from '../payments/payment-method.ts';
 
 export const CheckoutSessionId = idSchema('checkoutSession');
@@ -48,6 +49,8 @@ const shared = {
   minimumQuantity: z.int().nullable().meta({ description: 'The least that the buyer may choose; null: it is fixed.' }),
   maximumQuantity: z.int().nullable(),
   trialPeriodDays: z.int().nullable().meta({ description: 'Null: the trial of the price.' }),
+  billingAnchor: AnchorRule.nullable().meta({ description: 'Null: that of the settings.' }),
+  firstPeriod: FirstPeriod.nullable().meta({ description: 'Null: that of the settings.' }),
   metadata: Metadata.nullable(),
   adjustmentId: z.string().nullable().meta({
     description: 'The most recent change of plan of the session, whose customer had a plan already.',
@@ -135,6 +138,9 @@ export interface CheckoutSessionRow {
   readonly paymentMethodType: PaymentMethodType | null;
   readonly paymentToken: string | null;
   readonly preserveBillingCycleAnchor: boolean;
+  /** The count of the periods of its subscription. Null: that of the settings. */
+  readonly billingAnchor: AnchorRule | null;
+  readonly firstPeriod: FirstPeriod | null;
   readonly targetSubscriptionId: string | null;
   readonly automaticallyUpdateSubscriptions: boolean | null;
   readonly outputName: string | null;

@@ -32,6 +32,8 @@ const columns = [
   'paymentMethodType',
   'paymentToken',
   'preserveBillingCycleAnchor',
+  'billingAnchor',
+  'firstPeriod',
   'targetSubscriptionId',
   'automaticallyUpdateSubscriptions',
   'outputName',
@@ -58,13 +60,14 @@ function select(work: Work, id: string) {
 }
 
 export async function insertSession(work: Work, session: CheckoutSessionRow): Promise<void> {
-  const { billingAddress, outputMetadata, metadata, ...row } = session;
+  const { billingAddress, billingAnchor, outputMetadata, metadata, ...row } = session;
   await work.db
     .insertInto('checkoutSessions')
     .values({
       ...row,
       environmentId: work.environmentId,
       billingAddress: jsonb(billingAddress),
+      billingAnchor: jsonb(billingAnchor),
       outputMetadata: jsonb(outputMetadata),
       metadata: jsonb(metadata),
     })

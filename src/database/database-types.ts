@@ -121,7 +121,7 @@ export interface BillingPeriods {
    */
   wholeEndAt: number | null;
   /**
-   * Where the interval begins that the period is (the rest of); later than its start for no period. Null: the period is whole.
+   * The start of the interval that the period is the rest of. Later than its own start for a long first period, which is priced by the interval with which it ends. Null: the period is whole.
    */
   wholeStartAt: number | null;
 }
@@ -131,6 +131,7 @@ export interface CheckoutSessions {
   anonymous: boolean;
   automaticallyUpdateSubscriptions: boolean | null;
   billingAddress: Json | null;
+  billingAnchor: Json | null;
   cancelUrl: string | null;
   createdAt: number;
   customerEmail: string | null;
@@ -139,6 +140,7 @@ export interface CheckoutSessions {
   discountId: string | null;
   environmentId: number;
   expiresAt: number;
+  firstPeriod: string | null;
   id: string;
   maximumQuantity: number | null;
   metadata: Json | null;
@@ -297,6 +299,7 @@ export interface Environments {
   allowMultipleSubscriptions: Generated<boolean>;
   allowRepeatedDiscounts: Generated<boolean>;
   allowRepeatedTrials: Generated<boolean>;
+  billingAnchor: Generated<Json>;
   /**
    * Where the last move of the test clock began.
    */
@@ -317,6 +320,7 @@ export interface Environments {
   currency: Generated<string>;
   dunningRetryDays: Generated<number[]>;
   dunningTerminalAction: Generated<string>;
+  firstPeriod: Generated<string>;
   id: Generated<number>;
   livemode: boolean;
   netTermsDays: Generated<number>;
@@ -715,6 +719,10 @@ export interface Products {
 
 export interface Purchases {
   billingAddress: Json | null;
+  /**
+   * With first_period: how the periods of its subscription are counted. Null: it is paid once.
+   */
+  billingAnchor: Json | null;
   billingCycleAnchor: number | null;
   checkoutSessionId: string | null;
   createdAt: number;
@@ -725,6 +733,7 @@ export interface Purchases {
    */
   exclusive: Generated<boolean>;
   firstInvoiceValue: Generated<bigint>;
+  firstPeriod: string | null;
   id: string;
   intervalCount: number | null;
   intervalUnit: string | null;
@@ -921,6 +930,7 @@ export interface Subscriptions {
    */
   arrears: Generated<string>;
   backupPaymentMethodId: string | null;
+  billingAnchor: Generated<Json>;
   billingCycleAnchorDate: number | null;
   canceledAt: number | null;
   cancellationReason: string | null;
@@ -936,6 +946,7 @@ export interface Subscriptions {
    * True where the environment allowed one subscription only when this one was made.
    */
   exclusive: boolean;
+  firstPeriod: Generated<string>;
   id: string;
   intervalCount: number | null;
   intervalUnit: string | null;

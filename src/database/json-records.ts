@@ -12,8 +12,8 @@ export function jsonRecords<Row>(rows: readonly Row[], columns: readonly (keyof 
 }
 
 /** A value for a jsonb column; null stays null. The driver would otherwise send a list as a PostgreSQL array. */
-export function jsonb(value: object): RawBuilder<never>;
-export function jsonb(value: object | null): RawBuilder<never> | null;
-export function jsonb(value: object | null) {
+export function jsonb(value: object | string): RawBuilder<never>;
+export function jsonb(value: object | string | null): RawBuilder<never> | null;
+export function jsonb(value: object | string | null) {
   return value === null ? null : sql<never>`${JSON.stringify(value)}::jsonb`;
 }

@@ -89,13 +89,31 @@ export const termInvariants: readonly Invariant[] = [
                      case s.interval_unit when 'month' then s.interval_count when 'year' then 12 * s.interval_count end as months,
                      case s.interval_unit when 'day' then s.interval_count when 'week' then 7 * s.interval_count end * 86400000 as ms
                 -- A trial that ends later is what the periods after it count from.
-                from (select *, greatest(billing_cycle_anchor_date, trial_end) as anchor_at from subscriptions) s
+                from (select *, case when billing_anchor = '"anniversary"' then greatest(billing_cycle_anchor_date, trial_end)
+                                       else billing_cycle_anchor_date end as anchor_at from subscriptions) s
                where s.status in (${current}) and s.renews and s.current_billing_period_start < s.current_billing_period_end
+                 -- A trial that is counted in the calendar ends between two boundaries.
+                 and not (s.billing_anchor <> '"anniversary"' and s.current_billing_period_end = s.trial_end)
                  and s.current_billing_period_end < 4102444800000 and s.interval_count <= 1200) s
        cross join lateral (
          select (extract(year from ends) - extract(year from anchor)) * 12 + extract(month from ends) - extract(month from anchor) as whole) m
        where case when ms is not null then (current_billing_period_end - anchor_at) % ms <> 0
                   else whole::bigint % months <> 0 or anchor + make_interval(months => whole::integer) <> ends end`,
+  },
+  {
+    name: 'calendarAnchorsLieInTheCalendar',
+    sentence:
+      'The anchor of a subscription that is billed by the calendar is the first instant of a day, week, month or year, or of the chosen day of a month.',
+    query: sql`
+      select environment_id, id, billing_anchor, billing_cycle_anchor_date, interval_unit
+        from (select s.*, to_timestamp(billing_cycle_anchor_date / 1000.0) at time zone 'UTC' as anchor from subscriptions s
+               where s.renews and s.billing_anchor <> '"anniversary"'
+                 and s.billing_cycle_anchor_date between -62135596800000 and 4102444800000) s
+       where billing_cycle_anchor_date % 86400000 <> 0
+          or case when billing_anchor <> '"calendar"'
+                  then extract(day from anchor) <> least((billing_anchor ->> 'day')::integer,
+                         extract(day from date_trunc('month', anchor) + interval '1 month' - interval '1 day'))
+                  else date_trunc(interval_unit, anchor) <> anchor end`,
   },
   {
     name: 'planCreditsEndWithTheirPeriod',
@@ -196,7 +214,7 @@ export const termInvariants: readonly Invariant[] = [
            select from billing_periods earlier
             where earlier.environment_id = p.environment_id and earlier.subscription_id = p.subscription_id
               and earlier.start_at <= p.start_at and earlier.id <> p.id
-              and p.discount_start_at = coalesce(earlier.discount_start_at, earlier.whole_start_at, earlier.start_at)
+              and p.discount_start_at = coalesce(earlier.discount_start_at, least(earlier.whole_start_at, earlier.start_at))
               and p.discount_end_at = coalesce(earlier.discount_end_at, earlier.whole_end_at, earlier.end_at))`,
   },
   {

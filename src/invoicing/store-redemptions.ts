@@ -118,7 +118,7 @@ function toDiscount({ subscriptionId: _, ...discount }: FoundDiscount): InvoiceD
  */
 function usesOf(statuses: readonly string[]): RawBuilder<number> {
   return sql`(
-    select count(distinct coalesce(coalesce(p.discount_start_at, p.whole_start_at, p.start_at) || ' '
+    select count(distinct coalesce(coalesce(p.discount_start_at, least(p.whole_start_at, p.start_at)) || ' '
                                      || coalesce(p.discount_end_at, i.billing_period_end_date), i.id))
       from invoices i
       left join billing_periods p on p.environment_id = i.environment_id and p.id = i.billing_period_id

@@ -24,6 +24,42 @@ export const Access = z
   });
 export type Access = Readonly<z.infer<typeof Access>>;
 
+// A month that lacks the day has its last day instead.
+const maxDay = 31;
+
+/** The instant from which the billing periods of a subscription are counted. */
+export const AnchorRule = z
+  .union([z.enum(['anniversary', 'calendar']), z.strictObject({ day: countInput(1, maxDay) })], {
+    error: ({ input }) =>
+      typeof input === 'object' && input !== null
+        ? `must be {"day": a whole number from 1 to ${maxDay}}`
+        : 'must be anniversary, calendar or {"day": 1 to 31}',
+  })
+  .meta({
+    id: 'AnchorRule',
+    description:
+      'The instant from which billing periods are counted, in UTC. `anniversary`: the start or, after a trial, its end. ' +
+      '`calendar`: the first instant of the day, of the week (Monday), of the month, or of the year (1 January); several ' +
+      'months are counted from January. `day`: the next such day of a month, for intervals of months and years. A month ' +
+      'without that day has its last day instead.',
+  });
+export type AnchorRule = z.output<typeof AnchorRule>;
+
+/** The first paid period, where the subscription begins between two boundaries. */
+export const FirstPeriod = z.enum(['short', 'long']).meta({
+  id: 'FirstPeriod',
+  description:
+    'The first paid period, where it begins between two boundaries. `short`: it ends at the next one, and costs its share ' +
+    'of the price. `long`: it ends at the one after that, and each day of it costs as much as one of that whole interval.',
+});
+export type FirstPeriod = z.output<typeof FirstPeriod>;
+
+/** How the periods of a new subscription are counted. */
+export interface AnchorTerms {
+  readonly billingAnchor: AnchorRule;
+  readonly firstPeriod: FirstPeriod;
+}
+
 const UnknownFields = z.enum(['refuse', 'ignore']).meta({
   id: 'UnknownFields',
   description:
@@ -54,6 +90,8 @@ export const Settings = z
       description:
         'If true, the trial days of a price count for customers who already had a trial. A `trialEnd` in a request always counts.',
     }),
+    billingAnchor: AnchorRule,
+    firstPeriod: FirstPeriod,
     allowRepeatedDiscounts: z.boolean().meta({
       description:
         'If true, a customer may redeem the same discount more than once. A redemption that ended before any invoice ' +
@@ -96,6 +134,8 @@ export const SettingsChange = z.object({
   access: Access.partial().optional(),
   allowRepeatedTrials: z.boolean().optional(),
   allowRepeatedDiscounts: z.boolean().optional(),
+  billingAnchor: AnchorRule.optional(),
+  firstPeriod: FirstPeriod.optional(),
   dunning: z
     .object({
       retryDays: z
@@ -126,6 +166,8 @@ export function decideSettings(current: Settings, { access, dunning, seller, ...
     },
     allowRepeatedTrials: change.allowRepeatedTrials ?? current.allowRepeatedTrials,
     allowRepeatedDiscounts: change.allowRepeatedDiscounts ?? current.allowRepeatedDiscounts,
+    billingAnchor: change.billingAnchor ?? current.billingAnchor,
+    firstPeriod: change.firstPeriod ?? current.firstPeriod,
     dunning: {
       retryDays: dunning?.retryDays ?? current.dunning.retryDays,
       terminalAction: dunning?.terminalAction ?? current.dunning.terminalAction,
@@ -173,4 +215,12 @@ export function allowsRepeatedTrials({ settings }: KnownSettings): boolean {
 /** Whether a customer may redeem the same discount more than once. */
 export function allowsRepeatedDiscounts({ settings }: KnownSettings): boolean {
   return settings.allowRepeatedDiscounts === true;
+}
+
+/** How the periods of subscriptions are counted that do not say so. */
+export function anchorSettings({ settings }: KnownSettings): AnchorTerms {
+  return {
+    billingAnchor: AnchorRule.parse(settings.billingAnchor),
+    firstPeriod: FirstPeriod.parse(settings.firstPeriod),
+  };
 }

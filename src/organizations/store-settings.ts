@@ -10,6 +10,8 @@ const columns = [
   'accessUnpaid',
   'allowRepeatedTrials',
   'allowRepeatedDiscounts',
+  'billingAnchor',
+  'firstPeriod',
   'dunningRetryDays',
   'dunningTerminalAction',
   'netTermsDays',
@@ -57,6 +59,7 @@ export async function saveSettings(work: Work, { access, dunning, seller, ...set
     .updateTable('environments')
     .set({
       ...settings,
+      billingAnchor: jsonb(settings.billingAnchor),
       accessPastDue: access.pastDue,
       accessUnpaid: access.unpaid,
       dunningRetryDays: [...dunning.retryDays],

@@ -4,6 +4,7 @@ import type { Instant } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
 import { countInput, Metadata, SafeString, Timestamp, WholeNumber } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
+import { AnchorRule, FirstPeriod } from '../organizations/setting.ts';
 import { IntervalUnit } from '../pricing/price.ts';
 import { maxQuantity } from '../pricing/product.ts';
 
@@ -140,6 +141,9 @@ export interface PurchaseRow {
   readonly intervalUnit: z.infer<typeof IntervalUnit> | null;
   readonly intervalCount: number | null;
   readonly billingCycleAnchor: Instant | null;
+  /** The count of the periods of its subscription; null: it is paid once. */
+  readonly billingAnchor: AnchorRule | null;
+  readonly firstPeriod: FirstPeriod | null;
   readonly firstInvoiceValue: bigint;
   readonly totalPurchaseValue: bigint | null;
   readonly purchaseDate: Instant | null;
@@ -155,7 +159,7 @@ export interface PurchaseRow {
 
 /** A purchase as returned by the API; `known` are the fields of its environment. */
 export function toPurchase(known: { livemode: boolean; organizationId: string }, row: PurchaseRow): Purchase {
-  const { subscriptionName: _name, exclusive: _exclusive, taxInclusive: _inclusive, ...shown } = row;
+  const { subscriptionName: _, exclusive: _1, taxInclusive: _2, billingAnchor: _3, firstPeriod: _4, ...shown } = row;
   // The constraint purchases_variant holds each row to the variant of its price type.
   return {
     ...shown,
@@ -185,6 +189,10 @@ export const NewPurchase = z
     paymentMethodId: Reference.nullish().meta({
       description: 'A payment method of the customer, by default its default one.',
     }),
+    billingAnchor: AnchorRule.nullish().meta({
+      description: 'For a subscription. By default that of the settings.',
+    }),
+    firstPeriod: FirstPeriod.nullish().meta({ description: 'For a subscription. By default that of the settings.' }),
     name: SafeString.nullish().meta({ description: 'By default the name of the product.' }),
     metadata: Metadata.nullish().meta({ description: 'Copied to the subscription, if one is bought.' }),
   })

@@ -27,6 +27,8 @@ const columns = [
   'intervalUnit',
   'intervalCount',
   'billingCycleAnchor',
+  'billingAnchor',
+  'firstPeriod',
   'firstInvoiceValue',
   'totalPurchaseValue',
   'purchaseDate',
@@ -40,7 +42,7 @@ const columns = [
 type StoredPurchase = Pick<Selectable<Purchases>, (typeof columns)[number]>;
 
 function toRow(row: StoredPurchase): PurchaseRow {
-  // Table constraints limit the statuses and types, and only parsed addresses and metadata are written.
+  // Table constraints limit the statuses and types, and only parsed addresses, anchors and metadata are written.
   return row as PurchaseRow;
 }
 
@@ -49,13 +51,17 @@ function select(work: Work) {
 }
 
 /** A checkout session has at most one purchase that has not failed: a second one is rejected. */
-export async function insertPurchase(work: Work, { billingAddress, metadata, ...row }: PurchaseRow): Promise<void> {
+export async function insertPurchase(
+  work: Work,
+  { billingAddress, billingAnchor, metadata, ...row }: PurchaseRow,
+): Promise<void> {
   await work.db
     .insertInto('purchases')
     .values({
       ...row,
       environmentId: work.environmentId,
       billingAddress: jsonb(billingAddress),
+      billingAnchor: jsonb(billingAnchor),
       metadata: jsonb(metadata),
     })
     .execute();
@@ -63,10 +69,15 @@ export async function insertPurchase(work: Work, { billingAddress, metadata, ...
 
 /** Writes another attempt of a purchase over the one that failed. */
 export async function replacePurchase(work: Work, purchase: PurchaseRow): Promise<void> {
-  const { id, billingAddress, metadata, ...row } = purchase;
+  const { id, billingAddress, billingAnchor, metadata, ...row } = purchase;
+  const records = {
+    billingAddress: jsonb(billingAddress),
+    billingAnchor: jsonb(billingAnchor),
+    metadata: jsonb(metadata),
+  };
   await work.db
     .updateTable('purchases')
-    .set({ ...row, billingAddress: jsonb(billingAddress), metadata: jsonb(metadata) })
+    .set({ ...row, ...records })
     .where('environmentId', '=', work.environmentId)
     .where('id', '=', id)
     .execute();

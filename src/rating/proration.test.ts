@@ -77,10 +77,18 @@ test('uncovered time is worth nothing, and overlapping items add up', () => {
   assert.equal(fairValue([wholeMonth, lastTenDays], april), 3200n);
 });
 
-test('an empty period, a segment outside its period or backwards, and a negative payment are bugs', () => {
+test('a long first period of 50 days is worth 50 days of the interval with which it ends', () => {
+  // 30.00 for the 30 days of April, and 1.00 for each of the 20 days before it.
+  const long = { start: april.start - 20 * 86_400_000, end: april.end };
+  assert.equal(fairValue([{ ...long, value: 3000n }], april), 5000n);
+  const paid = { segments: [{ ...long, value: 3000n }], paid: 5000n, billed: 5000n, listed: 5000n };
+  assert.equal(unusedPaidValue(paid, april, april.start).unused, 3000n);
+  assert.equal(unusedPaidValue(paid, april, april.start - 10 * 86_400_000).unused, 4000n);
+});
+
+test('an empty period, a segment that ends after its period or runs backwards, and a negative payment are bugs', () => {
   const refused: (() => bigint)[] = [
     () => fairValue([], { start: april.start, end: april.start }),
-    () => fairValue([{ start: april.start - 1, end: april.end, value: 1n }], april),
     () => fairValue([{ start: april.start, end: april.end + 1, value: 1n }], april),
     () => fairValue([{ start: day(20), end: day(10), value: 1n }], april),
     () => prorationCharge([], april, -1n),

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Instant, Period } from '../kernel/calendar.ts';
+import { calendarStart, type Instant, type Period } from '../kernel/calendar.ts';
 import { divHalfAway, mulDiv, smallerOf } from '../kernel/money.ts';
 
 /** A part of a billing period in which the plan would cost `value` minor units for a whole period. */
@@ -7,7 +7,7 @@ export type PlanSegment = Period & { value: bigint };
 
 /**
  * The value of a period with plan changes, in minor units. Sums `value` x share of the period's time over the segments,
- * by the millisecond, and rounds once at the end, half away from zero. Every segment lies in the period. Uncovered time
+ * by the millisecond, and rounds once at the end, half away from zero. Every segment ends in the period. Uncovered time
  * is worth nothing, and overlapping segments add up, so one segment per item works as well as one per plan. An empty
  * period is a bug. Worked example A5: thirds at 3000, 6000 and 9000 are worth 6000. A value is a multiple of `step`.
  */
@@ -57,7 +57,7 @@ export function unusedPaidValue(cut: CutPeriod, whole: Period, at: Instant): Unu
   if (listed === 0n) return { unused: 0n, roundingCarried: 0n };
   const divisor = millisecondsOf(whole, whole) * listed;
   const worthOf = (part: Period) => valueTimesTime(clip(segments, part), whole) * billed;
-  const exact = worthOf({ start: whole.start, end: at }) * carriedUnits + roundingCarried * divisor;
+  const exact = worthOf({ start: calendarStart, end: at }) * carriedUnits + roundingCarried * divisor;
   const used = atLeastZero(divHalfAway(exact, divisor * carriedUnits));
   const unused = paid - used;
   const most = falls(segments, whole) ? divHalfAway(worthOf({ start: at, end: whole.end }), divisor) : unused;
@@ -110,7 +110,8 @@ export function proratedCredit(grant: {
 
 function millisecondsOf(part: Period, whole: Period): bigint {
   assert(whole.start < whole.end, 'the period runs forward');
-  assert(whole.start <= part.start && part.start <= part.end && part.end <= whole.end, 'the part lies in the period');
+  // A long first period begins before the interval that its price is for.
+  assert(part.start <= part.end && part.end <= whole.end, 'the part ends in the period');
   return BigInt(part.end - part.start);
 }
 

@@ -5,7 +5,14 @@ import { invalid, Problem } from '../kernel/problem.ts';
 import { amountOf, mayCost, type Priced } from '../pricing/pricing.ts';
 import type { PlanSegment } from '../rating/proration.ts';
 import type { AdjustmentTiming, NewAdjustment, ResolvedTiming } from './adjustment-input.ts';
-import { type BillingAnchor, type BillingPeriodRow, billingInterval } from './billing-period.ts';
+import { anchorOf, suits } from './billing-anchor.ts';
+import {
+  type BillingAnchor,
+  type BillingPeriodRow,
+  billingInterval,
+  intervalPeriod,
+  unchangedAnchor,
+} from './billing-period.ts';
 import { type OverrideChange, overridesAfter } from './price-override.ts';
 import { isTerminal, type SubscriptionRow } from './subscription.ts';
 import type { SubscriptionItemRow } from './subscription-item.ts';
@@ -310,6 +317,26 @@ export function subscriptionAfter(
       periodStart: subscription.currentBillingPeriodStart,
     }),
     ...(head.interval === null ? {} : { intervalUnit: head.interval.unit, intervalCount: head.interval.count }),
-    ...(head.interval === null || billingAnchor === 'unchanged' ? {} : { billingCycleAnchorDate: at }),
+    ...(head.interval === null ? {} : anchorAfter(subscription, head.interval, { billingAnchor, at })),
   };
+}
+
+/** The anchor with another interval. Until the end of a trial the terms of the start count. */
+function anchorAfter(
+  subscription: SubscriptionRow,
+  interval: Interval,
+  { billingAnchor, at }: Pick<AdjustmentRow, 'billingAnchor'> & { readonly at: Instant },
+): Pick<SubscriptionRow, 'billingAnchor' | 'billingCycleAnchorDate'> {
+  const { billingAnchor: rule, trialEnd } = subscription;
+  const ofTrial = trialEnd !== null && at <= trialEnd ? anchorOf(rule, interval, trialEnd) : null;
+  if (ofTrial !== null) return { billingAnchor: rule, billingCycleAnchorDate: ofTrial };
+  if (billingAnchor === 'unchanged' && suits(rule, interval)) {
+    const isInCalendar = rule !== 'anniversary';
+    const { billingCycleAnchorDate: same } = subscription;
+    const date = isInCalendar ? unchangedAnchor(subscription, interval, at) : same;
+    return { billingAnchor: rule, billingCycleAnchorDate: date };
+  }
+  // A boundary ahead, so that the end of an earlier trial does not count instead.
+  const { end } = intervalPeriod(subscription, interval, { anchor: billingAnchor ?? 'now', at });
+  return { billingAnchor: 'anniversary', billingCycleAnchorDate: billingAnchor === 'unchanged' ? end : at };
 }

@@ -1,10 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { calendarEnd, type Instant, type Interval, instant, type Period } from '../kernel/calendar.ts';
-import { firstPeriod, intervalPeriod, nextPeriod, periodsEnd } from './billing-period.ts';
+import { boundary, calendarEnd, type Instant, type Interval, instant, type Period } from '../kernel/calendar.ts';
+import { intervalPeriod, nextPeriod, periodsEnd } from './billing-period.ts';
 
 const month: Interval = { unit: 'month', count: 1 };
 const days = ({ start, end }: Period) => [start, end].map((at) => new Date(at).toISOString().slice(0, 10));
+
+const anniversary = { startDate: 0, billingAnchor: 'anniversary', firstPeriod: 'short' } as const;
+
+/** The first period: the trial, or one interval from the start. */
+function firstPeriod(start: Instant, trialEnd: Instant | null, interval: Interval): Period {
+  return { start, end: trialEnd ?? boundary(start, interval, 1) };
+}
 
 /** The first `count` periods, each made from the one before it, as renewals do. */
 function periods(startText: string, interval: Interval, count: number, trialEnd: Instant | null = null): string[][] {
@@ -12,6 +19,7 @@ function periods(startText: string, interval: Interval, count: number, trialEnd:
   const found = [firstPeriod(start, trialEnd, interval)];
   while (found.length < count) {
     const next = nextPeriod({
+      ...anniversary,
       trialEnd,
       billingCycleAnchorDate: start,
       intervalUnit: interval.unit,
@@ -56,7 +64,13 @@ test('every interval unit works, with any count', () => {
 test('nothing follows the end of the calendar, and nothing that does not renew', () => {
   const endless = firstPeriod(instant('2026-01-01'), null, { unit: 'year', count: Number.MAX_SAFE_INTEGER });
   assert.equal(endless.end, calendarEnd);
-  const schedule = { trialEnd: null, billingCycleAnchorDate: 0, intervalUnit: 'year', intervalCount: 1 } as const;
+  const schedule = {
+    ...anniversary,
+    trialEnd: null,
+    billingCycleAnchorDate: 0,
+    intervalUnit: 'year',
+    intervalCount: 1,
+  } as const;
   assert.equal(nextPeriod({ ...schedule, currentBillingPeriodEnd: calendarEnd }), null);
   assert.equal(nextPeriod({ ...schedule, currentBillingPeriodEnd: null }), null);
   assert.equal(nextPeriod({ ...schedule, intervalUnit: null, intervalCount: null, currentBillingPeriodEnd: 5 }), null);
@@ -65,6 +79,7 @@ test('nothing follows the end of the calendar, and nothing that does not renew',
 test('the end of so many periods is where as many renewals lead, also from within an interval and through a trial', () => {
   const start = instant('2026-01-31');
   const monthly = {
+    ...anniversary,
     trialEnd: null,
     billingCycleAnchorDate: start,
     intervalUnit: 'month',
@@ -87,6 +102,7 @@ test('the end of so many periods is where as many renewals lead, also from withi
 });
 
 const monthly = {
+  ...anniversary,
   billingCycleAnchorDate: instant('2026-04-01'),
   trialEnd: null,
   intervalUnit: 'month',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { z } from 'zod';
-import { boundary, calendarEnd, type Instant, type Interval, type Period, periodAt } from '../kernel/calendar.ts';
+import { boundary, calendarEnd, type Instant, type Interval, periodAt } from '../kernel/calendar.ts';
+import { anchorOf, type PartPeriod, periodFrom } from './billing-anchor.ts';
 import type { SubscriptionRow } from './subscription.ts';
 
 const billingPeriodStatuses = [
@@ -24,7 +25,10 @@ export interface BillingPeriodRow {
   readonly endAt: Instant;
   readonly status: BillingPeriodStatus;
   readonly trialPeriod: boolean;
-  /** The start of the interval of which the period is the rest; null: the period is whole. */
+  /**
+   * The start of the interval of which the period is the rest; null: the period is whole. Later than its own start: a long
+   * first period, which is priced by the interval with which it ends.
+   */
   readonly wholeStartAt: Instant | null;
   /** The end of the interval whose rest was paused; null: it was not paused. */
   readonly wholeEndAt: Instant | null;
@@ -49,30 +53,39 @@ export function discountIntervalOf(
 ): Pick<BillingPeriodRow, 'discountStartAt' | 'discountEndAt'> {
   const { wholeStartAt, wholeEndAt, startAt, endAt } = period;
   return {
-    discountStartAt: period.discountStartAt ?? wholeStartAt ?? startAt,
+    discountStartAt: period.discountStartAt ?? Math.min(wholeStartAt ?? startAt, startAt),
     discountEndAt: period.discountEndAt ?? wholeEndAt ?? endAt,
   };
-}
-
-/** The first period: the trial, or one interval from the start. `start` is in the supported range. */
-export function firstPeriod(start: Instant, trialEnd: Instant | null, interval: Interval): Period {
-  return { start, end: trialEnd ?? boundary(start, interval, 1) };
 }
 
 /** The fields that determine the periods of a subscription. */
 export type PeriodSchedule = Pick<
   SubscriptionRow,
-  'trialEnd' | 'billingCycleAnchorDate' | 'intervalUnit' | 'intervalCount'
+  | 'startDate'
+  | 'trialEnd'
+  | 'billingAnchor'
+  | 'firstPeriod'
+  | 'billingCycleAnchorDate'
+  | 'intervalUnit'
+  | 'intervalCount'
 >;
 type Schedule = PeriodSchedule & Pick<SubscriptionRow, 'currentBillingPeriodEnd'>;
 
 /**
  * The anchor of the boundaries. After a trial it is the trial's end, so the first paid day sets the day of the month
- * until a later change sets another anchor.
+ * until a later change sets another anchor. An anchor in the calendar is found when the trial gets its end.
  */
-export function billingAnchor({ trialEnd, billingCycleAnchorDate }: PeriodSchedule): Instant {
+export function billingAnchor(schedule: PeriodSchedule): Instant {
+  const { trialEnd, billingCycleAnchorDate, billingAnchor: rule } = schedule;
   assert(billingCycleAnchorDate !== null, 'only what renews has an anchor');
+  if (rule !== 'anniversary') return billingCycleAnchorDate;
   return Math.max(billingCycleAnchorDate, trialEnd ?? billingCycleAnchorDate);
+}
+
+/** The anchor with another interval. An anchor in the calendar is the one of that interval around `at`. */
+export function unchangedAnchor(schedule: PeriodSchedule, interval: Interval, at: Instant): Instant {
+  const isOfCalendar = schedule.billingAnchor === 'calendar' && (schedule.trialEnd ?? at) <= at;
+  return (isOfCalendar ? anchorOf('calendar', interval, at) : null) ?? billingAnchor(schedule);
 }
 
 export function billingInterval({ intervalUnit, intervalCount }: PeriodSchedule): Interval {
@@ -83,12 +96,21 @@ export function billingInterval({ intervalUnit, intervalCount }: PeriodSchedule)
 /**
  * The period after the current one; the first one for a subscription that awaits its start. It begins at the end of the
  * current one and ends at the next boundary counted from the anchor, so it does not drift: 31 January, 28 February, 31
- * March. Null at the end of the calendar, and if the subscription has no period or does not renew.
+ * March. The first paid one may be the rest of an interval, or longer. Null at the end of the calendar, and if the
+ * subscription has no period or does not renew.
  */
-export function nextPeriod(subscription: Schedule): Period | null {
-  const start = subscription.currentBillingPeriodEnd;
+export function nextPeriod(subscription: Schedule): PartPeriod | null {
+  const { currentBillingPeriodEnd: start, trialEnd } = subscription;
   if (start === null || subscription.intervalUnit === null || start >= calendarEnd) return null;
-  return { start, end: periodsEnd(subscription, start, 1) };
+  if (trialEnd !== null && start < trialEnd) return { start, end: trialEnd, wholeStartAt: null };
+  return paidPeriod(subscription, start);
+}
+
+/** The period that begins at `start`, after any trial. Only the first paid one may be a long one. */
+function paidPeriod(schedule: PeriodSchedule, start: Instant): PartPeriod {
+  const isFirst = start === (schedule.trialEnd ?? schedule.startDate);
+  const first = isFirst ? schedule.firstPeriod : 'short';
+  return periodFrom(start, billingAnchor(schedule), billingInterval(schedule), first);
 }
 
 /** The start of the count of billing periods when a change takes another interval at once. */
@@ -102,7 +124,7 @@ export const BillingAnchor = z.enum(['now', 'unchanged']).meta({
 export type BillingAnchor = z.infer<typeof BillingAnchor>;
 
 /** The period that begins with a change to another interval or anchor. */
-export type IntervalPeriod = Period & Pick<BillingPeriodRow, 'wholeStartAt'>;
+export type IntervalPeriod = PartPeriod;
 
 /**
  * The period that begins at `at` with another interval. Worked example: a monthly plan since 1 April becomes
@@ -115,8 +137,7 @@ export function intervalPeriod(
   { anchor, at }: { readonly anchor: BillingAnchor | Instant; readonly at: Instant },
 ): IntervalPeriod {
   if (anchor === 'now') return { start: at, end: boundary(at, interval, 1), wholeStartAt: null };
-  const whole = periodAt(anchor === 'unchanged' ? billingAnchor(schedule) : anchor, interval, at);
-  return { start: at, end: whole.end, wholeStartAt: whole.start < at ? whole.start : null };
+  return periodFrom(at, anchor === 'unchanged' ? unchangedAnchor(schedule, interval, at) : anchor, interval, 'short');
 }
 
 /**
@@ -128,5 +149,7 @@ export function periodsEnd(schedule: PeriodSchedule, start: Instant, count: numb
   const { trialEnd } = schedule;
   if (trialEnd !== null && start < trialEnd) return count === 1 ? trialEnd : periodsEnd(schedule, trialEnd, count - 1);
   const [anchor, interval] = [billingAnchor(schedule), billingInterval(schedule)];
-  return boundary(anchor, interval, periodAt(anchor, interval, start).index + count);
+  const { end } = paidPeriod(schedule, start);
+  if (end >= calendarEnd) return calendarEnd;
+  return boundary(anchor, interval, periodAt(anchor, interval, end).index + count - 1);
 }

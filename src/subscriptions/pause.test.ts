@@ -93,8 +93,11 @@ test('the value of credits that are owed is taken off a plan, and off nothing el
   assert.equal(takenOff(2900n, 500n, -100n), 0n, 'a refund may have lowered what is kept');
 });
 
+/** The paused period, which began with April. */
+const inApril = { startAt: april.start, wholeStartAt: null, wholeEndAt: april.end };
+
 test('going on in the same interval: its rest, and its credits were granted before', () => {
-  assert.deepEqual(resumedPeriod(subscription, april.start, day21), {
+  assert.deepEqual(resumedPeriod(subscription, inApril, day21), {
     start: day21,
     end: april.end,
     wholeStartAt: april.start,
@@ -104,13 +107,13 @@ test('going on in the same interval: its rest, and its credits were granted befo
 
 test('going on in a later interval: its rest, counted from the same anchor; on a boundary: all of it', () => {
   const june = { start: instant('2026-06-01'), end: instant('2026-07-01') };
-  assert.deepEqual(resumedPeriod(subscription, april.start, instant('2026-06-16')), {
+  assert.deepEqual(resumedPeriod(subscription, inApril, instant('2026-06-16')), {
     start: instant('2026-06-16'),
     end: june.end,
     wholeStartAt: june.start,
     isRestOfPaused: false,
   });
-  assert.deepEqual(resumedPeriod(subscription, april.start, june.start), {
+  assert.deepEqual(resumedPeriod(subscription, inApril, june.start), {
     ...june,
     wholeStartAt: null,
     isRestOfPaused: false,
@@ -119,8 +122,17 @@ test('going on in a later interval: its rest, counted from the same anchor; on a
 
 test('paused from 10 February to 10 March: the next boundary is 31 March, as the anchor of 31 January says', () => {
   const fromJanuary = { ...subscription, billingCycleAnchorDate: instant('2026-01-31') };
-  const resumed = resumedPeriod(fromJanuary, instant('2026-01-31'), instant('2026-03-10'));
+  const resumed = resumedPeriod(fromJanuary, { ...inApril, startAt: instant('2026-01-31') }, instant('2026-03-10'));
   assert.deepEqual([resumed.wholeStartAt, resumed.end], [instant('2026-02-28'), instant('2026-03-31')]);
+});
+
+test('a long first period that was paused goes on to its end, at the rate of the interval with which it ends', () => {
+  const { end: may } = april;
+  const long = { startAt: instant('2026-03-15'), wholeStartAt: april.start, wholeEndAt: may };
+  const resumed = { end: may, wholeStartAt: april.start, isRestOfPaused: true };
+  const at = instant('2026-03-20');
+  assert.deepEqual(resumedPeriod(subscription, long, at), { start: at, ...resumed });
+  assert.equal(resumedPeriod(subscription, long, may).isRestOfPaused, false);
 });
 
 /** Lives through pauses (pairs of instants) by the rules: what is charged for each piece, and the pieces. */
@@ -135,7 +147,7 @@ function live(price: bigint, moments: readonly Instant[], until: Instant) {
     return requested;
   };
   for (let index = 0; start < until; ) {
-    const { end } = resumedPeriod(subscription, april.start, start);
+    const { end } = resumedPeriod(subscription, inApril, start);
     const paid = bill({ start, end });
     const whole = periodAt(april.start, unit, start);
     const [pausedAt, resumedAt] = [moments[index], moments[index + 1]];

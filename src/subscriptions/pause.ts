@@ -3,7 +3,7 @@ import { calendarEnd, type Instant, type Period, periodAt } from '../kernel/cale
 import { TimestampInput } from '../kernel/json.ts';
 import { smallerOf } from '../kernel/money.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { billingAnchor, billingInterval } from './billing-period.ts';
+import { type BillingPeriodRow, billingAnchor, billingInterval } from './billing-period.ts';
 import { isTerminal, type SubscriptionRow, statusAfter } from './subscription.ts';
 
 /** A request to pause. */
@@ -86,6 +86,9 @@ function notNegative(amount: bigint): bigint {
   return amount > 0n ? amount : 0n;
 }
 
+/** The period that a pause has cut short. */
+type PausedPeriod = Pick<BillingPeriodRow, 'startAt' | 'wholeStartAt' | 'wholeEndAt'>;
+
 /** The period that begins when a paused subscription resumes. */
 interface ResumedPeriod extends Period {
   /** The start of the interval of which the period is the rest; null: it is whole. */
@@ -96,10 +99,16 @@ interface ResumedPeriod extends Period {
 
 /**
  * The period of a subscription that resumes at `at`: until the next boundary counted from the unchanged anchor, so the
- * day of the month stays. The `pausedPeriodStart` is the start of the paused period.
+ * day of the month stays. A long first period that was paused goes on to its end. `pausedPeriod` is the paused one.
  */
-export function resumedPeriod(subscription: SubscriptionRow, pausedPeriodStart: Instant, at: Instant): ResumedPeriod {
+export function resumedPeriod(
+  subscription: SubscriptionRow,
+  { startAt: pausedPeriodStart, wholeStartAt, wholeEndAt }: PausedPeriod,
+  at: Instant,
+): ResumedPeriod {
   const [anchor, interval] = [billingAnchor(subscription), billingInterval(subscription)];
+  if (wholeStartAt !== null && wholeStartAt > pausedPeriodStart && wholeEndAt !== null && at < wholeEndAt)
+    return { start: at, end: wholeEndAt, wholeStartAt, isRestOfPaused: true };
   const whole = periodAt(anchor, interval, at);
   const paused = periodAt(anchor, interval, pausedPeriodStart);
   return {

@@ -33,6 +33,8 @@ const columns = [
   'intervalUnit',
   'intervalCount',
   'billingCycleAnchorDate',
+  'billingAnchor',
+  'firstPeriod',
   'currentBillingPeriodStart',
   'currentBillingPeriodEnd',
   'defaultPaymentMethodId',
@@ -53,7 +55,7 @@ const columns = [
 type StoredSubscription = Pick<Selectable<Subscriptions>, (typeof columns)[number]>;
 
 function toRow({ overrides, ...row }: StoredSubscription & { readonly overrides: StoredOverrides }): SubscriptionRow {
-  // Table constraints limit the statuses and units, and only parsed metadata is written.
+  // Table constraints limit the statuses and units, and only parsed metadata and anchors are written.
   return { ...row, priceOverrides: withAmounts(overrides) } as SubscriptionRow;
 }
 
@@ -252,13 +254,14 @@ export async function pageOfSubscriptions(
 
 export async function insertSubscription(
   work: Work,
-  { metadata, priceOverrides: _, ...row }: SubscriptionRow,
+  { metadata, billingAnchor, priceOverrides: _, ...row }: SubscriptionRow,
 ): Promise<void> {
   await work.db
     .insertInto('subscriptions')
     .values({
       ...row,
       environmentId: work.environmentId,
+      billingAnchor: jsonb(billingAnchor),
       metadata: jsonb(metadata),
     })
     .execute();
@@ -273,6 +276,7 @@ export type SubscriptionChange = Partial<
     | 'metadata'
     | 'status'
     | 'billingCycleAnchorDate'
+    | 'billingAnchor'
     | 'currentBillingPeriodStart'
     | 'currentBillingPeriodEnd'
     | 'defaultPaymentMethodId'
@@ -297,7 +301,7 @@ export type SubscriptionChange = Partial<
 export async function saveSubscription(
   work: Work,
   id: string,
-  { metadata, ...change }: SubscriptionChange,
+  { metadata, billingAnchor, ...change }: SubscriptionChange,
 ): Promise<SubscriptionRow> {
   const arrears = change.status === undefined ? null : arrearsOfStatus(change.status);
   const values: Updateable<Subscriptions> = {
@@ -307,7 +311,11 @@ export async function saveSubscription(
   };
   const row = await work.db
     .updateTable('subscriptions')
-    .set({ ...values, ...(metadata === undefined ? {} : { metadata: jsonb(metadata) }) })
+    .set({
+      ...values,
+      ...(metadata === undefined ? {} : { metadata: jsonb(metadata) }),
+      ...(billingAnchor === undefined ? {} : { billingAnchor: jsonb(billingAnchor) }),
+    })
     .where('environmentId', '=', work.environmentId)
     .where('id', '=', id)
     .returning(columns)
@@ -330,7 +338,7 @@ export async function saveSubscriptions(work: Work, changed: readonly Subscripti
        set price_id = new.price_id, name = new.name, status = new.status, arrears = new.arrears,
            is_free_plan = new.is_free_plan,
            interval_unit = new.interval_unit, interval_count = new.interval_count,
-           billing_cycle_anchor_date = new.billing_cycle_anchor_date,
+           billing_cycle_anchor_date = new.billing_cycle_anchor_date, billing_anchor = new.billing_anchor,
            current_billing_period_start = new.current_billing_period_start,
            current_billing_period_end = new.current_billing_period_end,
            default_payment_method_id = new.default_payment_method_id,
@@ -342,14 +350,15 @@ export async function saveSubscriptions(work: Work, changed: readonly Subscripti
       from unnest(
              ${all('id')}::text[], ${all('priceId')}::text[], ${all('name')}::text[], ${all('status')}::text[],
              ${all('arrears')}::text[], ${all('isFreePlan')}::boolean[], ${all('intervalUnit')}::text[], ${all('intervalCount')}::bigint[],
-             ${all('billingCycleAnchorDate')}::bigint[], ${all('currentBillingPeriodStart')}::bigint[],
+             ${all('billingCycleAnchorDate')}::bigint[],
+             ${rows.map(({ billingAnchor }) => JSON.stringify(billingAnchor))}::jsonb[], ${all('currentBillingPeriodStart')}::bigint[],
              ${all('currentBillingPeriodEnd')}::bigint[], ${all('defaultPaymentMethodId')}::text[],
              ${all('backupPaymentMethodId')}::text[], ${all('canceledAt')}::bigint[], ${all('cancelScheduledAt')}::bigint[],
              ${all('cancellationReason')}::text[], ${all('replacedBySubscriptionId')}::text[],
              ${all('scheduledAdjustmentAt')}::bigint[], ${all('pausedAt')}::bigint[], ${all('resumesAt')}::bigint[],
              ${all('pausedCredit')}::numeric[], ${all('setupFee')}::numeric[]
            ) as new (id, price_id, name, status, arrears, is_free_plan, interval_unit, interval_count, billing_cycle_anchor_date,
-                     current_billing_period_start, current_billing_period_end, default_payment_method_id,
+                     billing_anchor, current_billing_period_start, current_billing_period_end, default_payment_method_id,
                      backup_payment_method_id, canceled_at, cancel_scheduled_at, cancellation_reason,
                      replaced_by_subscription_id, scheduled_adjustment_at, paused_at, resumes_at, paused_credit, setup_fee)
      where s.environment_id = ${work.environmentId} and s.id = new.id`.execute(work.db);

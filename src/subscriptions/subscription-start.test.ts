@@ -44,6 +44,7 @@ const terms: StartTerms = {
   givenPaymentMethodId: null,
   storedPaymentMethodId: null,
   hasNetTerms: false,
+  anchorSettings: { billingAnchor: 'anniversary', firstPeriod: 'short' },
 };
 const withTrial = { ...price, trialPeriodDays: 14 } as Price;
 const free = { ...price, unitPrice: 0n } as Price;
@@ -176,6 +177,9 @@ test('with an anchor of 15 March kept, what starts on 1 April has the rest of a 
 
 test('what has waited begins when it is activated: a whole month, or the rest of one with an anchor kept', () => {
   const waiting = {
+    startDate,
+    billingAnchor: 'anniversary',
+    firstPeriod: 'short',
     trialEnd: null,
     billingCycleAnchorDate: startDate,
     intervalUnit: 'month',
@@ -183,14 +187,14 @@ test('what has waited begins when it is activated: a whole month, or the rest of
   } as const;
   const now = startDate + 10 * msPerDay;
   assert.deepEqual(decideActivation(waiting, { anchor: null, now }), {
-    period: { start: now, end: instant('2026-05-11') },
+    period: { start: now, end: instant('2026-05-11'), wholeStartAt: null },
     anchor: now,
-    wholeStartAt: null,
+    billingAnchor: 'anniversary',
   });
   assert.deepEqual(decideActivation(waiting, { anchor: startDate, now }), {
-    period: { start: now, end: instant('2026-05-01') },
+    period: { start: now, end: instant('2026-05-01'), wholeStartAt: startDate },
     anchor: startDate,
-    wholeStartAt: startDate,
+    billingAnchor: 'anniversary',
   });
 });
 

@@ -10,10 +10,12 @@ import {
 } from '../kernel/calendar.ts';
 import { countInput, Metadata, MetadataInput, SafeString, TimestampInput } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
+import { AnchorRule, type AnchorTerms, FirstPeriod } from '../organizations/setting.ts';
 import { amountAt, IntervalUnit, type Price } from '../pricing/price.ts';
 import { maxUnitPrice, mayCost, type Priced } from '../pricing/pricing.ts';
 import { maxQuantity } from '../pricing/product.ts';
-import { billingInterval, firstPeriod, type PeriodSchedule } from './billing-period.ts';
+import { type AnchorRequest, anchorOf, anchorTerms, type PartPeriod, periodFrom } from './billing-anchor.ts';
+import { billingInterval, type PeriodSchedule } from './billing-period.ts';
 import { NewPriceOverrides } from './price-override.ts';
 import { isInTheWay, isWaitingForStart, type SubscriptionRow, type SubscriptionStatus } from './subscription.ts';
 
@@ -41,6 +43,8 @@ export const NewSubscription = z
         'The end of the trial, by default as the trial days of the price have it. It is obeyed also for a customer ' +
         'who already had a trial.',
     }),
+    billingAnchor: AnchorRule.nullish().meta({ description: 'By default that of the settings.' }),
+    firstPeriod: FirstPeriod.nullish().meta({ description: 'By default that of the settings.' }),
     metadata: Metadata.nullish(),
     name: SafeString.nullish(),
     defaultPaymentMethodId: Reference.nullish(),
@@ -155,9 +159,13 @@ export interface StartTerms {
   readonly hasNetTerms: boolean;
   /**
    * An anchor to keep, which may lie ahead, so that the first period is the rest of an interval. A trial sets its
-   * own anchor. Null or absent: the start.
+   * own anchor. Null or absent: none is kept.
    */
   readonly anchor?: Instant | null;
+  /** The requested count of its periods. Absent or null: that of the settings. */
+  readonly anchorRequest?: AnchorRequest;
+  /** The count of periods by the settings. */
+  readonly anchorSettings: AnchorTerms;
 }
 
 export interface Start extends Priced {
@@ -171,6 +179,8 @@ export interface Start extends Priced {
   readonly period: Period | null;
   /** The anchor of its periods; null: its start. */
   readonly anchor: Instant | null;
+  /** How its periods are counted. */
+  readonly count: AnchorTerms;
   /** The start of the interval of which the first period is the rest; null: the period is whole. */
   readonly wholeStartAt: Instant | null;
   /** True for a future start: until then nothing is granted or billed. */
@@ -200,7 +210,14 @@ export function decideStart(terms: StartTerms): Start {
     hasGivenPaymentMethod: givenPaymentMethodId !== null,
     isDefaultPlan: terms.product.default,
   });
-  const whole = interval === null || trialEnd !== null ? null : keptInterval(terms, interval);
+  const kept = trialEnd === null && startDate <= terms.now ? (terms.anchor ?? null) : null;
+  const asked = anchorTerms(terms.anchorRequest ?? {}, terms.anchorSettings, interval);
+  // A kept anchor is an instant, and the first period is the rest of an interval of the free plan.
+  const isKept = kept !== null || interval === null;
+  const count: AnchorTerms = isKept ? { billingAnchor: 'anniversary', firstPeriod: 'short' } : asked;
+  const begins = trialEnd ?? startDate;
+  const anchor = interval === null ? null : (kept ?? anchorOf(count.billingAnchor, interval, begins));
+  const first = interval === null ? null : firstPaid(begins, anchor, interval, count);
   const known = {
     trialEnd,
     hasTrialOfPrice: trialEnd !== null && terms.trialEnd === null,
@@ -208,8 +225,9 @@ export function decideStart(terms: StartTerms): Start {
     isFreePlan,
     unitPrice: doNotCharge ? 0n : price.unitPrice,
     pricing: doNotCharge ? null : price.pricing,
-    anchor: whole === null ? null : (terms.anchor ?? null),
-    wholeStartAt: whole !== null && whole.start < startDate ? whole.start : null,
+    anchor,
+    count,
+    wholeStartAt: trialEnd === null && startDate <= terms.now ? (first?.wholeStartAt ?? null) : null,
   };
   if (interval !== null && startDate > terms.now) {
     // A future start is charged then, so it needs no payment method now.
@@ -221,37 +239,38 @@ export function decideStart(terms: StartTerms): Start {
   const chargeWith = isCharged ? (givenPaymentMethodId ?? terms.storedPaymentMethodId) : null;
   const isInvoiced = isCharged && chargeWith === null && terms.hasNetTerms;
   const waits = status === 'incomplete' && chargeWith === null && !isInvoiced;
-  const first = interval === null || waits ? null : firstPeriod(startDate, trialEnd, interval);
-  const period = first !== null && whole !== null ? { ...first, end: whole.end } : first;
+  const period = first === null || waits ? null : { start: startDate, end: trialEnd ?? first.end };
   return { ...known, status: isInvoiced ? 'active' : status, period, startsLater: false, chargeWith, isInvoiced };
 }
 
-/** The interval, counted from an anchor to keep, in which the subscription starts. */
-function keptInterval(
-  { anchor, startDate, now }: Pick<StartTerms, 'anchor' | 'startDate' | 'now'>,
+/** The first paid period, from `begins` on. With an anchor that is kept it is the rest of an interval. */
+function firstPaid(
+  begins: Instant,
+  anchor: Instant | null,
   interval: Interval,
-): Period | null {
-  if (anchor === undefined || anchor === null || startDate > now) return null;
-  return periodAt(anchor, interval, startDate);
+  { firstPeriod }: AnchorTerms,
+): PartPeriod {
+  // A trial may last until the end of the calendar.
+  if (begins >= calendarEnd) return { start: begins, end: begins, wholeStartAt: null };
+  return periodFrom(begins, anchor ?? begins, interval, firstPeriod);
 }
 
-/**
- * The first period of a subscription that is activated at `now`: one interval from now, or the rest of one if an anchor
- * is kept.
- */
+/** The beginning of a subscription that has waited. */
+interface ActivationStart extends Pick<AnchorTerms, 'billingAnchor'> {
+  readonly period: PartPeriod;
+  readonly anchor: Instant;
+}
+
+/** The first period of a subscription that is activated at `now`: counted by its own terms, or from a kept anchor. */
 export function decideActivation(
   subscription: PeriodSchedule,
-  { anchor, now }: { readonly anchor: Instant | null; readonly now: Instant },
-): { readonly period: Period; readonly anchor: Instant; readonly wholeStartAt: Instant | null } {
+  { anchor: kept, now }: { readonly anchor: Instant | null; readonly now: Instant },
+): ActivationStart {
   const interval = billingInterval(subscription);
-  const whole = keptInterval({ anchor, startDate: now, now }, interval);
-  const period = { ...firstPeriod(now, null, interval), ...(whole === null ? {} : { end: whole.end }) };
-  const isRest = whole !== null && whole.start < now;
-  return {
-    period,
-    anchor: anchor !== null && whole !== null ? anchor : now,
-    wholeStartAt: isRest ? whole.start : null,
-  };
+  const billingAnchor = kept === null ? subscription.billingAnchor : 'anniversary';
+  const anchor = kept ?? anchorOf(billingAnchor, interval, now) ?? now;
+  const first = kept === null ? subscription.firstPeriod : 'short';
+  return { period: periodFrom(now, anchor, interval, first), anchor, billingAnchor };
 }
 
 /** Refuses a start with more past periods than can be caught up. */

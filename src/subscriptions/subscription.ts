@@ -4,7 +4,7 @@ import type { Instant, IntervalUnit as Unit } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
 import { Metadata, Timestamp } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
-import type { Access } from '../organizations/setting.ts';
+import { type Access, AnchorRule, FirstPeriod } from '../organizations/setting.ts';
 import { IntervalUnit } from '../pricing/price.ts';
 import { PriceOverride } from './price-override.ts';
 
@@ -231,6 +231,8 @@ export const RenewingSubscription = z.object({
   interval: IntervalUnit,
   intervalCount: z.int(),
   billingCycleAnchorDate: Timestamp,
+  billingAnchor: AnchorRule,
+  firstPeriod: FirstPeriod,
 });
 
 export const NonRenewingSubscription = z.object({
@@ -243,6 +245,8 @@ export const NonRenewingSubscription = z.object({
   interval: z.null(),
   intervalCount: z.null(),
   billingCycleAnchorDate: z.null(),
+  billingAnchor: z.null(),
+  firstPeriod: z.null(),
 });
 
 /** A customer's right to a product: at a price, period after period or (`renews` false) permanently. */
@@ -277,6 +281,9 @@ export interface SubscriptionRow {
   readonly intervalUnit: Unit | null;
   readonly intervalCount: number | null;
   readonly billingCycleAnchorDate: Instant | null;
+  /** The way in which the anchor was found. `anniversary` again once a later change has set another one. */
+  readonly billingAnchor: AnchorRule;
+  readonly firstPeriod: FirstPeriod;
   readonly currentBillingPeriodStart: Instant | null;
   readonly currentBillingPeriodEnd: Instant | null;
   readonly defaultPaymentMethodId: string | null;
@@ -313,6 +320,8 @@ export function toSubscription(
     arrears: _4,
     scheduledByCustomer: _5,
     setupFee: _6,
+    billingAnchor,
+    firstPeriod,
     ...row
   }: SubscriptionRow,
 ): Subscription {
@@ -322,6 +331,8 @@ export function toSubscription(
     livemode: known.livemode,
     organizationId: known.organizationId,
     interval: intervalUnit,
+    billingAnchor: row.renews ? billingAnchor : null,
+    firstPeriod: row.renews ? firstPeriod : null,
     current: isCurrent(row.status) && !isWaitingForStart(row),
   } as Subscription;
 }

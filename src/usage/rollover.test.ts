@@ -6,6 +6,9 @@ import { type EndingCredit, rolledOver } from './rollover.ts';
 
 const june = instant('2026-06-01');
 const schedule = {
+  startDate: instant('2026-01-01'),
+  billingAnchor: 'anniversary',
+  firstPeriod: 'short',
   trialEnd: null,
   billingCycleAnchorDate: instant('2026-01-01'),
   intervalUnit: 'month',

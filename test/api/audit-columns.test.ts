@@ -37,12 +37,14 @@ describe('the decisions', () => {
   const shown = new Set([
     'api_keys.masked_token', // the beginning of every key, and four characters
     'checkout_sessions.billing_address',
+    'checkout_sessions.billing_anchor',
     'checkout_sessions.metadata',
     'checkout_sessions.output_metadata',
     'customers.billing_address',
     'customers.icon_url',
     'customers.logo_url',
     'customers.metadata',
+    'environments.billing_anchor',
     'environments.seller',
     'invoice_line_items.explanation',
     'invoices.buyer',
@@ -57,6 +59,7 @@ describe('the decisions', () => {
     'products.metadata',
     'products.usage_prices',
     'purchases.billing_address',
+    'purchases.billing_anchor',
     'purchases.metadata',
     'resource_claims.metadata',
     'subscription_adjustments.capacities',
@@ -66,6 +69,7 @@ describe('the decisions', () => {
     'subscription_item_versions.pricing',
     'subscription_items.pricing',
     'subscription_price_overrides.pricing',
+    'subscriptions.billing_anchor',
     'subscriptions.metadata',
     'webhooks.previous_secret_ends_at', // when, and not what
   ]);

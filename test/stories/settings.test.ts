@@ -15,6 +15,8 @@ const initial = {
   access: { pastDue: 'full', unpaid: 'none' },
   allowRepeatedTrials: false,
   allowRepeatedDiscounts: false,
+  billingAnchor: 'anniversary',
+  firstPeriod: 'short',
   dunning: { retryDays: [3, 5, 5], terminalAction: 'unpaid' },
   netTermsDays: 0,
   seller: null,

@@ -236,6 +236,13 @@ export const termCorruptions: readonly Corruption[] = [
     breaks: ['periodsEndOnTheirAnchor'],
   },
   {
+    fault: 'a subscription by the calendar is counted from another day',
+    statements: [
+      `update subscriptions set billing_anchor = '"calendar"', billing_cycle_anchor_date = billing_cycle_anchor_date + 1 where renews`,
+    ],
+    breaks: ['calendarAnchorsLieInTheCalendar'],
+  },
+  {
     fault: 'a period of a month ends a day after the month',
     statements: [`update subscriptions set interval_unit = 'month', interval_count = 1 where renews`],
     breaks: ['periodsEndOnTheirAnchor'],

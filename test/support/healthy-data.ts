@@ -352,6 +352,8 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
       priceType: 'subscription',
       intervalUnit: 'month',
       intervalCount: 1,
+      billingAnchor: JSON.stringify('anniversary'),
+      firstPeriod: 'short',
       trialPeriodDays: 0,
       pricePerBillingCycle: 3500n,
       firstInvoiceValue: 3025n,
