@@ -73,8 +73,7 @@ async function measure(service: FuzzedService, operation: string, send: () => Pr
 async function fill(url: string, environmentId: number, chosen: Readonly<Record<string, string>>): Promise<void> {
   const owner = new pg.Pool({ connectionString: url, max: 2 });
   const from = performance.now();
-  const made = await copyRows(owner, environmentId, rows, chosen);
-  await owner.end();
+  const made = await copyRows(owner, environmentId, rows, chosen).finally(() => owner.end());
   console.log(`${made.size} tables of ${rows} rows, made in ${Math.round((performance.now() - from) / 1000)} s`);
 }
 

@@ -74,7 +74,7 @@ async function requireOwnInvoice(work: Work, customer: CustomerRow, id: string):
 }
 
 const invoiceHtml = portalPage('GET', '/portal/invoices/:id', async (visit) => ({
-  file: invoicePage(await ownDocument(visit)),
+  file: await invoicePage(await ownDocument(visit)),
   contentType: 'text/html; charset=utf-8',
   securityPolicy: invoicePolicy,
 }));

@@ -1,3 +1,4 @@
+import { Turns } from '../jobs/turns.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { dayText, rangeText } from '../kernel/iso-text.ts';
@@ -82,8 +83,11 @@ export const invoiceStatusTexts: Readonly<Record<InvoiceStatus, string>> = {
 
 const noSeller = ['No seller is named yet, so this is not a tax invoice.'];
 
-/** Formats an invoice as text. Instants become days in UTC. */
-export function invoiceDocument(invoice: InvoiceToPrint, lines: readonly DocumentLine[]): InvoiceDocument {
+/** Formats an invoice as text, in turns because it may have many lines. Instants become days in UTC. */
+export async function invoiceDocument(
+  invoice: InvoiceToPrint,
+  lines: readonly DocumentLine[],
+): Promise<InvoiceDocument> {
   const money = (amount: bigint) => moneyText(amount, invoice.currency);
   return {
     title: `Invoice ${invoice.invoiceNumber}`,
@@ -91,7 +95,7 @@ export function invoiceDocument(invoice: InvoiceToPrint, lines: readonly Documen
     facts: factsOf(invoice),
     seller: sellerLines(invoice.seller),
     buyer: buyerLines(invoice.buyer),
-    lines: lines.map(({ description, quantity, price, amount, explanation }) => ({
+    lines: await new Turns().map(lines, ({ description, quantity, price, amount, explanation }) => ({
       description: description ?? '',
       quantity: String(quantity),
       price: money(price),

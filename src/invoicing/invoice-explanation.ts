@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Turns } from '../jobs/turns.ts';
 import type { Period } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { Timestamp, WholeNumber } from '../kernel/json.ts';
@@ -205,12 +206,12 @@ interface ExplainableLine
   readonly explanation: LineExplanation;
 }
 
-/** Explains an invoice; `discount` is the one on it. */
-export function explainInvoice(
+/** Explains an invoice, in turns because it may have many lines; `discount` is the one on it. */
+export async function explainInvoice(
   invoice: ExplainableInvoice,
   lines: readonly ExplainableLine[],
   discount: InvoiceDiscount | null,
-): InvoiceExplanation {
+): Promise<InvoiceExplanation> {
   const sumOfLines = lines.reduce((sum, line) => sum + line.amount, 0n);
   const taxable = sumOfLines - invoice.discountAmount;
   const { billingPeriodStartDate: start, billingPeriodEndDate: end } = invoice;
@@ -222,7 +223,7 @@ export function explainInvoice(
     subscriptionId: invoice.subscriptionId,
     billingPeriodId: invoice.billingPeriodId,
     billingPeriod: start === null || end === null ? null : shownPeriod({ start, end }),
-    lines: lines.map((line) => explainLine(line, invoice.currency)),
+    lines: await new Turns().map(lines, (line) => explainLine(line, invoice.currency)),
     sumOfLines,
     discount: discount === null ? null : explainDiscount(discount, lines, invoice.discountAmount),
     taxable,

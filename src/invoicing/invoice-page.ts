@@ -1,3 +1,4 @@
+import { Turns } from '../jobs/turns.ts';
 import { escapeHtml } from '../kernel/html.ts';
 import type { InvoiceDocument } from './invoice-document.ts';
 
@@ -22,9 +23,10 @@ const style = `
   @media print { body { margin: 0; max-width: none; } }
 `;
 
-/** Renders an invoice as one printable HTML page without external resources. */
-export function invoicePage(document: InvoiceDocument): string {
+/** Renders an invoice as one printable HTML page without external resources, in turns because it may have many lines. */
+export async function invoicePage(document: InvoiceDocument): Promise<string> {
   const { title, status, facts, seller, buyer, lines, sums, memo } = document;
+  const rows = await new Turns().map(lines, lineRows);
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -42,18 +44,7 @@ export function invoicePage(document: InvoiceDocument): string {
 <table>
 <thead><tr><th>Description</th><th class="amount">Quantity</th><th class="amount">Price</th><th class="amount">Amount</th></tr></thead>
 <tbody>
-${lines
-  .map(
-    (line) => `<tr><td>${escapeHtml(line.description)}</td>
-<td class="amount">${escapeHtml(line.quantity)}</td><td class="amount">${escapeHtml(line.price)}</td>
-<td class="amount">${escapeHtml(line.amount)}</td></tr>${line.details
-      .map(
-        ({ text, amount }) =>
-          `<tr class="detail"><td>${escapeHtml(text)}</td><td></td><td class="amount">${escapeHtml(amount)}</td><td></td></tr>`,
-      )
-      .join('')}`,
-  )
-  .join('\n')}
+${rows.join('\n')}
 </tbody>
 <tfoot>
 ${sums
@@ -68,6 +59,17 @@ ${memo === null ? '' : `<h2>Memo</h2><p>${escapeHtml(memo)}</p>`}
 </body>
 </html>
 `;
+}
+
+/** A row of the table, and the rows of its details. */
+function lineRows({ description, quantity, price, amount, details }: InvoiceDocument['lines'][number]): string {
+  return `<tr><td>${escapeHtml(description)}</td>
+<td class="amount">${escapeHtml(quantity)}</td><td class="amount">${escapeHtml(price)}</td>
+<td class="amount">${escapeHtml(amount)}</td></tr>${details.map(detailRow).join('')}`;
+}
+
+function detailRow({ text, amount }: InvoiceDocument['lines'][number]['details'][number]): string {
+  return `<tr class="detail"><td>${escapeHtml(text)}</td><td></td><td class="amount">${escapeHtml(amount)}</td><td></td></tr>`;
 }
 
 function party(heading: string, lines: readonly string[]): string {

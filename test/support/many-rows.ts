@@ -4,7 +4,8 @@ import type pg from 'pg';
 
 interface Table {
   readonly name: string;
-  readonly columns: readonly string[];
+  /** The type of each column. */
+  readonly columns: Readonly<Record<string, string>>;
   /** The columns that differ from copy to copy, so that no unique index refuses it. */
   readonly varied: readonly string[];
 }
@@ -55,7 +56,7 @@ const few = new Set([
 /** Every table with an environment and an id of text, and how its rows differ. */
 async function tablesOf(owner: pg.Pool): Promise<Table[]> {
   const { rows } = await owner.query<Table>(`
-    select c.relname as name, array_agg(a.attname::text order by a.attnum) as columns,
+    select c.relname as name, json_object_agg(a.attname, format_type(a.atttypid, null) order by a.attnum) as columns,
            (select coalesce(array_agg(distinct k.name), '{}') from (
               select (select x.attname::text from unnest(i.indkey::smallint[]) with ordinality as key (attnum, place)
                         join pg_attribute x on x.attrelid = i.indrelid and x.attnum = key.attnum
@@ -85,19 +86,18 @@ export async function copyRows(
   try {
     await client.query('set session_replication_role = replica; set statement_timeout = 0');
     for (const { name, columns, varied } of await tablesOf(owner)) {
-      const kept = columns.map((column) => `"${column}"`);
-      const differing = [...varied, ...(alsoVaried[name] ?? [])]
-        .map((column) => `${quoted(column)}, ${differentBy(column)}`)
-        .join(', ');
+      const differing = new Set([...varied, ...(alsoVaried[name] ?? [])]);
+      const copied = Object.entries(columns).map(([column, type]) =>
+        differing.has(column) ? differentBy(column, type) : `original."${column}"`,
+      );
       const { rowCount } = await client.query(
-        `insert into ${name} (${kept}) overriding system value
-         select ${kept.map((column) => `copy.${column}`)} from (select * from ${name} where environment_id = $1 and ($3::text is null or id::text = $3)
-                              order by id limit 1) as original
+        `insert into ${name} (${Object.keys(columns).map((column) => `"${column}"`)}) overriding system value
+         select ${copied}
+           from (select (jsonb_populate_record(one, $4::jsonb)).* from ${name} as one
+                  where one.environment_id = $1 and ($3::text is null or one.id::text = $3) order by one.id limit 1) as original
           cross join generate_series(1, $2::integer) as n
-          cross join lateral jsonb_populate_record(null::${name},
-            to_jsonb(original) || coalesce($4::jsonb, '{}') || jsonb_build_object(${differing})) as copy
          on conflict do nothing`,
-        [environmentId, count, chosen[name] ?? null, values[name] ?? null],
+        [environmentId, count, chosen[name] ?? null, values[name] ?? '{}'],
       );
       made.set(name, rowCount ?? 0);
     }
@@ -108,13 +108,16 @@ export async function copyRows(
   return made;
 }
 
-const quoted = (text: string) => `'${text}'`;
-
 /** A value for the n-th copy that is of the column's own form, and sorts after the original. */
-function differentBy(column: string): string {
-  const text = `to_jsonb(original) -> '${column}'`;
-  if (column === 'transaction_key') return 'gen_random_uuid()';
-  return `case jsonb_typeof(${text}) when 'number' then to_jsonb((to_jsonb(original) ->> '${column}')::bigint + n)
-    else to_jsonb(case when to_jsonb(original) ->> '${column}' like '\\\\x%' then '\\x' || encode(sha256(n::text::bytea), 'hex')
-      else (to_jsonb(original) ->> '${column}') || '_' || lpad(n::text, 8, '0') end) end`;
+function differentBy(column: string, type: string): string {
+  switch (type) {
+    case 'uuid':
+      return 'gen_random_uuid()';
+    case 'bytea':
+      return 'sha256(n::text::bytea)';
+    case 'text':
+      return `original."${column}" || '_' || lpad(n::text, 8, '0')`;
+    default:
+      return `original."${column}" + n`;
+  }
 }
