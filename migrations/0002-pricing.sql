@@ -23,12 +23,18 @@ create table usage_meters (
   aggregation_type text not null,
   -- A balance that falls below it is told.
   low_balance_threshold numeric(38, 0),
+  -- Events that name it count on the meter where they match its conditions. Their units are in a property, or their amount.
+  event_name text,
+  "where" jsonb,
+  value_property text,
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),
   foreign key (environment_id, pricing_model_id) references pricing_models,
   constraint usage_meters_slug_unique unique (environment_id, pricing_model_id, slug),
   constraint usage_meters_aggregation_type check (aggregation_type in ('sum', 'count_distinct_properties')),
+  constraint usage_meters_event_name check (event_name is not null or num_nonnulls("where", value_property) = 0),
+  constraint usage_meters_where check (jsonb_typeof("where") = 'object' and "where" <> '{}'),
   constraint usage_meters_low_balance_threshold check (low_balance_threshold between 1 and 9007199254740991)
 );
 

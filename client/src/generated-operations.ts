@@ -122,7 +122,7 @@ export const operations = {
   },
   usageMeters: {
     create: { method: 'POST', path: '/api/v1/usage-meters', params: [], query: [] },
-    list: { method: 'GET', path: '/api/v1/usage-meters', params: [], query: ['cursor', 'limit', 'order', 'pricingModelId', 'slug', 'aggregationType', 'createdAtFrom', 'createdAtTo'], pages: true },
+    list: { method: 'GET', path: '/api/v1/usage-meters', params: [], query: ['cursor', 'limit', 'order', 'pricingModelId', 'slug', 'aggregationType', 'eventName', 'createdAtFrom', 'createdAtTo'], pages: true },
     get: { method: 'GET', path: '/api/v1/usage-meters/{id}', params: ['id'], query: [] },
     update: { method: 'PUT', path: '/api/v1/usage-meters/{id}', params: ['id'], query: [] },
     getSummary: { method: 'GET', path: '/api/v1/usage-meters/{id}/summary', params: ['id'], query: ['from', 'to', 'groupBy', 'property', 'customerId', 'subscriptionId'] },

@@ -331,6 +331,12 @@ export interface UsageMeterStructure {
     aggregationType?: UsageMeterAggregationType;
     /** A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event. */
     lowBalanceThreshold?: number | null;
+    /** Events that name it, in place of a price or meter, count on every meter of the pricing model that they match. */
+    eventName?: string | null;
+    /** The events with this name that count on the meter; null: all. */
+    where?: Where | null;
+    /** The property of such events with the units; null: their `amount`, by default 1. */
+    valueProperty?: string | null;
   };
   prices?: Array<{
     type?: 'usage';
@@ -455,7 +461,7 @@ export interface NewUsageCredit {
   transactionId?: string | null;
 }
 
-/** Send exactly one of subscriptionId, customerId, customerExternalId, and exactly one of priceId, priceSlug, usageMeterId, usageMeterSlug. */
+/** Send exactly one of subscriptionId, customerId, customerExternalId, and exactly one of priceId, priceSlug, usageMeterId, usageMeterSlug, eventName. */
 export interface NewUsageEvent {
   subscriptionId?: string | null;
   /** The customer, in place of `subscriptionId`: its one current subscription that has the usage meter. */
@@ -464,7 +470,8 @@ export interface NewUsageEvent {
   customerExternalId?: string | null;
   /** Your own id of the event. An event with the same `transactionId` counts once on a usage meter, without a limit of time. */
   transactionId: string;
-  amount: number;
+  /** The units. Required, but for an event that names `eventName`. */
+  amount?: number;
   /** The time of use, by default now. */
   usageDate?: TimestampInput;
   /** Details of the use, at most 16384 bytes of JSON. A meter of distinct properties requires them. */
@@ -478,6 +485,8 @@ export interface NewUsageEvent {
   usageMeterId?: string | null;
   /** The slug of the usage meter. The event is rated by the price whose `where` it matches with the most properties, else by the rate of the plan, else by the default price. */
   usageMeterSlug?: string | null;
+  /** The name of the event, in place of a price or meter. It counts on every usage meter with this `eventName` whose `where` it matches: one event for each, with the same `transactionId`. All of them are stored, or none. */
+  eventName?: string | null;
 }
 
 /** Send exactly one of priceId, priceSlug, usageMeterId, usageMeterSlug, meter. */
@@ -1140,6 +1149,12 @@ export interface UsageMeterBalance {
   aggregationType: UsageMeterAggregationType;
   /** A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event. */
   lowBalanceThreshold: WholeNumber | null;
+  /** Events that name it, in place of a price or meter, count on every meter of the pricing model that they match. */
+  eventName: string | null;
+  /** The events with this name that count on the meter; null: all. */
+  where: Where | null;
+  /** The property of such events with the units; null: their `amount`, by default 1. */
+  valueProperty: string | null;
   subscriptionId: string;
   /** The usable credits, minus usage that no credit covered. May be negative. */
   availableBalance: WholeNumber;
@@ -1526,6 +1541,12 @@ export interface UsageMeterWithPrices {
   aggregationType: UsageMeterAggregationType;
   /** A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event. */
   lowBalanceThreshold: WholeNumber | null;
+  /** Events that name it, in place of a price or meter, count on every meter of the pricing model that they match. */
+  eventName: string | null;
+  /** The events with this name that count on the meter; null: all. */
+  where: Where | null;
+  /** The property of such events with the units; null: their `amount`, by default 1. */
+  valueProperty: string | null;
   prices: Array<Price>;
   defaultPrice?: Price;
 }
@@ -1855,6 +1876,9 @@ export interface PricingModelExport {
         slug: string;
         aggregationType: UsageMeterAggregationType;
         lowBalanceThreshold?: WholeNumber;
+        eventName?: string;
+        where?: Where;
+        valueProperty?: string;
       };
       prices: Array<{
         type: 'usage';
@@ -1994,6 +2018,12 @@ export interface ClonedUsageMeter {
   aggregationType: UsageMeterAggregationType;
   /** A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event. */
   lowBalanceThreshold: WholeNumber | null;
+  /** Events that name it, in place of a price or meter, count on every meter of the pricing model that they match. */
+  eventName: string | null;
+  /** The events with this name that count on the meter; null: all. */
+  where: Where | null;
+  /** The property of such events with the units; null: their `amount`, by default 1. */
+  valueProperty: string | null;
   createdAt: string;
   updatedAt: string;
   createdByCommit: string | null;
@@ -2070,6 +2100,12 @@ export interface UsageMeter {
   aggregationType: UsageMeterAggregationType;
   /** A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event. */
   lowBalanceThreshold: WholeNumber | null;
+  /** Events that name it, in place of a price or meter, count on every meter of the pricing model that they match. */
+  eventName: string | null;
+  /** The events with this name that count on the meter; null: all. */
+  where: Where | null;
+  /** The property of such events with the units; null: their `amount`, by default 1. */
+  valueProperty: string | null;
 }
 
 export interface UsageMeterSummary {
@@ -2194,6 +2230,12 @@ export interface CatalogUsageMeter {
   aggregationType: UsageMeterAggregationType;
   /** A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event. */
   lowBalanceThreshold: WholeNumber | null;
+  /** Events that name it, in place of a price or meter, count on every meter of the pricing model that they match. */
+  eventName: string | null;
+  /** The events with this name that count on the meter; null: all. */
+  where: Where | null;
+  /** The property of such events with the units; null: their `amount`, by default 1. */
+  valueProperty: string | null;
   createdAt: string;
   updatedAt: string;
   createdByCommit: string | null;
@@ -4593,6 +4635,12 @@ export interface UsageMetersCreateInput {
     aggregationType?: UsageMeterAggregationType;
     /** A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event. */
     lowBalanceThreshold?: number | null;
+    /** Events that name it, in place of a price or meter, count on every meter of the pricing model that they match. */
+    eventName?: string | null;
+    /** The events with this name that count on the meter; null: all. */
+    where?: Where | null;
+    /** The property of such events with the units; null: their `amount`, by default 1. */
+    valueProperty?: string | null;
     pricingModelId?: string | null;
   };
   price?: {
@@ -4617,6 +4665,7 @@ export interface UsageMetersListInput {
   pricingModelId?: string;
   slug?: string;
   aggregationType?: UsageMeterAggregationType;
+  eventName?: string;
   /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
   createdAtFrom?: string | number;
   /** Records created before this instant. */
@@ -4648,6 +4697,9 @@ export interface UsageMetersUpdateInput {
     aggregationType?: UsageMeterAggregationType;
     /** A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event. */
     lowBalanceThreshold?: number | null;
+    eventName?: string | null;
+    where?: Where | null;
+    valueProperty?: string | null;
   };
 }
 
@@ -5058,6 +5110,8 @@ export interface UsageEventsCreateInput {
 
 export interface UsageEventsCreateAnswer {
   usageEvent: UsageEvent;
+  /** Present where several usage meters count the event: the event of each, in order of the meters. */
+  usageEvents?: Array<UsageEvent>;
 }
 
 export interface UsageEventsListInput {
@@ -5104,6 +5158,10 @@ export interface UsageEventsConsumeInput {
 export interface UsageEventsConsumeAnswer {
   usageEvent: UsageEvent;
   usageBalance: UsageBalance;
+  /** Present where several usage meters count the event: the event of each, in order of the meters. */
+  usageEvents?: Array<UsageEvent>;
+  /** Present with `usageEvents`: the balance of each meter. */
+  usageBalances?: Array<UsageBalance>;
 }
 
 export interface UsageEventsGetInput {
@@ -6298,10 +6356,10 @@ export interface UsageEventsMethods {
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<UsageEventsListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<UsageEventsListAnswer['data'][number], void, undefined>;
 
-  /** Record usage events in bulk. Records up to 10,000 events, all of them or none, and returns one event for each, in order. A stored event with the same `transactionId` is returned and not counted again. A body of `application/x-ndjson` has one event in each line. */
+  /** Record usage events in bulk. Records up to 10,000 events, all of them or none, and returns one event for each, in order. An event with an `eventName` counts on each usage meter that it matches: one event is stored and returned for each. A stored event with the same `transactionId` is returned and not counted again. A body of `application/x-ndjson` has one event in each line. */
   bulk(input: UsageEventsBulkInput, options?: WriteOptions): Promise<UsageEventsBulkAnswer>;
 
-  /** Consume units of a balance. Records a usage event only if the balance covers it, exactly under any number of parallel requests. Returns the event and the remaining balance. Otherwise nothing is stored, and the answer is 402 with the balance. A stored event with the same `transactionId` is returned and not counted again. */
+  /** Consume units of a balance. Records a usage event only if the balance covers it, exactly under any number of parallel requests. Returns the event and the remaining balance. Otherwise nothing is stored, and the answer is 402 with the balance. An event that several usage meters count is recorded only if the balance of each covers its part. A stored event with the same `transactionId` is returned and not counted again. */
   consume(input: UsageEventsConsumeInput, options?: WriteOptions): Promise<UsageEventsConsumeAnswer>;
 
   /** Get a usage event. Returns one usage event with its amount, properties and billing period. */

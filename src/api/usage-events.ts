@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import { z } from 'zod';
 import { catchUpAll } from '../billing/catch-up.ts';
 import { jsonInTurns } from '../http/body.ts';
@@ -18,6 +17,7 @@ const refuses = [
   'customerNotFound',
   'noCurrentSubscription',
   'severalCurrentSubscriptions',
+  'noMeterMatches',
   'subscriptionNotFound',
   'subscriptionTerminal',
   'customerArchived',
@@ -25,6 +25,10 @@ const refuses = [
   'usageMeterNotFound',
   'transactionIdTaken',
 ] as const;
+
+const ofEachMeter = z.array(UsageEvent).optional().meta({
+  description: 'Present where several usage meters count the event: the event of each, in order of the meters.',
+});
 
 const recording = recordUsage(catchUpAll);
 const consuming = consumeUsage(catchUpAll);
@@ -46,18 +50,19 @@ export const usageEventRoutes = [
       'event with this `transactionId`, that event is returned and nothing is counted again.',
     tag,
     body: z.object({ usageEvent: NewUsageEvent }),
-    returns: z.object({ usageEvent: UsageEvent }),
+    returns: z.object({ usageEvent: UsageEvent, usageEvents: ofEachMeter }),
     refuses,
     operation: recording,
     request: ({ body }) => record([body.usageEvent], () => ['usageEvent']),
-    answer: ({ events }) => ({ usageEvent: first(events) }),
+    answer: ({ events }) => ({ usageEvent: first(events), ...(events.length > 1 && { usageEvents: [...events] }) }),
   }),
   batchedRoute({
     method: 'POST',
     path: '/usage-events/bulk',
     summary: 'Record usage events in bulk',
     description:
-      'Records up to 10,000 events, all of them or none, and returns one event for each, in order. A stored ' +
+      'Records up to 10,000 events, all of them or none, and returns one event for each, in order. An event with an ' +
+      '`eventName` counts on each usage meter that it matches: one event is stored and returned for each. A stored ' +
       'event with the same `transactionId` is returned and not counted again. A body of `application/x-ndjson` ' +
       'has one event in each line.',
     tag,
@@ -77,17 +82,27 @@ export const usageEventRoutes = [
     description:
       'Records a usage event only if the balance covers it, exactly under any number of parallel requests. ' +
       'Returns the event and the remaining balance. Otherwise nothing is stored, and the answer is 402 with the ' +
-      'balance. A stored event with the same `transactionId` is returned and not counted again.',
+      'balance. An event that several usage meters count is recorded only if the balance of each covers its part. A ' +
+      'stored event with the same `transactionId` is returned and not counted again.',
     tag,
     body: z.object({ usageEvent: NewUsageEvent }),
-    returns: z.object({ usageEvent: UsageEvent, usageBalance: UsageBalance }),
+    returns: z.object({
+      usageEvent: UsageEvent,
+      usageBalance: UsageBalance,
+      usageEvents: ofEachMeter,
+      usageBalances: z
+        .array(UsageBalance)
+        .optional()
+        .meta({ description: 'Present with `usageEvents`: the balance of each meter.' }),
+    }),
     refuses: [...refuses, 'subscriptionUnpaid', 'insufficientBalance'],
     operation: consuming,
     request: ({ body }): UsageRequest => ({ kind: 'consume', events: [body.usageEvent], pathOf: () => ['usageEvent'] }),
-    answer: ({ events, balance }) => {
-      assert(balance !== null, 'what is consumed has a balance');
-      return { usageEvent: first(events), usageBalance: balance };
-    },
+    answer: ({ events, balances }) => ({
+      usageEvent: first(events),
+      usageBalance: first(balances),
+      ...(events.length > 1 && { usageEvents: [...events], usageBalances: [...balances] }),
+    }),
   }),
   route({
     method: 'GET',

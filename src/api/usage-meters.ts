@@ -39,6 +39,7 @@ export const usageMeterRoutes = [
       pricingModelId: textFilter,
       slug: textFilter,
       aggregationType: AggregationType.optional(),
+      eventName: textFilter,
       ...createdFilters,
     }),
     returns: pageOf(UsageMeter),

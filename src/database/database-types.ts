@@ -1083,12 +1083,15 @@ export interface UsageMeters {
   aggregationType: string;
   createdAt: number;
   environmentId: number;
+  eventName: string | null;
   id: string;
   lowBalanceThreshold: bigint | null;
   name: string;
   pricingModelId: string;
   slug: string;
   updatedAt: number;
+  valueProperty: string | null;
+  where: Json | null;
 }
 
 export interface UsageOverages {

@@ -305,6 +305,10 @@ export const registry = {
     'BAD_REQUEST',
     'Customer {id} has no current subscription to record usage on. Send a subscriptionId to use one that is not current: {others}.',
   ],
+  noMeterMatches: [
+    'BAD_REQUEST',
+    'No usage meter counts the event {id}: none has this eventName and a `where` that the properties meet, or the value of each is 0.',
+  ],
   severalCurrentSubscriptions: [
     'BAD_REQUEST',
     'Customer {id} has several current subscriptions that may have the usage meter: {subscriptions}. Send subscriptionId instead.',

@@ -1,12 +1,20 @@
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
+import { invalid } from '../kernel/problem.ts';
 import { currencyOf, only, refuseOtherId, required, requiredLocked, resolveLockedPricingModel } from './actions.ts';
 import { isNoChargePrice, noChargePrice, noChargeSlug } from './price.ts';
 import { newUsagePrice, refuseBadSlug } from './price-input.ts';
 import { insertPrices, listPricesOfUsageMeters, savePrices } from './store-prices.ts';
 import * as store from './store-usage-meters.ts';
-import type { FirstUsagePrice, UsageMeter, UsageMeterChange, UsageMeterInput } from './usage-meter.ts';
+import {
+  eventIssue,
+  eventNameIssue,
+  type FirstUsagePrice,
+  type UsageMeter,
+  type UsageMeterChange,
+  type UsageMeterInput,
+} from './usage-meter.ts';
 
 interface UsageMeterRequest {
   readonly usageMeter: UsageMeterInput;
@@ -19,11 +27,13 @@ export async function createUsageMeter(
   { usageMeter: requested, price = {} }: UsageMeterRequest,
 ): Promise<UsageMeter> {
   const pricingModelId = await resolveLockedPricingModel(work, requested.pricingModelId);
-  const { name, slug, aggregationType, lowBalanceThreshold } = requested;
+  const { name, slug, aggregationType, lowBalanceThreshold, eventName, where, valueProperty } = requested;
+  await refuseCommonName(work, { pricingModelId, eventName });
   const { unitPrice, usageEventsPerUnit, pricing = null } = price;
   const hasOwnPrice = unitPrice !== undefined || usageEventsPerUnit !== undefined || pricing !== null;
   if (hasOwnPrice) refuseBadSlug(slug, ['usageMeter', 'slug']);
-  const made = { id: newId('usageMeter'), pricingModelId, name, slug, aggregationType, lowBalanceThreshold };
+  const counts = { aggregationType, lowBalanceThreshold, eventName, where, valueProperty };
+  const made = { id: newId('usageMeter'), pricingModelId, name, slug, ...counts };
   const meter = only(await store.insertUsageMeters(work, [made]));
   const currency = currencyOf(work);
   const terms = {
@@ -43,6 +53,16 @@ export async function createUsageMeter(
   return meter;
 }
 
+/** Refuses an event name that too many other usage meters of the pricing model have. The pricing model is locked. */
+async function refuseCommonName(
+  work: Work,
+  { pricingModelId, eventName }: Pick<UsageMeter, 'pricingModelId' | 'eventName'>,
+): Promise<void> {
+  if (eventName === null) return;
+  const issue = eventNameIssue(eventName, await store.listUsageMeters(work, [pricingModelId]));
+  if (issue !== null) throw invalid(['usageMeter', 'eventName'], issue);
+}
+
 /** Returns a usage meter without its prices. */
 export async function getUsageMeter(work: Work, id: string): Promise<UsageMeter> {
   return required(work, store.findUsageMeter, id, 'usageMeterNotFound');
@@ -60,7 +80,11 @@ export async function updateUsageMeter(work: Work, id: string, change: UsageMete
   const meter = await requiredLocked(work, store.findUsageMeter, id, 'usageMeterNotFound');
   const { name = meter.name, slug = meter.slug, aggregationType = meter.aggregationType } = change;
   const { lowBalanceThreshold = meter.lowBalanceThreshold } = change;
-  const fields = { name, slug, aggregationType, lowBalanceThreshold };
+  const { eventName = meter.eventName, where = meter.where, valueProperty = meter.valueProperty } = change;
+  const fields = { name, slug, aggregationType, lowBalanceThreshold, eventName, where, valueProperty };
+  const issue = eventIssue(fields);
+  if (issue !== null) throw invalid(['usageMeter', issue.field], issue.message);
+  if (eventName !== meter.eventName) await refuseCommonName(work, { ...meter, eventName });
   const changed = only(await store.saveUsageMeters(work, [{ ...meter, ...fields }]));
   if (slug !== meter.slug) {
     const prices = await listPricesOfUsageMeters(work, [id]);

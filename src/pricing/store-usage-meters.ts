@@ -1,5 +1,6 @@
 import { type Selectable, sql } from 'kysely';
 import type { UsageMeters } from '../database/database-types.ts';
+import { jsonb } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
@@ -15,6 +16,9 @@ const usageMeterColumns = [
   'slug',
   'aggregationType',
   'lowBalanceThreshold',
+  'eventName',
+  'where',
+  'valueProperty',
 ] as const;
 type UsageMeterRow = Pick<Selectable<UsageMeters>, (typeof usageMeterColumns)[number]>;
 
@@ -23,6 +27,8 @@ function toUsageMeter(work: Work, row: UsageMeterRow): UsageMeter {
     ...row,
     // The constraint usage_meters_aggregation_type allows no other value.
     aggregationType: row.aggregationType as UsageMeter['aggregationType'],
+    // Only what `Where` accepts is ever written.
+    where: row.where as UsageMeter['where'],
     livemode: work.livemode,
     organizationId: work.organizationId,
   };
@@ -37,28 +43,36 @@ export async function insertUsageMeters(work: Work, meters: readonly NewUsageMet
     slug: meter.slug,
     aggregationType: meter.aggregationType,
     lowBalanceThreshold: meter.lowBalanceThreshold,
+    eventName: meter.eventName,
+    where: meter.where,
+    valueProperty: meter.valueProperty,
     ...newRowStamps(work),
   }));
   for (const some of statementsOf(rows)) {
-    await namingTakenSlug('usage meter', some, work.db.insertInto('usageMeters').values(some).execute());
+    const values = some.map((row) => ({ ...row, where: jsonb(row.where) }));
+    await namingTakenSlug('usage meter', some, work.db.insertInto('usageMeters').values(values).execute());
   }
   return rows.map(({ environmentId: _, ...row }) => toUsageMeter(work, row));
 }
 
-/** Saves the changeable fields of usage meters: name, slug, aggregation type and low-balance threshold. */
+/** Saves the changeable fields of usage meters: all but their pricing model. */
 export async function saveUsageMeters(work: Work, meters: readonly UsageMeter[]): Promise<UsageMeter[]> {
   if (meters.length === 0) return [];
-  const rows = meters.map(({ id, name, slug, aggregationType, lowBalanceThreshold }) => ({
+  const rows = meters.map(({ id, name, slug, aggregationType, lowBalanceThreshold, ...events }) => ({
     id,
     name,
     slug,
     aggregation_type: aggregationType,
     low_balance_threshold: lowBalanceThreshold,
+    event_name: events.eventName,
+    where: events.where,
+    value_property: events.valueProperty,
   }));
   const statement = sql`
     update usage_meters
        set name = given.name, slug = given.slug, aggregation_type = given.aggregation_type,
-           low_balance_threshold = given.low_balance_threshold, updated_at = ${work.now}
+           low_balance_threshold = given.low_balance_threshold, event_name = given.event_name, "where" = given.where,
+           value_property = given.value_property, updated_at = ${work.now}
       from json_populate_recordset(null::usage_meters, ${JSON.stringify(rows)}::json) as given
      where usage_meters.environment_id = ${work.environmentId} and usage_meters.id = given.id`;
   await namingTakenSlug('usage meter', rows, statement.execute(work.db));
@@ -91,7 +105,12 @@ export async function pageOfUsageMeters(
   work: Work,
   request: PageRequest,
 ): Promise<{ rows: UsageMeter[]; total: number }> {
-  const filters = { pricingModelId: 'pricing_model_id', slug: 'slug', aggregationType: 'aggregation_type' };
+  const filters = {
+    pricingModelId: 'pricing_model_id',
+    slug: 'slug',
+    aggregationType: 'aggregation_type',
+    eventName: 'event_name',
+  };
   const page = await selectPage<UsageMeterRow>(work, 'usage_meters', usageMeterColumns, request, filters);
   return { rows: page.rows.map((row) => toUsageMeter(work, row)), total: page.total };
 }

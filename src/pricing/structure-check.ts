@@ -6,6 +6,7 @@ import { ambiguityOf, defaultWithConditions, reservedPriceSlugMessage } from './
 import { isReservedProductSlug, rateWithConditions, reservedProductSlug } from './product.ts';
 import { maxProductFeatures, maxProducts, type ProductStructure, type Structure } from './structure.ts';
 import { describeContents, type PricingModelContents, representatives } from './structure-contents.ts';
+import { eventNameIssue } from './usage-meter.ts';
 
 /** The keys that lead to a value of the request. */
 type Path = readonly (string | number)[];
@@ -72,7 +73,13 @@ export function completeStructure(given: Structure, path: Path, options: Complet
   if (added !== null && given.products.length >= maxProducts)
     issues.push(structureIssue(['products'], `must be fewer than ${maxProducts} because the default product is added`));
   refuse(
-    [...issues, ...usagePriceIssues(given), ...rateIssues(given), ...currencyIssues(given, options.currency)],
+    [
+      ...issues,
+      ...usagePriceIssues(given),
+      ...eventNameIssues(given),
+      ...rateIssues(given),
+      ...currencyIssues(given, options.currency),
+    ],
     path,
   );
   refuseUnknown(given, path);
@@ -227,6 +234,15 @@ function usagePriceIssues(structure: Structure): Issue[] {
     if (ambiguity === null) return ofDefaults;
     const path = ['usageMeters', index, 'prices', ambiguity.price.position, 'where'];
     return [...ofDefaults, structureIssue(path, ambiguity.message)];
+  });
+}
+
+/** An issue for each usage meter whose events would count on too many. */
+function eventNameIssues({ usageMeters }: Structure): Issue[] {
+  const meters = usageMeters.map(({ usageMeter }) => usageMeter);
+  return meters.flatMap(({ eventName }, index) => {
+    const message = eventNameIssue(eventName, meters.slice(0, index));
+    return message === null ? [] : [structureIssue(['usageMeters', index, 'usageMeter', 'eventName'], message)];
   });
 }
 

@@ -156,6 +156,9 @@ const ExportedUsageMeter = z.object({
     slug: z.string(),
     aggregationType: AggregationType,
     lowBalanceThreshold: WholeNumber.optional(),
+    eventName: z.string().optional(),
+    where: Where.optional(),
+    valueProperty: z.string().optional(),
   }),
   prices: z.array(
     z.object({

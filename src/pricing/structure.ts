@@ -6,7 +6,14 @@ import { RenewalFrequency, type Rollover, RolloverMaximum, RolloverPeriods, refi
 import { IntervalUnit, maxTrialPeriodDays, Overage, usualOverage } from './price.ts';
 import { maxUnitPrice, Pricing, refinePricing } from './pricing.ts';
 import { byMeter, maxQuantity, quantityLimitIssue } from './product.ts';
-import { AggregationType, LowBalanceThreshold, maxUsageMeters, Where } from './usage-meter.ts';
+import {
+  AggregationType,
+  eventFields,
+  LowBalanceThreshold,
+  maxUsageMeters,
+  refineEvents,
+  Where,
+} from './usage-meter.ts';
 
 /**
  * The structure of a pricing model: all its contents, with slugs instead of ids. It can be written by hand, stored in a
@@ -111,6 +118,9 @@ export interface UsageMeterStructure {
     readonly slug: string;
     readonly aggregationType: z.infer<typeof AggregationType>;
     readonly lowBalanceThreshold: bigint | null;
+    readonly eventName: string | null;
+    readonly where: Where | null;
+    readonly valueProperty: string | null;
   };
   readonly prices: readonly UsagePriceStructure[];
 }
@@ -299,12 +309,15 @@ const UsagePriceInput = z
   });
 
 const UsageMeterInput = z.object({
-  usageMeter: z.object({
-    name: SafeString,
-    slug: SafeString,
-    aggregationType: AggregationType.default('sum'),
-    lowBalanceThreshold: LowBalanceThreshold.default(null),
-  }),
+  usageMeter: z
+    .object({
+      name: SafeString,
+      slug: SafeString,
+      aggregationType: AggregationType.default('sum'),
+      lowBalanceThreshold: LowBalanceThreshold.default(null),
+      ...eventFields,
+    })
+    .superRefine(refineEvents),
   prices: z.array(UsagePriceInput).max(maxPricesPerUsageMeter).default([]),
 });
 

@@ -26,7 +26,7 @@ export const LowBalanceThreshold = amountInput(1).nullable().meta(lowBalanceThre
 const maxConditions = 5;
 const maxValues = 50;
 
-/** The conditions under which a price rates an event. The values are a set, in order, so that equal conditions are equal. */
+/** The conditions under which a price rates an event, or a meter counts it. The values are a set, in order, so that equal conditions are equal. */
 export const Where = z
   .record(
     freeText('name').min(1),
@@ -52,6 +52,48 @@ export const Where = z
   });
 export type Where = z.infer<typeof Where>;
 
+const eventTexts = {
+  eventName:
+    'Events that name it, in place of a price or meter, count on every meter of the pricing model that they match.',
+  where: 'The events with this name that count on the meter; null: all.',
+  valueProperty: 'The property of such events with the units; null: their `amount`, by default 1.',
+} as const;
+
+/** The fields of a request that say which named events count on a meter. */
+export const eventFields = {
+  eventName: SafeString.nullable().default(null).meta({ description: eventTexts.eventName }),
+  where: Where.nullable().default(null).meta({ description: eventTexts.where }),
+  valueProperty: freeText('name').min(1).nullable().default(null).meta({ description: eventTexts.valueProperty }),
+};
+
+/** The named events that count on a meter. */
+type EventTerms = Pick<UsageMeter, 'eventName' | 'where' | 'valueProperty'>;
+
+/** The most meters of a pricing model that an event counts on. One request stores no more events than without them. */
+export const maxMetersPerEvent = 10;
+
+/** The field of a meter that needs an event name, and why; null: it has one, or needs none. */
+export function eventIssue({ eventName, where, valueProperty }: EventTerms): { field: string; message: string } | null {
+  if (eventName !== null || (where === null && valueProperty === null)) return null;
+  const field = where === null ? 'valueProperty' : 'where';
+  return { field, message: 'must be absent or null without eventName: events that name the meter always count on it' };
+}
+
+export function refineEvents(meter: EventTerms, context: z.RefinementCtx): void {
+  const issue = eventIssue(meter);
+  if (issue !== null) context.addIssue({ code: 'custom', path: [issue.field], message: issue.message });
+}
+
+/** The message where an event name belongs to as many other meters as an event may count on; null: to fewer. */
+export function eventNameIssue(
+  eventName: string | null,
+  others: readonly Pick<UsageMeter, 'eventName'>[],
+): string | null {
+  if (eventName === null || others.filter((meter) => meter.eventName === eventName).length < maxMetersPerEvent)
+    return null;
+  return `must be another: ${maxMetersPerEvent} usage meters count events of this name, which is the most`;
+}
+
 /** A quantity that is metered. */
 export const UsageMeter = z
   .object({
@@ -64,19 +106,25 @@ export const UsageMeter = z
     slug: z.string(),
     aggregationType: AggregationType,
     lowBalanceThreshold: WholeNumber.nullable().meta(lowBalanceThreshold),
+    eventName: z.string().nullable().meta({ description: eventTexts.eventName }),
+    where: Where.nullable().meta({ description: eventTexts.where }),
+    valueProperty: z.string().nullable().meta({ description: eventTexts.valueProperty }),
   })
   .meta({ id: 'UsageMeter' });
 export type UsageMeter = z.infer<typeof UsageMeter>;
 export type NewUsageMeter = NewRecord<UsageMeter>;
 
 /** A request for a usage meter. */
-export const UsageMeterInput = z.object({
-  name: SafeString,
-  slug: SafeString,
-  aggregationType: AggregationType.default('sum'),
-  lowBalanceThreshold: LowBalanceThreshold.default(null),
-  pricingModelId: freeText('name').nullish(),
-});
+export const UsageMeterInput = z
+  .object({
+    name: SafeString,
+    slug: SafeString,
+    aggregationType: AggregationType.default('sum'),
+    lowBalanceThreshold: LowBalanceThreshold.default(null),
+    ...eventFields,
+    pricingModelId: freeText('name').nullish(),
+  })
+  .superRefine(refineEvents);
 export type UsageMeterInput = z.output<typeof UsageMeterInput>;
 
 /** The price of a new usage meter's usage; without any field only the no-charge price is created. */
@@ -99,5 +147,8 @@ export const UsageMeterChange = z.object({
   slug: SafeString.optional(),
   aggregationType: AggregationType.optional(),
   lowBalanceThreshold: LowBalanceThreshold.optional(),
+  eventName: SafeString.nullish(),
+  where: Where.nullish(),
+  valueProperty: freeText('name').min(1).nullish(),
 });
 export type UsageMeterChange = z.output<typeof UsageMeterChange>;

@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import { RunAgain, type Work } from '../database/work.ts';
 import { type BatchedOperation, PartialRejection } from '../jobs/batcher.ts';
 import { Problem } from '../kernel/problem.ts';
@@ -28,11 +27,12 @@ import {
   type UsageAnswer,
   type UsageRequest,
 } from './usage-draft.ts';
-import type { UsageEvent } from './usage-event.ts';
+import type { UsageBalance, UsageEvent } from './usage-event.ts';
 
 /**
- * Records the one event of each request only if the customer has access and the balance covers it. The requests of a batch are decided in the order in
- * which they came, on locked accounts: as many are accepted as the balance covers.
+ * Records the one event of each request only if the customer has access and the balance covers it. An event that several
+ * meters count is recorded only if the balance of each covers its part. The requests of a batch are decided in the order in
+ * which they came, on locked accounts: as many are accepted as the balances cover.
  */
 export function consumeUsage(catchUp: CatchUp): BatchedOperation<UsageRequest, UsageAnswer, UsageCache> {
   return {
@@ -57,22 +57,45 @@ async function consume(
     seen: await findSeen(work, drafts),
     balances: new Map(Array.from(accounts, ([id, { balance }]) => [id, balance])),
   };
-  const decisions = new Map(drafts.map((draft) => [draft, decideConsumption(draft, soFar)]));
+  const accepted: Decision[] = [];
   const refused = new Map<number, Problem>();
   const answers = drafted.map(({ drafts: own }, index) => {
     if (own instanceof Problem) return own;
-    const decision = own[0] && decisions.get(own[0]);
-    assert(decision !== undefined, 'each request was decided');
+    const decided = decideRequest(own, soFar);
+    if (!(decided instanceof Problem)) {
+      accepted.push(...decided.filter((each) => each.accepted));
+      const told = decided.map(({ answer }) => answer);
+      return { events: told.map(({ event }) => event), balances: told.map(({ balance }) => balance) };
+    }
     // A series and an account that nobody uses are not kept.
-    if (decision.answer instanceof Problem && opened.has(decision.draft.found)) refused.set(index, decision.answer);
-    return decision.answer;
+    if (own.some(({ found }) => opened.has(found))) refused.set(index, decided);
+    return decided;
   });
   if (refused.size > 0) throw new PartialRejection(refused);
-  await storeAccepted(
-    work,
-    [...decisions.values()].filter(({ accepted }) => accepted),
-  );
+  await storeAccepted(work, accepted);
   return answers;
+}
+
+/** Decides the parts of a request, of which all are accepted or none: then the first refusal is the answer. */
+function decideRequest(drafts: readonly Draft[], soFar: SoFar): Decision[] | Problem {
+  const decided: Decision[] = [];
+  for (const draft of drafts) {
+    const decision = decideConsumption(draft, soFar);
+    if (decision instanceof Problem) {
+      for (const each of decided) if (each.accepted) undo(each, soFar);
+      return decision;
+    }
+    decided.push(decision);
+  }
+  return decided;
+}
+
+function undo({ draft, counts }: Decision, { stored, seen, balances }: SoFar): void {
+  const { ledgerAccountId } = seriesOf(draft);
+  stored.delete(transactionText(draft.event));
+  if (!counts) return;
+  balances.set(ledgerAccountId, (balances.get(ledgerAccountId) ?? 0n) + BigInt(draft.event.amount));
+  if (countsDistinct(draft)) seen.delete(digestOf(draft));
 }
 
 /** Stores and books what was accepted. If another process stored the same event first, the whole batch is decided again. */
@@ -99,32 +122,31 @@ interface SoFar {
 
 interface Decision {
   readonly draft: Draft;
-  readonly answer: UsageAnswer | Problem;
+  readonly answer: { readonly event: UsageEvent; readonly balance: UsageBalance };
   readonly accepted: boolean;
   /** Whether its amount counts. */
   readonly counts: boolean;
 }
 
-function decideConsumption(draft: Draft, { access, stored, seen, balances }: SoFar): Decision {
+function decideConsumption(draft: Draft, { access, stored, seen, balances }: SoFar): Decision | Problem {
   const { ledgerAccountId } = seriesOf(draft);
   const { subscriptionId, usageMeterId } = draft.event;
   const balance = balances.get(ledgerAccountId) ?? 0n;
-  const answer = (event: UsageEvent, availableBalance: bigint): UsageAnswer => {
-    return { events: [event], balance: { subscriptionId, usageMeterId, availableBalance } };
+  const answer = (event: UsageEvent, availableBalance: bigint) => {
+    return { event, balance: { subscriptionId, usageMeterId, availableBalance } };
   };
   const first = stored.get(transactionText(draft.event));
   if (first !== undefined) {
-    const told = isTaken(draft, first) ? takenProblem(draft) : answer(first, balance);
-    return { draft, answer: told, accepted: false, counts: false };
+    if (isTaken(draft, first)) return takenProblem(draft);
+    return { draft, answer: answer(first, balance), accepted: false, counts: false };
   }
   const refusal = accessRefusal(draft, access);
-  if (refusal !== null) return { draft, answer: refusal, accepted: false, counts: false };
+  if (refusal !== null) return refusal;
   const digest = countsDistinct(draft) ? digestOf(draft) : null;
   const counts = digest === null || !seen.has(digest);
   const units = counts ? BigInt(draft.event.amount) : 0n;
   // An event that counts nothing needs no balance, also where that is negative.
-  if (units > 0n && units > balance)
-    return { draft, answer: insufficientBalance(draft, balance), accepted: false, counts: false };
+  if (units > 0n && units > balance) return insufficientBalance(draft, balance);
   balances.set(ledgerAccountId, balance - units);
   stored.set(transactionText(draft.event), draft.event);
   if (digest !== null) seen.add(digest);

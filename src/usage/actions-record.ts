@@ -4,6 +4,7 @@ import type { Work } from '../database/work.ts';
 import { type Batch, type BatchedOperation, PartialRejection } from '../jobs/batcher.ts';
 import { Turns } from '../jobs/turns.ts';
 import { Problem } from '../kernel/problem.ts';
+import { maxMetersPerEvent } from '../pricing/usage-meter.ts';
 import { publishLowBalances } from './actions-low-balance.ts';
 import { type CatchUp, openMissingSeries, resolveEvents, UsageCache } from './actions-resolve.ts';
 import * as store from './store.ts';
@@ -20,9 +21,15 @@ import {
 } from './usage-draft.ts';
 import { addressOf, maxEventsPerRequest, refusal, type UsageEvent } from './usage-event.ts';
 
+/** The most events that a request may store. */
+function weigh({ events }: UsageRequest): number {
+  const named = events.reduce((count, { eventName }) => (typeof eventName === 'string' ? count + 1 : count), 0);
+  return Math.min(events.length + named * (maxMetersPerEvent - 1), Math.max(events.length, maxEventsPerRequest));
+}
+
 /** Limits and locks that recording and consuming have in common. */
 export const usageBatches = {
-  weigh: ({ events }: UsageRequest) => events.length,
+  weigh,
   maxBatchWeight: 4 * maxEventsPerRequest,
   maxQueuedWeight: 20 * maxEventsPerRequest,
   subjectOf: ({ events: [event] }: UsageRequest) => (event === undefined ? '' : addressOf(event).value),
@@ -102,7 +109,7 @@ function stampOf({ now, livemode }: Pick<Work, 'now' | 'livemode'>) {
 /** `earlier` has the stored event of each event that was not new, by the id that the new one would have had. */
 function answerOf({ drafts }: Drafted, earlier?: ReadonlyMap<string, UsageEvent>): UsageAnswer | Problem {
   if (drafts instanceof Problem) return drafts;
-  return { events: drafts.map(({ event }) => earlier?.get(event.id) ?? event), balance: null };
+  return { events: drafts.map(({ event }) => earlier?.get(event.id) ?? event), balances: [] };
 }
 
 /** Stores the events that are new. Answers the earlier event of each of the others, by the id that it would have had. */

@@ -4,16 +4,18 @@ import { nameOfHash } from '../database/api-key.ts';
 import type { Database } from '../database/database.ts';
 import { RunAgain, type Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import { Problem } from '../kernel/problem.ts';
 import { accountKeyText } from './ledger.ts';
-import { type KeyScope, type PriceReference, readScope, resolvePrices } from './store.ts';
+import { findEventMeters, type KeyScope, type PriceReference, readScope, resolvePrices, textOfName } from './store.ts';
 import { openAccounts } from './store-accounts.ts';
 import { findSeries, openSeries, type SeriesKey, seriesText } from './store-series.ts';
 import { type FoundCustomer, lockSubscriptions, readCustomers } from './store-subscriptions.ts';
-import type { Draft, FoundSeries, NamedCustomer, Resolve } from './usage-draft.ts';
+import type { Draft, FoundSeries, NamedCustomer, Resolution, Resolve } from './usage-draft.ts';
 import {
   type Address,
   addressOf,
   choosePrice,
+  type EventMeter,
   type EventPath,
   isUsable,
   type NewUsageEvent,
@@ -27,10 +29,14 @@ import {
   type UsagePrice,
   type UsagePrices,
   type UsageSubscription,
+  usesOf,
 } from './usage-event.ts';
 
 /** Prices by kind of reference, then by its value. */
-type PricesByReference = Readonly<Record<ReferenceKind, Map<string, UsagePrices>>>;
+type PricesByReference = Readonly<Record<ReferenceKind, Map<string, UsagePrices>>> & {
+  /** The meters that count events of a name. */
+  readonly eventMeters: Map<string, readonly EventMeter[]>;
+};
 
 /** A subscription as it was read last, with its prices and its series. */
 interface KnownSubscription {
@@ -76,11 +82,17 @@ export class UsageCache {
   }
 
   /** A usage meter has another price on each plan with a rate for it. */
-  pricesOf({ pricingModelId, catalogVersion, productId }: UsageSubscription): PricesByReference {
-    const key = `${pricingModelId} ${catalogVersion} ${productId}`;
+  pricesOf(subscription: UsageSubscription): PricesByReference {
+    const key = pricesKey(subscription);
     const known = this.#prices.get(key);
     if (known !== undefined) return known;
-    const prices = { priceId: new Map(), priceSlug: new Map(), usageMeterId: new Map(), usageMeterSlug: new Map() };
+    const prices = {
+      priceId: new Map(),
+      priceSlug: new Map(),
+      usageMeterId: new Map(),
+      usageMeterSlug: new Map(),
+      eventMeters: new Map(),
+    };
     this.#prices.set(key, prices);
     return prices;
   }
@@ -112,17 +124,40 @@ export class UsageCache {
     return (event, path) => {
       const address = addressOf(event);
       const customer = address.kind === 'subscriptionId' ? undefined : this.#customers.get(customerKey(scope, address));
-      const id = address.kind === 'subscriptionId' ? address.value : this.#choose(scope, customer, event, now);
-      const known = id === null ? null : this.#find(scope, id, now);
-      if (known === null) return null;
-      const { subscription, prices, series } = known;
-      const { kind, value } = referenceOf(event);
-      const found = prices[kind].get(value);
-      if (found === undefined) return null;
-      const price = requirePrice(event, path, choosePrice(found, event));
-      const ofPrice = series.get(price.priceId);
-      return ofPrice === undefined ? null : { subscription, customer, price, found: ofPrice };
+      const resolve = (use: NewUsageEvent): Resolution | null => {
+        const id = address.kind === 'subscriptionId' ? address.value : this.#choose(scope, customer, use, now);
+        const known = id === null ? null : this.#find(scope, id, now);
+        if (known === null) return null;
+        const { subscription, prices, series } = known;
+        const { kind, value } = referenceOf(use);
+        const found = prices[kind].get(value);
+        if (found === undefined) return null;
+        const price = requirePrice(use, path, choosePrice(found, use));
+        const ofPrice = series.get(price.priceId);
+        return ofPrice === undefined ? null : { use, subscription, customer, price, found: ofPrice };
+      };
+      const resolutions: Resolution[] = [];
+      for (const use of this.#usesOf(scope, customer, event, { path, now }) ?? [null]) {
+        const resolution = use && resolve(use);
+        if (resolution === null) return null;
+        resolutions.push(resolution);
+      }
+      return resolutions;
     };
+  }
+
+  /** The uses of an event. Null where the meters that count it are not known without a query. */
+  #usesOf(
+    sight: Sight,
+    known: FoundCustomer | undefined,
+    event: NewUsageEvent,
+    { path, now }: { path: EventPath; now: Instant },
+  ): readonly NewUsageEvent[] | null {
+    const { eventName } = event;
+    if (typeof eventName !== 'string') return [event];
+    const id = typeof event.subscriptionId === 'string' ? event.subscriptionId : currentOf(known, now)?.[0]?.id;
+    const meters = id && this.#find(sight, id, now)?.prices.eventMeters.get(eventName);
+    return meters ? usesOf(event, path, meters) : null;
   }
 
   #find({ environmentId, pricingModelId }: Sight, id: string, now: Instant): KnownSubscription | null {
@@ -134,9 +169,8 @@ export class UsageCache {
   /** The subscription of a customer for the event. Null where it is not known without a query, or there is not one. */
   #choose(sight: Sight, known: FoundCustomer | undefined, event: NewUsageEvent, now: Instant): string | null {
     const customer = known?.customer;
-    if (!customer || customer === 'several' || (known.dueAt !== null && known.dueAt <= now)) return null;
-    const [first, ...others] = customer.subscriptions.filter(({ isCurrent }) => isCurrent);
-    if (first === undefined) return null;
+    const [first, ...others] = currentOf(known, now) ?? [];
+    if (!customer || customer === 'several' || first === undefined) return null;
     if (others.length === 0) return first.id;
     const { kind, value } = referenceOf(event);
     const prices = this.#find(sight, first.id, now)?.prices[kind].get(value);
@@ -153,6 +187,17 @@ export class UsageCache {
       if (customer !== undefined) this.#customers.delete(customerKey(sight, customer));
     }
   }
+}
+
+function pricesKey({ pricingModelId, catalogVersion, productId }: UsageSubscription): string {
+  return `${pricingModelId} ${catalogVersion} ${productId}`;
+}
+
+/** The current subscriptions of a known customer. Null where something is due for one. */
+function currentOf(known: FoundCustomer | undefined, now: Instant) {
+  const customer = known?.customer;
+  if (!customer || customer === 'several' || (known.dueAt !== null && known.dueAt <= now)) return null;
+  return customer.subscriptions.filter(({ isCurrent }) => isCurrent);
 }
 
 /** A pinned key may find another customer by the same external id. */
@@ -174,11 +219,14 @@ export async function resolveEvents(
 ): Promise<Resolve> {
   const users = await lockUsers(work, events, catchUp);
   const { subscriptions } = users;
-  const prices = await findPrices(work, events, { users, cache });
+  const pricesOf = keepingPrices(cache);
+  const expand = await findUses(work, events, { users, pricesOf });
+  const uses = events.flatMap((event) => triedUses(expand, event));
+  const prices = await findPrices(work, uses, { users, pricesOf });
   const keys = new Map<string, SeriesKey>();
-  for (const event of events) {
-    const subscription = userOf(users, prices, event);
-    const price = subscription && prices(event, subscription);
+  for (const use of uses) {
+    const subscription = userOf(users, prices, use);
+    const price = subscription && prices(use, subscription);
     if (!subscription || typeof price?.priceId !== 'string') continue;
     const { id: subscriptionId, currentBillingPeriodStart: start } = subscription;
     // Before a subscription starts, there is no period to count in.
@@ -200,13 +248,76 @@ export async function resolveEvents(
   }
   const sight = { environmentId: work.environmentId, pricingModelId: work.pinnedTo };
   for (const customer of users.customers.values()) cache.keepCustomer(sight, customer);
-  return (event, path) => {
-    const { subscription, customer } = requireUser(users, userOf(users, prices, event), event, path);
-    const price = requirePrice(event, path, prices(event, subscription));
-    const found = series.get(seriesText({ subscriptionId: subscription.id, priceId: price.priceId }));
-    assert(found !== undefined, 'each series was looked for');
-    return { subscription, customer, price, found };
+  return (event, path) =>
+    expand(event, path).map((use) => {
+      const { subscription, customer } = requireUser(users, userOf(users, prices, use), use, path);
+      const price = requirePrice(use, path, prices(use, subscription));
+      const found = series.get(seriesText({ subscriptionId: subscription.id, priceId: price.priceId }));
+      assert(found !== undefined, 'each series was looked for');
+      return { use, subscription, customer, price, found };
+    });
+}
+
+type PricesOf = (subscription: UsageSubscription) => PricesByReference;
+
+/** The prices of subscriptions, kept until the work ends: a small cache may drop those of one for those of another. */
+function keepingPrices(cache: UsageCache): PricesOf {
+  const kept = new Map<string, PricesByReference>();
+  return (subscription) => {
+    const key = pricesKey(subscription);
+    const prices = kept.get(key) ?? cache.pricesOf(subscription);
+    kept.set(key, prices);
+    return prices;
   };
+}
+
+/** The uses of an event, one for each meter that counts it, or throws its refusal. */
+type Expand = (event: NewUsageEvent, path: EventPath) => readonly NewUsageEvent[];
+
+/** One statement for the meters of event names that the cache does not have. */
+async function findUses(
+  work: Work,
+  events: readonly NewUsageEvent[],
+  { users, pricesOf }: { users: Users; pricesOf: PricesOf },
+): Promise<Expand> {
+  const missing = new Map<string, { pricingModelId: string; name: string; missingIn: Set<PricesByReference> }>();
+  for (const event of events) {
+    const { eventName: name } = event;
+    const [subscription] = typeof name === 'string' ? candidatesOf(users, event) : [];
+    if (typeof name !== 'string' || subscription === undefined || !isUsable(subscription)) continue;
+    const prices = pricesOf(subscription);
+    if (prices.eventMeters.has(name)) continue;
+    const { pricingModelId } = subscription;
+    const text = textOfName({ pricingModelId, name });
+    const asked = missing.get(text) ?? { pricingModelId, name, missingIn: new Set() };
+    asked.missingIn.add(prices);
+    missing.set(text, asked);
+  }
+  if (missing.size > 0) {
+    const found = await findEventMeters(work, [...missing.values()]);
+    for (const [text, { name, missingIn }] of missing)
+      for (const prices of missingIn) prices.eventMeters.set(name, found.get(text) ?? []);
+  }
+  return (event, path) => {
+    const { eventName } = event;
+    if (typeof eventName !== 'string') return [event];
+    const [candidate] = candidatesOf(users, event);
+    const isKnown = candidate !== undefined && isUsable(candidate);
+    const { subscription } = isKnown ? { subscription: candidate } : requireUser(users, candidate, event, path);
+    const meters = pricesOf(subscription).eventMeters.get(eventName);
+    assert(meters !== undefined, 'each event name was looked for');
+    return usesOf(event, path, meters);
+  };
+}
+
+/** The uses of an event; none where it is refused, which happens later. */
+function triedUses(expand: Expand, event: NewUsageEvent): readonly NewUsageEvent[] {
+  try {
+    return expand(event, []);
+  } catch (error) {
+    if (error instanceof Problem) return [];
+    throw error;
+  }
 }
 
 /** The subscriptions that events may be of, locked, by id, and the customers that events name, by `textOf`. */
@@ -312,14 +423,14 @@ type PriceOf = (event: NewUsageEvent, subscription: UsageSubscription) => UsageP
 async function findPrices(
   work: Work,
   events: readonly NewUsageEvent[],
-  { users, cache }: { users: Users; cache: UsageCache },
+  { users, pricesOf }: { users: Users; pricesOf: PricesOf },
 ): Promise<PriceOf> {
   const missing = new Map<string, { reference: PriceReference; prices: PricesByReference }>();
   for (const event of events) {
     const { kind, value } = referenceOf(event);
     for (const subscription of candidatesOf(users, event)) {
       if (!isUsable(subscription)) continue;
-      const prices = cache.pricesOf(subscription);
+      const prices = pricesOf(subscription);
       const { pricingModelId, productId } = subscription;
       if (prices[kind].has(value)) continue;
       const reference = { pricingModelId, productId, kind, value };
@@ -339,7 +450,7 @@ async function findPrices(
   }
   return (event, subscription) => {
     const { kind, value } = referenceOf(event);
-    const meant = cache.pricesOf(subscription)[kind].get(value);
+    const meant = pricesOf(subscription)[kind].get(value);
     return meant && choosePrice(meant, event);
   };
 }

@@ -14,6 +14,7 @@ import { type Draft, type NamedCustomer, seriesOf, type UsageSum } from './usage
 import {
   type ConditionalPrice,
   canonicalJson,
+  type EventMeter,
   type ReferenceKind,
   type UsageEvent,
   type UsagePrice,
@@ -60,6 +61,25 @@ function searchFor(kind: ReferenceKind, environmentId: number) {
     default:
       return kind satisfies never;
   }
+}
+
+/** The usage meters of pricing models that count events of these names, by `textOfName`, in order of creation. */
+export async function findEventMeters(
+  work: Work,
+  names: readonly { readonly pricingModelId: string; readonly name: string }[],
+): Promise<ReadonlyMap<string, readonly EventMeter[]>> {
+  const { rows } = await sql<EventMeter & { pricingModelId: string; name: string }>`
+    select m.pricing_model_id, m.event_name as name, m.id, m.slug, m.where, m.value_property
+      from unnest(${textArray(names.map(({ pricingModelId }) => pricingModelId))}::text[],
+                  ${textArray(names.map(({ name }) => name))}::text[]) as asked (pricing_model_id, name)
+      join usage_meters m on m.environment_id = ${work.environmentId} and m.pricing_model_id = asked.pricing_model_id
+       and m.event_name = asked.name
+     order by m.id`.execute(work.db);
+  return Map.groupBy(rows, textOfName);
+}
+
+export function textOfName({ pricingModelId, name }: { pricingModelId: string; name: string }): string {
+  return `${pricingModelId} ${name}`;
 }
 
 /** The prices that each reference may mean, in the order asked; undefined where there is none. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Instant } from '../kernel/calendar.ts';
-import { Problem } from '../kernel/problem.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
 import type { Access } from '../organizations/setting.ts';
 import { fineAmount } from '../pricing/pricing.ts';
 import { hasAccess } from '../subscriptions/subscription.ts';
@@ -11,6 +11,7 @@ import {
   checkOwnPrice,
   checkProperties,
   type EventPath,
+  maxEventsPerRequest,
   type NewUsageEvent,
   type UsageBalance,
   type UsageEvent,
@@ -28,10 +29,13 @@ export interface UsageRequest {
   readonly pathOf: (index: number) => EventPath;
 }
 
-/** One event for each event of the request, in order. `balance` is left after a `consume`. */
+/**
+ * One event for each event of the request, in order. For one with an `eventName`, there is one for each meter that counts it.
+ * `balances` are left after a `consume`, one for each event.
+ */
 export interface UsageAnswer {
   readonly events: readonly UsageEvent[];
-  readonly balance: UsageBalance | null;
+  readonly balances: readonly UsageBalance[];
 }
 
 /** The series that the events of a subscription at a price are counted in. `series` is undefined until it is opened. */
@@ -50,8 +54,10 @@ export interface NamedCustomer extends Address {
   readonly state: string;
 }
 
-/** The records that an event refers to. */
-interface Resolution {
+/** The records that a use of a meter refers to. */
+export interface Resolution {
+  /** The event, or the part of an event with an `eventName` that one meter counts. */
+  readonly use: NewUsageEvent;
   readonly subscription: UsageSubscription;
   /** The customer that the event names in place of the subscription. */
   readonly customer?: NamedCustomer | undefined;
@@ -60,8 +66,11 @@ interface Resolution {
   readonly found: FoundSeries;
 }
 
-/** Finds the records that an event refers to, or throws its refusal. Null where they are not known without a query. */
-export type Resolve = (event: NewUsageEvent, path: EventPath) => Resolution | null;
+/**
+ * Finds the records that an event refers to, for each meter that counts it, or throws its refusal. Null where they are not
+ * known without a query.
+ */
+export type Resolve = (event: NewUsageEvent, path: EventPath) => readonly Resolution[] | null;
 
 /** An event that passed every check and is not stored yet. */
 export interface Draft extends Resolution {
@@ -109,9 +118,20 @@ function* draftRequest(
   try {
     for (const [index, event] of events.entries()) {
       const path = pathOf(index);
-      const resolution = resolve(event, path);
-      if (resolution === null) return null;
-      drafts.push(draftEvent(event, path, resolution, stamp));
+      const resolutions = resolve(event, path);
+      if (resolutions === null) return null;
+      const pricedUse = resolutions.length > 1 && resolutions.some(({ price }) => price.ofEvents === 'own');
+      for (const resolution of resolutions) {
+        const { use, price } = resolution;
+        // The price of an event is for the meter that takes one.
+        const requested = pricedUse && price.ofEvents !== 'own' ? { ...use, price: undefined } : use;
+        drafts.push(draftEvent(requested, path, resolution, stamp));
+      }
+      if (drafts.length > maxEventsPerRequest)
+        throw invalid(
+          [...path, 'eventName'],
+          `must be sent in another request: one stores ${maxEventsPerRequest} events at most`,
+        );
       yield;
     }
   } catch (error) {
@@ -132,7 +152,7 @@ function draftEvent(
   const { billingPeriodId } = found;
   checkProperties(requested, path, propertiesText, { aggregationType: price.aggregationType, billingPeriodId });
   checkOwnPrice(requested, path, price);
-  const { transactionId, amount, usageDate = now, properties = {} } = requested;
+  const { transactionId, amount = 1, usageDate = now, properties = {} } = requested;
   const event: UsageEvent = {
     id: newEventId(),
     createdAt: now,
@@ -228,9 +248,9 @@ export function sumUp(drafts: readonly Draft[], counts: (draft: Draft) => boolea
   return [...sums.values()];
 }
 
-/** The event of a request that has one. */
-export function first(events: readonly UsageEvent[]): UsageEvent {
-  const [event] = events;
-  assert(event !== undefined, 'one answer for one event');
-  return event;
+/** The first event or balance in the answer to a request of one event. */
+export function first<Answered>(answered: readonly Answered[]): Answered {
+  const [one] = answered;
+  assert(one !== undefined, 'one answer at least for one event');
+  return one;
 }

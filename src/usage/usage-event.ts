@@ -54,6 +54,9 @@ export type UsageBalance = z.infer<typeof UsageBalance>;
 export const references = ['priceId', 'priceSlug', 'usageMeterId', 'usageMeterSlug'] as const;
 export type ReferenceKind = (typeof references)[number];
 
+/** The names of which an event has exactly one: that of its price or meter, or its own. */
+const namings = [...references, 'eventName'] as const;
+
 const reference = z.string().min(1).max(255).nullish();
 
 /** The ways to name the user. Each event uses exactly one. */
@@ -95,7 +98,9 @@ export const NewUsageEvent = z
       description:
         'Your own id of the event. An event with the same `transactionId` counts once on a usage meter, without a limit of time.',
     }),
-    amount: countInput(1),
+    amount: countInput(1)
+      .optional()
+      .meta({ description: 'The units. Required, but for an event that names `eventName`.' }),
     usageDate: TimestampInput.optional().meta({ description: 'The time of use, by default now.' }),
     properties: Properties.nullish().meta({
       description: `Details of the use, at most ${maxPropertiesBytes} bytes of JSON. A meter of distinct properties requires them.`,
@@ -109,16 +114,64 @@ export const NewUsageEvent = z
     priceSlug: reference.meta({ description: 'The slug of an active usage price.' }),
     usageMeterId: reference.meta({ description: `The usage meter. ${ofMeter}` }),
     usageMeterSlug: reference.meta({ description: `The slug of the usage meter. ${ofMeter}` }),
+    eventName: reference.meta({
+      description:
+        'The name of the event, in place of a price or meter. It counts on every usage meter with this `eventName` whose `where` ' +
+        'it matches: one event for each, with the same `transactionId`. All of them are stored, or none.',
+    }),
   })
-  .refine((event) => references.filter((kind) => typeof event[kind] === 'string').length === 1, {
-    message: `send exactly one of ${references.join(', ')}`,
+  .refine((event) => namings.filter((kind) => typeof event[kind] === 'string').length === 1, {
+    message: `send exactly one of ${namings.join(', ')}`,
+  })
+  .superRefine(({ amount, eventName }, context) => {
+    if (amount === undefined && typeof eventName !== 'string')
+      context.addIssue({ code: 'invalid_type', expected: 'int', path: ['amount'], input: undefined });
   })
   .refine(hasOneAddress, oneAddress)
   .meta({
     id: 'NewUsageEvent',
-    description: `Send exactly one of ${addresses.join(', ')}, and exactly one of ${references.join(', ')}.`,
+    description: `Send exactly one of ${addresses.join(', ')}, and exactly one of ${namings.join(', ')}.`,
   });
 export type NewUsageEvent = z.infer<typeof NewUsageEvent>;
+
+/** A usage meter that counts events by their name. */
+export interface EventMeter {
+  readonly id: string;
+  readonly slug: string;
+  readonly where: Conditions | null;
+  readonly valueProperty: string | null;
+}
+
+/**
+ * The uses of an event with an `eventName`, one for each meter that it matches, as events that name the meter.
+ * Refuses an event that no meter counts: it would be lost. A value of 0 counts nothing on its meter.
+ */
+export function usesOf(
+  { eventName, ...event }: NewUsageEvent,
+  path: EventPath,
+  meters: readonly EventMeter[],
+): NewUsageEvent[] {
+  const uses = meters.flatMap((meter): NewUsageEvent[] => {
+    if (meter.where !== null && unmetCondition(meter.where, event.properties) !== null) return [];
+    const amount =
+      meter.valueProperty === null ? (event.amount ?? 1) : unitsOf(event, path, meter.valueProperty, meter);
+    return amount === 0 ? [] : [{ ...event, usageMeterId: meter.id, amount }];
+  });
+  if (uses.length === 0) throw refusal('noMeterMatches', [...path, 'eventName'], eventName ?? '');
+  return uses;
+}
+
+function unitsOf(
+  { properties }: Pick<NewUsageEvent, 'properties'>,
+  path: EventPath,
+  property: string,
+  { slug }: EventMeter,
+): number {
+  const value = properties && Object.hasOwn(properties, property) ? properties[property] : undefined;
+  const number = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value;
+  if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return number;
+  throw invalid([...path, 'properties', property], `must be a whole number, 0 or more: usage meter ${slug} counts it`);
+}
 
 /** The field of the event that references its price, and its value. */
 export function referenceOf(event: NewUsageEvent): { kind: ReferenceKind; value: string } {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Instant } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
-import { maxSafeInteger, Timestamp, TimestampInput } from '../kernel/json.ts';
+import { countInput, maxSafeInteger, Timestamp, TimestampInput } from '../kernel/json.ts';
 import { Problem } from '../kernel/problem.ts';
 import { stamps } from '../kernel/record.ts';
 import { addressFields, hasOneAddress, NewUsageEvent, oneAddress, references } from './usage-event.ts';
@@ -78,14 +78,14 @@ export function holdEndIssue(expiresAt: Instant, now: Instant): string | null {
     : `must be at most ${maxHoldMs / 86_400_000} days in the future: ${now + maxHoldMs}`;
 }
 
-const { amount, priceId, priceSlug, usageMeterId, usageMeterSlug } = NewUsageEvent.shape;
+const { priceId, priceSlug, usageMeterId, usageMeterSlug } = NewUsageEvent.shape;
 const ways = [...references, 'meter'] as const;
 
 /** A request for a hold. */
 export const NewHold = z
   .object({
     ...addressFields,
-    amount,
+    amount: countInput(1),
     expiresAt: TimestampInput.meta({
       description: `The time at which the hold ends by itself, at most ${maxHoldMs / 86_400_000} days ahead.`,
     }),

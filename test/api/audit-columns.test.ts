@@ -71,6 +71,7 @@ describe('the decisions', () => {
     'subscription_price_overrides.pricing',
     'subscriptions.billing_anchor',
     'subscriptions.metadata',
+    'usage_meters.where',
     'webhooks.previous_secret_ends_at', // when, and not what
   ]);
 

@@ -53,7 +53,7 @@ async function ask(kind: UsageRequest['kind'], events: readonly OracleEvent[]) {
   const told = answer.events.map(({ subscriptionId, priceId, transactionId, amount }) => {
     return { account: subscriptionId, price: priceId, transactionId, amount: BigInt(amount) };
   });
-  return { events: told, balance: answer.balance?.availableBalance };
+  return { events: told, balance: answer.balances[0]?.availableBalance };
 }
 
 const smallAmount = fc.integer({ min: 1, max: 40 });

@@ -27,6 +27,9 @@ test('a usage meter is made with its no-charge price, which is its default', asy
     slug: 'api-calls',
     aggregationType: 'sum',
     lowBalanceThreshold: null,
+    eventName: null,
+    where: null,
+    valueProperty: null,
   });
   assert.deepEqual((await app.get(`/usage-meters/${usageMeter.id}`)).usageMeter, usageMeter);
   const { all, inForce } = await pricesOfMeter(app, usageMeter.id);

@@ -24,6 +24,9 @@ test('every meter of the subscription has a row, the older meter first, and 0 is
     pricingModelId: world.pricingModelId,
     subscriptionId: world.subscriptionId,
     lowBalanceThreshold: null,
+    eventName: null,
+    where: null,
+    valueProperty: null,
     availableBalance: 0,
   };
   assert.deepEqual(usageMeterBalances, [
@@ -104,6 +107,7 @@ test('the text of balances is the JSON of what is told', () => {
     ...{ id: newId('usageMeter'), createdAt: 1, updatedAt: 2, livemode: false, organizationId: app.id },
     ...{ pricingModelId: world.pricingModelId, slug: 'calls', aggregationType: 'sum' as const },
     ...{ name: 'Calls "per" day \u2028', lowBalanceThreshold: 2n ** 60n },
+    ...{ eventName: 'call', where: { region: ['eu'] }, valueProperty: null },
   };
   const balances = [-5n, 0n, 10n ** 30n].map((availableBalance) => ({
     meter,
