@@ -23,6 +23,7 @@ import type { InvoiceDocument } from '../invoicing/invoice-document.ts';
 import { InvoiceExplanation } from '../invoicing/invoice-explanation.ts';
 import { InvoiceLineItem, UpcomingInvoiceLineItem } from '../invoicing/invoice-line-item.ts';
 import { invoicePage } from '../invoicing/invoice-page.ts';
+import { Turns } from '../jobs/turns.ts';
 import { amountInput, freeText, SafeString, TimestampInput } from '../kernel/json.ts';
 import { createdFilters, customerFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { renderPayment } from '../payments/actions.ts';
@@ -186,7 +187,7 @@ export const invoiceRoutes = [
     returns: printed,
     refuses: ['invoiceNotFound'],
     handle: (work, { params }) => getDocument(work, params.id),
-    file: { contentType: 'text/html; charset=utf-8', render: invoicePage },
+    file: { contentType: 'text/html; charset=utf-8', render: (document) => new Turns().run(invoicePage(document)) },
   }),
   route({
     method: 'GET',

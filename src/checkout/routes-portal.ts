@@ -9,6 +9,7 @@ import { getDocument, invoicePdf } from '../invoicing/actions.ts';
 import type { InvoiceDocument } from '../invoicing/invoice-document.ts';
 import { invoicePage } from '../invoicing/invoice-page.ts';
 import { findInvoice } from '../invoicing/store.ts';
+import { Turns } from '../jobs/turns.ts';
 import { Problem } from '../kernel/problem.ts';
 import { getPayment } from '../payments/actions.ts';
 import { attachPaymentMethod, makeDefaultPaymentMethod, reportAttachment } from '../payments/actions-attach.ts';
@@ -74,7 +75,7 @@ async function requireOwnInvoice(work: Work, customer: CustomerRow, id: string):
 }
 
 const invoiceHtml = portalPage('GET', '/portal/invoices/:id', async (visit) => ({
-  file: await invoicePage(await ownDocument(visit)),
+  file: await new Turns().run(invoicePage(await ownDocument(visit))),
   contentType: 'text/html; charset=utf-8',
   securityPolicy: invoicePolicy,
 }));

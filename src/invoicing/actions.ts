@@ -3,6 +3,7 @@ import { takeInvoiceNumbers } from '../customers/store.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { threads } from '../jobs/threads.ts';
+import { Turns } from '../jobs/turns.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
 import type { layOut } from './actions-pdf.ts';
@@ -277,14 +278,15 @@ export async function getExplanation(work: Work, id: string): Promise<InvoiceExp
   const lines = await listExplainedLines(work, [id]);
   const redemptionId = invoice.discountRedemptionId;
   const redemptions = await findRedemptions(work, redemptionId === null ? [] : [redemptionId]);
-  return explainInvoice(invoice, lines, (redemptionId !== null && redemptions.get(redemptionId)) || null);
+  const discount = (redemptionId !== null && redemptions.get(redemptionId)) || null;
+  return new Turns().run(explainInvoice(invoice, lines, discount));
 }
 
 /** The invoice as a document. Refuses with `invoiceNotFound`. */
 export async function getDocument(work: Work, id: string): Promise<InvoiceDocument> {
   const invoice = await findInvoice(work, id);
   if (invoice === null) throw new Problem('invoiceNotFound', { id });
-  return invoiceDocument(invoice, await listExplainedLines(work, [id]));
+  return new Turns().run(invoiceDocument(invoice, await listExplainedLines(work, [id])));
 }
 
 const pdfLayout = { file: new URL('./actions-pdf.ts', import.meta.url), name: 'layOut' } as const;

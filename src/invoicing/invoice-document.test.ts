@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Turns } from '../jobs/turns.ts';
 import { instant } from '../kernel/calendar.ts';
 import { type InvoiceToPrint, invoiceDocument } from './invoice-document.ts';
 
@@ -27,7 +28,9 @@ const invoice: InvoiceToPrint = {
 };
 const line = { description: 'Pro', quantity: 1, price: 3000n, amount: 3000n };
 const sums = async (changes: Partial<InvoiceToPrint>) =>
-  (await invoiceDocument({ ...invoice, ...changes }, [line])).sums.map(({ label, amount }) => `${label}: ${amount}`);
+  (await new Turns().run(invoiceDocument({ ...invoice, ...changes }, [line]))).sums.map(
+    ({ label, amount }) => `${label}: ${amount}`,
+  );
 
 test('the sums go from the lines to what is due', async () => {
   // 3000 - 300 = 2700; 19 % of it is 513.
@@ -67,7 +70,7 @@ test('tax that the prices contain leaves the net amount: 19 of 119 make 100', as
 });
 
 test('a buyer without an address is named by name and e-mail', async () => {
-  assert.deepEqual((await invoiceDocument(invoice, [])).buyer, ['Acme', 'a@acme.test']);
+  assert.deepEqual((await new Turns().run(invoiceDocument(invoice, []))).buyer, ['Acme', 'a@acme.test']);
 });
 
 test('a tax without a name is on the paper too, so the sums add up; a name without a tax is not', async () => {
@@ -77,7 +80,7 @@ test('a tax without a name is on the paper too, so the sums add up; a name witho
 });
 
 test('an invoice without a seller says so, where the seller would stand', async () => {
-  assert.deepEqual((await invoiceDocument(invoice, [])).seller, [
+  assert.deepEqual((await new Turns().run(invoiceDocument(invoice, []))).seller, [
     'No seller is named yet, so this is not a tax invoice.',
   ]);
 });

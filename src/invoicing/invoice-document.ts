@@ -1,4 +1,3 @@
-import { Turns } from '../jobs/turns.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { dayText, rangeText } from '../kernel/iso-text.ts';
@@ -83,25 +82,30 @@ export const invoiceStatusTexts: Readonly<Record<InvoiceStatus, string>> = {
 
 const noSeller = ['No seller is named yet, so this is not a tax invoice.'];
 
-/** Formats an invoice as text, in turns because it may have many lines. Instants become days in UTC. */
-export async function invoiceDocument(
+/** Formats an invoice as text, a line a step. Instants become days in UTC. */
+export function* invoiceDocument(
   invoice: InvoiceToPrint,
   lines: readonly DocumentLine[],
-): Promise<InvoiceDocument> {
+): Generator<void, InvoiceDocument> {
   const money = (amount: bigint) => moneyText(amount, invoice.currency);
+  const printed: InvoiceDocument['lines'][number][] = [];
+  for (const { description, quantity, price, amount, explanation } of lines) {
+    yield;
+    printed.push({
+      description: description ?? '',
+      quantity: String(quantity),
+      price: money(price),
+      amount: money(amount),
+      details: explanation === undefined ? [] : detailsOf(explanation, amount, invoice.currency),
+    });
+  }
   return {
     title: `Invoice ${invoice.invoiceNumber}`,
     status: invoiceStatusTexts[invoice.status],
     facts: factsOf(invoice),
     seller: sellerLines(invoice.seller),
     buyer: buyerLines(invoice.buyer),
-    lines: await new Turns().map(lines, ({ description, quantity, price, amount, explanation }) => ({
-      description: description ?? '',
-      quantity: String(quantity),
-      price: money(price),
-      amount: money(amount),
-      details: explanation === undefined ? [] : detailsOf(explanation, amount, invoice.currency),
-    })),
+    lines: printed,
     sums: sumsOf(invoice, lines, money),
     memo: invoice.memo,
   };

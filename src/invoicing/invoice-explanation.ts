@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { Turns } from '../jobs/turns.ts';
 import type { Period } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { Timestamp, WholeNumber } from '../kernel/json.ts';
@@ -206,12 +205,17 @@ interface ExplainableLine
   readonly explanation: LineExplanation;
 }
 
-/** Explains an invoice, in turns because it may have many lines; `discount` is the one on it. */
-export async function explainInvoice(
+/** Explains an invoice, a line a step; `discount` is the one on it. */
+export function* explainInvoice(
   invoice: ExplainableInvoice,
   lines: readonly ExplainableLine[],
   discount: InvoiceDiscount | null,
-): Promise<InvoiceExplanation> {
+): Generator<void, InvoiceExplanation> {
+  const explained: ExplainedLine[] = [];
+  for (const line of lines) {
+    yield;
+    explained.push(explainLine(line, invoice.currency));
+  }
   const sumOfLines = lines.reduce((sum, line) => sum + line.amount, 0n);
   const taxable = sumOfLines - invoice.discountAmount;
   const { billingPeriodStartDate: start, billingPeriodEndDate: end } = invoice;
@@ -223,7 +227,7 @@ export async function explainInvoice(
     subscriptionId: invoice.subscriptionId,
     billingPeriodId: invoice.billingPeriodId,
     billingPeriod: start === null || end === null ? null : shownPeriod({ start, end }),
-    lines: await new Turns().map(lines, (line) => explainLine(line, invoice.currency)),
+    lines: explained,
     sumOfLines,
     discount: discount === null ? null : explainDiscount(discount, lines, invoice.discountAmount),
     taxable,

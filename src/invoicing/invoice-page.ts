@@ -1,4 +1,3 @@
-import { Turns } from '../jobs/turns.ts';
 import { escapeHtml } from '../kernel/html.ts';
 import type { InvoiceDocument } from './invoice-document.ts';
 
@@ -23,10 +22,14 @@ const style = `
   @media print { body { margin: 0; max-width: none; } }
 `;
 
-/** Renders an invoice as one printable HTML page without external resources, in turns because it may have many lines. */
-export async function invoicePage(document: InvoiceDocument): Promise<string> {
+/** Renders an invoice as one printable HTML page without external resources, a line a step. */
+export function* invoicePage(document: InvoiceDocument): Generator<void, string> {
   const { title, status, facts, seller, buyer, lines, sums, memo } = document;
-  const rows = await new Turns().map(lines, lineRows);
+  const rows: string[] = [];
+  for (const line of lines) {
+    yield;
+    rows.push(lineRows(line));
+  }
   return `<!doctype html>
 <html lang="en">
 <head>
