@@ -719,6 +719,7 @@ create table public.prices (
   setup_fee_amount numeric(38,0),
   minimum_commitment numeric(38,0),
   "where" jsonb,
+  has_own_interval boolean not null default false,
   currency text not null,
   is_default boolean not null,
   active boolean not null,
@@ -740,6 +741,7 @@ CASE
 END)::numeric) = (0)::numeric)),
   constraint prices_name_length CHECK ((char_length(name) <= 255)),
   constraint prices_overage CHECK ((((type = 'subscription'::text) = (overage IS NOT NULL)) AND (overage = ANY (ARRAY['bill'::text, 'none'::text])))),
+  constraint prices_own_interval CHECK (((NOT has_own_interval) OR (type = 'usage'::text))),
   constraint prices_pricing CHECK (((pricing IS NULL) OR COALESCE(((unit_price = (0)::numeric) AND (COALESCE(usage_events_per_unit, (1)::bigint) = 1) AND ((pricing ->> 'model'::text) IS NOT NULL) AND
 CASE type
     WHEN 'subscription'::text THEN ((pricing ->> 'model'::text) = ANY (ARRAY['per_unit'::text, 'package'::text, 'graduated'::text, 'volume'::text, 'stairstep'::text]))
@@ -1121,6 +1123,7 @@ create table public.subscriptions (
   first_period text not null default 'short'::text,
   current_billing_period_start bigint,
   current_billing_period_end bigint,
+  interim_at bigint,
   default_payment_method_id text,
   backup_payment_method_id text,
   canceled_at bigint,
@@ -1157,6 +1160,7 @@ END)))),
   constraint subscriptions_billing_anchor CHECK (((billing_anchor = ANY (ARRAY['"anniversary"'::jsonb, '"calendar"'::jsonb])) OR ((interval_unit = ANY (ARRAY['month'::text, 'year'::text])) AND (jsonb_typeof((billing_anchor -> 'day'::text)) = 'number'::text) AND ((((billing_anchor ->> 'day'::text))::numeric >= (1)::numeric) AND (((billing_anchor ->> 'day'::text))::numeric <= (31)::numeric))))),
   constraint subscriptions_canceled_at_iff_canceled CHECK (((status = 'canceled'::text) = (canceled_at IS NOT NULL))),
   constraint subscriptions_first_period CHECK ((first_period = ANY (ARRAY['short'::text, 'long'::text]))),
+  constraint subscriptions_interim_within_period CHECK (((interim_at IS NULL) OR COALESCE((renews AND (interim_at > current_billing_period_start) AND ((interim_at < current_billing_period_end) OR (status = 'paused'::text))), false))),
   constraint subscriptions_metadata_length CHECK ((char_length((metadata)::text) <= 48000)),
   constraint subscriptions_name_length CHECK ((char_length(name) <= 255)),
   constraint subscriptions_paused_credit_not_negative CHECK ((paused_credit >= (0)::numeric)),
@@ -1507,6 +1511,7 @@ CREATE INDEX prices_by_metadata ON public.prices USING gin (metadata jsonb_path_
 CREATE INDEX prices_by_pricing_model ON public.prices USING btree (environment_id, pricing_model_id);
 CREATE INDEX prices_by_product ON public.prices USING btree (environment_id, product_id);
 CREATE INDEX prices_by_usage_meter ON public.prices USING btree (environment_id, usage_meter_id);
+CREATE INDEX prices_own_intervals ON public.prices USING btree (environment_id, pricing_model_id, interval_unit, interval_count) WHERE has_own_interval;
 CREATE INDEX processor_events_received_at ON public.processor_events USING btree (received_at);
 CREATE INDEX product_features_by_feature ON public.product_features USING btree (environment_id, feature_id);
 CREATE INDEX product_features_by_pricing_model ON public.product_features USING btree (environment_id, pricing_model_id);
@@ -1541,6 +1546,7 @@ CREATE INDEX subscriptions_by_metadata ON public.subscriptions USING gin (metada
 CREATE INDEX subscriptions_by_price ON public.subscriptions USING btree (environment_id, price_id);
 CREATE INDEX subscriptions_by_status ON public.subscriptions USING btree (environment_id, status, id);
 CREATE INDEX subscriptions_cancel_due ON public.subscriptions USING btree (environment_id, cancel_scheduled_at) WHERE (status = 'cancellation_scheduled'::text);
+CREATE INDEX subscriptions_interim_due ON public.subscriptions USING btree (environment_id, interim_at) WHERE ((interim_at IS NOT NULL) AND (status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'unpaid'::text, 'cancellation_scheduled'::text])));
 CREATE INDEX subscriptions_living ON public.subscriptions USING btree (environment_id, customer_id, id) WHERE (status <> ALL (ARRAY['canceled'::text, 'incomplete_expired'::text]));
 CREATE INDEX subscriptions_one_at_a_time ON public.subscriptions USING gist (environment_id, customer_id, ((is_free_plan)::integer), int8range(
 CASE
@@ -1576,6 +1582,7 @@ CREATE UNIQUE INDEX billing_periods_one_per_start ON public.billing_periods USIN
 CREATE UNIQUE INDEX customers_external_id_unique ON public.customers USING btree (environment_id, external_id, pricing_model_id) WHERE (NOT archived);
 CREATE UNIQUE INDEX discount_redemptions_one_per_customer ON public.discount_redemptions USING btree (environment_id, customer_id, discount_id) WHERE is_only_use;
 CREATE UNIQUE INDEX features_active_slug_unique ON public.features USING btree (environment_id, pricing_model_id, slug) WHERE active;
+CREATE UNIQUE INDEX invoices_one_of_usage ON public.invoices USING btree (environment_id, subscription_id, invoice_date) WHERE (reason = 'usage'::text);
 CREATE UNIQUE INDEX invoices_one_per_period ON public.invoices USING btree (environment_id, billing_period_id, reason) WHERE ((reason <> 'adjustment'::text) AND (status <> 'void'::text));
 CREATE UNIQUE INDEX invoices_one_per_purchase ON public.invoices USING btree (environment_id, purchase_id) WHERE (purchase_id IS NOT NULL);
 CREATE UNIQUE INDEX payment_methods_one_card_once ON public.payment_methods USING btree (environment_id, customer_id, processor, fingerprint) WHERE ((fingerprint IS NOT NULL) AND (detached_at IS NULL));
@@ -2211,6 +2218,8 @@ BEGIN ATOMIC
             FROM subscriptions s
            WHERE ((s.environment_id = e.id) AND s.renews AND (s.status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'unpaid'::text, 'cancellation_scheduled'::text])) AND (s.current_billing_period_end <= clock.at)))) OR (EXISTS ( SELECT
             FROM subscriptions s
+           WHERE ((s.environment_id = e.id) AND (s.interim_at <= clock.at) AND (s.status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'unpaid'::text, 'cancellation_scheduled'::text]))))) OR (EXISTS ( SELECT
+            FROM subscriptions s
            WHERE ((s.environment_id = e.id) AND (s.resumes_at <= clock.at)))) OR (EXISTS ( SELECT
             FROM subscriptions s
            WHERE ((s.environment_id = e.id) AND (s.status = 'incomplete'::text) AND (s.current_billing_period_start IS NULL) AND (s.created_at <= (clock.at - environments_with_work_due.incomplete_lifetime))))) OR (EXISTS ( SELECT
@@ -2556,6 +2565,12 @@ begin
    where m.environment_id = c.environment_id and m.id = c.pricing_model_id;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.next_boundary(anchor bigint, unit text, count bigint, after bigint)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'public', 'pg_temp'
+RETURN CASE WHEN (unit = ANY (ARRAY['day'::text, 'week'::text])) THEN (anchor + (((((floor((((after - anchor))::numeric / (((count * CASE unit WHEN 'day'::text THEN 1 ELSE 7 END) * 86400000))::numeric)))::bigint + 1) * count) * CASE unit WHEN 'day'::text THEN 1 ELSE 7 END) * 86400000)) WHEN (count > 1200) THEN '4102444800000'::bigint ELSE (SELECT min(((EXTRACT(epoch FROM b.at) * (1000)::numeric))::bigint) AS min FROM ((((SELECT (to_timestamp((((next_boundary.anchor)::numeric / 1000.0))::double precision) AT TIME ZONE 'UTC'::text) AS start, (to_timestamp((((next_boundary.after)::numeric / 1000.0))::double precision) AT TIME ZONE 'UTC'::text) AS later, (next_boundary.count * CASE next_boundary.unit WHEN 'month'::text THEN 1 ELSE 12 END) AS months) i CROSS JOIN LATERAL (SELECT floor((((((EXTRACT(year FROM i.later) - EXTRACT(year FROM i.start)) * (12)::numeric) + EXTRACT(month FROM i.later)) - EXTRACT(month FROM i.start)) / (i.months)::numeric)) AS whole) k) CROSS JOIN LATERAL generate_series((k.whole - (1)::numeric), (k.whole + (1)::numeric)) n(n)) CROSS JOIN LATERAL (SELECT ((i.start + make_interval(months => ((n.n * (i.months)::numeric))::integer)) AT TIME ZONE 'UTC'::text) AS at) b) WHERE (b.at > to_timestamp((((next_boundary.after)::numeric / 1000.0))::double precision))) END;
 CREATE OR REPLACE FUNCTION public.note_what_is_wanted()
  RETURNS trigger
  LANGUAGE plpgsql

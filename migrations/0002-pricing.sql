@@ -106,6 +106,7 @@ create table prices (
   setup_fee_amount numeric(38, 0),
   minimum_commitment numeric(38, 0),
   "where" jsonb,
+  has_own_interval boolean not null default false,
   currency text not null,
   is_default boolean not null,
   active boolean not null,
@@ -128,6 +129,7 @@ create table prices (
     when currency in ('BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND') then 10 when currency = 'MGA' then 100 else 1 end = 0),
   constraint prices_minimum_commitment check (minimum_commitment is null or coalesce(type = 'subscription'
     and minimum_commitment between 0 and 4503599627370495 and (minimum_commitment = 0 or unit_price > 0 or pricing is not null), false)),
+  constraint prices_own_interval check (not has_own_interval or type = 'usage'),
   constraint prices_trial_range check (trial_period_days between 0 and 4503599627370495),
   constraint prices_overage check ((type = 'subscription') = (overage is not null) and overage in ('bill', 'none')),
   constraint prices_pricing check (pricing is null or coalesce(
@@ -153,6 +155,7 @@ comment on column prices.pricing is 'How units become money, in place of unit_pr
 comment on column prices."where" is 'The values of properties of the events that the price rates; null: what no other price rates.';
 comment on column prices.setup_fee_amount is 'Billed once, with the first invoice of a subscription to the price.';
 comment on column prices.minimum_commitment is 'The least that plan and usage of a billing period cost; the rest is billed at its end.';
+comment on column prices.has_own_interval is 'Whether usage is billed by the interval of the price itself, and not by that of the subscription.';
 comment on column prices.overage is 'Whether usage that no credit covers is billed to the subscribers of the price.';
 create unique index prices_active_slug_unique on prices (environment_id, pricing_model_id, slug) where active and slug is not null;
 create unique index prices_one_default_per_product on prices (environment_id, product_id) where is_default and product_id is not null;
@@ -162,6 +165,8 @@ create index prices_by_commitment on prices (environment_id, id) include (minimu
 create index prices_by_product on prices (environment_id, product_id);
 create index prices_by_usage_meter on prices (environment_id, usage_meter_id);
 create index prices_by_pricing_model on prices (environment_id, pricing_model_id);
+-- The intervals at which the usage of a pricing model is billed, beside those of its plans.
+create index prices_own_intervals on prices (environment_id, pricing_model_id, interval_unit, interval_count) where has_own_interval;
 create index prices_by_metadata on prices using gin (metadata jsonb_path_ops) where metadata is not null;
 
 -- A rate is a price of its meter, in the pricing model of the product. Looked at when the transaction ends, because a product and

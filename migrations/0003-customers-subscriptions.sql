@@ -123,6 +123,7 @@ create table subscriptions (
   first_period text not null default 'short',
   current_billing_period_start bigint,
   current_billing_period_end bigint,
+  interim_at bigint,
   default_payment_method_id text collate "C",
   backup_payment_method_id text collate "C",
   canceled_at bigint,
@@ -158,8 +159,11 @@ create table subscriptions (
       and (billing_anchor ->> 'day')::numeric between 1 and 31)),
   constraint subscriptions_first_period check (first_period in ('short', 'long')),
   constraint subscriptions_period_whole check ((current_billing_period_start is null) = (current_billing_period_end is null)),
-  constraint subscriptions_period_runs_forward check (current_billing_period_start <= current_billing_period_end)
+  constraint subscriptions_period_runs_forward check (current_billing_period_start <= current_billing_period_end),
+  constraint subscriptions_interim_within_period check (interim_at is null or coalesce(renews
+    and interim_at > current_billing_period_start and (interim_at < current_billing_period_end or status = 'paused'), false))
 );
+comment on column subscriptions.interim_at is 'The next instant within its period at which usage is billed or credits are granted. While paused: the end of the usage periods that are open.';
 comment on column subscriptions.arrears is 'Whether it owes after a failed attempt or after the last one; a scheduled cancellation does not hide it.';
 comment on column subscriptions.is_only_trial is 'True where it began with the trial of its price, and its customer may have no other such trial.';
 comment on column subscriptions.scheduled_by_customer is 'True where the customer itself scheduled the last end or change: it may undo that, and nothing of the seller.';

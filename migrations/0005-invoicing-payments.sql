@@ -35,6 +35,7 @@ create table invoices (
 );
 -- Billing a period twice for the same reason is impossible.
 create unique index invoices_one_per_period on invoices (environment_id, billing_period_id, reason) where reason <> 'adjustment';
+create unique index invoices_one_of_usage on invoices (environment_id, subscription_id, invoice_date) where reason = 'usage';
 create index invoices_by_customer on invoices (environment_id, customer_id);
 create index invoices_by_subscription on invoices (environment_id, subscription_id);
 create index invoices_by_status on invoices (environment_id, status, id);

@@ -41,6 +41,8 @@ drop index subscriptions_period_end;
 create index subscriptions_renewal_due
   on subscriptions (environment_id, current_billing_period_end, (current_billing_period_start < current_billing_period_end), id)
   where renews and status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled');
+create index subscriptions_interim_due on subscriptions (environment_id, interim_at)
+  where interim_at is not null and status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled');
 drop index subscriptions_cancel_due;
 create index subscriptions_cancel_due on subscriptions (environment_id, cancel_scheduled_at) where status = 'cancellation_scheduled';
 create index subscriptions_set_aside on subscriptions (environment_id) where work_retry_at is not null;
@@ -57,9 +59,9 @@ begin
 end $$;
 create trigger subscriptions_revised before update on subscriptions for each row
   when ((old.status, old.pricing_model_id, old.customer_id, old.price_id, old.renews, old.current_billing_period_start,
-         old.current_billing_period_end, old.cancel_scheduled_at, old.resumes_at)
+         old.current_billing_period_end, old.interim_at, old.cancel_scheduled_at, old.resumes_at)
     is distinct from (new.status, new.pricing_model_id, new.customer_id, new.price_id, new.renews, new.current_billing_period_start,
-         new.current_billing_period_end, new.cancel_scheduled_at, new.resumes_at))
+         new.current_billing_period_end, new.interim_at, new.cancel_scheduled_at, new.resumes_at))
   execute function revise_subscription();
 
 alter table subscription_items add column effective_from bigint;
@@ -415,6 +417,8 @@ create function environments_with_work_due(real_now bigint, incomplete_lifetime 
         or exists (select from subscriptions s where s.environment_id = e.id and s.renews
                       and s.status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled')
                       and s.current_billing_period_end <= clock.at)
+        or exists (select from subscriptions s where s.environment_id = e.id and s.interim_at <= clock.at
+                      and s.status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled'))
         or exists (select from subscriptions s where s.environment_id = e.id and s.resumes_at <= clock.at)
         or exists (select from subscriptions s where s.environment_id = e.id and s.status = 'incomplete'
                       and s.current_billing_period_start is null and s.created_at <= clock.at - incomplete_lifetime)

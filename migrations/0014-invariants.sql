@@ -144,3 +144,23 @@ create function invariant_counts() returns table (name text, violations bigint, 
       from (select * from checks.runs order by id desc limit 1) as last
       cross join lateral jsonb_array_elements(last.result) as checked;
   end;
+
+-- The first boundary after an instant of an interval that is counted from an anchor, in UTC: the 31st, then the last of February,
+-- then the 31st again. A second implementation of src/kernel/calendar.ts.
+create function next_boundary(anchor bigint, unit text, count bigint, after bigint) returns bigint language sql immutable
+  set search_path = public, pg_temp
+  return case
+    when unit in ('day', 'week') then
+      anchor + (floor((after - anchor)::numeric / (count * case unit when 'day' then 1 else 7 end * 86400000))::bigint + 1)
+        * count * case unit when 'day' then 1 else 7 end * 86400000
+    when count > 1200 then 4102444800000
+    else (
+      select min((extract(epoch from b.at) * 1000)::bigint)
+        from (select to_timestamp(anchor / 1000.0) at time zone 'UTC' as start, to_timestamp(after / 1000.0) at time zone 'UTC' as later,
+                     count * case unit when 'month' then 1 else 12 end as months) i
+       cross join lateral (select floor(((extract(year from i.later) - extract(year from i.start)) * 12
+                                         + extract(month from i.later) - extract(month from i.start)) / i.months) as whole) k
+       cross join lateral generate_series(k.whole - 1, k.whole + 1) as n
+       cross join lateral (select (i.start + make_interval(months => (n * i.months)::integer)) at time zone 'UTC' as at) b
+       where b.at > to_timestamp(after / 1000.0))
+  end;

@@ -192,8 +192,6 @@ export function structure() {
           {
             type: 'usage',
             slug: 'calls-overage',
-            intervalUnit: 'month',
-            intervalCount: 1,
             unitPrice: overage.unitPrice,
             usageEventsPerUnit: overage.units,
             isDefault: true,

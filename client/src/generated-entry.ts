@@ -438,6 +438,7 @@ export type {
   UsageEventsListInput,
   UsageEventsMethods,
   UsageHold,
+  UsageInterval,
   UsageMeter,
   UsageMeterAggregationType,
   UsageMeterBalance,

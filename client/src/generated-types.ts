@@ -296,6 +296,7 @@ export interface ProductStructure {
     overage?: Overage | null;
     setupFeeAmount?: number | null;
     minimumCommitment?: number | null;
+    usageInterval?: null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
   } | {
@@ -315,6 +316,7 @@ export interface ProductStructure {
     overage?: null;
     setupFeeAmount?: null;
     minimumCommitment?: null;
+    usageInterval?: null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
   };
@@ -347,8 +349,10 @@ export interface UsageMeterStructure {
     metadata?: Metadata | null;
     unitPrice?: number;
     pricing?: Pricing | null;
-    intervalUnit?: IntervalUnit;
-    intervalCount?: number;
+    intervalUnit?: IntervalUnit | null;
+    intervalCount?: number | null;
+    /** By default `own` where the price names an interval, else `subscription`. */
+    usageInterval?: UsageInterval | null;
     usageEventsPerUnit?: number;
     where?: Where | null;
     isDefault?: boolean;
@@ -363,6 +367,9 @@ export type UsageMeterAggregationType = 'sum' | 'count_distinct_properties';
 
 /** The values that properties of an event may have: up to 5 properties with up to 50 values each. A number or boolean of an event is compared as a text. */
 export type Where = Record<string, Array<string>>;
+
+/** The interval by which usage at the price is billed. `own`: by the interval of the price, counted from the billing anchor of the subscription. `subscription`: by that of the subscription. */
+export type UsageInterval = 'own' | 'subscription';
 
 export interface ResourceStructure {
   slug: string;
@@ -1008,6 +1015,7 @@ export type Price = {
   /** The least that a billing period costs, plan and usage together, before discounts and tax, whatever the quantity. What is missing at its end is billed then. A part of a period has its share by time. */
   minimumCommitment: WholeNumber | null;
   where: null;
+  usageInterval: null;
 } | {
   id: string;
   createdAt: Timestamp;
@@ -1034,6 +1042,7 @@ export type Price = {
   setupFeeAmount: null;
   minimumCommitment: null;
   where: null;
+  usageInterval: null;
 } | {
   id: string;
   createdAt: Timestamp;
@@ -1061,6 +1070,7 @@ export type Price = {
   minimumCommitment: null;
   /** The events that it rates; null: those that no other price rates. */
   where: Where | null;
+  usageInterval: UsageInterval;
 };
 
 export type SubscriptionItemFeature = {
@@ -1889,6 +1899,7 @@ export interface PricingModelExport {
         metadata?: Metadata;
         intervalUnit: IntervalUnit;
         intervalCount: number;
+        usageInterval?: UsageInterval;
         usageEventsPerUnit: number;
         where?: Where;
         trialPeriodDays: null;
@@ -1982,6 +1993,7 @@ export interface ClonedPrice {
   metadata: Metadata | null;
   setupFeeAmount: WholeNumber | null;
   minimumCommitment: WholeNumber | null;
+  usageInterval: UsageInterval | null;
   overagePriceId: string | null;
   startsWithCreditTrial: boolean | null;
   where: Where | null;
@@ -2695,7 +2707,7 @@ export interface InvoiceExplanation {
   total: WholeNumber;
 }
 
-export type InvoiceReason = 'subscription_start' | 'renewal' | 'final_usage' | 'adjustment' | 'purchase';
+export type InvoiceReason = 'subscription_start' | 'renewal' | 'usage' | 'final_usage' | 'adjustment' | 'purchase';
 
 /** A range of time. `startAt` is part of it and `endAt` is not. */
 export interface ExplainedPeriod {
@@ -4155,6 +4167,7 @@ export interface ProductsCreateInput {
     overage?: Overage | null;
     setupFeeAmount?: number | null;
     minimumCommitment?: number | null;
+    usageInterval?: null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
     where?: null;
@@ -4173,6 +4186,7 @@ export interface ProductsCreateInput {
     overage?: null;
     setupFeeAmount?: null;
     minimumCommitment?: null;
+    usageInterval?: null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
     where?: null;
@@ -4187,8 +4201,10 @@ export interface ProductsCreateInput {
     type: 'usage';
     usageMeterId: string;
     usageEventsPerUnit?: number;
-    intervalUnit?: IntervalUnit;
-    intervalCount?: number;
+    intervalUnit?: IntervalUnit | null;
+    intervalCount?: number | null;
+    /** By default `own` where the price names an interval, else `subscription`. */
+    usageInterval?: UsageInterval | null;
     trialPeriodDays?: null;
     overage?: null;
     setupFeeAmount?: null;
@@ -4275,6 +4291,7 @@ export interface ProductsUpdateInput {
     overage?: Overage | null;
     setupFeeAmount?: number | null;
     minimumCommitment?: number | null;
+    usageInterval?: null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
     where?: null;
@@ -4382,6 +4399,7 @@ export interface PricesCreateInput {
     overage?: Overage | null;
     setupFeeAmount?: number | null;
     minimumCommitment?: number | null;
+    usageInterval?: null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
     where?: null;
@@ -4402,6 +4420,7 @@ export interface PricesCreateInput {
     overage?: null;
     setupFeeAmount?: null;
     minimumCommitment?: null;
+    usageInterval?: null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
     where?: null;
@@ -4418,8 +4437,10 @@ export interface PricesCreateInput {
     type: 'usage';
     usageMeterId: string;
     usageEventsPerUnit?: number;
-    intervalUnit?: IntervalUnit;
-    intervalCount?: number;
+    intervalUnit?: IntervalUnit | null;
+    intervalCount?: number | null;
+    /** By default `own` where the price names an interval, else `subscription`. */
+    usageInterval?: UsageInterval | null;
     trialPeriodDays?: null;
     overage?: null;
     setupFeeAmount?: null;
@@ -4513,6 +4534,8 @@ export interface PricesUpdateInput {
     minimumCommitment?: number | null;
     /** As it is, or absent: it cannot change. */
     where?: Where | null;
+    /** As it is, or absent: it cannot change. */
+    usageInterval?: UsageInterval | null;
     metadata?: Metadata | null;
     id?: string;
   };

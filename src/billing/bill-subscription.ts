@@ -22,13 +22,13 @@ import {
   listDiscountsOfPeriods,
   listPercentOfPeriods,
 } from '../invoicing/store-redemptions.ts';
-import { addDays, type Instant, type Period } from '../kernel/calendar.ts';
+import { addDays, type Instant, type Interval, type Period } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { listChargeableMethods } from '../payments/actions.ts';
 import { listPeriodInvoices, type PeriodInvoice, sumUsageWithin } from '../payments/store-period-invoices.ts';
 import { amountOf, type Priced, priceModelOf } from '../pricing/pricing.ts';
-import { listPlanNames } from '../pricing/store-prices.ts';
+import { listOwnIntervals, listPlanNames } from '../pricing/store-prices.ts';
 import { commitmentTrueUp, planTowardsCommitment } from '../rating/commitment.ts';
 import { discountOfPart } from '../rating/discount.ts';
 import { listValueSettled } from '../rating/list-value.ts';
@@ -37,6 +37,7 @@ import { usageAmount } from '../rating/usage.ts';
 import { billParts, chargeAfter, freshUsage, withoutReleased } from '../rating/usage-parts.ts';
 import { changeSegments, wholeOf } from '../subscriptions/adjustment.ts';
 import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
+import { type InterimSchedule, intervalsEndingAt, nextInterim, openPeriodStart } from '../subscriptions/interim.ts';
 import { overrideAt } from '../subscriptions/price-override.ts';
 import { findCurrentBillingPeriods } from '../subscriptions/store-billing-periods.ts';
 import { listCommittedSpans } from '../subscriptions/store-item-versions.ts';
@@ -180,20 +181,32 @@ export async function discountsOf(work: Work, bills: readonly Bill[]): Promise<(
     }
     if (isAdjustment(bill)) return ofPeriods.get(period?.id ?? '') ?? null;
     const redeemed = active.get(subscription.id) ?? null;
-    return reason === 'final_usage' && redeemed?.kind !== 'percent' ? null : redeemed;
+    return isOfUsage(reason) && redeemed?.kind !== 'percent' ? null : redeemed;
   };
 }
 
-type Charged = Pick<SubscriptionRow, 'id' | 'doNotCharge' | 'currentBillingPeriodStart'>;
+/** Whether the invoice bills usage without a plan: it carries a percentage, and is no use of a discount. */
+function isOfUsage(reason: InvoiceReason): boolean {
+  return reason === 'usage' || reason === 'final_usage';
+}
+
+type Charged = Pick<SubscriptionRow, 'id' | 'doNotCharge' | 'pricingModelId'> & InterimSchedule;
+
+/** The usage that a bill takes: all, or that whose usage period ends with the billing period or at the interim. */
+type UsageTakenBy = 'all' | 'renewal' | 'interim';
 
 /**
  * Invoice lines, by subscription, for unbilled usage without credits; they cost nothing where the plan does not bill it.
  * The usage is marked as invoiced: the caller must invoice the lines in the same commit. Subscriptions that are not
  * charged owe nothing for usage.
  */
-export async function takeUsageLines(work: Work, subscriptions: readonly Charged[]): Promise<Map<string, NewLine[]>> {
-  const bills = usageToBill(subscriptions);
-  const billed = billUsage(await claimOverage(work, bills), bills, work.currency);
+export async function takeUsageLines(
+  work: Work,
+  subscriptions: readonly Charged[],
+  takenBy: UsageTakenBy = 'all',
+): Promise<Map<string, NewLine[]>> {
+  const bills = await usageToBill(work, subscriptions, takenBy);
+  const billed = billUsage(await claimOverage(work, bills), work.currency);
   await saveCharges(
     work,
     billed.flatMap(({ charges }) => charges),
@@ -202,16 +215,58 @@ export async function takeUsageLines(work: Work, subscriptions: readonly Charged
 }
 
 /** The lines that `takeUsageLines` would return now, without marking the usage. */
-export async function draftUsageLines(work: Work, subscriptions: readonly Charged[]): Promise<Map<string, NewLine[]>> {
-  const bills = usageToBill(subscriptions);
-  return linesBySubscription(billUsage(await readOverage(work, bills), bills, work.currency));
+export async function draftUsageLines(
+  work: Work,
+  subscriptions: readonly Charged[],
+  takenBy: UsageTakenBy = 'all',
+): Promise<Map<string, NewLine[]>> {
+  const bills = await usageToBill(work, subscriptions, takenBy);
+  return linesBySubscription(billUsage(await readOverage(work, bills), work.currency));
 }
 
-/** The usage period is the billing period. Without periods all usage belongs to one. */
-function usageToBill(subscriptions: readonly Charged[]): UsageToBill[] {
-  return subscriptions.flatMap(({ id: subscriptionId, doNotCharge, currentBillingPeriodStart }) =>
-    doNotCharge ? [] : { subscriptionId, periodStart: currentBillingPeriodStart ?? 0 },
+/**
+ * The usage period is that of the price's own interval, else the billing period. Without periods all usage belongs to
+ * one.
+ */
+async function usageToBill(
+  work: Work,
+  subscriptions: readonly Charged[],
+  takenBy: UsageTakenBy,
+): Promise<UsageToBill[]> {
+  const charged = subscriptions.filter(({ doNotCharge }) => !doNotCharge);
+  const intervals = takenBy === 'all' ? new Map<string, Interval[]>() : await ownIntervals(work, charged);
+  return charged.map((subscription): UsageToBill => {
+    const { id: subscriptionId, pricingModelId, currentBillingPeriodStart, currentBillingPeriodEnd } = subscription;
+    const ownPeriodStart = (interval: Interval) => openPeriodStart(subscription, interval);
+    const bill = { subscriptionId, periodStart: currentBillingPeriodStart ?? 0, ownPeriodStart };
+    if (takenBy === 'all') return bill;
+    const at = takenBy === 'renewal' ? currentBillingPeriodEnd : subscription.interimAt;
+    assert(at !== null, 'usage that ends has an end');
+    const ending = intervalsEndingAt(subscription, intervals.get(pricingModelId) ?? [], at);
+    return { ...bill, takes: { following: takenBy === 'renewal', intervals: ending } };
+  });
+}
+
+function ownIntervals(work: Work, subscriptions: readonly Pick<SubscriptionRow, 'pricingModelId'>[]) {
+  return listOwnIntervals(
+    work,
+    subscriptions.map(({ pricingModelId }) => pricingModelId),
   );
+}
+
+/** The subscriptions with their next interim after an instant. A subscription that does not renew has none. */
+export async function withInterims<Any extends InterimSchedule & Pick<SubscriptionRow, 'pricingModelId'>>(
+  work: Work,
+  subscriptions: readonly Any[],
+  afterOf: (subscription: Any) => Instant,
+): Promise<Any[]> {
+  const renewing = subscriptions.filter(({ intervalUnit }) => intervalUnit !== null);
+  if (renewing.length === 0) return subscriptions.map((subscription) => ({ ...subscription, interimAt: null }));
+  const intervals = await ownIntervals(work, renewing);
+  return subscriptions.map((subscription) => ({
+    ...subscription,
+    interimAt: nextInterim(subscription, intervals.get(subscription.pricingModelId) ?? [], afterOf(subscription)),
+  }));
 }
 
 /** The lines of usage at one price, and how much of its usage periods is billed after them. */
@@ -221,13 +276,12 @@ interface BilledOverage {
   readonly charges: readonly ChargedPeriod[];
 }
 
-function billUsage(overages: readonly Overage[], bills: readonly UsageToBill[], currency: string): BilledOverage[] {
-  const starts = new Map(bills.map(({ subscriptionId, periodStart }) => [subscriptionId, periodStart]));
-  return overages.map((overage) => billOverage(overage, starts.get(overage.subscriptionId) ?? 0, currency));
+function billUsage(overages: readonly Overage[], currency: string): BilledOverage[] {
+  return overages.map((overage) => billOverage(overage, currency));
 }
 
-function billOverage(overage: Overage, periodStart: Instant, currency: string): BilledOverage {
-  const { subscriptionId, ledgerAccountId, priceId, meterName, charges, isBilled } = overage;
+function billOverage(overage: Overage, currency: string): BilledOverage {
+  const { subscriptionId, ledgerAccountId, priceId, meterName, charges, isBilled, periodStart } = overage;
   const ofAccount = { ledgerAccountId, priceId };
   if (!isBilled) {
     // Released usage is not billed any more, so it no longer counts in its periods.

@@ -5,15 +5,15 @@ import { findSubscription } from '../subscriptions/store.ts';
 import { findBehind } from '../subscriptions/store-renewals.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { cancelHandler, type LockedSubscription, lockWithCustomer } from './end-subscription.ts';
-import { renewHandler } from './renew.ts';
+import { interimHandler, renewHandler } from './renew.ts';
 import { resumeHandler } from './resume-paused.ts';
 
 // At most one of these steps is due for a subscription at a time, by their dates.
-const handlers = [cancelHandler, resumeHandler, renewHandler];
+const handlers = [cancelHandler, resumeHandler, interimHandler, renewHandler];
 
 /**
  * Performs the overdue work of this subscription in this transaction, each step as of its due date: its scheduled end,
- * its resumption, its renewals. A request thus sees the current state, whether or not the worker has run. Without
+ * its resumption, its interims, its renewals. A request thus sees the current state, whether or not the worker has run. Without
  * overdue work it costs one read. After a recent failure the work is skipped, so that requests still succeed.
  */
 export async function catchUp(work: Work, subscriptionId: string): Promise<void> {

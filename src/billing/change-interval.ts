@@ -38,6 +38,7 @@ import {
   periodLines,
   type Resumption,
   takeUsageLines,
+  withInterims,
 } from './bill-subscription.ts';
 import { grantPeriodCredits, shareOf } from './grant-period-credits.ts';
 import { pausedCreditLeft, takeOffPausedTime, unusedValueOf } from './paused-time.ts';
@@ -273,9 +274,11 @@ export async function beginInterval(
     ...(billingCycleAnchorDate === null ? {} : discountIntervalOf(left.period)),
   });
   await insertBillingPeriod(work, period);
+  const span = { currentBillingPeriodStart: period.startAt, currentBillingPeriodEnd: period.endAt };
+  const [next] = await withInterims(work, [{ ...changed, ...span }], () => period.startAt);
   const subscription = await saveSubscription(work, changed.id, {
-    currentBillingPeriodStart: period.startAt,
-    currentBillingPeriodEnd: period.endAt,
+    interimAt: next?.interimAt ?? null,
+    ...span,
     billingCycleAnchorDate: changed.billingCycleAnchorDate,
     billingAnchor: changed.billingAnchor,
     pausedCredit: await keptBeyond(work, left.pausedCredit + unused, invoiceId),

@@ -8,7 +8,7 @@ import { setAside } from '../subscriptions/store-due.ts';
 import { dunHandler } from './collect-invoices.ts';
 import { type DueWorkHandler, type DueWorkRunner, inTransactions } from './due-work-runner.ts';
 import { cancelHandler, expireHandler, incompleteLifetimeMs } from './end-subscription.ts';
-import { renewHandler } from './renew.ts';
+import { interimHandler, renewHandler } from './renew.ts';
 import { resumeHandler } from './resume-paused.ts';
 import { checkHandler } from './settle-payment.ts';
 import { type DueKind, findLastRenewal, findSubscriptionOfPiece, readAgenda } from './store-due.ts';
@@ -83,7 +83,7 @@ export async function doDueWorkAt(
     environmentId,
     until: Date.now() + forMs,
     portion,
-    done: { check: 0, cancel: 0, expire: 0, resume: 0, renew: 0, dun: 0 },
+    done: { check: 0, cancel: 0, expire: 0, resume: 0, interim: 0, renew: 0, dun: 0 },
     failures: [],
     failed: new Set(),
     askedAgain: new Set(),
@@ -273,6 +273,7 @@ const dueHandlers: readonly OrderedHandler[] = [
   { kind: 'cancel', handler: cancelHandler, atOnce: 50 },
   { kind: 'expire', handler: expireHandler, atOnce: 50 },
   { kind: 'resume', handler: resumeHandler, atOnce: 500 },
+  { kind: 'interim', handler: interimHandler, atOnce: 500 },
   { kind: 'renew', handler: renewHandler, atOnce: 500 },
   { kind: 'dun', handler: dunHandler, atOnce: 200 },
 ];

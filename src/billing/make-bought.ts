@@ -42,7 +42,7 @@ import { isInTheWay, isTerminal, type SubscriptionRow } from '../subscriptions/s
 import { itemName } from '../subscriptions/subscription-item.ts';
 import { decideActivation, decideStart } from '../subscriptions/subscription-start.ts';
 import { carryCredits } from '../usage/actions-transfer.ts';
-import { type Bill, issueBills, setupFeeLines } from './bill-subscription.ts';
+import { type Bill, issueBills, setupFeeLines, withInterims } from './bill-subscription.ts';
 import { endSubscription } from './end-subscription.ts';
 import { type BoughtTerms, firstLine, openSubscription } from './open-subscription.ts';
 import { assumePaid } from './record-paid.ts';
@@ -183,7 +183,7 @@ export async function leaveUnbought(work: Work, payments: readonly PaymentRow[])
     payments.flatMap(({ subscriptionId }) => subscriptionId ?? []),
   );
   const waiting = subscriptions.filter(({ status }) => status === 'incomplete');
-  const unbegun = { currentBillingPeriodStart: null, currentBillingPeriodEnd: null };
+  const unbegun = { currentBillingPeriodStart: null, currentBillingPeriodEnd: null, interimAt: null };
   await saveSubscriptions(
     work,
     waiting.map((subscription) => ({ ...subscription, ...unbegun })),
@@ -290,7 +290,9 @@ export async function begin(
     currentBillingPeriodStart: period.startAt,
     currentBillingPeriodEnd: period.endAt,
   };
-  const subscription = isOver ? waiting : await saveSubscription(work, waiting.id, begun);
+  const [next] = await withInterims(work, [{ ...waiting, ...begun }], () => period.startAt);
+  const { interimAt = null } = next ?? {};
+  const subscription = isOver ? waiting : await saveSubscription(work, waiting.id, { ...begun, interimAt });
   const { bill } = await composeActivation(work, subscription, period);
   const [invoice] = await issueBills(work, [{ ...bill, ...terms, period: isOver ? { ...period, id: null } : period }]);
   assert(invoice, 'what waits for money costs something');

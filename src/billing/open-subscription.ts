@@ -27,7 +27,7 @@ import { changePriceOverrides } from '../subscriptions/store-price-overrides.ts'
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { itemName, type SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
 import type { Start } from '../subscriptions/subscription-start.ts';
-import { type Bill, issueBills, setupFeeLines } from './bill-subscription.ts';
+import { type Bill, issueBills, setupFeeLines, withInterims } from './bill-subscription.ts';
 import { grantPeriodCredits } from './grant-period-credits.ts';
 import { chargeInvoice, recordPaid } from './record-paid.ts';
 
@@ -71,8 +71,11 @@ export interface Opened {
  * invoice and a charge after the commit. A future start has no period until then. Publishes its creation.
  */
 export async function openSubscription(work: Work, opening: Opening): Promise<Opened> {
-  const composed = composeOpening(work, opening);
-  const { subscription, item } = composed;
+  const known = composeOpening(work, opening);
+  const start = known.subscription.currentBillingPeriodStart ?? opening.startDate;
+  const [subscription = known.subscription] = await withInterims(work, [known.subscription], () => start);
+  const composed = { ...known, subscription };
+  const { item } = composed;
   const { discount, customer, bought, priceOverrides = [] } = opening;
   await insertSubscription(work, subscription);
   const { id: subscriptionId, pricingModelId, startDate: startAt } = subscription;
@@ -157,6 +160,7 @@ function newSubscription(work: Work, opening: Opening): SubscriptionRow {
     replacedBySubscriptionId: null,
     scheduledAdjustmentAt: null,
     scheduledByCustomer: false,
+    interimAt: null,
     pausedAt: null,
     resumesAt: null,
     pausedCredit: 0n,

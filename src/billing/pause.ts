@@ -15,6 +15,7 @@ import {
 } from '../subscriptions/store-billing-periods.ts';
 import { requireStatusAfter, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { giveBackPausedCredits, takeBackPausedCredits } from '../usage/actions-paused-credits.ts';
+import { withInterims } from './bill-subscription.ts';
 import { lockCurrent } from './catch-up.ts';
 import { readArrears } from './collect-invoices.ts';
 import type { LockedSubscription } from './end-subscription.ts';
@@ -58,6 +59,8 @@ async function beginPause(
     resumesAt,
     pausedCredit: subscription.pausedCredit + kept,
     currentBillingPeriodEnd: work.now,
+    // The usage periods that are open stay so until it resumes.
+    interimAt: subscription.interimAt ?? subscription.currentBillingPeriodEnd,
   });
 }
 
@@ -98,7 +101,13 @@ async function undoPause(work: Work, { subscription, customer }: LockedSubscript
   await giveBackPausedCredits(work, [
     { pausedPeriodId: id, pausedAt: period.endAt, at: period.endAt, billingPeriodId: id },
   ]);
+  const [reopening] = await withInterims(
+    work,
+    [{ ...subscription, currentBillingPeriodEnd: reopened.endAt }],
+    () => work.now,
+  );
   const saved = await saveSubscription(work, subscription.id, {
+    interimAt: reopening?.interimAt ?? null,
     ...activeAgain(subscription, (await readArrears(work, [subscription.id]))(subscription.id)),
     currentBillingPeriodEnd: reopened.endAt,
     pausedCredit: subscription.pausedCredit - kept,

@@ -183,7 +183,11 @@ async function takeBack(work: Work, invoice: InvoiceRow): Promise<void> {
 async function waitAgain(work: Work, invoice: InvoiceRow, { id }: SubscriptionRow): Promise<SubscriptionRow> {
   await takeBack(work, invoice);
   if (invoice.billingPeriodId !== null) await cancelBillingPeriod(work, invoice.billingPeriodId);
-  const waiting = await saveSubscription(work, id, { currentBillingPeriodStart: null, currentBillingPeriodEnd: null });
+  const waiting = await saveSubscription(work, id, {
+    currentBillingPeriodStart: null,
+    currentBillingPeriodEnd: null,
+    interimAt: null,
+  });
   await publishSubscriptions(work, 'subscription.updated', [waiting]);
   const { customer } = await lockWithCustomer(work, id);
   if (!(await hasOtherSubscriptionInTheWay(work, customer.id, id, work.now)))

@@ -252,6 +252,7 @@ export async function closeSubscription(
     pausedAt: null,
     resumesAt: null,
     pausedCredit: 0n,
+    interimAt: null,
     ...(period === null || period.startAt > at ? {} : { currentBillingPeriodEnd: Math.min(period.endAt, at) }),
   });
   await cancelPendingAdjustments(work, [id]);
@@ -261,28 +262,29 @@ export async function closeSubscription(
   await releaseClaims(work, [id], at, 'subscription_canceled');
   // One that never began, or was never paid, owes no commitment.
   const owed = neverWas || trigger === 'expired' || period === null || period.startAt >= at ? null : period;
-  await billFinalUsage(work, { ended, kept: subscription.pausedCredit, period: owed }, at, reason);
+  await billFinalUsage(work, { ended, before: subscription, period: owed }, at, reason);
   return ended;
 }
 
 /**
- * Invoices the unbilled usage and what is missing to the commitment of the period, and charges it, minus paid paused time
- * (`kept`), whose rest is lost with the subscription. The invoice stays open without a payment method, and after a failed first payment, because the same
+ * Invoices the unbilled usage and what is missing to the commitment of the period, and charges it, minus paid paused time,
+ * whose rest is lost with the subscription. The invoice stays open without a payment method, and after a failed first payment, because the same
  * method would fail again.
  */
 async function billFinalUsage(
   work: Work,
   {
     ended: subscription,
-    kept,
+    before,
     period: over,
-  }: { ended: SubscriptionRow; kept: bigint; period: BillingPeriodRow | null },
+  }: { ended: SubscriptionRow; before: SubscriptionRow; period: BillingPeriodRow | null },
   at: Instant,
   reason: CancellationReason | undefined,
 ): Promise<void> {
-  const usage = (await takeUsageLines(work, [subscription])).get(subscription.id) ?? [];
+  // Usage periods are those that were open before the end.
+  const usage = (await takeUsageLines(work, [before])).get(subscription.id) ?? [];
   const period = await findCurrentBillingPeriod(work, subscription);
-  const keeping = { ...subscription, pausedCredit: kept };
+  const keeping = { ...subscription, pausedCredit: before.pausedCredit };
   // The time that nobody used is not kept, so the whole plan counts, and the commitment of the time until the end.
   const cut = over && { period: { ...over, endAt: Math.min(over.endAt, at) }, whole: wholeOf(over) };
   const missing = cut && (await commitmentLines(work, [{ subscription, usage, ...cut }])).get(subscription.id);

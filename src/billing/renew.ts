@@ -12,8 +12,9 @@ import { newBillingPeriod, publishSubscriptions } from '../subscriptions/actions
 import { type BillingPeriodRow, nextPeriod } from '../subscriptions/billing-period.ts';
 import { findSubscriptions, saveSubscriptions } from '../subscriptions/store.ts';
 import { closeBillingPeriods, insertBillingPeriods } from '../subscriptions/store-billing-periods.ts';
+import { takeInterims } from '../subscriptions/store-due.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
-import { takeRenewals } from '../subscriptions/store-renewals.ts';
+import { lockCurrentOfModel, takeRenewals } from '../subscriptions/store-renewals.ts';
 import {
   hasAccess,
   isTerminal,
@@ -35,6 +36,7 @@ import {
   setupFeeLeft,
   setupFeeLines,
   takeUsageLines,
+  withInterims,
 } from './bill-subscription.ts';
 import { collectInvoices } from './collect-invoices.ts';
 import type { DueWorkHandler } from './due-work-runner.ts';
@@ -58,6 +60,49 @@ export const renewHandler: DueWorkHandler = {
   },
 };
 
+/** Does what is due within the period of each subscription: bills the usage of prices whose own interval is over. */
+export const interimHandler: DueWorkHandler = {
+  name: 'interim',
+  take: takeInterims,
+  async perform(work, ids) {
+    const due = await findSubscriptions(work, ids);
+    const lines = await takeUsageLines(work, due, 'interim');
+    const subscriptions = await saveSubscriptions(work, await withInterims(work, due, interimOf));
+    const bills = due.map((subscription) => interimBill(subscription, lines.get(subscription.id) ?? []));
+    await bill(work, bills, subscriptions);
+  },
+};
+
+// A page is a transaction, short enough that no usage waits for it.
+const scheduledAtOnce = 500;
+
+/**
+ * Computes the next interims of a pricing model's subscriptions after this id, because an interval was added. Returns the
+ * last id, or null after the last subscription. An interim that is due already stays.
+ */
+export async function scheduleInterims(work: Work, pricingModelId: string, after: string): Promise<string | null> {
+  const ids = await lockCurrentOfModel(work, { pricingModelId, after, limit: scheduledAtOnce });
+  const current = await findSubscriptions(work, ids);
+  const next = await withInterims(work, current, () => work.now);
+  const changed = next.flatMap((subscription, index) => {
+    const before = current[index]?.interimAt ?? null;
+    const isOverdue = before !== null && before <= work.now;
+    return isOverdue || before === subscription.interimAt ? [] : subscription;
+  });
+  await saveSubscriptions(work, changed);
+  return ids.length < scheduledAtOnce ? null : (ids.at(-1) ?? null);
+}
+
+/** The bill of usage at the interim of a subscription. Its billing period has an invoice of its own, and goes on. */
+export function interimBill(subscription: SubscriptionRow, lines: readonly NewLine[]): Bill {
+  return { subscription, period: null, reason: 'usage', lines, at: interimOf(subscription) };
+}
+
+function interimOf({ interimAt }: SubscriptionRow): Instant {
+  assert(interimAt !== null, 'an interim that is due has its instant');
+  return interimAt;
+}
+
 /** A subscription whose period has been over since `at`. */
 interface Due {
   readonly subscription: SubscriptionRow;
@@ -78,7 +123,7 @@ async function renew(work: Work, over: readonly SubscriptionRow[]): Promise<void
 
 async function beginNext(work: Work, over: readonly SubscriptionRow[]): Promise<SubscriptionRow[]> {
   const due = await endPeriods(work, over);
-  const bills = await draftRenewalBills(work, due, { takesUsage: true });
+  const bills = await draftRenewalBills(work, due, { takesUsage: true, before: over });
   assert(bills.length === due.length, 'what is due has a next period');
   const access = accessOf(work);
   return beginPeriods(
@@ -185,6 +230,13 @@ export interface RenewalBill extends Bill {
   readonly period: Pick<BillingPeriodRow, 'id' | 'startAt' | 'endAt' | 'wholeStartAt'>;
 }
 
+interface RenewalDraft {
+  /** Whether the usage is marked as invoiced. */
+  readonly takesUsage: boolean;
+  /** The subscriptions before their scheduled changes, which end usage periods by the terms until then. */
+  readonly before?: readonly SubscriptionRow[];
+}
+
 /**
  * The bill of each subscription's next period (the first, if it awaits its start), in order: its items in advance,
  * unbilled usage without credits in arrears, before paid paused time. A bill of nothing has no lines. `claim` marks the
@@ -194,13 +246,18 @@ export interface RenewalBill extends Bill {
 export async function draftRenewalBills(
   work: Work,
   subscriptions: readonly SubscriptionRow[],
-  { takesUsage }: { readonly takesUsage: boolean },
+  { takesUsage, before = subscriptions }: RenewalDraft,
 ): Promise<RenewalBill[]> {
   const renewing = subscriptions.flatMap((subscription) => withNextPeriod(subscription) ?? []);
   const charged = renewing.map(({ subscription }) => subscription).filter(({ doNotCharge }) => !doNotCharge);
   // Usage recorded before the start is also in arrears: it is billed with the second invoice.
   const begun = charged.filter((subscription) => !isWaitingForStart(subscription));
-  const usage = await (takesUsage ? takeUsageLines : draftUsageLines)(work, begun);
+  const ending = new Set(begun.map(({ id }) => id));
+  const usage = await (takesUsage ? takeUsageLines : draftUsageLines)(
+    work,
+    before.filter(({ id }) => ending.has(id)),
+    'renewal',
+  );
   const ends = begun.map((subscription) => ({ subscription, usage: usage.get(subscription.id) ?? [] }));
   const missing = await commitmentLines(work, ends);
   const arrears = (id: string) => [...(usage.get(id) ?? []), ...(missing.get(id) ?? [])];
@@ -268,16 +325,14 @@ export async function beginPeriods(work: Work, beginnings: readonly Beginning[])
     beginnings.map(({ period }) => period),
   );
   const bills = await takeOffPausedTime(work, beginnings.map(toBill));
-  const subscriptions = await saveSubscriptions(
-    work,
-    bills.map(({ subscription, period, lines }) => ({
-      ...subscription,
-      currentBillingPeriodStart: period.startAt,
-      currentBillingPeriodEnd: period.endAt,
-      pausedCredit: pausedCreditLeft(lines, subscription.pausedCredit),
-      setupFee: setupFeeLeft(lines, subscription.setupFee),
-    })),
-  );
+  const changed = bills.map(({ subscription, period, lines }) => ({
+    ...subscription,
+    currentBillingPeriodStart: period.startAt,
+    currentBillingPeriodEnd: period.endAt,
+    pausedCredit: pausedCreditLeft(lines, subscription.pausedCredit),
+    setupFee: setupFeeLeft(lines, subscription.setupFee),
+  }));
+  const subscriptions = await saveSubscriptions(work, await withInterims(work, changed, startOfPeriod));
   const begun = beginnings.map((beginning, index) => {
     const subscription = subscriptions[index];
     assert(subscription !== undefined, 'each period has its subscription');
@@ -291,6 +346,12 @@ export async function beginPeriods(work: Work, beginnings: readonly Beginning[])
       .map(({ subscription, period, isFirst }) => ({ subscription, period, isFirst, at: period.startAt })),
   );
   return subscriptions;
+}
+
+/** The start of the current period of a subscription that has one. */
+function startOfPeriod({ currentBillingPeriodStart }: SubscriptionRow): Instant {
+  assert(currentBillingPeriodStart !== null, 'what is in a period has begun it');
+  return currentBillingPeriodStart;
 }
 
 function toBill({ subscription, period, lines, isFirst, resumption }: Beginning) {

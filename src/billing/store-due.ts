@@ -4,11 +4,11 @@ import type { Database } from '../database/database.ts';
 import type { Work } from '../database/work.ts';
 import { calendarEnd, type Instant } from '../kernel/calendar.ts';
 import { formatId, type IdKind } from '../kernel/id.ts';
-import { isNext } from '../subscriptions/store-renewals.ts';
+import { hasInterim, isNext } from '../subscriptions/store-renewals.ts';
 import { currentStatuses } from '../subscriptions/subscription.ts';
 
 /** All kinds of due work, in order of execution at one instant. */
-const dueKinds = ['check', 'cancel', 'expire', 'resume', 'renew', 'dun'] as const;
+const dueKinds = ['check', 'cancel', 'expire', 'resume', 'interim', 'renew', 'dun'] as const;
 export type DueKind = (typeof dueKinds)[number];
 
 /** The next due work of an environment. */
@@ -58,6 +58,7 @@ function dueTimes(ready: RawBuilder<unknown>, incompleteLifetimeMs: number): Raw
       (select s.created_at ${ofSubscriptions} and s.status = 'incomplete' and s.current_billing_period_start is null
         order by s.created_at limit 1) + ${incompleteLifetimeMs}::bigint as expire,
       (select s.resumes_at ${ofSubscriptions} and s.resumes_at is not null order by s.resumes_at limit 1) as resume,
+      (select s.interim_at ${ofSubscriptions} and ${hasInterim} order by s.interim_at limit 1) as interim,
       (select s.current_billing_period_end ${ofSubscriptions} and ${isToRenew}
         order by s.current_billing_period_end limit 1) as renew,
       (select i.next_attempt_at from invoices i
@@ -136,7 +137,7 @@ export async function findSubscriptionOfPiece(work: Work, id: string): Promise<s
  */
 export async function readDueLag(worker: Database, realNow: Instant, incompleteLifetimeMs: number): Promise<number> {
   const { rows } = await sql<{ lag: number }>`
-    select greatest(max(${realNow}::bigint - least("check", cancel, expire, resume, renew, dun)), 0)::bigint as lag
+    select greatest(max(${realNow}::bigint - least("check", cancel, expire, resume, interim, renew, dun)), 0)::bigint as lag
       from environments e cross join lateral (select ${dueTimes(sql`true`, incompleteLifetimeMs)}) as due
      where e.clock_now is null`.execute(worker);
   return rows[0]?.lag ?? 0;

@@ -4,21 +4,22 @@ import type { Work } from '../database/work.ts';
 import { renderDraft, type UpcomingInvoiceWithLines } from '../invoicing/actions.ts';
 import { Problem } from '../kernel/problem.ts';
 import { findSubscription } from '../subscriptions/store.ts';
-import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import { isCurrent, isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { applyScheduledAdjustments } from './apply-adjustment.ts';
-import { composeBills } from './bill-subscription.ts';
+import { type Bill, composeBills, draftUsageLines } from './bill-subscription.ts';
 import { takeOffPausedTime } from './paused-time.ts';
-import { draftRenewalBills, type RenewalBill } from './renew.ts';
+import { draftRenewalBills, interimBill, type RenewalBill } from './renew.ts';
 
 /**
- * Previews the next renewal invoice as if it came now, with the scheduled change applied, by the functions of the
- * renewal itself. Stores nothing. Refuses with `subscriptionNotFound` and `noUpcomingInvoice`.
+ * Previews the next invoice as if it came now: that of usage whose interval ends before the period, else that of the
+ * renewal, with the scheduled change applied. Uses the functions of these invoices themselves, and stores nothing. Refuses with `subscriptionNotFound` and `noUpcomingInvoice`.
  */
 export async function previewUpcomingInvoice(work: Work, subscriptionId: string): Promise<UpcomingInvoiceWithLines> {
   const subscription = await findSubscription(work, subscriptionId);
   if (subscription === null) throw new Problem('subscriptionNotFound', { id: subscriptionId });
+  const interim = await nextInterimBill(work, subscription);
   const reason = whyNoneFollows(subscription);
-  const bill = reason === null ? await nextBill(work, subscription) : undefined;
+  const bill = interim ?? (reason === null ? await nextBill(work, subscription) : undefined);
   if (bill === undefined)
     throw new Problem('noUpcomingInvoice', {
       id: subscriptionId,
@@ -27,6 +28,15 @@ export async function previewUpcomingInvoice(work: Work, subscriptionId: string)
   const [draft] = await composeBills(work, [bill]);
   assert(draft, 'a bill is reckoned');
   return renderDraft(work, draft);
+}
+
+/** The invoice of usage before the end of the period; null if there is none, or nothing to bill yet. */
+async function nextInterimBill(work: Work, subscription: SubscriptionRow): Promise<Bill | null> {
+  const { id, status, interimAt, cancelScheduledAt } = subscription;
+  if (interimAt === null || !isCurrent(status)) return null;
+  if (cancelScheduledAt !== null && cancelScheduledAt <= interimAt) return null;
+  const lines = (await draftUsageLines(work, [subscription], 'interim')).get(id) ?? [];
+  return lines.length === 0 ? null : interimBill(subscription, lines);
 }
 
 async function nextBill(work: Work, subscription: SubscriptionRow): Promise<RenewalBill | undefined> {

@@ -624,6 +624,10 @@ export interface Prices {
   createdAt: number;
   currency: string;
   environmentId: number;
+  /**
+   * Whether usage is billed by the interval of the price itself, and not by that of the subscription.
+   */
+  hasOwnInterval: Generated<boolean>;
   id: string;
   intervalCount: number | null;
   intervalUnit: string | null;
@@ -948,6 +952,10 @@ export interface Subscriptions {
   exclusive: boolean;
   firstPeriod: Generated<string>;
   id: string;
+  /**
+   * The next instant within its period at which usage is billed or credits are granted. While paused: the end of the usage periods that are open.
+   */
+  interimAt: number | null;
   intervalCount: number | null;
   intervalUnit: string | null;
   isDefaultPlan: boolean;

@@ -60,6 +60,15 @@ export const dueInvariants: readonly Invariant[] = [
     ),
   },
   {
+    name: 'interimsAreDone',
+    sentence: 'Usage whose own interval ends within a billing period is billed within 15 minutes of that.',
+    query: overdue(
+      'subscriptions',
+      'interim_at',
+      sql`r.status in (${renewing}) and (r.cancel_scheduled_at is null or r.cancel_scheduled_at > r.interim_at)`,
+    ),
+  },
+  {
     name: 'scheduledCancelsLieAhead',
     sentence: 'A scheduled cancellation is carried out within 15 minutes of its date.',
     query: overdue('subscriptions', 'cancel_scheduled_at', sql`r.status = 'cancellation_scheduled'`),
@@ -106,7 +115,7 @@ export const dueInvariants: readonly Invariant[] = [
         from invoices i
         join subscriptions s on s.environment_id = i.environment_id and s.id = i.subscription_id
        where i.status = 'open' and i.attempt_count = 0 and i.next_attempt_at is null
-         and (i.reason in ('subscription_start', 'renewal') or i.reason = 'adjustment' and i.due_date > i.invoice_date)
+         and (i.reason in ('subscription_start', 'renewal', 'usage') or i.reason = 'adjustment' and i.due_date > i.invoice_date)
          and s.status in (${renewing}) and s.arrears <> 'unpaid'
          and exists (
            select from payments p

@@ -116,6 +116,28 @@ export const termInvariants: readonly Invariant[] = [
                   else date_trunc(interval_unit, anchor) <> anchor end`,
   },
   {
+    name: 'interimIsTheNextBoundary',
+    // A clock may step back after the interim was computed.
+    sentence:
+      'The interim of a subscription is the next instant within its period at which an interval of a usage price ends, counted from its anchor.',
+    query: sql`
+      select s.environment_id, s.id, s.status, s.interim_at, next.at
+        from subscriptions s join environments e on e.id = s.environment_id
+       cross join lateral (select greatest(coalesce(e.clock_now, (extract(epoch from now()) * 1000)::bigint), s.updated_at) as at) clock
+       cross join lateral (
+         select min(next_boundary(case when s.billing_anchor = '"anniversary"' then greatest(s.billing_cycle_anchor_date, s.trial_end)
+                             else s.billing_cycle_anchor_date end, p.interval_unit, p.interval_count,
+                      greatest(s.current_billing_period_start, least(clock.at, s.interim_at - 1)))) as at
+           from prices p
+          where p.environment_id = s.environment_id and p.pricing_model_id = s.pricing_model_id and p.has_own_interval
+            and (p.interval_unit, p.interval_count) <> (s.interval_unit, s.interval_count)) next
+       where s.status in (${current}) and s.renews and s.current_billing_period_start < s.current_billing_period_end
+         and s.current_billing_period_end < 4102444800000 and s.current_billing_period_end > clock.at
+         and s.interim_at is distinct from
+             case when next.at < s.current_billing_period_end and s.current_billing_period_start >= coalesce(s.trial_end, s.current_billing_period_start)
+               then next.at end`,
+  },
+  {
     name: 'planCreditsEndWithTheirPeriod',
     sentence: 'Credits that the plan granted for the current billing period of a subscription end with it.',
     query: sql`

@@ -11,7 +11,10 @@ export interface Collection extends InvoiceMoney {
 }
 
 /** Reasons of invoices for a period. */
-export const periodReasons = ['subscription_start', 'renewal'] as const satisfies readonly InvoiceReason[];
+const periodReasons = ['subscription_start', 'renewal'] as const satisfies readonly InvoiceReason[];
+
+/** Reasons of invoices that nobody has asked for, so that each is retried. */
+export const dunnedReasons = [...periodReasons, 'usage'] as const satisfies readonly InvoiceReason[];
 
 /** Whether the invoice is for a period, not for a change within it. */
 export function isForPeriod({ reason }: { readonly reason: InvoiceReason }): boolean {
@@ -27,11 +30,14 @@ export interface Dunnable {
 
 /**
  * Whether the invoice is retried after a failed attempt, and makes its subscription past due: the invoices of periods,
- * and those of changes under net terms. A change that is paid first is due on its date. One that is due later has been
+ * of usage, and of changes under net terms. A change that is paid first is due on its date. One that is due later has been
  * made.
  */
 export function isDunned({ reason, invoiceDate, dueDate }: Dunnable): boolean {
-  return isForPeriod({ reason }) || (reason === 'adjustment' && dueDate !== null && dueDate > invoiceDate);
+  return (
+    dunnedReasons.some((each) => each === reason) ||
+    (reason === 'adjustment' && dueDate !== null && dueDate > invoiceDate)
+  );
 }
 
 /** Whether payment of the invoice is still expected. */

@@ -83,9 +83,10 @@ export interface Buyer {
   readonly billingAddress: BillingAddress | null;
 }
 
-/** The reason for an invoice. A billing period has one invoice per reason, except adjustments. */
+/** The reason for an invoice. A billing period has one invoice per reason, except adjustments and
+ * usage: that of an interval within a billing period is invoiced by itself. */
 export const InvoiceReason = z
-  .enum(['subscription_start', 'renewal', 'final_usage', 'adjustment', 'purchase'])
+  .enum(['subscription_start', 'renewal', 'usage', 'final_usage', 'adjustment', 'purchase'])
   .meta({ id: 'InvoiceReason' });
 export type InvoiceReason = z.infer<typeof InvoiceReason>;
 

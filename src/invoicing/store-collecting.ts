@@ -2,12 +2,12 @@ import { sql } from 'kysely';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import type { Quantities } from '../rating/usage-parts.ts';
-import { type Collection, type Dunnable, periodReasons } from './collection.ts';
+import { type Collection, type Dunnable, dunnedReasons } from './collection.ts';
 import type { InvoiceReason } from './invoice.ts';
 import { type InvoiceRow, selectInvoices } from './store.ts';
 
 /** The same rule as `isDunned`. */
-const isDunnedRow = sql<boolean>`(reason in (${sql.join(periodReasons.map((reason) => sql.lit(reason)))})
+const isDunnedRow = sql<boolean>`(reason in (${sql.join(dunnedReasons.map((reason) => sql.lit(reason)))})
   or reason = ${sql.lit('adjustment' satisfies InvoiceReason)} and due_date > invoice_date)`;
 
 /** Locks the invoices until the work ends, in order of id. */

@@ -59,7 +59,7 @@ export async function sumUsageWithin(
   }[],
 ): Promise<Map<string, bigint>> {
   if (periods.length === 0) return new Map();
-  // A change of plan ends its usage without a period, and one of interval or anchor bills it before it is made.
+  // An interim, and a change of plan, bill usage without a period; one of interval or anchor bills it before it is made.
   const { rows } = await sql<{ id: string; amount: bigint }>`
     select asked.id, sum(l.amount) as amount
       from unnest(
@@ -67,7 +67,7 @@ export async function sumUsageWithin(
              ${periods.map(({ startAt }) => startAt)}::bigint[], ${periods.map(({ endAt }) => endAt)}::bigint[]
            ) as asked (id, subscription_id, start_at, end_at)
       join invoices i on i.environment_id = ${work.environmentId} and i.subscription_id = asked.subscription_id
-       and i.status <> 'void' and i.billing_period_id is null and i.reason in ('final_usage', 'adjustment')
+       and i.status <> 'void' and i.billing_period_id is null and i.reason in ('usage', 'final_usage', 'adjustment')
        and i.invoice_date > asked.start_at and i.invoice_date <= asked.end_at
       join invoice_line_items l on l.environment_id = i.environment_id and l.invoice_id = i.id and l.type = 'usage'
      group by asked.id`.execute(work.db);

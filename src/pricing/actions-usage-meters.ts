@@ -42,8 +42,6 @@ export async function createUsageMeter(
     unitPrice: unitPrice ?? 0n,
     usageEventsPerUnit: usageEventsPerUnit ?? 1,
     pricing,
-    intervalUnit: 'month',
-    intervalCount: 1,
     isDefault: true,
   } as const;
   await insertPrices(work, [

@@ -3,7 +3,7 @@ import { CurrencyCode } from '../kernel/currency.ts';
 import { isoText } from '../kernel/iso-text.ts';
 import { Metadata, TimestampText, WholeNumber } from '../kernel/json.ts';
 import { FeatureId, FeatureType, RenewalFrequency, rolloverFields } from './feature.ts';
-import { IntervalUnit, Overage, type Price, PriceId, PriceType } from './price.ts';
+import { IntervalUnit, Overage, type Price, PriceId, PriceType, UsageInterval } from './price.ts';
 import { Pricing } from './pricing.ts';
 import {
   type PricingModel,
@@ -48,6 +48,7 @@ const ClonedPrice = z
     metadata: Metadata.nullable(),
     setupFeeAmount: WholeNumber.nullable(),
     minimumCommitment: WholeNumber.nullable(),
+    usageInterval: UsageInterval.nullable(),
     overagePriceId: z.string().nullable(),
     startsWithCreditTrial: z.boolean().nullable(),
     where: Where.nullable(),

@@ -24,6 +24,9 @@ import {
   type Price,
   PriceId,
   PriceType,
+  UsageInterval,
+  usageIntervalInput,
+  usageIntervalOf,
   usualOverage,
 } from './price.ts';
 import { DecimalAmount, extraAmounts, maxUnitPrice, PricedTier, Pricing, refinePricing } from './pricing.ts';
@@ -56,6 +59,7 @@ const subscriptionPrice = {
   overage: OverageInput,
   setupFeeAmount: UnitPrice.nullish(),
   minimumCommitment: UnitPrice.nullish(),
+  usageInterval: Unused,
   usageEventsPerUnit: Unused,
   usageMeterId: Unused,
   where: Unused,
@@ -71,6 +75,7 @@ const singlePaymentPrice = {
   overage: Unused,
   setupFeeAmount: Unused,
   minimumCommitment: Unused,
+  usageInterval: Unused,
   usageEventsPerUnit: Unused,
   usageMeterId: Unused,
   where: Unused,
@@ -81,8 +86,7 @@ const usagePrice = {
   type: z.literal('usage'),
   usageMeterId: UsageMeterId,
   usageEventsPerUnit: countInput(1).default(1),
-  intervalUnit: IntervalUnit.default('month'),
-  intervalCount: IntervalCount.default(1),
+  ...usageIntervalInput,
   trialPeriodDays: Unused,
   overage: Unused,
   setupFeeAmount: Unused,
@@ -145,6 +149,7 @@ export const ProductPriceChange = z
     overage: Overage.nullish(),
     setupFeeAmount: UnitPrice.nullish(),
     minimumCommitment: UnitPrice.nullish(),
+    usageInterval: Unused,
     usageEventsPerUnit: Unused,
     usageMeterId: Unused,
     where: Unused,
@@ -168,6 +173,7 @@ export const PriceChange = z.object({
   setupFeeAmount: UnitPrice.nullish().meta({ description: 'As it is, or absent: it cannot change.' }),
   minimumCommitment: UnitPrice.nullish().meta({ description: 'As it is, or absent: it cannot change.' }),
   where: Where.nullish().meta({ description: 'As it is, or absent: it cannot change.' }),
+  usageInterval: UsageInterval.nullish().meta({ description: 'As it is, or absent: it cannot change.' }),
   metadata: MetadataInput,
 });
 export type PriceChange = z.output<typeof PriceChange>;
@@ -199,19 +205,21 @@ export function newProductPrice(
   };
   if (input.type === 'single_payment') {
     const none = { intervalUnit: null, intervalCount: null, trialPeriodDays: null, overage: null, pricing: null };
-    return { ...price, type: input.type, ...none, setupFeeAmount: null, minimumCommitment: null };
+    const extra = { setupFeeAmount: null, minimumCommitment: null, usageInterval: null };
+    return { ...price, type: input.type, ...none, ...extra };
   }
   const { type, intervalUnit, intervalCount, trialPeriodDays } = input;
   const overage = input.overage ?? usualOverage(product);
   const { pricing = null, setupFeeAmount = null, minimumCommitment = null } = input;
-  const extra = { setupFeeAmount, minimumCommitment };
+  const extra = { setupFeeAmount, minimumCommitment, usageInterval: null };
   return { ...price, type, intervalUnit, intervalCount, trialPeriodDays, overage, pricing, ...extra };
 }
 
 /** The price of a product that is sold by usage alone: subscribing costs nothing. */
 export function freePriceOf({ intervalUnit, intervalCount }: UsagePriceInput): ProductPriceInput {
   const free = { unitPrice: 0n, name: null, slug: null, trialPeriodDays: null };
-  return { ...free, type: 'subscription', intervalUnit, intervalCount, usageEventsPerUnit: null, usageMeterId: null };
+  const interval = { intervalUnit: intervalUnit ?? 'month', intervalCount: intervalCount ?? 1 };
+  return { ...free, type: 'subscription', ...interval, usageEventsPerUnit: null, usageMeterId: null };
 }
 
 /** Builds a price of a usage meter from a request. */
@@ -231,8 +239,7 @@ export function newUsagePrice(
     slug: input.slug,
     unitPrice: input.unitPrice ?? 0n,
     usageEventsPerUnit: input.usageEventsPerUnit,
-    intervalUnit: input.intervalUnit,
-    intervalCount: input.intervalCount,
+    ...usageIntervalOf(input),
     trialPeriodDays: null,
     overage: null,
     pricing: input.pricing ?? null,
@@ -273,6 +280,9 @@ export function decidePriceChange(
   }
   if (change.where !== undefined && !isSameJson(change.where, price.where)) {
     throw invalid(['price', 'where'], 'must stay as it is: subscribers agreed to it, so make another price');
+  }
+  if (change.usageInterval !== undefined && change.usageInterval !== price.usageInterval) {
+    throw invalid(['price', 'usageInterval'], 'must stay as it is: subscribers agreed to it, so make another price');
   }
   const { name = price.name, slug = price.slug, active = price.active, isDefault = price.isDefault } = change;
   if (ofDefaultProduct) protectDefaultProduct(price, { slug, active, isDefault });

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { intervalUnits } from '../kernel/calendar.ts';
+import { type IntervalUnit as IntervalUnitName, intervalUnits } from '../kernel/calendar.ts';
 import { CurrencyCode, chargedStep } from '../kernel/currency.ts';
 import { idSchema } from '../kernel/id.ts';
-import { Metadata, WholeNumber } from '../kernel/json.ts';
+import { countInput, Metadata, WholeNumber } from '../kernel/json.ts';
 import { type NewRecord, stamps } from '../kernel/record.ts';
 import { textLimits } from '../kernel/text-limits.ts';
 import { amountOf, Pricing } from './pricing.ts';
@@ -19,6 +19,41 @@ export const noChargeSuffix = '_no_charge';
 export const IntervalUnit = z.enum(intervalUnits).meta({ id: 'IntervalUnit' });
 export const PriceType = z.enum(['subscription', 'single_payment', 'usage']).meta({ id: 'PriceType' });
 export type PriceType = z.infer<typeof PriceType>;
+
+export const UsageInterval = z.enum(['own', 'subscription']).meta({
+  id: 'UsageInterval',
+  description:
+    'The interval by which usage at the price is billed. `own`: by the interval of the price, counted from the billing ' +
+    'anchor of the subscription. `subscription`: by that of the subscription.',
+});
+export type UsageInterval = z.infer<typeof UsageInterval>;
+
+/** The interval of a usage price in a request. One that names none is billed with the subscription. */
+export const usageIntervalInput = {
+  intervalUnit: IntervalUnit.nullish(),
+  intervalCount: countInput(1).nullish(),
+  usageInterval: UsageInterval.nullish().meta({
+    description: 'By default `own` where the price names an interval, else `subscription`.',
+  }),
+};
+
+/** The interval of a usage price. A price always shows one, as in the API that we are compatible with. */
+export function usageIntervalOf({
+  intervalUnit,
+  intervalCount,
+  usageInterval,
+}: {
+  readonly intervalUnit?: IntervalUnitName | null | undefined;
+  readonly intervalCount?: number | null | undefined;
+  readonly usageInterval?: UsageInterval | null | undefined;
+}) {
+  const isNamed = (intervalUnit ?? intervalCount ?? null) !== null;
+  return {
+    intervalUnit: intervalUnit ?? 'month',
+    intervalCount: intervalCount ?? 1,
+    usageInterval: usageInterval ?? (isNamed ? 'own' : 'subscription'),
+  } as const;
+}
 
 export const Overage = z.enum(['bill', 'none']).meta({
   id: 'Overage',
@@ -67,6 +102,7 @@ const SubscriptionPrice = z.object({
       'What is missing at its end is billed then. A part of a period has its share by time.',
   }),
   where: z.null(),
+  usageInterval: z.null(),
 });
 const SinglePaymentPrice = z.object({
   ...shared,
@@ -82,6 +118,7 @@ const SinglePaymentPrice = z.object({
   setupFeeAmount: z.null(),
   minimumCommitment: z.null(),
   where: z.null(),
+  usageInterval: z.null(),
 });
 const UsagePrice = z.object({
   ...shared,
@@ -97,6 +134,7 @@ const UsagePrice = z.object({
   setupFeeAmount: z.null(),
   minimumCommitment: z.null(),
   where: Where.nullable().meta({ description: 'The events that it rates; null: those that no other price rates.' }),
+  usageInterval: UsageInterval,
 });
 
 /** The price of a unit: of a product (per interval or once), or of metered usage (per number of events). */
@@ -145,6 +183,7 @@ export function noChargePrice(
     setupFeeAmount: null,
     minimumCommitment: null,
     where: null,
+    usageInterval: 'subscription',
     currency,
     isDefault,
     active: true,

@@ -118,10 +118,12 @@ export function freePlan(request: FreePlanRequest): { product: NewProduct; price
         pricing: null,
         setupFeeAmount: null,
         minimumCommitment: null,
+        usageInterval: null,
       },
     };
   }
   const overage = usualOverage(product);
-  const terms = { intervalCount: 1, overage, pricing: null, setupFeeAmount: null, minimumCommitment: null };
+  const none = { pricing: null, setupFeeAmount: null, minimumCommitment: null, usageInterval: null };
+  const terms = { intervalCount: 1, overage, ...none };
   return { product, price: { ...price, type: 'subscription', intervalUnit, ...terms } };
 }

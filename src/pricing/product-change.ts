@@ -118,6 +118,7 @@ const onlyOfSubscriptions = [
   'overage',
   'pricing',
   ...extraAmounts,
+  'usageInterval',
 ] as const;
 
 function termsAskedFor(current: Price, { id }: Product, requested: ProductPriceChange): Price {

@@ -3,6 +3,8 @@ import type { Prices } from '../database/database-types.ts';
 import { jsonb } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
+import { requestEffect } from '../jobs/queue.ts';
+import type { Interval } from '../kernel/calendar.ts';
 import type { CurrencyCode } from '../kernel/currency.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import type { NewPrice, Price } from './price.ts';
@@ -30,6 +32,7 @@ export const priceColumns = [
   'setupFeeAmount',
   'minimumCommitment',
   'where',
+  'hasOwnInterval',
   'currency',
   'isDefault',
   'active',
@@ -37,14 +40,43 @@ export const priceColumns = [
 ] as const;
 type PriceRow = Pick<Selectable<Prices>, (typeof priceColumns)[number]>;
 
-export function toPrice(work: Work, row: PriceRow): Price {
-  const price = { ...row, livemode: work.livemode, currency: row.currency as CurrencyCode };
+export function toPrice(work: Work, { hasOwnInterval, ...row }: PriceRow): Price {
+  const usageInterval = row.type !== 'usage' ? null : hasOwnInterval ? 'own' : 'subscription';
+  const price = { ...row, usageInterval, livemode: work.livemode, currency: row.currency as CurrencyCode };
   // The constraint prices_shape holds each row to the variant of its type.
   return price as Price;
 }
 
+/** The task that computes what is next due within the billing periods of a pricing model's subscriptions. */
+export const scheduleInterimsTask = 'schedule_interims';
+
+/** Subscriptions of a pricing model are scheduled again where one of these prices has an interval that it lacked. */
+async function scheduleNewIntervals(work: Work, prices: readonly NewPrice[]): Promise<void> {
+  const own = prices.filter(({ usageInterval }) => usageInterval === 'own');
+  if (own.length === 0) return;
+  const { rows } = await sql<Pick<PriceRow, 'pricingModelId' | 'hasOwnInterval' | 'intervalUnit' | 'intervalCount'>>`
+    select distinct pricing_model_id, has_own_interval, interval_unit, interval_count from prices
+     where environment_id = ${work.environmentId}
+       and pricing_model_id = any(${[...new Set(own.map(({ pricingModelId }) => pricingModelId))]}::text[])`.execute(
+    work.db,
+  );
+  const known = Map.groupBy(rows, ({ pricingModelId }) => pricingModelId);
+  const isKnown = ({ intervalUnit, intervalCount }: NewPrice, row: (typeof rows)[number]) =>
+    row.hasOwnInterval && row.intervalUnit === intervalUnit && row.intervalCount === intervalCount;
+  // A pricing model without prices has no subscriptions.
+  const changed = own.filter((price) => known.get(price.pricingModelId)?.every((row) => !isKnown(price, row)));
+  for (const pricingModelId of new Set(changed.map((price) => price.pricingModelId)))
+    await requestEffect(work, {
+      task: scheduleInterimsTask,
+      payload: { pricingModelId, after: '' },
+      key: `${scheduleInterimsTask}:${pricingModelId}`,
+      assume: async () => undefined,
+    });
+}
+
 /** Inserts prices and returns them in the given order. */
 export async function insertPrices(work: Work, prices: readonly NewPrice[]): Promise<Price[]> {
+  await scheduleNewIntervals(work, prices);
   const rows = prices.map((price) => ({
     id: price.id,
     pricingModelId: price.pricingModelId,
@@ -63,6 +95,7 @@ export async function insertPrices(work: Work, prices: readonly NewPrice[]): Pro
     setupFeeAmount: price.setupFeeAmount,
     minimumCommitment: price.minimumCommitment,
     where: price.where,
+    hasOwnInterval: price.usageInterval === 'own',
     currency: price.currency,
     isDefault: price.isDefault,
     active: price.active,
@@ -123,6 +156,20 @@ function selectPrices(work: Work) {
  * The prices of usage for a plan that may cost something, with the names of their meters: those with conditions, then its own
  * rates, else the defaults.
  */
+/** The intervals by which usage of each pricing model is billed, beside those of its plans. */
+export async function listOwnIntervals(
+  work: Work,
+  pricingModelIds: readonly string[],
+): Promise<Map<string, Interval[]>> {
+  const { rows } = await sql<Interval & { pricingModelId: string }>`
+    select distinct pricing_model_id, interval_unit as unit, interval_count as count from prices
+     where environment_id = ${work.environmentId} and pricing_model_id = any(${[...new Set(pricingModelIds)]}::text[])
+       and has_own_interval`.execute(work.db);
+  const intervals = Map.groupBy(rows, ({ pricingModelId }) => pricingModelId);
+  return new Map([...intervals].map(([id, each]) => [id, each.map(({ unit, count }) => ({ unit, count }))]));
+}
+
+/** The prices of usage for a plan that may cost something, with the names of their meters: its own rates, else the defaults. */
 export async function listUsagePrices(work: Work, productId: string, limit: number) {
   const { rows } = await sql<{
     meterName: string;

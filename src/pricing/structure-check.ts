@@ -44,6 +44,7 @@ const freePlan: ProductStructure = {
     overage: 'none',
     setupFeeAmount: null,
     minimumCommitment: null,
+    usageInterval: null,
     metadata: null,
   },
   features: [],

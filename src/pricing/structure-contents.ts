@@ -165,14 +165,14 @@ function describeProductPrice(price: ProductPrice): ProductPriceStructure {
   const text = { name, slug, unitPrice, metadata };
   if (price.type === 'single_payment') {
     const { type, intervalUnit, intervalCount, trialPeriodDays, overage, pricing } = price;
-    const { setupFeeAmount, minimumCommitment } = price;
+    const { setupFeeAmount, minimumCommitment, usageInterval } = price;
     const terms = { intervalUnit, intervalCount, trialPeriodDays, overage, pricing };
-    return { type, ...text, ...terms, setupFeeAmount, minimumCommitment };
+    return { type, ...text, ...terms, setupFeeAmount, minimumCommitment, usageInterval };
   }
   const { type, intervalUnit, intervalCount, trialPeriodDays, overage, pricing } = price;
-  const { setupFeeAmount, minimumCommitment } = price;
+  const { setupFeeAmount, minimumCommitment, usageInterval } = price;
   const terms = { intervalUnit, intervalCount, trialPeriodDays, overage, pricing };
-  return { type, ...text, ...terms, setupFeeAmount, minimumCommitment };
+  return { type, ...text, ...terms, setupFeeAmount, minimumCommitment, usageInterval };
 }
 
 function describeUsageMeter(meter: UsageMeter, prices: readonly UsagePrice[]): UsageMeterStructure {
@@ -192,9 +192,11 @@ function hasSlug(price: UsagePrice): price is UsagePrice & { slug: string } {
 }
 
 function describeUsagePrice(price: UsagePrice): UsagePriceStructure {
-  const { name, slug, unitPrice, pricing, metadata, intervalUnit, intervalCount, usageEventsPerUnit, active } = price;
+  const { name, slug, unitPrice, pricing, metadata, usageEventsPerUnit, active } = price;
+  const { intervalUnit, intervalCount, usageInterval } = price;
   const text = { name, slug, unitPrice, pricing, where: price.where, metadata };
-  return { ...text, intervalUnit, intervalCount, usageEventsPerUnit, isDefault: price.isDefault && active, active };
+  const interval = { intervalUnit, intervalCount, usageInterval };
+  return { ...text, ...interval, usageEventsPerUnit, isDefault: price.isDefault && active, active };
 }
 
 /** Records to insert, and existing records with their new values. */

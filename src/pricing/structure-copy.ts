@@ -4,10 +4,10 @@ import type { Instant } from '../kernel/calendar.ts';
 import type { IdKind } from '../kernel/id.ts';
 import { Metadata, Timestamp, WholeNumber } from '../kernel/json.ts';
 import { type NewFeature, RenewalFrequency } from './feature.ts';
-import { IntervalUnit, type NewPrice, Overage } from './price.ts';
+import { IntervalUnit, type NewPrice, Overage, UsageInterval } from './price.ts';
 import { Pricing } from './pricing.ts';
 import { isLinkActive } from './product-change.ts';
-import type { ProductPriceStructure, ProductStructure, Structure } from './structure.ts';
+import type { ProductPriceStructure, ProductStructure, Structure, UsagePriceStructure } from './structure.ts';
 import type { PricingModelContents, StructureChanges } from './structure-contents.ts';
 import { AggregationType, Where } from './usage-meter.ts';
 
@@ -166,6 +166,7 @@ const ExportedUsageMeter = z.object({
       ...priceText,
       intervalUnit: IntervalUnit,
       intervalCount: z.int(),
+      usageInterval: UsageInterval.optional(),
       usageEventsPerUnit: z.int(),
       where: Where.optional(),
       trialPeriodDays: z.null(),
@@ -210,7 +211,7 @@ export function exportStructure(
     })),
     usageMeters: usageMeters.map(({ usageMeter, prices }) => ({
       usageMeter: withoutNulls(usageMeter),
-      prices: prices.map((price) => ({ type: 'usage', ...withoutNulls(price), trialPeriodDays: null })),
+      prices: prices.map(exportUsagePrice),
     })),
     resources: [...resources],
   };
@@ -218,6 +219,12 @@ export function exportStructure(
 
 function exportProduct({ usagePrices, ...product }: ProductStructure['product']) {
   return { ...withoutNulls(product), ...(usagePrices.length === 0 ? {} : { usagePrices: [...usagePrices] }) };
+}
+
+/** An interval of its own is what a price that names one has, so it goes without saying. */
+function exportUsagePrice({ usageInterval, ...price }: UsagePriceStructure) {
+  const said = usageInterval === 'own' ? {} : { usageInterval };
+  return { type: 'usage', ...withoutNulls(price), ...said, trialPeriodDays: null } as const;
 }
 
 function exportProductPrice(price: ProductPriceStructure): z.infer<typeof ExportedProductPrice> {

@@ -448,7 +448,8 @@ function hasUsageTerms(price: UsagePrice, wanted: UsagePriceStructure): boolean 
     isSameJson(price.pricing, wanted.pricing) &&
     isSameJson(price.where, wanted.where) &&
     price.intervalUnit === wanted.intervalUnit &&
-    price.intervalCount === wanted.intervalCount
+    price.intervalCount === wanted.intervalCount &&
+    price.usageInterval === wanted.usageInterval
   );
 }
 

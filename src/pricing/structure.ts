@@ -3,7 +3,15 @@ import type { IntervalUnit as IntervalUnitName } from '../kernel/calendar.ts';
 import { CurrencyCode } from '../kernel/currency.ts';
 import { amountInput, countInput, freeText, Metadata, SafeString } from '../kernel/json.ts';
 import { RenewalFrequency, type Rollover, RolloverMaximum, RolloverPeriods, refineRollover } from './feature.ts';
-import { IntervalUnit, maxTrialPeriodDays, Overage, usualOverage } from './price.ts';
+import {
+  IntervalUnit,
+  maxTrialPeriodDays,
+  Overage,
+  type UsageInterval,
+  usageIntervalInput,
+  usageIntervalOf,
+  usualOverage,
+} from './price.ts';
 import { maxUnitPrice, Pricing, refinePricing } from './pricing.ts';
 import { byMeter, maxQuantity, quantityLimitIssue } from './product.ts';
 import {
@@ -82,6 +90,7 @@ interface SubscriptionPriceStructure extends PriceText {
   readonly pricing: Pricing | null;
   readonly setupFeeAmount: bigint | null;
   readonly minimumCommitment: bigint | null;
+  readonly usageInterval: null;
 }
 interface SinglePaymentPriceStructure extends PriceText {
   readonly type: 'single_payment';
@@ -92,6 +101,7 @@ interface SinglePaymentPriceStructure extends PriceText {
   readonly pricing: null;
   readonly setupFeeAmount: null;
   readonly minimumCommitment: null;
+  readonly usageInterval: null;
 }
 export type ProductPriceStructure = SubscriptionPriceStructure | SinglePaymentPriceStructure;
 /** A product, its one price, and the slugs of its features: a set, so repeated slugs count once. */
@@ -104,6 +114,7 @@ export interface ProductStructure {
 export interface UsagePriceStructure extends PriceText {
   readonly intervalUnit: IntervalUnitName;
   readonly intervalCount: number;
+  readonly usageInterval: UsageInterval;
   readonly usageEventsPerUnit: number;
   readonly pricing: Pricing | null;
   /** The events that it rates; null: the rest. */
@@ -223,6 +234,7 @@ const ProductPriceInput = z
         }),
         setupFeeAmount: amountInput(0, maxUnitPrice).nullable().default(null),
         minimumCommitment: amountInput(0, maxUnitPrice).nullable().default(null),
+        usageInterval: Nothing,
         usageEventsPerUnit: Nothing,
         usageMeterId: Nothing,
       })
@@ -239,6 +251,7 @@ const ProductPriceInput = z
       overage: Nothing,
       setupFeeAmount: Nothing,
       minimumCommitment: Nothing,
+      usageInterval: Nothing,
       usageEventsPerUnit: Nothing,
       usageMeterId: Nothing,
     }),
@@ -288,14 +301,12 @@ const ProductInput = GivenProduct.transform(({ product: given, price, features }
   return { product, price: { ...price, overage: price.overage ?? usualOverage(product) }, features };
 });
 
-// Usage has no period of its own, so its interval is optional.
 const UsagePriceInput = z
   .object({
     type: z.literal('usage').default('usage'),
     ...priceText,
     ...amount,
-    intervalUnit: IntervalUnit.default('month'),
-    intervalCount: countInput(1).default(1),
+    ...usageIntervalInput,
     usageEventsPerUnit: countInput(1).default(1),
     where: Where.nullable().default(null),
     isDefault: z.boolean().default(false),
@@ -305,7 +316,7 @@ const UsagePriceInput = z
   })
   .superRefine(refinePricing)
   .transform(({ type: _type, trialPeriodDays: _days, overage: _overage, ...price }): UsagePriceStructure => {
-    return { ...price, unitPrice: price.unitPrice ?? 0n };
+    return { ...price, ...usageIntervalOf(price), unitPrice: price.unitPrice ?? 0n };
   });
 
 const UsageMeterInput = z.object({

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import { follows } from './store-renewals.ts';
+import { follows, hasInterim } from './store-renewals.ts';
 
 /** Selects due subscriptions `s`: the condition, the time since when they are due, and the requested ids. */
 interface Claim {
@@ -34,7 +34,8 @@ async function claim(work: Work, { isDue, dueSince, limit, only }: Claim): Promi
  */
 export function takeCancelDue(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
   const isDue = sql<boolean>`s.status = 'cancellation_scheduled' and s.cancel_scheduled_at <= ${work.now}::bigint
-    and (s.current_billing_period_end is null or not s.renews or s.cancel_scheduled_at <= s.current_billing_period_end)`;
+    and (s.current_billing_period_end is null or not s.renews or s.cancel_scheduled_at <= s.current_billing_period_end)
+    and (s.interim_at is null or s.cancel_scheduled_at <= s.interim_at)`;
   return claim(work, { isDue, dueSince: sql`s.cancel_scheduled_at`, limit, only });
 }
 
@@ -48,6 +49,12 @@ export function takeIncomplete(
   const isDue = sql<boolean>`s.status = 'incomplete' and s.current_billing_period_start is null
     and s.created_at <= ${before}::bigint`;
   return claim(work, { isDue, dueSince: sql`s.created_at`, limit, only });
+}
+
+/** Locks subscriptions with an interim that has come before the end of their period. */
+export function takeInterims(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
+  const isDue = sql<boolean>`${hasInterim} and s.interim_at <= ${work.now}::bigint`;
+  return claim(work, { isDue, dueSince: sql`s.interim_at`, limit, only });
 }
 
 /** Locks paused subscriptions whose resume date has come. */

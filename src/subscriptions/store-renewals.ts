@@ -23,14 +23,20 @@ export const isNext = sql<boolean>`not (s.current_billing_period_start = s.curre
 // No period begins at the end of the calendar.
 const lastRenewal = calendarEnd - 1;
 
-/** True for a subscription `s` whose current period is over, so that the next must begin. */
+/** True for a subscription `s` whose current period is over and has no interim left, so that the next must begin. */
 function isRenewalDue(now: Instant): RawBuilder<boolean> {
-  return sql<boolean>`${goesOn} and s.current_billing_period_end <= ${Math.min(now, lastRenewal)}::bigint and ${isNext}`;
+  return sql<boolean>`${goesOn} and s.interim_at is null and s.current_billing_period_end <= ${Math.min(now, lastRenewal)}::bigint and ${isNext}`;
 }
 
-/** The next due time of a subscription `s`: its end, its resumption or its renewal. Null if there is none. */
+/** True for a subscription `s` with an interim that comes before its end, if it ever comes due. */
+export const hasInterim = sql<boolean>`s.interim_at is not null
+    and s.status in (${sql.join(currentStatuses.map((status) => sql.lit(status)))})
+    and (s.cancel_scheduled_at is null or s.cancel_scheduled_at > s.interim_at)`;
+
+/** The next due time of a subscription `s`: its end, its resumption, an interim or its renewal. Null if there is none. */
 export const dueAt = sql<Instant | null>`
   least(case when s.status = 'cancellation_scheduled' then s.cancel_scheduled_at end, s.resumes_at,
+        case when ${hasInterim} then s.interim_at end,
         case when ${goesOn} and s.current_billing_period_end <= ${sql.lit(lastRenewal)} then s.current_billing_period_end end)`;
 
 /** True unless due work failed recently: failures are deferred in real time. */
@@ -53,6 +59,18 @@ export async function findBehind(work: Work, ids: readonly string[]): Promise<st
           where s.environment_id = ${work.environmentId} and s.id = any(${ids}::text[]) and ${follows}))
      order by s.id`.execute(work.db);
   return rows.map((row) => row.id);
+}
+
+/** Locks up to `limit` current subscriptions of a pricing model with an id after this one, in order of id. */
+export async function lockCurrentOfModel(
+  work: Work,
+  { pricingModelId, after, limit }: { readonly pricingModelId: string; readonly after: string; readonly limit: number },
+): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select s.id from subscriptions s
+     where s.environment_id = ${work.environmentId} and s.id > ${after} and s.pricing_model_id = ${pricingModelId} and ${isRenewing}
+     order by s.id limit ${limit} for no key update`.execute(work.db);
+  return rows.map(({ id }) => id);
 }
 
 // Starts come first: one may replace a free plan whose period is over at the same instant.

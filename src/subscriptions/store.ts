@@ -37,6 +37,7 @@ const columns = [
   'firstPeriod',
   'currentBillingPeriodStart',
   'currentBillingPeriodEnd',
+  'interimAt',
   'defaultPaymentMethodId',
   'backupPaymentMethodId',
   'canceledAt',
@@ -279,6 +280,7 @@ export type SubscriptionChange = Partial<
     | 'billingAnchor'
     | 'currentBillingPeriodStart'
     | 'currentBillingPeriodEnd'
+    | 'interimAt'
     | 'defaultPaymentMethodId'
     | 'backupPaymentMethodId'
     | 'canceledAt'
@@ -340,7 +342,7 @@ export async function saveSubscriptions(work: Work, changed: readonly Subscripti
            interval_unit = new.interval_unit, interval_count = new.interval_count,
            billing_cycle_anchor_date = new.billing_cycle_anchor_date, billing_anchor = new.billing_anchor,
            current_billing_period_start = new.current_billing_period_start,
-           current_billing_period_end = new.current_billing_period_end,
+           current_billing_period_end = new.current_billing_period_end, interim_at = new.interim_at,
            default_payment_method_id = new.default_payment_method_id,
            backup_payment_method_id = new.backup_payment_method_id,
            canceled_at = new.canceled_at, cancel_scheduled_at = new.cancel_scheduled_at,
@@ -352,13 +354,13 @@ export async function saveSubscriptions(work: Work, changed: readonly Subscripti
              ${all('arrears')}::text[], ${all('isFreePlan')}::boolean[], ${all('intervalUnit')}::text[], ${all('intervalCount')}::bigint[],
              ${all('billingCycleAnchorDate')}::bigint[],
              ${rows.map(({ billingAnchor }) => JSON.stringify(billingAnchor))}::jsonb[], ${all('currentBillingPeriodStart')}::bigint[],
-             ${all('currentBillingPeriodEnd')}::bigint[], ${all('defaultPaymentMethodId')}::text[],
+             ${all('currentBillingPeriodEnd')}::bigint[], ${all('interimAt')}::bigint[], ${all('defaultPaymentMethodId')}::text[],
              ${all('backupPaymentMethodId')}::text[], ${all('canceledAt')}::bigint[], ${all('cancelScheduledAt')}::bigint[],
              ${all('cancellationReason')}::text[], ${all('replacedBySubscriptionId')}::text[],
              ${all('scheduledAdjustmentAt')}::bigint[], ${all('pausedAt')}::bigint[], ${all('resumesAt')}::bigint[],
              ${all('pausedCredit')}::numeric[], ${all('setupFee')}::numeric[]
            ) as new (id, price_id, name, status, arrears, is_free_plan, interval_unit, interval_count, billing_cycle_anchor_date,
-                     billing_anchor, current_billing_period_start, current_billing_period_end, default_payment_method_id,
+                     billing_anchor, current_billing_period_start, current_billing_period_end, interim_at, default_payment_method_id,
                      backup_payment_method_id, canceled_at, cancel_scheduled_at, cancellation_reason,
                      replaced_by_subscription_id, scheduled_adjustment_at, paused_at, resumes_at, paused_credit, setup_fee)
      where s.environment_id = ${work.environmentId} and s.id = new.id`.execute(work.db);

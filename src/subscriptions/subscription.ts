@@ -286,6 +286,11 @@ export interface SubscriptionRow {
   readonly firstPeriod: FirstPeriod;
   readonly currentBillingPeriodStart: Instant | null;
   readonly currentBillingPeriodEnd: Instant | null;
+  /**
+   * The next instant within the current period at which usage is billed or credits are granted; null: none. While paused:
+   * the end of the usage periods that are open.
+   */
+  readonly interimAt: Instant | null;
   readonly defaultPaymentMethodId: string | null;
   readonly backupPaymentMethodId: string | null;
   readonly canceledAt: Instant | null;
@@ -322,6 +327,7 @@ export function toSubscription(
     setupFee: _6,
     billingAnchor,
     firstPeriod,
+    interimAt: _7,
     ...row
   }: SubscriptionRow,
 ): Subscription {

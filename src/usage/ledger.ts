@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { z } from 'zod';
-import type { Instant } from '../kernel/calendar.ts';
+import type { Instant, Interval } from '../kernel/calendar.ts';
 import { Timestamp, WholeNumber } from '../kernel/json.ts';
 import type { Pricing } from '../pricing/pricing.ts';
 import { UsageMeter } from '../pricing/usage-meter.ts';
@@ -99,6 +99,8 @@ export interface Overage extends Quantities {
   readonly pricing: Pricing | null;
   /** The terms that the price has had for the subscription; none: those of the price. */
   readonly overrides: readonly OverrideSpan[];
+  /** The start of its present usage period. */
+  readonly periodStart: Instant;
   /** For a price that has or had a pricing: its usage periods that the bill may concern. */
   readonly charges: readonly UsageCharge[];
 }
@@ -126,10 +128,21 @@ export interface BilledUsage extends Quantities {
   readonly amount: bigint;
 }
 
-/** A subscription whose usage is billed, and the start of its present usage period. */
+/** A subscription whose usage is billed, and its present usage periods. */
 export interface UsageToBill {
   readonly subscriptionId: string;
+  /** The start of the usage period of prices that follow the subscription. */
   readonly periodStart: Instant;
+  /** The start of the usage period of prices with an interval of their own. Absent: the same. */
+  readonly ownPeriodStart?: (interval: Interval) => Instant;
+  /** The usage that is taken. Absent: all. */
+  readonly takes?: UsageTaken;
+}
+
+/** The usage that is billed at an instant: of prices that follow the subscription, and of those with these intervals. */
+interface UsageTaken {
+  readonly following: boolean;
+  readonly intervals: readonly Interval[];
 }
 
 /** Units of an account on a paid invoice. */

@@ -1,10 +1,16 @@
 import { type RawBuilder, sql } from 'kysely';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
+import type { Instant, Interval } from '../kernel/calendar.ts';
 import { type Conditions, conditionsText } from '../rating/conditions.ts';
 import type { UsageCharge } from '../rating/usage-parts.ts';
 import type { OverrideSpan } from '../subscriptions/price-override.ts';
-import { overrideHistory, type StoredSpans, withAmounts } from '../subscriptions/store-price-overrides.ts';
+import {
+  hasOverrides,
+  overrideHistory,
+  type StoredSpans,
+  withAmounts,
+} from '../subscriptions/store-price-overrides.ts';
 import {
   type BilledUsage,
   type ChargedPeriod,
@@ -15,21 +21,40 @@ import {
   type UsageToBill,
 } from './ledger.ts';
 
-interface FoundOverage extends Omit<Overage, 'charges' | 'overrides'> {
+interface FoundOverage extends Omit<Overage, 'charges' | 'overrides' | 'periodStart'> {
   readonly priceName: string | null;
   readonly overrides: StoredSpans;
   readonly where: Conditions | null;
+  /** The interval of the price, if it is billed by that; null: it follows the subscription. */
+  readonly ownUnit: Interval['unit'] | null;
+  readonly ownCount: number;
 }
 
-type Read = Omit<FoundOverage, 'overrides'> & Pick<Overage, 'overrides'>;
+type Read = Omit<FoundOverage, 'overrides'> & Pick<Overage, 'overrides' | 'periodStart'>;
 
-/** The unbilled usage of the accounts `a` that `which` selects. */
-function overages(work: Work, which: RawBuilder<boolean>) {
+const [all, following] = ['all', 'following'];
+
+/** The usage that the bills take, by subscription: one of these texts, or an interval. */
+function takenBy(bills: readonly UsageToBill[]) {
+  const taken = bills.flatMap(({ subscriptionId, takes }): [string, string][] => {
+    if (takes === undefined) return [[subscriptionId, all]];
+    const own = takes.intervals.map(({ unit, count }): [string, string] => [subscriptionId, `${count} ${unit}`]);
+    return takes.following ? [[subscriptionId, following], ...own] : own;
+  });
+  return sql`unnest(${taken.map(([id]) => id)}::text[], ${taken.map(([, what]) => what)}::text[]) as taken (subscription_id, what)`;
+}
+
+/** The unbilled usage of the accounts `a` that `which` selects, as far as the bills take it. */
+function overages(work: Work, which: RawBuilder<boolean>, bills: readonly UsageToBill[]) {
+  const hasTerms = hasOverrides(work, sql.ref('a.subscription_id'), sql.ref('o.price_id'));
+  // A price that costs nothing has no invoices of its own.
+  const isOwn = sql<boolean>`(p.has_own_interval and plan.overage = 'bill' and (p.unit_price > 0 or p.pricing is not null or ${hasTerms}))`;
   return sql`
     select a.subscription_id, o.ledger_account_id, a.usage_meter_id, m.name as meter_name, p.name as price_name, p.where, o.price_id,
            case when plan.overage = 'bill' then p.unit_price else 0 end as unit_price, coalesce(plan.overage = 'bill', false) as is_billed,
            p.usage_events_per_unit, p.pricing, o.uncovered - o.invoiced as units,
            o.events - o.invoiced_events as events, o.own_amount - o.invoiced_own_amount as own_amount,
+           case when ${isOwn} then p.interval_unit end as own_unit, p.interval_count as own_count,
            ${overrideHistory(work, sql.ref('a.subscription_id'), sql.ref('o.price_id'))} as overrides
       from ledger_accounts a
       join usage_overages o on o.environment_id = a.environment_id and o.ledger_account_id = a.id
@@ -37,6 +62,8 @@ function overages(work: Work, which: RawBuilder<boolean>) {
       join prices p on p.environment_id = o.environment_id and p.id = o.price_id
       join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
       join prices plan on plan.environment_id = s.environment_id and plan.id = s.price_id
+      join ${takenBy(bills)} on taken.subscription_id = a.subscription_id
+       and taken.what in (${sql.lit(all)}, case when ${isOwn} then p.interval_count || ' ' || p.interval_unit else ${sql.lit(following)} end)
      where a.environment_id = ${work.environmentId} and ${which} and (o.uncovered > o.invoiced or o.events > o.invoiced_events)`;
 }
 
@@ -47,7 +74,7 @@ export async function claimOverages(
   bills: readonly UsageToBill[],
 ): Promise<Overage[]> {
   const { rows } = await sql<FoundOverage>`
-    with due as (${overages(work, sql`a.id = any(${ledgerAccountIds}::text[])`)}
+    with due as (${overages(work, sql`a.id = any(${ledgerAccountIds}::text[])`, bills)}
     ), claimed as (
       update usage_overages o set invoiced = o.uncovered, invoiced_events = o.events, invoiced_own_amount = o.own_amount from due
        where o.environment_id = ${work.environmentId} and o.ledger_account_id = due.ledger_account_id and o.price_id = due.price_id
@@ -59,7 +86,7 @@ export async function claimOverages(
 /** The result that `claimOverages` would return for the accounts of the subscriptions, without changes. */
 export async function listOverages(work: Work, bills: readonly UsageToBill[]): Promise<Overage[]> {
   const { rows } = await sql<FoundOverage>`
-    ${overages(work, sql`a.subscription_id = any(${bills.map(({ subscriptionId }) => subscriptionId)}::text[])`)}
+    ${overages(work, sql`a.subscription_id = any(${bills.map(({ subscriptionId }) => subscriptionId)}::text[])`, bills)}
      order by a.usage_meter_id, o.price_id`.execute(work.db);
   return withCharges(work, rows, bills);
 }
@@ -67,32 +94,47 @@ export async function listOverages(work: Work, bills: readonly UsageToBill[]): P
 /** Adds the charges of prices that have or had a pricing: of the present usage period, and of those with released units. */
 async function withCharges(
   work: Work,
-  found: readonly FoundOverage[],
+  rows: readonly FoundOverage[],
   bills: readonly UsageToBill[],
 ): Promise<Overage[]> {
-  const read = found.map((overage) => ({ ...overage, overrides: withAmounts<OverrideSpan>(overage.overrides) }));
+  const bySubscription = new Map(bills.map((bill) => [bill.subscriptionId, bill]));
+  const read = rows.map((overage): Read => {
+    const overrides = withAmounts<OverrideSpan>(overage.overrides);
+    return { ...overage, overrides, periodStart: periodStartOf(overage, bySubscription) };
+  });
   const priced = read.filter(({ pricing, overrides }) => pricing !== null || overrides.length > 0);
   if (priced.length === 0) return read.map((overage) => named(overage, []));
-  const starts = new Map(bills.map(({ subscriptionId, periodStart }) => [subscriptionId, periodStart]));
-  const { rows } = await sql<ChargedPeriod>`
+  const { rows: charged } = await sql<ChargedPeriod>`
     select c.ledger_account_id, c.price_id, c.period_start, c.units, c.released, c.amount, c.events, c.released_events,
            c.own_amount, c.released_own_amount
       from unnest(
              ${priced.map(({ ledgerAccountId }) => ledgerAccountId)}::text[],
              ${priced.map(({ priceId }) => priceId)}::text[],
-             ${priced.map(({ subscriptionId }) => starts.get(subscriptionId))}::bigint[]
+             ${priced.map(({ periodStart }) => periodStart)}::bigint[]
            ) as asked (ledger_account_id, price_id, period_start)
       join usage_charges c on c.environment_id = ${work.environmentId} and c.ledger_account_id = asked.ledger_account_id
        and c.price_id = asked.price_id and (c.period_start = asked.period_start or c.released > 0 or c.released_events > 0)
      order by c.period_start`.execute(work.db);
-  const charges = Map.groupBy(rows, keyOf);
+  const charges = Map.groupBy(charged, keyOf);
   return read.map((overage) => named(overage, charges.get(keyOf(overage)) ?? []));
 }
 
 /** Usage at a price with conditions is named by it as well: `Tokens (GPT-5)`. */
-function named({ priceName, where, ...overage }: Read, charges: readonly UsageCharge[]): Overage {
+function named(
+  { priceName, where, ownUnit: _unit, ownCount: _count, ...overage }: Read,
+  charges: readonly UsageCharge[],
+): Overage {
   if (where === null) return { ...overage, charges };
   return { ...overage, meterName: `${overage.meterName} (${priceName ?? conditionsText(where)})`, charges };
+}
+
+function periodStartOf(
+  { subscriptionId, ownUnit, ownCount }: Pick<FoundOverage, 'subscriptionId' | 'ownUnit' | 'ownCount'>,
+  bills: ReadonlyMap<string, UsageToBill>,
+): Instant {
+  const bill = bills.get(subscriptionId);
+  if (ownUnit === null || bill?.ownPeriodStart === undefined) return bill?.periodStart ?? 0;
+  return bill.ownPeriodStart({ unit: ownUnit, count: ownCount });
 }
 
 function keyOf({ ledgerAccountId, priceId }: { readonly ledgerAccountId: string; readonly priceId: string }): string {

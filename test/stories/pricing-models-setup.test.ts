@@ -60,6 +60,7 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     setupFeeAmount: null,
     minimumCommitment: null,
     where: null,
+    usageInterval: null,
   });
   const freePrice = priceOf(free, {
     name: 'Free Plan',
@@ -71,6 +72,7 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     setupFeeAmount: null,
     minimumCommitment: null,
     where: null,
+    usageInterval: null,
   });
   const text = (slug: string, name: string, description: string) => ({
     ...owned,
@@ -129,6 +131,7 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     setupFeeAmount: null,
     minimumCommitment: null,
     where: null,
+    usageInterval: 'own',
     currency: 'USD',
     active: true,
     ...fields,
@@ -145,6 +148,7 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     slug: 'api-calls_no_charge',
     unitPrice: 0,
     usageEventsPerUnit: 1,
+    usageInterval: 'subscription',
     isDefault: false,
   });
   assert.deepEqual(model, {

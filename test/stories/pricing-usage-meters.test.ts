@@ -55,6 +55,7 @@ test('a usage meter is made with its no-charge price, which is its default', asy
     setupFeeAmount: null,
     minimumCommitment: null,
     where: null,
+    usageInterval: 'subscription',
     metadata: null,
     currency: 'USD',
     isDefault: true,

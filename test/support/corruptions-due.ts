@@ -21,6 +21,14 @@ export const dueCorruptions: readonly Corruption[] = [
     breaks: ['renewalsAreMade'],
   },
   {
+    fault: 'an interim has passed, and nobody did what was due',
+    statements: [
+      movedLongAgo,
+      `update subscriptions set interim_at = ${clock} - 1 where status = 'active' and renews and current_billing_period_start < ${clock} - 1`,
+    ],
+    breaks: ['interimIsTheNextBoundary', 'interimsAreDone'],
+  },
+  {
     fault: 'the end of a subscription was scheduled for yesterday',
     statements: [
       movedLongAgo,

@@ -47,6 +47,7 @@ const usage = (slug: string, isDefault: boolean) => {
     ...interval,
     intervalCount: 1,
     type: 'usage',
+    usageInterval: 'subscription',
     slug,
     isDefault,
     unitPrice,

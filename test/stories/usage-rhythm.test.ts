@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { instant } from '../../src/kernel/calendar.ts';
+import { type Body, startTestApp } from '../support/harness.ts';
+import { credits, meter, newCard, newCustomer, plan } from '../support/shop.ts';
+import { assertSound } from '../support/sound.ts';
+import { breakCard, callerOf } from '../support/years.ts';
+
+const app = await startTestApp();
+const organization = await app.newOrganization();
+const caller = callerOf(app, organization);
+let today = '2026-01-31';
+const moveTo = (at: string) => {
+  today = at;
+  return caller.moveTo(instant(at));
+};
+
+const withSubscription = { intervalUnit: undefined, intervalCount: undefined };
+const firstTierFree = {
+  model: 'graduated',
+  tiers: [
+    { upTo: 100, unitAmount: '0' },
+    { upTo: null, unitAmount: '2' },
+  ],
+};
+const structure = {
+  name: 'Rhythms',
+  isDefault: true,
+  features: [credits('included', 100, 'calls')],
+  products: [
+    plan('free', 0),
+    plan('year', 120_000, [], { intervalUnit: 'year' }),
+    plan('calls-year', 120_000, ['included'], { intervalUnit: 'year' }),
+    plan('month', 3000),
+    plan('unbilled', 120_000, [], { intervalUnit: 'year', overage: 'none' }),
+    plan('trial', 120_000, [], { intervalUnit: 'year', trialPeriodDays: 45 }),
+  ],
+  usageMeters: [
+    meter('calls', 'Calls', { slug: 'call', unitPrice: 50, usageEventsPerUnit: 100 }),
+    meter('jobs', 'Jobs', { slug: 'job', unitPrice: 0, pricing: firstTierFree }),
+    meter('pages', 'Pages', { slug: 'page', unitPrice: 10, ...withSubscription }),
+    meter('disks', 'Disks', { slug: 'disk', unitPrice: 0, pricing: firstTierFree, intervalCount: 3 }),
+  ],
+};
+await moveTo(today);
+await caller.post('/pricing-models/setup', structure);
+
+async function subscriber(externalId: string, slug: string, more: Body = {}) {
+  const { token = 'pm_card_visa', ...terms } = more;
+  const customer = await newCustomer(caller, externalId, { token });
+  const { customerId } = customer;
+  const { subscription } = await caller.post('/subscriptions', { customerId, priceSlug: `${slug}-monthly`, ...terms });
+  const subscriptionId: string = subscription.id;
+  let count = 0;
+  const use = (priceSlug: string, amount: number) => {
+    count += 1;
+    const usageEvent = { subscriptionId, priceSlug, amount, transactionId: `${externalId}-${count}` };
+    return caller.post('/usage-events', { usageEvent });
+  };
+  /** Its invoices, oldest first: date, status and total. */
+  const invoices = async () => {
+    const { data } = await caller.get(`/invoices?subscriptionId=${subscriptionId}&limit=100`);
+    return data.map(({ invoiceDate, status, total }: Body) => [dayOf(invoiceDate), status, total].join(' '));
+  };
+  const get = async () => (await caller.get(`/subscriptions/${subscriptionId}`)).subscription;
+  return { ...customer, subscriptionId, use, invoices, get };
+}
+
+const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
+
+test('monthly usage on a yearly plan is invoiced each month, and with the renewal where both fall together', async () => {
+  await moveTo('2026-01-31');
+  const ada = await subscriber('ada', 'year');
+  await moveTo('2026-02-10');
+  await ada.use('call', 200);
+  await moveTo('2026-02-27');
+  assert.deepEqual(await ada.invoices(), ['2026-01-31 paid 120000']);
+  const { invoice } = await caller.get(`/invoices/upcoming?subscriptionId=${ada.subscriptionId}`);
+  assert.deepEqual([dayOf(invoice.invoiceDate), invoice.total], ['2026-02-28', 100]);
+  await moveTo('2026-02-28');
+  await ada.use('call', 400);
+  // Nothing is used in April, and so nothing is invoiced.
+  await moveTo('2026-05-15');
+  await ada.use('call', 600);
+  await moveTo('2027-01-30');
+  await ada.use('call', 800);
+  await moveTo('2027-01-31');
+  assert.deepEqual(await ada.invoices(), [
+    '2026-01-31 paid 120000',
+    '2026-02-28 paid 100',
+    '2026-03-31 paid 200',
+    '2026-05-31 paid 300',
+    '2027-01-31 paid 120400',
+  ]);
+  await assertSound(app);
+});
+
+test('tiers of a month begin again with each month, however long the plan is', async () => {
+  await moveTo('2027-01-31');
+  const ben = await subscriber('ben', 'year');
+  await ben.use('job', 150);
+  await moveTo('2027-02-28');
+  await ben.use('job', 90);
+  await moveTo('2027-03-31');
+  await ben.use('job', 110);
+  await moveTo('2027-04-30');
+  assert.deepEqual(await ben.invoices(), [
+    '2027-01-31 paid 120000',
+    '2027-02-28 paid 100',
+    '2027-03-31 paid 0',
+    '2027-04-30 paid 20',
+  ]);
+  await assertSound(app);
+});
+
+test('usage of a quarter on a monthly plan accumulates over three renewals', async () => {
+  await moveTo('2027-05-01');
+  const cleo = await subscriber('cleo', 'month');
+  for (const at of ['2027-06-01', '2027-07-01', '2027-08-01']) {
+    await cleo.use('disk', 60);
+    await moveTo(at);
+  }
+  assert.deepEqual(await cleo.invoices(), [
+    '2027-05-01 paid 3000',
+    '2027-06-01 paid 3000',
+    '2027-07-01 paid 3000',
+    // 180 disks, of which 100 are free.
+    '2027-08-01 paid 3160',
+  ]);
+  await assertSound(app);
+});
+
+test('a price that names no interval is billed with the subscription', async () => {
+  const dora = await subscriber('dora', 'year');
+  await dora.use('page', 7);
+  await moveTo('2028-07-31');
+  assert.deepEqual(await dora.invoices(), ['2027-08-01 paid 120000']);
+  await moveTo('2028-08-01');
+  assert.deepEqual((await dora.invoices()).at(-1), '2028-08-01 paid 120070');
+  const page = await caller.get('/prices?slug=page');
+  const { intervalUnit, intervalCount, usageInterval } = page.data[0];
+  assert.deepEqual([intervalUnit, intervalCount, usageInterval], ['month', 1, 'subscription']);
+});
+
+test('a plan that bills no usage, and a trial, have no invoices of usage', async () => {
+  const eve = await subscriber('eve', 'unbilled');
+  const finn = await subscriber('finn', 'trial');
+  await eve.use('call', 500);
+  await finn.use('call', 500);
+  // The trial ends after 45 days, and the months count from there.
+  await moveTo('2028-09-15');
+  await finn.use('call', 200);
+  await moveTo('2028-10-15');
+  assert.deepEqual(await eve.invoices(), ['2028-08-01 paid 120000']);
+  assert.deepEqual((await finn.invoices()).slice(-2), ['2028-09-15 paid 120250', '2028-10-15 paid 100']);
+});
+
+test('a usage invoice that cannot be paid is dunned, and its payment makes all well', async () => {
+  const gus = await subscriber('gus', 'year');
+  await gus.use('call', 200);
+  await breakCard(app, gus);
+  await moveTo('2028-11-15');
+  assert.equal((await gus.get()).status, 'past_due');
+  assert.deepEqual((await gus.invoices()).at(-1), '2028-11-15 open 100');
+  await newCard(caller, gus.customerId, 'pm_card_visa', { default: true });
+  await moveTo('2028-11-18');
+  assert.equal((await gus.get()).status, 'active');
+  assert.deepEqual((await gus.invoices()).at(-1), '2028-11-15 paid 100');
+  await assertSound(app);
+});
+
+test('a cancellation within the month bills what is left of it, and a pause leaves the month open', async () => {
+  const hal = await subscriber('hal', 'year');
+  const ida = await subscriber('ida', 'year');
+  await hal.use('job', 60);
+  await ida.use('job', 60);
+  await moveTo('2028-11-20');
+  await caller.post(`/subscriptions/${ida.subscriptionId}/pause`, {});
+  await hal.use('job', 60);
+  await caller.post(`/subscriptions/${hal.subscriptionId}/cancel`, { cancellation: { timing: 'immediately' } });
+  assert.deepEqual((await hal.invoices()).at(-1), '2028-11-20 paid 40');
+  await moveTo('2029-01-05');
+  await caller.post(`/subscriptions/${ida.subscriptionId}/resume`, {});
+  // Its 60 jobs are free, and its plan is paid.
+  assert.deepEqual((await ida.invoices()).length, 1 + 1);
+  await assertSound(app);
+});
+
+test('a price with a new interval is billed by it on subscriptions that are there already', async () => {
+  const jan = await subscriber('jan', 'year');
+  const { usageMeterId, pricingModelId } = (await caller.get('/prices?slug=call')).data[0];
+  const { price } = await caller.post('/prices', {
+    price: { type: 'usage', usageMeterId, pricingModelId, slug: 'weekly', unitPrice: 5, intervalUnit: 'week' },
+  });
+  assert.equal(price.usageInterval, 'own');
+  await jan.use('weekly', 10);
+  await moveTo('2029-01-12');
+  assert.deepEqual(await jan.invoices(), ['2029-01-05 paid 120000', '2029-01-12 paid 50']);
+  await assertSound(app);
+});
+
+test('the interval of a usage price comes through export, setup and clone, and cannot change', async () => {
+  const [call] = (await caller.get('/prices?slug=call')).data;
+  const { pricingModel: exported } = await caller.get(`/pricing-models/${call.pricingModelId}/export`);
+  const told = (model: Body) =>
+    model.usageMeters.flatMap(({ prices }: Body) =>
+      prices.map(({ slug, usageInterval = 'own' }: Body) => [slug, usageInterval]),
+    );
+  assert.deepEqual(told(exported), [
+    ['call', 'own'],
+    ['weekly', 'own'],
+    ['job', 'own'],
+    ['page', 'subscription'],
+    ['disk', 'own'],
+  ]);
+  const again = await caller.post('/pricing-models/setup', { ...exported, name: 'Again', isDefault: false });
+  const { pricingModel: second } = await caller.get(`/pricing-models/${again.pricingModel.id}/export`);
+  assert.deepEqual(told(second), told(exported));
+  const answer = await app.request(
+    'PUT',
+    `/prices/${call.id}`,
+    { price: { usageInterval: 'subscription' } },
+    { key: organization.testKey },
+  );
+  assert.equal(answer.status, 400);
+  assert.match(answer.body.message, /usageInterval: must stay as it is/);
+});
