@@ -537,6 +537,11 @@ create table public.ledger_accounts (
   open_hour bigint,
   open_units numeric(38,0),
   open_events bigint,
+  held_value numeric(38,0),
+  opening_value numeric(38,0),
+  value_period_id text,
+  value_at bigint,
+  value_event_id text,
   created_at bigint not null,
   updated_at bigint not null,
   constraint ledger_accounts_one_per_meter UNIQUE (subscription_id, usage_meter_id, environment_id),
@@ -545,6 +550,9 @@ create table public.ledger_accounts (
   constraint ledger_accounts_environment_id_pending_credit_id_fkey FOREIGN KEY (environment_id, pending_credit_id) REFERENCES usage_credits(environment_id, id),
   constraint ledger_accounts_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint ledger_accounts_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
+  constraint ledger_accounts_environment_id_value_event_id_fkey FOREIGN KEY (environment_id, value_event_id) REFERENCES usage_events(environment_id, id),
+  constraint ledger_accounts_environment_id_value_period_id_fkey FOREIGN KEY (environment_id, value_period_id) REFERENCES billing_periods(environment_id, id),
+  constraint ledger_accounts_held_value CHECK (((num_nulls(held_value, opening_value, value_period_id) = ANY (ARRAY[0, 3])) AND (num_nulls(value_at, value_event_id) = ANY (ARRAY[0, 2])) AND ((value_at IS NULL) OR (held_value IS NOT NULL)))),
   constraint ledger_accounts_open_rollup CHECK (((num_nulls(open_series_id, open_hour, open_units, open_events) = ANY (ARRAY[0, 4])) AND ((open_hour % (3600000)::bigint) = 0) AND (open_units >= (0)::numeric) AND (open_events > 0))),
   constraint ledger_accounts_pending CHECK (((applied >= (0)::numeric) AND
 CASE
@@ -1206,10 +1214,14 @@ create table public.usage_charges (
   released_events numeric(38,0) not null default 0,
   own_amount numeric(38,0) not null default 0,
   released_own_amount numeric(38,0) not null default 0,
+  per numeric(38,0),
+  waived numeric(38,0) not null default 0,
+  reopened boolean not null default false,
   constraint usage_charges_pkey PRIMARY KEY (environment_id, ledger_account_id, price_id, period_start),
   constraint usage_charges_environment_id_ledger_account_id_fkey FOREIGN KEY (environment_id, ledger_account_id) REFERENCES ledger_accounts(environment_id, id),
   constraint usage_charges_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
   constraint usage_charges_events CHECK ((((released_events >= (0)::numeric) AND (released_events <= events)) AND ((released_own_amount >= (0)::numeric) AND (released_own_amount <= own_amount)))),
+  constraint usage_charges_measured CHECK ((((per > (0)::numeric) AND (released = (0)::numeric) AND (events = (0)::numeric)) OR ((per IS NULL) AND (waived = (0)::numeric) AND (NOT reopened)))),
   constraint usage_charges_units CHECK (((released >= (0)::numeric) AND (released <= units)))
 );
 
@@ -1275,7 +1287,7 @@ create table public.usage_events (
   own_price numeric(28,12),
   constraint usage_events_transaction_unique UNIQUE (transaction_key),
   constraint usage_events_pkey PRIMARY KEY (environment_id, id),
-  constraint usage_events_amount CHECK (((amount >= 1) AND (amount <= '9007199254740991'::bigint))),
+  constraint usage_events_amount CHECK (((amount >= '-9007199254740991'::bigint) AND (amount <= '9007199254740991'::bigint))),
   constraint usage_events_own_price CHECK ((own_price >= (0)::numeric)),
   constraint usage_events_properties_length CHECK ((char_length((properties)::text) <= 16384)),
   constraint usage_events_transaction_id_length CHECK ((char_length(transaction_id) <= 255))
@@ -1307,6 +1319,9 @@ create table public.usage_meters (
   name text not null,
   slug text not null,
   aggregation_type text not null,
+  recurring boolean not null default false,
+  proration text not null default 'none'::text,
+  is_measured boolean not null generated always as ((aggregation_type = ANY (ARRAY['max'::text, 'latest'::text, 'unit_hours'::text])) OR recurring) stored,
   low_balance_threshold numeric(38,0),
   event_name text,
   "where" jsonb,
@@ -1316,11 +1331,18 @@ create table public.usage_meters (
   constraint usage_meters_slug_unique UNIQUE (environment_id, pricing_model_id, slug),
   constraint usage_meters_pkey PRIMARY KEY (environment_id, id),
   constraint usage_meters_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
-  constraint usage_meters_aggregation_type CHECK ((aggregation_type = ANY (ARRAY['sum'::text, 'count_distinct_properties'::text]))),
+  constraint usage_meters_aggregation_type CHECK ((aggregation_type = ANY (ARRAY['sum'::text, 'count'::text, 'count_distinct_properties'::text, 'max'::text, 'latest'::text, 'unit_hours'::text]))),
   constraint usage_meters_event_name CHECK (((event_name IS NOT NULL) OR (num_nonnulls("where", value_property) = 0))),
   constraint usage_meters_event_name_length CHECK ((char_length(event_name) <= 255)),
   constraint usage_meters_low_balance_threshold CHECK (((low_balance_threshold >= (1)::numeric) AND (low_balance_threshold <= ('9007199254740991'::bigint)::numeric))),
+  constraint usage_meters_measured_has_no_threshold CHECK (((low_balance_threshold IS NULL) OR ((aggregation_type <> ALL (ARRAY['max'::text, 'latest'::text, 'unit_hours'::text])) AND (NOT recurring)))),
   constraint usage_meters_name_length CHECK ((char_length(name) <= 255)),
+  constraint usage_meters_proration CHECK ((proration = ANY (ARRAY['none'::text, 'day'::text, 'second'::text]))),
+  constraint usage_meters_recurring CHECK (
+CASE
+    WHEN recurring THEN (aggregation_type = 'sum'::text)
+    ELSE (proration = 'none'::text)
+END),
   constraint usage_meters_slug_length CHECK ((char_length(slug) <= 255)),
   constraint usage_meters_value_property_length CHECK ((char_length(value_property) <= 255)),
   constraint usage_meters_where CHECK (((jsonb_typeof("where") = 'object'::text) AND ("where" <> '{}'::jsonb))),
@@ -2490,6 +2512,13 @@ AS $function$
 begin
   if not exists (select from changed where active and "where" is not null) then
     return null;
+  end if;
+  if exists (
+    select from changed c join usage_meters m on m.environment_id = c.environment_id and m.id = c.usage_meter_id
+     where c.where is not null and m.is_measured)
+  then
+    raise check_violation using message = 'all units of a measured period have one price', constraint = 'prices_where_of_counted',
+      table = 'prices';
   end if;
   perform from pricing_models m
     where (m.environment_id, m.id) in (select c.environment_id, c.pricing_model_id from changed c)

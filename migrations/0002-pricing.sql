@@ -21,6 +21,11 @@ create table usage_meters (
   name text not null,
   slug text not null,
   aggregation_type text not null,
+  -- A sum that keeps its value over periods, and how its units are prorated.
+  recurring boolean not null default false,
+  proration text not null default 'none',
+  -- Its units are measured from the events of a period when they are billed, in place of being counted as they come.
+  is_measured boolean not null generated always as (aggregation_type in ('max', 'latest', 'unit_hours') or recurring) stored,
   -- A balance that falls below it is told.
   low_balance_threshold numeric(38, 0),
   -- Events that name it count on the meter where they match its conditions. Their units are in a property, or their amount.
@@ -32,7 +37,12 @@ create table usage_meters (
   primary key (environment_id, id),
   foreign key (environment_id, pricing_model_id) references pricing_models,
   constraint usage_meters_slug_unique unique (environment_id, pricing_model_id, slug),
-  constraint usage_meters_aggregation_type check (aggregation_type in ('sum', 'count_distinct_properties')),
+  constraint usage_meters_aggregation_type check (aggregation_type in ('sum', 'count', 'count_distinct_properties', 'max', 'latest',
+    'unit_hours')),
+  constraint usage_meters_recurring check (case when recurring then aggregation_type = 'sum' else proration = 'none' end),
+  constraint usage_meters_proration check (proration in ('none', 'day', 'second')),
+  constraint usage_meters_measured_has_no_threshold check (low_balance_threshold is null
+    or (aggregation_type not in ('max', 'latest', 'unit_hours') and not recurring)),
   constraint usage_meters_event_name check (event_name is not null or num_nonnulls("where", value_property) = 0),
   constraint usage_meters_where check (jsonb_typeof("where") = 'object' and "where" <> '{}'),
   constraint usage_meters_low_balance_threshold check (low_balance_threshold between 1 and 9007199254740991)
@@ -202,6 +212,13 @@ create function keep_prices_apart() returns trigger language plpgsql set search_
 begin
   if not exists (select from changed where active and "where" is not null) then
     return null;
+  end if;
+  if exists (
+    select from changed c join usage_meters m on m.environment_id = c.environment_id and m.id = c.usage_meter_id
+     where c.where is not null and m.is_measured)
+  then
+    raise check_violation using message = 'all units of a measured period have one price', constraint = 'prices_where_of_counted',
+      table = 'prices';
   end if;
   perform from pricing_models m
     where (m.environment_id, m.id) in (select c.environment_id, c.pricing_model_id from changed c)

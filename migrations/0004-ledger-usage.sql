@@ -34,18 +34,28 @@ create table ledger_accounts (
   open_hour bigint,
   open_units numeric(38, 0),
   open_events bigint,
+  -- On a meter whose value is held over time: the value now, the period of the last event and the value that it opened with. Of a
+  -- value that events set, the event that set it.
+  held_value numeric(38, 0),
+  opening_value numeric(38, 0),
+  value_period_id text collate "C",
+  value_at bigint,
+  value_event_id text collate "C",
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),
   foreign key (environment_id, subscription_id) references subscriptions,
   foreign key (environment_id, usage_meter_id) references usage_meters,
+  foreign key (environment_id, value_period_id) references billing_periods,
   constraint ledger_accounts_one_per_meter unique (subscription_id, usage_meter_id, environment_id),
   constraint ledger_accounts_sides check (least(granted, used, expired, settled, covered, taken_back, held) >= 0
     and covered + settled <= used and covered + expired + taken_back <= granted),
   constraint ledger_accounts_pending check (applied >= 0 and case when pending_credit_id is null
     then covered = applied else covered > applied and covered - applied < pending_limit end),
   constraint ledger_accounts_open_rollup check (num_nulls(open_series_id, open_hour, open_units, open_events) in (0, 4)
-    and open_hour % 3600000 = 0 and open_units >= 0 and open_events > 0)
+    and open_hour % 3600000 = 0 and open_units >= 0 and open_events > 0),
+  constraint ledger_accounts_held_value check (num_nulls(held_value, opening_value, value_period_id) in (0, 3)
+    and num_nulls(value_at, value_event_id) in (0, 2) and (value_at is null or held_value is not null))
 -- Two batches in flight can write every account of a page. Room for their versions keeps each update in its page (HOT).
 ) with (fillfactor = 25);
 comment on column ledger_accounts.granted is 'Credits ever granted.';
@@ -266,9 +276,15 @@ create table usage_charges (
   released_events numeric(38, 0) not null default 0,
   own_amount numeric(38, 0) not null default 0,
   released_own_amount numeric(38, 0) not null default 0,
+  -- On a meter whose units are measured, they are units / per; else null. What its plan did not bill is waived. Where an invoice
+  -- is not to be paid any more, the period is reopened for the next bill.
+  per numeric(38, 0),
+  waived numeric(38, 0) not null default 0,
+  reopened boolean not null default false,
   primary key (environment_id, ledger_account_id, price_id, period_start),
   foreign key (environment_id, ledger_account_id) references ledger_accounts,
   foreign key (environment_id, price_id) references prices,
+  constraint usage_charges_measured check (per > 0 and released = 0 and events = 0 or per is null and waived = 0 and not reopened),
   constraint usage_charges_units check (released >= 0 and released <= units),
   constraint usage_charges_events check (released_events between 0 and events and released_own_amount between 0 and own_amount)
 ) with (fillfactor = 70);
@@ -354,10 +370,12 @@ create table usage_events (
   primary key (environment_id, id),
   -- Counting twice is impossible: the same transaction counts once on a meter, for ever.
   constraint usage_events_transaction_unique unique (transaction_key),
-  constraint usage_events_amount check (amount between 1 and 9007199254740991),
+  constraint usage_events_amount check (amount between -9007199254740991 and 9007199254740991),
   constraint usage_events_own_price check (own_price >= 0)
 );
+comment on column usage_events.amount is 'Below 1 only on a meter whose units are measured.';
 comment on column usage_events.id is 'Without the prefix of its kind, which would be the same for each.';
+alter table ledger_accounts add foreign key (environment_id, value_event_id) references usage_events;
 create index usage_events_by_series on usage_events (series_id, id);
 -- Events come nearly in the order of their dates, so the range of each block says where a stretch of time is.
 create index usage_events_by_date on usage_events using brin (usage_date int8_minmax_multi_ops) with (pages_per_range = 32);

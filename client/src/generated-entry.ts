@@ -442,6 +442,7 @@ export type {
   UsageMeter,
   UsageMeterAggregationType,
   UsageMeterBalance,
+  UsageMeterProration,
   UsageMeterStructure,
   UsageMeterSummary,
   UsageMeterWithPrices,

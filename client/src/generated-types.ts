@@ -331,6 +331,9 @@ export interface UsageMeterStructure {
     name: string;
     slug: string;
     aggregationType?: UsageMeterAggregationType;
+    /** Whether the sum of amounts is kept over billing periods. Events add to it, and take away where their amount is negative. */
+    recurring?: boolean;
+    proration?: UsageMeterProration;
     /** A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event. */
     lowBalanceThreshold?: number | null;
     /** Events that name it, in place of a price or meter, count on every meter of the pricing model that they match. */
@@ -362,8 +365,11 @@ export interface UsageMeterStructure {
   }>;
 }
 
-/** `sum` adds up the amounts of events. `count_distinct_properties` counts each distinct set of properties once in a period. */
-export type UsageMeterAggregationType = 'sum' | 'count_distinct_properties';
+/** `sum` adds up the amounts of events. `count` counts events: the amount of each is 1. `count_distinct_properties` counts each distinct set of properties once in a period. `max` and `latest` take the largest amount of a period, and that of the latest usage date. `unit_hours` is a value that each event sets, times the hours for which it is held. */
+export type UsageMeterAggregationType = 'sum' | 'count' | 'count_distinct_properties' | 'max' | 'latest' | 'unit_hours';
+
+/** How the units of a recurring meter count. `none`: the value at the end of the period. `day`: the share of days at whose end they are held. `second`: the exact share of the time. */
+export type UsageMeterProration = 'none' | 'day' | 'second';
 
 /** The values that properties of an event may have: up to 5 properties with up to 50 values each. A number or boolean of an event is compared as a text. */
 export type Where = Record<string, Array<string>>;
@@ -477,7 +483,7 @@ export interface NewUsageEvent {
   customerExternalId?: string | null;
   /** Your own id of the event. An event with the same `transactionId` counts once on a usage meter, without a limit of time. */
   transactionId: string;
-  /** The units. Required, but for an event that names `eventName`. */
+  /** The units of the use, 1 or more. A meter that counts events takes 1 alone, and may go without; any other requires it. Meters of type `max`, `latest` and `unit_hours` take 0 too, and recurring ones also a negative amount. */
   amount?: number;
   /** The time of use, by default now. */
   usageDate?: TimestampInput;
@@ -503,7 +509,8 @@ export interface NewHold {
   customerId?: string | null;
   /** Your own id of the customer, in place of `subscriptionId`: its one current subscription that has the usage meter. */
   customerExternalId?: string | null;
-  amount: number;
+  /** The units to set aside. A meter that counts events takes 1 alone, and may go without. */
+  amount?: number;
   /** The time at which the hold ends by itself, at most 31 days ahead. */
   expiresAt: TimestampInput;
   priceId?: string | null;
@@ -1157,6 +1164,9 @@ export interface UsageMeterBalance {
   name: string;
   slug: string;
   aggregationType: UsageMeterAggregationType;
+  /** Whether the sum of amounts is kept over billing periods. Events add to it, and take away where their amount is negative. */
+  recurring: boolean;
+  proration: UsageMeterProration;
   /** A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event. */
   lowBalanceThreshold: WholeNumber | null;
   /** Events that name it, in place of a price or meter, count on every meter of the pricing model that they match. */
@@ -1338,7 +1348,7 @@ export type InvoiceLineItem = {
   type: 'usage';
   /** The ledger account of the subscription and the meter. */
   ledgerAccountId: string;
-  /** The units that the line bills. */
+  /** The units that the line bills; 0 where they are measured, and so on no balance. */
   ledgerAccountCredit: WholeNumber;
   /** The id of the invoice that billed the units. */
   billingRunId: string;
@@ -1549,6 +1559,9 @@ export interface UsageMeterWithPrices {
   name: string;
   slug: string;
   aggregationType: UsageMeterAggregationType;
+  /** Whether the sum of amounts is kept over billing periods. Events add to it, and take away where their amount is negative. */
+  recurring: boolean;
+  proration: UsageMeterProration;
   /** A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event. */
   lowBalanceThreshold: WholeNumber | null;
   /** Events that name it, in place of a price or meter, count on every meter of the pricing model that they match. */
@@ -1885,6 +1898,8 @@ export interface PricingModelExport {
         name: string;
         slug: string;
         aggregationType: UsageMeterAggregationType;
+        recurring?: boolean;
+        proration?: UsageMeterProration;
         lowBalanceThreshold?: WholeNumber;
         eventName?: string;
         where?: Where;
@@ -2028,6 +2043,9 @@ export interface ClonedUsageMeter {
   name: string;
   slug: string;
   aggregationType: UsageMeterAggregationType;
+  /** Whether the sum of amounts is kept over billing periods. Events add to it, and take away where their amount is negative. */
+  recurring: boolean;
+  proration: UsageMeterProration;
   /** A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event. */
   lowBalanceThreshold: WholeNumber | null;
   /** Events that name it, in place of a price or meter, count on every meter of the pricing model that they match. */
@@ -2110,6 +2128,9 @@ export interface UsageMeter {
   name: string;
   slug: string;
   aggregationType: UsageMeterAggregationType;
+  /** Whether the sum of amounts is kept over billing periods. Events add to it, and take away where their amount is negative. */
+  recurring: boolean;
+  proration: UsageMeterProration;
   /** A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event. */
   lowBalanceThreshold: WholeNumber | null;
   /** Events that name it, in place of a price or meter, count on every meter of the pricing model that they match. */
@@ -2240,6 +2261,9 @@ export interface CatalogUsageMeter {
   name: string;
   slug: string;
   aggregationType: UsageMeterAggregationType;
+  /** Whether the sum of amounts is kept over billing periods. Events add to it, and take away where their amount is negative. */
+  recurring: boolean;
+  proration: UsageMeterProration;
   /** A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event. */
   lowBalanceThreshold: WholeNumber | null;
   /** Events that name it, in place of a price or meter, count on every meter of the pricing model that they match. */
@@ -2554,6 +2578,7 @@ export interface UsageEvent {
   /** The billing period that was current when the event arrived, independent of its `usageDate`. */
   billingPeriodId: string | null;
   transactionId: string;
+  /** Negative only on a recurring meter, where it takes units away. */
   amount: number;
   usageDate: Timestamp;
   properties: Record<string, unknown> | null;
@@ -2662,7 +2687,7 @@ export type UpcomingInvoiceLineItem = {
   type: 'usage';
   /** The ledger account of the subscription and the meter. */
   ledgerAccountId: string;
-  /** The units that the line bills. */
+  /** The units that the line bills; 0 where they are measured, and so on no balance. */
   ledgerAccountCredit: WholeNumber;
   billingRunId: null;
 };
@@ -2718,8 +2743,8 @@ export interface ExplainedPeriod {
 export interface ExplainedInvoiceLine {
   id: string;
   type: 'static' | 'usage';
-  /** The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `priced_item`: `value` x fraction, where `value` is the price of itemQuantity by `pricing`. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` (and `eventsSoFar`, or `eventsAmount`) by `pricing`, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `setup_fee`: unitPrice, once. `minimum_commitment`: the sum of value x fraction of the segments, less planAmount and usageAmount, at least 0. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount. */
-  kind: 'item' | 'priced_item' | 'usage' | 'priced_usage' | 'proration' | 'setup_fee' | 'minimum_commitment' | 'paused_time' | 'unexplained';
+  /** The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `priced_item`: `value` x fraction, where `value` is the price of itemQuantity by `pricing`. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` (and `eventsSoFar`, or `eventsAmount`) by `pricing`, less `billedBefore`. `measured_usage`: the price of unitsSoFar / unitsPer units, by `pricing` or at unitPrice for usageEventsPerUnit, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `setup_fee`: unitPrice, once. `minimum_commitment`: the sum of value x fraction of the segments, less planAmount and usageAmount, at least 0. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount. */
+  kind: 'item' | 'priced_item' | 'usage' | 'priced_usage' | 'measured_usage' | 'proration' | 'setup_fee' | 'minimum_commitment' | 'paused_time' | 'unexplained';
   description: string | null;
   /** The quantity on the invoice. The amount is the product of price and quantity. */
   quantity: number;
@@ -2735,6 +2760,8 @@ export interface ExplainedInvoiceLine {
   pricing: PricingOutput | null;
   /** All units of the usage period, those of the line included. */
   unitsSoFar: WholeNumber | null;
+  /** Present for `measured_usage`: the units so far, and those of tiers, are so many parts of a unit. */
+  unitsPer?: WholeNumber;
   /** The events that the line bills, where each of them costs something. */
   events: WholeNumber | null;
   /** All of them in the usage period. */
@@ -4656,6 +4683,9 @@ export interface UsageMetersCreateInput {
     name: string;
     slug: string;
     aggregationType?: UsageMeterAggregationType;
+    /** Whether the sum of amounts is kept over billing periods. Events add to it, and take away where their amount is negative. */
+    recurring?: boolean;
+    proration?: UsageMeterProration;
     /** A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event. */
     lowBalanceThreshold?: number | null;
     /** Events that name it, in place of a price or meter, count on every meter of the pricing model that they match. */
@@ -4718,6 +4748,8 @@ export interface UsageMetersUpdateInput {
     name?: string;
     slug?: string;
     aggregationType?: UsageMeterAggregationType;
+    recurring?: boolean;
+    proration?: UsageMeterProration;
     /** A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event. */
     lowBalanceThreshold?: number | null;
     eventName?: string | null;

@@ -9,6 +9,7 @@ import { type BilledItem, isItem, itemLine, type NewLine, priceLine } from '../i
 import {
   describeEvents,
   describeItems,
+  describeMeasured,
   describeUnbilledUsage,
   describeUnits,
   describeUsage,
@@ -27,23 +28,25 @@ import { chargedStep } from '../kernel/currency.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { listChargeableMethods } from '../payments/actions.ts';
 import { listPeriodInvoices, type PeriodInvoice, sumUsageWithin } from '../payments/store-period-invoices.ts';
-import { amountOf, type Priced, priceModelOf } from '../pricing/pricing.ts';
+import { amountOf, type Priced, priceMeasured, priceModelOf } from '../pricing/pricing.ts';
 import { listOwnIntervals, listPlanNames } from '../pricing/store-prices.ts';
 import { commitmentTrueUp, planTowardsCommitment } from '../rating/commitment.ts';
 import { discountOfPart } from '../rating/discount.ts';
 import { listValueSettled } from '../rating/list-value.ts';
+import { billMeasured, type MeasuredUnits, measureUsage } from '../rating/measured-usage.ts';
 import { fairValue, type PlanSegment } from '../rating/proration.ts';
 import { usageAmount } from '../rating/usage.ts';
 import { billParts, chargeAfter, freshUsage, withoutReleased } from '../rating/usage-parts.ts';
 import { changeSegments, wholeOf } from '../subscriptions/adjustment.ts';
-import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
+import { type BillingPeriodRow, intervalOf } from '../subscriptions/billing-period.ts';
 import { type InterimSchedule, intervalsEndingAt, nextInterim, openPeriodStart } from '../subscriptions/interim.ts';
 import { overrideAt } from '../subscriptions/price-override.ts';
 import { findCurrentBillingPeriods } from '../subscriptions/store-billing-periods.ts';
 import { listCommittedSpans } from '../subscriptions/store-item-versions.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
-import { claimOverage, readOverage, releaseOverage, saveCharges } from '../usage/actions-ledger.ts';
+import { claimOverage, readMeasured, readOverage, releaseOverage, saveCharges } from '../usage/actions-ledger.ts';
 import type { ChargedPeriod, Overage, UsageToBill } from '../usage/ledger.ts';
+import type { MeasuredAccount, Rated } from '../usage/store-overages.ts';
 
 /** A bill of a subscription. */
 export interface Bill {
@@ -207,11 +210,13 @@ export async function takeUsageLines(
 ): Promise<Map<string, NewLine[]>> {
   const bills = await usageToBill(work, subscriptions, takenBy);
   const billed = billUsage(await claimOverage(work, bills), work.currency);
+  const measured = billMeasuredUsage(await readMeasured(work, bills), work.currency);
   await saveCharges(
     work,
     billed.flatMap(({ charges }) => charges),
+    measured.flatMap(({ charges }) => charges),
   );
-  return linesBySubscription(billed);
+  return linesBySubscription([...billed, ...measured]);
 }
 
 /** The lines that `takeUsageLines` would return now, without marking the usage. */
@@ -221,7 +226,8 @@ export async function draftUsageLines(
   takenBy: UsageTakenBy = 'all',
 ): Promise<Map<string, NewLine[]>> {
   const bills = await usageToBill(work, subscriptions, takenBy);
-  return linesBySubscription(billUsage(await readOverage(work, bills), work.currency));
+  const billed = billUsage(await readOverage(work, bills), work.currency);
+  return linesBySubscription([...billed, ...billMeasuredUsage(await readMeasured(work, bills), work.currency)]);
 }
 
 /**
@@ -319,11 +325,50 @@ function billOverage(overage: Overage, currency: string): BilledOverage {
 }
 
 /** The terms of usage in the period that begins at `start`: those of the customer in force then, else those of the price. */
-function termsIn({ overrides, unitPrice, pricing }: Overage, start: Instant): Priced {
+function termsIn({ overrides, unitPrice, pricing }: Pick<Overage, keyof Priced | 'overrides'>, start: Instant): Priced {
   return overrideAt(overrides, start) ?? { unitPrice, pricing };
 }
 
-function linesBySubscription(billed: readonly BilledOverage[]): Map<string, NewLine[]> {
+/** The units of a measured period so far, and the share of the interval of its price for which each counts. */
+function unitsOf({ aggregationType, proration, period, schedule, wholeStartAt }: MeasuredAccount): MeasuredUnits {
+  if (aggregationType === 'max' || aggregationType === 'latest' || aggregationType === 'unit_hours')
+    return measureUsage({ kind: aggregationType }, period);
+  return measureUsage(
+    { kind: 'standing', proration, whole: intervalOf(schedule, { startAt: period.start, wholeStartAt }) ?? period },
+    period,
+  );
+}
+
+function billMeasuredUsage({ accounts, charges }: Awaited<ReturnType<typeof readMeasured>>, currency: string) {
+  const step = chargedStep(currency);
+  const ofAccounts = Map.groupBy(charges, ({ ledgerAccountId }) => ledgerAccountId);
+  return accounts.flatMap((account) => {
+    const { subscriptionId, ledgerAccountId, isBilled, period, meterName } = account;
+    const present = { ...unitsOf(account), periodStart: period.start };
+    const known = ofAccounts.get(ledgerAccountId) ?? [];
+    const priceIds = new Set([account.priceId, ...known.map(({ priceId }) => priceId)]);
+    return Array.from(priceIds, (priceId) => {
+      const own = known.filter((charge) => charge.priceId === priceId);
+      const rated: Rated = own[0] ?? account;
+      const { usageEventsPerUnit } = rated;
+      const termsAt = (start: Instant) => ({ ...termsIn(rated, start), usageEventsPerUnit });
+      const priceOf = (units: MeasuredUnits & { readonly periodStart: Instant }) =>
+        priceMeasured(termsAt(units.periodStart), units, step).amount;
+      const billed = billMeasured(priceId === account.priceId ? present : null, own, { priceOf, isBilled });
+      const lines = billed.parts.map(({ amount, ...part }): NewLine => {
+        const explanation = { kind: 'measured_usage', ...termsAt(part.periodStart), ...part } as const;
+        const description = describeMeasured({ meterName, ...part });
+        return { type: 'usage', explanation, units: 0n, amount, priceId, ledgerAccountId, description };
+      });
+      const after = billed.charges.map((charge) => ({ ...charge, ledgerAccountId, priceId }));
+      return { subscriptionId, lines, charges: after };
+    });
+  });
+}
+
+function linesBySubscription(
+  billed: readonly Pick<BilledOverage, 'subscriptionId' | 'lines'>[],
+): Map<string, NewLine[]> {
   const ofSubscriptions = Map.groupBy(billed, ({ subscriptionId }) => subscriptionId);
   return new Map([...ofSubscriptions].map(([id, each]) => [id, each.flatMap(({ lines }) => lines)]));
 }

@@ -461,9 +461,11 @@ export interface LedgerAccounts {
    * Units of open holds, those that have ended and were not looked at since included.
    */
   held: Generated<bigint>;
+  heldValue: bigint | null;
   id: string;
   openEvents: number | null;
   openHour: number | null;
+  openingValue: bigint | null;
   openSeriesId: number | null;
   openUnits: bigint | null;
   pendingCreditId: string | null;
@@ -485,6 +487,9 @@ export interface LedgerAccounts {
    * Units ever used.
    */
   used: Generated<bigint>;
+  valueAt: number | null;
+  valueEventId: string | null;
+  valuePeriodId: string | null;
 }
 
 export interface LedgerEntries {
@@ -1014,12 +1019,15 @@ export interface UsageCharges {
   events: Generated<bigint>;
   ledgerAccountId: string;
   ownAmount: Generated<bigint>;
+  per: bigint | null;
   periodStart: number;
   priceId: string;
   released: bigint;
   releasedEvents: Generated<bigint>;
   releasedOwnAmount: Generated<bigint>;
+  reopened: Generated<boolean>;
   units: bigint;
+  waived: Generated<bigint>;
 }
 
 export interface UsageCredits {
@@ -1057,6 +1065,9 @@ export interface UsageEventDistinctProperties {
 }
 
 export interface UsageEvents {
+  /**
+   * Below 1 only on a meter whose units are measured.
+   */
   amount: number;
   booking: number;
   createdAt: number;
@@ -1093,9 +1104,12 @@ export interface UsageMeters {
   environmentId: number;
   eventName: string | null;
   id: string;
+  isMeasured: Generated<boolean>;
   lowBalanceThreshold: bigint | null;
   name: string;
   pricingModelId: string;
+  proration: Generated<string>;
+  recurring: Generated<boolean>;
   slug: string;
   updatedAt: number;
   valueProperty: string | null;

@@ -7,6 +7,7 @@ import { findFeature } from '../pricing/store-features.ts';
 import { findProductFeature } from '../pricing/store-products.ts';
 import { findResource } from '../pricing/store-resources.ts';
 import { findUsageMeter } from '../pricing/store-usage-meters.ts';
+import { isMeasured, noCreditsOfMeasured } from '../pricing/usage-meter.ts';
 import { lockSubscription } from '../subscriptions/store.ts';
 import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { ReleaseReason } from './resource-claim.ts';
@@ -102,6 +103,7 @@ async function checkReferences(
   if (usageMeterId) {
     const meter = await findUsageMeter(work, usageMeterId);
     if (meter?.pricingModelId !== pricingModelId) throw new Problem('usageMeterNotFound', { id: usageMeterId });
+    if (isMeasured(meter)) throw invalid(['subscriptionItemFeature', 'usageMeterId'], noCreditsOfMeasured);
   }
   if (resourceId) {
     const resource = await findResource(work, resourceId);

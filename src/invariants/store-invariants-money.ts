@@ -344,6 +344,50 @@ export const moneyInvariants: readonly Invariant[] = [
               and o.unit_price = (l.explanation ->> 'unitPrice')::numeric)`,
   },
   {
+    name: 'measuredUsageFollowsPrice',
+    // The division has more digits than a unit price has decimals, but not all: half a step is what it may be off.
+    sentence:
+      'A line of measured usage is the price of the units of its period so far, at the terms of its start, less what was billed or waived before.',
+    query: sql`
+      select l.environment_id, l.id, l.invoice_id, l.amount, l.explanation
+        from invoice_line_items l
+        join prices p on p.environment_id = l.environment_id and p.id = l.price_id
+        left join ledger_accounts a on a.environment_id = l.environment_id and a.id = l.ledger_account_id
+        left join subscription_price_overrides o on o.environment_id = l.environment_id and o.subscription_id = a.subscription_id
+         and o.price_id = l.price_id and o.start_at <= (l.explanation ->> 'periodStart')::bigint
+         and (o.end_at is null or o.end_at > (l.explanation ->> 'periodStart')::bigint)
+       cross join lateral (
+         select case when o.id is null then p.pricing else o.pricing end as pricing,
+                case when o.id is null then p.unit_price else coalesce(o.unit_price, 0) end as unit_price) terms
+       cross join lateral (
+         select (l.explanation ->> 'units')::numeric as units, (l.explanation ->> 'per')::numeric as per, ${stepOf(sql`p.currency`)} as step,
+                l.amount + (l.explanation ->> 'billedBefore')::numeric as amount) e
+       where l.explanation ->> 'kind' = 'measured_usage'
+         and case when terms.pricing is null
+             then abs(e.units * terms.unit_price - e.amount * e.per * p.usage_events_per_unit) * 2 > e.step * e.per * p.usage_events_per_unit
+             else l.explanation -> 'pricing' <> terms.pricing
+                  or abs(e.amount - price_of_units(terms.pricing, e.units / e.per, e.step)) > case when e.per = 1 then 0 else e.step end end`,
+  },
+  {
+    name: 'measuredUsageIsBilledOnce',
+    sentence:
+      'The amount that is known to be billed for a measured usage period is the sum of the lines that bill it, at one price.',
+    query: sql`
+      select environment_id, ledger_account_id, price_id, period_start, c.amount as known_amount, l.amount
+        from (select * from usage_charges where per is not null) c
+        full join (
+          select line.environment_id, line.ledger_account_id, line.price_id, (line.explanation ->> 'periodStart')::bigint as period_start,
+                 sum(line.amount) as amount
+            from ${standingUsageLines} where line.explanation ->> 'kind' = 'measured_usage'
+           group by line.environment_id, line.ledger_account_id, line.price_id, line.explanation ->> 'periodStart') l
+       using (environment_id, ledger_account_id, price_id, period_start)
+       where coalesce(c.amount, 0) <> coalesce(l.amount, 0)
+      union all
+      select environment_id, ledger_account_id, min(price_id), period_start, sum(amount), null
+        from usage_charges where per is not null
+       group by environment_id, ledger_account_id, period_start having count(*) > 1`,
+  },
+  {
     name: 'pricedItemsFollowPricing',
     // Both sides are multiplied out, because a division has a limited number of digits.
     sentence:

@@ -25,7 +25,7 @@ function accountsThatRepeat(since: Since): RawBuilder<unknown> {
 
 /**
  * The number and sums of these events `e`, in total and for first occurrences, by account and by `columns` of the
- * events and their series `s`. The first event with its properties may have another hour or price, so the account
+ * events and their series `s`. Events of measured meters book nothing, so they count 0. The first event with its properties may have another hour or price, so the account
  * determines whether only first occurrences count.
  */
 function sumsOfEvents(
@@ -36,12 +36,14 @@ function sumsOfEvents(
   const named = Object.entries(columns).map(([name, column]) => sql`${column} as ${sql.ref(name)}, `);
   const grouped = Object.values(columns).map((column) => sql`, ${column}`);
   return sql`
-    select s.environment_id, s.ledger_account_id, ${sql.join(named, sql``)} count(*) as events, sum(e.amount) as amount,
+    select s.environment_id, s.ledger_account_id, ${sql.join(named, sql``)} count(*) as events,
+           sum(case when m.is_measured then 0 else e.amount end) as amount,
            case when bool_or(r.ledger_account_id is not null)
                 then coalesce(sum(e.amount) filter (where d.usage_event_id is not null), 0)
-                else sum(e.amount) end as first_amount
+                else sum(case when m.is_measured then 0 else e.amount end) end as first_amount
       from ${events} e
       join usage_series s on s.environment_id = e.environment_id and s.id = e.series_id
+      join usage_meters m on m.environment_id = s.environment_id and m.id = s.usage_meter_id
       left join usage_event_distinct_properties d on d.environment_id = e.environment_id and d.usage_event_id = e.id
       left join (${accountsThatRepeat(since)}) r
         on r.environment_id = s.environment_id and r.ledger_account_id = s.ledger_account_id
@@ -163,9 +165,61 @@ export const usageInvariants: readonly Invariant[] = [
                           case when sum(sums.firsts) > 0 then sum(sums.first_amount) else sum(sums.amount) end as first_amount
                      from (${eventsOfSeries(since)}) sums
                      join usage_series s on s.environment_id = sums.environment_id and s.id = sums.series_id
+                     join usage_meters m on m.environment_id = s.environment_id and m.id = s.usage_meter_id and not m.is_measured
                     group by s.environment_id, s.ledger_account_id) e
           on e.environment_id = a.environment_id and e.ledger_account_id = a.id
        where coalesce(a.used, 0) not between coalesce(e.first_amount, 0) and coalesce(e.amount, 0)`,
+  },
+  {
+    name: 'amountsFitTheirMeter',
+    sentence:
+      'The amount of an event is 1 or more; on a measured meter it may be 0, on a recurring one negative, and on a counting one it is 1.',
+    query: (since) => sql`
+      select e.environment_id, e.id, e.amount, m.aggregation_type
+        from ${eventsSince(since)} e
+        join usage_series s on s.environment_id = e.environment_id and s.id = e.series_id
+        join usage_meters m on m.environment_id = s.environment_id and m.id = s.usage_meter_id
+       where e.amount < case when m.recurring then e.amount when m.is_measured then 0 else 1 end`,
+  },
+  {
+    name: 'measuredMetersHaveNoBalance',
+    sentence: 'An account of a measured meter has neither credits nor booked usage.',
+    query: sql`
+      select a.environment_id, a.id, a.granted, a.used, a.held
+        from usage_meters m
+        join ledger_accounts a on a.environment_id = m.environment_id and a.usage_meter_id = m.id
+       where m.is_measured and (a.granted > 0 or a.used > 0 or a.held > 0)`,
+  },
+  {
+    name: 'heldValuesFollowEvents',
+    sentence:
+      'The value that an account holds is that of its latest event, or on a recurring meter the sum of all; the present period opened with the value before it.',
+    query: sql`
+      with held as (
+        select a.environment_id, a.id, a.held_value, a.opening_value, a.value_period_id, m.recurring
+          from usage_meters m
+          join ledger_accounts a on a.environment_id = m.environment_id and a.usage_meter_id = m.id
+         where m.recurring or m.aggregation_type = 'unit_hours'
+      ), event as (
+        select h.environment_id, h.id, e.amount, b.start_at, s.billing_period_id is not distinct from h.value_period_id as is_present,
+               row_number() over (partition by h.environment_id, h.id
+                 order by b.start_at desc, least(e.usage_date, e.created_at) desc, e.id desc) as place,
+               row_number() over (partition by h.environment_id, h.id, s.billing_period_id = h.value_period_id
+                 order by b.start_at desc, least(e.usage_date, e.created_at) desc, e.id desc) as place_within
+          from held h
+          join usage_series s on s.environment_id = h.environment_id and s.ledger_account_id = h.id
+          join billing_periods b on b.environment_id = s.environment_id and b.id = s.billing_period_id
+          join usage_events e on e.environment_id = s.environment_id and e.series_id = s.id
+      ), found as (
+        select environment_id, id, sum(amount) as total, coalesce(sum(amount) filter (where not is_present), 0) as total_before,
+               max(amount) filter (where place = 1) as latest,
+               coalesce(max(amount) filter (where not is_present and place_within = 1), 0) as latest_before
+          from event group by environment_id, id
+      )
+      select environment_id, id, h.held_value, h.opening_value, f.total, f.latest
+        from held h full join found f using (environment_id, id)
+       where h.held_value is distinct from case when h.recurring then f.total else f.latest end
+          or h.opening_value is distinct from case when h.recurring then f.total_before else f.latest_before end`,
   },
   {
     name: 'usageIsBookedWithItsEvents',
@@ -251,7 +305,7 @@ export const usageInvariants: readonly Invariant[] = [
                  coalesce(sum(e.own_price), 0) * 1000000000000 as own_amount
             from prices p
             join usage_meters m on m.environment_id = p.environment_id and m.id = p.usage_meter_id
-             and m.aggregation_type <> 'count_distinct_properties'
+             and m.aggregation_type <> 'count_distinct_properties' and not m.is_measured
             join usage_series s on s.environment_id = p.environment_id and s.price_id = p.id
             join usage_events e on e.environment_id = s.environment_id and e.series_id = s.id
            where p.pricing ->> 'model' = 'dynamic' or p.pricing ? 'fixedAmountPerEvent'

@@ -74,7 +74,8 @@ const noEvents = { events: 0n, ownAmount: 0n };
 function leftOf({ ledgerAccountId, priceId, explanation }: UsageLine) {
   const isPriced = explanation.kind === 'priced_usage';
   const { events, ownAmount } = isPriced ? explanation : noEvents;
-  return { ledgerAccountId, priceId, periodStart: isPriced ? explanation.periodStart : null, events, ownAmount };
+  const ofPeriod = isPriced || explanation.kind === 'measured_usage';
+  return { ledgerAccountId, priceId, periodStart: ofPeriod ? explanation.periodStart : null, events, ownAmount };
 }
 
 /** The units of the line that cost at most `room` minor units; null: none. */

@@ -130,6 +130,14 @@ function rowsOf(explanation: LineExplanation, amount: bigint, currency: string):
       const billed = { text: `${before.toLocaleString('en-US')} of them billed before`, amount: -billedBefore };
       return [...priceRows(priceModelOf(pricing), soFar, currency, step), ...(isPart ? [billed] : [])];
     }
+    case 'measured_usage': {
+      const { pricing, units, per, billedBefore } = explanation;
+      const before = billedBefore === 0n ? [] : [{ text: 'Billed before', amount: -billedBefore }];
+      if (pricing === null)
+        return billedBefore === 0n ? [] : [{ text: 'So far', amount: amount + billedBefore }, ...before];
+      const usage = { units, per, events: 0n, ownAmount: 0n };
+      return [...priceRows(priceModelOf(pricing), usage, currency, step), ...before];
+    }
     case 'priced_item': {
       const { pricing, quantity, value, period } = explanation;
       const usage = { units: BigInt(quantity), events: 0n, ownAmount: 0n };

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Period } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { Timestamp, WholeNumber } from '../kernel/json.ts';
-import { fineText, PricedTier, Pricing, priceModelOf, shownTier } from '../pricing/pricing.ts';
+import { fineText, PricedTier, Pricing, priceMeasured, priceModelOf, shownTier } from '../pricing/pricing.ts';
 import { type Rounding, taxRounding } from '../rating/invoice-amounts.ts';
 import { priceQuantities, priceUnits } from '../rating/usage-parts.ts';
 import type { ItemizedSegment } from '../subscriptions/adjustment.ts';
@@ -48,6 +48,7 @@ const ExplainedLine = z
         'priced_item',
         'usage',
         'priced_usage',
+        'measured_usage',
         'proration',
         'setup_fee',
         'minimum_commitment',
@@ -56,7 +57,7 @@ const ExplainedLine = z
       ])
       .meta({
         description:
-          'The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `priced_item`: `value` x fraction, where `value` is the price of itemQuantity by `pricing`. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` (and `eventsSoFar`, or `eventsAmount`) by `pricing`, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `setup_fee`: unitPrice, once. `minimum_commitment`: the sum of value x fraction of the segments, less planAmount and usageAmount, at least 0. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount.',
+          'The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `priced_item`: `value` x fraction, where `value` is the price of itemQuantity by `pricing`. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` (and `eventsSoFar`, or `eventsAmount`) by `pricing`, less `billedBefore`. `measured_usage`: the price of unitsSoFar / unitsPer units, by `pricing` or at unitPrice for usageEventsPerUnit, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `setup_fee`: unitPrice, once. `minimum_commitment`: the sum of value x fraction of the segments, less planAmount and usageAmount, at least 0. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount.',
       }),
     description: z.string().nullable(),
     quantity: z
@@ -72,6 +73,9 @@ const ExplainedLine = z
     pricing: Pricing.nullable(),
     unitsSoFar: WholeNumber.nullable().meta({
       description: 'All units of the usage period, those of the line included.',
+    }),
+    unitsPer: WholeNumber.optional().meta({
+      description: 'Present for `measured_usage`: the units so far, and those of tiers, are so many parts of a unit.',
     }),
     events: WholeNumber.nullable().meta({
       description: 'The events that the line bills, where each of them costs something.',
@@ -327,6 +331,8 @@ function reckoningOf(
     }
     case 'priced_usage':
       return explainPricedUsage(explanation, chargedStep(currency));
+    case 'measured_usage':
+      return explainMeasuredUsage(explanation, chargedStep(currency));
     case 'proration':
       return explainProration(explanation);
     case 'setup_fee': {
@@ -351,6 +357,7 @@ function reckoningOf(
 type ItemExplanation = Extract<LineExplanation, { kind: 'item' }>;
 type PricedItemExplanation = Extract<LineExplanation, { kind: 'priced_item' }>;
 type PricedUsageExplanation = Extract<LineExplanation, { kind: 'priced_usage' }>;
+type MeasuredUsageExplanation = Extract<LineExplanation, { kind: 'measured_usage' }>;
 type ProrationExplanation = Extract<LineExplanation, { kind: 'proration' }>;
 
 function explainItem({ kind, unitPrice, quantity, period, whole }: ItemExplanation, amount: bigint) {
@@ -407,6 +414,14 @@ function explainCommitment(explanation: Extract<LineExplanation, { kind: 'minimu
   const { kind, segments, period, whole, commitment, plan, usage } = explanation;
   const { period: _, ...shares } = explainSegments(segments, whole, commitment);
   return { kind, period: shownPeriod(period), ...shares, planAmount: plan, usageAmount: usage };
+}
+
+function explainMeasuredUsage(explanation: MeasuredUsageExplanation, step: bigint) {
+  const { kind, unitPrice, usageEventsPerUnit, pricing, units, per, billedBefore } = explanation;
+  const { amount: rounded, exact, tiers } = priceMeasured(explanation, { units, per }, step);
+  const terms = pricing === null ? { unitPrice, usageEventsPerUnit } : { pricing, tiers: tiers.map(shownTier) };
+  const rounding = shownRounding({ ...exact, rounded });
+  return { kind, ...terms, unitsSoFar: units, unitsPer: per, billedBefore, rounding };
 }
 
 function explainProration({ kind, segments, whole, fairValue, paid, waived }: ProrationExplanation) {

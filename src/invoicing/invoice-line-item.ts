@@ -5,6 +5,7 @@ import { WholeNumber } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
 import { amountOf, type Priced, type Pricing } from '../pricing/pricing.ts';
 import type { LineShares } from '../rating/invoice-amounts.ts';
+import type { MeasuredPart } from '../rating/measured-usage.ts';
 import { fairValue, type PlanSegment } from '../rating/proration.ts';
 import type { UsagePart } from '../rating/usage-parts.ts';
 import type { ItemizedSegment } from '../subscriptions/adjustment.ts';
@@ -34,7 +35,9 @@ const UsageLine = z.object({
   ...everyLine,
   type: z.literal('usage'),
   ledgerAccountId: z.string().meta({ description: 'The ledger account of the subscription and the meter.' }),
-  ledgerAccountCredit: WholeNumber.meta({ description: 'The units that the line bills.' }),
+  ledgerAccountCredit: WholeNumber.meta({
+    description: 'The units that the line bills; 0 where they are measured, and so on no balance.',
+  }),
   billingRunId: z.string().meta({ description: 'The id of the invoice that billed the units.' }),
 });
 
@@ -82,6 +85,13 @@ export type LineExplanation =
     }
   /** The price of all usage of the usage period so far, rounded once, less what was billed for the period before. */
   | (Omit<UsagePart, 'amount'> & { readonly kind: 'priced_usage'; readonly pricing: Pricing })
+  /** The price of the `units / per` units of the usage period so far, rounded once, less what was billed or waived before. */
+  | (Omit<MeasuredPart, 'amount'> & {
+      readonly kind: 'measured_usage';
+      readonly unitPrice: bigint;
+      readonly usageEventsPerUnit: number;
+      readonly pricing: Pricing | null;
+    })
   /** max(0, sum of value x time of the segment / time of `whole`, rounded once - paid - waived). */
   | {
       readonly kind: 'proration';
@@ -112,6 +122,7 @@ const moneyOfExplanations: ReadonlySet<string> = new Set([
   'unitPrice',
   'units',
   'unitsSoFar',
+  'per',
   'events',
   'eventsSoFar',
   'ownAmount',

@@ -1,6 +1,7 @@
 import type { Period } from '../kernel/calendar.ts';
 import { rangeText } from '../kernel/iso-text.ts';
 import { moneyText } from '../kernel/money-text.ts';
+import { type MeasuredUnits, measuredText } from '../rating/measured-usage.ts';
 import { itemName } from '../subscriptions/subscription-item.ts';
 import { isItem, type NewLine } from './invoice-line-item.ts';
 
@@ -52,6 +53,11 @@ export function describeUsage(usage: {
 /** The units of a meter: `1,500 API calls`. The tiers of their price are shown below it. */
 export function describeUnits({ meterName, units }: { meterName: string; units: bigint }): string {
   return `${countText(units)} ${inSentence(meterName)}`;
+}
+
+/** The units of a measured meter, to three decimals: `12.5 seats`. */
+export function describeMeasured({ meterName, ...units }: { readonly meterName: string } & MeasuredUnits): string {
+  return `${measuredText(units)} ${inSentence(meterName)}`;
 }
 
 /** Events whose units credits cover: `3 events of payments`. */

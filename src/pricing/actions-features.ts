@@ -1,7 +1,7 @@
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
-import { Problem } from '../kernel/problem.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
 import { only, refuseOtherId, required, requiredLocked, resolveLockedPricingModel } from './actions.ts';
 import {
   decideFeatureChange,
@@ -13,6 +13,7 @@ import {
 import * as store from './store-features.ts';
 import { findResource } from './store-resources.ts';
 import { findUsageMeter } from './store-usage-meters.ts';
+import { isMeasured, noCreditsOfMeasured } from './usage-meter.ts';
 
 /** Creates a feature. Its usage meter or resource must belong to the same pricing model. */
 export async function createFeature(work: Work, requested: FeatureInput): Promise<Feature> {
@@ -58,6 +59,7 @@ async function refuseOtherGrants(work: Work, feature: NewFeature): Promise<void>
     if (meter.pricingModelId !== feature.pricingModelId) {
       throw new Problem('otherPricingModel', { record: 'usage meter', id: meter.id });
     }
+    if (isMeasured(meter)) throw invalid(['feature', 'usageMeterId'], noCreditsOfMeasured);
   }
   if (feature.resourceId !== null) {
     const resource = await required(work, findResource, feature.resourceId, 'resourceNotFound');

@@ -26,7 +26,7 @@ import { fineAmount, type Pricing, priceModelOf, shownTier } from './pricing.ts'
 import * as store from './store-prices.ts';
 import { findProduct, findProductRating } from './store-products.ts';
 import { findUsageMeter } from './store-usage-meters.ts';
-import type { UsageMeter } from './usage-meter.ts';
+import { isMeasured, issueOfMeasuredPrice, type UsageMeter } from './usage-meter.ts';
 
 /** Creates a price. It becomes its product's only active price, or an additional price of its usage meter. */
 export async function createPrice(work: Work, requested: PriceInput): Promise<Price> {
@@ -58,6 +58,8 @@ async function createUsagePrice(work: Work, requested: UsagePriceInput): Promise
 /** Adds a price to a usage meter. The caller has locked its pricing model. */
 export async function addUsagePrice(work: Work, meter: UsageMeter, requested: UsagePriceInput): Promise<Price> {
   const price = newUsagePrice(newId('price'), meter, requested, currencyOf(work));
+  const issue = isMeasured(meter) ? issueOfMeasuredPrice(price) : null;
+  if (issue !== null) throw invalid(['price', ...issue.path], issue.message);
   if (price.isDefault && !price.active) throw invalid(['price', 'active'], 'must be true for a default price');
   if (price.isDefault && price.where !== null) throw invalid(['price', 'isDefault'], defaultWithConditions);
   const isConditional = price.active && price.where !== null;

@@ -8,9 +8,12 @@ import { newUsagePrice, refuseBadSlug } from './price-input.ts';
 import { insertPrices, listPricesOfUsageMeters, savePrices } from './store-prices.ts';
 import * as store from './store-usage-meters.ts';
 import {
-  eventIssue,
+  changedKind,
   eventNameIssue,
   type FirstUsagePrice,
+  isMeasured,
+  issueOfMeasuredPrice,
+  meterIssues,
   type UsageMeter,
   type UsageMeterChange,
   type UsageMeterInput,
@@ -27,12 +30,15 @@ export async function createUsageMeter(
   { usageMeter: requested, price = {} }: UsageMeterRequest,
 ): Promise<UsageMeter> {
   const pricingModelId = await resolveLockedPricingModel(work, requested.pricingModelId);
-  const { name, slug, aggregationType, lowBalanceThreshold, eventName, where, valueProperty } = requested;
+  const { name, slug, aggregationType, recurring, proration, lowBalanceThreshold, eventName, where, valueProperty } =
+    requested;
   await refuseCommonName(work, { pricingModelId, eventName });
   const { unitPrice, usageEventsPerUnit, pricing = null } = price;
+  const unfit = isMeasured(requested) ? issueOfMeasuredPrice({ pricing }) : null;
+  if (unfit !== null) throw invalid(['price', ...unfit.path], unfit.message);
   const hasOwnPrice = unitPrice !== undefined || usageEventsPerUnit !== undefined || pricing !== null;
   if (hasOwnPrice) refuseBadSlug(slug, ['usageMeter', 'slug']);
-  const counts = { aggregationType, lowBalanceThreshold, eventName, where, valueProperty };
+  const counts = { aggregationType, recurring, proration, lowBalanceThreshold, eventName, where, valueProperty };
   const made = { id: newId('usageMeter'), pricingModelId, name, slug, ...counts };
   const meter = only(await store.insertUsageMeters(work, [made]));
   const currency = currencyOf(work);
@@ -78,12 +84,14 @@ export async function updateUsageMeter(work: Work, id: string, change: UsageMete
   const meter = await requiredLocked(work, store.findUsageMeter, id, 'usageMeterNotFound');
   const { name = meter.name, slug = meter.slug, aggregationType = meter.aggregationType } = change;
   const { lowBalanceThreshold = meter.lowBalanceThreshold } = change;
+  const { recurring = meter.recurring, proration = meter.proration } = change;
   const { eventName = meter.eventName, where = meter.where, valueProperty = meter.valueProperty } = change;
-  const fields = { name, slug, aggregationType, lowBalanceThreshold, eventName, where, valueProperty };
-  const issue = eventIssue(fields);
-  if (issue !== null) throw invalid(['usageMeter', issue.field], issue.message);
+  const counts = { aggregationType, recurring, proration, lowBalanceThreshold, eventName, where, valueProperty };
+  const wanted = { ...meter, name, slug, ...counts };
+  const issue = changedKind(meter, wanted) ?? meterIssues(wanted)[0];
+  if (issue) throw invalid(['usageMeter', issue.field], issue.message);
   if (eventName !== meter.eventName) await refuseCommonName(work, { ...meter, eventName });
-  const changed = only(await store.saveUsageMeters(work, [{ ...meter, ...fields }]));
+  const changed = only(await store.saveUsageMeters(work, [wanted]));
   if (slug !== meter.slug) {
     const prices = await listPricesOfUsageMeters(work, [id]);
     const following = prices.filter(isNoChargePrice).map((price) => ({ ...price, slug: noChargeSlug(slug) }));

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { countInput, WholeNumber } from '../kernel/json.ts';
 import { decimalText } from '../kernel/money-text.ts';
-import { fineDigits, type PriceModel, type Tier, type TierAmount } from '../rating/price-model.ts';
+import type { MeasuredUnits } from '../rating/measured-usage.ts';
+import { fineDigits, type PriceModel, priceUsage, type Tier, type TierAmount } from '../rating/price-model.ts';
 import { priceUnits } from '../rating/usage-parts.ts';
 
 /** The maximum unit price of the API specification. */
@@ -219,6 +220,21 @@ export interface Priced {
 export function amountOf({ unitPrice, pricing }: Priced, quantity: number, step: bigint): bigint {
   if (pricing === null) return unitPrice * BigInt(quantity);
   return priceUnits(priceModelOf(pricing), BigInt(quantity), step).amount;
+}
+
+/**
+ * The price of measured units, in minor units. It is exact, and rounded once. Worked example: 7.5 units at 100 for 3 units
+ * are 250.
+ */
+export function priceMeasured(
+  { unitPrice, usageEventsPerUnit, pricing }: Priced & { readonly usageEventsPerUnit: number },
+  { units, per }: MeasuredUnits,
+  step = 1n,
+) {
+  const usage = { units, events: 0n, ownAmount: 0n };
+  if (pricing !== null) return priceUsage(priceModelOf(pricing), { ...usage, per }, step);
+  const model = priceModelOf({ model: 'per_unit', unitAmount: String(unitPrice) });
+  return priceUsage(model, { ...usage, per: per * BigInt(usageEventsPerUnit) }, step);
 }
 
 /** Whether some quantity may cost something. */

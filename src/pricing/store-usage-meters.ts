@@ -15,6 +15,8 @@ const usageMeterColumns = [
   'name',
   'slug',
   'aggregationType',
+  'recurring',
+  'proration',
   'lowBalanceThreshold',
   'eventName',
   'where',
@@ -25,8 +27,9 @@ type UsageMeterRow = Pick<Selectable<UsageMeters>, (typeof usageMeterColumns)[nu
 function toUsageMeter(work: Work, row: UsageMeterRow): UsageMeter {
   return {
     ...row,
-    // The constraint usage_meters_aggregation_type allows no other value.
+    // The constraints of the table allow no other values.
     aggregationType: row.aggregationType as UsageMeter['aggregationType'],
+    proration: row.proration as UsageMeter['proration'],
     // Only what `Where` accepts is ever written.
     where: row.where as UsageMeter['where'],
     livemode: work.livemode,
@@ -42,6 +45,8 @@ export async function insertUsageMeters(work: Work, meters: readonly NewUsageMet
     name: meter.name,
     slug: meter.slug,
     aggregationType: meter.aggregationType,
+    recurring: meter.recurring,
+    proration: meter.proration,
     lowBalanceThreshold: meter.lowBalanceThreshold,
     eventName: meter.eventName,
     where: meter.where,

@@ -6,7 +6,7 @@ import { ambiguityOf, defaultWithConditions, reservedPriceSlugMessage } from './
 import { isReservedProductSlug, rateWithConditions, reservedProductSlug } from './product.ts';
 import { maxProductFeatures, maxProducts, type ProductStructure, type Structure } from './structure.ts';
 import { describeContents, type PricingModelContents, representatives } from './structure-contents.ts';
-import { eventNameIssue } from './usage-meter.ts';
+import { changedKind, eventNameIssue, isMeasured, issueOfMeasuredPrice, noCreditsOfMeasured } from './usage-meter.ts';
 
 /** The keys that lead to a value of the request. */
 type Path = readonly (string | number)[];
@@ -79,6 +79,7 @@ export function completeStructure(given: Structure, path: Path, options: Complet
       ...usagePriceIssues(given),
       ...eventNameIssues(given),
       ...rateIssues(given),
+      ...measuredIssues(given),
       ...currencyIssues(given, options.currency),
     ],
     path,
@@ -198,6 +199,26 @@ function productIssues({ products }: Structure): Issue[] {
   if (links > maxProductFeatures)
     issues.push(structureIssue(['products'], `have more than ${maxProductFeatures} features in total`));
   return issues;
+}
+
+/** An issue for each credit grant and each price that a usage meter whose units are measured cannot have. */
+function measuredIssues({ features, usageMeters }: Structure): Issue[] {
+  const measured = new Set(usageMeters.filter(({ usageMeter }) => isMeasured(usageMeter)));
+  const slugs = new Set([...measured].map(({ usageMeter }) => usageMeter.slug));
+  const ofFeatures = features.flatMap((feature, index) =>
+    feature.type === 'usage_credit_grant' && slugs.has(feature.usageMeterSlug)
+      ? [structureIssue(['features', index, 'usageMeterSlug'], noCreditsOfMeasured)]
+      : [],
+  );
+  const ofPrices = usageMeters.flatMap((meter, index) =>
+    meter.prices.flatMap((price, position) => {
+      const issue = measured.has(meter) ? issueOfMeasuredPrice(price) : null;
+      return issue === null
+        ? []
+        : [structureIssue(['usageMeters', index, 'prices', position, ...issue.path], issue.message)];
+    }),
+  );
+  return [...ofFeatures, ...ofPrices];
 }
 
 /** An issue for each price that names another currency than that of the environment. */
@@ -370,7 +391,13 @@ function typeIssues(contents: PricingModelContents, stored: Structure, given: St
   const features = representatives(contents.features);
   const sold = new Map(stored.products.map(({ product, price }) => [product.slug, price.type]));
   const products = representatives(contents.products);
+  const meters = new Map(contents.usageMeters.map((meter) => [meter.slug, meter]));
   return [
+    ...given.usageMeters.flatMap(({ usageMeter }, index) => {
+      const row = meters.get(usageMeter.slug);
+      const issue = row === undefined ? null : changedKind(row, usageMeter);
+      return issue === null ? [] : [structureIssue(['usageMeters', index, 'usageMeter', issue.field], issue.message)];
+    }),
     ...given.features.flatMap(({ slug, type }, index) => {
       const row = features.get(slug);
       if (!row?.active || row.type === type) return [];

@@ -176,14 +176,25 @@ function describeProductPrice(price: ProductPrice): ProductPriceStructure {
 }
 
 function describeUsageMeter(meter: UsageMeter, prices: readonly UsagePrice[]): UsageMeterStructure {
-  const { name, slug, aggregationType, lowBalanceThreshold, eventName, where, valueProperty } = meter;
+  const { name, slug, aggregationType, recurring, proration, lowBalanceThreshold, eventName, where, valueProperty } =
+    meter;
   const own = prices.filter((price) => !isNoChargePrice(price));
   const named = representatives(own.filter(hasSlug));
   // An inactive price without a slug is history: no structure can refer to it.
   const shown = own.filter((price) =>
     hasSlug(price) ? named.get(price.slug) === price || price.active : price.active,
   );
-  const usageMeter = { name, slug, aggregationType, lowBalanceThreshold, eventName, where, valueProperty };
+  const usageMeter = {
+    name,
+    slug,
+    aggregationType,
+    recurring,
+    proration,
+    lowBalanceThreshold,
+    eventName,
+    where,
+    valueProperty,
+  };
   return { usageMeter, prices: shown.map(describeUsagePrice) };
 }
 

@@ -7,9 +7,15 @@ import { type NewFeature, RenewalFrequency } from './feature.ts';
 import { IntervalUnit, type NewPrice, Overage, UsageInterval } from './price.ts';
 import { Pricing } from './pricing.ts';
 import { isLinkActive } from './product-change.ts';
-import type { ProductPriceStructure, ProductStructure, Structure, UsagePriceStructure } from './structure.ts';
+import type {
+  ProductPriceStructure,
+  ProductStructure,
+  Structure,
+  UsageMeterStructure,
+  UsagePriceStructure,
+} from './structure.ts';
 import type { PricingModelContents, StructureChanges } from './structure-contents.ts';
-import { AggregationType, Where } from './usage-meter.ts';
+import { AggregationType, MeterProration, Where } from './usage-meter.ts';
 
 interface CopyContext {
   readonly pricingModelId: string;
@@ -155,6 +161,8 @@ const ExportedUsageMeter = z.object({
     name: z.string(),
     slug: z.string(),
     aggregationType: AggregationType,
+    recurring: z.boolean().optional(),
+    proration: MeterProration.optional(),
     lowBalanceThreshold: WholeNumber.optional(),
     eventName: z.string().optional(),
     where: Where.optional(),
@@ -210,7 +218,7 @@ export function exportStructure(
       features: [...slugs],
     })),
     usageMeters: usageMeters.map(({ usageMeter, prices }) => ({
-      usageMeter: withoutNulls(usageMeter),
+      usageMeter: exportUsageMeter(usageMeter),
       prices: prices.map(exportUsagePrice),
     })),
     resources: [...resources],
@@ -225,6 +233,10 @@ function exportProduct({ usagePrices, ...product }: ProductStructure['product'])
 function exportUsagePrice({ usageInterval, ...price }: UsagePriceStructure) {
   const said = usageInterval === 'own' ? {} : { usageInterval };
   return { type: 'usage', ...withoutNulls(price), ...said, trialPeriodDays: null } as const;
+}
+
+function exportUsageMeter({ recurring, proration, ...meter }: UsageMeterStructure['usageMeter']) {
+  return { ...withoutNulls(meter), ...(recurring ? { recurring, proration } : {}) };
 }
 
 function exportProductPrice(price: ProductPriceStructure): z.infer<typeof ExportedProductPrice> {

@@ -15,11 +15,11 @@ import {
 import { maxUnitPrice, Pricing, refinePricing } from './pricing.ts';
 import { byMeter, maxQuantity, quantityLimitIssue } from './product.ts';
 import {
-  AggregationType,
-  eventFields,
-  LowBalanceThreshold,
+  type AggregationType,
+  type MeterProration,
   maxUsageMeters,
-  refineEvents,
+  meterFields,
+  refineMeter,
   Where,
 } from './usage-meter.ts';
 
@@ -128,6 +128,8 @@ export interface UsageMeterStructure {
     readonly name: string;
     readonly slug: string;
     readonly aggregationType: z.infer<typeof AggregationType>;
+    readonly recurring: boolean;
+    readonly proration: z.infer<typeof MeterProration>;
     readonly lowBalanceThreshold: bigint | null;
     readonly eventName: string | null;
     readonly where: Where | null;
@@ -320,15 +322,7 @@ const UsagePriceInput = z
   });
 
 const UsageMeterInput = z.object({
-  usageMeter: z
-    .object({
-      name: SafeString,
-      slug: SafeString,
-      aggregationType: AggregationType.default('sum'),
-      lowBalanceThreshold: LowBalanceThreshold.default(null),
-      ...eventFields,
-    })
-    .superRefine(refineEvents),
+  usageMeter: z.object({ name: SafeString, slug: SafeString, ...meterFields }).superRefine(refineMeter),
   prices: z.array(UsagePriceInput).max(maxPricesPerUsageMeter).default([]),
 });
 

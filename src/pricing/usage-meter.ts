@@ -10,17 +10,33 @@ export const maxUsageMeters = 200;
 
 export const UsageMeterId = idSchema('usageMeter');
 
-export const AggregationType = z.enum(['sum', 'count_distinct_properties']).meta({
-  id: 'UsageMeterAggregationType',
+export const AggregationType = z
+  .enum(['sum', 'count', 'count_distinct_properties', 'max', 'latest', 'unit_hours'])
+  .meta({
+    id: 'UsageMeterAggregationType',
+    description:
+      '`sum` adds up the amounts of events. `count` counts events: the amount of each is 1. `count_distinct_properties` counts ' +
+      'each distinct set of properties once in a period. `max` and `latest` take the largest amount of a period, and that of ' +
+      'the latest usage date. `unit_hours` is a value that each event sets, times the hours for which it is held.',
+  });
+
+export const MeterProration = z.enum(['none', 'day', 'second']).meta({
+  id: 'UsageMeterProration',
   description:
-    '`sum` adds up the amounts of events. `count_distinct_properties` counts each distinct set of properties once in a period.',
+    'How the units of a recurring meter count. `none`: the value at the end of the period. `day`: the share of days at whose ' +
+    'end they are held. `second`: the exact share of the time.',
 });
+
+const recurring = {
+  description:
+    'Whether the sum of amounts is kept over billing periods. Events add to it, and take away where their amount is negative.',
+};
 
 const lowBalanceThreshold = {
   description: 'A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event.',
 };
 /** The threshold in a request. */
-export const LowBalanceThreshold = amountInput(1).nullable().meta(lowBalanceThreshold);
+const LowBalanceThreshold = amountInput(1).nullable().meta(lowBalanceThreshold);
 
 // More properties than a price list has columns, and more values than it has rows of one kind.
 const maxConditions = 5;
@@ -60,7 +76,7 @@ const eventTexts = {
 } as const;
 
 /** The fields of a request that say which named events count on a meter. */
-export const eventFields = {
+const eventFields = {
   eventName: SafeString.nullable().default(null).meta({ description: eventTexts.eventName }),
   where: Where.nullable().default(null).meta({ description: eventTexts.where }),
   valueProperty: freeText('name').min(1).nullable().default(null).meta({ description: eventTexts.valueProperty }),
@@ -72,16 +88,13 @@ type EventTerms = Pick<UsageMeter, 'eventName' | 'where' | 'valueProperty'>;
 /** The most meters of a pricing model that an event counts on. One request stores no more events than without them. */
 export const maxMetersPerEvent = 10;
 
-/** The field of a meter that needs an event name, and why; null: it has one, or needs none. */
-export function eventIssue({ eventName, where, valueProperty }: EventTerms): { field: string; message: string } | null {
-  if (eventName !== null || (where === null && valueProperty === null)) return null;
+/** The field of a meter that needs an event name, and why; none: it has one, or needs none. */
+function eventIssues({ eventName, where, valueProperty }: EventTerms): MeterIssue[] {
+  if (eventName !== null || (where === null && valueProperty === null)) return [];
   const field = where === null ? 'valueProperty' : 'where';
-  return { field, message: 'must be absent or null without eventName: events that name the meter always count on it' };
-}
-
-export function refineEvents(meter: EventTerms, context: z.RefinementCtx): void {
-  const issue = eventIssue(meter);
-  if (issue !== null) context.addIssue({ code: 'custom', path: [issue.field], message: issue.message });
+  return [
+    { field, message: 'must be absent or null without eventName: events that name the meter always count on it' },
+  ];
 }
 
 /** The message where an event name belongs to as many other meters as an event may count on; null: to fewer. */
@@ -105,6 +118,8 @@ export const UsageMeter = z
     name: z.string(),
     slug: z.string(),
     aggregationType: AggregationType,
+    recurring: z.boolean().meta(recurring),
+    proration: MeterProration,
     lowBalanceThreshold: WholeNumber.nullable().meta(lowBalanceThreshold),
     eventName: z.string().nullable().meta({ description: eventTexts.eventName }),
     where: Where.nullable().meta({ description: eventTexts.where }),
@@ -114,17 +129,85 @@ export const UsageMeter = z
 export type UsageMeter = z.infer<typeof UsageMeter>;
 export type NewUsageMeter = NewRecord<UsageMeter>;
 
+type Terms = Pick<UsageMeter, 'aggregationType' | 'recurring' | 'proration' | 'lowBalanceThreshold'> & EventTerms;
+
+/** Whether its units are measured from the events of a period when they are billed. The table decides the same. */
+export function isMeasured({
+  aggregationType,
+  recurring: isRecurring,
+}: Pick<UsageMeter, 'aggregationType' | 'recurring'>) {
+  return isRecurring || aggregationType === 'max' || aggregationType === 'latest' || aggregationType === 'unit_hours';
+}
+
+/** Why a measured meter has neither credits nor a balance. */
+export const noCreditsOfMeasured =
+  'must be of a usage meter that counts units as they come: the units of this one are measured when its period is billed, so ' +
+  'no credit can cover them (`freeUnits` of a pricing can)';
+
+/** Why a measured meter cannot have a price: all units of a period have one, and no events are priced. Or null. */
+export function issueOfMeasuredPrice({
+  pricing,
+  where,
+}: {
+  readonly pricing: Pricing | null;
+  readonly where?: object | null | undefined;
+}): { readonly path: string[]; readonly message: string } | null {
+  if (where) return { path: ['where'], message: 'must be absent: all units of a measured period have one price' };
+  if (pricing?.model === 'dynamic' || (pricing && 'fixedAmountPerEvent' in pricing && pricing.fixedAmountPerEvent))
+    return {
+      path: ['pricing', 'model'],
+      message: 'must price units: the usage meter measures them, and counts no events',
+    };
+  return null;
+}
+
+/** A field of a usage meter that does not fit the others. */
+interface MeterIssue {
+  readonly field: keyof Terms;
+  readonly message: string;
+}
+
+export function meterIssues(meter: Terms): MeterIssue[] {
+  const issues: MeterIssue[] = [];
+  if (meter.recurring && meter.aggregationType !== 'sum')
+    issues.push({ field: 'recurring', message: 'must be false: only the type sum keeps its value over periods' });
+  if (!meter.recurring && meter.proration !== 'none')
+    issues.push({ field: 'proration', message: 'must be none: only the units of a recurring meter are prorated' });
+  if (meter.lowBalanceThreshold !== null && isMeasured(meter))
+    issues.push({
+      field: 'lowBalanceThreshold',
+      message: 'must be null: a meter whose units are measured has no balance',
+    });
+  if (meter.aggregationType === 'count' && meter.valueProperty !== null)
+    issues.push({ field: 'valueProperty', message: 'must be null: a meter of type count counts each event once' });
+  return [...issues, ...eventIssues(meter)];
+}
+
+/** The issue of a change that would count other units than the events of present periods were recorded for, or null. */
+export function changedKind(before: Terms, after: Terms): MeterIssue | null {
+  for (const field of ['aggregationType', 'recurring', 'proration'] as const)
+    if (before[field] !== after[field] && (isMeasured(before) || isMeasured(after)))
+      return { field, message: `must stay ${before[field]}: make another usage meter, whose periods begin anew` };
+  return null;
+}
+
+/** The fields of a request that say how a meter counts. */
+export const meterFields = {
+  aggregationType: AggregationType.default('sum'),
+  recurring: z.boolean().default(false).meta(recurring),
+  proration: MeterProration.default('none'),
+  lowBalanceThreshold: LowBalanceThreshold.default(null),
+  ...eventFields,
+};
+
+export function refineMeter(meter: Terms, context: z.RefinementCtx): void {
+  for (const { field, message } of meterIssues(meter)) context.addIssue({ code: 'custom', path: [field], message });
+}
+
 /** A request for a usage meter. */
 export const UsageMeterInput = z
-  .object({
-    name: SafeString,
-    slug: SafeString,
-    aggregationType: AggregationType.default('sum'),
-    lowBalanceThreshold: LowBalanceThreshold.default(null),
-    ...eventFields,
-    pricingModelId: freeText('name').nullish(),
-  })
-  .superRefine(refineEvents);
+  .object({ name: SafeString, slug: SafeString, ...meterFields, pricingModelId: freeText('name').nullish() })
+  .superRefine(refineMeter);
 export type UsageMeterInput = z.output<typeof UsageMeterInput>;
 
 /** The price of a new usage meter's usage; without any field only the no-charge price is created. */
@@ -146,6 +229,8 @@ export const UsageMeterChange = z.object({
   name: SafeString.optional(),
   slug: SafeString.optional(),
   aggregationType: AggregationType.optional(),
+  recurring: z.boolean().optional(),
+  proration: MeterProration.optional(),
   lowBalanceThreshold: LowBalanceThreshold.optional(),
   eventName: SafeString.nullish(),
   where: Where.nullish(),

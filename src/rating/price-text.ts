@@ -1,6 +1,7 @@
 import { decimalText, fineMoneyText } from '../kernel/money-text.ts';
-import { fineDigits, type PriceModel, type Tier } from './price-model.ts';
-import { priceQuantities, type Quantities } from './usage-parts.ts';
+import { measuredText } from './measured-usage.ts';
+import { fineDigits, type PriceModel, priceUsage, type Tier } from './price-model.ts';
+import type { Quantities } from './usage-parts.ts';
 
 /** A price in words: `first 1,000 free, then USD 0.02 each`. */
 export function priceText(model: PriceModel, currency: string): string {
@@ -61,16 +62,22 @@ export interface PriceRow {
 }
 
 /** The parts of the price of usage: free units, tiers, packages, events, and what a minimum or maximum changes. */
-export function priceRows(model: PriceModel, usage: Quantities, currency: string, step: bigint): PriceRow[] {
+export function priceRows(
+  model: PriceModel,
+  usage: Quantities & { readonly per?: bigint },
+  currency: string,
+  step: bigint,
+): PriceRow[] {
   const money = (amount: bigint) => fineMoneyText(amount, currency, fineDigits);
-  const { units, events } = usage;
-  const priced = priceQuantities(model, usage, step);
-  const unbounded = priceQuantities({ ...model, minimumAmount: null, maximumAmount: null }, usage, step);
-  const free = units < model.freeUnits ? units : model.freeUnits;
-  const rows: PriceRow[] = free === 0n ? [] : [{ text: `${countText(free)} free`, amount: 0n }];
+  const { units, events, per = 1n } = usage;
+  const textOf = (parts: bigint) => measuredText({ units: parts, per });
+  const priced = priceUsage(model, { ...usage, per }, step);
+  const unbounded = priceUsage({ ...model, minimumAmount: null, maximumAmount: null }, { ...usage, per }, step);
+  const free = units < model.freeUnits * per ? units : model.freeUnits * per;
+  const rows: PriceRow[] = free === 0n ? [] : [{ text: `${textOf(free)} free`, amount: 0n }];
   for (const { tier, units: within, amount } of priced.tiers) {
     const text = rateText(tier, money);
-    rows.push({ text: `${countText(within)} ${text === 'free' ? text : `at ${text}`}`, amount });
+    rows.push({ text: `${textOf(within)} ${text === 'free' ? text : `at ${text}`}`, amount });
   }
   if (unbounded.otherAmount !== 0n) rows.push({ text: otherText(model, events, money), amount: unbounded.otherAmount });
   const bound = priced.amount - unbounded.amount;

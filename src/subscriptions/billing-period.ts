@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { z } from 'zod';
-import { boundary, calendarEnd, type Instant, type Interval, periodAt } from '../kernel/calendar.ts';
+import { boundary, calendarEnd, type Instant, type Interval, type Period, periodAt } from '../kernel/calendar.ts';
 import { anchorOf, type PartPeriod, periodFrom } from './billing-anchor.ts';
 import type { SubscriptionRow } from './subscription.ts';
 
@@ -56,6 +56,22 @@ export function discountIntervalOf(
     discountStartAt: period.discountStartAt ?? Math.min(wholeStartAt ?? startAt, startAt),
     discountEndAt: period.discountEndAt ?? wholeEndAt ?? endAt,
   };
+}
+
+/**
+ * The trial, or the interval of its price, whose share a period of usage is; null: it does not renew. A long first period
+ * is more than the interval that begins within it.
+ */
+export function intervalOf(
+  schedule: PeriodSchedule,
+  { startAt, wholeStartAt }: Pick<BillingPeriodRow, 'startAt' | 'wholeStartAt'>,
+): Period | null {
+  const { trialEnd, billingCycleAnchorDate: start } = schedule;
+  if (start === null) return null;
+  if (trialEnd !== null && startAt < trialEnd) return { start: startAt, end: trialEnd };
+  const at = Math.max(startAt, wholeStartAt ?? startAt);
+  const { start: from, end } = periodAt(billingAnchor(schedule), billingInterval(schedule), at);
+  return { start: from, end };
 }
 
 /** The fields that determine the periods of a subscription. */

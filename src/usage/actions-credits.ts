@@ -5,7 +5,7 @@ import type { Instant } from '../kernel/calendar.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { findUsageMeter, listUsageMeters } from '../pricing/store-usage-meters.ts';
-import type { UsageMeter } from '../pricing/usage-meter.ts';
+import { isMeasured, noCreditsOfMeasured, type UsageMeter } from '../pricing/usage-meter.ts';
 import { grantCredits } from './actions-ledger.ts';
 import { publishLowBalances } from './actions-low-balance.ts';
 import { hasFallen } from './low-balance.ts';
@@ -94,6 +94,8 @@ async function meterOf(
   const meters = await listUsageMeters(work, [pricingModelId]);
   const found = meters.find(({ id, slug }) => (usageMeterId ? id === usageMeterId : slug === usageMeterSlug));
   if (found === undefined) throw new Problem('usageMeterNotFound', { id: usageMeterId ?? usageMeterSlug ?? '' });
+  const named = usageMeterId ? 'usageMeterId' : 'usageMeterSlug';
+  if (isMeasured(found)) throw invalid(['usageCredit', named], noCreditsOfMeasured);
   return found;
 }
 

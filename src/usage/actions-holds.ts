@@ -4,6 +4,7 @@ import type { Work } from '../database/work.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { accessOf } from '../organizations/setting.ts';
+import { noCreditsOfMeasured } from '../pricing/usage-meter.ts';
 import { publishLowBalances } from './actions-low-balance.ts';
 import { bookEvents, draftInTransaction, storeEvents, toUsageEvent } from './actions-record.ts';
 import { type CatchUp, openMissingSeries, UsageCache } from './actions-resolve.ts';
@@ -50,7 +51,7 @@ export async function takeHold(work: Work, requested: NewHold, catchUp: CatchUp)
   if (refusal !== null) throw refusal;
   const { ledgerAccountId } = seriesOf(draft);
   const { balance } = await lockAccount(work, ledgerAccountId);
-  const amount = BigInt(requested.amount);
+  const amount = BigInt(draft.event.amount);
   if (amount > balance) throw insufficientBalance(draft, balance);
   if ((await countOpenHolds(work, ledgerAccountId)) >= maxOpenHolds)
     throw new Problem('tooManyHolds', { limit: maxOpenHolds });
@@ -65,7 +66,7 @@ export async function takeHold(work: Work, requested: NewHold, catchUp: CatchUp)
     usageMeterId,
     priceId,
     ledgerAccountId,
-    amount: requested.amount,
+    amount: draft.event.amount,
     status: 'open',
     settledAmount: null,
     expiresAt: requested.expiresAt,
@@ -157,6 +158,8 @@ async function draftHold(
       throw refusal('usageMeterNotFound', ['hold', way], String(requested.meter));
     if (error.issues.some(({ path }) => path.at(-1) === 'price'))
       throw invalid(['hold', way], 'must not have dynamic pricing: what settles a hold brings no price of its own');
+    if (error.issues.some(({ message }) => message === noCreditsOfMeasured))
+      throw invalid(['hold', way], noCreditsOfMeasured);
     if (error.issues.some(({ path }) => path.at(-2) === 'properties'))
       throw invalid(['hold', way], 'must be a price without conditions: a hold has no properties');
     // Without properties there is nothing else to say about them.
@@ -173,7 +176,7 @@ async function draftHold(
 async function draftOne(work: Work, ways: readonly NewUsageEvent[], catchUp: CatchUp): Promise<Draft> {
   const drafted = await draftInTransaction(
     work,
-    ways.map((event) => ({ kind: 'record', events: [event], pathOf: () => ['hold'] })),
+    ways.map((event) => ({ kind: 'hold', events: [event], pathOf: () => ['hold'] })),
     { catchUp, cache: new UsageCache(1) },
   );
   const refused: Problem[] = [];

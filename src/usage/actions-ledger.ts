@@ -32,11 +32,14 @@ import {
 import {
   type AccountSettlement,
   claimOverages,
+  listMeasured,
+  listMeasuredCharges,
   listOverages,
   settleAccounts,
   uninvoice,
   unsettleAccounts,
   writeCharges,
+  writeMeasuredCharges,
 } from './store-overages.ts';
 
 /**
@@ -160,8 +163,26 @@ export async function claimOverage(work: Work, bills: readonly UsageToBill[]): P
 }
 
 /** Saves how much of usage periods is billed, after `claimOverage` took their usage. */
-export function saveCharges(work: Work, charges: readonly ChargedPeriod[]): Promise<void> {
-  return writeCharges(work, charges);
+export async function saveCharges(
+  work: Work,
+  charges: readonly ChargedPeriod[],
+  measured: Parameters<typeof writeMeasuredCharges>[1],
+): Promise<void> {
+  await writeCharges(work, charges);
+  await writeMeasuredCharges(work, measured);
+}
+
+/**
+ * The measured meters of the subscriptions, with their usage periods so far and what is billed of them. To be billed, they
+ * are read after `claimOverage` has locked their accounts.
+ */
+export async function readMeasured(work: Work, bills: readonly UsageToBill[]) {
+  // Measured units are those of a billing period, also at a price with an interval of its own.
+  const accounts = await listMeasured(
+    work,
+    bills.filter(({ takes }) => takes?.following !== false),
+  );
+  return { accounts, charges: await listMeasuredCharges(work, accounts) };
 }
 
 /** The usage that `claimOverage` would take now. Nothing is taken. */

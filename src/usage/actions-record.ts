@@ -8,12 +8,14 @@ import { maxMetersPerEvent } from '../pricing/usage-meter.ts';
 import { publishLowBalances } from './actions-low-balance.ts';
 import { type CatchUp, openMissingSeries, resolveEvents, UsageCache } from './actions-resolve.ts';
 import * as store from './store.ts';
+import { holdValues } from './store-overages.ts';
 import {
   countsDistinct,
   type Draft,
   type Drafted,
   draftRequests,
   draftsOf,
+  isMeasured,
   seriesOf,
   sumUp,
   type UsageAnswer,
@@ -64,7 +66,7 @@ async function recordAtOnce({ database, apiKeyHash, requests, cache }: Batch<Usa
   const drafted = await new Turns().run(draftRequests(requests, cache.resolver(scope, now), stamp));
   if (drafted === null) return null;
   const drafts = draftsOf(drafted);
-  if (drafts.length === 0 || drafts.some(countsDistinct)) return null;
+  if (drafts.length === 0 || drafts.some((draft) => countsDistinct(draft) || isMeasured(draft))) return null;
   const sums = sumUp(drafts, () => true, now);
   if (await store.recordAtOnce(database, { apiKeyHash, scope, realNow, now }, drafts, sums))
     return drafted.map((each) => answerOf(each));
@@ -86,6 +88,7 @@ async function recordInTransaction(
   refuseTaken(drafted, earlier);
   const added = drafts.filter(({ event }) => !earlier.has(event.id));
   await bookEvents(work, added, { booking, counted: await countedOf(work, added) });
+  await holdValues(work, added.filter(isMeasured));
   return drafted.map((each) => answerOf(each, earlier));
 }
 
@@ -185,8 +188,12 @@ export function digestOf(draft: Draft): string {
   return store.propertiesDigest(seriesOf(draft).ledgerAccountId, draft.event);
 }
 
-/** The new events that count: on a meter that counts distinct properties, only the first with its properties. */
-export async function countedOf(work: Work, added: readonly Draft[]): Promise<ReadonlySet<Draft>> {
+/**
+ * The new events that count: on a meter that counts distinct properties, only the first with its properties; on one that
+ * is measured later, none.
+ */
+export async function countedOf(work: Work, events: readonly Draft[]): Promise<ReadonlySet<Draft>> {
+  const added = events.filter((draft) => !isMeasured(draft));
   const distinct = added.filter(countsDistinct);
   if (distinct.length === 0) return new Set(added);
   const rows = distinct.map((draft) => ({ eventId: store.shortId(draft.event.id), digest: digestOf(draft) }));

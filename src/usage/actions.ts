@@ -4,6 +4,7 @@ import type { Work } from '../database/work.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { findUsageMeter } from '../pricing/store-usage-meters.ts';
+import { isMeasured } from '../pricing/usage-meter.ts';
 import { readUsageEntry } from './actions-ledger-entries.ts';
 import { toUsageEvent } from './actions-record.ts';
 import { hourMs, hourOf, toEventQuery } from './event-query.ts';
@@ -59,6 +60,11 @@ export async function summarizeUsage(
 ): Promise<UsageMeterSummary> {
   const meter = await findUsageMeter(work, usageMeterId);
   if (meter === null) throw new Problem('usageMeterNotFound', { id: usageMeterId });
+  if (isMeasured(meter))
+    throw invalid(
+      ['id'],
+      'must be of a usage meter that adds up: the upcoming invoice tells the units of a measured one',
+    );
   const { from, to, groupBy, customerId, subscriptionId } = ask;
   const filter = { usageMeterId, customerId, subscriptionId };
   const counted = { meter, filter, series: await chooseSeries(work, filter), range: { from, to } };

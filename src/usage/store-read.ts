@@ -48,9 +48,9 @@ export async function findBooking(work: Work, id: string): Promise<EventBooking 
   if (!isEventId(id)) return null;
   const { rows } = await sql<EventBooking>`
     select e.booking, s.ledger_account_id, s.price_id,
-           m.aggregation_type = 'sum' or exists (
+           not m.is_measured and (m.aggregation_type <> 'count_distinct_properties' or exists (
              select from usage_event_distinct_properties d
-              where d.environment_id = e.environment_id and d.usage_event_id = e.id) as counts
+              where d.environment_id = e.environment_id and d.usage_event_id = e.id)) as counts
       from usage_events e
       join usage_series s on s.environment_id = e.environment_id and s.id = e.series_id
       join usage_meters m on m.environment_id = s.environment_id and m.id = s.usage_meter_id

@@ -69,7 +69,8 @@ export async function findEventMeters(
   names: readonly { readonly pricingModelId: string; readonly name: string }[],
 ): Promise<ReadonlyMap<string, readonly EventMeter[]>> {
   const { rows } = await sql<EventMeter & { pricingModelId: string; name: string }>`
-    select m.pricing_model_id, m.event_name as name, m.id, m.slug, m.where, m.value_property
+    select m.pricing_model_id, m.event_name as name, m.id, m.slug, m.where, m.value_property, m.aggregation_type, m.is_measured,
+           m.recurring as is_recurring
       from unnest(${textArray(names.map(({ pricingModelId }) => pricingModelId))}::text[],
                   ${textArray(names.map(({ name }) => name))}::text[]) as asked (pricing_model_id, name)
       join usage_meters m on m.environment_id = ${work.environmentId} and m.pricing_model_id = asked.pricing_model_id
@@ -99,7 +100,7 @@ export async function resolvePrices(
         ${textArray(requested.map((each) => each.value))}::text[]
       ) with ordinality as asked (pricing_model_id, product_id, kind, value, position)
     ), found as (${sql.join(searches, sql` union all `)})
-    select found.*, m.aggregation_type, m.low_balance_threshold
+    select found.*, m.aggregation_type, m.is_measured, m.recurring as is_recurring, m.low_balance_threshold
       from found left join usage_meters m on m.environment_id = ${work.environmentId} and m.id = found.usage_meter_id`.execute(
     work.db,
   );

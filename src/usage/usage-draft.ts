@@ -7,7 +7,9 @@ import { hasAccess } from '../subscriptions/subscription.ts';
 import { hourOf } from './event-query.ts';
 import {
   type Address,
+  amountOfEvent,
   type BillablePrice,
+  checkMeasured,
   checkOwnPrice,
   checkProperties,
   type EventPath,
@@ -15,15 +17,13 @@ import {
   type NewUsageEvent,
   type UsageBalance,
   type UsageEvent,
+  type UsageKind,
   type UsageSubscription,
 } from './usage-event.ts';
 
-/**
- * The events of one request. `record` stores all of them or none. `consume` has one event, and stores it only if the
- * balance covers it.
- */
+/** The events of one request, of which all are stored or none. Only `record` has several. */
 export interface UsageRequest {
-  readonly kind: 'record' | 'consume';
+  readonly kind: UsageKind;
   readonly events: readonly NewUsageEvent[];
   /** The path of an event in the body. */
   readonly pathOf: (index: number) => EventPath;
@@ -110,7 +110,7 @@ export function* draftRequests(
 }
 
 function* draftRequest(
-  { events, pathOf }: UsageRequest,
+  { kind, events, pathOf }: UsageRequest,
   resolve: Resolve,
   stamp: Stamp,
 ): Generator<void, Draft[] | Problem | null> {
@@ -125,7 +125,7 @@ function* draftRequest(
         const { use, price } = resolution;
         // The price of an event is for the meter that takes one.
         const requested = pricedUse && price.ofEvents !== 'own' ? { ...use, price: undefined } : use;
-        drafts.push(draftEvent(requested, path, resolution, stamp));
+        drafts.push(draftEvent({ kind, event: requested, path }, resolution, stamp));
       }
       if (drafts.length > maxEventsPerRequest)
         throw invalid(
@@ -141,9 +141,14 @@ function* draftRequest(
   return drafts;
 }
 
+interface Asked {
+  readonly kind: UsageRequest['kind'];
+  readonly event: NewUsageEvent;
+  readonly path: EventPath;
+}
+
 function draftEvent(
-  requested: NewUsageEvent,
-  path: EventPath,
+  { kind, event: requested, path }: Asked,
   resolution: Resolution,
   { now, livemode, newEventId }: Stamp,
 ): Draft {
@@ -151,8 +156,10 @@ function draftEvent(
   const { subscription, price, found } = resolution;
   const { billingPeriodId } = found;
   checkProperties(requested, path, propertiesText, { aggregationType: price.aggregationType, billingPeriodId });
+  checkMeasured(requested, path, price, { kind, billingPeriodId });
   checkOwnPrice(requested, path, price);
-  const { transactionId, amount = 1, usageDate = now, properties = {} } = requested;
+  const amount = amountOfEvent(requested, path, price, kind);
+  const { transactionId, usageDate = now, properties = {} } = requested;
   const event: UsageEvent = {
     id: newEventId(),
     createdAt: now,
@@ -186,6 +193,11 @@ export function seriesOf({ found: { series } }: Draft): Series {
 
 export function countsDistinct({ price }: Draft): boolean {
   return price.aggregationType === 'count_distinct_properties';
+}
+
+/** Whether the event counts for what is measured when its period is billed, and for no balance. */
+export function isMeasured({ price }: Draft): boolean {
+  return price.isMeasured;
 }
 
 /** The refusal of an event that the balance does not cover. It carries the balance. */

@@ -6,7 +6,7 @@ import { countInput, maxSafeInteger, Timestamp, TimestampInput, WholeNumber } fr
 import { invalid, Problem, type ProblemName } from '../kernel/problem.ts';
 import { stamps } from '../kernel/record.ts';
 import { DecimalAmount } from '../pricing/pricing.ts';
-import type { UsageMeter } from '../pricing/usage-meter.ts';
+import { noCreditsOfMeasured, type UsageMeter } from '../pricing/usage-meter.ts';
 import { bestMatch, type ConditionIndex, type Conditions, unmetCondition } from '../rating/conditions.ts';
 import { type Arrears, isTerminal, type SubscriptionStatus } from '../subscriptions/subscription.ts';
 
@@ -34,7 +34,9 @@ export const UsageEvent = z
       description: 'The billing period that was current when the event arrived, independent of its `usageDate`.',
     }),
     transactionId: z.string(),
-    amount: z.int().min(1).max(maxSafeInteger),
+    amount: z.int().min(-maxSafeInteger).max(maxSafeInteger).meta({
+      description: 'Negative only on a recurring meter, where it takes units away.',
+    }),
     usageDate: Timestamp,
     properties: Properties.nullable(),
     price: z.string().optional().meta({
@@ -98,9 +100,13 @@ export const NewUsageEvent = z
       description:
         'Your own id of the event. An event with the same `transactionId` counts once on a usage meter, without a limit of time.',
     }),
-    amount: countInput(1)
+    amount: countInput(-maxSafeInteger)
       .optional()
-      .meta({ description: 'The units. Required, but for an event that names `eventName`.' }),
+      .meta({
+        description:
+          'The units of the use, 1 or more. A meter that counts events takes 1 alone, and may go without; any other requires it. ' +
+          'Meters of type `max`, `latest` and `unit_hours` take 0 too, and recurring ones also a negative amount.',
+      }),
     usageDate: TimestampInput.optional().meta({ description: 'The time of use, by default now.' }),
     properties: Properties.nullish().meta({
       description: `Details of the use, at most ${maxPropertiesBytes} bytes of JSON. A meter of distinct properties requires them.`,
@@ -123,10 +129,6 @@ export const NewUsageEvent = z
   .refine((event) => namings.filter((kind) => typeof event[kind] === 'string').length === 1, {
     message: `send exactly one of ${namings.join(', ')}`,
   })
-  .superRefine(({ amount, eventName }, context) => {
-    if (amount === undefined && typeof eventName !== 'string')
-      context.addIssue({ code: 'invalid_type', expected: 'int', path: ['amount'], input: undefined });
-  })
   .refine(hasOneAddress, oneAddress)
   .meta({
     id: 'NewUsageEvent',
@@ -140,11 +142,14 @@ export interface EventMeter {
   readonly slug: string;
   readonly where: Conditions | null;
   readonly valueProperty: string | null;
+  readonly aggregationType: UsageMeter['aggregationType'];
+  readonly isMeasured: boolean;
+  readonly isRecurring: boolean;
 }
 
 /**
  * The uses of an event with an `eventName`, one for each meter that it matches, as events that name the meter.
- * Refuses an event that no meter counts: it would be lost. A value of 0 counts nothing on its meter.
+ * Refuses an event that no meter counts: it would be lost. A value of 0 counts nothing on its meter, unless it is measured.
  */
 export function usesOf(
   { eventName, ...event }: NewUsageEvent,
@@ -153,9 +158,9 @@ export function usesOf(
 ): NewUsageEvent[] {
   const uses = meters.flatMap((meter): NewUsageEvent[] => {
     if (meter.where !== null && unmetCondition(meter.where, event.properties) !== null) return [];
-    const amount =
-      meter.valueProperty === null ? (event.amount ?? 1) : unitsOf(event, path, meter.valueProperty, meter);
-    return amount === 0 ? [] : [{ ...event, usageMeterId: meter.id, amount }];
+    const given = meter.aggregationType === 'count' ? 1 : (event.amount ?? 1);
+    const amount = meter.valueProperty === null ? given : unitsOf(event, path, meter.valueProperty, meter);
+    return amount === 0 && !meter.isMeasured ? [] : [{ ...event, usageMeterId: meter.id, amount }];
   });
   if (uses.length === 0) throw refusal('noMeterMatches', [...path, 'eventName'], eventName ?? '');
   return uses;
@@ -165,12 +170,14 @@ function unitsOf(
   { properties }: Pick<NewUsageEvent, 'properties'>,
   path: EventPath,
   property: string,
-  { slug }: EventMeter,
+  { slug, isRecurring }: EventMeter,
 ): number {
   const value = properties && Object.hasOwn(properties, property) ? properties[property] : undefined;
-  const number = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value;
-  if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return number;
-  throw invalid([...path, 'properties', property], `must be a whole number, 0 or more: usage meter ${slug} counts it`);
+  const number = typeof value === 'string' && /^-?\d{1,16}$/.test(value) ? Number(value) : value;
+  const isWhole = typeof number === 'number' && Number.isSafeInteger(number);
+  if (isWhole && (number >= 0 || isRecurring)) return number;
+  const range = isRecurring ? '' : ', 0 or more';
+  throw invalid([...path, 'properties', property], `must be a whole number${range}: usage meter ${slug} counts it`);
 }
 
 /** The field of the event that references its price, and its value. */
@@ -223,6 +230,8 @@ export interface UsagePrice {
   readonly priceType: string | null;
   readonly usageMeterId: string | null;
   readonly aggregationType: UsageMeter['aggregationType'] | null;
+  readonly isMeasured: boolean | null;
+  readonly isRecurring: boolean | null;
   /** A balance that falls below it is published. */
   readonly lowBalanceThreshold: bigint | null;
   readonly ofEvents: EventPricing;
@@ -253,6 +262,9 @@ export interface BillablePrice {
   readonly priceId: string;
   readonly usageMeterId: string;
   readonly aggregationType: UsageMeter['aggregationType'];
+  /** Whether its units are measured when a period is billed, and whether they are kept over periods. */
+  readonly isMeasured: boolean;
+  readonly isRecurring: boolean;
   readonly lowBalanceThreshold: bigint | null;
   readonly ofEvents: EventPricing;
   readonly isRest: boolean;
@@ -382,6 +394,57 @@ export function checkProperties(
     throw invalid(
       [...path, 'subscriptionId'],
       'must be in a billing period: the usage meter counts distinct properties in each',
+    );
+}
+
+/**
+ * `record` stores events, whatever the balance. `consume` stores one only if the balance covers it, and `hold` sets aside
+ * the units of one.
+ */
+export type UsageKind = 'record' | 'consume' | 'hold';
+
+/** The amount of an event. A meter that counts events needs none, and takes no other than 1. */
+export function amountOfEvent(
+  { amount }: NewUsageEvent,
+  path: EventPath,
+  price: BillablePrice,
+  kind: UsageKind,
+): number {
+  const at = [...path, 'amount'];
+  if (price.aggregationType === 'count') {
+    // A hold may be settled by 0, which is no event.
+    if (amount !== undefined && amount !== 1 && !(amount === 0 && kind === 'hold'))
+      throw invalid(at, 'must be 1 or absent: the usage meter counts events, and each of them once');
+    return amount ?? 1;
+  }
+  if (amount === undefined) throw invalid(at, 'must be given: the usage meter does not count events but their amounts');
+  const least = price.isRecurring ? -maxSafeInteger : price.isMeasured || kind === 'hold' ? 0 : 1;
+  if (amount < least) throw invalid(at, `must be ${least} or more`);
+  return amount;
+}
+
+/**
+ * Refuses a use of a measured meter that names a price, is to be consumed, or is in no period. Its units have one price, that
+ * of the plan, and are known when the period is billed.
+ */
+export function checkMeasured(
+  event: NewUsageEvent,
+  path: EventPath,
+  price: BillablePrice,
+  { kind, billingPeriodId }: { readonly kind: UsageKind; readonly billingPeriodId: string | null },
+): void {
+  if (!price.isMeasured) return;
+  const { kind: named } = referenceOf(event);
+  if (kind !== 'record') throw invalid([...path, named], noCreditsOfMeasured);
+  if (named === 'priceId' || named === 'priceSlug')
+    throw invalid(
+      [...path, named],
+      'must be absent: name the usage meter, whose units are billed at the price of the plan',
+    );
+  if (billingPeriodId === null)
+    throw invalid(
+      [...path, addressOf(event).kind],
+      'must be in a billing period: the usage meter measures the units of each',
     );
 }
 

@@ -85,7 +85,9 @@ const ways = [...references, 'meter'] as const;
 export const NewHold = z
   .object({
     ...addressFields,
-    amount: countInput(1),
+    amount: countInput(1).optional().meta({
+      description: 'The units to set aside. A meter that counts events takes 1 alone, and may go without.',
+    }),
     expiresAt: TimestampInput.meta({
       description: `The time at which the hold ends by itself, at most ${maxHoldMs / 86_400_000} days ahead.`,
     }),

@@ -12,7 +12,6 @@ import { readBalances } from '../../src/usage/actions-balances.ts';
 import { consumeUsage } from '../../src/usage/actions-consume.ts';
 import { claimOverage, expireCredits, grantCredits, settleUsage } from '../../src/usage/actions-ledger.ts';
 import { recordUsage } from '../../src/usage/actions-record.ts';
-import type { UsageRequest } from '../../src/usage/usage-draft.ts';
 import { applied } from '../support/applied.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { startTestApp } from '../support/harness.ts';
@@ -43,7 +42,7 @@ async function insertSecondPrice({ usagePriceId }: World): Promise<string> {
 const operations = { record: recordUsage(catchUpAll), consume: consumeUsage(catchUpAll) };
 
 /** The events as they were stored, and the balance where a consumption was asked for. */
-async function ask(kind: UsageRequest['kind'], events: readonly OracleEvent[]) {
+async function ask(kind: keyof typeof operations, events: readonly OracleEvent[]) {
   const sent = events.map(({ account, price, transactionId, amount }) => {
     return { subscriptionId: account, priceId: price, transactionId, amount: Number(amount) };
   });

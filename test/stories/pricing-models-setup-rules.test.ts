@@ -177,7 +177,7 @@ const refusals: readonly Refusal[] = [
   },
   {
     claim: 'an unknown way to aggregate',
-    change: (body) => Object.assign(body.usageMeters[0].usageMeter, { aggregationType: 'max' }),
+    change: (body) => Object.assign(body.usageMeters[0].usageMeter, { aggregationType: 'median' }),
     paths: ['usageMeters.0.usageMeter.aggregationType'],
   },
 

@@ -165,6 +165,8 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
         name: 'API calls',
         slug: 'api-calls',
         aggregationType: 'sum',
+        recurring: false,
+        proration: 'none',
         lowBalanceThreshold: null,
         eventName: null,
         where: null,

@@ -26,6 +26,8 @@ test('a usage meter is made with its no-charge price, which is its default', asy
     name: 'API calls',
     slug: 'api-calls',
     aggregationType: 'sum',
+    recurring: false,
+    proration: 'none',
     lowBalanceThreshold: null,
     eventName: null,
     where: null,
@@ -101,7 +103,7 @@ test('the bounds of names, slugs and prices are kept', async () => {
     refused(await create({ slug: unique('bad') }, { usageEventsPerUnit }), 400, /usageEventsPerUnit/);
   }
   refused(await create({ slug: unique('bad') }, { type: 'subscription', unitPrice: 1 }), 400, /price\.type/);
-  refused(await create({ slug: unique('bad'), aggregationType: 'max' }), 400, /aggregationType/);
+  refused(await create({ slug: unique('bad'), aggregationType: 'median' }), 400, /aggregationType/);
   refused(await create({ slug: 'x_no_charge' }, { unitPrice: 1 }), 400, /reserved for no-charge prices/);
   refused(await app.request('POST', '/usage-meters', {}), 400, /usageMeter/);
 });
@@ -136,7 +138,7 @@ test('what a change leaves out stays', async () => {
   assert.deepEqual({ ...usageMeter, updatedAt: 0 }, { ...meter, updatedAt: 0 });
   refused(await put(meter, { id: 'usage_meter_other' }), 400, /does not match the id in the path/);
   refused(await put(meter, { name: '' }), 400, /usageMeter\.name/);
-  refused(await put(meter, { aggregationType: 'max' }), 400, /aggregationType/);
+  refused(await put(meter, { aggregationType: 'median' }), 400, /aggregationType/);
 });
 
 test('a low-balance threshold is 1 to 9007199254740991, stays when it is left out, and null takes it off', async () => {

@@ -23,6 +23,8 @@ test('every meter of the subscription has a row, the older meter first, and 0 is
     organizationId: app.id,
     pricingModelId: world.pricingModelId,
     subscriptionId: world.subscriptionId,
+    recurring: false,
+    proration: 'none',
     lowBalanceThreshold: null,
     eventName: null,
     where: null,
@@ -106,6 +108,7 @@ test('the text of balances is the JSON of what is told', () => {
   const meter: UsageMeter = {
     ...{ id: newId('usageMeter'), createdAt: 1, updatedAt: 2, livemode: false, organizationId: app.id },
     ...{ pricingModelId: world.pricingModelId, slug: 'calls', aggregationType: 'sum' as const },
+    ...{ recurring: false, proration: 'none' as const },
     ...{ name: 'Calls "per" day \u2028', lowBalanceThreshold: 2n ** 60n },
     ...{ eventName: 'call', where: { region: ['eu'] }, valueProperty: null },
   };

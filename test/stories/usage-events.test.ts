@@ -150,7 +150,7 @@ test('an inactive price is found by its id and no more by its slug', async () =>
 });
 
 test('a meter without a default price is refused', async () => {
-  const meter = await app.owner
+  const { isMeasured: _, ...meter } = await app.owner
     .selectFrom('usageMeters')
     .selectAll()
     .where('id', '=', world.meterId)

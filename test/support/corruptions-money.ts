@@ -15,6 +15,17 @@ function halfCentCalls(billedBefore: number): string[] {
   ];
 }
 
+/** The 50 calls of the invoice, billed for 25, as `units` that were measured in their period. */
+function measuredCalls(units: number, known: number): string[] {
+  const terms = { unitPrice: 50, usageEventsPerUnit: 100, pricing: null };
+  const explanation = { kind: 'measured_usage', ...terms, periodStart: 1, units, per: 1, billedBefore: 0 };
+  return [
+    `update invoice_line_items set ledger_account_credit = 0, explanation = '${JSON.stringify(explanation)}' where type = 'usage'`,
+    chargeOf(known),
+    'update usage_charges set per = 1',
+  ];
+}
+
 /** The line of a plan, billed at 35.00 for each seat: one seat for a whole period, of which half is to be billed. */
 function seatOf(explanation: object): string[] {
   const pricing = { model: 'per_unit', unitAmount: '3500' };
@@ -123,6 +134,16 @@ export const moneyCorruptions: readonly Corruption[] = [
     fault: 'more is known to be billed for a usage period than its invoices bill',
     statements: [...halfCentCalls(0), chargeOf(26)],
     breaks: ['usageChargesFollowInvoices'],
+  },
+  {
+    fault: 'measured usage is billed 25 for what costs 30',
+    statements: measuredCalls(60, 25),
+    breaks: ['measuredUsageFollowsPrice'],
+  },
+  {
+    fault: 'more is known to be billed for a measured period than its invoices bill',
+    statements: measuredCalls(50, 26),
+    breaks: ['measuredUsageIsBilledOnce'],
   },
   {
     fault: 'a setup fee that was billed is left to bill again',

@@ -316,6 +316,25 @@ export const usageCorruptions: readonly Corruption[] = [
     breaks: ['transactionKeysAreDigests'],
   },
   {
+    fault: 'an event takes a call away',
+    statements: ['update usage_events set amount = -1 where amount = 70'],
+    breaks: ['usageIsSumOfEvents', 'amountsFitTheirMeter', 'usageIsBookedWithItsEvents', 'rollUpsAreSumsOfEvents'],
+  },
+  ...(['max', 'unit_hours'] as const).map((type) => ({
+    fault: `calls that were booked as they came are measured as ${type}`,
+    statements: [
+      `update usage_meters set aggregation_type = '${type}'
+        where id = (select usage_meter_id from ledger_accounts where used = 130)`,
+    ],
+    breaks: [
+      'usageIsSumOfEvents',
+      'measuredMetersHaveNoBalance',
+      ...(type === 'max' ? [] : ['heldValuesFollowEvents']),
+      'usageIsBookedWithItsEvents',
+      'rollUpsAreSumsOfEvents',
+    ],
+  })),
+  {
     fault: 'a usage event was deleted',
     statements: ['delete from usage_events where amount = 70'],
     breaks: ['usageIsSumOfEvents', 'usageIsBookedWithItsEvents', 'rollUpsAreSumsOfEvents'],
