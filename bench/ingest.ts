@@ -3,9 +3,9 @@ import { connected, readNumber } from './database.ts';
 import { bookingOfLimit, copiedEventsPerSecond, insertsPerSecond, takingsPerSecond } from './limits.ts';
 import { type LoadFigures, measureLoad } from './load.ts';
 import type { Measured, Row } from './measured.ts';
-import { meterPlan, mixedPlan, priceSlugs } from './plans.ts';
+import { meterPlan, mixedPlan, models, plainByModel, pricedByModel, pricedPlan, priceSlugs } from './plans.ts';
 import type { EventSources } from './requests.ts';
-import type { BenchService } from './running.ts';
+import { ask, type BenchService } from './running.ts';
 import { connectionsOr, seconds, storedEvents } from './settings.ts';
 import { storeEvents } from './stored-events.ts';
 
@@ -131,6 +131,42 @@ async function mixedEvents(service: BenchService): Promise<Measured> {
   return { ...bulkFigures(figures, 1), limit: usual.requestsPerSecond, note };
 }
 
+// Each has a series for each of 20 prices.
+const pricedSubscriptions = 200;
+
+/** Records an event of each subscription and model: a series is opened once in a period, and not by the load. */
+async function openSeries(service: BenchService, subscriptionIds: readonly string[], usageMeterSlug: string) {
+  for (const model of models) {
+    const usageEvents = subscriptionIds.map((subscriptionId) => {
+      const use = { subscriptionId, usageMeterSlug, properties: { model }, amount: 1 };
+      return { ...use, transactionId: `${usageMeterSlug} ${model} ${subscriptionId}` };
+    });
+    await ask(service, 'POST', '/usage-events/bulk', { usageEvents });
+  }
+}
+
+/** Events that name a meter with a price for each model. The limit is the load on a meter with one price, just before. */
+function pricedRow(size: number): Row {
+  return async (service) => {
+    const { subscriptionIds } = await makePopulation(service, pricedPlan, pricedSubscriptions);
+    const connections = connectionsOr(manyConnections);
+    const measure = async (byModel: NonNullable<EventSources['byModel']>) => {
+      await openSeries(service, subscriptionIds, byModel.usageMeterSlug);
+      const sources = { subscriptionIds, priceSlugs, byModel };
+      if (size > 1) return ingestInBulk(service, sources, { size, asLines: false, connections });
+      const before = await countEvents(service);
+      const requests = { kind: 'event', path: '/usage-events', sources } as const;
+      const figures = await measureLoad(service, { connections, seconds, requests });
+      await requireEvents(service, before + figures.warmUpRequests + figures.requests);
+      return figures;
+    };
+    const plain = await measure(plainByModel);
+    const priced = await measure(pricedByModel);
+    const note = `${connections} connections, ${models.length} prices by property; limit: the same on a meter with one price`;
+    return { ...bulkFigures(priced, size), limit: plain.requestsPerSecond * size, note };
+  };
+}
+
 export const ingestRows: Readonly<Record<string, Row>> = {
   'bulk-ingest': bulkRow({ size: 1_000, asLines: false, connections: connectionsOr(manyConnections) }),
   'bulk-ingest-ndjson': bulkRow({ size: 10_000, asLines: true, connections: connectionsOr(4) }),
@@ -138,5 +174,7 @@ export const ingestRows: Readonly<Record<string, Row>> = {
   'single-events-hot': singleRow(1),
   'single-events-spread': singleRow(subscriptions),
   'single-events-mixed': mixedEvents,
+  'bulk-ingest-priced': pricedRow(1_000),
+  'single-events-priced': pricedRow(1),
   'consume-hot': consumeHot,
 };

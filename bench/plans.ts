@@ -47,6 +47,27 @@ export const mixedPlan = {
   products: [freeProduct(meterSlugs.slice(0, 1).map(credits))],
 };
 
+/** The models that have a price of their own on `pricedMeter`. */
+export const models = numbered('model', 20);
+const [plainMeter = '', pricedMeter = ''] = meterSlugs;
+
+/** The same, with a price for each model on one of two meters. Both have the same credits. */
+export const pricedPlan = {
+  ...meterPlan,
+  usageMeters: meterSlugs.map((slug) => {
+    const { usageMeter, prices } = meter(slug);
+    const byModel = models.map((model) => {
+      const own = { type: 'usage', slug: `${slug}-${model}`, ...month, unitPrice: 2, usageEventsPerUnit: 1000 };
+      return { ...own, isDefault: false, where: { model: [model] } };
+    });
+    return { usageMeter, prices: slug === pricedMeter ? [...prices, ...byModel] : prices };
+  }),
+};
+
+/** Events of these models, on the meter with one price and on that with a price for each. */
+export const plainByModel = { usageMeterSlug: plainMeter, models };
+export const pricedByModel = { usageMeterSlug: pricedMeter, models };
+
 /** The slugs of the prices of its meters. */
 export const priceSlugs = meterSlugs.map((slug) => `${slug}-overage`);
 

@@ -4,6 +4,8 @@ import { randomUUID } from 'node:crypto';
 export interface EventSources {
   readonly subscriptionIds: readonly string[];
   readonly priceSlugs: readonly string[];
+  /** A meter to name in place of a price, with one of these models as a property of each event. */
+  readonly byModel?: { readonly usageMeterSlug: string; readonly models: readonly string[] };
   /** The share of events that are dated an hour back: they are counted in another hour than the present one. */
   readonly shareOfLateEvents?: number;
 }
@@ -53,9 +55,14 @@ function inTurn(texts: readonly string[]): () => string {
 // JSON.stringify of each event would take several times as long as putting a few texts together.
 const hourMs = 3_600_000;
 
-function eventMaker({ subscriptionIds, priceSlugs, shareOfLateEvents = 0 }: EventSources): () => string {
+function eventMaker({ subscriptionIds, priceSlugs, byModel, shareOfLateEvents = 0 }: EventSources): () => string {
+  const { usageMeterSlug, models = [] } = byModel ?? {};
+  const uses =
+    usageMeterSlug === undefined
+      ? priceSlugs.map((priceSlug) => `"priceSlug":"${priceSlug}"`)
+      : models.map((model) => `"usageMeterSlug":"${usageMeterSlug}","properties":{"model":"${model}"}`);
   const starts = subscriptionIds.flatMap((subscriptionId) =>
-    priceSlugs.map((priceSlug) => `{"subscriptionId":"${subscriptionId}","priceSlug":"${priceSlug}","transactionId":"`),
+    uses.map((use) => `{"subscriptionId":"${subscriptionId}",${use},"transactionId":"`),
   );
   return () => {
     const start = starts[Math.floor(Math.random() * starts.length)];
