@@ -78,6 +78,8 @@ create table products (
   maximum_quantity integer,
   -- The price of each usage meter that has a rate of its own here, by the ids of both.
   usage_prices jsonb not null default '{}',
+  -- Sold beside a plan only.
+  add_on boolean not null default false,
   is_default boolean not null,
   active boolean not null,
   metadata jsonb,
@@ -85,6 +87,7 @@ create table products (
   updated_at bigint not null,
   primary key (environment_id, id),
   foreign key (environment_id, pricing_model_id) references pricing_models,
+  constraint products_default_is_plan check (not (is_default and add_on)),
   constraint products_usage_prices check (jsonb_typeof(usage_prices) = 'object'),
   constraint products_default_is_active check (active or not is_default),
   constraint products_quantities check (

@@ -198,6 +198,7 @@ export type {
   NewHold,
   NewPriceOverride,
   NewResourceClaims,
+  NewSubscriptionItem,
   NewSubscriptionItemFeature,
   NewUsageCredit,
   NewUsageEvent,

@@ -41,6 +41,14 @@ export type Metadata = Record<string, string | number | boolean>;
 
 export type SubscriptionStatus = 'trialing' | 'active' | 'past_due' | 'unpaid' | 'cancellation_scheduled' | 'incomplete' | 'incomplete_expired' | 'canceled' | 'paused';
 
+export interface NewSubscriptionItem {
+  priceId?: string;
+  /** The slug of an active price, instead of `priceId`. */
+  priceSlug?: string;
+  /** 1 by default. */
+  quantity?: number;
+}
+
 /** Epoch milliseconds, or an ISO 8601 date-time, which is in UTC unless it names an offset. */
 export type TimestampInput = number | string;
 
@@ -274,6 +282,7 @@ export interface ProductStructure {
       usageMeterSlug: string;
       priceSlug: string;
     }>;
+    addOn?: boolean;
     default?: boolean;
     active?: boolean;
     metadata?: Metadata | null;
@@ -1474,6 +1483,8 @@ export interface ProductWithPrices {
   maximumQuantity: number | null;
   /** The rates of the plan: events that name one of these usage meters are rated by its price here, in place of the meter's default price. */
   usagePrices: Array<ProductUsagePrice>;
+  /** True for a product that is sold beside a plan only. It cannot change. */
+  addOn: boolean;
   /** True for the plan on which every customer starts. */
   default: boolean;
   active: boolean;
@@ -1856,6 +1867,7 @@ export interface PricingModelExport {
           usageMeterSlug: string;
           priceSlug: string;
         }>;
+        addOn?: boolean;
         default: boolean;
         active: boolean;
         metadata?: Metadata;
@@ -1963,6 +1975,8 @@ export interface ClonedProduct {
   maximumQuantity: number | null;
   /** The rates of the plan: events that name one of these usage meters are rated by its price here, in place of the meter's default price. */
   usagePrices: Array<ProductUsagePrice>;
+  /** True for a product that is sold beside a plan only. It cannot change. */
+  addOn: boolean;
   /** True for the plan on which every customer starts. */
   default: boolean;
   active: boolean;
@@ -2082,6 +2096,8 @@ export interface Product {
   maximumQuantity: number | null;
   /** The rates of the plan: events that name one of these usage meters are rated by its price here, in place of the meter's default price. */
   usagePrices: Array<ProductUsagePrice>;
+  /** True for a product that is sold beside a plan only. It cannot change. */
+  addOn: boolean;
   /** True for the plan on which every customer starts. */
   default: boolean;
   active: boolean;
@@ -2236,6 +2252,8 @@ export interface CatalogProduct {
   maximumQuantity: number | null;
   /** The rates of the plan: events that name one of these usage meters are rated by its price here, in place of the meter's default price. */
   usagePrices: Array<ProductUsagePrice>;
+  /** True for a product that is sold beside a plan only. It cannot change. */
+  addOn: boolean;
   /** True for the plan on which every customer starts. */
   default: boolean;
   active: boolean;
@@ -3852,6 +3870,8 @@ export interface SubscriptionsCreateInput {
   priceSlug?: string;
   /** 1 by default. */
   quantity?: number;
+  /** Several items at once, in place of one price and its `quantity`: one plan, and add-ons (`addOn: true`) beside it. All have the same interval. */
+  items?: Array<NewSubscriptionItem>;
   /** The begin of the first period and its charge, by default now. Until then the customer keeps its present plan. If that plan is scheduled to end, the start must be at its end or later. */
   startDate?: TimestampInput | null;
   /** By default that of the price. */
@@ -4161,6 +4181,8 @@ export interface ProductsCreateInput {
     /** Ignored: a new product is active. */
     active?: boolean;
     default?: boolean;
+    /** True for a product that is sold beside a plan only. It cannot change. */
+    addOn?: boolean;
     description?: string | null;
     imageURL?: string | null;
     singularQuantityLabel?: string | null;
@@ -4288,6 +4310,8 @@ export interface ProductsUpdateInput {
     slug?: string;
     active?: boolean;
     default?: boolean;
+    /** True for a product that is sold beside a plan only. It cannot change. */
+    addOn?: boolean;
     description?: string | null;
     imageURL?: string | null;
     singularQuantityLabel?: string | null;

@@ -123,6 +123,7 @@ export function refuseUnsold({ customer, price, product, quantity }: Order): voi
   if (price.type === 'usage') throw new Problem('priceNotSold', { id, reason: 'usage is billed in arrears' });
   if (product.default)
     throw new Problem('priceNotSold', { id, reason: 'it belongs to the default plan, on which every customer starts' });
+  if (product.addOn) throw new Problem('priceNotSold', { id, reason: 'it is an add-on, which is sold beside a plan' });
   if (!price.active || !product.active) throw new Problem('priceInactive', { id });
   refuseTooDear(price, quantity);
 }

@@ -44,7 +44,7 @@ import { decideActivation, decideStart } from '../subscriptions/subscription-sta
 import { carryCredits } from '../usage/actions-transfer.ts';
 import { type Bill, issueBills, setupFeeLines, withInterims } from './bill-subscription.ts';
 import { endSubscription } from './end-subscription.ts';
-import { type BoughtTerms, firstLine, openSubscription } from './open-subscription.ts';
+import { type BoughtTerms, firstLines, openSubscription } from './open-subscription.ts';
 import { assumePaid } from './record-paid.ts';
 
 /** The result that a dry run assumes: first payments succeed, and what they paid for is made. */
@@ -249,7 +249,7 @@ export async function composeActivation(
   // It may have ended since the payment was requested, and its items with it.
   const items = await listActiveItems(work, [{ subscriptionId: subscription.id, at: period.startAt }]);
   const sold = items.filter(({ priceId, quantity }) => priceId !== null && quantity > 0);
-  const plan = sold.map((item) => firstLine(item, period, chargedStep(work.currency)));
+  const plan = firstLines(sold, period, chargedStep(work.currency));
   const lines = [...plan, ...setupFeeLines(subscription)];
   const bill = { subscription, period, reason: 'subscription_start', lines, at: work.now } as const;
   return { bill, quantity: sold[0]?.quantity ?? 1 };

@@ -17,6 +17,7 @@ import {
 } from '../organizations/setting.ts';
 import type { DiscountRow } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
+import { amountOf } from '../pricing/pricing.ts';
 import { newBillingPeriod, newSubscriptionItem, publishSubscription } from '../subscriptions/actions.ts';
 import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
 import { type OverrideChange, overridesAfter } from '../subscriptions/price-override.ts';
@@ -26,7 +27,7 @@ import { insertSubscriptionItems } from '../subscriptions/store-items.ts';
 import { changePriceOverrides } from '../subscriptions/store-price-overrides.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { itemName, type SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
-import type { Start } from '../subscriptions/subscription-start.ts';
+import type { AddOn, Start } from '../subscriptions/subscription-start.ts';
 import { type Bill, issueBills, setupFeeLines, withInterims } from './bill-subscription.ts';
 import { grantPeriodCredits } from './grant-period-credits.ts';
 import { chargeInvoice, recordPaid } from './record-paid.ts';
@@ -41,6 +42,8 @@ export interface Opening {
   readonly start: Start;
   readonly startDate: Instant;
   readonly quantity: number;
+  /** Items beside that of the plan. Absent: none. */
+  readonly addOns?: readonly AddOn[];
   readonly name: string;
   readonly doNotCharge: boolean;
   readonly defaultPaymentMethodId: string | null;
@@ -61,13 +64,13 @@ export interface BoughtTerms {
 
 export interface Opened {
   readonly subscription: SubscriptionRow;
-  readonly items: SubscriptionItemRow[];
+  readonly items: readonly SubscriptionItemRow[];
   /** The invoice of its first period as created; null without anything to bill. */
   readonly invoice: InvoiceRow | null;
 }
 
 /**
- * Creates a subscription: its row, its item, the features of its product, and its first period with credits, or an
+ * Creates a subscription: its row, its items, the features of their products, and its first period with credits, or an
  * invoice and a charge after the commit. A future start has no period until then. Publishes its creation.
  */
 export async function openSubscription(work: Work, opening: Opening): Promise<Opened> {
@@ -75,7 +78,7 @@ export async function openSubscription(work: Work, opening: Opening): Promise<Op
   const start = known.subscription.currentBillingPeriodStart ?? opening.startDate;
   const [subscription = known.subscription] = await withInterims(work, [known.subscription], () => start);
   const composed = { ...known, subscription };
-  const { item } = composed;
+  const { items } = composed;
   const { discount, customer, bought, priceOverrides = [] } = opening;
   await insertSubscription(work, subscription);
   const { id: subscriptionId, pricingModelId, startDate: startAt } = subscription;
@@ -86,17 +89,23 @@ export async function openSubscription(work: Work, opening: Opening): Promise<Op
   // Before the first invoice, which carries it.
   const redeemed = discount && (await redeem(work, discount, customer, { subscriptionId: subscription.id }));
   const discounted = bought === undefined ? redeemed : bought.discount;
-  await insertSubscriptionItems(work, [item]);
-  await grantItemFeatures(work, [{ ...item, productId: opening.product.id }]);
+  await insertSubscriptionItems(
+    work,
+    items.map(({ productId: _, ...item }) => item),
+  );
+  await grantItemFeatures(work, items);
   await publishSubscription(work, 'subscription.created', subscription, customer);
   const invoice = await beginFirstPeriod(work, opening, composed, discounted);
-  return { subscription, items: [item], invoice };
+  return { subscription, items, invoice };
 }
+
+/** An item with the product whose features it grants. */
+type SoldItem = SubscriptionItemRow & { readonly productId: string };
 
 /** A subscription that opens, before anything of it is stored. */
 interface ComposedOpening {
   readonly subscription: SubscriptionRow;
-  readonly item: SubscriptionItemRow;
+  readonly items: readonly SoldItem[];
   readonly period: BillingPeriodRow | null;
   /** The bill of the first period, without its discount; null: nothing is billed now. */
   readonly bill: Bill | null;
@@ -106,8 +115,8 @@ interface ComposedOpening {
 export function composeOpening(work: Work, opening: Opening): ComposedOpening {
   const { start } = opening;
   const subscription = newSubscription(work, opening);
-  const item = newItem(work, opening, subscription);
-  if (start.startsLater) return { subscription, item, period: null, bill: null };
+  const items = newItems(work, opening, subscription);
+  if (start.startsLater) return { subscription, items, period: null, bill: null };
   const { wholeStartAt } = start;
   const known = {
     trialPeriod: subscription.trialEnd !== null,
@@ -115,13 +124,13 @@ export function composeOpening(work: Work, opening: Opening): ComposedOpening {
     creditsAwaitPayment: awaitsPayment(start),
   };
   const period = start.period && newBillingPeriod(work, subscription, { ...start.period, ...known });
-  if (start.chargeWith === null && !start.isInvoiced) return { subscription, item, period, bill: null };
-  const lines = [firstLine(item, period, chargedStep(work.currency)), ...setupFeeLines(subscription)];
+  if (start.chargeWith === null && !start.isInvoiced) return { subscription, items, period, bill: null };
+  const lines = [...firstLines(items, period, chargedStep(work.currency)), ...setupFeeLines(subscription)];
   // One that awaits its first payment owes the fee until then.
   const setupFee = subscription.status === 'incomplete' ? subscription.setupFee : 0n;
   const billed = { ...subscription, setupFee };
   const bill: Bill = { subscription: billed, period, reason: 'subscription_start', lines, at: work.now };
-  return { subscription: billed, item, period, bill };
+  return { subscription: billed, items, period, bill };
 }
 
 /** Free, trial, uncharged and invoiced subscriptions await no payment, so their credits are granted from the start. */
@@ -164,7 +173,7 @@ function newSubscription(work: Work, opening: Opening): SubscriptionRow {
     pausedAt: null,
     resumesAt: null,
     pausedCredit: 0n,
-    setupFee: opening.doNotCharge ? 0n : (price.setupFeeAmount ?? 0n),
+    setupFee: opening.doNotCharge ? 0n : setupFeeOf(opening),
     priceOverrides: overridesAfter([], opening.priceOverrides ?? [], { at: startDate, periodStart: null }),
     metadata: opening.metadata,
   };
@@ -180,15 +189,27 @@ function scheduleOf(interval: Interval | null, period: Period | null, anchor: In
   };
 }
 
-function newItem(work: Work, opening: Opening, subscription: SubscriptionRow): SubscriptionItemRow {
-  const { price, product, quantity, start } = opening;
-  return newSubscriptionItem(work, subscription, {
-    name: itemName(price.name ?? product.name, quantity),
-    priceId: price.id,
-    unitPrice: start.unitPrice,
-    pricing: start.pricing,
-    quantity,
-    addedDate: subscription.startDate,
+/** The setup fees of all items, which the first invoice bills together. */
+function setupFeeOf({ price, addOns = [] }: Opening): bigint {
+  return [price, ...addOns.map((each) => each.price)].reduce(
+    (sum, { setupFeeAmount }) => sum + (setupFeeAmount ?? 0n),
+    0n,
+  );
+}
+
+/** The item of the plan, and those of its add-ons. */
+function newItems(work: Work, opening: Opening, subscription: SubscriptionRow): SoldItem[] {
+  const { addOns = [], doNotCharge } = opening;
+  return [opening, ...addOns].map(({ price, product, quantity }) => {
+    const item = newSubscriptionItem(work, subscription, {
+      name: itemName(price.name ?? product.name, quantity),
+      priceId: price.id,
+      unitPrice: doNotCharge ? 0n : price.unitPrice,
+      pricing: doNotCharge ? null : price.pricing,
+      quantity,
+      addedDate: subscription.startDate,
+    });
+    return { ...item, productId: product.id };
   });
 }
 
@@ -212,8 +233,18 @@ async function beginFirstPeriod(
   return invoice;
 }
 
-/** The line of the first period, prorated if it is the rest of an interval. */
-export function firstLine(item: SubscriptionItemRow, period: BillingPeriodRow | null, step: bigint): NewLine {
+/** The lines of the first period: those of items that cost something, or of the plan. */
+export function firstLines(
+  items: readonly SubscriptionItemRow[],
+  period: BillingPeriodRow | null,
+  step: bigint,
+): NewLine[] {
+  const costly = items.filter((item) => amountOf(item, item.quantity, step) > 0n);
+  return (costly.length === 0 ? items.slice(0, 1) : costly).map((item) => firstLine(item, period, step));
+}
+
+/** The line of an item, prorated if the first period is the rest of an interval. */
+function firstLine(item: SubscriptionItemRow, period: BillingPeriodRow | null, step: bigint): NewLine {
   if (period === null) return itemLine(item, null, null, step);
   const { startAt: start, endAt: end, wholeStartAt } = period;
   return itemLine(item, { start, end }, { start: wholeStartAt ?? start, end }, step);

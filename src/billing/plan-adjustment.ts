@@ -243,13 +243,14 @@ export async function judgeAnchorMove(
 function keptItems(
   items: readonly SubscriptionItemRow[],
   { name: planName }: SubscriptionRow,
-  { prices }: Catalog,
+  { prices, products }: Catalog,
 ): PlanItem[] {
   return items.map(({ id, priceId, unitPrice, pricing, quantity, name, externalId, metadata }) => {
     const price = prices.find((each) => each.id === priceId);
     assert(price?.productId, 'an item of a plan has a price of a product');
     const { productId } = price;
-    const known = { id, priceId: price.id, productId, unitPrice, pricing, quantity, name, externalId, metadata };
+    const addOn = products.get(productId)?.addOn ?? false;
+    const known = { id, priceId: price.id, productId, addOn, unitPrice, pricing, quantity, name, externalId, metadata };
     return { ...known, planName: planName ?? '', interval: null };
   });
 }

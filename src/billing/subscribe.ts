@@ -13,8 +13,8 @@ import { type DiscountRow, normalizeCode } from '../pricing/discount.ts';
 import { firstAmountAt, type Price } from '../pricing/price.ts';
 import type { Product } from '../pricing/product.ts';
 import { findDiscountByCode } from '../pricing/store-discounts.ts';
-import { findActivePriceBySlug, findPrice, listPrices } from '../pricing/store-prices.ts';
-import { findProduct } from '../pricing/store-products.ts';
+import { listActivePricesBySlug, listPrices, listPricesByIds } from '../pricing/store-prices.ts';
+import { findProducts } from '../pricing/store-products.ts';
 import { awaitsOnlyPlan } from '../purchases/store.ts';
 import { discountAmount } from '../rating/discount.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
@@ -37,6 +37,7 @@ import {
   toSubscription,
 } from '../subscriptions/subscription.ts';
 import {
+  type AddOn,
   decideStart,
   decideTrialMove,
   type NewSubscription,
@@ -62,13 +63,24 @@ export async function subscribe(
   pricingModelId: string | undefined,
 ): Promise<SubscriptionRow> {
   const customer = await lockSubscriber(work, given, pricingModelId);
-  const { product, ...offer } = await findOffer(work, customer, given);
-  const priceOverrides = await findOverrides(work, customer, given, { price: offer.price, product });
-  const price = withOverride(offer.price, priceOverrides);
+  const { sold, priceOverrides } = await findSold(work, customer, given);
+  const [{ price, product, quantity }, ...addOns] = sold;
   await checkPaymentMethods(work, customer, given);
   const discount = await findGivenDiscount(work, customer, given);
-  const isCovered = coversAll(discount, firstAmountAt(price, given.quantity ?? 1));
-  const order = { customer, price, product, discount, given, priceOverrides, keepsAnchor: false, isCovered };
+  const listed = sold.reduce((sum, each) => sum + firstAmountAt(each.price, each.quantity), 0n);
+  const isCovered = coversAll(discount, listed);
+  const terms = { ...given, quantity };
+  const order = {
+    customer,
+    price,
+    product,
+    addOns,
+    discount,
+    given: terms,
+    priceOverrides,
+    keepsAnchor: false,
+    isCovered,
+  };
   const { subscription } = await openPlan(work, order);
   return reread(work, subscription);
 }
@@ -114,21 +126,75 @@ export async function lockSubscriber(
   return customer;
 }
 
+type Reference = Pick<NewSubscription, 'priceId' | 'priceSlug'>;
+
 /** The price, from the customer's pricing model, and its product. */
 export async function findOffer(
   work: Work,
-  { pricingModelId }: CustomerRow,
-  { priceId, priceSlug }: Pick<NewSubscription, 'priceId' | 'priceSlug'>,
+  customer: CustomerRow,
+  given: Reference,
 ): Promise<{ price: Price; product: Product }> {
-  const price =
-    priceId === undefined
-      ? await findActivePriceBySlug(work, pricingModelId, priceSlug ?? '')
-      : await findPrice(work, priceId);
-  if (price?.pricingModelId !== pricingModelId) throw new Problem('priceNotFound', { id: priceId ?? priceSlug ?? '' });
-  // A usage price belongs to no product and cannot be subscribed to.
-  const product = price.productId === null ? null : await findProduct(work, price.productId);
-  if (product === null) throw new Problem('priceNotSubscribable', { id: price.id, type: price.type });
-  return { price, product };
+  const [offer] = await findOffers(work, customer, [given]);
+  assert(offer, 'each reference has its offer');
+  return offer;
+}
+
+/** The same for several. */
+async function findOffers<Given extends Reference>(
+  work: Work,
+  { pricingModelId }: CustomerRow,
+  given: readonly Given[],
+) {
+  const slugs = given.flatMap(({ priceId, priceSlug }) => (priceId === undefined ? (priceSlug ?? '') : []));
+  const named = await listActivePricesBySlug(work, pricingModelId, slugs);
+  const known = await listPricesByIds(
+    work,
+    given.flatMap(({ priceId }) => priceId ?? []),
+  );
+  const prices = given.map(({ priceId, priceSlug }) => {
+    const price =
+      priceId === undefined ? named.find(({ slug }) => slug === priceSlug) : known.find(({ id }) => id === priceId);
+    if (price?.pricingModelId !== pricingModelId)
+      throw new Problem('priceNotFound', { id: priceId ?? priceSlug ?? '' });
+    return price;
+  });
+  const products = await findProducts(
+    work,
+    prices.flatMap(({ productId }) => productId ?? []),
+  );
+  return prices.map((price) => {
+    // A usage price belongs to no product and cannot be subscribed to.
+    const product = products.find(({ id }) => id === price.productId);
+    if (product === undefined) throw new Problem('priceNotSubscribable', { id: price.id, type: price.type });
+    return { price, product };
+  });
+}
+
+interface Sold extends AddOn {
+  readonly product: Product;
+}
+
+/** The plan and its add-ons, at the own prices of the customer, and these. */
+async function findSold(
+  work: Work,
+  customer: CustomerRow,
+  given: NewSubscription,
+): Promise<{ readonly sold: readonly [Sold, ...Sold[]]; readonly priceOverrides: readonly OverrideChange[] }> {
+  const { items, quantity = 1 } = given;
+  const wanted = items ?? [{ ...given, quantity }];
+  const offers = await findOffers(work, customer, wanted);
+  const offered = offers.map((offer, index): Sold => ({ ...offer, quantity: wanted[index]?.quantity ?? 1 }));
+  const [plan, ...others] = offered.filter(({ product }) => !product.addOn);
+  const path = items !== undefined ? 'items' : given.priceId === undefined ? 'priceSlug' : 'priceId';
+  if (plan === undefined) throw invalid([path], 'must name a plan: add-ons are sold beside one');
+  if (others.length > 0) throw invalid([path], 'must name one plan: all other items must be add-ons (addOn: true)');
+  const ids = offered.map(({ price }) => price.id);
+  const again = ids.findIndex((id, index) => ids.indexOf(id) < index);
+  if (again >= 0) throw invalid([path, again], 'must name a price that no other item names');
+  const addOns = offered.filter((each) => each !== plan);
+  const priceOverrides = await findOverrides(work, customer, given, offered);
+  const atOwnPrice = (each: Sold) => ({ ...each, price: withOverride(each.price, priceOverrides) });
+  return { sold: [atOwnPrice(plan), ...addOns.map(atOwnPrice)], priceOverrides };
 }
 
 /** The own prices that a request asks for. The default plan has none: its customers agreed to no price. */
@@ -136,13 +202,14 @@ async function findOverrides(
   work: Work,
   { pricingModelId }: CustomerRow,
   { priceOverrides }: Pick<NewSubscription, 'priceOverrides'>,
-  { price, product }: { readonly price: Price; readonly product: Product },
+  sold: readonly Sold[],
 ): Promise<OverrideChange[]> {
   if (!priceOverrides?.length) return [];
   const path = ['priceOverrides'];
-  if (product.default || price.type !== 'subscription') throw invalid(path, 'must be omitted for the default plan');
+  if (sold.some(({ price, product }) => product.default || price.type !== 'subscription'))
+    throw invalid(path, 'must be omitted for the default plan');
   const overrides = resolveOverrides(priceOverrides, await listPrices(work, [pricingModelId]), path);
-  refuseStrayOverrides(overrides, new Set([price.id]), path);
+  refuseStrayOverrides(overrides, new Set(sold.map(({ price }) => price.id)), path);
   return overrides;
 }
 
@@ -183,8 +250,10 @@ export interface PlanOrder {
   readonly discount: DiscountRow | null;
   readonly given: Omit<
     NewSubscription,
-    'customerId' | 'customerExternalId' | 'priceId' | 'priceSlug' | 'discountCode' | 'priceOverrides'
+    'customerId' | 'customerExternalId' | 'priceId' | 'priceSlug' | 'items' | 'discountCode' | 'priceOverrides'
   >;
+  /** Items beside that of the plan. Absent: none. */
+  readonly addOns?: readonly AddOn[];
   /** Own prices of the customer. The price has those terms already. Absent: none. */
   readonly priceOverrides?: readonly OverrideChange[];
   /** Whether a paid plan keeps the anchor of the free one: its first period is then the rest of an interval. */
@@ -250,7 +319,17 @@ export interface PlanHistory {
 /** Decides how a plan opens, and stores nothing. Refuses what `openPlan` refuses. */
 export async function decideOpening(
   work: Work,
-  { customer, price, product, discount, given, keepsAnchor, priceOverrides = [], isCovered = false }: PlanOrder,
+  {
+    customer,
+    price,
+    product,
+    addOns = [],
+    discount,
+    given,
+    keepsAnchor,
+    priceOverrides = [],
+    isCovered = false,
+  }: PlanOrder,
   { living, hadTrial }: PlanHistory,
 ): Promise<Opening> {
   const startDate = given.startDate ?? work.now;
@@ -262,6 +341,7 @@ export async function decideOpening(
     price,
     product,
     quantity,
+    addOns,
     startDate,
     now: work.now,
     trialEnd: given.trialEnd ?? null,
@@ -297,6 +377,7 @@ export async function decideOpening(
     backupPaymentMethodId: given.backupPaymentMethodId ?? null,
     metadata: given.metadata ?? null,
     priceOverrides,
+    addOns,
   };
 }
 

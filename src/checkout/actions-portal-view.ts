@@ -9,9 +9,11 @@ import type { Encryption } from '../jobs/encryption.ts';
 import { Problem } from '../kernel/problem.ts';
 import { listPaymentMethodsOfCustomer } from '../payments/actions.ts';
 import type { Processors } from '../payments/processor.ts';
+import type { Price } from '../pricing/price.ts';
 import { mayCost } from '../pricing/pricing.ts';
 import type { Product } from '../pricing/product.ts';
 import { loadPricingModelDetails } from '../pricing/store-details.ts';
+import { findAddOnPrices } from '../pricing/store-prices.ts';
 import { findSubscription, listLivingSubscriptions } from '../subscriptions/store.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isWaitingForStart, type SubscriptionRow } from '../subscriptions/subscription.ts';
@@ -58,13 +60,29 @@ async function describe(work: Work, rows: readonly SubscriptionRow[]): Promise<P
     (item) => item.subscriptionId,
   );
   const ids = rows.map((row) => row.id);
+  const addOns = await findAddOnPrices(
+    work,
+    [...items.values()].flat().flatMap(({ priceId }) => priceId ?? []),
+  );
   const balances = Map.groupBy(await readBalances(work, ids), (balance) => balance.subscriptionId);
   return rows.map((row) => ({
     id: row.id,
     name: row.name ?? 'Subscription',
     status: row.status,
     items: (items.get(row.id) ?? []).flatMap(({ id, manuallyCreated, priceId, name, unitPrice, pricing, quantity }) =>
-      manuallyCreated ? [] : [{ id, priceId, name: name ?? row.name ?? '', unitPrice, pricing, quantity }],
+      manuallyCreated
+        ? []
+        : [
+            {
+              id,
+              priceId,
+              addOn: addOns.has(priceId ?? ''),
+              name: name ?? row.name ?? '',
+              unitPrice,
+              pricing,
+              quantity,
+            },
+          ],
     ),
     intervalUnit: row.intervalUnit,
     intervalCount: row.intervalCount,
@@ -108,12 +126,13 @@ export async function findOffered(
 }
 
 /**
- * The plans that a subscription could change to: all that are for sale in the customer's pricing model, its own first.
+ * The plans that a subscription could change to: all that are for sale in the customer's pricing model, its own first. So
+ * are the add-ons of its interval. A trial gives no others than it has, because nothing is paid for them.
  */
 export async function listPlans(
   work: Work,
   customer: CustomerRow,
-  { items }: PortalSubscription,
+  { items, status, isDefaultPlan, intervalUnit: unit, intervalCount: count }: PortalSubscription,
 ): Promise<PortalPlan[]> {
   const [model] = await loadPricingModelDetails(work, [customer.pricingModelId]);
   const own = new Set(items.map((item) => item.priceId));
@@ -128,7 +147,12 @@ export async function listPlans(
       });
     });
   const plans = (model?.products ?? []).flatMap((product) => {
-    const prices = product.default ? [] : product.prices.filter(({ type }) => type === 'subscription');
+    const isOffered = ({ id, type, intervalUnit, intervalCount }: Price) =>
+      type === 'subscription' &&
+      !product.default &&
+      (!product.addOn ||
+        (intervalUnit === unit && intervalCount === count && !isDefaultPlan && (own.has(id) || status !== 'trialing')));
+    const prices = product.prices.filter(isOffered);
     return prices.map(({ id, name, unitPrice, pricing, intervalUnit, intervalCount, minimumCommitment, overage }) => ({
       priceId: id,
       name: name === null || prices.length === 1 ? product.name : `${product.name}, ${name}`,
@@ -141,6 +165,7 @@ export async function listPlans(
       usage: overage === 'bill' ? usageOf(product).slice(0, maxUsageTerms) : [],
       minimumQuantity: product.minimumQuantity,
       maximumQuantity: product.maximumQuantity,
+      addOn: product.addOn,
       isOwn: own.has(id),
     }));
   });

@@ -204,6 +204,7 @@ async function findOffered(
   const product = await findProduct(work, price.productId);
   if (product?.default)
     throw invalid(path, 'must not be the price of the default product, on which every customer starts');
+  if (product?.addOn) throw invalid(path, 'must not be the price of an add-on, which is sold beside a plan');
   if (!price.active || !product?.active) throw new Problem('priceInactive', { id: price.id });
   return { price, product };
 }

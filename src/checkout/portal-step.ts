@@ -9,7 +9,13 @@ import { type FieldErrors, fieldHtml, hiddenHtml, summaryHtml } from './page-for
 import { layout } from './page-layout.ts';
 import { commitmentText, methodText, priceText, quantityText, usageHtml } from './page-text.ts';
 import type { Visited } from './portal-page.ts';
-import type { PortalPlan, PortalSubscription, PortalView, QuantityRange } from './portal-view.ts';
+import {
+  isChoosable,
+  type PortalPlan,
+  type PortalSubscription,
+  type PortalView,
+  type QuantityRange,
+} from './portal-view.ts';
 
 type Frame = Pick<PortalView, 'seller' | 'livemode' | 'currency' | 'processor'>;
 
@@ -28,18 +34,30 @@ export function plansPage(
   plans: readonly PortalPlan[],
 ): PageDocument {
   const { id, isDefaultPlan } = subscription;
-  const choose = ({ priceId, name, isOwn }: PortalPlan) =>
+  const remove = ({ priceId, name }: PortalPlan) =>
+    html`<form method="get" action="/portal/subscriptions/${id}/change">${hiddenHtml({ priceId, remove: 'true' })}
+<button class="plain" aria-label="Remove ${name}">Remove</button></form>`;
+  const choose = ({ priceId, name, isOwn, addOn }: PortalPlan) =>
     html`<form ${isDefaultPlan ? html`method="post"` : html`method="get"`} action="/portal/subscriptions/${id}/change">
 ${hiddenHtml(isDefaultPlan ? { formToken: visit.formToken, priceId } : { priceId })}
-${isOwn ? html`<button class="plain">Change quantity</button>` : html`<button class="plain" aria-label="Choose ${name}">Choose</button>`}</form>`;
+${isOwn ? html`<button class="plain">Change quantity</button>` : html`<button class="plain" aria-label="${addOn ? 'Add' : 'Choose'} ${name}">${addOn ? 'Add' : 'Choose'}</button>`}</form>`;
   const row = (plan: PortalPlan) => html`<li>
 <span><strong>${plan.name}</strong><br>${priceText(plan, frame.currency, { unit: plan.intervalUnit, count: plan.intervalCount })}${commitmentText(plan.minimumCommitment, frame.currency)}${plan.description !== null && html`<br>${plan.description}`}</span>
-${choose(plan)}
+${isChoosable(subscription, plan) && choose(plan)}
+${plan.addOn && plan.isOwn && remove(plan)}
 </li>\n`;
+  const [others, addOns] = [plans.filter((plan) => !plan.addOn), plans.filter((plan) => plan.addOn)];
   const content = html`<section>
 <p>Current plan: <strong>${subscription.name}</strong></p>
-${plans.length === 0 ? html`<p>No other plans are available at the moment.</p>` : html`<ul class="rows">${plans.map(row)}</ul>`}
-</section>`;
+${others.length === 0 ? html`<p>No other plans are available at the moment.</p>` : html`<ul class="rows">${others.map(row)}</ul>`}
+</section>
+${
+  addOns.length > 0 &&
+  html`<section aria-labelledby="add-ons">
+<h2 id="add-ons">Add-ons</h2>
+<ul class="rows">${addOns.map(row)}</ul>
+</section>`
+}`;
   return page(frame, isDefaultPlan ? 'Choose a plan' : 'Change plan', content);
 }
 
@@ -48,6 +66,8 @@ export interface ChangeStep {
   readonly plan: PortalPlan;
   readonly quantity: number;
   readonly range: QuantityRange;
+  /** Whether an add-on is to be removed. */
+  readonly removes: boolean;
   /** Null: the customer has the plan at the quantity. */
   readonly preview: AdjustmentPreview | null;
   readonly message?: string | null;
@@ -55,25 +75,33 @@ export interface ChangeStep {
 
 /** The preview of a plan change, with exact amounts. */
 export function changePage(frame: Frame, visit: Visited, step: ChangeStep): PageDocument {
-  const { subscription, plan, quantity, range, preview, message = null } = step;
+  const { subscription, plan, quantity, range, removes, preview, message = null } = step;
+  const [heading, verb] = headingOf(step);
   const action = `/portal/subscriptions/${subscription.id}/change`;
   const due = preview?.totalDue ?? 0n;
-  const payText = `Pay ${moneyText(due, frame.currency)} and change plan`;
+  const payText = `Pay ${moneyText(due, frame.currency)} and ${verb.toLowerCase()}`;
   const paysNow = due > 0n && preview?.dueDate === undefined;
   const confirm = html`<form method="post" action="${action}">
-${hiddenHtml({ formToken: visit.formToken, priceId: plan.priceId, quantity: String(quantity), shownDue: String(due) })}
-<div class="actions"><button class="wide">${paysNow ? payText : 'Change plan'}</button></div>
+${hiddenHtml({ formToken: visit.formToken, priceId: plan.priceId, quantity: String(quantity), shownDue: String(due), ...(removes ? { remove: 'true' } : {}) })}
+<div class="actions"><button class="wide">${paysNow ? payText : verb}</button></div>
 </form>`;
   const content = html`${summaryHtml({}, message)}
 <section>
-<h2>${subscription.name} to ${plan.name}</h2>
-<p>${quantityText({ ...plan, quantity }, frame.currency, { unit: plan.intervalUnit, count: plan.intervalCount })}${commitmentText(plan.minimumCommitment, frame.currency)}</p>
+<h2>${heading}</h2>
+${!removes && html`<p>${quantityText({ ...plan, quantity }, frame.currency, { unit: plan.intervalUnit, count: plan.intervalCount })}${commitmentText(plan.minimumCommitment, frame.currency)}</p>`}
 ${usageHtml(plan.usage, frame.currency)}
 </section>
-${range.least < range.most && quantityHtml(action, step)}
+${!removes && range.least < range.most && quantityHtml(action, step)}
 ${preview !== null && (preview.canAdjust ? previewHtml(preview, frame) : html`<p class="notice bad" role="alert">This change is not possible right now. ${preview.reason}</p>`)}
 ${preview?.canAdjust === true && confirm}`;
   return page(frame, 'Change plan', content, { isWrong: message !== null });
+}
+
+/** What the change is, and what its button says. */
+function headingOf({ subscription, plan, removes }: ChangeStep): readonly [string, string] {
+  if (!plan.addOn) return [`${subscription.name} to ${plan.name}`, 'Change plan'];
+  if (removes) return [`${subscription.name} without ${plan.name}`, 'Remove add-on'];
+  return [`${subscription.name} with ${plan.name}`, plan.isOwn ? 'Change add-on' : 'Add to plan'];
 }
 
 /** The form that shows the change at another quantity. */

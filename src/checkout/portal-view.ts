@@ -49,6 +49,7 @@ export interface PortalSubscription {
 interface PortalItem extends Priced {
   readonly id: string;
   readonly priceId: string | null;
+  readonly addOn: boolean;
   readonly name: string;
   readonly quantity: number;
 }
@@ -63,7 +64,7 @@ export interface PortalInvoice {
   readonly currency: string;
 }
 
-/** A plan that the customer could change to. */
+/** A plan that the customer could change to, or an add-on that it could have beside its plan. */
 export interface PortalPlan extends Priced {
   readonly priceId: string;
   readonly name: string;
@@ -77,7 +78,8 @@ export interface PortalPlan extends Priced {
   /** The quantities that the seller lets buyers choose; null: none. */
   readonly minimumQuantity: number | null;
   readonly maximumQuantity: number | null;
-  /** Whether it is the customer's current plan. */
+  readonly addOn: boolean;
+  /** Whether the customer has it. */
   readonly isOwn: boolean;
 }
 
@@ -93,7 +95,8 @@ export interface QuantityRange {
  * not been paid, so it is raised to the least of the plan and no further.
  */
 export function quantitiesOf({ items, status }: PortalSubscription, plan: PortalPlan): QuantityRange {
-  const present = items[0]?.quantity ?? 1;
+  const item = items.find((each) => (plan.addOn ? each.priceId === plan.priceId : !each.addOn));
+  const present = item?.quantity ?? 1;
   const { minimumQuantity: least, maximumQuantity: most } = plan;
   if (least === null || most === null) return { present, least: present, most: present };
   return { present, least, most: status === 'trialing' ? Math.max(least, Math.min(most, present)) : most };
@@ -127,10 +130,12 @@ export function mayKeep({ scheduledAdjustmentAt, scheduledByCustomer }: PortalSu
   return scheduledAdjustmentAt !== null && scheduledByCustomer;
 }
 
-/** Whether the customer may choose another plan: with several items, only the seller knows the intent. */
+/** Whether the customer may change its plan or add-ons: with several plans, only the seller knows the intent. */
 export function mayChange(subscription: PortalSubscription): boolean {
   return (
     subscription.isDefaultPlan ||
-    (mayCancel(subscription) && !subscription.doNotCharge && subscription.items.length === 1)
+    (mayCancel(subscription) &&
+      !subscription.doNotCharge &&
+      subscription.items.filter(({ addOn }) => !addOn).length === 1)
   );
 }

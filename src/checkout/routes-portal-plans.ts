@@ -33,7 +33,7 @@ const plans = portalPage('GET', '/portal/subscriptions/:id/plans', (visit) =>
     const subscription = await own(at, visit);
     const frame = await viewPortal(at.work, at.processors, at.customer);
     const offered = await listPlans(at.work, at.customer, subscription);
-    const choosable = offered.filter((plan) => isChoosable(subscription, plan));
+    const choosable = offered.filter((plan) => isChoosable(subscription, plan) || (plan.addOn && plan.isOwn));
     return { show: plansPage(frame, visit, subscription, choosable) };
   }),
 );
@@ -44,6 +44,8 @@ interface Asked {
   readonly plan: PortalPlan;
   readonly quantity: number;
   readonly range: QuantityRange;
+  /** Whether an add-on is to be removed. */
+  readonly removes: boolean;
   /** Whether the form has a quantity that may not be chosen. The nearest to the present one is shown instead. */
   readonly isRefused: boolean;
 }
@@ -54,23 +56,29 @@ async function readAsked(at: At, visit: Visit, texts: PageRequest['form']): Prom
   const plan = offered.find(({ priceId }) => priceId === texts.priceId);
   if (plan === undefined) throw new Problem('priceNotFound', { id: texts.priceId ?? '' });
   const range = quantitiesOf(subscription, plan);
+  if (texts.remove === 'true' && plan.addOn)
+    return { subscription, plan, range, removes: true, isRefused: false, quantity: 0 };
   const usual = Math.max(range.least, Math.min(range.most, range.present));
   const { quantity: text = String(usual) } = texts;
   const quantity = /^[1-9]\d{0,6}$/.test(text) ? Number(text) : 0;
   const isRefused = quantity < range.least || quantity > range.most;
-  return { subscription, plan, range, isRefused, quantity: isRefused ? usual : quantity };
+  return { subscription, plan, range, removes: false, isRefused, quantity: isRefused ? usual : quantity };
 }
 
-/** Whether the customer has the plan at the quantity. */
-function isPresent({ plan, quantity, range }: Asked): boolean {
-  return plan.isOwn && quantity === range.present;
+/** Whether the customer has the plan at the quantity, or an add-on no more. */
+function isPresent({ plan, quantity, range, removes }: Asked): boolean {
+  return removes ? !plan.isOwn : plan.isOwn && quantity === range.present;
 }
 
-function adjustmentTo({ subscription, plan, quantity }: Asked) {
+/** A plan takes the place of the plan, and leaves the add-ons; an add-on leaves everything else. */
+function adjustmentTo({ subscription, plan, quantity, removes }: Asked) {
+  const { items } = subscription;
+  const others = items.filter(({ priceId, addOn }) => (plan.addOn ? priceId !== plan.priceId : addOn));
   // The same item at another quantity keeps its own terms.
-  const own = plan.isOwn ? subscription.items.find(({ priceId }) => priceId === plan.priceId) : undefined;
+  const own = items.find(({ priceId }) => priceId === plan.priceId);
   const kept = own === undefined ? {} : { id: own.id };
-  return { timing: 'auto' as const, newSubscriptionItems: [{ ...kept, priceId: plan.priceId, quantity }] };
+  const wanted = removes ? [] : [{ ...kept, priceId: plan.priceId, quantity }];
+  return { timing: 'auto' as const, newSubscriptionItems: [...others.map(({ id }) => ({ id })), ...wanted] };
 }
 
 async function previewFor({ work }: At, { isForm }: Visit, requested: Asked): Promise<AdjustmentPreview> {
@@ -97,8 +105,9 @@ function showChange(
 ): Promise<PageAnswer> {
   return inVisit(visit, async (at) => {
     const requested = await readAsked(at, visit, texts);
-    const { subscription, plan, range, isRefused } = requested;
-    if (!isChoosable(subscription, plan)) throw new Problem('notOfferedInPortal', { id: subscription.id });
+    const { subscription, plan, range, removes, isRefused } = requested;
+    if (removes ? !plan.isOwn : !isChoosable(subscription, plan))
+      throw new Problem('notOfferedInPortal', { id: subscription.id });
     const frame = await viewPortal(at.work, at.processors, at.customer);
     const step = await previewed(at, visit, requested);
     if (message === null && isRefused && range.least < range.most)

@@ -708,6 +708,7 @@ export interface ProductFeatures {
 
 export interface Products {
   active: boolean;
+  addOn: Generated<boolean>;
   createdAt: number;
   description: string | null;
   environmentId: number;

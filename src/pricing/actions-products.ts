@@ -23,6 +23,7 @@ import {
 } from './price-input.ts';
 import { type ProductWithPrices, withPrices } from './pricing-model.ts';
 import {
+  addOnPriceIssue,
   decideQuantityLimits,
   decideUsagePrices,
   isReservedProductSlug,
@@ -64,6 +65,7 @@ export async function createProduct(
   if (requested.default) throw new Problem('defaultProductNotCreatable');
   const id = newId('product');
   const slug = requested.slug ?? slugOfName(requested.name) ?? id;
+  if (requested.addOn && price.type !== 'subscription') throw invalid(['price', 'type'], addOnPriceIssue);
   if (isReservedProductSlug(slug)) throw invalid(['product', 'slug'], 'is reserved for the default product');
   const pricingModelId = await resolveLockedPricingModel(work, requested.pricingModelId);
   refuseForeignFeatures({ pricingModelId }, await requireFeatures(work, featureIds));
@@ -78,6 +80,7 @@ export async function createProduct(
     pluralQuantityLabel: requested.pluralQuantityLabel ?? null,
     ...decideQuantityLimits({ minimumQuantity: null, maximumQuantity: null }, requested),
     usagePrices: await findRates(work, pricingModelId, requested.usagePrices ?? []),
+    addOn: requested.addOn ?? false,
     default: false,
     active: true,
     metadata: requested.metadata ?? null,

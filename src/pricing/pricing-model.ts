@@ -86,6 +86,7 @@ export function freePlan(request: FreePlanRequest): { product: NewProduct; price
     minimumQuantity: null,
     maximumQuantity: null,
     usagePrices: [],
+    addOn: false,
     default: true,
     active: true,
     metadata: null,

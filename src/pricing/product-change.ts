@@ -28,6 +28,8 @@ export function decideProductChange(
   if (change.default !== undefined && change.default !== product.default) {
     throw invalid(['product', 'default'], `must be ${product.default}: the default product cannot change`);
   }
+  if (change.addOn !== undefined && change.addOn !== product.addOn)
+    throw invalid(['product', 'addOn'], `must be ${product.addOn}: make another product`);
   const changed: Product = {
     ...product,
     name: change.name ?? product.name,

@@ -42,6 +42,8 @@ const rateCardText =
   'The rates of the plan: events that name one of these usage meters are rated by its price here, in place of the ' +
   "meter's default price.";
 
+const addOnText = 'True for a product that is sold beside a plan only. It cannot change.';
+
 /** A plan or item that customers can subscribe to or buy. */
 export const Product = z
   .object({
@@ -59,6 +61,7 @@ export const Product = z
     minimumQuantity: z.int().nullable().meta({ description: limitTexts.minimumQuantity }),
     maximumQuantity: z.int().nullable().meta({ description: limitTexts.maximumQuantity }),
     usagePrices: z.array(ProductUsagePrice).meta({ description: rateCardText }),
+    addOn: z.boolean().meta({ description: addOnText }),
     default: z.boolean().meta({ description: 'True for the plan on which every customer starts.' }),
     active: z.boolean(),
     metadata: Metadata.nullable(),
@@ -92,6 +95,7 @@ export const ProductInput = z.object({
   pricingModelId: freeText('name').nullish(),
   active: z.boolean().optional().meta({ description: 'Ignored: a new product is active.' }),
   default: z.boolean().optional(),
+  addOn: z.boolean().optional().meta({ description: addOnText }),
   ...texts,
 });
 export type ProductInput = z.output<typeof ProductInput>;
@@ -103,9 +107,12 @@ export const ProductChange = z.object({
   slug: SafeString.optional(),
   active: z.boolean().optional(),
   default: z.boolean().optional(),
+  addOn: z.boolean().optional().meta({ description: addOnText }),
   ...texts,
 });
 export type ProductChange = z.output<typeof ProductChange>;
+
+export const addOnPriceIssue = 'must be subscription for an add-on, which is billed with its plan';
 
 /** The quantities that buyers may choose; both null: the seller sets the quantity. */
 export type QuantityLimits = Pick<Product, 'minimumQuantity' | 'maximumQuantity'>;

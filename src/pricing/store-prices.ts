@@ -209,6 +209,7 @@ export async function listActivePricesBySlug(
   pricingModelId: string,
   slugs: readonly string[],
 ): Promise<Price[]> {
+  if (slugs.length === 0) return [];
   const rows = await selectPrices(work)
     .where('pricingModelId', '=', pricingModelId)
     .where('slug', '=', sql<string>`any(${slugs}::text[])`)
@@ -243,6 +244,15 @@ export async function listPlanNames(
       from prices r join products p on p.environment_id = r.environment_id and p.id = r.product_id
      where r.environment_id = ${work.environmentId} and r.id = any(${ids}::text[])`.execute(work.db);
   return new Map(rows.map(({ id, ...names }) => [id, names]));
+}
+
+/** Those of these prices that are of add-ons. */
+export async function findAddOnPrices(work: Work, ids: readonly string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set();
+  const { rows } = await sql<{ id: string }>`
+    select r.id from prices r join products p on p.environment_id = r.environment_id and p.id = r.product_id
+     where r.environment_id = ${work.environmentId} and r.id = any(${ids}::text[]) and p.add_on`.execute(work.db);
+  return new Set(rows.map(({ id }) => id));
 }
 
 /** All prices of these products, active or not, in order of creation. */

@@ -31,6 +31,7 @@ export const productColumns = [
   'minimumQuantity',
   'maximumQuantity',
   'usagePrices',
+  'addOn',
   'isDefault',
   'active',
   'metadata',
@@ -115,6 +116,7 @@ export async function insertProducts(work: Work, products: readonly NewProduct[]
     minimumQuantity: product.minimumQuantity,
     maximumQuantity: product.maximumQuantity,
     usagePrices: product.usagePrices,
+    addOn: product.addOn,
     isDefault: product.default,
     active: product.active,
     metadata: product.metadata,
@@ -132,7 +134,7 @@ export async function insertProducts(work: Work, products: readonly NewProduct[]
 }
 
 /**
- * Saves the changeable fields of products: everything but id, pricing model and `default`. Inactive ones are written
+ * Saves the changeable fields of products: everything but id, pricing model, `addOn` and `default`. Inactive ones are written
  * first to free their slugs for the others.
  */
 export async function saveProducts(work: Work, products: readonly Product[]): Promise<Product[]> {
@@ -182,6 +184,13 @@ export async function findProduct(work: Work, id: string): Promise<Product | nul
 }
 
 /** The default product of the pricing model and its default price; null if there is none. */
+/** The products with these ids, in order of creation. */
+export async function findProducts(work: Work, ids: readonly string[]): Promise<Product[]> {
+  if (ids.length === 0) return [];
+  const named = selectProducts(work).where('id', '=', sql<string>`any(${ids}::text[])`);
+  return toProducts(work, await named.execute());
+}
+
 export async function findDefaultProduct(
   work: Work,
   pricingModelId: string,

@@ -28,6 +28,7 @@ const freePlan: ProductStructure = {
     minimumQuantity: null,
     maximumQuantity: null,
     usagePrices: [],
+    addOn: false,
     default: true,
     active: true,
     metadata: null,
@@ -410,6 +411,11 @@ function typeIssues(contents: PricingModelContents, stored: Structure, given: St
       if (!row?.active || row.default || type === undefined || type === price.type) return [];
       const message = `must be ${type}: the type of a product's price cannot change`;
       return [structureIssue(['products', index, 'price', 'type'], message)];
+    }),
+    ...given.products.flatMap(({ product: { slug, addOn } }, index) => {
+      const row = products.get(slug);
+      if (!row?.active || row.default || row.addOn === addOn) return [];
+      return [structureIssue(['products', index, 'product', 'addOn'], `must be ${row.addOn}: make another product`)];
     }),
   ];
 }

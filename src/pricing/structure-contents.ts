@@ -151,6 +151,7 @@ function describeProduct(product: Product, price: ProductPrice, features: readon
       minimumQuantity: product.minimumQuantity,
       maximumQuantity: product.maximumQuantity,
       usagePrices: product.usagePrices.map(({ usageMeterSlug, priceSlug }) => ({ usageMeterSlug, priceSlug })),
+      addOn: product.addOn,
       default: product.default,
       active: isSold(product, price),
       metadata: product.metadata,

@@ -148,6 +148,7 @@ const ExportedProduct = z.object({
     minimumQuantity: z.int().optional(),
     maximumQuantity: z.int().optional(),
     usagePrices: z.array(z.object({ usageMeterSlug: z.string(), priceSlug: z.string() })).optional(),
+    addOn: z.boolean().optional(),
     default: z.boolean(),
     active: z.boolean(),
     metadata: Metadata.optional(),
@@ -225,8 +226,9 @@ export function exportStructure(
   };
 }
 
-function exportProduct({ usagePrices, ...product }: ProductStructure['product']) {
-  return { ...withoutNulls(product), ...(usagePrices.length === 0 ? {} : { usagePrices: [...usagePrices] }) };
+function exportProduct({ usagePrices, addOn, ...product }: ProductStructure['product']) {
+  const rates = usagePrices.length === 0 ? {} : { usagePrices: [...usagePrices] };
+  return { ...withoutNulls(product), ...rates, ...(addOn ? { addOn } : {}) };
 }
 
 /** An interval of its own is what a price that names one has, so it goes without saying. */

@@ -216,15 +216,15 @@ function planProducts(
 }
 
 /**
- * The active product with the slug, else the newest inactive one with the same price type: the price type of a product
- * is fixed.
+ * The active product with the slug, else the newest inactive one with the same price type. The price type of a product is
+ * fixed, and so is whether it is an add-on.
  */
 function matchProduct(
   products: readonly Product[],
-  { product: { slug }, price }: ProductStructure,
+  { product: { slug, addOn }, price }: ProductStructure,
   typeOf: (product: Product) => ProductPrice['type'],
 ): Product | undefined {
-  const named = products.filter((product) => product.slug === slug);
+  const named = products.filter((product) => product.slug === slug && product.addOn === addOn);
   return named.find(({ active }) => active) ?? named.findLast((product) => typeOf(product) === price.type);
 }
 

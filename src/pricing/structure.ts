@@ -13,7 +13,7 @@ import {
   usualOverage,
 } from './price.ts';
 import { maxUnitPrice, Pricing, refinePricing } from './pricing.ts';
-import { byMeter, maxQuantity, quantityLimitIssue } from './product.ts';
+import { addOnPriceIssue, byMeter, maxQuantity, quantityLimitIssue } from './product.ts';
 import {
   type AggregationType,
   type MeterProration,
@@ -67,6 +67,7 @@ interface ProductText {
   readonly maximumQuantity: number | null;
   /** The rates of the plan, in order of the meters' slugs. */
   readonly usagePrices: readonly { readonly usageMeterSlug: string; readonly priceSlug: string }[];
+  readonly addOn: boolean;
   readonly default: boolean;
   /** False when the product is not for sale; its price is inactive then too. */
   readonly active: boolean;
@@ -281,6 +282,7 @@ const GivenProduct = z.object({
         .max(maxUsageMeters)
         .default([])
         .transform((rates) => rates.sort(byMeter)),
+      addOn: z.boolean().default(false),
       default: z.boolean().default(false),
       active,
       metadata,
@@ -292,11 +294,18 @@ const GivenProduct = z.object({
     .refine((product) => !product.default || product.maximumQuantity === null, {
       path: ['maximumQuantity'],
       message: 'must be absent or null for the default product',
+    })
+    .refine((product) => !product.default || !product.addOn, {
+      path: ['addOn'],
+      message: 'must be false for the default product',
     }),
   price: ProductPriceInput,
   features: z.array(SafeString).max(maxFeatures).default([]),
 });
-const ProductInput = GivenProduct.transform(({ product: given, price, features }): ProductStructure => {
+const ProductInput = GivenProduct.refine(({ product, price }) => !product.addOn || price.type === 'subscription', {
+  path: ['price', 'type'],
+  message: addOnPriceIssue,
+}).transform(({ product: given, price, features }): ProductStructure => {
   const least = given.maximumQuantity === null ? null : (given.minimumQuantity ?? 1);
   const product = { ...given, minimumQuantity: least };
   if (price.type === 'single_payment') return { product, price, features };

@@ -6,7 +6,7 @@ import { BillingAnchor } from './billing-period.ts';
 import { ChangedPriceOverrides } from './price-override.ts';
 
 // Each item is a line on every invoice, which must stay readable.
-const maxItems = 100;
+export const maxItems = 100;
 const Reference = z.string().min(1).max(255);
 
 export const AdjustmentTiming = z.enum(['immediately', 'at_end_of_current_billing_period', 'auto']).meta({

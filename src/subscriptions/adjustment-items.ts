@@ -13,7 +13,10 @@ import { maxPeriodAmount, subscriptionName } from './subscription-start.ts';
 /** The possible targets of a change: what the pricing model sells. */
 export interface Catalog {
   readonly prices: readonly Price[];
-  readonly products: ReadonlyMap<string, { readonly id: string; readonly name: string; readonly active: boolean }>;
+  readonly products: ReadonlyMap<
+    string,
+    { readonly id: string; readonly name: string; readonly active: boolean; readonly addOn: boolean }
+  >;
 }
 
 /** The context that a request is resolved against. */
@@ -42,6 +45,7 @@ export function resolveItems(given: readonly AdjustedItem[], context: Context): 
   if (items.length === 0) {
     throw invalid(itemsPath, 'must name at least one item with a price; to end the subscription, cancel it');
   }
+  if (items.every(({ addOn }) => addOn)) throw invalid(itemsPath, 'must name a plan: add-ons are sold beside one');
   refuseTooMuch(items);
   const [first, ...others] = items.map(({ interval }) => intervalText(interval));
   if (others.some((text) => text !== first)) throw invalid(itemsPath, 'must all have the same billing interval');
@@ -68,7 +72,7 @@ interface Named {
   readonly index: number;
   readonly existing: SubscriptionItemRow | null;
   readonly price: Price;
-  readonly product: { readonly id: string; readonly name: string };
+  readonly product: { readonly id: string; readonly name: string; readonly addOn: boolean };
 }
 
 function findNamed(given: AdjustedItem, index: number, context: Context): Named | null {
@@ -120,6 +124,7 @@ function toPlanItem({ given, index, existing, price, product }: Named, context: 
     id: existing?.id ?? null,
     priceId: price.id,
     productId: product.id,
+    addOn: product.addOn,
     ...pricedAs(given, { price, existing: isSamePrice ? existing : null }, context, [...itemsPath, index]),
     quantity,
     name: given.name === undefined || given.name === existing?.name ? nameAfter(existing, name, context) : given.name,

@@ -136,11 +136,12 @@ test('another interval begins a period at once, except in a trial, and is charge
   assert.throws(() => decideAnchor({ prorateCurrentBillingPeriod: false }, now), /begins a new period now/);
 });
 
-test('the item that costs most heads a plan, and of equal ones the newest', () => {
+test('the item that costs most heads a plan, and of equal ones the newest; an add-on never does', () => {
   const items = [
-    { name: 'old', ...item(3000n) },
-    { name: 'many', ...item(1000n, 4) },
-    { name: 'new', ...item(2000n, 2) },
+    { name: 'old', addOn: false, ...item(3000n) },
+    { name: 'many', addOn: false, ...item(1000n, 4) },
+    { name: 'new', addOn: false, ...item(2000n, 2) },
+    { name: 'support', addOn: true, ...item(9000n) },
   ];
   assert.equal(headOf(items).name, 'new');
   assert.equal(headOf(items.slice(0, 2)).name, 'many');

@@ -27,6 +27,8 @@ export interface PlanItem extends Priced {
   readonly id: string | null;
   readonly priceId: string;
   readonly productId: string;
+  /** Whether its product is sold beside a plan only. */
+  readonly addOn: boolean;
   readonly quantity: number;
   readonly name: string | null;
   readonly externalId: string | null;
@@ -138,14 +140,16 @@ export function planTotal(items: readonly PricedQuantity[], step: bigint): bigin
 }
 
 /**
- * The head item of a plan, which names it: the most expensive one, of several the newest. Items are passed oldest
- * first.
+ * The head item of a plan, which names it: the most expensive one that is no add-on, of several the newest. Items are passed
+ * oldest first.
  */
-export function headOf<Item extends PricedQuantity>(items: readonly Item[]): Item {
-  const head = items.reduce<Item | undefined>(
-    (best, item) => (best === undefined || planTotal([item], 1n) >= planTotal([best], 1n) ? item : best),
-    undefined,
-  );
+export function headOf<Item extends PricedQuantity & { readonly addOn: boolean }>(items: readonly Item[]): Item {
+  const head = items
+    .filter(({ addOn }) => !addOn)
+    .reduce<Item | undefined>(
+      (best, item) => (best === undefined || planTotal([item], 1n) >= planTotal([best], 1n) ? item : best),
+      undefined,
+    );
   assert(head, 'a plan has an item');
   return head;
 }

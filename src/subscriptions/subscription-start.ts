@@ -11,15 +11,28 @@ import {
 import { countInput, Metadata, MetadataInput, SafeString, TimestampInput } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { AnchorRule, type AnchorTerms, FirstPeriod } from '../organizations/setting.ts';
-import { amountAt, IntervalUnit, type Price } from '../pricing/price.ts';
-import { maxUnitPrice, mayCost, type Priced } from '../pricing/pricing.ts';
+import { amountAt, firstAmountAt, IntervalUnit, type Price } from '../pricing/price.ts';
+import { maxUnitPrice, mayCost } from '../pricing/pricing.ts';
 import { maxQuantity } from '../pricing/product.ts';
+import { maxItems } from './adjustment-input.ts';
 import { type AnchorRequest, anchorOf, anchorTerms, type PartPeriod, periodFrom } from './billing-anchor.ts';
 import { billingInterval, type PeriodSchedule } from './billing-period.ts';
 import { NewPriceOverrides } from './price-override.ts';
 import { isInTheWay, isWaitingForStart, type SubscriptionRow, type SubscriptionStatus } from './subscription.ts';
 
 const Reference = z.string().min(1).max(255);
+
+const NewItem = z
+  .object({
+    priceId: Reference.optional(),
+    priceSlug: Reference.optional().meta({ description: 'The slug of an active price, instead of `priceId`.' }),
+    quantity: countInput(1, maxQuantity).optional().meta({ description: '1 by default.' }),
+  })
+  .refine((given) => (given.priceId === undefined) !== (given.priceSlug === undefined), {
+    path: ['priceId'],
+    message: 'send exactly one of priceId and priceSlug',
+  })
+  .meta({ id: 'NewSubscriptionItem' });
 
 /** A request for a subscription. */
 export const NewSubscription = z
@@ -31,6 +44,16 @@ export const NewSubscription = z
     priceId: Reference.optional(),
     priceSlug: Reference.optional().meta({ description: 'The slug of an active price, instead of `priceId`.' }),
     quantity: countInput(1, maxQuantity).optional().meta({ description: '1 by default.' }),
+    items: z
+      .array(NewItem)
+      .min(1)
+      .max(maxItems)
+      .optional()
+      .meta({
+        description:
+          'Several items at once, in place of one price and its `quantity`: one plan, and add-ons (`addOn: true`) beside it. All ' +
+          'have the same interval.',
+      }),
     startDate: TimestampInput.nullish().meta({
       description:
         'The begin of the first period and its charge, by default now. Until then the customer keeps its present plan. ' +
@@ -62,9 +85,16 @@ export const NewSubscription = z
     path: ['customerId'],
     message: 'send exactly one of customerId and customerExternalId',
   })
-  .refine((given) => (given.priceId === undefined) !== (given.priceSlug === undefined), {
-    path: ['priceId'],
-    message: 'send exactly one of priceId and priceSlug',
+  .refine(
+    ({ priceId, priceSlug, items }) => [priceId, priceSlug, items].filter((each) => each !== undefined).length === 1,
+    {
+      path: ['priceId'],
+      message: 'send exactly one of priceId, priceSlug and items',
+    },
+  )
+  .refine(({ items, quantity }) => items === undefined || quantity === undefined, {
+    path: ['quantity'],
+    message: 'must be absent beside items: each has its own',
   })
   .refine((given) => !given.doNotCharge || !(given.defaultPaymentMethodId || given.backupPaymentMethodId), {
     path: ['doNotCharge'],
@@ -141,6 +171,8 @@ export interface StartTerms {
   readonly price: Price;
   readonly product: { readonly active: boolean; readonly default: boolean };
   readonly quantity: number;
+  /** Items beside that of the plan. Absent: none. */
+  readonly addOns?: readonly AddOn[];
   readonly startDate: Instant;
   readonly now: Instant;
   /** The requested end of the trial; null: the price's. */
@@ -168,7 +200,14 @@ export interface StartTerms {
   readonly anchorSettings: AnchorTerms;
 }
 
-export interface Start extends Priced {
+/** A quantity of the price of an add-on. */
+export interface AddOn {
+  readonly price: Price;
+  readonly product: { readonly id: string; readonly name: string; readonly active: boolean };
+  readonly quantity: number;
+}
+
+export interface Start {
   readonly status: SubscriptionStatus;
   readonly trialEnd: Instant | null;
   /** Whether the trial is that of the price, and not one that the caller asked for. */
@@ -200,7 +239,7 @@ export interface Start extends Priced {
 export function decideStart(terms: StartTerms): Start {
   refuseBadTerms(terms);
   const { price, doNotCharge, startDate, givenPaymentMethodId } = terms;
-  const isFreePlan = !mayCost(price);
+  const isFreePlan = ![price, ...addOnsOf(terms).map((each) => each.price)].some(mayCost);
   const interval = decideInterval(terms);
   const trialEnd = interval === null ? null : decideTrialEnd(terms);
   const status = decideInitialStatus({
@@ -223,8 +262,6 @@ export function decideStart(terms: StartTerms): Start {
     hasTrialOfPrice: trialEnd !== null && terms.trialEnd === null,
     interval,
     isFreePlan,
-    unitPrice: doNotCharge ? 0n : price.unitPrice,
-    pricing: doNotCharge ? null : price.pricing,
     anchor,
     count,
     wholeStartAt: trialEnd === null && startDate <= terms.now ? (first?.wholeStartAt ?? null) : null,
@@ -330,6 +367,25 @@ function refuseBadTerms(terms: StartTerms): void {
   if (trialEnd !== null && price.type !== 'subscription')
     throw invalid(['trialEnd'], 'must be omitted: the price is paid once, so it has no trial');
   refuseTooDear(price, quantity);
+  refuseBadAddOns(terms);
+}
+
+function addOnsOf({ addOns = [] }: Pick<StartTerms, 'addOns'>): readonly AddOn[] {
+  return addOns;
+}
+
+/** Refuses add-ons that are not for sale, of another interval than the plan, or too dear with it. */
+function refuseBadAddOns({ price: plan, quantity: count, ...terms }: StartTerms): void {
+  const addOns = addOnsOf(terms);
+  for (const { price, product } of addOns) {
+    if (price.type !== 'subscription') throw new Problem('priceNotSubscribable', { id: price.id, type: price.type });
+    if (!price.active || !product.active) throw new Problem('priceInactive', { id: price.id });
+    if (price.intervalUnit !== plan.intervalUnit || price.intervalCount !== plan.intervalCount)
+      throw invalid(['items'], 'must all have the same billing interval');
+  }
+  const all = [{ price: plan, quantity: count }, ...addOns];
+  const total = all.reduce((sum, { price, quantity }) => sum + firstAmountAt(price, quantity), 0n);
+  if (total > maxPeriodAmount) throw invalid(['items'], `must cost at most ${maxPeriodAmount} in total, not ${total}`);
 }
 
 /** Refuses a quantity whose price is beyond the limit of a single payment. `path` is where it was sent. */

@@ -277,3 +277,52 @@ test('an owed invoice that is paid by 20 forms at once with a bad card is charge
   assert(charged <= counted && counted <= 10, `${charged} charged, ${counted} counted: ${statuses}`);
   assert.equal((await app.get(`/invoices?customerId=${customerId}`)).total, 2);
 });
+
+test('a customer adds an add-on, keeps it with another plan, and removes it; a trial and a plan of two give none', async () => {
+  const product = { name: 'Backup', slug: 'backup', pricingModelId: plans.pricingModelId, active: true, addOn: true };
+  const limits = { minimumQuantity: 1, maximumQuantity: 3 };
+  const price = { type: 'subscription', slug: 'backup-monthly', name: 'Monthly', unitPrice: 700, ...month };
+  await app.post('/products', { product: { ...product, ...limits }, price });
+  const priceOf = async (slug: string): Promise<string> =>
+    (await app.get(`/prices?slug=${slug}&active=true`)).data[0].id;
+  const [backup, support] = [await priceOf('backup-monthly'), await priceOf('support-monthly')];
+  const slugsOf = async (id: string): Promise<[string, number][]> => {
+    const asOf = { timing: 'immediately', newSubscriptionItems: [{ priceId: proPrice }] };
+    const { currentSubscriptionItems } = await app.post(`/subscriptions/${id}/preview-adjust`, { adjustment: asOf });
+    return currentSubscriptionItems.map((item: Body) => [item.priceId, item.quantity]);
+  };
+  const { subscriptionId, look, send } = await openPortal();
+  const at = `/portal/subscriptions/${subscriptionId}`;
+  const offered = await (await look(`${at}/plans`)).text();
+  assert.match(offered, /Add-ons[\s\S]*Backup[\s\S]*Add Backup/);
+  const step = await (await look(`${at}/change?priceId=${backup}&quantity=2`)).text();
+  assert.match(step, /with Backup/);
+  const shownDue = /name="shownDue" value="(\d+)"/.exec(step)?.[1] ?? '';
+  assert.equal((await send(`${at}/change`, { priceId: backup, quantity: '4', shownDue })).status, 400);
+  const add = () => send(`${at}/change`, { priceId: backup, quantity: '2', shownDue });
+  assert.equal((await add()).headers.get('location'), '/portal?done=changed');
+  assert.deepEqual(await slugsOf(subscriptionId), [
+    [proPrice, 1],
+    [backup, 2],
+  ]);
+  // Sent again, it finds its work done.
+  assert.equal((await add()).headers.get('location'), '/portal?done=changed');
+  const asked = await (await look(`${at}/change?priceId=${support}`)).text();
+  assert.match(asked, /to Support/);
+  const plan = await send(`${at}/change`, { priceId: support, shownDue: '0' });
+  assert.equal(plan.headers.get('location'), '/portal?done=scheduled');
+  assert.equal((await send(`${at}/keep`)).headers.get('location'), '/portal?done=kept');
+  const removal = { priceId: backup, remove: 'true', shownDue: '0' };
+  assert.match(await (await look(`${at}/change?priceId=${backup}&remove=true`)).text(), /without Backup/);
+  assert.equal((await send(`${at}/change`, removal)).headers.get('location'), '/portal?done=scheduled');
+  // The removal of a plan is no change, and a trial gives no add-on that nobody pays for.
+  const { now } = (await app.get('/test-clock')).testClock;
+  const trial = await openPortal({ trialEnd: now + 86_400_000 });
+  const inTrial = `/portal/subscriptions/${trial.subscriptionId}`;
+  assert.doesNotMatch(await (await trial.look(`${inTrial}/plans`)).text(), /Backup/);
+  assert.equal((await trial.send(`${inTrial}/change`, { priceId: backup, shownDue: '0' })).status, 404);
+  assert.deepEqual(await slugsOf(trial.subscriptionId), [[proPrice, 1]]);
+  const none = { priceId: proPrice, remove: 'true', shownDue: '0' };
+  assert.equal((await trial.send(`${inTrial}/change`, none)).headers.get('location'), '/portal?done=changed');
+  assert.deepEqual(await slugsOf(trial.subscriptionId), [[proPrice, 1]]);
+});

@@ -157,6 +157,8 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
         priceOverrides: [{ priceSlug: w.planPriceSlug, unitPrice: 1 }],
       },
     }),
+    (w) => ({ path: '/subscriptions', body: { customerId: w.newcomerId, items: [{ priceId: w.planPriceId }] } }),
+    (w) => ({ path: '/subscriptions', body: { customerId: w.newcomerId, items: [{ priceSlug: w.planPriceSlug }] } }),
   ],
   'POST /purchases': [
     (w: TenantWorld) => ({ customerId: w.newcomerId, priceId: w.priceId, paymentMethodId: w.newcomerCardId }),

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { sql } from 'kysely';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
-import { meter, newCustomer, plan } from '../support/shop.ts';
+import { credits, meter, newCustomer, plan, toggle } from '../support/shop.ts';
 import { assertSound } from '../support/sound.ts';
 import { callerOf } from '../support/years.ts';
 
@@ -231,6 +231,180 @@ test('own prices of a customer', async (t) => {
       select environment_id, id || 'x', pricing_model_id, subscription_id, price_id, 8, start_at + 1, 1, 1
         from subscription_price_overrides where subscription_id = ${id}`;
     await assert.rejects(again.execute(app.owner), { constraint: 'subscription_price_overrides_one_at_a_time' });
+  });
+  await assertSound(app);
+});
+
+test('several items at once', async (t) => {
+  const seller = await app.newOrganization();
+  const by = callerOf(app, seller);
+  const send = (method: string, path: string, body: Body) => app.request(method, path, body, { key: seller.testKey });
+  const day = (at: string) => by.moveTo(instant(at));
+  await day('2026-04-01');
+  const addOn = { product: { addOn: true } };
+  const few = { product: { addOn: true, minimumQuantity: 1, maximumQuantity: 5 } };
+  const products = [
+    plan('free', 0),
+    plan('pro', 3000, ['export']),
+    plan('big', 9000),
+    plan('hobby', 0, ['export']),
+    plan('support', 500, ['priority'], addOn),
+    plan('pack', 200, ['calls'], { ...few, setupFeeAmount: 1000 }),
+    plan('yearly', 5000, [], { ...addOn, intervalUnit: 'year' }),
+  ];
+  const { pricingModel: model } = await by.post('/pricing-models/setup', {
+    name: 'Add-ons',
+    isDefault: true,
+    features: [toggle('export'), toggle('priority'), credits('calls', 100, 'calls')],
+    usageMeters: [meter('calls', 'Calls', { slug: 'call', unitPrice: 1 })],
+    products,
+  });
+  let count = 0;
+  const join = async (slugs: readonly (readonly [string, number])[]) => {
+    count += 1;
+    const externalId = `buyer-${count}`;
+    const { customerId } = await newCustomer(by, externalId, { token: 'pm_card_visa' });
+    const items = slugs.map(([slug, quantity]) => ({ priceSlug: `${slug}-monthly`, quantity }));
+    const { subscription } = await by.post('/subscriptions', { customerId, items });
+    return { subscription, id: subscription.id as string, externalId };
+  };
+  const linesOf = async (id: string): Promise<[string, number][][]> => {
+    const { data } = await by.get(`/invoices?subscriptionId=${id}&limit=100`);
+    const invoices = data.toSorted((a: Body, b: Body) => (a.id < b.id ? -1 : 1));
+    const explained = await Promise.all(invoices.map((each: Body) => by.get(`/invoices/${each.id}/explain`)));
+    return explained.map(({ lines }) =>
+      lines.map(({ description, amount }: Body) => [description.split(',')[0], amount]),
+    );
+  };
+  const total = (lines: [string, number][] = []) => lines.reduce((sum, [, amount]) => sum + amount, 0);
+  const may = async (externalId: string, featureSlug: string): Promise<boolean> => {
+    const { results } = await by.post('/entitlements/check', {
+      checks: [{ customerExternalId: externalId, featureSlug }],
+    });
+    return results[0].allowed;
+  };
+  const balance = async (externalId: string) =>
+    (await by.get(`/customers/${externalId}/usage-balances`)).usageMeterBalances[0].availableBalance;
+  const itemsOf = async (id: string): Promise<Body[]> => {
+    const { subscriptionItems } = await by.post(`/subscriptions/${id}/adjust?dryRun=true`, {
+      adjustment: { timing: 'immediately', priceOverrides: [{ priceSlug: 'call', unitPrice: 1 }] },
+    });
+    return subscriptionItems;
+  };
+
+  await t.test('are one plan and its add-ons, billed on one invoice with all setup fees', async () => {
+    const { subscription, id, externalId } = await join([
+      ['support', 1],
+      ['pro', 1],
+      ['pack', 2],
+    ]);
+    assert.equal(subscription.name, 'pro - Monthly');
+    const [first] = await linesOf(id);
+    // 30.00 + 5.00 + 2 x 2.00, and 10.00 once.
+    assert.deepEqual([first?.length, total(first)], [4, 4900]);
+    const granted = [await may(externalId, 'export'), await may(externalId, 'priority'), await balance(externalId)];
+    assert.deepEqual(granted, [true, true, 200]);
+    await day('2026-05-01');
+    const [, second] = await linesOf(id);
+    assert.deepEqual([second?.length, total(second)], [3, 3900]);
+  });
+
+  await t.test('are added for the rest of a period, and removed with its end', async () => {
+    const { id, externalId } = await join([['pro', 1]]);
+    const [pro] = await itemsOf(id);
+    await day('2026-05-16T12:00:00Z');
+    const change = (newSubscriptionItems: Body[]) =>
+      by.post(`/subscriptions/${id}/adjust`, { adjustment: { timing: 'auto', newSubscriptionItems } });
+    const { subscription, resolvedTiming } = await change([
+      { id: pro?.id },
+      { priceSlug: 'pack-monthly', quantity: 5 },
+    ]);
+    assert.deepEqual([subscription.name, resolvedTiming], ['pro - Monthly', 'immediately']);
+    // Half of May at 5 x 2.00, and half of 500 calls. A change bills no setup fee.
+    assert.deepEqual([total((await linesOf(id))[1]), await balance(externalId)], [500, 250]);
+    assert.equal((await change([{ id: pro?.id }])).resolvedTiming, 'at_end_of_current_billing_period');
+    await day('2026-06-01');
+    assert.equal(total((await linesOf(id))[2]), 3000);
+  });
+
+  await t.test('head a plan that costs nothing with the plan, and bill its add-on', async () => {
+    const { subscription, id } = await join([
+      ['support', 3],
+      ['hobby', 1],
+    ]);
+    assert.deepEqual([subscription.name, subscription.isFreePlan], ['hobby - Monthly', false]);
+    const [first] = await linesOf(id);
+    assert.deepEqual([first?.length, total(first)], [1, 1500]);
+  });
+
+  await t.test('have own prices of the customer, each', async () => {
+    const { customerId } = await newCustomer(by, 'agreed', { token: 'pm_card_visa' });
+    const items = [{ priceSlug: 'pro-monthly' }, { priceSlug: 'support-monthly', quantity: 2 }];
+    const priceOverrides = [{ priceSlug: 'support-monthly', unitPrice: 400 }];
+    const { subscription } = await by.post('/subscriptions', { customerId, items, priceOverrides });
+    assert.equal(total((await linesOf(subscription.id))[0]), 3800);
+  });
+
+  await t.test('are refused without one plan, of two intervals, or twice', async () => {
+    const { customerId } = await newCustomer(by, 'refused', { token: 'pm_card_visa' });
+    const item = (slug: string, more: Body = {}) => ({ priceSlug: `${slug}-monthly`, ...more });
+    const bad: [Body, (string | number)[]][] = [
+      [{ items: [item('pro'), item('big')] }, ['items']],
+      [{ items: [item('support'), item('pack')] }, ['items']],
+      [{ items: [item('pro'), item('yearly')] }, ['items']],
+      [{ items: [item('pro'), item('support'), item('support')] }, ['items', 2]],
+      [{ items: [item('pro'), item('support', { priceId: 'price_x' })] }, ['items', 1, 'priceId']],
+      [{ items: [item('pro', { quantity: 0 })] }, ['items', 0, 'quantity']],
+      [{ items: [] }, ['items']],
+      [{ items: Array(101).fill(item('pro')) }, ['items']],
+      [{ items: [item('pro')], priceSlug: 'pro-monthly' }, ['priceId']],
+      [{ items: [item('pro')], quantity: 2 }, ['quantity']],
+      [{ priceSlug: 'support-monthly' }, ['priceSlug']],
+    ];
+    for (const [body, path] of bad) {
+      const answer = await send('POST', '/subscriptions', { customerId, ...body });
+      assert.deepEqual([answer.status, answer.body.issues?.[0]?.path], [400, path], JSON.stringify(body));
+    }
+    const unknown = { customerId, items: [item('pro'), item('nothing')] };
+    assert.equal((await send('POST', '/subscriptions', unknown)).status, 404);
+    const { id } = await join([['pro', 1]]);
+    const alone = { timing: 'immediately', newSubscriptionItems: [item('support')] };
+    const { status, body } = await send('POST', `/subscriptions/${id}/adjust`, { adjustment: alone });
+    assert.deepEqual([status, body.issues[0].path], [400, ['adjustment', 'newSubscriptionItems']]);
+    const back = { successUrl: 'https://acme.test/thanks', cancelUrl: 'https://acme.test' };
+    const checkoutSession = { type: 'product', customerExternalId: 'refused', ...item('support'), ...back };
+    const session = await send('POST', '/checkout-sessions', { checkoutSession });
+    assert.deepEqual([session.status, session.body.issues[0].path], [400, ['checkoutSession', 'priceSlug']]);
+    const purchase = { customerExternalId: 'refused', ...item('support') };
+    assert.equal((await send('POST', '/purchases', { purchase })).body.reason, 'price_not_sold');
+  });
+
+  await t.test('come from products that stay add-ons: export, setup and clone keep them', async () => {
+    const { pricingModel: exported } = await by.get(`/pricing-models/${model.id}/export`);
+    const addOns = ({ products }: Body) =>
+      products.filter((each: Body) => (each.product ?? each).addOn).map((each: Body) => (each.product ?? each).slug);
+    assert.deepEqual(addOns(exported).toSorted(), ['pack', 'support', 'yearly']);
+    const { pricingModel: clone } = await by.post(`/pricing-models/${model.id}/clone`, { name: 'Clone' });
+    assert.deepEqual(addOns(clone).toSorted(), ['pack', 'support', 'yearly']);
+    await by.put(`/pricing-models/${model.id}`, { pricingModel: exported });
+    const { data } = await by.get('/products?slug=support&active=true');
+    const refused = async (method: string, path: string, body: Body, field: string) => {
+      const answer = await send(method, path, body);
+      assert.deepEqual([answer.status, answer.body.issues?.[0]?.path.join('.')], [400, field]);
+    };
+    await refused('PUT', `/products/${data[0].id}`, { product: { addOn: false } }, 'product.addOn');
+    const index = exported.products.findIndex(({ product }: Body) => product.slug === 'pro');
+    const changed = structuredClone(exported);
+    changed.products[index].product.addOn = true;
+    const at = `pricingModel.products.${index}.product.addOn`;
+    await refused('PUT', `/pricing-models/${model.id}`, { pricingModel: changed }, at);
+    const product = { name: 'Once', slug: 'once', addOn: true };
+    await refused('POST', '/products', { product, price: { type: 'single_payment', unitPrice: 1 } }, 'price.type');
+    const free = plan('free', 0, [], addOn);
+    free.product.default = true;
+    await refused('POST', '/pricing-models/setup', { name: 'Bad', products: [free] }, 'products.0.product.addOn');
+    const wrong = sql`update products set add_on = true where is_default`.execute(app.owner);
+    await assert.rejects(wrong, { constraint: 'products_default_is_plan' });
   });
   await assertSound(app);
 });
