@@ -97,7 +97,7 @@ ${preview?.canAdjust === true && confirm}`;
   return page(frame, 'Change plan', content, { isWrong: message !== null });
 }
 
-/** What the change is, and what its button says. */
+/** The heading of the change, and the text of its button. */
 function headingOf({ subscription, plan, removes }: ChangeStep): readonly [string, string] {
   if (!plan.addOn) return [`${subscription.name} to ${plan.name}`, 'Change plan'];
   if (removes) return [`${subscription.name} without ${plan.name}`, 'Remove add-on'];

@@ -246,7 +246,7 @@ export async function listPlanNames(
   return new Map(rows.map(({ id, ...names }) => [id, names]));
 }
 
-/** Those of these prices that are of add-ons. */
+/** The prices of add-ons among these. */
 export async function findAddOnPrices(work: Work, ids: readonly string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set();
   const { rows } = await sql<{ id: string }>`

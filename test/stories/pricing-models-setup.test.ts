@@ -34,6 +34,7 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     minimumQuantity: null,
     maximumQuantity: null,
     usagePrices: [],
+    addOn: false,
     description: null,
   };
   const monthly = { type: 'subscription', intervalUnit: 'month', intervalCount: 1, usageMeterId: null };

@@ -57,6 +57,7 @@ test('a product is made active, with its default price and what it gives', async
       minimumQuantity: 1,
       maximumQuantity: 50,
       usagePrices: [],
+      addOn: false,
       default: false,
       active: true,
     },
