@@ -7,7 +7,7 @@ import { itemLine, type NewLine } from '../invoicing/invoice-line-item.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { saveCollections } from '../invoicing/store-collecting.ts';
 import { freeUnusedRedemption, hasUsedDiscount, insertRedemption } from '../invoicing/store-redemptions.ts';
-import type { Instant, Interval, Period } from '../kernel/calendar.ts';
+import { calendarStart, type Instant, type Interval, type Period } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { Problem } from '../kernel/problem.ts';
 import {
@@ -81,10 +81,11 @@ export async function openSubscription(work: Work, opening: Opening): Promise<Op
   const { items } = composed;
   const { discount, customer, bought, priceOverrides = [] } = opening;
   await insertSubscription(work, subscription);
-  const { id: subscriptionId, pricingModelId, startDate: startAt } = subscription;
+  const { id: subscriptionId, pricingModelId } = subscription;
+  // A usage period may begin before the subscription, where periods are counted in the calendar.
   await changePriceOverrides(
     work,
-    priceOverrides.map((change) => ({ ...change, subscriptionId, pricingModelId, startAt })),
+    priceOverrides.map((change) => ({ ...change, subscriptionId, pricingModelId, startAt: calendarStart })),
   );
   // Before the first invoice, which carries it.
   const redeemed = discount && (await redeem(work, discount, customer, { subscriptionId: subscription.id }));
@@ -174,7 +175,7 @@ function newSubscription(work: Work, opening: Opening): SubscriptionRow {
     resumesAt: null,
     pausedCredit: 0n,
     setupFee: opening.doNotCharge ? 0n : setupFeeOf(opening),
-    priceOverrides: overridesAfter([], opening.priceOverrides ?? [], { at: startDate, periodStart: null }),
+    priceOverrides: overridesAfter([], opening.priceOverrides ?? [], { at: calendarStart, periodStart: null }),
     metadata: opening.metadata,
   };
 }

@@ -339,6 +339,8 @@ export function toSubscription(
     interval: intervalUnit,
     billingAnchor: row.renews ? billingAnchor : null,
     firstPeriod: row.renews ? firstPeriod : null,
+    // Own terms of a new subscription are for any usage period, however early it began.
+    priceOverrides: row.priceOverrides.map((each) => ({ ...each, startsAt: Math.max(each.startsAt, row.startDate) })),
     current: isCurrent(row.status) && !isWaitingForStart(row),
   } as Subscription;
 }

@@ -149,6 +149,14 @@ test('own prices of a customer', async (t) => {
     await by.put('/settings', { settings: { netTermsDays: 0 } });
   });
 
+  await t.test('of a new subscription are for a usage period that began in the calendar before it', async () => {
+    await day('2026-11-10');
+    const { id, use } = await join([own('calls', 7)], { billingAnchor: 'calendar' });
+    await use('calls', 10);
+    await day('2026-12-01');
+    assert.equal((await bills(id)).at(-1), 3000 + 70);
+  });
+
   await t.test('of usage stay with another plan, those of an item end with it', async () => {
     const { id, use } = await join([own('pro-monthly', 2000), own('calls', 1)]);
     const { subscription } = await adjust(id, [], { newSubscriptionItems: [{ priceSlug: 'big-monthly' }] });
