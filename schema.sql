@@ -338,6 +338,7 @@ create table public.environments (
   access_unpaid text not null default 'none'::text,
   allow_repeated_trials boolean not null default false,
   allow_repeated_discounts boolean not null default false,
+  billing_threshold_amount numeric(38,0),
   unknown_fields text not null default 'refuse'::text,
   billing_anchor jsonb not null default '"anniversary"'::jsonb,
   first_period text not null default 'short'::text,
@@ -358,6 +359,7 @@ create table public.environments (
   constraint environments_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id),
   constraint environments_access CHECK (((access_past_due = ANY (ARRAY['full'::text, 'none'::text])) AND (access_unpaid = ANY (ARRAY['full'::text, 'none'::text])))),
   constraint environments_billing_anchor CHECK (((billing_anchor = ANY (ARRAY['"anniversary"'::jsonb, '"calendar"'::jsonb])) OR ((jsonb_typeof((billing_anchor -> 'day'::text)) = 'number'::text) AND ((((billing_anchor ->> 'day'::text))::numeric >= (1)::numeric) AND (((billing_anchor ->> 'day'::text))::numeric <= (31)::numeric))))),
+  constraint environments_billing_threshold CHECK (((billing_threshold_amount >= (1)::numeric) AND (billing_threshold_amount <= ('4503599627370495'::bigint)::numeric))),
   constraint environments_dunning CHECK (((dunning_terminal_action = ANY (ARRAY['unpaid'::text, 'canceled'::text, 'past_due'::text])) AND (cardinality(dunning_retry_days) <= 10) AND (0 < ALL (dunning_retry_days)))),
   constraint environments_first_period CHECK ((first_period = ANY (ARRAY['short'::text, 'long'::text]))),
   constraint environments_live_time_is_real CHECK (((clock_now IS NULL) OR (NOT livemode))),
@@ -479,6 +481,7 @@ create table public.invoices (
   amount_paid numeric(38,0) not null default 0,
   amount_refunded numeric(38,0) not null default 0,
   memo text,
+  is_open_threshold boolean not null default false,
   created_at bigint not null,
   updated_at bigint not null,
   discount_amount numeric(38,0) not null default 0,
@@ -506,6 +509,7 @@ create table public.invoices (
   constraint invoices_memo_length CHECK ((char_length(memo) <= 2000)),
   constraint invoices_money_within_bounds CHECK ((((amount_paid >= (0)::numeric) AND (amount_paid <= total)) AND ((amount_refunded >= (0)::numeric) AND (amount_refunded <= amount_paid)))),
   constraint invoices_of_purchases CHECK ((((type = 'purchase'::text) = (purchase_id IS NOT NULL)) AND ((purchase_id IS NULL) OR (subscription_id IS NULL)))),
+  constraint invoices_open_threshold CHECK (((NOT is_open_threshold) OR ((reason = 'usage_threshold'::text) AND (status = ANY (ARRAY['open'::text, 'awaiting_payment_confirmation'::text]))))),
   constraint invoices_seller_length CHECK (((char_length((seller #>> '{email}'::text[])) <= 320) AND (char_length((seller #>> '{name}'::text[])) <= 255) AND (char_length((seller #>> '{taxId}'::text[])) <= 255) AND (jsonb_array_length((seller -> 'addressLines'::text)) <= 10) AND (NOT jsonb_path_exists(seller, '$."addressLines"[*]?(@ like_regex "^.{201}" flag "s")'::jsonpath)))),
   constraint invoices_status CHECK ((status = ANY (ARRAY['draft'::text, 'open'::text, 'paid'::text, 'uncollectible'::text, 'void'::text, 'refunded'::text, 'partially_refunded'::text, 'awaiting_payment_confirmation'::text]))),
   constraint invoices_tax_rate_percentage_length CHECK ((char_length(tax_rate_percentage) <= 255)),
@@ -1143,6 +1147,7 @@ create table public.subscriptions (
   scheduled_adjustment_at bigint,
   scheduled_by_customer boolean not null default false,
   setup_fee numeric(38,0) not null default 0,
+  billing_threshold_amount numeric(38,0),
   metadata jsonb,
   revision bigint not null default 0,
   created_at bigint not null,
@@ -1168,6 +1173,7 @@ CASE
     ELSE 'none'::text
 END)))),
   constraint subscriptions_billing_anchor CHECK (((billing_anchor = ANY (ARRAY['"anniversary"'::jsonb, '"calendar"'::jsonb])) OR ((interval_unit = ANY (ARRAY['month'::text, 'year'::text])) AND (jsonb_typeof((billing_anchor -> 'day'::text)) = 'number'::text) AND ((((billing_anchor ->> 'day'::text))::numeric >= (1)::numeric) AND (((billing_anchor ->> 'day'::text))::numeric <= (31)::numeric))))),
+  constraint subscriptions_billing_threshold CHECK (((billing_threshold_amount >= (0)::numeric) AND (billing_threshold_amount <= ('4503599627370495'::bigint)::numeric))),
   constraint subscriptions_canceled_at_iff_canceled CHECK (((status = 'canceled'::text) = (canceled_at IS NOT NULL))),
   constraint subscriptions_first_period CHECK ((first_period = ANY (ARRAY['short'::text, 'long'::text]))),
   constraint subscriptions_interim_within_period CHECK (((interim_at IS NULL) OR COALESCE((renews AND (interim_at > current_billing_period_start) AND ((interim_at < current_billing_period_end) OR (status = 'paused'::text))), false))),
@@ -1400,6 +1406,14 @@ create table public.usage_series (
   constraint usage_series_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id)
 );
 
+create table public.usage_threshold_checks (
+  environment_id bigint not null,
+  subscription_id text not null,
+  due_at bigint not null,
+  constraint usage_threshold_checks_pkey PRIMARY KEY (environment_id, subscription_id),
+  constraint usage_threshold_checks_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id)
+);
+
 create table public.webhook_attempts (
   environment_id bigint not null,
   delivery_id text not null,
@@ -1597,6 +1611,7 @@ CREATE INDEX usage_holds_open ON public.usage_holds USING btree (ledger_account_
 CREATE INDEX usage_rollups_by_hour ON public.usage_rollups USING brin (hour int8_minmax_multi_ops) WITH (pages_per_range='16');
 CREATE INDEX usage_series_by_customer ON public.usage_series USING btree (customer_id);
 CREATE INDEX usage_series_by_meter ON public.usage_series USING btree (usage_meter_id);
+CREATE INDEX usage_threshold_checks_due ON public.usage_threshold_checks USING btree (environment_id, due_at);
 CREATE INDEX webhook_attempts_started_at ON public.webhook_attempts USING btree (started_at);
 CREATE INDEX webhook_deliveries_by_creation ON public.webhook_deliveries USING btree (environment_id, webhook_id, created_at);
 CREATE INDEX webhook_deliveries_by_webhook ON public.webhook_deliveries USING btree (environment_id, webhook_id, id);
@@ -1607,7 +1622,8 @@ CREATE UNIQUE INDEX customers_external_id_unique ON public.customers USING btree
 CREATE UNIQUE INDEX discount_redemptions_one_per_customer ON public.discount_redemptions USING btree (environment_id, customer_id, discount_id) WHERE is_only_use;
 CREATE UNIQUE INDEX features_active_slug_unique ON public.features USING btree (environment_id, pricing_model_id, slug) WHERE active;
 CREATE UNIQUE INDEX invoices_one_of_usage ON public.invoices USING btree (environment_id, subscription_id, invoice_date) WHERE (reason = 'usage'::text);
-CREATE UNIQUE INDEX invoices_one_per_period ON public.invoices USING btree (environment_id, billing_period_id, reason) WHERE ((reason <> 'adjustment'::text) AND (status <> 'void'::text));
+CREATE UNIQUE INDEX invoices_one_open_threshold ON public.invoices USING btree (environment_id, subscription_id) WHERE is_open_threshold;
+CREATE UNIQUE INDEX invoices_one_per_period ON public.invoices USING btree (environment_id, billing_period_id, reason) WHERE ((reason <> ALL (ARRAY['adjustment'::text, 'usage_threshold'::text])) AND (status <> 'void'::text));
 CREATE UNIQUE INDEX invoices_one_per_purchase ON public.invoices USING btree (environment_id, purchase_id) WHERE (purchase_id IS NOT NULL);
 CREATE UNIQUE INDEX payment_methods_one_card_once ON public.payment_methods USING btree (environment_id, customer_id, processor, fingerprint) WHERE ((fingerprint IS NOT NULL) AND (detached_at IS NULL));
 CREATE UNIQUE INDEX payment_methods_one_default ON public.payment_methods USING btree (environment_id, customer_id) WHERE is_default;
@@ -1691,7 +1707,7 @@ CREATE OR REPLACE FUNCTION public.audit_decisions()
  LANGUAGE sql
  IMMUTABLE
 BEGIN ATOMIC
- VALUES ('api_keys'::text,'hash'::text,'secret'::text), ('webhooks'::text,'sealed_secret'::text,'secret'::text), ('webhooks'::text,'sealed_previous_secret'::text,'secret'::text), ('payment_methods'::text,'processor_token'::text,'secret'::text), ('payment_methods'::text,'fingerprint'::text,'secret'::text), ('payments'::text,'processor_token'::text,'secret'::text), ('payments'::text,'next_action'::text,'secret'::text), ('payment_method_attachments'::text,'request'::text,'secret'::text), ('payment_method_attachments'::text,'outcome'::text,'secret'::text), ('checkout_sessions'::text,'payment_token'::text,'secret'::text), ('webhooks'::text,'url'::text,'address'::text), ('payments'::text,'receipt_url'::text,'address'::text), ('checkout_sessions'::text,'success_url'::text,'address'::text), ('checkout_sessions'::text,'cancel_url'::text,'address'::text), ('api_keys'::text,'last_used_at'::text,'passing'::text), ('pricing_models'::text,'catalog_version'::text,'passing'::text), ('customers'::text,'invoice_count'::text,'passing'::text), ('customers'::text,'erased_external_id_mac'::text,'secret'::text), ('webhooks'::text,'failing_since'::text,'passing'::text), ('subscriptions'::text,'work_retry_at'::text,'passing'::text), ('subscriptions'::text,'revision'::text,'passing'::text), ('attempt_counts'::text,'failures'::text,'passing'::text), ('attempt_counts'::text,'counted_from'::text,'passing'::text), ('attempt_counts'::text,'next_at'::text,'passing'::text), ('attempt_counts'::text,'kept_until'::text,'passing'::text);
+ VALUES ('api_keys'::text,'hash'::text,'secret'::text), ('webhooks'::text,'sealed_secret'::text,'secret'::text), ('webhooks'::text,'sealed_previous_secret'::text,'secret'::text), ('payment_methods'::text,'processor_token'::text,'secret'::text), ('payment_methods'::text,'fingerprint'::text,'secret'::text), ('payments'::text,'processor_token'::text,'secret'::text), ('payments'::text,'next_action'::text,'secret'::text), ('payment_method_attachments'::text,'request'::text,'secret'::text), ('payment_method_attachments'::text,'outcome'::text,'secret'::text), ('checkout_sessions'::text,'payment_token'::text,'secret'::text), ('webhooks'::text,'url'::text,'address'::text), ('payments'::text,'receipt_url'::text,'address'::text), ('checkout_sessions'::text,'success_url'::text,'address'::text), ('checkout_sessions'::text,'cancel_url'::text,'address'::text), ('api_keys'::text,'last_used_at'::text,'passing'::text), ('pricing_models'::text,'catalog_version'::text,'passing'::text), ('customers'::text,'invoice_count'::text,'passing'::text), ('invoices'::text,'is_open_threshold'::text,'passing'::text), ('customers'::text,'erased_external_id_mac'::text,'secret'::text), ('webhooks'::text,'failing_since'::text,'passing'::text), ('subscriptions'::text,'work_retry_at'::text,'passing'::text), ('subscriptions'::text,'revision'::text,'passing'::text), ('attempt_counts'::text,'failures'::text,'passing'::text), ('attempt_counts'::text,'counted_from'::text,'passing'::text), ('attempt_counts'::text,'next_at'::text,'passing'::text), ('attempt_counts'::text,'kept_until'::text,'passing'::text);
 END;
 CREATE OR REPLACE FUNCTION public.audit_table(audited_table text)
  RETURNS void
@@ -1993,7 +2009,7 @@ begin
   select array_agg(moved.position) into booked from moved;
   return booked;
 end $function$;
-CREATE OR REPLACE FUNCTION public.book_usage(p_environment bigint, p_now bigint, p_hour bigint, p_booking bigint, p_transaction text, p_model text, u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[])
+CREATE OR REPLACE FUNCTION public.book_usage(p_environment bigint, p_now bigint, p_hour bigint, p_booking bigint, p_transaction text, p_model text, u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[])
  RETURNS text[]
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
@@ -2028,7 +2044,31 @@ begin
     on conflict (environment_id, series_id, hour)
     do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events;
   end if;
+  -- After the accounts, which whoever deletes these rows has locked too, and in one order.
+  if cardinality(t_subscription) > 0 then
+    insert into usage_threshold_checks (environment_id, subscription_id, due_at)
+    select p_environment, t.id, p_now from unnest(t_subscription) as t (id) order by t.id
+    on conflict do nothing;
+  end if;
   return fallen;
+end $function$;
+CREATE OR REPLACE FUNCTION public.change_threshold()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  update pricing_models m set catalog_version = nextval('catalog_versions') where m.environment_id = new.id;
+  insert into usage_threshold_checks (environment_id, subscription_id, due_at)
+  select distinct a.environment_id, a.subscription_id, coalesce(new.clock_now, new.updated_at)
+    from usage_overages o
+    join ledger_accounts a on a.environment_id = o.environment_id and a.id = o.ledger_account_id
+    join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
+   where o.environment_id = new.id and new.billing_threshold_amount is not null and s.billing_threshold_amount is null
+     and (o.uncovered > o.invoiced or o.events > o.invoiced_events) and s.status not in ('canceled', 'incomplete_expired')
+   order by 1, 2
+  on conflict do nothing;
+  return null;
 end $function$;
 CREATE OR REPLACE FUNCTION public.check_ledger_entry_references()
  RETURNS trigger
@@ -2249,6 +2289,8 @@ BEGIN ATOMIC
            WHERE ((s.environment_id = e.id) AND (s.status = 'incomplete'::text) AND (s.current_billing_period_start IS NULL) AND (s.created_at <= (clock.at - environments_with_work_due.incomplete_lifetime))))) OR (EXISTS ( SELECT
             FROM invoices i
            WHERE ((i.environment_id = e.id) AND (i.next_attempt_at <= clock.at)))) OR (EXISTS ( SELECT
+            FROM usage_threshold_checks t
+           WHERE ((t.environment_id = e.id) AND (t.due_at <= clock.at)))) OR (EXISTS ( SELECT
             FROM payments p
            WHERE ((p.environment_id = e.id) AND (p.check_at <= clock.at)))));
 END;
@@ -2585,6 +2627,21 @@ begin
   end if;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.look_at_threshold()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  insert into usage_threshold_checks (environment_id, subscription_id, due_at)
+  select s.environment_id, s.id, coalesce(e.clock_now, new.updated_at)
+    from subscriptions s join environments e on e.id = s.environment_id
+   where s.environment_id = new.environment_id
+     and s.id = case tg_table_name when 'invoices' then to_jsonb(new) ->> 'subscription_id' else new.id end
+     and coalesce(s.billing_threshold_amount, e.billing_threshold_amount, 0) > 0
+  on conflict do nothing;
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.new_catalog_version()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2718,7 +2775,7 @@ AS $function$
                * case step when 10 then 0.1 when 100 then 0.01 else 1 end) * step
     from exact
 $function$;
-CREATE OR REPLACE FUNCTION public.record_usage(p_key bytea, p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint, p_models text[], p_versions bigint[], p_transaction text, p_model text, c_kind text[], c_value text[], c_state text[], e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[], e_own_price numeric[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[])
+CREATE OR REPLACE FUNCTION public.record_usage(p_key bytea, p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint, p_models text[], p_versions bigint[], p_transaction text, p_model text, c_kind text[], c_value text[], c_state text[], e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[], e_own_price numeric[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[])
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
@@ -2751,7 +2808,8 @@ begin
            as new (series, key, id, transaction, amount, date, properties, own_price)
    order by new.key;
   if book_usage(p_environment, p_now, p_hour, booking, p_transaction, p_model, u_account, u_revision, u_price, u_period, u_series,
-                u_entry, u_units, u_hour_units, u_hour_events, u_simple, u_threshold, u_events, u_own_amount, r_series, r_hour, r_units, r_events) is not null
+                u_entry, u_units, u_hour_units, u_hour_events, u_simple, u_threshold, u_events, u_own_amount, r_series, r_hour, r_units, r_events,
+                t_subscription) is not null
   then
     raise exception using errcode = 'TK001', message = 'a balance falls below its threshold';
   end if;
@@ -2940,6 +2998,15 @@ BEGIN ATOMIC
       JOIN organizations o ON ((o.id = e.organization_id)))
    WHERE (e.id = current_environment());
 END;
+CREATE OR REPLACE FUNCTION public.settle_threshold()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  new.is_open_threshold := false;
+  return new;
+end $function$;
 CREATE OR REPLACE FUNCTION public.shared_settings(environment environments)
  RETURNS jsonb
  LANGUAGE sql
@@ -3081,7 +3148,7 @@ CREATE OR REPLACE FUNCTION public.unaudited_tables()
  RETURNS text[]
  LANGUAGE sql
  IMMUTABLE
-RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
+RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'usage_threshold_checks'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
 CREATE OR REPLACE FUNCTION public.usage_state_of_customer(p_environment bigint, p_now bigint, p_kind text, p_value text)
  RETURNS text
  LANGUAGE plpgsql
@@ -3258,6 +3325,8 @@ create policy tenant on usage_rollups to {tollkeeper_service} using ((environmen
 create policy worker on usage_rollups to {tollkeeper_worker} using true;
 create policy tenant on usage_series to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on usage_series to {tollkeeper_worker} using true;
+create policy tenant on usage_threshold_checks to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
+create policy worker on usage_threshold_checks to {tollkeeper_worker} using true;
 create policy tenant on webhook_attempts to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on webhook_attempts to {tollkeeper_worker} using true;
 create policy tenant on webhook_deliveries to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));

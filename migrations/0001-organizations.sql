@@ -19,6 +19,8 @@ create table environments (
   access_unpaid text not null default 'none',
   allow_repeated_trials boolean not null default false,
   allow_repeated_discounts boolean not null default false,
+  billing_threshold_amount numeric(38, 0)
+    constraint environments_billing_threshold check (billing_threshold_amount between 1 and 4503599627370495),
   unknown_fields text not null default 'refuse',
   billing_anchor jsonb not null default '"anniversary"',
   first_period text not null default 'short',

@@ -134,6 +134,9 @@ create table subscriptions (
   scheduled_by_customer boolean not null default false,
   -- The setup fee that its first invoice will bill; 0 once it has.
   setup_fee numeric(38, 0) not null default 0 constraint subscriptions_setup_fee check (setup_fee >= 0),
+  -- 0: unbilled usage waits for the end of the period, whatever the settings say. Null: as they say.
+  billing_threshold_amount numeric(38, 0)
+    constraint subscriptions_billing_threshold check (billing_threshold_amount between 0 and 4503599627370495),
   metadata jsonb,
   -- Another one with each change that decides about usage: see revise_subscription() (0010).
   revision bigint not null default 0,

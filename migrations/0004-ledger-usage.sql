@@ -289,6 +289,17 @@ create table usage_charges (
   constraint usage_charges_events check (released_events between 0 and events and released_own_amount between 0 and own_amount)
 ) with (fillfactor = 70);
 
+-- Subscriptions whose unbilled usage may have come to their threshold since it was looked at last: written in the commit that
+-- books the usage, and deleted by who looks, after it has locked the accounts.
+create table usage_threshold_checks (
+  environment_id bigint not null,
+  subscription_id text collate "C" not null,
+  due_at bigint not null,
+  primary key (environment_id, subscription_id),
+  foreign key (environment_id, subscription_id) references subscriptions
+);
+create index usage_threshold_checks_due on usage_threshold_checks (environment_id, due_at);
+
 -- Units set aside for a job that is under way. An open hold whose end has come holds nothing any more.
 create table usage_holds (
   environment_id bigint not null,

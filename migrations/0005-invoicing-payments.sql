@@ -20,6 +20,9 @@ create table invoices (
   amount_paid numeric(38, 0) not null default 0,
   amount_refunded numeric(38, 0) not null default 0,
   memo text,
+  -- An invoice at a threshold until it is first settled. One whose payment is reversed afterwards is a debt like any other.
+  is_open_threshold boolean not null default false constraint invoices_open_threshold
+    check (not is_open_threshold or (reason = 'usage_threshold' and status in ('open', 'awaiting_payment_confirmation'))),
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),
@@ -34,8 +37,10 @@ create table invoices (
   constraint invoices_money_within_bounds check (amount_paid between 0 and total and amount_refunded between 0 and amount_paid)
 );
 -- Billing a period twice for the same reason is impossible.
-create unique index invoices_one_per_period on invoices (environment_id, billing_period_id, reason) where reason <> 'adjustment';
+create unique index invoices_one_per_period on invoices (environment_id, billing_period_id, reason) where reason not in ('adjustment', 'usage_threshold');
 create unique index invoices_one_of_usage on invoices (environment_id, subscription_id, invoice_date) where reason = 'usage';
+-- A subscription has one open invoice of usage that came to its threshold.
+create unique index invoices_one_open_threshold on invoices (environment_id, subscription_id) where is_open_threshold;
 create index invoices_by_customer on invoices (environment_id, customer_id);
 create index invoices_by_subscription on invoices (environment_id, subscription_id);
 create index invoices_by_status on invoices (environment_id, status, id);

@@ -59,10 +59,55 @@ begin
 end $$;
 create trigger subscriptions_revised before update on subscriptions for each row
   when ((old.status, old.pricing_model_id, old.customer_id, old.price_id, old.renews, old.current_billing_period_start,
-         old.current_billing_period_end, old.interim_at, old.cancel_scheduled_at, old.resumes_at)
+         old.current_billing_period_end, old.interim_at, old.cancel_scheduled_at, old.resumes_at, old.billing_threshold_amount)
     is distinct from (new.status, new.pricing_model_id, new.customer_id, new.price_id, new.renews, new.current_billing_period_start,
-         new.current_billing_period_end, new.interim_at, new.cancel_scheduled_at, new.resumes_at))
+         new.current_billing_period_end, new.interim_at, new.cancel_scheduled_at, new.resumes_at, new.billing_threshold_amount))
   execute function revise_subscription();
+
+-- Usage that waits is looked at again when its threshold changes, when the subscription owes nothing more, and when the last
+-- invoice at its threshold is settled.
+create function look_at_threshold() returns trigger language plpgsql set search_path = public, pg_temp as $$
+begin
+  insert into usage_threshold_checks (environment_id, subscription_id, due_at)
+  select s.environment_id, s.id, coalesce(e.clock_now, new.updated_at)
+    from subscriptions s join environments e on e.id = s.environment_id
+   where s.environment_id = new.environment_id
+     and s.id = case tg_table_name when 'invoices' then to_jsonb(new) ->> 'subscription_id' else new.id end
+     and coalesce(s.billing_threshold_amount, e.billing_threshold_amount, 0) > 0
+  on conflict do nothing;
+  return null;
+end $$;
+create trigger subscriptions_threshold_changed after update on subscriptions for each row
+  when (new.billing_threshold_amount is distinct from old.billing_threshold_amount or (old.arrears <> 'none' and new.arrears = 'none'))
+  execute function look_at_threshold();
+create trigger invoices_threshold_settled after update on invoices for each row
+  when (old.is_open_threshold and not new.is_open_threshold) execute function look_at_threshold();
+
+create function settle_threshold() returns trigger language plpgsql set search_path = public, pg_temp as $$
+begin
+  new.is_open_threshold := false;
+  return new;
+end $$;
+create trigger invoices_threshold_closed before update on invoices for each row
+  when (new.is_open_threshold and new.status not in ('open', 'awaiting_payment_confirmation')) execute function settle_threshold();
+
+-- The threshold of the settings is cached with the catalog. All usage that waits is looked at.
+create function change_threshold() returns trigger language plpgsql set search_path = public, pg_temp as $$
+begin
+  update pricing_models m set catalog_version = nextval('catalog_versions') where m.environment_id = new.id;
+  insert into usage_threshold_checks (environment_id, subscription_id, due_at)
+  select distinct a.environment_id, a.subscription_id, coalesce(new.clock_now, new.updated_at)
+    from usage_overages o
+    join ledger_accounts a on a.environment_id = o.environment_id and a.id = o.ledger_account_id
+    join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
+   where o.environment_id = new.id and new.billing_threshold_amount is not null and s.billing_threshold_amount is null
+     and (o.uncovered > o.invoiced or o.events > o.invoiced_events) and s.status not in ('canceled', 'incomplete_expired')
+   order by 1, 2
+  on conflict do nothing;
+  return null;
+end $$;
+create trigger environments_threshold_changed after update on environments for each row
+  when (new.billing_threshold_amount is distinct from old.billing_threshold_amount) execute function change_threshold();
 
 alter table subscription_items add column effective_from bigint;
 update subscription_items set effective_from = added_date;
@@ -423,6 +468,7 @@ create function environments_with_work_due(real_now bigint, incomplete_lifetime 
         or exists (select from subscriptions s where s.environment_id = e.id and s.status = 'incomplete'
                       and s.current_billing_period_start is null and s.created_at <= clock.at - incomplete_lifetime)
         or exists (select from invoices i where i.environment_id = e.id and i.next_attempt_at <= clock.at)
+        or exists (select from usage_threshold_checks t where t.environment_id = e.id and t.due_at <= clock.at)
         or exists (select from payments p where p.environment_id = e.id and p.check_at <= clock.at);
   end;
 

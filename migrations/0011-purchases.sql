@@ -89,7 +89,7 @@ create unique index payments_one_under_way_per_purchase on payments (environment
 -- A period whose first payment failed may begin again, at the same instant too. What is void bills nothing.
 drop index invoices_one_per_period;
 create unique index invoices_one_per_period on invoices (environment_id, billing_period_id, reason)
-  where reason <> 'adjustment' and status <> 'void';
+  where reason not in ('adjustment', 'usage_threshold') and status <> 'void';
 
 -- A discount is redeemed by a subscription, or by what is paid once.
 alter table discount_redemptions

@@ -40,7 +40,7 @@ create function unaudited_tables() returns text[] language sql immutable
     -- Usage. Who recorded it stands on its ledger transaction.
     'usage_events', 'usage_series', 'usage_rollups', 'usage_event_distinct_properties',
     -- The ledger.
-    'ledger_transactions', 'ledger_entries', 'ledger_accounts', 'usage_overages', 'usage_charges',
+    'ledger_transactions', 'ledger_entries', 'ledger_accounts', 'usage_overages', 'usage_charges', 'usage_threshold_checks',
     -- What is told to others.
     'events', 'webhook_deliveries', 'webhook_attempts',
     -- Answers kept for repeats, messages of a processor that were seen.
@@ -79,6 +79,7 @@ create function audit_decisions() returns table (table_name text, column_name te
       ('api_keys', 'last_used_at', 'passing'),
       ('pricing_models', 'catalog_version', 'passing'),
       ('customers', 'invoice_count', 'passing'),
+      ('invoices', 'is_open_threshold', 'passing'),
       ('customers', 'erased_external_id_mac', 'secret'),
       ('webhooks', 'failing_since', 'passing'),
       ('subscriptions', 'work_retry_at', 'passing'),

@@ -12,7 +12,7 @@
 --   u_simple    true where the account has no other usage in the batch
 --   u_threshold the low-balance threshold of the usage meter, or null
 --   u_events, u_own_amount   at a price with an amount for each event: how many they are, and the sum of their own prices; else 0
--- Additions to closed hours are r_series, r_hour, r_units and r_events.
+-- Additions to closed hours are r_series, r_hour, r_units and r_events. Subscriptions with a billing threshold are t_subscription.
 --
 -- `record_usage` and `book_usage` set how everything in them is planned: once, and by indexes. An array may hold one element or ten
 -- thousand, and a plan that was made while a table was empty is used after it has grown.
@@ -255,7 +255,7 @@ create function book_usage(p_environment bigint, p_now bigint, p_hour bigint, p_
   u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[],
   u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[],
   u_threshold numeric[], u_events numeric[], u_own_amount numeric[],
-  r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[]) returns text[]
+  r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[]) returns text[]
   language plpgsql volatile set search_path = public, pg_temp set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 declare
   booked bigint[];
@@ -284,6 +284,12 @@ begin
      group by r.series, r.hour order by r.series, r.hour
     on conflict (environment_id, series_id, hour)
     do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events;
+  end if;
+  -- After the accounts, which whoever deletes these rows has locked too, and in one order.
+  if cardinality(t_subscription) > 0 then
+    insert into usage_threshold_checks (environment_id, subscription_id, due_at)
+    select p_environment, t.id, p_now from unnest(t_subscription) as t (id) order by t.id
+    on conflict do nothing;
   end if;
   return fallen;
 end $$;
@@ -351,7 +357,7 @@ create function record_usage(p_key bytea, p_real_now bigint, p_environment bigin
   u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[],
   u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[],
   u_threshold numeric[], u_events numeric[], u_own_amount numeric[],
-  r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[]) returns void
+  r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[]) returns void
   language plpgsql volatile set search_path = public, pg_temp set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 declare
   scope environment_scope := authenticate(p_key, p_real_now);
@@ -379,7 +385,8 @@ begin
            as new (series, key, id, transaction, amount, date, properties, own_price)
    order by new.key;
   if book_usage(p_environment, p_now, p_hour, booking, p_transaction, p_model, u_account, u_revision, u_price, u_period, u_series,
-                u_entry, u_units, u_hour_units, u_hour_events, u_simple, u_threshold, u_events, u_own_amount, r_series, r_hour, r_units, r_events) is not null
+                u_entry, u_units, u_hour_units, u_hour_events, u_simple, u_threshold, u_events, u_own_amount, r_series, r_hour, r_units, r_events,
+                t_subscription) is not null
   then
     raise exception using errcode = 'TK001', message = 'a balance falls below its threshold';
   end if;

@@ -601,6 +601,8 @@ export interface Settings {
   firstPeriod: FirstPeriod;
   /** If true, a customer may redeem the same discount more than once. A redemption that ended before any invoice with the discount does not count. */
   allowRepeatedDiscounts: boolean;
+  /** Unbilled usage of a subscription is invoiced as soon as it is worth this much, in minor units. null: at the end of the period. A subscription may have its own. */
+  billingThresholdAmount: WholeNumber | null;
   dunning: {
     /** The days from each failed attempt to the next. Empty: no retry. */
     retryDays: Array<number>;
@@ -622,6 +624,9 @@ export interface Access {
   /** After the last attempt has failed. */
   unpaid: AccessLevel;
 }
+
+/** A whole number. An amount of money is in the smallest unit of its currency. */
+export type WholeNumber = number;
 
 export interface Seller {
   name: string | null;
@@ -708,6 +713,8 @@ export type Subscription = {
   /** True if the price is 0 at any quantity. */
   isFreePlan: boolean;
   doNotCharge: boolean;
+  /** Unbilled usage is invoiced as soon as it is worth this much. 0: never. null: as the settings say. */
+  billingThresholdAmount: WholeNumber | null;
   runBillingAtPeriodStart: boolean;
   /** Own terms of this customer in force, in place of those of the prices. */
   priceOverrides: Array<PriceOverride>;
@@ -749,6 +756,8 @@ export type Subscription = {
   /** True if the price is 0 at any quantity. */
   isFreePlan: boolean;
   doNotCharge: boolean;
+  /** Unbilled usage is invoiced as soon as it is worth this much. 0: never. null: as the settings say. */
+  billingThresholdAmount: WholeNumber | null;
   runBillingAtPeriodStart: boolean;
   /** Own terms of this customer in force, in place of those of the prices. */
   priceOverrides: Array<PriceOverride>;
@@ -771,9 +780,6 @@ export interface PriceOverride {
   /** A usage price has these terms for usage periods that begin then or later. */
   startsAt: Timestamp;
 }
-
-/** A whole number. An amount of money is in the smallest unit of its currency. */
-export type WholeNumber = number;
 
 export interface SubscriptionItem {
   id: string;
@@ -889,6 +895,8 @@ export type SubscriptionDetails = {
   /** True if the price is 0 at any quantity. */
   isFreePlan: boolean;
   doNotCharge: boolean;
+  /** Unbilled usage is invoiced as soon as it is worth this much. 0: never. null: as the settings say. */
+  billingThresholdAmount: WholeNumber | null;
   runBillingAtPeriodStart: boolean;
   /** Own terms of this customer in force, in place of those of the prices. */
   priceOverrides: Array<PriceOverride>;
@@ -959,6 +967,8 @@ export type SubscriptionDetails = {
   /** True if the price is 0 at any quantity. */
   isFreePlan: boolean;
   doNotCharge: boolean;
+  /** Unbilled usage is invoiced as soon as it is worth this much. 0: never. null: as the settings say. */
+  billingThresholdAmount: WholeNumber | null;
   runBillingAtPeriodStart: boolean;
   /** Own terms of this customer in force, in place of those of the prices. */
   priceOverrides: Array<PriceOverride>;
@@ -2750,7 +2760,7 @@ export interface InvoiceExplanation {
   total: WholeNumber;
 }
 
-export type InvoiceReason = 'subscription_start' | 'renewal' | 'usage' | 'final_usage' | 'adjustment' | 'purchase';
+export type InvoiceReason = 'subscription_start' | 'renewal' | 'usage' | 'final_usage' | 'usage_threshold' | 'adjustment' | 'purchase';
 
 /** A range of time. `startAt` is part of it and `endAt` is not. */
 export interface ExplainedPeriod {
@@ -3588,6 +3598,7 @@ export interface SettingsUpdateInput {
     allowRepeatedDiscounts?: boolean;
     billingAnchor?: AnchorRule;
     firstPeriod?: FirstPeriod;
+    billingThresholdAmount?: number | null;
     dunning?: {
       /** The days from each failed attempt to the next, at most 10 numbers. Empty: no retry. */
       retryDays?: Array<number>;
@@ -3895,6 +3906,8 @@ export interface SubscriptionsCreateInput {
   doNotCharge?: boolean;
   /** Own terms of this customer for the price of an item or of usage, in place of those of the price. A setup fee, the interval and the trial stay those of the price. */
   priceOverrides?: Array<NewPriceOverride>;
+  /** Unbilled usage is invoiced as soon as it is worth this much, in minor units. 0: only at the end of the period. null: as the settings say. */
+  billingThresholdAmount?: number | null;
 }
 
 export interface SubscriptionsCreateAnswer {
@@ -3919,6 +3932,8 @@ export interface SubscriptionsUpdateInput {
     defaultPaymentMethodId?: string | null;
     /** The payment method that is charged from the third attempt on. */
     backupPaymentMethodId?: string | null;
+    /** Unbilled usage is invoiced as soon as it is worth this much, in minor units. 0: only at the end of the period. null: as the settings say. */
+    billingThresholdAmount?: number | null;
     /** Another end of the running trial, later than now. The first payment is due then. */
     trialEnd?: TimestampInput;
     /** The instant from which billing periods are counted: later than now, and at most one interval ahead. A period that ends there begins now, at its share of the price. The unused paid value of the present one is taken off. Sent alone, because it may be charged. */

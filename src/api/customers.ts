@@ -1,6 +1,11 @@
 import { z } from 'zod';
-import { archiveCustomer, createCustomer, upsertCustomer } from '../billing/change-customer.ts';
-import { CustomerBilling, getBilling } from '../billing/customer-billing.ts';
+import {
+  archiveCustomer,
+  CustomerBilling,
+  createCustomer,
+  getBilling,
+  upsertCustomer,
+} from '../billing/customer-billing.ts';
 import { createPortalSession } from '../checkout/actions-portal-view.ts';
 import { NewPortalSession, PortalSession } from '../checkout/checkout-input.ts';
 import {

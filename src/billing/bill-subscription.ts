@@ -158,7 +158,7 @@ function pricesOfItems({ lines }: Bill): string[] {
 
 /**
  * The discount of each bill. The start of a period carries the subscription's redeemed discount while it lasts; final
- * usage carries it if it is a percentage. A plan change carries the percentage on its period's own invoice: a fixed
+ * usage and usage at a threshold carry it if it is a percentage. A plan change carries the percentage on its period's own invoice: a fixed
  * amount was already given there. A change that replaces that invoice carries the same discount. After a pause the rest
  * of an interval carries its discount on, and of a fixed amount its share.
  */
@@ -190,7 +190,7 @@ export async function discountsOf(work: Work, bills: readonly Bill[]): Promise<(
 
 /** Whether the invoice bills usage without a plan: it carries a percentage, and is no use of a discount. */
 function isOfUsage(reason: InvoiceReason): boolean {
-  return reason === 'usage' || reason === 'final_usage';
+  return reason === 'usage' || reason === 'final_usage' || reason === 'usage_threshold';
 }
 
 type Charged = Pick<SubscriptionRow, 'id' | 'doNotCharge' | 'pricingModelId'> & InterimSchedule;

@@ -67,6 +67,7 @@ export async function decideDefaultPlan(
     doNotCharge: false,
     defaultPaymentMethodId: null,
     backupPaymentMethodId: null,
+    billingThresholdAmount: null,
     metadata: null,
   };
 }

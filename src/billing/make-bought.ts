@@ -154,7 +154,7 @@ async function makePlan(work: Work, { customer, ...paid }: PaidFor, terms: Bough
   });
   const { subscription, invoice } = await openSubscription(work, {
     ...{ customer, product, price, start, startDate, quantity, metadata },
-    ...{ discount: null, doNotCharge: false, backupPaymentMethodId: null },
+    ...{ discount: null, doNotCharge: false, backupPaymentMethodId: null, billingThresholdAmount: null },
     name: subscriptionName ?? purchase.name,
     defaultPaymentMethodId: payment.paymentMethodId,
     bought: { ...terms, exclusive: isOnly },

@@ -48,6 +48,7 @@ export interface Opening {
   readonly doNotCharge: boolean;
   readonly defaultPaymentMethodId: string | null;
   readonly backupPaymentMethodId: string | null;
+  readonly billingThresholdAmount: bigint | null;
   readonly metadata: SubscriptionRow['metadata'];
   /** Own prices of the customer; `start` has that of the item. Absent: none. */
   readonly priceOverrides?: readonly OverrideChange[];
@@ -176,6 +177,7 @@ function newSubscription(work: Work, opening: Opening): SubscriptionRow {
     pausedCredit: 0n,
     setupFee: opening.doNotCharge ? 0n : setupFeeOf(opening),
     priceOverrides: overridesAfter([], opening.priceOverrides ?? [], { at: calendarStart, periodStart: null }),
+    billingThresholdAmount: opening.billingThresholdAmount,
     metadata: opening.metadata,
   };
 }

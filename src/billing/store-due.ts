@@ -8,7 +8,7 @@ import { hasInterim, isNext } from '../subscriptions/store-renewals.ts';
 import { currentStatuses } from '../subscriptions/subscription.ts';
 
 /** All kinds of due work, in order of execution at one instant. */
-const dueKinds = ['check', 'cancel', 'expire', 'resume', 'interim', 'renew', 'dun'] as const;
+const dueKinds = ['check', 'cancel', 'expire', 'resume', 'threshold', 'interim', 'renew', 'dun'] as const;
 export type DueKind = (typeof dueKinds)[number];
 
 /** The next due work of an environment. */
@@ -58,6 +58,9 @@ function dueTimes(ready: RawBuilder<unknown>, incompleteLifetimeMs: number): Raw
       (select s.created_at ${ofSubscriptions} and s.status = 'incomplete' and s.current_billing_period_start is null
         order by s.created_at limit 1) + ${incompleteLifetimeMs}::bigint as expire,
       (select s.resumes_at ${ofSubscriptions} and s.resumes_at is not null order by s.resumes_at limit 1) as resume,
+      (select t.due_at from usage_threshold_checks t
+         join subscriptions s on s.environment_id = t.environment_id and s.id = t.subscription_id
+        where t.environment_id = e.id and ${ready} order by t.due_at limit 1) as threshold,
       (select s.interim_at ${ofSubscriptions} and ${hasInterim} order by s.interim_at limit 1) as interim,
       (select s.current_billing_period_end ${ofSubscriptions} and ${isToRenew}
         order by s.current_billing_period_end limit 1) as renew,
@@ -137,7 +140,7 @@ export async function findSubscriptionOfPiece(work: Work, id: string): Promise<s
  */
 export async function readDueLag(worker: Database, realNow: Instant, incompleteLifetimeMs: number): Promise<number> {
   const { rows } = await sql<{ lag: number }>`
-    select greatest(max(${realNow}::bigint - least("check", cancel, expire, resume, interim, renew, dun)), 0)::bigint as lag
+    select greatest(max(${realNow}::bigint - least("check", cancel, expire, resume, threshold, interim, renew, dun)), 0)::bigint as lag
       from environments e cross join lateral (select ${dueTimes(sql`true`, incompleteLifetimeMs)}) as due
      where e.clock_now is null`.execute(worker);
   return rows[0]?.lag ?? 0;

@@ -375,6 +375,7 @@ export async function decideOpening(
     doNotCharge,
     defaultPaymentMethodId: given.defaultPaymentMethodId ?? null,
     backupPaymentMethodId: given.backupPaymentMethodId ?? null,
+    billingThresholdAmount: given.billingThresholdAmount ?? null,
     metadata: given.metadata ?? null,
     priceOverrides,
     addOns,
@@ -387,7 +388,7 @@ export async function refuseWhileBuying(work: Work, customerId: string): Promise
 }
 
 /**
- * Changes the name, the metadata, the payment methods and the end of the trial of a subscription. Publishes the event if
+ * Changes the name, the metadata, the threshold, the payment methods and the end of the trial of a subscription. Publishes the event if
  * anything changed. One that has ended keeps its payment methods, which nothing will charge.
  */
 export async function updateSubscription(
@@ -399,11 +400,18 @@ export async function updateSubscription(
   const { customer, subscription } = await lockCurrent(work, id);
   // An erased customer takes no personal data again.
   if (customer.erasedAt !== null) throw new Problem('customerArchived', { id: customer.id });
-  const { name, metadata, defaultPaymentMethodId, backupPaymentMethodId } = subscription;
-  const stored = { name, metadata, defaultPaymentMethodId, backupPaymentMethodId };
+  const {
+    name,
+    metadata,
+    billingThresholdAmount: threshold,
+    defaultPaymentMethodId,
+    backupPaymentMethodId,
+  } = subscription;
+  const stored = { name, metadata, defaultPaymentMethodId, backupPaymentMethodId, billingThresholdAmount: threshold };
   const changed = {
     name: change.name === undefined ? name : change.name,
     metadata: change.metadata === undefined ? metadata : change.metadata,
+    billingThresholdAmount: change.billingThresholdAmount === undefined ? threshold : change.billingThresholdAmount,
     defaultPaymentMethodId:
       change.defaultPaymentMethodId === undefined ? defaultPaymentMethodId : change.defaultPaymentMethodId,
     backupPaymentMethodId:

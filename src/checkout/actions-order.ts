@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { adjustSubscription } from '../billing/adjust.ts';
 import { activateSubscription, type Bought, buy, type Order } from '../billing/buy.ts';
 import { lockCurrent } from '../billing/catch-up.ts';
-import { createCustomer } from '../billing/change-customer.ts';
+import { createCustomer } from '../billing/customer-billing.ts';
 import {
   type Billed,
   type Quote,

@@ -300,6 +300,7 @@ export interface Environments {
   allowRepeatedDiscounts: Generated<boolean>;
   allowRepeatedTrials: Generated<boolean>;
   billingAnchor: Generated<Json>;
+  billingThresholdAmount: bigint | null;
   /**
    * Where the last move of the test clock began.
    */
@@ -416,6 +417,7 @@ export interface Invoices {
   id: string;
   invoiceDate: number;
   invoiceNumber: string;
+  isOpenThreshold: Generated<boolean>;
   memo: string | null;
   /**
    * When to try to collect it again; in the environment's time.
@@ -942,6 +944,7 @@ export interface Subscriptions {
   backupPaymentMethodId: string | null;
   billingAnchor: Generated<Json>;
   billingCycleAnchorDate: number | null;
+  billingThresholdAmount: bigint | null;
   canceledAt: number | null;
   cancellationReason: string | null;
   cancelScheduledAt: number | null;
@@ -1152,6 +1155,12 @@ export interface UsageSeries {
   usageMeterId: string;
 }
 
+export interface UsageThresholdChecks {
+  dueAt: number;
+  environmentId: number;
+  subscriptionId: string;
+}
+
 export interface WebhookAttempts {
   answer: string | null;
   deliveryId: string;
@@ -1261,6 +1270,7 @@ export interface DB {
   usageOverages: UsageOverages;
   usageRollups: UsageRollups;
   usageSeries: UsageSeries;
+  usageThresholdChecks: UsageThresholdChecks;
   webhookAttempts: WebhookAttempts;
   webhookDeliveries: WebhookDeliveries;
   webhooks: Webhooks;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { endAllSubscriptions } from '../billing/change-customer.ts';
+import { endAllSubscriptions } from '../billing/customer-billing.ts';
 import { publishErasure } from '../customers/actions.ts';
 import type { CustomerRow } from '../customers/customer.ts';
 import {

@@ -4,6 +4,7 @@ import { calendarEnd } from '../kernel/calendar.ts';
 import { idPrefixes } from '../kernel/id.ts';
 import { currentStatuses } from '../subscriptions/subscription.ts';
 import type { Invariant } from './store-invariants.ts';
+import { stepOf } from './store-invariants-money.ts';
 
 // Due work is done within a minute; after an outage, or with a slow processor, within a few. After this time nothing is
 // working on it.
@@ -106,6 +107,50 @@ export const dueInvariants: readonly Invariant[] = [
     query: overdue('invoices', 'next_attempt_at', sql`r.subscription_id is not null`),
   },
   {
+    name: 'thresholdChecksAreMade',
+    sentence: 'Usage that may have come to a billing threshold is looked at within 15 minutes.',
+    query: sql`
+      select r.environment_id, r.subscription_id, r.due_at, n.late_at
+        from usage_threshold_checks r join ${environments} n on n.environment_id = r.environment_id
+       where r.due_at <= n.late_at`,
+  },
+  {
+    name: 'usageAtThresholdIsInvoiced',
+    // Tests prove it for usage of other periods, which is released or has an interval of its own, and for own prices.
+    sentence:
+      'Unbilled usage of a subscription that may be invoiced is worth less than its billing threshold, unless it is about to be looked at.',
+    query: sql`
+      select s.environment_id, s.id, s.threshold, unbilled.amount
+        from (select s.*, coalesce(s.billing_threshold_amount, e.billing_threshold_amount, 0) as threshold
+                from subscriptions s join environments e on e.id = s.environment_id) s
+        join prices plan on plan.environment_id = s.environment_id and plan.id = s.price_id and plan.overage = 'bill'
+       cross join lateral (
+         select sum(case when p.pricing is null then round(o.units * p.unit_price / p.usage_events_per_unit / step.of) * step.of
+                         else price_of_units(p.pricing, coalesce(c.units, 0) + o.units, step.of, coalesce(c.events, 0) + o.events,
+                                             coalesce(c.own_amount, 0) + o.own_amount) - coalesce(c.amount, 0) end) as amount
+           from ledger_accounts a
+           join lateral (
+             select o.ledger_account_id, o.price_id, o.uncovered - o.invoiced as units, o.events - o.invoiced_events as events,
+                    o.own_amount - o.invoiced_own_amount as own_amount
+               from usage_overages o where o.environment_id = a.environment_id and o.ledger_account_id = a.id) o
+             on o.units > 0 or o.events > 0
+           join prices p on p.environment_id = a.environment_id and p.id = o.price_id
+          cross join lateral (select ${stepOf(sql`p.currency`)} as of) step
+           left join usage_charges c on c.environment_id = a.environment_id and c.ledger_account_id = o.ledger_account_id
+            and c.price_id = o.price_id and c.period_start = s.current_billing_period_start
+          where a.environment_id = s.environment_id and a.subscription_id = s.id and not (p.has_own_interval and p.pricing is not null)) unbilled
+       where s.threshold > 0 and unbilled.amount >= s.threshold
+         and s.status in ('active', 'cancellation_scheduled') and s.arrears = 'none' and not s.do_not_charge
+         and not exists (select from usage_threshold_checks t where t.environment_id = s.environment_id and t.subscription_id = s.id)
+         and not exists (select from invoices i where i.environment_id = s.environment_id and i.subscription_id = s.id and i.is_open_threshold)
+         and not exists (select from billing_periods b where b.environment_id = s.environment_id and b.subscription_id = s.id
+                           and b.start_at = s.current_billing_period_start and b.trial_period)
+         and not exists (select from subscription_price_overrides o where o.environment_id = s.environment_id and o.subscription_id = s.id)
+         and not exists (select from ledger_accounts a join usage_charges c on c.environment_id = a.environment_id
+                           and c.ledger_account_id = a.id and (c.released > 0 or c.released_events > 0)
+                          where a.environment_id = s.environment_id and a.subscription_id = s.id)`,
+  },
+  {
     name: 'earlyDeclinesAreCollected',
     // The retry date is unset while a payment or a change that replaces the invoice is in progress.
     sentence:
@@ -115,7 +160,7 @@ export const dueInvariants: readonly Invariant[] = [
         from invoices i
         join subscriptions s on s.environment_id = i.environment_id and s.id = i.subscription_id
        where i.status = 'open' and i.attempt_count = 0 and i.next_attempt_at is null
-         and (i.reason in ('subscription_start', 'renewal', 'usage') or i.reason = 'adjustment' and i.due_date > i.invoice_date)
+         and (i.reason in ('subscription_start', 'renewal', 'usage', 'usage_threshold') or i.reason = 'adjustment' and i.due_date > i.invoice_date)
          and s.status in (${renewing}) and s.arrears <> 'unpaid'
          and exists (
            select from payments p

@@ -20,10 +20,11 @@ export const moneyInvariants: readonly Invariant[] = [
   },
   {
     name: 'periodIsBilledOnce',
-    sentence: 'A billing period has at most one invoice for each reason, except adjustments and void invoices.',
+    sentence:
+      'A billing period has at most one invoice for each reason, except adjustments, thresholds and void invoices.',
     query: sql`
       select environment_id, billing_period_id, reason, count(*) as invoices
-        from invoices where billing_period_id is not null and reason <> 'adjustment' and status <> 'void'
+        from invoices where billing_period_id is not null and reason not in ('adjustment', 'usage_threshold') and status <> 'void'
        group by environment_id, billing_period_id, reason having count(*) > 1`,
   },
   {
@@ -263,6 +264,16 @@ export const moneyInvariants: readonly Invariant[] = [
        where billed.times_paid > 1 or (s.setup_fee > 0 and s.status not in ('incomplete', 'canceled'))`,
   },
   {
+    name: 'thresholdInvoicesBillUsage',
+    sentence: 'An invoice at a billing threshold has lines of usage, and otherwise only paused time that it takes off.',
+    query: sql`
+      select i.environment_id, i.id, i.subscription_id, l.id as line_id
+        from invoices i
+        left join invoice_line_items l on l.environment_id = i.environment_id and l.invoice_id = i.id
+       where i.reason = 'usage_threshold'
+         and (l.id is null or (l.type = 'static' and l.explanation ->> 'kind' is distinct from 'paused_time'))`,
+  },
+  {
     name: 'commitmentsAddUp',
     // Multiplied out, because a division has a limited number of digits.
     sentence:
@@ -489,6 +500,6 @@ function hadOverride(
 }
 
 /** The step in which a currency is charged: see chargedSteps in src/kernel/currency.ts. */
-function stepOf(currency: RawBuilder<unknown>) {
+export function stepOf(currency: RawBuilder<unknown>) {
   return sql`case when ${currency} in ('BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND') then 10 when ${currency} = 'MGA' then 100 else 1 end`;
 }

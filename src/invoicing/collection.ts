@@ -14,7 +14,7 @@ export interface Collection extends InvoiceMoney {
 const periodReasons = ['subscription_start', 'renewal'] as const satisfies readonly InvoiceReason[];
 
 /** Reasons of invoices that nobody has asked for, so that each is retried. */
-export const dunnedReasons = [...periodReasons, 'usage'] as const satisfies readonly InvoiceReason[];
+export const dunnedReasons = [...periodReasons, 'usage', 'usage_threshold'] as const satisfies readonly InvoiceReason[];
 
 /** Whether the invoice is for a period, not for a change within it. */
 export function isForPeriod({ reason }: { readonly reason: InvoiceReason }): boolean {

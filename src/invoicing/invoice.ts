@@ -84,9 +84,9 @@ export interface Buyer {
 }
 
 /** The reason for an invoice. A billing period has one invoice per reason, except adjustments and
- * usage: that of an interval within a billing period is invoiced by itself. */
+ * usage within the period: of the interval of its price, or at a threshold. */
 export const InvoiceReason = z
-  .enum(['subscription_start', 'renewal', 'usage', 'final_usage', 'adjustment', 'purchase'])
+  .enum(['subscription_start', 'renewal', 'usage', 'final_usage', 'usage_threshold', 'adjustment', 'purchase'])
   .meta({ id: 'InvoiceReason' });
 export type InvoiceReason = z.infer<typeof InvoiceReason>;
 

@@ -47,6 +47,16 @@ export async function listInArrears(work: Work, subscriptionIds: readonly string
   return new Set(rows.map((row) => row.subscriptionId));
 }
 
+/** The subscriptions whose last invoice at a threshold is open. */
+export async function listOpenThresholds(work: Work, subscriptionIds: readonly string[]): Promise<Set<string>> {
+  const { rows } = await sql<{ subscriptionId: string }>`
+    select subscription_id from invoices
+     where environment_id = ${work.environmentId} and subscription_id = any(${subscriptionIds}::text[]) and is_open_threshold`.execute(
+    work.db,
+  );
+  return new Set(rows.map((row) => row.subscriptionId));
+}
+
 /** Schedules an immediate attempt for open dunned invoices of these subscriptions without a scheduled retry. */
 export async function startAttempts(work: Work, subscriptionIds: readonly string[]): Promise<void> {
   if (subscriptionIds.length === 0) return;

@@ -194,7 +194,7 @@ export async function listDiscountsOfPeriods(
       from invoices i
       join discount_redemptions r on r.environment_id = i.environment_id and r.id = i.discount_redemption_id
      where i.environment_id = ${work.environmentId} and i.billing_period_id = any(${billingPeriodIds}::text[])
-       and i.reason <> 'final_usage' and i.status <> 'void'`.execute(work.db);
+       and i.reason not in ('final_usage', 'usage_threshold') and i.status <> 'void'`.execute(work.db);
   return new Map(rows.map(({ billingPeriodId, ...row }) => [billingPeriodId, toDiscount(row)]));
 }
 

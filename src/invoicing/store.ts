@@ -96,8 +96,8 @@ export async function insertInvoices(work: Work, invoices: readonly InvoiceRow[]
   if (invoices.length === 0) return;
   const columns = sql.join(invoiceColumns.map((column) => sql.ref(column)));
   await sql`
-    insert into invoices (environment_id, ${columns})
-    select ${work.environmentId}, ${columns}
+    insert into invoices (environment_id, ${columns}, is_open_threshold)
+    select ${work.environmentId}, ${columns}, reason = 'usage_threshold' and status = 'open'
       from json_populate_recordset(null::invoices, ${jsonRecords(invoices, invoiceColumns)}::json)`.execute(work.db);
 }
 

@@ -10,6 +10,7 @@ const settings: Settings = {
   allowRepeatedDiscounts: false,
   billingAnchor: 'anniversary',
   firstPeriod: 'short',
+  billingThresholdAmount: null,
   dunning: { retryDays: [3, 5, 5], terminalAction: 'unpaid' },
   netTermsDays: 0,
   seller: null,

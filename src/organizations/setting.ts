@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CurrencyCode } from '../kernel/currency.ts';
-import { countInput, freeText, SafeString } from '../kernel/json.ts';
+import { amountInput, countInput, freeText, SafeString, WholeNumber } from '../kernel/json.ts';
 import { maxAddressLines } from '../kernel/text-limits.ts';
 
 const TerminalAction = z.enum(['unpaid', 'canceled', 'past_due']).meta({ id: 'TerminalAction' });
@@ -97,6 +97,11 @@ export const Settings = z
         'If true, a customer may redeem the same discount more than once. A redemption that ended before any invoice ' +
         'with the discount does not count.',
     }),
+    billingThresholdAmount: WholeNumber.nullable().meta({
+      description:
+        'Unbilled usage of a subscription is invoiced as soon as it is worth this much, in minor units. null: at the end of ' +
+        'the period. A subscription may have its own.',
+    }),
     dunning: z.object({
       retryDays: z
         .array(z.int())
@@ -119,6 +124,8 @@ export type Settings = Readonly<z.infer<typeof Settings>>;
 // A longer dunning schedule would outlast the billing period.
 const maxRetries = 10;
 const maxDays = 365;
+// The limit of one payment.
+const maxThreshold = 4_503_599_627_370_495;
 
 const SellerInput = z.object({
   name: SafeString.nullish(),
@@ -136,6 +143,7 @@ export const SettingsChange = z.object({
   allowRepeatedDiscounts: z.boolean().optional(),
   billingAnchor: AnchorRule.optional(),
   firstPeriod: FirstPeriod.optional(),
+  billingThresholdAmount: amountInput(1, maxThreshold).nullish(),
   dunning: z
     .object({
       retryDays: z
@@ -168,6 +176,8 @@ export function decideSettings(current: Settings, { access, dunning, seller, ...
     allowRepeatedDiscounts: change.allowRepeatedDiscounts ?? current.allowRepeatedDiscounts,
     billingAnchor: change.billingAnchor ?? current.billingAnchor,
     firstPeriod: change.firstPeriod ?? current.firstPeriod,
+    billingThresholdAmount:
+      change.billingThresholdAmount === undefined ? current.billingThresholdAmount : change.billingThresholdAmount,
     dunning: {
       retryDays: dunning?.retryDays ?? current.dunning.retryDays,
       terminalAction: dunning?.terminalAction ?? current.dunning.terminalAction,

@@ -12,6 +12,7 @@ const columns = [
   'allowRepeatedDiscounts',
   'billingAnchor',
   'firstPeriod',
+  'billingThresholdAmount',
   'dunningRetryDays',
   'dunningTerminalAction',
   'netTermsDays',

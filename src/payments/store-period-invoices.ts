@@ -67,8 +67,9 @@ export async function sumUsageWithin(
              ${periods.map(({ startAt }) => startAt)}::bigint[], ${periods.map(({ endAt }) => endAt)}::bigint[]
            ) as asked (id, subscription_id, start_at, end_at)
       join invoices i on i.environment_id = ${work.environmentId} and i.subscription_id = asked.subscription_id
-       and i.status <> 'void' and i.billing_period_id is null and i.reason in ('usage', 'final_usage', 'adjustment')
-       and i.invoice_date > asked.start_at and i.invoice_date <= asked.end_at
+       and i.status <> 'void' and case when i.billing_period_id is null then i.reason in ('usage', 'final_usage', 'adjustment')
+             and i.invoice_date > asked.start_at and i.invoice_date <= asked.end_at
+           else i.billing_period_id = asked.id and i.reason = 'usage_threshold' end
       join invoice_line_items l on l.environment_id = i.environment_id and l.invoice_id = i.id and l.type = 'usage'
      group by asked.id`.execute(work.db);
   return new Map(rows.map(({ id, amount }) => [id, amount]));

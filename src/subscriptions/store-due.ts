@@ -15,7 +15,7 @@ interface Claim {
  * Locks due subscriptions and their customers, longest due first, skipping locked ones. With `only`: just these,
  * waiting for their locks. Skips recent failures. Returns the ids.
  */
-async function claim(work: Work, { isDue, dueSince, limit, only }: Claim): Promise<string[]> {
+export async function claimSubscriptions(work: Work, { isDue, dueSince, limit, only }: Claim): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select s.id
       from customers c join subscriptions s on s.environment_id = c.environment_id and s.customer_id = c.id
@@ -36,7 +36,7 @@ export function takeCancelDue(work: Work, limit: number, only?: readonly string[
   const isDue = sql<boolean>`s.status = 'cancellation_scheduled' and s.cancel_scheduled_at <= ${work.now}::bigint
     and (s.current_billing_period_end is null or not s.renews or s.cancel_scheduled_at <= s.current_billing_period_end)
     and (s.interim_at is null or s.cancel_scheduled_at <= s.interim_at)`;
-  return claim(work, { isDue, dueSince: sql`s.cancel_scheduled_at`, limit, only });
+  return claimSubscriptions(work, { isDue, dueSince: sql`s.cancel_scheduled_at`, limit, only });
 }
 
 /** Locks subscriptions that have been incomplete since `before` or longer and have no payment in flight. */
@@ -48,19 +48,19 @@ export function takeIncomplete(
 ): Promise<string[]> {
   const isDue = sql<boolean>`s.status = 'incomplete' and s.current_billing_period_start is null
     and s.created_at <= ${before}::bigint`;
-  return claim(work, { isDue, dueSince: sql`s.created_at`, limit, only });
+  return claimSubscriptions(work, { isDue, dueSince: sql`s.created_at`, limit, only });
 }
 
 /** Locks subscriptions with an interim that has come before the end of their period. */
 export function takeInterims(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
   const isDue = sql<boolean>`${hasInterim} and s.interim_at <= ${work.now}::bigint`;
-  return claim(work, { isDue, dueSince: sql`s.interim_at`, limit, only });
+  return claimSubscriptions(work, { isDue, dueSince: sql`s.interim_at`, limit, only });
 }
 
 /** Locks paused subscriptions whose resume date has come. */
 export function takeResumeDue(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
   const isDue = sql<boolean>`s.resumes_at <= ${work.now}::bigint`;
-  return claim(work, { isDue, dueSince: sql`s.resumes_at`, limit, only });
+  return claimSubscriptions(work, { isDue, dueSince: sql`s.resumes_at`, limit, only });
 }
 
 /**

@@ -50,6 +50,7 @@ const columns = [
   'resumesAt',
   'pausedCredit',
   'setupFee',
+  'billingThresholdAmount',
   'metadata',
 ] as const;
 
@@ -296,6 +297,7 @@ export type SubscriptionChange = Partial<
     | 'resumesAt'
     | 'pausedCredit'
     | 'setupFee'
+    | 'billingThresholdAmount'
   >
 >;
 

@@ -8,7 +8,7 @@ import {
   type Period,
   periodAt,
 } from '../kernel/calendar.ts';
-import { countInput, Metadata, MetadataInput, SafeString, TimestampInput } from '../kernel/json.ts';
+import { amountInput, countInput, Metadata, MetadataInput, SafeString, TimestampInput } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { AnchorRule, type AnchorTerms, FirstPeriod } from '../organizations/setting.ts';
 import { amountAt, firstAmountAt, IntervalUnit, type Price } from '../pricing/price.ts';
@@ -21,6 +21,13 @@ import { NewPriceOverrides } from './price-override.ts';
 import { isInTheWay, isWaitingForStart, type SubscriptionRow, type SubscriptionStatus } from './subscription.ts';
 
 const Reference = z.string().min(1).max(255);
+const ThresholdInput = amountInput(0, maxUnitPrice)
+  .nullish()
+  .meta({
+    description:
+      'Unbilled usage is invoiced as soon as it is worth this much, in minor units. 0: only at the end of the period. null: as ' +
+      'the settings say.',
+  });
 
 const NewItem = z
   .object({
@@ -80,6 +87,7 @@ export const NewSubscription = z
     }),
     doNotCharge: z.boolean().optional().meta({ description: 'If true, the subscription is free of charge.' }),
     priceOverrides: NewPriceOverrides.optional(),
+    billingThresholdAmount: ThresholdInput,
   })
   .refine((given) => (given.customerId === undefined) !== (given.customerExternalId === undefined), {
     path: ['customerId'],
@@ -123,6 +131,7 @@ export const SubscriptionUpdate = z.object({
   backupPaymentMethodId: MethodReference.meta({
     description: 'The payment method that is charged from the third attempt on.',
   }),
+  billingThresholdAmount: ThresholdInput,
   trialEnd: TimestampInput.optional().meta({
     description: 'Another end of the running trial, later than now. The first payment is due then.',
   }),

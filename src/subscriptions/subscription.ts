@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { z } from 'zod';
 import type { Instant, IntervalUnit as Unit } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
-import { Metadata, Timestamp } from '../kernel/json.ts';
+import { Metadata, Timestamp, WholeNumber } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
 import { type Access, AnchorRule, FirstPeriod } from '../organizations/setting.ts';
 import { IntervalUnit } from '../pricing/price.ts';
@@ -213,6 +213,9 @@ const shared = {
   resumesAt: Timestamp.nullable().meta({ description: 'The time at which a paused subscription resumes by itself.' }),
   isFreePlan: z.boolean().meta({ description: 'True if the price is 0 at any quantity.' }),
   doNotCharge: z.boolean(),
+  billingThresholdAmount: WholeNumber.nullable().meta({
+    description: 'Unbilled usage is invoiced as soon as it is worth this much. 0: never. null: as the settings say.',
+  }),
   runBillingAtPeriodStart: z.boolean(),
   priceOverrides: z.array(PriceOverride).meta({
     description: 'Own terms of this customer in force, in place of those of the prices.',
@@ -310,6 +313,8 @@ export interface SubscriptionRow {
   readonly setupFee: bigint;
   /** The terms of prices in force for this customer, by price. */
   readonly priceOverrides: readonly PriceOverride[];
+  /** Unbilled usage of this value is invoiced at once, in minor units; 0: none is. Null: as the settings say. */
+  readonly billingThresholdAmount: bigint | null;
   readonly metadata: z.infer<typeof Metadata> | null;
 }
 

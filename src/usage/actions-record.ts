@@ -9,6 +9,7 @@ import { publishLowBalances } from './actions-low-balance.ts';
 import { type CatchUp, openMissingSeries, resolveEvents, UsageCache } from './actions-resolve.ts';
 import * as store from './store.ts';
 import { holdValues } from './store-overages.ts';
+import { askForThresholdChecks } from './store-subscriptions.ts';
 import {
   countsDistinct,
   type Draft,
@@ -18,6 +19,7 @@ import {
   isMeasured,
   seriesOf,
   sumUp,
+  thresholdsOf,
   type UsageAnswer,
   type UsageRequest,
 } from './usage-draft.ts';
@@ -88,7 +90,9 @@ async function recordInTransaction(
   refuseTaken(drafted, earlier);
   const added = drafts.filter(({ event }) => !earlier.has(event.id));
   await bookEvents(work, added, { booking, counted: await countedOf(work, added) });
-  await holdValues(work, added.filter(isMeasured));
+  const measured = added.filter(isMeasured);
+  await holdValues(work, measured);
+  await askForThresholdChecks(work, thresholdsOf(measured));
   return drafted.map((each) => answerOf(each, earlier));
 }
 

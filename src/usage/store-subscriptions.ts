@@ -3,6 +3,7 @@ import { textArray } from '../database/array-literal.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import type { OwedTime } from '../rating/interval-change.ts';
+import { claimSubscriptions } from '../subscriptions/store-due.ts';
 import { dueAt, isBehind } from '../subscriptions/store-renewals.ts';
 import { terminalStatuses } from '../subscriptions/subscription.ts';
 import type { NamedCustomer } from './usage-draft.ts';
@@ -16,13 +17,56 @@ import type { Address, UsageCustomer, UsageSubscription } from './usage-event.ts
 export async function lockSubscriptions(work: Work, ids: readonly string[]): Promise<UsageSubscription[]> {
   const { rows } = await sql<UsageSubscription>`
     select s.id, s.revision, s.status, s.arrears, s.pricing_model_id, s.customer_id, s.current_billing_period_start, ${dueAt} as due_at,
-           m.catalog_version, plan.product_id,
+           m.catalog_version, plan.product_id, not s.do_not_charge and coalesce(s.billing_threshold_amount, e.billing_threshold_amount, 0) > 0 as has_threshold,
            (select c.archived from customers c
              where c.environment_id = s.environment_id and c.id = s.customer_id) as customer_archived
       from subscriptions s join pricing_models m on m.environment_id = s.environment_id and m.id = s.pricing_model_id
       join prices plan on plan.environment_id = s.environment_id and plan.id = s.price_id
+      join environments e on e.id = s.environment_id
      where s.environment_id = ${work.environmentId} and s.id = any(${textArray(ids)}::text[]) and not ${isBehind(work.now)}
      order by s.id desc for share of s`.execute(work.db);
+  return rows;
+}
+
+/** A subscription whose unbilled usage is to be looked at. */
+interface ThresholdCheck {
+  readonly subscriptionId: string;
+  /** When its usage was booked, or what it waited for came. */
+  readonly dueAt: Instant;
+  /** In minor units; 0: none. */
+  readonly threshold: bigint;
+}
+
+/** Asks for a look at the thresholds of subscriptions with measured usage. Other usage asks when it is booked. */
+export async function askForThresholdChecks(work: Work, subscriptionIds: readonly string[]): Promise<void> {
+  if (subscriptionIds.length === 0) return;
+  await sql`
+    insert into usage_threshold_checks (environment_id, subscription_id, due_at)
+    select ${work.environmentId}, t.id, ${work.now}::bigint
+      from unnest(${textArray(subscriptionIds)}::text[]) as t (id) order by t.id
+    on conflict do nothing`.execute(work.db);
+}
+
+/** Locks subscriptions whose threshold is to be looked at, as the other takers of due work do. */
+export function takeThresholdChecks(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
+  const ofSubscription = sql`from usage_threshold_checks t where t.environment_id = ${work.environmentId}`;
+  const isDue = sql<boolean>`s.id in (select t.subscription_id ${ofSubscription} and t.due_at <= ${work.now}::bigint)`;
+  const dueSince = sql<Instant>`(select t.due_at ${ofSubscription} and t.subscription_id = s.id)`;
+  return claimSubscriptions(work, { isDue, dueSince, limit, only });
+}
+
+/** Deletes the checks of these subscriptions, whose accounts the caller has locked: usage that waits for them writes others. */
+export async function endThresholdChecks(work: Work, subscriptionIds: readonly string[]): Promise<ThresholdCheck[]> {
+  const { rows } = await sql<ThresholdCheck>`
+    with ended as (
+      delete from usage_threshold_checks
+       where environment_id = ${work.environmentId} and subscription_id = any(${textArray(subscriptionIds)}::text[])
+      returning subscription_id, due_at)
+    select ended.subscription_id, ended.due_at, coalesce(s.billing_threshold_amount, e.billing_threshold_amount, 0) as threshold
+      from ended
+      join subscriptions s on s.environment_id = ${work.environmentId} and s.id = ended.subscription_id
+      join environments e on e.id = s.environment_id
+     order by ended.due_at, ended.subscription_id`.execute(work.db);
   return rows;
 }
 

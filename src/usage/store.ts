@@ -10,7 +10,7 @@ import type { Instant } from '../kernel/calendar.ts';
 import { idPrefixes } from '../kernel/id.ts';
 import { indexConditions } from '../rating/conditions.ts';
 import { hourOf } from './event-query.ts';
-import { type Draft, type NamedCustomer, seriesOf, type UsageSum } from './usage-draft.ts';
+import { type Draft, type NamedCustomer, seriesOf, thresholdsOf, type UsageSum } from './usage-draft.ts';
 import {
   type ConditionalPrice,
   canonicalJson,
@@ -255,7 +255,8 @@ function bookingArrays({ usages, rollUps }: BookingOrder, isWatched: boolean): R
     ${idColumn(rollUps, ({ seriesId }) => seriesId)}::bigint[],
     ${idColumn(rollUps, ({ hour }) => hour)}::bigint[],
     ${idColumn(rollUps, ({ units }) => units)}::numeric[],
-    ${idColumn(rollUps, ({ events }) => events)}::bigint[]`;
+    ${idColumn(rollUps, ({ events }) => events)}::bigint[],
+    ${textArray(thresholdsOf(usages.map(({ draft }) => draft)))}::text[]`;
 }
 
 /**

@@ -195,6 +195,11 @@ export function countsDistinct({ price }: Draft): boolean {
   return price.aggregationType === 'count_distinct_properties';
 }
 
+/** The subscriptions whose billing threshold this usage may reach. */
+export function thresholdsOf(drafts: readonly Draft[]): string[] {
+  return [...new Set(drafts.flatMap(({ subscription }) => (subscription.hasThreshold ? subscription.id : [])))];
+}
+
 /** Whether the event counts for what is measured when its period is billed, and for no balance. */
 export function isMeasured({ price }: Draft): boolean {
   return price.isMeasured;

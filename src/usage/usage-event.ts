@@ -216,8 +216,10 @@ export interface UsageSubscription {
   readonly currentBillingPeriodStart: Instant | null;
   /** When its end, its resumption or its renewal is due. Null: nothing is. */
   readonly dueAt: Instant | null;
-  /** The version of its pricing model. Changes with its prices and meters. */
+  /** The version of its pricing model. Changes with its prices and meters, and with the threshold of the settings. */
   readonly catalogVersion: number;
+  /** Whether its unbilled usage is invoiced when it reaches a threshold. */
+  readonly hasThreshold: boolean;
 }
 
 /** Whether a price has an amount for each event (`counted`), or each event brings its own (`own`). */

@@ -17,6 +17,7 @@ const initial = {
   allowRepeatedDiscounts: false,
   billingAnchor: 'anniversary',
   firstPeriod: 'short',
+  billingThresholdAmount: null,
   dunning: { retryDays: [3, 5, 5], terminalAction: 'unpaid' },
   netTermsDays: 0,
   seller: null,

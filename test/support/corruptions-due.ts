@@ -124,6 +124,23 @@ export const dueCorruptions: readonly Corruption[] = [
     breaks: ['clockMovesEnd'],
   },
   {
+    fault: 'nobody looks at usage that may have come to a threshold',
+    statements: [
+      movedLongAgo,
+      `insert into usage_threshold_checks select environment_id, id, 1 from subscriptions where status = 'active'`,
+    ],
+    breaks: ['thresholdChecksAreMade'],
+  },
+  {
+    fault: 'usage has come to a threshold, and nobody is to look at it',
+    statements: [
+      `update prices set unit_price = 1000000 where type = 'usage' and pricing is null`,
+      `update subscriptions set billing_threshold_amount = 1 where status = 'active'`,
+      'update usage_overages set invoiced = 0',
+    ],
+    breaks: ['usageIsNotBilledTwice', 'settledUsageWasBilled', 'usageAtThresholdIsInvoiced'],
+  },
+  {
     fault: 'an endpoint is sent nothing',
     statements: [
       `update webhook_deliveries set status = 'pending', next_attempt_at = ${now} - ${hourMs}, last_attempt_at = ${now} - ${hourMs}`,

@@ -154,6 +154,11 @@ export const moneyCorruptions: readonly Corruption[] = [
     breaks: ['setupFeeIsBilledOnce'],
   },
   {
+    fault: 'an invoice at a threshold bills a plan',
+    statements: [`update invoices set reason = 'usage_threshold' where reason = 'renewal'`],
+    breaks: ['redemptionCountsPaidInvoices', 'thresholdInvoicesBillUsage'],
+  },
+  {
     fault: 'a minimum commitment is billed twice, and above what is missing to it',
     statements: [
       `update prices set minimum_commitment = 5000 where type = 'subscription' and unit_price > 0`,

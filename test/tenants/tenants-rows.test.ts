@@ -27,6 +27,7 @@ const ofWholeEnvironment: Readonly<Record<string, string>> = {
   usage_event_distinct_properties: 'digests, compared within one usage meter',
   usage_charges: 'found by a ledger account, which is of a pricing model',
   usage_overages: 'found by a ledger account, which is of a pricing model',
+  usage_threshold_checks: 'found by a subscription, which is of a pricing model',
 };
 
 /** Tables of no tenant, and what the service does there. */

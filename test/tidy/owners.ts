@@ -43,6 +43,7 @@ export const owners: Owners = {
   usage_credits: 'usage',
   usage_charges: 'usage',
   usage_overages: 'usage',
+  usage_threshold_checks: 'usage',
   usage_holds: 'usage',
 
   subscription_item_features: 'entitlements',
