@@ -155,7 +155,13 @@ async function insertNeighbour(world: World): Promise<World> {
     .where('id', '=', world.subscriptionId)
     .executeTakeFirstOrThrow();
   const noPeriod = { currentBillingPeriodStart: null, currentBillingPeriodEnd: null };
-  const neighbour = { ...first, ...noPeriod, id: newId('subscription'), exclusive: false };
+  const neighbour = {
+    ...first,
+    ...noPeriod,
+    id: newId('subscription'),
+    exclusive: false,
+    billingAnchor: JSON.stringify('anniversary'),
+  };
   await app.owner.insertInto('subscriptions').values(neighbour).execute();
   return { ...world, subscriptionId: neighbour.id };
 }

@@ -171,7 +171,7 @@ test('usage of a customer that is under way when its plan is replaced is on the 
     const world = await insertFixture(app);
     const { subscriptionId: first, customerId } = world;
     await app.owner.updateTable('subscriptions').set({ exclusive: false }).where('id', '=', first).execute();
-    const next = { ...(await rowOf(first)), id: newId('subscription') };
+    const next = { ...(await rowOf(first)), id: newId('subscription'), billingAnchor: JSON.stringify('anniversary') };
     const use = () => bulk([event(world, { subscriptionId: undefined, customerId })]);
     // In every other round the customer is cached.
     const before = round % 2 === 0 ? [] : [await use(), await use()];
@@ -213,7 +213,11 @@ test('usage of customers whose subscriptions are cached is one statement, unless
   assert.equal((await atOnce())?.length, 2);
   const [{ subscriptionId } = { subscriptionId: '' }] = worlds;
   await app.owner.updateTable('subscriptions').set({ exclusive: false }).where('id', '=', subscriptionId).execute();
-  const second = { ...(await rowOf(subscriptionId)), id: newId('subscription') };
+  const second = {
+    ...(await rowOf(subscriptionId)),
+    id: newId('subscription'),
+    billingAnchor: JSON.stringify('anniversary'),
+  };
   await app.owner.insertInto('subscriptions').values(second).execute();
   assert.equal(await atOnce(), null);
   const [refused] = await inTransaction();

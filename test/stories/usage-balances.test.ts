@@ -53,7 +53,7 @@ async function insertSubscription(change: object): Promise<string> {
   const id = newId('subscription');
   await app.owner
     .insertInto('subscriptions')
-    .values({ ...first, id, exclusive: false, ...change })
+    .values({ ...first, id, exclusive: false, billingAnchor: JSON.stringify('anniversary'), ...change })
     .execute();
   return id;
 }

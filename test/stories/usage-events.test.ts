@@ -223,7 +223,8 @@ async function insertCustomer() {
   const subscribe = async (): Promise<string> => {
     const row = app.owner.selectFrom('subscriptions').selectAll().where('id', '=', own.subscriptionId);
     const id = newId('subscription');
-    const next = { ...(await row.executeTakeFirstOrThrow()), id, status: 'active', canceledAt: null };
+    const copy = { ...(await row.executeTakeFirstOrThrow()), id, billingAnchor: JSON.stringify('anniversary') };
+    const next = { ...copy, status: 'active', canceledAt: null };
     await app.owner.insertInto('subscriptions').values(next).execute();
     return id;
   };

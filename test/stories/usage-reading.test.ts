@@ -20,7 +20,7 @@ const second = await app.owner
   .where('id', '=', subscriptionId)
   .executeTakeFirstOrThrow()
   .then(async (row) => {
-    const copy = { ...row, id: newId('subscription'), exclusive: false };
+    const copy = { ...row, id: newId('subscription'), exclusive: false, billingAnchor: JSON.stringify('anniversary') };
     await app.owner.insertInto('subscriptions').values(copy).execute();
     return copy.id;
   });

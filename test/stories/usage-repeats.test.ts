@@ -102,6 +102,7 @@ test("another subscription's transaction is refused with the index, and nothing 
     ...first,
     id: otherId,
     exclusive: false,
+    billingAnchor: JSON.stringify('anniversary'),
     currentBillingPeriodStart: null,
     currentBillingPeriodEnd: null,
   };

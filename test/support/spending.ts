@@ -65,7 +65,7 @@ export async function insertSpender(app: TestApp, { credits = 0, now = Date.now(
       const id = newId('subscription');
       await app.owner
         .insertInto('subscriptions')
-        .values({ ...first, id, exclusive: false })
+        .values({ ...first, id, exclusive: false, billingAnchor: JSON.stringify('anniversary') })
         .execute();
       return id;
     },
