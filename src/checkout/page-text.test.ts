@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { dayText } from '../kernel/iso-text.ts';
-import { intervalText, methodText, priceText, quantityText, safeAddress, usageText, withoutCode } from './page-text.ts';
+import {
+  commitmentText,
+  intervalText,
+  methodText,
+  priceText,
+  quantityText,
+  safeAddress,
+  usageText,
+  withoutCode,
+} from './page-text.ts';
 
 test('days, intervals and payment methods read as people say them', () => {
   assert.equal(dayText(Date.UTC(2026, 11, 5)), '5 December 2026');
@@ -19,6 +28,8 @@ test('a price in tiers reads as words, behind the amount of the quantity', () =>
   assert.equal(priceText(plain, 'USD', monthly), 'USD 30.00 per month');
   assert.equal(quantityText({ ...plain, quantity: 1 }, 'USD', monthly), 'USD 30.00 per month');
   assert.equal(quantityText({ ...plain, quantity: 3 }, 'USD', monthly), '3 x USD 30.00 per month');
+  assert.equal(commitmentText(10_000n, 'USD'), ', at least USD 100.00 with usage');
+  assert.equal(commitmentText(null, 'USD'), '');
   const tiers = [
     { upTo: 10, unitAmount: '1000' },
     { upTo: null, unitAmount: '800' },

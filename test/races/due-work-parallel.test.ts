@@ -77,6 +77,9 @@ test('1,000 due subscriptions, eight workers, killed at random: each period is r
   assert.deepEqual(everything, [{ invoices: renewals, payments: renewals, charges: renewals }]);
 
   const { done } = await doDueWork(app, app.testEnvironmentId, { forMs: 60_000 });
-  assert.deepEqual(Object.values(done), [0, 0, 0, 0, 0, 0, 0]);
+  assert.deepEqual(
+    Object.values(done).filter((count) => count > 0),
+    [],
+  );
   await assertSound(app);
 });
