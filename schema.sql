@@ -1971,8 +1971,8 @@ begin
     update ledger_accounts a
        set used = a.used + u.units,
            covered = a.covered + case when a.pending_credit_id is null then 0 else u.units end,
-           open_units = a.open_units + u.hour_units,
-           open_events = a.open_events + u.hour_events,
+           open_units = a.open_units + case when a.open_series_id = u.series then u.hour_units else 0 end,
+           open_events = a.open_events + case when a.open_series_id = u.series then u.hour_events else 0 end,
            updated_at = greatest(a.updated_at, p_now)
       from unnest(u_account, u_revision, u_price, u_period, u_series, u_entry, u_units, u_hour_units, u_hour_events, u_simple, u_threshold,
                   u_events, u_own_amount)
@@ -1980,7 +1980,7 @@ begin
                                    events, own_amount, position)
      where a.environment_id = p_environment and a.id = u.account and u.is_simple
        and a.subscription_revision = u.revision
-       and (u.hour_events = 0 or (a.open_series_id = u.series and a.open_hour = p_hour))
+       and (u.hour_events = 0 or a.open_hour = p_hour)
        and case when a.pending_credit_id is null
                 -- No credit has a rest, so none covers anything.
                 then a.granted = a.covered + a.expired + a.taken_back
@@ -1988,7 +1988,14 @@ begin
                 else a.covered - a.applied + u.units < a.pending_limit and (a.credits_end_at is null or a.credits_end_at > p_now) end
        -- The balance stays at or above the threshold, or was below it before.
        and (u.threshold is null or a.available - a.held - u.units >= u.threshold or (a.held = 0 and a.available < u.threshold))
-    returning u.position, u.price, u.period, u.entry, u.units, u.events, u.own_amount, a.id, a.pricing_model_id, a.pending_credit_id, a.available, a.updated_at
+    returning u.position, u.price, u.period, u.entry, u.units, u.events, u.own_amount, u.series, u.hour_units, u.hour_events,
+              a.open_series_id, a.id, a.pricing_model_id, a.pending_credit_id, a.available, a.updated_at
+  ), rollup as (
+    insert into usage_rollups (environment_id, series_id, hour, units, events)
+    select p_environment, moved.series, p_hour, moved.hour_units, moved.hour_events
+      from moved where moved.hour_events > 0 and moved.series <> moved.open_series_id
+    on conflict (environment_id, series_id, hour)
+    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events
   ), entry as (
     insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
            amount, price_id, billing_period_id, applied_credit_ids, applied_amounts, available_after, created_at)
