@@ -33,7 +33,7 @@ export async function postUsage(work: Work, postings: readonly Posting[]): Promi
       ${column(() => newId('ledgerEntry'))}::text[], ${column((each) => each.units)}::numeric[], ${column(() => 0)}::numeric[],
       ${column(() => 0)}::bigint[], ${column(() => false)}::boolean[], ${none}::numeric[],
       ${column(() => 0)}::numeric[], ${column(() => 0)}::numeric[],
-      '{}'::bigint[], '{}'::bigint[], '{}'::numeric[], '{}'::bigint[])`.execute(work.db);
+      '{}'::bigint[], '{}'::bigint[], '{}'::numeric[], '{}'::bigint[], '{}'::text[])`.execute(work.db);
   return transactionId;
 }
 
