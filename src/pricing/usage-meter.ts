@@ -89,7 +89,16 @@ type EventTerms = Pick<UsageMeter, 'eventName' | 'where' | 'valueProperty'>;
 export const maxMetersPerEvent = 10;
 
 /** The field of a meter that needs an event name, and why; none: it has one, or needs none. */
-function eventIssues({ eventName, where, valueProperty }: EventTerms): MeterIssue[] {
+function eventIssues({
+  eventName,
+  where,
+  valueProperty,
+  aggregationType,
+}: EventTerms & Pick<UsageMeter, 'aggregationType'>): MeterIssue[] {
+  if (aggregationType === 'count' && valueProperty !== null)
+    return [
+      { field: 'valueProperty', message: 'must be absent or null: the usage meter counts events, each of them once' },
+    ];
   if (eventName !== null || (where === null && valueProperty === null)) return [];
   const field = where === null ? 'valueProperty' : 'where';
   return [

@@ -281,6 +281,9 @@ test('the fields of a usage meter about events', async (t) => {
   });
 
   await t.test('need an event name, which a few meters share', async () => {
+    const counted = { name: 'x', slug: 'x', eventName: 'x', aggregationType: 'count', valueProperty: 'tokens' };
+    const { status, body } = await send('POST', '/usage-meters', { usageMeter: counted });
+    assert.deepEqual([status, body.issues[0].path], [400, ['usageMeter', 'valueProperty']]);
     for (const usageMeter of [{ valueProperty: 'tokens' }, { where: { a: ['1'] } }]) {
       const made = await send('POST', '/usage-meters', { usageMeter: { name: 'x', slug: 'x', ...usageMeter } });
       assert.deepEqual([made.status, made.body.issues[0].path], [400, ['usageMeter', Object.keys(usageMeter)[0]]]);
