@@ -74,7 +74,10 @@ async function fill(url: string, environmentId: number, chosen: Readonly<Record<
   const owner = new pg.Pool({ connectionString: url, max: 2 });
   const from = performance.now();
   const made = await copyRows(owner, environmentId, rows, chosen).finally(() => owner.end());
-  console.log(`${made.size} tables of ${rows} rows, made in ${Math.round((performance.now() - from) / 1000)} s`);
+  const limited = [...made].filter(([, count]) => count < rows).map(([name, count]) => `${count} ${name}`);
+  console.log(
+    `${made.size} tables of ${rows} rows (as many as there may be: ${limited.join(', ')}), made in ${Math.round((performance.now() - from) / 1000)} s`,
+  );
 }
 
 const reads = new Set(['POST /entitlements/check', 'POST /prices/quote', 'POST /subscriptions/{id}/preview-adjust']);

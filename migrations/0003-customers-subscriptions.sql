@@ -221,7 +221,8 @@ create table subscription_items (
   constraint subscription_items_manual_is_free check (not manually_created or (price_id is null and unit_price = 0 and quantity = 0))
 );
 comment on column subscription_items.pricing is 'The pricing of its price, in place of unit_price: the customer agreed to it.';
-create index subscription_items_by_subscription on subscription_items (environment_id, subscription_id);
+-- Items that have ended stay, and may be many.
+create index subscription_items_by_subscription on subscription_items (environment_id, subscription_id, expired_at);
 create index subscription_items_by_price on subscription_items (environment_id, price_id) where price_id is not null;
 create unique index subscription_items_one_manual on subscription_items (environment_id, subscription_id)
   where manually_created and expired_at is null;

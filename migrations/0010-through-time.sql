@@ -456,20 +456,26 @@ create function environments_with_work_due(real_now bigint, incomplete_lifetime 
   language sql stable security definer set search_path = public, pg_temp
   begin atomic
     select e.id
-      from environments e cross join lateral (select coalesce(e.clock_now, real_now) as at) clock
-     where exists (select from subscriptions s where s.environment_id = e.id and s.status = 'cancellation_scheduled'
-                      and s.cancel_scheduled_at <= clock.at)
-        or exists (select from subscriptions s where s.environment_id = e.id and s.renews
-                      and s.status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled')
-                      and s.current_billing_period_end <= clock.at)
-        or exists (select from subscriptions s where s.environment_id = e.id and s.interim_at <= clock.at
-                      and s.status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled'))
-        or exists (select from subscriptions s where s.environment_id = e.id and s.resumes_at <= clock.at)
-        or exists (select from subscriptions s where s.environment_id = e.id and s.status = 'incomplete'
-                      and s.current_billing_period_start is null and s.created_at <= clock.at - incomplete_lifetime)
-        or exists (select from invoices i where i.environment_id = e.id and i.next_attempt_at <= clock.at)
-        or exists (select from usage_threshold_checks t where t.environment_id = e.id and t.due_at <= clock.at)
-        or exists (select from payments p where p.environment_id = e.id and p.check_at <= clock.at);
+      from environments e
+     where least(
+             (select s.cancel_scheduled_at from subscriptions s where s.environment_id = e.id and s.status = 'cancellation_scheduled'
+               order by s.cancel_scheduled_at limit 1),
+             (select s.current_billing_period_end from subscriptions s where s.environment_id = e.id and s.renews
+                 and s.status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled')
+               order by s.current_billing_period_end limit 1),
+             (select s.interim_at from subscriptions s where s.environment_id = e.id and s.interim_at is not null
+                 and s.status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled')
+               order by s.interim_at limit 1),
+             (select s.resumes_at from subscriptions s where s.environment_id = e.id and s.resumes_at is not null
+               order by s.resumes_at limit 1),
+             (select s.created_at from subscriptions s where s.environment_id = e.id and s.status = 'incomplete'
+                 and s.current_billing_period_start is null
+               order by s.created_at limit 1) + incomplete_lifetime,
+             (select i.next_attempt_at from invoices i where i.environment_id = e.id and i.next_attempt_at is not null
+               order by i.next_attempt_at limit 1),
+             (select t.due_at from usage_threshold_checks t where t.environment_id = e.id order by t.due_at limit 1),
+             (select p.check_at from payments p where p.environment_id = e.id and p.check_at is not null
+               order by p.check_at limit 1)) <= coalesce(e.clock_now, real_now);
   end;
 
 -- Tables that have grown many times since the planner last looked at them. PostgreSQL looks by itself, up to a minute

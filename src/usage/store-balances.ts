@@ -83,7 +83,7 @@ export interface CustomerBalances extends Omit<SubscriptionBalances, 'subscripti
 /** Runs the queries of several customers in one statement. Rows are unordered: sorting each customer's takes long. */
 export async function listCustomerBalances(work: Work, queries: readonly BalanceQuery[]): Promise<CustomerBalances[]> {
   // Columns already have their final names, because converting many small rows is slow. `offset 0` forces a lookup per
-  // customer, even without statistics.
+  // customer, even without statistics. The literal statuses match the index of subscriptions that have not ended.
   const { rows } = await sql<CustomerBalances>`
     select asked.position, c.customers, ${balanceColumns}
       from unnest(
@@ -96,12 +96,14 @@ export async function listCustomerBalances(work: Work, queries: readonly Balance
          where environment_id = ${work.environmentId} and external_id = asked.external_id and not archived
            and (asked.pricing_model_id is null or pricing_model_id = asked.pricing_model_id)) c
       left join lateral (
-        select * from subscriptions s
-         where s.environment_id = ${work.environmentId} and s.customer_id = c.id
-           and case when asked.subscription_id is null
-                    then s.status = any(${idArray(currentStatuses)}::text[]) and s.replaced_by_subscription_id is null
-                     and coalesce(s.current_billing_period_start < s.current_billing_period_end, true)
-                    else s.id = asked.subscription_id end
+        select id, environment_id, pricing_model_id from subscriptions
+         where environment_id = ${work.environmentId} and customer_id = c.id and asked.subscription_id is null
+           and status not in ('canceled', 'incomplete_expired') and status = any(${idArray(currentStatuses)}::text[])
+           and replaced_by_subscription_id is null
+           and coalesce(current_billing_period_start < current_billing_period_end, true)
+        union all
+        select id, environment_id, pricing_model_id from subscriptions
+         where environment_id = ${work.environmentId} and id = asked.subscription_id and customer_id = c.id
         offset 0) s on true
       ${balanceJoins(work.now)}`.execute(work.db.withoutPlugins());
   return rows;

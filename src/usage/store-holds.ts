@@ -25,8 +25,9 @@ function holdColumns(now: Instant) {
     ${statusNow(now)} as status, h.settled_amount, h.expires_at, h.status = 'open' as counted`;
 }
 
+// Each hold has its account. PostgreSQL leaves a left join out where it counts without a condition on accounts.
 const holdsAndAccounts = sql`
-  usage_holds h join ledger_accounts a on a.environment_id = h.environment_id and a.id = h.ledger_account_id`;
+  usage_holds h left join ledger_accounts a on a.environment_id = h.environment_id and a.id = h.ledger_account_id`;
 
 export async function findHold(work: Work, id: string): Promise<HoldRow | null> {
   const { rows } = await sql<HoldRow>`

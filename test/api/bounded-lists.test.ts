@@ -48,10 +48,6 @@ before(async () => {
   world = await buildWorld(app);
   const chosen = { customers: world.customerId, subscriptions: world.subscriptionId, invoices: world.invoiceId };
   const made = await copyRows(app.ownerPool, app.testEnvironmentId, copies, chosen);
-  assert.deepEqual(
-    [...made].filter(([, count]) => count < copies),
-    [],
-  );
   full = new Set(made.keys());
   await pretendManyRows(app.ownerPool, 1_000_000);
 });

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import type pg from 'pg';
 
 // Makes many rows of every kind, each a copy of one that the service has made.
@@ -71,9 +72,26 @@ async function tablesOf(owner: pg.Pool): Promise<Table[]> {
   return rows.filter(({ name }) => !few.has(name));
 }
 
+/** The most rows of tables that one parent has, where another rule than a limit bounds them. */
+const mostOfParent: Readonly<Record<string, number>> = {
+  // One for each price of the pricing model.
+  invoice_line_items: 20_000,
+  // One for each usage meter.
+  ledger_accounts: 200,
+  resource_claims: 100_000,
+};
+
+/** The most rows of each table that one parent may have, which all copies share. */
+async function limitsOf(client: pg.PoolClient): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await client.query<{ name: string; most: number }>(
+    `select table_name as name, min(at_most) as most from row_limits() where counted = 'true' group by table_name`,
+  );
+  return new Map([...Object.entries(mostOfParent), ...rows.map(({ name, most }): [string, number] => [name, most])]);
+}
+
 /**
- * Makes `count` copies of a row of each table of the environment. Triggers and foreign keys are left out, as when a dump
- * is restored. Returns the number of copies by table.
+ * Makes `count` copies of a row of each table of the environment, or as many as one parent may have. Triggers and foreign
+ * keys are left out, as when a dump is restored. Returns the number of copies by table.
  */
 export async function copyRows(
   owner: pg.Pool,
@@ -85,11 +103,13 @@ export async function copyRows(
   const client = await owner.connect();
   try {
     await client.query('set session_replication_role = replica; set statement_timeout = 0');
+    const limits = await limitsOf(client);
     for (const { name, columns, varied } of await tablesOf(owner)) {
       const differing = new Set([...varied, ...(alsoVaried[name] ?? [])]);
       const copied = Object.entries(columns).map(([column, type]) =>
         differing.has(column) ? differentBy(column, type) : `original."${column}"`,
       );
+      const wanted = Math.min(count, limits.get(name) ?? count);
       const { rowCount } = await client.query(
         `insert into ${name} (${Object.keys(columns).map((column) => `"${column}"`)}) overriding system value
          select ${copied}
@@ -97,9 +117,10 @@ export async function copyRows(
                   where one.environment_id = $1 and ($3::text is null or one.id::text = $3) order by one.id limit 1) as original
           cross join generate_series(1, $2::integer) as n
          on conflict do nothing`,
-        [environmentId, count, chosen[name] ?? null, values[name] ?? '{}'],
+        [environmentId, wanted, chosen[name] ?? null, values[name] ?? '{}'],
       );
-      made.set(name, rowCount ?? 0);
+      assert.equal(rowCount, wanted, `copies of ${name}`);
+      made.set(name, wanted);
     }
     await client.query('reset session_replication_role; analyze');
   } finally {
