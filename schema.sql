@@ -1575,7 +1575,7 @@ CREATE INDEX subscription_item_features_manual ON public.subscription_item_featu
 CREATE INDEX subscription_item_features_of_resources ON public.subscription_item_features USING btree (environment_id, subscription_id, resource_id) WHERE (resource_id IS NOT NULL);
 CREATE INDEX subscription_item_versions_by_subscription ON public.subscription_item_versions USING btree (environment_id, subscription_id);
 CREATE INDEX subscription_items_by_price ON public.subscription_items USING btree (environment_id, price_id) WHERE (price_id IS NOT NULL);
-CREATE INDEX subscription_items_by_subscription ON public.subscription_items USING btree (environment_id, subscription_id);
+CREATE INDEX subscription_items_by_subscription ON public.subscription_items USING btree (environment_id, subscription_id, expired_at);
 CREATE INDEX subscription_price_overrides_by_subscription ON public.subscription_price_overrides USING btree (environment_id, subscription_id, price_id);
 CREATE INDEX subscription_price_overrides_one_at_a_time ON public.subscription_price_overrides USING gist (environment_id, subscription_id, price_id, int8range(start_at, end_at));
 CREATE INDEX subscriptions_by_creation ON public.subscriptions USING btree (environment_id, created_at);
@@ -2281,25 +2281,40 @@ CREATE OR REPLACE FUNCTION public.environments_with_work_due(real_now bigint, in
  SET search_path TO 'public', 'pg_temp'
 BEGIN ATOMIC
  SELECT e.id
-    FROM (environments e
-      CROSS JOIN LATERAL ( SELECT COALESCE(e.clock_now, environments_with_work_due.real_now) AS at) clock)
-   WHERE ((EXISTS ( SELECT
+    FROM environments e
+   WHERE (LEAST(( SELECT s.cancel_scheduled_at
             FROM subscriptions s
-           WHERE ((s.environment_id = e.id) AND (s.status = 'cancellation_scheduled'::text) AND (s.cancel_scheduled_at <= clock.at)))) OR (EXISTS ( SELECT
+           WHERE ((s.environment_id = e.id) AND (s.status = 'cancellation_scheduled'::text))
+           ORDER BY s.cancel_scheduled_at
+          LIMIT 1), ( SELECT s.current_billing_period_end
             FROM subscriptions s
-           WHERE ((s.environment_id = e.id) AND s.renews AND (s.status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'unpaid'::text, 'cancellation_scheduled'::text])) AND (s.current_billing_period_end <= clock.at)))) OR (EXISTS ( SELECT
+           WHERE ((s.environment_id = e.id) AND s.renews AND (s.status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'unpaid'::text, 'cancellation_scheduled'::text])))
+           ORDER BY s.current_billing_period_end
+          LIMIT 1), ( SELECT s.interim_at
             FROM subscriptions s
-           WHERE ((s.environment_id = e.id) AND (s.interim_at <= clock.at) AND (s.status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'unpaid'::text, 'cancellation_scheduled'::text]))))) OR (EXISTS ( SELECT
+           WHERE ((s.environment_id = e.id) AND (s.interim_at IS NOT NULL) AND (s.status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'unpaid'::text, 'cancellation_scheduled'::text])))
+           ORDER BY s.interim_at
+          LIMIT 1), ( SELECT s.resumes_at
             FROM subscriptions s
-           WHERE ((s.environment_id = e.id) AND (s.resumes_at <= clock.at)))) OR (EXISTS ( SELECT
+           WHERE ((s.environment_id = e.id) AND (s.resumes_at IS NOT NULL))
+           ORDER BY s.resumes_at
+          LIMIT 1), (( SELECT s.created_at
             FROM subscriptions s
-           WHERE ((s.environment_id = e.id) AND (s.status = 'incomplete'::text) AND (s.current_billing_period_start IS NULL) AND (s.created_at <= (clock.at - environments_with_work_due.incomplete_lifetime))))) OR (EXISTS ( SELECT
+           WHERE ((s.environment_id = e.id) AND (s.status = 'incomplete'::text) AND (s.current_billing_period_start IS NULL))
+           ORDER BY s.created_at
+          LIMIT 1) + environments_with_work_due.incomplete_lifetime), ( SELECT i.next_attempt_at
             FROM invoices i
-           WHERE ((i.environment_id = e.id) AND (i.next_attempt_at <= clock.at)))) OR (EXISTS ( SELECT
+           WHERE ((i.environment_id = e.id) AND (i.next_attempt_at IS NOT NULL))
+           ORDER BY i.next_attempt_at
+          LIMIT 1), ( SELECT t.due_at
             FROM usage_threshold_checks t
-           WHERE ((t.environment_id = e.id) AND (t.due_at <= clock.at)))) OR (EXISTS ( SELECT
+           WHERE (t.environment_id = e.id)
+           ORDER BY t.due_at
+          LIMIT 1), ( SELECT p.check_at
             FROM payments p
-           WHERE ((p.environment_id = e.id) AND (p.check_at <= clock.at)))));
+           WHERE ((p.environment_id = e.id) AND (p.check_at IS NOT NULL))
+           ORDER BY p.check_at
+          LIMIT 1)) <= COALESCE(e.clock_now, environments_with_work_due.real_now));
 END;
 CREATE OR REPLACE FUNCTION public.erase_history(p_customer text, after_record text, at_most integer)
  RETURNS text

@@ -552,7 +552,6 @@ const columns = sql`
   c.expired, c.taken_back, c.paused_owed, c.withheld, c.expires_at, c.transferred_from,
   (select coalesce(sum(n.issued), 0) from usage_credits n
     where n.environment_id = c.environment_id and n.transferred_from = c.id) as transferred`;
-// Each credit has its account. PostgreSQL leaves a left join out where it counts without a condition on accounts.
 const joined = sql`
   usage_credits c left join ledger_accounts a on a.environment_id = c.environment_id and a.id = c.ledger_account_id`;
 
