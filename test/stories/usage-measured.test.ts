@@ -238,6 +238,43 @@ test('the rate of the plan at the end of a month is that of its value, and a pla
   await assertSound(app);
 });
 
+test('events that arrive at once, in any order, leave the value of the latest date and the sum of all', async () => {
+  const { caller, subscriber } = await newWorld();
+  const ada = await subscriber();
+  await caller.moveTo(on('2026-04-11'));
+  // The hours of 1 April hold 1, 2, 3 and so on, up to 24 from 23:00 on.
+  const hours = Array.from({ length: 24 }, (_, index) => (index * 7) % 24);
+  await Promise.all(hours.flatMap((each) => [ada.use('storage', each + 1, start + each * hour), ada.use('whole', 1)]));
+  await caller.moveTo(on('2026-05-01'));
+  // 1 + ... + 23 is 276, and 24 is held for 697 hours: 17,004 GB-hours at 0.002 cents.
+  assert.deepEqual((await ada.billed()).sort(), ['17,004 GB-hours: 34', '24 numbers: 12000']);
+  await assertSound(app);
+});
+
+test('a named event counts 0 on a measured meter, and takes away on a recurring one', async () => {
+  const { caller, send, subscriber } = await newWorld();
+  const named = { eventName: 'resized', valueProperty: 'change' };
+  const { data: meters } = await caller.get('/usage-meters?limit=100');
+  const idOf = (slug: string) => meters.find((each: Body) => each.slug === slug).id;
+  await caller.put(`/usage-meters/${idOf('whole')}`, { usageMeter: named });
+  await caller.put(`/usage-meters/${idOf('level')}`, { usageMeter: { ...named, valueProperty: 'size' } });
+  const ada = await subscriber();
+  const resize = (transactionId: string, properties: Body) =>
+    send('POST', '/usage-events', {
+      usageEvent: { subscriptionId: ada.id, eventName: 'resized', transactionId, properties },
+    });
+  for (const [index, [change, size]] of [
+    [5, 5],
+    [-2, 3],
+    [-3, 0],
+  ].entries())
+    assert.equal((await resize(`resize-${index}`, { change, size })).status, 200);
+  assert.equal((await resize('negative', { change: 1, size: -1 })).status, 400);
+  await caller.moveTo(on('2026-05-01'));
+  assert.deepEqual(await ada.billed(), []);
+  await assertSound(app);
+});
+
 test('a void invoice of a month is billed again at its own units', async () => {
   const { caller, subscriber } = await newWorld();
   const ada = await subscriber();
