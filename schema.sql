@@ -730,6 +730,7 @@ create table public.prices (
   pricing jsonb,
   setup_fee_amount numeric(38,0),
   minimum_commitment numeric(38,0),
+  billing_timing text,
   "where" jsonb,
   has_own_interval boolean not null default false,
   currency text not null,
@@ -743,6 +744,7 @@ create table public.prices (
   constraint prices_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
   constraint prices_environment_id_product_id_fkey FOREIGN KEY (environment_id, product_id) REFERENCES products(environment_id, id),
   constraint prices_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
+  constraint prices_billing_timing CHECK ((((type = 'subscription'::text) = (billing_timing IS NOT NULL)) AND (billing_timing = ANY (ARRAY['in_advance'::text, 'in_arrears'::text])))),
   constraint prices_metadata_length CHECK ((char_length((metadata)::text) <= 48000)),
   constraint prices_minimum_commitment CHECK (((minimum_commitment IS NULL) OR COALESCE(((type = 'subscription'::text) AND ((minimum_commitment >= (0)::numeric) AND (minimum_commitment <= ('4503599627370495'::bigint)::numeric)) AND ((minimum_commitment = (0)::numeric) OR (unit_price > (0)::numeric) OR (pricing IS NOT NULL))), false))),
   constraint prices_minimum_commitment_chargeable CHECK (((minimum_commitment % (
@@ -1544,8 +1546,8 @@ CREATE INDEX payments_by_status ON public.payments USING btree (environment_id, 
 CREATE INDEX payments_by_subscription ON public.payments USING btree (environment_id, subscription_id);
 CREATE INDEX payments_to_check ON public.payments USING btree (environment_id, check_at) WHERE (check_at IS NOT NULL);
 CREATE INDEX payments_unsent ON public.payments USING btree (environment_id, id) WHERE ((status = 'processing'::text) AND (processor_reference IS NULL));
-CREATE INDEX prices_by_commitment ON public.prices USING btree (environment_id, id) INCLUDE (minimum_commitment) WHERE (minimum_commitment > (0)::numeric);
 CREATE INDEX prices_by_metadata ON public.prices USING gin (metadata jsonb_path_ops) WHERE (metadata IS NOT NULL);
+CREATE INDEX prices_by_period_end ON public.prices USING btree (environment_id, id) INCLUDE (minimum_commitment, billing_timing) WHERE ((minimum_commitment > (0)::numeric) OR (billing_timing = 'in_arrears'::text));
 CREATE INDEX prices_by_pricing_model ON public.prices USING btree (environment_id, pricing_model_id);
 CREATE INDEX prices_by_product ON public.prices USING btree (environment_id, product_id);
 CREATE INDEX prices_by_usage_meter ON public.prices USING btree (environment_id, usage_meter_id);

@@ -118,6 +118,7 @@ create table prices (
   pricing jsonb,
   setup_fee_amount numeric(38, 0),
   minimum_commitment numeric(38, 0),
+  billing_timing text,
   "where" jsonb,
   has_own_interval boolean not null default false,
   currency text not null,
@@ -144,6 +145,7 @@ create table prices (
     and minimum_commitment between 0 and 4503599627370495 and (minimum_commitment = 0 or unit_price > 0 or pricing is not null), false)),
   constraint prices_own_interval check (not has_own_interval or type = 'usage'),
   constraint prices_trial_range check (trial_period_days between 0 and 4503599627370495),
+  constraint prices_billing_timing check ((type = 'subscription') = (billing_timing is not null) and billing_timing in ('in_advance', 'in_arrears')),
   constraint prices_overage check ((type = 'subscription') = (overage is not null) and overage in ('bill', 'none')),
   constraint prices_pricing check (pricing is null or coalesce(
     unit_price = 0 and coalesce(usage_events_per_unit, 1) = 1 and pricing ->> 'model' is not null and case type
@@ -173,8 +175,10 @@ comment on column prices.overage is 'Whether usage that no credit covers is bill
 create unique index prices_active_slug_unique on prices (environment_id, pricing_model_id, slug) where active and slug is not null;
 create unique index prices_one_default_per_product on prices (environment_id, product_id) where is_default and product_id is not null;
 create unique index prices_one_default_per_usage_meter on prices (environment_id, usage_meter_id) where is_default and usage_meter_id is not null;
--- Few prices have one. A renewal asks for those first.
-create index prices_by_commitment on prices (environment_id, id) include (minimum_commitment) where minimum_commitment > 0;
+comment on column prices.billing_timing is 'Whether the price of a period is billed at its begin or at its end.';
+-- Few prices have such terms. A renewal asks for those first.
+create index prices_by_period_end on prices (environment_id, id) include (minimum_commitment, billing_timing)
+  where minimum_commitment > 0 or billing_timing = 'in_arrears';
 create index prices_by_product on prices (environment_id, product_id);
 create index prices_by_usage_meter on prices (environment_id, usage_meter_id);
 create index prices_by_pricing_model on prices (environment_id, pricing_model_id);

@@ -26,6 +26,7 @@ export type {
   AuditLogMethods,
   BillingAddress,
   BillingAnchor,
+  BillingTiming,
   CancelTiming,
   Cancellation,
   Catalog,

@@ -306,6 +306,7 @@ export interface ProductStructure {
     setupFeeAmount?: number | null;
     minimumCommitment?: number | null;
     usageInterval?: null;
+    billingTiming?: BillingTiming;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
   } | {
@@ -326,6 +327,7 @@ export interface ProductStructure {
     setupFeeAmount?: null;
     minimumCommitment?: null;
     usageInterval?: null;
+    billingTiming?: null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
   };
@@ -334,6 +336,9 @@ export interface ProductStructure {
 
 /** The treatment of usage that no credit covers. `bill`: it is billed at the price of its usage meter. `none`: it is recorded and shown on the invoice, and costs nothing. */
 export type Overage = 'bill' | 'none';
+
+/** When the price of a billing period is billed. `in_advance`: at its begin. `in_arrears`: at its end, with its usage, each quantity for its share of the time. */
+export type BillingTiming = 'in_advance' | 'in_arrears';
 
 export interface UsageMeterStructure {
   usageMeter: {
@@ -1040,6 +1045,7 @@ export type Price = {
   setupFeeAmount: WholeNumber | null;
   /** The least that a billing period costs, plan and usage together, before discounts and tax, whatever the quantity. What is missing at its end is billed then. A part of a period has its share by time. */
   minimumCommitment: WholeNumber | null;
+  billingTiming: BillingTiming;
   where: null;
   usageInterval: null;
 } | {
@@ -1067,6 +1073,7 @@ export type Price = {
   pricing: null;
   setupFeeAmount: null;
   minimumCommitment: null;
+  billingTiming: null;
   where: null;
   usageInterval: null;
 } | {
@@ -1094,6 +1101,7 @@ export type Price = {
   pricing: PricingOutput | null;
   setupFeeAmount: null;
   minimumCommitment: null;
+  billingTiming: null;
   /** The events that it rates; null: those that no other price rates. */
   where: Where | null;
   usageInterval: UsageInterval;
@@ -1899,6 +1907,7 @@ export interface PricingModelExport {
         overage: Overage;
         setupFeeAmount?: WholeNumber;
         minimumCommitment?: WholeNumber;
+        billingTiming?: BillingTiming;
       } | {
         type: 'single_payment';
         name?: string;
@@ -2033,6 +2042,7 @@ export interface ClonedPrice {
   setupFeeAmount: WholeNumber | null;
   minimumCommitment: WholeNumber | null;
   usageInterval: UsageInterval | null;
+  billingTiming: BillingTiming | null;
   overagePriceId: string | null;
   startsWithCreditTrial: boolean | null;
   where: Where | null;
@@ -2771,8 +2781,8 @@ export interface ExplainedPeriod {
 export interface ExplainedInvoiceLine {
   id: string;
   type: 'static' | 'usage';
-  /** The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `priced_item`: `value` x fraction, where `value` is the price of itemQuantity by `pricing`. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` (and `eventsSoFar`, or `eventsAmount`) by `pricing`, less `billedBefore`. `measured_usage`: the price of unitsSoFar / unitsPer units, by `pricing` or at unitPrice for usageEventsPerUnit, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `setup_fee`: unitPrice, once. `minimum_commitment`: the sum of value x fraction of the segments, less planAmount and usageAmount, at least 0. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount. */
-  kind: 'item' | 'priced_item' | 'usage' | 'priced_usage' | 'measured_usage' | 'proration' | 'setup_fee' | 'minimum_commitment' | 'paused_time' | 'unexplained';
+  /** The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `priced_item`: `value` x fraction, where `value` is the price of itemQuantity by `pricing`. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` (and `eventsSoFar`, or `eventsAmount`) by `pricing`, less `billedBefore`. `measured_usage`: the price of unitsSoFar / unitsPer units, by `pricing` or at unitPrice for usageEventsPerUnit, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `setup_fee`: unitPrice, once. `minimum_commitment`: the sum of value x fraction of the segments, less planAmount and usageAmount, at least 0. `arrears`: the sum of value x fraction of the segments, for the period that has ended. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount. */
+  kind: 'item' | 'priced_item' | 'usage' | 'priced_usage' | 'measured_usage' | 'proration' | 'setup_fee' | 'minimum_commitment' | 'arrears' | 'paused_time' | 'unexplained';
   description: string | null;
   /** The quantity on the invoice. The amount is the product of price and quantity. */
   quantity: number;
@@ -4232,6 +4242,8 @@ export interface ProductsCreateInput {
     setupFeeAmount?: number | null;
     minimumCommitment?: number | null;
     usageInterval?: null;
+    /** By default `in_advance`. */
+    billingTiming?: BillingTiming | null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
     where?: null;
@@ -4251,6 +4263,7 @@ export interface ProductsCreateInput {
     setupFeeAmount?: null;
     minimumCommitment?: null;
     usageInterval?: null;
+    billingTiming?: null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
     where?: null;
@@ -4273,6 +4286,7 @@ export interface ProductsCreateInput {
     overage?: null;
     setupFeeAmount?: null;
     minimumCommitment?: null;
+    billingTiming?: null;
     /** The events that it rates. Of several prices of the usage meter that match an event, the one with the most properties rates it. The default price, which has none, rates the rest. */
     where?: Where | null;
     productId?: null;
@@ -4358,6 +4372,7 @@ export interface ProductsUpdateInput {
     setupFeeAmount?: number | null;
     minimumCommitment?: number | null;
     usageInterval?: null;
+    billingTiming?: BillingTiming | null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
     where?: null;
@@ -4466,6 +4481,8 @@ export interface PricesCreateInput {
     setupFeeAmount?: number | null;
     minimumCommitment?: number | null;
     usageInterval?: null;
+    /** By default `in_advance`. */
+    billingTiming?: BillingTiming | null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
     where?: null;
@@ -4487,6 +4504,7 @@ export interface PricesCreateInput {
     setupFeeAmount?: null;
     minimumCommitment?: null;
     usageInterval?: null;
+    billingTiming?: null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
     where?: null;
@@ -4511,6 +4529,7 @@ export interface PricesCreateInput {
     overage?: null;
     setupFeeAmount?: null;
     minimumCommitment?: null;
+    billingTiming?: null;
     /** The events that it rates. Of several prices of the usage meter that match an event, the one with the most properties rates it. The default price, which has none, rates the rest. */
     where?: Where | null;
     productId?: null;
@@ -4598,6 +4617,8 @@ export interface PricesUpdateInput {
     setupFeeAmount?: number | null;
     /** As it is, or absent: it cannot change. */
     minimumCommitment?: number | null;
+    /** As it is, or absent: it cannot change. */
+    billingTiming?: BillingTiming | null;
     /** As it is, or absent: it cannot change. */
     where?: Where | null;
     /** As it is, or absent: it cannot change. */

@@ -29,7 +29,7 @@ import { readSettings } from '../organizations/store-settings.ts';
 import { listChargeableMethods } from '../payments/actions.ts';
 import { listPeriodInvoices, type PeriodInvoice, sumUsageWithin } from '../payments/store-period-invoices.ts';
 import { amountOf, type Priced, priceMeasured, priceModelOf } from '../pricing/pricing.ts';
-import { listOwnIntervals, listPlanNames } from '../pricing/store-prices.ts';
+import { listArrearsPrices, listOwnIntervals, listPlanNames } from '../pricing/store-prices.ts';
 import { commitmentTrueUp, planTowardsCommitment } from '../rating/commitment.ts';
 import { discountOfPart } from '../rating/discount.ts';
 import { listValueSettled } from '../rating/list-value.ts';
@@ -42,7 +42,7 @@ import { type BillingPeriodRow, intervalOf } from '../subscriptions/billing-peri
 import { type InterimSchedule, intervalsEndingAt, nextInterim, openPeriodStart } from '../subscriptions/interim.ts';
 import { overrideAt } from '../subscriptions/price-override.ts';
 import { findCurrentBillingPeriods } from '../subscriptions/store-billing-periods.ts';
-import { listCommittedSpans } from '../subscriptions/store-item-versions.ts';
+import { listTermSpans } from '../subscriptions/store-item-versions.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { claimOverage, readMeasured, readOverage, releaseOverage, saveCharges } from '../usage/actions-ledger.ts';
 import type { ChargedPeriod, Overage, UsageToBill } from '../usage/ledger.ts';
@@ -398,17 +398,17 @@ interface PeriodEnd {
 }
 
 /**
- * The line, by subscription, of what is missing to the commitment of the period that ends. Trials and uncharged
- * subscriptions have none. Each end of a period is billed once, so its line is too. This is one statement if no price has
- * a commitment.
+ * The lines, by subscription, with which a period ends beside its usage: the plan that is billed in arrears, and what is
+ * missing to its commitment. Trials and uncharged subscriptions have none. Each end of a period is billed once, so its
+ * lines are too. This is one statement if no price has either.
  */
-export async function commitmentLines(work: Work, ends: readonly PeriodEnd[]): Promise<Map<string, NewLine[]>> {
+export async function periodEndLines(work: Work, ends: readonly PeriodEnd[]): Promise<Map<string, NewLine[]>> {
   const charged = ends.flatMap(({ subscription: { id, doNotCharge, currentBillingPeriodStart: since } }) =>
     doNotCharge || since === null ? [] : { id, since },
   );
-  const spans = Map.groupBy(await listCommittedSpans(work, charged), ({ subscriptionId }) => subscriptionId);
+  const spans = Map.groupBy(await listTermSpans(work, charged), ({ subscriptionId }) => subscriptionId);
   const committed = ends.filter(({ subscription: { id, doNotCharge } }) => {
-    return !doNotCharge && spans.get(id)?.some(({ minimumCommitment }) => minimumCommitment > 0n);
+    return !doNotCharge && spans.get(id)?.some((span) => span.inArrears || span.minimumCommitment > 0n);
   });
   if (committed.length === 0) return new Map();
   const stored = await findCurrentBillingPeriods(
@@ -430,23 +430,39 @@ export async function commitmentLines(work: Work, ends: readonly PeriodEnd[]): P
       if (period === undefined || period.trialPeriod) return [id, []];
       const ofPeriod = { period, whole: whole ?? wholeOf(period), spans: spans.get(id) ?? [] };
       const before = used.get(period.id) ?? 0n;
+      const arrears = planInArrears(ofPeriod, step);
       const billed = {
         invoices: invoices.get(period.id) ?? [],
-        usage: usage.reduce((sum, line) => sum + priceLine(line).amount, before),
+        usage: [...usage, ...arrears].reduce((sum, line) => sum + priceLine(line).amount, before),
       };
-      return [id, trueUpLines(ofPeriod, billed, step)];
+      return [id, [...arrears, ...trueUpLines(ofPeriod, billed, step)]];
     }),
   );
 }
 
-interface CommittedTime {
+interface EndedTime {
   readonly period: BillingPeriodRow;
   readonly whole: Period;
-  readonly spans: Awaited<ReturnType<typeof listCommittedSpans>>;
+  readonly spans: Awaited<ReturnType<typeof listTermSpans>>;
+}
+
+/**
+ * The line of a plan in arrears: the price of each quantity for its share of the interval, rounded once. A change in the
+ * period is a segment, so nothing of it is due before its end.
+ */
+function planInArrears({ period, whole, spans }: EndedTime, step: bigint): NewLine[] {
+  const held = spans.filter(({ inArrears, quantity }) => inArrears && quantity > 0);
+  const segments = changeSegments(held, [], period, period.endAt, step);
+  const amount = fairValue(segments, whole, step);
+  if (amount === 0n) return [];
+  const billed = { start: period.startAt, end: period.endAt };
+  const priceId = held.findLast(({ startAt }) => startAt < period.endAt)?.priceId ?? null;
+  const explanation = { kind: 'arrears', segments, period: billed, whole, fairValue: amount } as const;
+  return [staticLine(explanation, { amount, priceId, description: withPeriod('Plan', billed) })];
 }
 
 function trueUpLines(
-  { period, whole, spans }: CommittedTime,
+  { period, whole, spans }: EndedTime,
   { invoices, usage }: { readonly invoices: readonly PeriodInvoice[]; readonly usage: bigint },
   step: bigint,
 ): NewLine[] {
@@ -461,23 +477,20 @@ function trueUpLines(
   if (trueUp === 0n) return [];
   const billed = { start: period.startAt, end: period.endAt };
   const explanation = { kind: 'minimum_commitment', segments, period: billed, whole, commitment, plan, usage } as const;
-  return [
-    commitmentLine(explanation, { amount: trueUp, priceId, description: withPeriod('Minimum commitment', billed) }),
-  ];
+  return [staticLine(explanation, { amount: trueUp, priceId, description: withPeriod('Minimum commitment', billed) })];
 }
 
 /** The plan in the rest of an interval that is kept for later invoices. */
-function restOf(spans: CommittedTime['spans'], { endAt, wholeEndAt }: BillingPeriodRow, step: bigint): PlanSegment[] {
+function restOf(spans: EndedTime['spans'], { endAt, wholeEndAt }: BillingPeriodRow, step: bigint): PlanSegment[] {
   if (wholeEndAt === null) return [];
   return spans
-    .filter((span) => span.startAt <= endAt && (span.endAt === null || span.endAt > endAt))
+    .filter((span) => !span.inArrears && span.startAt <= endAt && (span.endAt === null || span.endAt > endAt))
     .map((span) => ({ start: endAt, end: wholeEndAt, value: amountOf(span, span.quantity, step) }));
 }
 
-type CommitmentExplanation = Extract<NewLine['explanation'], { kind: 'minimum_commitment' }>;
-
-export function commitmentLine(
-  explanation: CommitmentExplanation,
+/** A line of one amount, with which a period ends. */
+export function staticLine(
+  explanation: Extract<NewLine['explanation'], { kind: 'minimum_commitment' | 'arrears' }>,
   {
     amount,
     ...known
@@ -496,6 +509,15 @@ export function setupFeeLines({ setupFee, priceId }: Pick<SubscriptionRow, 'setu
 /** The setup fee that is left for a later invoice after billing these lines. */
 export function setupFeeLeft(lines: readonly NewLine[], setupFee: bigint): bigint {
   return lines.some(({ explanation }) => explanation.kind === 'setup_fee') ? 0n : setupFee;
+}
+
+/** The items that are billed in advance. */
+export async function paidInAdvance<Item extends { readonly priceId: string | null }>(
+  work: Work,
+  items: readonly Item[],
+): Promise<Item[]> {
+  const arrears = await listArrearsPrices(work, [...new Set(items.flatMap(({ priceId }) => priceId ?? []))]);
+  return items.filter(({ priceId }) => priceId === null || !arrears.has(priceId));
 }
 
 /**

@@ -211,6 +211,7 @@ export function planOf(work: Work, order: Order): PlanOrder {
       ...(paymentMethodId === null ? {} : { defaultPaymentMethodId: paymentMethodId }),
     },
     keepsAnchor: order.preserveBillingCycleAnchor,
+    payerField: 'paymentMethodId',
     isCovered: coversAll(discount, firstAmountAt(price, quantity)),
   };
 }

@@ -33,8 +33,9 @@ import { listCreditsOfPeriod } from '../usage/store-credits.ts';
 import { listOwedUnits } from '../usage/store-subscriptions.ts';
 import {
   type Bill,
-  commitmentLines,
   draftUsageLines,
+  paidInAdvance,
+  periodEndLines,
   periodLines,
   type Resumption,
   takeUsageLines,
@@ -112,10 +113,9 @@ export async function priceInterval(work: Work, requested: RequestedInterval): P
   const usage = await (takesUsage ? takeUsageLines : draftUsageLines)(work, [subscription]);
   const used = usage.get(subscription.id) ?? [];
   const cut = { ...old, endAt: work.now, wholeEndAt: old.endAt };
-  const missing =
-    (await commitmentLines(work, [{ subscription, usage: used, period: cut }])).get(subscription.id) ?? [];
+  const missing = (await periodEndLines(work, [{ subscription, usage: used, period: cut }])).get(subscription.id) ?? [];
   const step = chargedStep(work.currency);
-  const listed = periodLines(subscription, period, items, [...used, ...missing], step);
+  const listed = periodLines(subscription, period, await paidInAdvance(work, items), [...used, ...missing], step);
   // The same plan carries the discount of the interval on.
   const resumption = { ...wholeInterval(period), pausedPeriodId: movesAnchor ? old.id : null };
   const bill: Bill = {
@@ -153,7 +153,7 @@ function wholeInterval({ start, end, wholeStartAt }: IntervalPeriod): Resumption
 }
 
 function isOfOldPeriod({ type, explanation }: NewLine): boolean {
-  return type === 'usage' || explanation.kind === 'minimum_commitment';
+  return type === 'usage' || explanation.kind === 'minimum_commitment' || explanation.kind === 'arrears';
 }
 
 function inWords(line: NewLine): NewLine {

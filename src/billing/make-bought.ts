@@ -42,7 +42,7 @@ import { isInTheWay, isTerminal, type SubscriptionRow } from '../subscriptions/s
 import { itemName } from '../subscriptions/subscription-item.ts';
 import { decideActivation, decideStart } from '../subscriptions/subscription-start.ts';
 import { carryCredits } from '../usage/actions-transfer.ts';
-import { type Bill, issueBills, setupFeeLines, withInterims } from './bill-subscription.ts';
+import { type Bill, issueBills, paidInAdvance, setupFeeLines, withInterims } from './bill-subscription.ts';
 import { endSubscription } from './end-subscription.ts';
 import { type BoughtTerms, firstLines, openSubscription } from './open-subscription.ts';
 import { assumePaid } from './record-paid.ts';
@@ -249,7 +249,7 @@ export async function composeActivation(
   // It may have ended since the payment was requested, and its items with it.
   const items = await listActiveItems(work, [{ subscriptionId: subscription.id, at: period.startAt }]);
   const sold = items.filter(({ priceId, quantity }) => priceId !== null && quantity > 0);
-  const plan = firstLines(sold, period, chargedStep(work.currency));
+  const plan = firstLines(await paidInAdvance(work, sold), period, chargedStep(work.currency));
   const lines = [...plan, ...setupFeeLines(subscription)];
   const bill = { subscription, period, reason: 'subscription_start', lines, at: work.now } as const;
   return { bill, quantity: sold[0]?.quantity ?? 1 };

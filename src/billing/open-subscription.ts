@@ -127,7 +127,9 @@ export function composeOpening(work: Work, opening: Opening): ComposedOpening {
   };
   const period = start.period && newBillingPeriod(work, subscription, { ...start.period, ...known });
   if (start.chargeWith === null && !start.isInvoiced) return { subscription, items, period, bill: null };
-  const lines = [...firstLines(items, period, chargedStep(work.currency)), ...setupFeeLines(subscription)];
+  const inArrears = opening.price.billingTiming === 'in_arrears';
+  const plan = inArrears ? [] : firstLines(items, period, chargedStep(work.currency));
+  const lines = [...plan, ...setupFeeLines(subscription)];
   // One that awaits its first payment owes the fee until then.
   const setupFee = subscription.status === 'incomplete' ? subscription.setupFee : 0n;
   const billed = { ...subscription, setupFee };

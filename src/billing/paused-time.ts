@@ -18,7 +18,7 @@ import { listItemSpans } from '../subscriptions/store-item-versions.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isTerminal } from '../subscriptions/subscription.ts';
 import { listOwedUnits } from '../usage/store-subscriptions.ts';
-import { type Bill, discountsOf } from './bill-subscription.ts';
+import { type Bill, discountsOf, paidInAdvance } from './bill-subscription.ts';
 
 /**
  * The bills, each minus the kept value of paused time of its subscription. The value is money that was paid, so it comes
@@ -110,8 +110,8 @@ export async function keptValueOf(work: Work, period: BillingPeriodRow): Promise
 export async function unusedValueOf(work: Work, period: BillingPeriodRow): Promise<UnusedValue> {
   const { subscriptionId, startAt, endAt, pausedTimeRefunded } = period;
   const whole = wholeOf(period);
-  const history = await listItemSpans(work, subscriptionId, startAt);
-  const items = await listActiveItems(work, [{ subscriptionId, at: endAt }]);
+  const history = await paidInAdvance(work, await listItemSpans(work, subscriptionId, startAt));
+  const items = await paidInAdvance(work, await listActiveItems(work, [{ subscriptionId, at: endAt }]));
   const invoices = (await listPeriodInvoices(work, [period])).map(asExpected);
   const worth = {
     segments: changeSegments(history, items, { startAt, endAt: whole.end }, endAt, chargedStep(work.currency)),

@@ -12,7 +12,7 @@ import type { InvoiceDraft } from '../invoicing/new-invoice.ts';
 import { listExplainedLines } from '../invoicing/store.ts';
 import { addDays, type Instant, type Period } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
-import { Problem } from '../kernel/problem.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { defaultPaymentMethod } from '../payments/actions.ts';
 import { listPeriodInvoices, type PeriodInvoice } from '../payments/store-period-invoices.ts';
@@ -49,7 +49,7 @@ import { listItemSpans } from '../subscriptions/store-item-versions.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
-import { type Bill, commitmentLine, composeBills, setupFeeLines } from './bill-subscription.ts';
+import { type Bill, composeBills, paidInAdvance, setupFeeLines, staticLine } from './bill-subscription.ts';
 import { type IntervalStart, isOwing, priceInterval, refuseOwing } from './change-interval.ts';
 
 /** A fully decided plan change, not yet written. Money in minor units. */
@@ -124,10 +124,25 @@ export async function planAdjustment(
   const [currentTotal, newTotal] = [planTotal(current, step), planTotal(items, step)];
   const { interval } = headOf(items);
   const takesInterval = interval !== null;
-  const timing = decideTiming(requested.timing, { currentTotal, newTotal });
+  const inAdvance = {
+    currentTotal: planTotal(await paidInAdvance(work, current), step),
+    newTotal: planTotal(await paidInAdvance(work, items), step),
+  };
+  const arrears = { currentTotal: currentTotal - inAdvance.currentTotal, newTotal: newTotal - inAdvance.newTotal };
+  const movesToArrears =
+    !period.trialPeriod &&
+    !takesInterval &&
+    inAdvance.newTotal < inAdvance.currentTotal &&
+    arrears.newTotal > arrears.currentTotal;
+  const timing = decideTiming(requested.timing, { currentTotal, newTotal, movesToArrears });
   const anchor = decideAnchor(requested, { takesInterval, timing, isTrial: period.trialPeriod });
   const isNow = timing === 'immediately';
   const prorates = requested.prorateCurrentBillingPeriod !== false;
+  if (!prorates && isNow && arrears.newTotal + arrears.currentTotal > 0n)
+    throw invalid(
+      ['adjustment', 'prorateCurrentBillingPeriod'],
+      'must be true or absent: a plan in arrears costs each quantity for its share of the time',
+    );
   const { collectRefunded } = requested;
   const paymentMethodId = chargeWith ?? (await chargedMethod(work, subscription));
   if (anchor !== null) await refuseOwing(work, subscription);
@@ -380,10 +395,13 @@ export async function priceChange(work: Work, change: PeriodChange): Promise<Pla
   const invoices = await listPeriodInvoices(work, [period]);
   const replaced = prorates && replaces ? (invoices.find(isNeverPaid) ?? null) : null;
   const counted = invoices.filter((invoice) => invoice !== replaced);
-  const history = period.trialPeriod ? [] : await listItemSpans(work, period.subscriptionId, period.startAt);
+  const spans = period.trialPeriod ? [] : await listItemSpans(work, period.subscriptionId, period.startAt);
+  const [history, next] = [await paidInAdvance(work, spans), await paidInAdvance(work, items)];
+  // A plan in arrears is billed at the end of its period, with this change in it.
+  if (spans.length > 0 && history.length + next.length === 0) return nothingToPay;
   const whole = wholeOf(period);
   const step = chargedStep(work.currency);
-  const segments = period.trialPeriod ? [] : changeSegments(history, items, period, at, step);
+  const segments = period.trialPeriod ? [] : changeSegments(history, next, period, at, step);
   const settledBy = (invoice: PeriodInvoice) =>
     collectRefunded ? listValuePaid(asExpected(invoice)) : listValueSettled(invoice);
   const paid = counted.reduce((sum, invoice) => sum + settledBy(invoice), 0n);
@@ -447,8 +465,8 @@ async function linesBesidePlan(work: Work, invoiceId: string): Promise<NewLine[]
   return lines.flatMap(({ type, amount, priceId, ledgerAccountId, ledgerAccountCredit: units, ...line }): NewLine[] => {
     if (line.explanation?.kind === 'setup_fee' && priceId !== null)
       return setupFeeLines({ setupFee: line.explanation.unitPrice, priceId });
-    if (line.explanation?.kind === 'minimum_commitment')
-      return [commitmentLine(line.explanation, { amount, priceId, description: line.description })];
+    if (line.explanation?.kind === 'minimum_commitment' || line.explanation?.kind === 'arrears')
+      return [staticLine(line.explanation, { amount, priceId, description: line.description })];
     if (type !== 'usage' || priceId === null || ledgerAccountId === null || units === null) return [];
     // A line from before explanations is billed as its own sum.
     const asOne = { kind: 'usage', units, unitPrice: amount, usageEventsPerUnit: Number(units) } as const;

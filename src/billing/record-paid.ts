@@ -38,7 +38,7 @@ import {
 import { settleUsage } from '../usage/actions-ledger.ts';
 import { carryCredits } from '../usage/actions-transfer.ts';
 import { applyPaidAdjustments } from './apply-adjustment.ts';
-import { commitmentLines, issueBills, takeUsageLines } from './bill-subscription.ts';
+import { issueBills, periodEndLines, takeUsageLines } from './bill-subscription.ts';
 import { completePurchasesOf } from './complete-purchases.ts';
 import { grantAwaitedCredits } from './grant-period-credits.ts';
 import { takeOffPausedTime } from './paused-time.ts';
@@ -287,7 +287,7 @@ async function billFinalUsage(
   const keeping = { ...subscription, pausedCredit: before.pausedCredit };
   // The time that nobody used is not kept, so the whole plan counts, and the commitment of the time until the end.
   const cut = over && { period: { ...over, endAt: Math.min(over.endAt, at) }, whole: wholeOf(over) };
-  const missing = cut && (await commitmentLines(work, [{ subscription, usage, ...cut }])).get(subscription.id);
+  const missing = cut && (await periodEndLines(work, [{ subscription, usage, ...cut }])).get(subscription.id);
   const lines = [...usage, ...(missing ?? [])];
   const bill = { subscription: keeping, period, reason: 'final_usage', lines, at } as const;
   const [invoice] = await issueBills(work, await takeOffPausedTime(work, [bill]));

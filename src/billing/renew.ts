@@ -28,9 +28,10 @@ import { carryCredits } from '../usage/actions-transfer.ts';
 import { applyScheduledAdjustments } from './apply-adjustment.ts';
 import {
   type Bill,
-  commitmentLines,
   draftUsageLines,
   issueBills,
+  paidInAdvance,
+  periodEndLines,
   periodLines,
   type Resumption,
   setupFeeLeft,
@@ -259,9 +260,10 @@ export async function draftRenewalBills(
     'renewal',
   );
   const ends = begun.map((subscription) => ({ subscription, usage: usage.get(subscription.id) ?? [] }));
-  const missing = await commitmentLines(work, ends);
+  const missing = await periodEndLines(work, ends);
   const arrears = (id: string) => [...(usage.get(id) ?? []), ...(missing.get(id) ?? [])];
-  const items = Map.groupBy(await listActiveItems(work, charged.map(atItsEnd)), (item) => item.subscriptionId);
+  const active = await paidInAdvance(work, await listActiveItems(work, charged.map(atItsEnd)));
+  const items = Map.groupBy(active, (item) => item.subscriptionId);
   const step = chargedStep(work.currency);
   return renewing.map(({ subscription, period }) => ({
     subscription,

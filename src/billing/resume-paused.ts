@@ -16,7 +16,7 @@ import { type Arrears, hasAccess, requireStatusAfter, type SubscriptionRow } fro
 import { expireCredits } from '../usage/actions-ledger.ts';
 import { tellingLowBalances } from '../usage/actions-low-balance.ts';
 import { giveBackPausedCredits, type ResumedCredits } from '../usage/actions-paused-credits.ts';
-import { commitmentLines, periodLines, takeUsageLines } from './bill-subscription.ts';
+import { paidInAdvance, periodEndLines, periodLines, takeUsageLines } from './bill-subscription.ts';
 import { readArrears } from './collect-invoices.ts';
 import type { DueWorkHandler } from './due-work-runner.ts';
 import { beginPeriods } from './renew.ts';
@@ -56,12 +56,13 @@ async function beginAgain(work: Work, resuming: readonly Resuming[]): Promise<Su
   const ends = resuming.map(({ subscription, at }) => ({ subscriptionId: subscription.id, at, goesOn: subscription }));
   await releaseEndedClaims(work, ends);
   await expireCredits(work, ends);
-  const items = Map.groupBy(await listActiveItems(work, ends), (item) => item.subscriptionId);
+  const active = await paidInAdvance(work, await listActiveItems(work, ends));
+  const items = Map.groupBy(active, (item) => item.subscriptionId);
   const usage = await takeUsageLines(
     work,
     resuming.map(({ subscription }) => subscription),
   );
-  const missing = await commitmentLines(
+  const missing = await periodEndLines(
     work,
     resuming.map(({ subscription }) => ({ subscription, usage: usage.get(subscription.id) ?? [] })),
   );

@@ -258,6 +258,8 @@ export interface PlanOrder {
   readonly priceOverrides?: readonly OverrideChange[];
   /** Whether a paid plan keeps the anchor of the free one: its first period is then the rest of an interval. */
   readonly keepsAnchor: boolean;
+  /** The field of the request that names a payment method. Absent: `defaultPaymentMethodId`. */
+  readonly payerField?: string;
   /** Whether a discount covers the full amount for now, so that no payment method is required. */
   readonly isCovered?: boolean;
 }
@@ -327,6 +329,7 @@ export async function decideOpening(
     discount,
     given,
     keepsAnchor,
+    payerField,
     priceOverrides = [],
     isCovered = false,
   }: PlanOrder,
@@ -355,6 +358,7 @@ export async function decideOpening(
     hasNetTerms: netTermsDays > 0 || isCovered,
     anchor: keepsAnchor ? anchorOfFreePlan(living) : null,
     anchorRequest: given,
+    ...(payerField === undefined ? {} : { payerField }),
     anchorSettings: anchorSettings(work),
   });
   refuseFarStart(start, { startDate, now: work.now });

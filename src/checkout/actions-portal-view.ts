@@ -153,7 +153,7 @@ export async function listPlans(
       (!product.addOn ||
         (intervalUnit === unit && intervalCount === count && !isDefaultPlan && (own.has(id) || status !== 'trialing')));
     const prices = product.prices.filter(isOffered);
-    return prices.map(({ id, name, unitPrice, pricing, intervalUnit, intervalCount, minimumCommitment, overage }) => ({
+    return prices.map(({ id, name, unitPrice, pricing, intervalUnit, intervalCount, overage, ...terms }) => ({
       priceId: id,
       name: name === null || prices.length === 1 ? product.name : `${product.name}, ${name}`,
       description: product.description,
@@ -161,7 +161,8 @@ export async function listPlans(
       pricing,
       intervalUnit,
       intervalCount,
-      minimumCommitment,
+      minimumCommitment: terms.minimumCommitment,
+      billingTiming: terms.billingTiming,
       usage: overage === 'bill' ? usageOf(product).slice(0, maxUsageTerms) : [],
       minimumQuantity: product.minimumQuantity,
       maximumQuantity: product.maximumQuantity,

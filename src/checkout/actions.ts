@@ -90,6 +90,7 @@ export async function viewSession(
     // A change of plan bills none.
     setupFee: change === null ? (sold?.price.setupFeeAmount ?? null) : null,
     minimumCommitment: sold?.price.minimumCommitment ?? null,
+    billingTiming: sold?.price.billingTiming ?? null,
     mayDiscount: session.type === 'product' && change === null && sold !== null && mayCost(sold.price),
     discountCode: discount?.code ?? null,
     needsCard,

@@ -2,6 +2,7 @@ import type { BillingAddress } from '../customers/customer.ts';
 import type { Instant, IntervalUnit } from '../kernel/calendar.ts';
 import type { PaymentMethodData, PaymentMethodType } from '../payments/payment-method.ts';
 import type { CardConfirmation } from '../payments/processor.ts';
+import type { BillingTiming } from '../pricing/price.ts';
 import type { Priced, Pricing } from '../pricing/pricing.ts';
 import type { Where } from '../pricing/usage-meter.ts';
 import type { CheckoutStatus, CheckoutType } from './checkout.ts';
@@ -39,6 +40,13 @@ export interface UsageTerms extends Priced {
   readonly where: Where | null;
 }
 
+/** The terms of a plan beside its price; null: nothing is bought, or it has none. */
+export interface PlanTerms {
+  /** The least that plan and usage of a billing period cost. */
+  readonly minimumCommitment: bigint | null;
+  readonly billingTiming: BillingTiming | null;
+}
+
 /** As many as a page shows. */
 export const maxUsageTerms = 20;
 
@@ -53,7 +61,7 @@ interface CheckoutLine {
  * The data of a checkout page. Amounts are whole minor units of `currency`, and exactly those that confirming would
  * bill now.
  */
-export interface CheckoutView {
+export interface CheckoutView extends PlanTerms {
   readonly id: string;
   readonly type: CheckoutType;
   /** `pending` until the payment arrives; `open` again after a decline. */
@@ -73,8 +81,6 @@ export interface CheckoutView {
   readonly pricing: Pricing | null;
   /** Billed once, with the first invoice; null if there is none. */
   readonly setupFee: bigint | null;
-  /** The least that plan and usage of a billing period cost; null if there is none. */
-  readonly minimumCommitment: bigint | null;
   /** The prices of usage that the plan does not include; empty if it bills none. */
   readonly usage: readonly UsageTerms[];
   /** The billing interval; null if it is paid once, or nothing is bought. */

@@ -25,15 +25,7 @@ import {
   summaryHtml,
 } from './page-form.ts';
 import { layout } from './page-layout.ts';
-import {
-  commitmentText,
-  priceText,
-  quantityText,
-  safeAddress,
-  savedText,
-  usageHtml,
-  withoutCode,
-} from './page-text.ts';
+import { planTermsText, priceText, quantityText, safeAddress, savedText, usageHtml, withoutCode } from './page-text.ts';
 
 /** A step of the checkout to render. */
 export interface Step {
@@ -292,12 +284,12 @@ function changeText({ currentName, isNow, effectiveAt }: PlanChange): string {
 
 /** The unit price and its terms: `USD 30.00 per month, and USD 50.00 once, after a free trial until 5 December 2026`. */
 function termsText(view: CheckoutView): string {
-  const { unitPrice, pricing, setupFee, minimumCommitment, quantity, currency, trialEnd } = view;
+  const { unitPrice, pricing, setupFee, quantity, currency, trialEnd } = view;
   const { intervalUnit: unit, intervalCount: count } = view;
   if (unitPrice === null) return '';
   const priced = { unitPrice, pricing, quantity };
   const amount = (pricing === null ? priceText : quantityText)(priced, currency, { unit, count });
-  const each = amount + commitmentText(minimumCommitment, currency);
+  const each = amount + planTermsText(view, currency);
   const price = setupFee ? `${each}, and ${moneyText(setupFee, currency)} once` : each;
   return trialEnd === null ? price : `${price}, after a free trial until ${dayText(trialEnd)}`;
 }

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { dayText } from '../kernel/iso-text.ts';
 import {
-  commitmentText,
   intervalText,
   methodText,
+  planTermsText,
   priceText,
   quantityText,
   safeAddress,
@@ -28,8 +28,11 @@ test('a price in tiers reads as words, behind the amount of the quantity', () =>
   assert.equal(priceText(plain, 'USD', monthly), 'USD 30.00 per month');
   assert.equal(quantityText({ ...plain, quantity: 1 }, 'USD', monthly), 'USD 30.00 per month');
   assert.equal(quantityText({ ...plain, quantity: 3 }, 'USD', monthly), '3 x USD 30.00 per month');
-  assert.equal(commitmentText(10_000n, 'USD'), ', at least USD 100.00 with usage');
-  assert.equal(commitmentText(null, 'USD'), '');
+  const terms = (minimumCommitment: bigint | null, billingTiming: 'in_advance' | 'in_arrears' = 'in_advance') =>
+    planTermsText({ minimumCommitment, billingTiming }, 'USD');
+  assert.equal(terms(10_000n), ', at least USD 100.00 with usage');
+  assert.equal(terms(null), '');
+  assert.equal(terms(null, 'in_arrears'), ', charged at the end of each period');
   const tiers = [
     { upTo: 10, unitAmount: '1000' },
     { upTo: null, unitAmount: '800' },

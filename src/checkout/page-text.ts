@@ -6,7 +6,7 @@ import { moneyText } from '../kernel/money-text.ts';
 import { amountOf, type Priced, priceModelOf } from '../pricing/pricing.ts';
 import { conditionsText } from '../rating/conditions.ts';
 import { priceText as modelText } from '../rating/price-text.ts';
-import type { UsageTerms } from './checkout-view.ts';
+import type { PlanTerms, UsageTerms } from './checkout-view.ts';
 
 /** The payment interval: `per month`, `every 3 months`; `once` without one. */
 export function intervalText(unit: IntervalUnit | null, count: number | null): string {
@@ -34,9 +34,10 @@ export function quantityText(priced: Priced & { readonly quantity: number }, cur
   return `${quantity} for ${amount} ${intervalText(every.unit, every.count)} (${words})`;
 }
 
-/** The least that a billing period costs, after its price: `, at least USD 100.00 with usage`. */
-export function commitmentText(minimumCommitment: bigint | null, currency: string): string {
-  return minimumCommitment ? `, at least ${moneyText(minimumCommitment, currency)} with usage` : '';
+/** The terms of a plan, after its price: `, at least USD 100.00 with usage, charged at the end of each period`. */
+export function planTermsText({ minimumCommitment, billingTiming }: PlanTerms, currency: string): string {
+  const least = minimumCommitment ? `, at least ${moneyText(minimumCommitment, currency)} with usage` : '';
+  return billingTiming === 'in_arrears' ? `${least}, charged at the end of each period` : least;
 }
 
 /** `API calls: first 1,000 free, then USD 0.02 each`. Conditions stand behind the name: `Tokens (gpt-5): USD 0.10 per thousand`. */

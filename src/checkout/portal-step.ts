@@ -7,7 +7,7 @@ import type { CardConfirmation } from '../payments/processor.ts';
 import { type CardTaker, cardButtonHtml, cardHtml, cardScripts, takesCards } from './page-card.ts';
 import { type FieldErrors, fieldHtml, hiddenHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';
-import { commitmentText, methodText, priceText, quantityText, usageHtml } from './page-text.ts';
+import { methodText, planTermsText, priceText, quantityText, usageHtml } from './page-text.ts';
 import type { Visited } from './portal-page.ts';
 import {
   isChoosable,
@@ -42,7 +42,7 @@ export function plansPage(
 ${hiddenHtml(isDefaultPlan ? { formToken: visit.formToken, priceId } : { priceId })}
 ${isOwn ? html`<button class="plain">Change quantity</button>` : html`<button class="plain" aria-label="${addOn ? 'Add' : 'Choose'} ${name}">${addOn ? 'Add' : 'Choose'}</button>`}</form>`;
   const row = (plan: PortalPlan) => html`<li>
-<span><strong>${plan.name}</strong><br>${priceText(plan, frame.currency, { unit: plan.intervalUnit, count: plan.intervalCount })}${commitmentText(plan.minimumCommitment, frame.currency)}${plan.description !== null && html`<br>${plan.description}`}</span>
+<span><strong>${plan.name}</strong><br>${priceText(plan, frame.currency, { unit: plan.intervalUnit, count: plan.intervalCount })}${planTermsText(plan, frame.currency)}${plan.description !== null && html`<br>${plan.description}`}</span>
 ${isChoosable(subscription, plan) && choose(plan)}
 ${plan.addOn && plan.isOwn && remove(plan)}
 </li>\n`;
@@ -88,7 +88,7 @@ ${hiddenHtml({ formToken: visit.formToken, priceId: plan.priceId, quantity: Stri
   const content = html`${summaryHtml({}, message)}
 <section>
 <h2>${heading}</h2>
-${!removes && html`<p>${quantityText({ ...plan, quantity }, frame.currency, { unit: plan.intervalUnit, count: plan.intervalCount })}${commitmentText(plan.minimumCommitment, frame.currency)}</p>`}
+${!removes && html`<p>${quantityText({ ...plan, quantity }, frame.currency, { unit: plan.intervalUnit, count: plan.intervalCount })}${planTermsText(plan, frame.currency)}</p>`}
 ${usageHtml(plan.usage, frame.currency)}
 </section>
 ${!removes && range.least < range.most && quantityHtml(action, step)}

@@ -3,7 +3,7 @@ import type { Instant, IntervalUnit } from '../kernel/calendar.ts';
 import type { PaymentMethod } from '../payments/payment-method.ts';
 import type { Priced } from '../pricing/pricing.ts';
 import type { SubscriptionStatus } from '../subscriptions/subscription.ts';
-import type { PaymentToConfirm, UsageTerms } from './checkout-view.ts';
+import type { PaymentToConfirm, PlanTerms, UsageTerms } from './checkout-view.ts';
 
 /** The portal data of a customer. Amounts are minor units of `currency`. */
 export interface PortalView {
@@ -65,14 +65,12 @@ export interface PortalInvoice {
 }
 
 /** A plan that the customer could change to, or an add-on that it could have beside its plan. */
-export interface PortalPlan extends Priced {
+export interface PortalPlan extends Priced, PlanTerms {
   readonly priceId: string;
   readonly name: string;
   readonly description: string | null;
   readonly intervalUnit: IntervalUnit | null;
   readonly intervalCount: number | null;
-  /** The least that plan and usage of a billing period cost; null: nothing. */
-  readonly minimumCommitment: bigint | null;
   /** The prices of usage that the plan does not include; empty if it bills none. */
   readonly usage: readonly UsageTerms[];
   /** The quantities that the seller lets buyers choose; null: none. */

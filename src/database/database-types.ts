@@ -628,6 +628,10 @@ export interface Payments {
 
 export interface Prices {
   active: boolean;
+  /**
+   * Whether the price of a period is billed at its begin or at its end.
+   */
+  billingTiming: string | null;
   createdAt: number;
   currency: string;
   environmentId: number;

@@ -296,6 +296,29 @@ export const moneyInvariants: readonly Invariant[] = [
           or abs(e.commitment * e.whole - e.value_by_time) * 2 > ${stepOf(sql`p.currency`)} * e.whole`,
   },
   {
+    name: 'arrearsAddUp',
+    // Multiplied out, because a division has a limited number of digits.
+    sentence:
+      'A line of a plan in arrears is the price of its segments for their share of the time. A period has one, and no line at its begin.',
+    query: sql`
+      select l.environment_id, l.id, l.invoice_id, l.amount, l.explanation
+        from (select l.*, l.explanation ->> 'kind' as kind,
+                     row_number() over (partition by i.environment_id, i.subscription_id, l.explanation ->> 'kind',
+                                                     l.explanation #>> '{period,start}' order by l.id) as place
+                from invoice_line_items l
+                join invoices i on i.environment_id = l.environment_id and i.id = l.invoice_id
+               where l.explanation ->> 'kind' in ('arrears', 'item', 'priced_item') and i.status <> 'void') l
+        left join prices p on p.environment_id = l.environment_id and p.id = l.price_id
+       cross join lateral (
+         select (l.explanation #>> '{whole,end}')::numeric - (l.explanation #>> '{whole,start}')::numeric as whole,
+                (select sum((s.value ->> 'value')::numeric * ((s.value ->> 'end')::numeric - (s.value ->> 'start')::numeric))
+                   from jsonb_array_elements(l.explanation -> 'segments') s) as value_by_time) e
+       where case when l.kind = 'arrears'
+                  then l.place > 1 or p.billing_timing is distinct from 'in_arrears' or l.amount <= 0
+                       or abs(l.amount * e.whole - e.value_by_time) * 2 > ${stepOf(sql`p.currency`)} * e.whole
+                  else p.billing_timing = 'in_arrears' end`,
+  },
+  {
     name: 'commitmentsAreReached',
     // Void lines count: the seller gave them up. Periods that a change, a pause or the end cut are proved by tests.
     sentence:
@@ -316,7 +339,7 @@ export const moneyInvariants: readonly Invariant[] = [
            join invoice_line_items l on l.environment_id = v.environment_id and l.invoice_id = v.id
           where v.environment_id = p.environment_id and v.subscription_id = p.subscription_id
             and case when l.type = 'usage' then v.invoice_date >= p.start_at and v.invoice_date <= p.end_at
-                     when l.explanation ->> 'kind' = 'minimum_commitment'
+                     when l.explanation ->> 'kind' in ('minimum_commitment', 'arrears')
                        then (l.explanation #>> '{period,start}')::bigint = p.start_at
                      else v.billing_period_id = p.id
                        and l.explanation ->> 'kind' is distinct from 'paused_time' and l.explanation ->> 'kind' is distinct from 'setup_fee' end) billed

@@ -52,12 +52,13 @@ const ExplainedLine = z
         'proration',
         'setup_fee',
         'minimum_commitment',
+        'arrears',
         'paused_time',
         'unexplained',
       ])
       .meta({
         description:
-          'The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `priced_item`: `value` x fraction, where `value` is the price of itemQuantity by `pricing`. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` (and `eventsSoFar`, or `eventsAmount`) by `pricing`, less `billedBefore`. `measured_usage`: the price of unitsSoFar / unitsPer units, by `pricing` or at unitPrice for usageEventsPerUnit, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `setup_fee`: unitPrice, once. `minimum_commitment`: the sum of value x fraction of the segments, less planAmount and usageAmount, at least 0. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount.',
+          'The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `priced_item`: `value` x fraction, where `value` is the price of itemQuantity by `pricing`. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` (and `eventsSoFar`, or `eventsAmount`) by `pricing`, less `billedBefore`. `measured_usage`: the price of unitsSoFar / unitsPer units, by `pricing` or at unitPrice for usageEventsPerUnit, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `setup_fee`: unitPrice, once. `minimum_commitment`: the sum of value x fraction of the segments, less planAmount and usageAmount, at least 0. `arrears`: the sum of value x fraction of the segments, for the period that has ended. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount.',
       }),
     description: z.string().nullable(),
     quantity: z
@@ -341,6 +342,8 @@ function reckoningOf(
     }
     case 'minimum_commitment':
       return explainCommitment(explanation);
+    case 'arrears':
+      return explainArrears(explanation);
     case 'paused_time':
       return {
         kind: explanation.kind,
@@ -422,6 +425,12 @@ function explainMeasuredUsage(explanation: MeasuredUsageExplanation, step: bigin
   const terms = pricing === null ? { unitPrice, usageEventsPerUnit } : { pricing, tiers: tiers.map(shownTier) };
   const rounding = shownRounding({ ...exact, rounded });
   return { kind, ...terms, unitsSoFar: units, unitsPer: per, billedBefore, rounding };
+}
+
+function explainArrears(explanation: Extract<LineExplanation, { kind: 'arrears' }>) {
+  const { kind, segments, period, whole, fairValue } = explanation;
+  const { period: _, ...shares } = explainSegments(segments, whole, fairValue);
+  return { kind, period: shownPeriod(period), ...shares };
 }
 
 function explainProration({ kind, segments, whole, fairValue, paid, waived }: ProrationExplanation) {

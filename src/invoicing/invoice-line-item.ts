@@ -113,6 +113,14 @@ export type LineExplanation =
       readonly plan: bigint;
       readonly usage: bigint;
     }
+  /** A plan that is billed at the end of `period`: the sum of value x time of the segment / time of `whole`. */
+  | {
+      readonly kind: 'arrears';
+      readonly segments: readonly ItemizedSegment[];
+      readonly period: Period;
+      readonly whole: Period;
+      readonly fairValue: bigint;
+    }
   /** Paid time in which the subscription was paused: negative, at most the value kept for it. */
   | { readonly kind: 'paused_time'; readonly kept: bigint }
   /** The line was created before explanations existed. */

@@ -36,7 +36,7 @@ export async function listPeriodInvoices(
           from invoice_line_items l
          cross join lateral (
            select l.explanation ->> 'kind' is not distinct from 'paused_time' as is_paused_time,
-                  l.type = 'static' and coalesce(l.explanation ->> 'kind' not in ('paused_time', 'setup_fee', 'minimum_commitment'), true) as is_of_plan) kind
+                  l.type = 'static' and coalesce(l.explanation ->> 'kind' not in ('paused_time', 'setup_fee', 'minimum_commitment', 'arrears'), true) as is_of_plan) kind
          where l.environment_id = i.environment_id and l.invoice_id = i.id) lines
      where i.environment_id = ${work.environmentId}
        and i.subscription_id = any(${periods.map(({ subscriptionId }) => subscriptionId)}::text[])

@@ -162,12 +162,20 @@ export async function findLastPaymentOf(
   return (await wanted.orderBy('id', 'desc').limit(1).executeTakeFirst()) ?? null;
 }
 
-/** The subscriptions that ever received a payment, even if it was returned later. */
+/**
+ * The subscriptions that ever received a payment, even if it was returned later, and those with a plan in arrears that was
+ * billed: its time has been used.
+ */
 export async function listEverPaid(work: Work, subscriptionIds: readonly string[]): Promise<Set<string>> {
   const { rows } = await sql<{ subscriptionId: string }>`
     select distinct subscription_id from payments
      where environment_id = ${work.environmentId} and subscription_id = any(${subscriptionIds}::text[])
-       and (settlement_date is not null or status in ('succeeded', 'refunded'))`.execute(work.db);
+       and (settlement_date is not null or status in ('succeeded', 'refunded'))
+     union
+    select i.subscription_id from invoices i
+      join invoice_line_items l on l.environment_id = i.environment_id and l.invoice_id = i.id
+     where i.environment_id = ${work.environmentId} and i.subscription_id = any(${subscriptionIds}::text[])
+       and l.explanation ->> 'kind' = 'arrears'`.execute(work.db);
   return new Set(rows.map((row) => row.subscriptionId));
 }
 

@@ -3,7 +3,7 @@ import { CurrencyCode } from '../kernel/currency.ts';
 import { isoText } from '../kernel/iso-text.ts';
 import { Metadata, TimestampText, WholeNumber } from '../kernel/json.ts';
 import { FeatureId, FeatureType, RenewalFrequency, rolloverFields } from './feature.ts';
-import { IntervalUnit, Overage, type Price, PriceId, PriceType, UsageInterval } from './price.ts';
+import { BillingTiming, IntervalUnit, Overage, type Price, PriceId, PriceType, UsageInterval } from './price.ts';
 import { Pricing } from './pricing.ts';
 import {
   type PricingModel,
@@ -49,6 +49,7 @@ const ClonedPrice = z
     setupFeeAmount: WholeNumber.nullable(),
     minimumCommitment: WholeNumber.nullable(),
     usageInterval: UsageInterval.nullable(),
+    billingTiming: BillingTiming.nullable(),
     overagePriceId: z.string().nullable(),
     startsWithCreditTrial: z.boolean().nullable(),
     where: Where.nullable(),

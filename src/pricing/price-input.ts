@@ -14,6 +14,7 @@ import { invalid, Problem } from '../kernel/problem.ts';
 import { textLimits } from '../kernel/text-limits.ts';
 import { type Conditions, findTie } from '../rating/conditions.ts';
 import {
+  BillingTiming,
   IntervalUnit,
   isNoChargePrice,
   isReservedPriceSlug,
@@ -60,6 +61,7 @@ const subscriptionPrice = {
   setupFeeAmount: UnitPrice.nullish(),
   minimumCommitment: UnitPrice.nullish(),
   usageInterval: Unused,
+  billingTiming: BillingTiming.nullish().meta({ description: 'By default `in_advance`.' }),
   usageEventsPerUnit: Unused,
   usageMeterId: Unused,
   where: Unused,
@@ -76,6 +78,7 @@ const singlePaymentPrice = {
   setupFeeAmount: Unused,
   minimumCommitment: Unused,
   usageInterval: Unused,
+  billingTiming: Unused,
   usageEventsPerUnit: Unused,
   usageMeterId: Unused,
   where: Unused,
@@ -91,6 +94,7 @@ const usagePrice = {
   overage: Unused,
   setupFeeAmount: Unused,
   minimumCommitment: Unused,
+  billingTiming: Unused,
   where: Where.nullish().meta({
     description:
       'The events that it rates. Of several prices of the usage meter that match an event, the one with the most properties ' +
@@ -150,6 +154,7 @@ export const ProductPriceChange = z
     setupFeeAmount: UnitPrice.nullish(),
     minimumCommitment: UnitPrice.nullish(),
     usageInterval: Unused,
+    billingTiming: BillingTiming.nullish(),
     usageEventsPerUnit: Unused,
     usageMeterId: Unused,
     where: Unused,
@@ -172,6 +177,7 @@ export const PriceChange = z.object({
   pricing: Pricing.nullish().meta({ description: 'As it is, or absent: it cannot change.' }),
   setupFeeAmount: UnitPrice.nullish().meta({ description: 'As it is, or absent: it cannot change.' }),
   minimumCommitment: UnitPrice.nullish().meta({ description: 'As it is, or absent: it cannot change.' }),
+  billingTiming: BillingTiming.nullish().meta({ description: 'As it is, or absent: it cannot change.' }),
   where: Where.nullish().meta({ description: 'As it is, or absent: it cannot change.' }),
   usageInterval: UsageInterval.nullish().meta({ description: 'As it is, or absent: it cannot change.' }),
   metadata: MetadataInput,
@@ -205,13 +211,14 @@ export function newProductPrice(
   };
   if (input.type === 'single_payment') {
     const none = { intervalUnit: null, intervalCount: null, trialPeriodDays: null, overage: null, pricing: null };
-    const extra = { setupFeeAmount: null, minimumCommitment: null, usageInterval: null };
+    const extra = { setupFeeAmount: null, minimumCommitment: null, usageInterval: null, billingTiming: null };
     return { ...price, type: input.type, ...none, ...extra };
   }
   const { type, intervalUnit, intervalCount, trialPeriodDays } = input;
   const overage = input.overage ?? usualOverage(product);
   const { pricing = null, setupFeeAmount = null, minimumCommitment = null } = input;
-  const extra = { setupFeeAmount, minimumCommitment, usageInterval: null };
+  const billingTiming = input.billingTiming ?? 'in_advance';
+  const extra = { setupFeeAmount, minimumCommitment, billingTiming, usageInterval: null } as const;
   return { ...price, type, intervalUnit, intervalCount, trialPeriodDays, overage, pricing, ...extra };
 }
 
@@ -245,6 +252,7 @@ export function newUsagePrice(
     pricing: input.pricing ?? null,
     setupFeeAmount: null,
     minimumCommitment: null,
+    billingTiming: null,
     where: input.where ?? null,
     currency,
     isDefault: input.isDefault ?? false,
@@ -270,6 +278,10 @@ export function decidePriceChange(
   }
   if (change.overage && change.overage !== price.overage) {
     throw invalid(['price', 'overage'], `must be ${price.overage}: subscribers agreed to it, so make another price`);
+  }
+  if (change.billingTiming && change.billingTiming !== price.billingTiming) {
+    const same = `must be ${price.billingTiming}: subscribers agreed to it, so make another price`;
+    throw invalid(['price', 'billingTiming'], same);
   }
   if (change.pricing !== undefined && !isSameJson(change.pricing, price.pricing)) {
     throw invalid(['price', 'pricing'], 'must stay as it is: subscribers agreed to it, so make another price');

@@ -63,6 +63,14 @@ export const Overage = z.enum(['bill', 'none']).meta({
 });
 export type Overage = z.infer<typeof Overage>;
 
+export const BillingTiming = z.enum(['in_advance', 'in_arrears']).meta({
+  id: 'BillingTiming',
+  description:
+    'When the price of a billing period is billed. `in_advance`: at its begin. `in_arrears`: at its end, with its usage, ' +
+    'each quantity for its share of the time.',
+});
+export type BillingTiming = z.infer<typeof BillingTiming>;
+
 /** Customers are put on the default product without being asked for a way to pay, so they are billed nothing for usage. */
 export function usualOverage(product: { readonly default: boolean }): Overage {
   return product.default ? 'none' : 'bill';
@@ -101,6 +109,7 @@ const SubscriptionPrice = z.object({
       'The least that a billing period costs, plan and usage together, before discounts and tax, whatever the quantity. ' +
       'What is missing at its end is billed then. A part of a period has its share by time.',
   }),
+  billingTiming: BillingTiming,
   where: z.null(),
   usageInterval: z.null(),
 });
@@ -117,6 +126,7 @@ const SinglePaymentPrice = z.object({
   pricing: z.null(),
   setupFeeAmount: z.null(),
   minimumCommitment: z.null(),
+  billingTiming: z.null(),
   where: z.null(),
   usageInterval: z.null(),
 });
@@ -133,6 +143,7 @@ const UsagePrice = z.object({
   pricing: Pricing.nullable(),
   setupFeeAmount: z.null(),
   minimumCommitment: z.null(),
+  billingTiming: z.null(),
   where: Where.nullable().meta({ description: 'The events that it rates; null: those that no other price rates.' }),
   usageInterval: UsageInterval,
 });
@@ -182,6 +193,7 @@ export function noChargePrice(
     pricing: null,
     setupFeeAmount: null,
     minimumCommitment: null,
+    billingTiming: null,
     where: null,
     usageInterval: 'subscription',
     currency,

@@ -120,11 +120,12 @@ export function freePlan(request: FreePlanRequest): { product: NewProduct; price
         setupFeeAmount: null,
         minimumCommitment: null,
         usageInterval: null,
+        billingTiming: null,
       },
     };
   }
   const overage = usualOverage(product);
   const none = { pricing: null, setupFeeAmount: null, minimumCommitment: null, usageInterval: null };
-  const terms = { intervalCount: 1, overage, ...none };
+  const terms = { intervalCount: 1, overage, ...none, billingTiming: 'in_advance' } as const;
   return { product, price: { ...price, type: 'subscription', intervalUnit, ...terms } };
 }

@@ -106,6 +106,7 @@ function haveSameTerms(a: Price, b: Price): boolean {
     a.intervalUnit === b.intervalUnit &&
     a.intervalCount === b.intervalCount &&
     a.overage === b.overage &&
+    a.billingTiming === b.billingTiming &&
     isSameJson(a.pricing, b.pricing) &&
     extraAmounts.every((field) => (a[field] ?? 0n) === (b[field] ?? 0n)) &&
     // The absence of a trial or a fee can be stored as null or 0.
@@ -118,6 +119,7 @@ const onlyOfSubscriptions = [
   'intervalCount',
   'trialPeriodDays',
   'overage',
+  'billingTiming',
   'pricing',
   ...extraAmounts,
   'usageInterval',
@@ -155,6 +157,7 @@ function termsAskedFor(current: Price, { id }: Product, requested: ProductPriceC
     intervalCount: requested.intervalCount ?? current.intervalCount,
     trialPeriodDays: sentOr(requested.trialPeriodDays, current.trialPeriodDays),
     overage: requested.overage ?? current.overage,
+    billingTiming: requested.billingTiming ?? current.billingTiming,
     pricing,
   };
 }

@@ -31,6 +31,7 @@ export const priceColumns = [
   'pricing',
   'setupFeeAmount',
   'minimumCommitment',
+  'billingTiming',
   'where',
   'hasOwnInterval',
   'currency',
@@ -74,6 +75,19 @@ async function scheduleNewIntervals(work: Work, prices: readonly NewPrice[]): Pr
     });
 }
 
+/** The prices of these that are billed in arrears. */
+export async function listArrearsPrices(work: Work, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set();
+  const rows = await work.db
+    .selectFrom('prices')
+    .select('id')
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', sql<string>`any(${ids}::text[])`)
+    .where('billingTiming', '=', 'in_arrears')
+    .execute();
+  return new Set(rows.map(({ id }) => id));
+}
+
 /** Inserts prices and returns them in the given order. */
 export async function insertPrices(work: Work, prices: readonly NewPrice[]): Promise<Price[]> {
   await scheduleNewIntervals(work, prices);
@@ -94,6 +108,7 @@ export async function insertPrices(work: Work, prices: readonly NewPrice[]): Pro
     pricing: price.pricing,
     setupFeeAmount: price.setupFeeAmount,
     minimumCommitment: price.minimumCommitment,
+    billingTiming: price.billingTiming,
     where: price.where,
     hasOwnInterval: price.usageInterval === 'own',
     currency: price.currency,

@@ -46,6 +46,7 @@ const freePlan: ProductStructure = {
     setupFeeAmount: null,
     minimumCommitment: null,
     usageInterval: null,
+    billingTiming: 'in_advance',
     metadata: null,
   },
   features: [],

@@ -166,14 +166,14 @@ function describeProductPrice(price: ProductPrice): ProductPriceStructure {
   const text = { name, slug, unitPrice, metadata };
   if (price.type === 'single_payment') {
     const { type, intervalUnit, intervalCount, trialPeriodDays, overage, pricing } = price;
-    const { setupFeeAmount, minimumCommitment, usageInterval } = price;
+    const { setupFeeAmount, minimumCommitment, usageInterval, billingTiming } = price;
     const terms = { intervalUnit, intervalCount, trialPeriodDays, overage, pricing };
-    return { type, ...text, ...terms, setupFeeAmount, minimumCommitment, usageInterval };
+    return { type, ...text, ...terms, setupFeeAmount, minimumCommitment, usageInterval, billingTiming };
   }
   const { type, intervalUnit, intervalCount, trialPeriodDays, overage, pricing } = price;
-  const { setupFeeAmount, minimumCommitment, usageInterval } = price;
+  const { setupFeeAmount, minimumCommitment, usageInterval, billingTiming } = price;
   const terms = { intervalUnit, intervalCount, trialPeriodDays, overage, pricing };
-  return { type, ...text, ...terms, setupFeeAmount, minimumCommitment, usageInterval };
+  return { type, ...text, ...terms, setupFeeAmount, minimumCommitment, usageInterval, billingTiming };
 }
 
 function describeUsageMeter(meter: UsageMeter, prices: readonly UsagePrice[]): UsageMeterStructure {

@@ -4,7 +4,7 @@ import type { Instant } from '../kernel/calendar.ts';
 import type { IdKind } from '../kernel/id.ts';
 import { Metadata, Timestamp, WholeNumber } from '../kernel/json.ts';
 import { type NewFeature, RenewalFrequency } from './feature.ts';
-import { IntervalUnit, type NewPrice, Overage, UsageInterval } from './price.ts';
+import { BillingTiming, IntervalUnit, type NewPrice, Overage, UsageInterval } from './price.ts';
 import { Pricing } from './pricing.ts';
 import { isLinkActive } from './product-change.ts';
 import type {
@@ -134,6 +134,7 @@ const ExportedProductPrice = z.discriminatedUnion('type', [
     overage: Overage,
     setupFeeAmount: WholeNumber.optional(),
     minimumCommitment: WholeNumber.optional(),
+    billingTiming: BillingTiming.optional(),
   }),
   z.object({ type: z.literal('single_payment'), ...productPriceText, trialPeriodDays: z.null() }),
 ]);
@@ -244,7 +245,10 @@ function exportUsageMeter({ recurring, proration, ...meter }: UsageMeterStructur
 function exportProductPrice(price: ProductPriceStructure): z.infer<typeof ExportedProductPrice> {
   const fixed = { isDefault: true, active: true, usageMeterId: null, usageEventsPerUnit: null } as const;
   if (price.type === 'single_payment') return { ...withoutNulls(price), ...fixed, trialPeriodDays: null };
-  return { ...withoutNulls(price), ...fixed, trialPeriodDays: price.trialPeriodDays };
+  const { billingTiming, ...terms } = withoutNulls(price);
+  // A plan is billed in advance unless it says otherwise.
+  const timing = billingTiming === 'in_advance' ? {} : { billingTiming };
+  return { ...terms, ...fixed, ...timing, trialPeriodDays: price.trialPeriodDays };
 }
 
 type WithoutNulls<Given> = Given extends unknown

@@ -284,6 +284,7 @@ function hasTerms(price: ProductPrice, wanted: ProductPriceStructure): boolean {
     price.intervalUnit === wanted.intervalUnit &&
     price.intervalCount === wanted.intervalCount &&
     price.overage === wanted.overage &&
+    price.billingTiming === wanted.billingTiming &&
     extraAmounts.every((field) => (price[field] ?? 0n) === (wanted[field] ?? 0n)) &&
     isSameJson(price.pricing, wanted.pricing) &&
     (price.trialPeriodDays ?? 0) === (wanted.trialPeriodDays ?? 0)
@@ -420,6 +421,7 @@ function newUsagePrice(meter: NewUsageMeter, price: UsagePriceStructure, context
     overage: null,
     setupFeeAmount: null,
     minimumCommitment: null,
+    billingTiming: null,
     ...price,
     currency: context.currency,
   };

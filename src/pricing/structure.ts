@@ -4,6 +4,7 @@ import { CurrencyCode } from '../kernel/currency.ts';
 import { amountInput, countInput, freeText, Metadata, SafeString } from '../kernel/json.ts';
 import { RenewalFrequency, type Rollover, RolloverMaximum, RolloverPeriods, refineRollover } from './feature.ts';
 import {
+  BillingTiming,
   IntervalUnit,
   maxTrialPeriodDays,
   Overage,
@@ -92,6 +93,7 @@ interface SubscriptionPriceStructure extends PriceText {
   readonly setupFeeAmount: bigint | null;
   readonly minimumCommitment: bigint | null;
   readonly usageInterval: null;
+  readonly billingTiming: BillingTiming;
 }
 interface SinglePaymentPriceStructure extends PriceText {
   readonly type: 'single_payment';
@@ -103,6 +105,7 @@ interface SinglePaymentPriceStructure extends PriceText {
   readonly setupFeeAmount: null;
   readonly minimumCommitment: null;
   readonly usageInterval: null;
+  readonly billingTiming: null;
 }
 export type ProductPriceStructure = SubscriptionPriceStructure | SinglePaymentPriceStructure;
 /** A product, its one price, and the slugs of its features: a set, so repeated slugs count once. */
@@ -238,6 +241,7 @@ const ProductPriceInput = z
         setupFeeAmount: amountInput(0, maxUnitPrice).nullable().default(null),
         minimumCommitment: amountInput(0, maxUnitPrice).nullable().default(null),
         usageInterval: Nothing,
+        billingTiming: BillingTiming.default('in_advance'),
         usageEventsPerUnit: Nothing,
         usageMeterId: Nothing,
       })
@@ -255,6 +259,7 @@ const ProductPriceInput = z
       setupFeeAmount: Nothing,
       minimumCommitment: Nothing,
       usageInterval: Nothing,
+      billingTiming: Nothing,
       usageEventsPerUnit: Nothing,
       usageMeterId: Nothing,
     }),

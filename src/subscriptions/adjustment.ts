@@ -157,19 +157,30 @@ export function headOf<Item extends PricedQuantity & { readonly addOn: boolean }
 /**
  * Decides the timing of a change. Timing `auto` applies an upgrade now, and a downgrade at the end of the period,
  * because payments are not given back. A paid plan may schedule either: the renewal then bills the new price.
- * Refuses to schedule a paid plan on one that costs nothing: its customer may book another by then, or have no payment
+ * A plan that is paid in advance gives way to one in arrears at the end of the period, because its rest is not given
+ * back. Refuses to schedule a paid plan on one that costs nothing: its customer may book another by then, or have no payment
  * method.
  */
 export function decideTiming(
   requested: AdjustmentTiming,
-  { currentTotal, newTotal }: { currentTotal: bigint; newTotal: bigint },
+  {
+    currentTotal,
+    newTotal,
+    movesToArrears = false,
+  }: { currentTotal: bigint; newTotal: bigint; movesToArrears?: boolean },
 ): ResolvedTiming {
+  if (movesToArrears && requested === 'immediately') {
+    const reason =
+      'must not be immediately: the present plan is paid in advance until the end of the period, and the new one is ' +
+      'billed in arrears; send at_end_of_current_billing_period or auto';
+    throw invalid(['adjustment', 'timing'], reason);
+  }
   if (requested === 'at_end_of_current_billing_period' && currentTotal === 0n && newTotal > 0n) {
     const reason = 'a change from a plan that costs nothing to a paid one must be made immediately';
     throw invalid(['adjustment', 'timing'], reason);
   }
   if (requested !== 'auto') return requested;
-  return newTotal < currentTotal ? 'at_end_of_current_billing_period' : 'immediately';
+  return movesToArrears || newTotal < currentTotal ? 'at_end_of_current_billing_period' : 'immediately';
 }
 
 /**

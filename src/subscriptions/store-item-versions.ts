@@ -25,24 +25,27 @@ export async function keepItemVersions(
      where i.effective_from < kept.at`.execute(work.db);
 }
 
-/** An item of a plan from `startAt` until `endAt`, with the commitment of its price for a whole interval; 0: none. */
-interface CommittedSpan extends ItemSpan {
+/** An item of a plan from `startAt` until `endAt`, with the terms of its price for the end of a period. */
+interface TermSpan extends ItemSpan {
+  /** For a whole interval; 0: none. */
   readonly minimumCommitment: bigint;
+  readonly inArrears: boolean;
 }
 
 /**
- * The items of subscriptions since `since`, as `listItemSpans`, if some price of the environment has a commitment. If
- * none has, nothing else is read.
+ * The items of subscriptions since `since`, as `listItemSpans`, if some price of the environment has a commitment or
+ * is billed in arrears. If none is, nothing else is read.
  */
-export async function listCommittedSpans(
+export async function listTermSpans(
   work: Work,
   subscriptions: readonly { readonly id: string; readonly since: Instant }[],
-): Promise<CommittedSpan[]> {
+): Promise<TermSpan[]> {
   if (subscriptions.length === 0) return [];
   const { environmentId } = work;
-  const { rows } = await sql<CommittedSpan>`
+  const { rows } = await sql<TermSpan>`
     with committed as materialized (
-      select id, minimum_commitment from prices where environment_id = ${environmentId} and minimum_commitment > 0
+      select id, coalesce(minimum_commitment, 0) as minimum_commitment, billing_timing = 'in_arrears' as in_arrears
+        from prices where environment_id = ${environmentId} and (minimum_commitment > 0 or billing_timing = 'in_arrears')
     ), asked as (
       select * from unnest(
         ${subscriptions.map(({ id }) => id)}::text[], ${subscriptions.map(({ since }) => since)}::bigint[]
@@ -57,7 +60,7 @@ export async function listCommittedSpans(
         from asked join subscription_item_versions v on v.environment_id = ${environmentId}
          and v.subscription_id = asked.subscription_id and v.end_at > asked.since
        where exists (select from committed))
-    select span.*, coalesce(c.minimum_commitment, 0) as minimum_commitment
+    select span.*, coalesce(c.minimum_commitment, 0) as minimum_commitment, coalesce(c.in_arrears, false) as in_arrears
       from span left join committed c on c.id = span.price_id
      order by span.start_at`.execute(work.db);
   return rows;

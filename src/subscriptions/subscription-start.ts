@@ -196,6 +196,8 @@ export interface StartTerms {
   readonly givenPaymentMethodId: string | null;
   /** The customer's stored payment method, charged when none is named. */
   readonly storedPaymentMethodId: string | null;
+  /** The field of the request that names a payment method. Absent: `defaultPaymentMethodId`. */
+  readonly payerField?: string;
   /** Whether the environment has net terms, so that it sends an invoice when there is nothing to charge. */
   readonly hasNetTerms: boolean;
   /**
@@ -281,12 +283,32 @@ export function decideStart(terms: StartTerms): Start {
     const waiting = status === 'incomplete' ? 'active' : status;
     return { ...known, status: waiting, period, startsLater: true, chargeWith: null, isInvoiced: false };
   }
-  const isCharged = interval !== null && trialEnd === null && !isFreePlan && !doNotCharge;
+  // A plan in arrears has nothing to charge at its start but a setup fee.
+  const inArrears = price.billingTiming === 'in_arrears';
+  const isDueNow = !inArrears || (price.setupFeeAmount ?? 0n) > 0n;
+  const isPaid = interval !== null && trialEnd === null && !isFreePlan && !doNotCharge;
+  const isCharged = isPaid && isDueNow;
+  if (isPaid && !isDueNow) refuseWithoutPayer(terms);
   const chargeWith = isCharged ? (givenPaymentMethodId ?? terms.storedPaymentMethodId) : null;
   const isInvoiced = isCharged && chargeWith === null && terms.hasNetTerms;
-  const waits = status === 'incomplete' && chargeWith === null && !isInvoiced;
+  const waits = isCharged && status === 'incomplete' && chargeWith === null && !isInvoiced;
   const period = first === null || waits ? null : { start: startDate, end: trialEnd ?? first.end };
-  return { ...known, status: isInvoiced ? 'active' : status, period, startsLater: false, chargeWith, isInvoiced };
+  return {
+    ...known,
+    status: isInvoiced || (isPaid && !isDueNow) ? 'active' : status,
+    period,
+    startsLater: false,
+    chargeWith,
+    isInvoiced,
+  };
+}
+
+/** Refuses a plan in arrears that nobody could be charged for. Net terms and a covering discount need no payment method. */
+function refuseWithoutPayer(terms: StartTerms): void {
+  const { product, hasNetTerms, givenPaymentMethodId, storedPaymentMethodId, payerField } = terms;
+  if (product.default || hasNetTerms || (givenPaymentMethodId ?? storedPaymentMethodId) !== null) return;
+  const reason = 'is required: the plan is charged at the end of each period, and the customer has no payment method';
+  throw invalid([payerField ?? 'defaultPaymentMethodId'], reason);
 }
 
 /** The first paid period, from `begins` on. With an anchor that is kept it is the rest of an interval. */
@@ -386,6 +408,9 @@ function addOnsOf({ addOns = [] }: Pick<StartTerms, 'addOns'>): readonly AddOn[]
 /** Refuses add-ons that are not for sale, of another interval than the plan, or too dear with it. */
 function refuseBadAddOns({ price: plan, quantity: count, ...terms }: StartTerms): void {
   const addOns = addOnsOf(terms);
+  // The start of a subscription takes money for all of it, or for nothing but a setup fee.
+  if (addOns.some(({ price }) => price.billingTiming !== plan.billingTiming))
+    throw invalid(['items'], 'must be billed as the plan is, all in advance or all in arrears');
   for (const { price, product } of addOns) {
     if (price.type !== 'subscription') throw new Problem('priceNotSubscribable', { id: price.id, type: price.type });
     if (!price.active || !product.active) throw new Problem('priceInactive', { id: price.id });

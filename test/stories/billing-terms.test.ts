@@ -166,4 +166,188 @@ test('a bad anchor is refused by its name, and nothing is stored', async () => {
   assert.equal((await app.get(`/subscriptions?customerId=${customerId}`)).data.length, 1);
 });
 
+const arrears = (slug: string, unitPrice: number, more: Body = {}) => ({
+  product: { name: slug, slug, pricingModelId: plans.pricingModelId },
+  price: {
+    ...{ type: 'subscription', name: slug, slug: `${slug}-monthly`, unitPrice, intervalUnit: 'month' },
+    ...{ billingTiming: 'in_arrears', trialPeriodDays: null, ...more },
+  },
+});
+const late: Body = await app.post('/products', arrears('late', 3000));
+await app.post('/products', arrears('later', 6000));
+await app.post('/products', arrears('late-fee', 3000, { setupFeeAmount: 500 }));
+await app.post('/products', arrears('late-trial', 3000, { trialPeriodDays: 10 }));
+await app.post('/products', arrears('late-year', 36_500, { intervalUnit: 'year' }));
+const inArrears = (plan: string, terms: Body = {}) => plans.subscribe(plan, terms);
+
+test('a plan in arrears takes no money at its start, and bills each month at its end, on one invoice with the usage', async () => {
+  const { id, externalId, subscription } = await inArrears('late');
+  assert.deepEqual([subscription.status, await totals(id)], ['active', []]);
+  assert.deepEqual(await plans.features(externalId), []);
+  await plans.use(id, 200);
+  const { invoice: next } = await app.get(`/invoices/upcoming?subscriptionId=${id}`);
+  await plans.moveTo(may);
+  // 200 calls at 0.50 for 100 cost 1.00.
+  assert.deepEqual(await totals(id), [3100]);
+  assert.equal(next.total, 3100, 'the upcoming invoice said so before');
+  await plans.moveTo(june);
+  assert.deepEqual(await totals(id), [3100, 3000]);
+});
+
+test('a change in a period in arrears costs nothing now, and each quantity its share at the end', async () => {
+  const { id } = await inArrears('late');
+  await plans.moveTo(day(10));
+  const preview = await plans.preview(id, 'late x 3');
+  assert.deepEqual([preview.totalDue, preview.newPlanTotal], [0, 9000]);
+  const { resolvedTiming } = await plans.adjust(id, 'late x 3');
+  assert.equal(resolvedTiming, 'immediately');
+  await plans.moveTo(day(20));
+  await plans.adjust(id, 'later');
+  await plans.moveTo(may);
+  // Ten days each of 1.00, 3.00 and 2.00.
+  assert.deepEqual(await totals(id), [6000]);
+  const [invoice] = (await app.get(`/invoices?subscriptionId=${id}`)).data;
+  const explained = await app.get(`/invoices/${invoice.id}/explain`);
+  const [line] = (explained.explanation ?? explained).lines;
+  assert.deepEqual([line.kind, line.fairValue, line.segments.length], ['arrears', 6000, 3]);
+});
+
+test('a cancellation bills the time that was used, now or at the end', async () => {
+  const now = await inArrears('late');
+  await plans.moveTo(day(10));
+  await app.post(`/subscriptions/${now.id}/cancel`, { cancellation: { timing: 'immediately' } });
+  assert.deepEqual(await totals(now.id), [1000]);
+
+  const atEnd = await inArrears('late');
+  await app.post(`/subscriptions/${atEnd.id}/cancel`, { cancellation: { timing: 'at_end_of_current_billing_period' } });
+  await plans.moveTo(may);
+  assert.deepEqual(await totals(atEnd.id), [3000]);
+});
+
+test('a pause bills what was used with the invoice of the resume, and paused time costs nothing', async () => {
+  const { id } = await inArrears('late');
+  await plans.moveTo(day(10));
+  await app.post(`/subscriptions/${id}/pause`);
+  await plans.moveTo(day(20));
+  await app.post(`/subscriptions/${id}/resume`);
+  assert.deepEqual(await totals(id), [1000]);
+  await plans.moveTo(may);
+  assert.deepEqual(await totals(id), [1000, 1000]);
+});
+
+test('a trial in arrears costs nothing, and the first month after it is billed at its end', async () => {
+  const { id } = await inArrears('late-trial');
+  await plans.moveTo(day(10));
+  assert.deepEqual(await totals(id), []);
+  await plans.moveTo(day(40));
+  assert.deepEqual(await totals(id), [3000]);
+});
+
+test('a setup fee is charged at the start, and the plan in arrears at the end', async () => {
+  const { id } = await inArrears('late-fee');
+  assert.deepEqual(await totals(id), [500]);
+  await plans.moveTo(may);
+  assert.deepEqual(await totals(id), [500, 3000]);
+});
+
+test('a first period by the calendar is billed by its share at its end', async () => {
+  const short = await onTheEleventh('late', { billingAnchor: 'calendar' });
+  assert.deepEqual(await totals(short.id), []);
+  await plans.moveTo(june);
+  assert.deepEqual(await totals(short.id), [2000, 3000]);
+  const long = await onTheEleventh('late', { billingAnchor: 'calendar', firstPeriod: 'long' });
+  await plans.moveTo(june);
+  assert.deepEqual(await totals(long.id), [4935]);
+});
+
+test('another interval or anchor bills the time so far, and keeps nothing', async () => {
+  const yearly = await inArrears('late');
+  await plans.moveTo(day(10));
+  await plans.adjust(yearly.id, 'late-year');
+  assert.deepEqual(await totals(yearly.id), [1000]);
+  const moved = await inArrears('late');
+  await plans.moveTo(day(10));
+  assert.equal((await plans.moveAnchor(moved.id, day(20))).status, 200);
+  await plans.moveTo(day(20));
+  // The period that ends at the new anchor is ten of the 31 days before it.
+  assert.deepEqual(await totals(moved.id), [1000, 968]);
+});
+
+test('a plan in advance gives way to one in arrears at the end of its period only', async () => {
+  const { id } = await inArrears('p3000');
+  await plans.moveTo(day(10));
+  assert.match(await plans.refused(id, 'later', 400), /timing/);
+  const { resolvedTiming } = await plans.adjust(id, 'later', { timing: 'auto' });
+  assert.equal(resolvedTiming, 'at_end_of_current_billing_period');
+  await plans.moveTo(june);
+  assert.deepEqual(await totals(id), [3000, 6000]);
+
+  const back = await inArrears('late');
+  await plans.moveTo(day(10));
+  await plans.adjust(back.id, 'p6000');
+  // Twenty days of 2.00 now, and at the end ten days of 1.00 with the next month.
+  assert.deepEqual(await totals(back.id), [4000]);
+  await plans.moveTo(may);
+  assert.deepEqual(await totals(back.id), [4000, 7000]);
+  const waived = await inArrears('late');
+  assert.match(await plans.refused(waived.id, 'later', 400, { prorateCurrentBillingPeriod: false }), /prorate/);
+});
+
+test('a failed charge at the end of a period is dunned, and an end after it bills the rest', async () => {
+  const { id, customerId } = await inArrears('late');
+  await plans.attach(customerId, 'pm_card_chargeCustomerFail');
+  await plans.chargeOn(id, null);
+  await plans.moveTo(may);
+  assert.deepEqual(await plans.invoices(id), [['open', 3000]]);
+  assert.equal((await plans.subscription(id)).status, 'past_due');
+  await plans.moveTo(may + 15 * 86_400_000);
+  assert.equal((await plans.subscription(id)).status, 'unpaid');
+  await app.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
+  // 15 of the 31 days of May.
+  assert.deepEqual(await totals(id), [3000, 1452]);
+});
+
+test('a plan in arrears asks for a way to pay, on a page and by the API, and charges nothing there', async () => {
+  await app.setClock(april);
+  const { customerId, externalId } = await newCustomer(app, 'cardless', { token: null });
+  const bare = await app.request('POST', '/subscriptions', { customerId, ...plans.item('late') });
+  assert.deepEqual([bare.status, bare.body.issues[0].path], [400, ['defaultPaymentMethodId']]);
+  const sold = await app.request('POST', '/purchases', { purchase: { customerId, ...plans.item('late') } });
+  assert.equal(sold.status, 400);
+  assert(JSON.stringify(sold.body).includes('paymentMethodId'));
+  const { purchase } = await app.post('/purchases', {
+    purchase: { customerId: (await buyer()).customerId, ...plans.item('late') },
+  });
+  assert.deepEqual([purchase.status, purchase.firstInvoiceValue, purchase.invoiceId], ['paid', 0, null]);
+  await app.post('/products', {
+    ...arrears('late-seats', 500),
+    product: { name: 'Seats', slug: 'late-seats', pricingModelId: plans.pricingModelId, addOn: true },
+  });
+  const mixed = { customerId, items: [plans.item('p3000'), plans.item('late-seats')] };
+  const { status, body } = await app.request('POST', '/subscriptions', mixed);
+  assert.deepEqual([status, body.issues[0].path], [400, ['items']], 'one in advance, the other in arrears');
+  assert.equal(externalId, 'cardless');
+});
+
+test('the timing is a term of the price: it is exported, and never changes', async () => {
+  const { id } = late.product;
+  const [price] = (await app.get(`/prices?productId=${id}`)).data;
+  assert.equal(price.billingTiming, 'in_arrears');
+  const put = { id: price.id, type: 'subscription', billingTiming: 'in_advance' };
+  assert.equal((await app.request('PUT', `/prices/${price.id}`, { price: put })).status, 400);
+});
+
+test('a jump of the clock over a year bills a plan in arrears as each step would', async () => {
+  const lives = async (steps: readonly number[]) => {
+    const { id } = await inArrears('late');
+    await plans.moveTo(day(12));
+    await plans.adjust(id, 'late x 2');
+    for (const at of steps) await plans.moveTo(at);
+    return plans.invoices(id);
+  };
+  const months = Array.from({ length: 12 }, (_, index) => Date.UTC(2026, 4 + index, 1));
+  const end = Date.UTC(2027, 3, 2);
+  assert.deepEqual(await lives([end]), await lives([...months, end]));
+});
+
 test('every invariant holds of all of this', () => assertSound(app));

@@ -60,6 +60,7 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     pricing: null,
     setupFeeAmount: null,
     minimumCommitment: null,
+    billingTiming: 'in_advance',
     where: null,
     usageInterval: null,
   });
@@ -72,6 +73,7 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     pricing: null,
     setupFeeAmount: null,
     minimumCommitment: null,
+    billingTiming: 'in_advance',
     where: null,
     usageInterval: null,
   });
@@ -131,6 +133,7 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     pricing: null,
     setupFeeAmount: null,
     minimumCommitment: null,
+    billingTiming: null,
     where: null,
     usageInterval: 'own',
     currency: 'USD',

@@ -56,6 +56,7 @@ test('a usage meter is made with its no-charge price, which is its default', asy
     pricing: null,
     setupFeeAmount: null,
     minimumCommitment: null,
+    billingTiming: null,
     where: null,
     usageInterval: 'subscription',
     metadata: null,

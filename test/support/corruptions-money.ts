@@ -168,6 +168,14 @@ export const moneyCorruptions: readonly Corruption[] = [
     breaks: ['commitmentsAddUp'],
   },
   {
+    fault: 'a plan in arrears is billed above its share of the time, twice and at the begin of a period',
+    statements: [
+      `update invoice_line_items set explanation = '{"kind": "arrears", "segments": [], "period": {"start": 0, "end": 1}, "whole": {"start": 0, "end": 1}, "fairValue": 1}'
+        where type = 'static'`,
+    ],
+    breaks: ['arrearsAddUp'],
+  },
+  {
     fault: 'a period that is over cost less than its minimum commitment',
     statements: [
       `update prices set minimum_commitment = 1000000000 where type = 'subscription' and unit_price > 0`,

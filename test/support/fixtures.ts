@@ -49,6 +49,7 @@ export async function insertFixture(app: TestApp, { environmentId = app.testEnvi
       slug: 'pro-monthly',
       unitPrice: 3000n,
       overage: 'bill',
+      billingTiming: 'in_advance',
     })
     .execute();
   const usage = { ...price, type: 'usage', usageEventsPerUnit: 100, unitPrice: 50n };
