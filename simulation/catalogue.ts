@@ -160,8 +160,8 @@ export const places: readonly Place[] = [
   { country: 'NZ', state: null },
 ].map(({ country, state }) => ({ country, state }));
 
-/** The price of this many units of the one meter. */
-export const overage = { unitPrice: 50, units: 100 } as const;
+/** The price of this many units of the one meter, and its own interval. */
+export const overage = { unitPrice: 50, units: 100, unit: 'month', count: 1 } as const;
 export const meterSlug = 'calls';
 /** Counts distinct properties, at the no-charge price only. */
 export const usersSlug = 'users';
@@ -192,6 +192,8 @@ export function structure() {
           {
             type: 'usage',
             slug: 'calls-overage',
+            intervalUnit: overage.unit,
+            intervalCount: overage.count,
             unitPrice: overage.unitPrice,
             usageEventsPerUnit: overage.units,
             isDefault: true,

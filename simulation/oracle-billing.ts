@@ -130,7 +130,7 @@ function partOfDiscount(discount: Discount, { reason, period }: Pick<Invoice, 'r
 }
 
 /**
- * A start and a renewal carry the discount while it lasts; final usage and changes carry a percentage. The rest of a
+ * A start and a renewal carry the discount while it lasts; usage alone and changes carry a percentage. The rest of a
  * paused interval carries on that of its beginning, as a period with another anchor does. An interval counts once.
  */
 function discountOf(
@@ -148,7 +148,8 @@ function discountOf(
   // An interval is its start and its end: a month and the rest of a year from one anchor are two.
   const turns = new Set(live.map((each) => each.period && discountKeyOf(each.period))).size;
   if (discount.times !== null && turns >= discount.times) return null;
-  return reason === 'final_usage' && discount.type !== 'percent' ? null : discount;
+  const isOfUsage = reason === 'usage' || reason === 'final_usage';
+  return isOfUsage && discount.type !== 'percent' ? null : discount;
 }
 
 function takenOff({ type, amount }: Discount, base: number): number {

@@ -1,4 +1,4 @@
-import { incompleteHours } from './catalogue.ts';
+import { incompleteHours, overage } from './catalogue.ts';
 import { hourMs, intervalAt, isSameInterval, share } from './oracle-arithmetic.ts';
 import { changeTerms, feeLines, issue, usageLines, withPausedTime } from './oracle-billing.ts';
 import { endClaims, letClaimsLast } from './oracle-claims.ts';
@@ -17,6 +17,7 @@ import {
   isTerminal,
   type Line,
   type Period,
+  reach,
   type Subscription,
   worthOf,
 } from './oracle-records.ts';
@@ -29,7 +30,13 @@ import { givePausedBack, grantPeriod } from './oracle-usage.ts';
 function dueAt(books: Books): number[] {
   return books.customers
     .flatMap((customer) => [
-      ...customer.subscriptions.flatMap((each) => [endAt(each), expiryAt(each), each.resumesAt, renewalAt(each)]),
+      ...customer.subscriptions.flatMap((each) => [
+        endAt(each),
+        expiryAt(each),
+        each.resumesAt,
+        interimAt(each),
+        renewalAt(each),
+      ]),
       ...customer.invoices.map(attemptAt),
     ])
     .filter((at) => at !== null);
@@ -46,6 +53,19 @@ function expiryAt(each: Subscription): number | null {
 /** The end of its period, or the start for which it is booked. */
 function renewalAt(each: Subscription): number | null {
   return isCurrent(each) || isBooked(each) ? (each.period?.end ?? null) : null;
+}
+
+/** The next instant within its period at which the own interval of usage ends. */
+function interimAt(each: Subscription): number | null {
+  const { period, plan, interimDone } = each;
+  if (!isCurrent(each) || isBooked(each) || period === null || period.isTrial || isSameInterval(plan, overage)) return null;
+  const { end } = intervalAt(anchorOf(each), overage, Math.max(period.start, interimDone));
+  return end < period.end ? end : null;
+}
+
+/** The instant from which the intervals of a subscription count. */
+function anchorOf({ anchor, trialEnd }: Subscription): number {
+  return Math.max(anchor, trialEnd ?? anchor);
 }
 
 function attemptAt({ status, nextAt }: Invoice): number | null {
@@ -75,6 +95,7 @@ function doDue(books: Books): void {
     [endAt, (each) => endSubscription(books, each, { at: each.cancelAt ?? now, reason: null })],
     [expiryAt, (each) => endSubscription(books, each, { at: expiryAt(each) ?? now, reason: null, isExpired: true })],
     [({ resumesAt }) => resumesAt, (each) => resume(books, each, each.resumesAt ?? now)],
+    [interimAt, (each) => billInterim(books, each, interimAt(each) ?? now)],
     [renewalAt, (each) => (isBooked(each) ? start(books, each) : renew(books, each))],
   ];
   for (const [when, perform] of steps) {
@@ -114,10 +135,26 @@ function start(books: Books, subscription: Subscription): void {
   carryCredits(books, customer);
 }
 
+/** Bills usage within a period. Plans that do not bill it show it with the renewal. */
+function billInterim(books: Books, subscription: Subscription, at: number): void {
+  subscription.interimDone = at;
+  if (!subscription.plan.billsOverage) return;
+  const lines = usageLines(subscription);
+  if (lines.length > 0) reach(books, 'usage billed within a period', subscription.customer);
+  collect(books, issue(books, subscription, { reason: 'usage', at, period: null, lines }));
+}
+
+/** Whether the own interval of usage ends with the period. */
+function endsUsage(subscription: Subscription, at: number): boolean {
+  const { plan } = subscription;
+  return isSameInterval(plan, overage) || intervalAt(anchorOf(subscription), overage, at).start === at;
+}
+
 function renew(books: Books, subscription: Subscription): void {
   const { period, scheduled, plan } = subscription;
   if (period === null) return;
   const start = period.end;
+  const usageEnds = endsUsage(subscription, start);
   if (scheduled !== null) {
     endClaims(subscription);
     changeTerms(books, subscription, scheduled, start);
@@ -131,7 +168,8 @@ function renew(books: Books, subscription: Subscription): void {
   endCredits(subscription, start);
   const end = nextEnd(subscription, start);
   const next: Period = { start, end, wholeStart: start, isTrial: false, waived: 0, returned: 0 };
-  const lines = [...itemLines(subscription, next), ...usageLines(subscription), ...feeLines(subscription)];
+  const usage = usageEnds || !subscription.plan.billsOverage ? usageLines(subscription) : [];
+  const lines = [...itemLines(subscription, next), ...usage, ...feeLines(subscription)];
   const bill = withPausedTime(subscription, { reason: 'renewal', at: start, period: next, lines });
   if (subscription.status === 'trialing') subscription.status = 'active';
   subscription.period = next;
@@ -150,8 +188,8 @@ export function itemLines({ plan, quantity }: Subscription, { start, end, wholeS
 
 /** Resumes until the next boundary, at the prorated price minus kept paused time. */
 export function resume(books: Books, subscription: Subscription, at: number): void {
-  const { anchor, trialEnd, plan, pausedParts, period: paused } = subscription;
-  const from = Math.max(anchor, trialEnd ?? anchor);
+  const { plan, pausedParts, period: paused } = subscription;
+  const from = anchorOf(subscription);
   const whole = intervalAt(from, plan, at);
   const isRestOfPaused = paused !== null && intervalAt(from, plan, paused.start).index === whole.index;
   const { start: wholeStart, end } = whole;

@@ -67,6 +67,7 @@ export function subscriptionWith(books: Books, beginning: Beginning): Subscripti
     covered: 0,
     settled: 0,
     unbilled: 0,
+    interimDone: Number.NEGATIVE_INFINITY,
     claims: new Set(),
     temporaryClaims: new Set(),
     users: { credits: [], events: new Set(), counted: new Set(), used: 0 },

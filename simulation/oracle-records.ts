@@ -173,6 +173,8 @@ export interface Subscription {
   used: number;
   covered: number;
   settled: number;
+  /** The last instant within a period at which usage was billed. */
+  interimDone: number;
   /** Used, not covered and not invoiced. */
   unbilled: number;
   readonly claims: Set<string>;
@@ -220,7 +222,7 @@ export interface Payment {
   readonly isOnRequest: boolean;
 }
 
-export type Reason = 'subscription_start' | 'renewal' | 'final_usage' | 'adjustment' | 'purchase';
+export type Reason = 'subscription_start' | 'renewal' | 'usage' | 'final_usage' | 'adjustment' | 'purchase';
 
 export interface Invoice {
   readonly customer: Customer;
@@ -291,9 +293,9 @@ export const refundedOf = ({ payments }: Invoice): number => payments.reduce((su
 export const pausedTimeOf = ({ lines }: Invoice): number =>
   lines.reduce((sum, { kind, amount }) => sum - (kind === 'paused_time' ? amount : 0), 0);
 export const isForPeriod = ({ reason }: Invoice): boolean => reason === 'subscription_start' || reason === 'renewal';
-/** Whether it is retried: that of a period, and that of a change which was made before its payment. */
+/** Whether it is retried: that of a period, of usage within one, and that of a change which was made before its payment. */
 export const isDunned = (invoice: Invoice): boolean =>
-  isForPeriod(invoice) || (invoice.reason === 'adjustment' && invoice.dueAt > invoice.at);
+  isForPeriod(invoice) || invoice.reason === 'usage' || (invoice.reason === 'adjustment' && invoice.dueAt > invoice.at);
 /** Whether payment is still expected. */
 export const isOwed = ({ status }: Invoice): boolean => status === 'open' || status === 'awaiting_payment_confirmation';
 export const isTerminal = ({ status }: Subscription): boolean =>

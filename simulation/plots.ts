@@ -1,4 +1,4 @@
-import type { Plan } from './catalogue.ts';
+import { overage, type Plan } from './catalogue.ts';
 import { isSameInterval } from './oracle-arithmetic.ts';
 import type { Invoice } from './oracle-records.ts';
 import type { Random } from './random.ts';
@@ -26,6 +26,7 @@ const isPlan = ({ reason, total }: Invoice) => reason !== 'purchase' && total > 
 const isAny = () => true;
 const isOfLastPlan = (invoice: Invoice) => invoice === invoice.customer.invoices.findLast(isPlan);
 const begins = ({ trialDays }: Plan) => trialDays === 0;
+const isInvoicedBetween = (plan: Plan) => begins(plan) && plan.billsOverage && !isSameInterval(plan, overage);
 const isMonthly = (plan: Plan) => begins(plan) && plan.unit === 'month' && plan.count === 1 && plan.recurring > 0;
 const isDearer = (plan: Plan, before: Plan | null) =>
   before !== null && isSameInterval(plan, before) && plan.unitPrice >= before.unitPrice;
@@ -127,6 +128,33 @@ const comesAndGoes: Plot = [
   step('refundPayment', { invoice: isPack }),
 ];
 
+/** Usage that is invoiced within long periods, and failures, pauses, changes and the end in the middle of its month. */
+const usesBetweenRenewals: Plot = [
+  step('newMethod', { isGood: true }),
+  step('subscribe', { plan: isInvoicedBetween }),
+  step('recordUsage', { isMuch: true }),
+  clock('weeks'),
+  clock('weeks'),
+  step('recordUsage', { isMuch: true }),
+  step('changeOfFortune', { isGood: false }),
+  clock('weeks'),
+  clock('weeks'),
+  step('changeOfFortune', { isGood: true }),
+  clock('days'),
+  step('recordUsage', { isMuch: true }),
+  step('pause', { isNow: true }),
+  clock('weeks'),
+  step('recordUsage', { isMuch: true }),
+  step('resume'),
+  step('recordUsage', { isMuch: true }),
+  step('changePlan', { isNow: true, plan: hasOtherInterval }),
+  step('recordUsage', { isMuch: true }),
+  clock('weeks'),
+  clock('weeks'),
+  step('recordUsage', { isMuch: true }),
+  step('cancel', { isNow: true }),
+];
+
 /** The tricks of a dishonest customer, who wants more units than it pays for. */
 const tricks: readonly Plot[] = [
   // Trial after trial.
@@ -182,6 +210,7 @@ const plots: readonly ((random: Random) => Plot)[] = [
   () => changesInterval,
   () => getsMoneyBack,
   () => comesAndGoes,
+  () => usesBetweenRenewals,
   dishonest,
 ];
 

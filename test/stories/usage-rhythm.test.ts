@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
-import { credits, meter, newCard, newCustomer, plan } from '../support/shop.ts';
+import { meter, newCard, newCustomer, plan } from '../support/shop.ts';
 import { assertSound } from '../support/sound.ts';
 import { breakCard, callerOf } from '../support/years.ts';
 
@@ -26,13 +26,13 @@ const firstTierFree = {
 const structure = {
   name: 'Rhythms',
   isDefault: true,
-  features: [credits('included', 100, 'calls')],
+  features: [],
   products: [
     plan('free', 0),
     plan('year', 120_000, [], { intervalUnit: 'year' }),
-    plan('calls-year', 120_000, ['included'], { intervalUnit: 'year' }),
     plan('month', 3000),
     plan('unbilled', 120_000, [], { intervalUnit: 'year', overage: 'none' }),
+    plan('committed', 120_000, [], { intervalUnit: 'year', minimumCommitment: 121_000 }),
     plan('trial', 120_000, [], { intervalUnit: 'year', trialPeriodDays: 45 }),
   ],
   usageMeters: [
@@ -196,6 +196,29 @@ test('a price with a new interval is billed by it on subscriptions that are ther
   await jan.use('weekly', 10);
   await moveTo('2029-01-12');
   assert.deepEqual(await jan.invoices(), ['2029-01-05 paid 120000', '2029-01-12 paid 50']);
+  await assertSound(app);
+});
+
+test('usage that was invoiced within the year counts towards the commitment of the year', async () => {
+  const kim = await subscriber('kim', 'committed');
+  await kim.use('call', 400);
+  await moveTo('2030-01-12');
+  assert.deepEqual(await kim.invoices(), [
+    '2029-01-12 paid 120000',
+    '2029-02-12 paid 200',
+    // 1210.00 less 1200.00 and 2.00 are missing.
+    '2030-01-12 paid 120800',
+  ]);
+  await assertSound(app);
+});
+
+test('an end at the end of a month bills that month once', async () => {
+  const lou = await subscriber('lou', 'year');
+  await lou.use('job', 130);
+  const end = { timing: 'at_future_date', endDate: instant('2030-02-12') };
+  await caller.post(`/subscriptions/${lou.subscriptionId}/cancel`, { cancellation: end });
+  await moveTo('2030-02-12');
+  assert.deepEqual(await lou.invoices(), ['2030-01-12 paid 120000', '2030-02-12 paid 60']);
   await assertSound(app);
 });
 

@@ -106,11 +106,11 @@ test('a defect ends the life at the next step, and says how to come there again'
     sql`update subscriptions set current_billing_period_end = current_billing_period_end + 60000`.execute(
       database.owner,
     );
-  const plant = { afterStep: 3, perform };
+  const plant = { afterStep: 4, perform };
   await assert.rejects(simulate({ seed: 3, steps: 10, crashes: false, serves: 1, plant }), (error: Error) => {
     assert(error instanceof Disagreement, String(error));
-    assert.match(error.message, /^seed 3, step 4: /);
-    assert.match(error.message, /npm run simulate -- --seed 3 --steps 4 --crashes off; --steps 3 stops right before/);
+    assert.match(error.message, /^seed 3, step 5: /);
+    assert.match(error.message, /npm run simulate -- --seed 3 --steps 5 --crashes off; --steps 4 stops right before/);
     return true;
   });
 });
