@@ -58,7 +58,8 @@ function renewalAt(each: Subscription): number | null {
 /** The next instant within its period at which the own interval of usage ends. */
 function interimAt(each: Subscription): number | null {
   const { period, plan, interimDone } = each;
-  if (!isCurrent(each) || isBooked(each) || period === null || period.isTrial || isSameInterval(plan, overage)) return null;
+  if (!isCurrent(each) || isBooked(each) || period === null || period.isTrial || isSameInterval(plan, overage))
+    return null;
   const { end } = intervalAt(anchorOf(each), overage, Math.max(period.start, interimDone));
   return end < period.end ? end : null;
 }

@@ -210,7 +210,7 @@ export async function takeUsageLines(
 ): Promise<Map<string, NewLine[]>> {
   const bills = await usageToBill(work, subscriptions, takenBy);
   const billed = billUsage(await claimOverage(work, bills), work.currency);
-  const measured = billMeasuredUsage(await readMeasured(work, bills), work.currency);
+  const measured = billMeasuredUsage(await readMeasured(work, bills.filter(takesPeriod)), work.currency);
   await saveCharges(
     work,
     billed.flatMap(({ charges }) => charges),
@@ -227,7 +227,13 @@ export async function draftUsageLines(
 ): Promise<Map<string, NewLine[]>> {
   const bills = await usageToBill(work, subscriptions, takenBy);
   const billed = billUsage(await readOverage(work, bills), work.currency);
-  return linesBySubscription([...billed, ...billMeasuredUsage(await readMeasured(work, bills), work.currency)]);
+  const measured = billMeasuredUsage(await readMeasured(work, bills.filter(takesPeriod)), work.currency);
+  return linesBySubscription([...billed, ...measured]);
+}
+
+/** Whether usage of the billing period is billed, which measured units always are. */
+function takesPeriod({ takes }: UsageToBill): boolean {
+  return takes?.following ?? true;
 }
 
 /**

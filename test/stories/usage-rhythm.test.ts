@@ -39,6 +39,7 @@ const structure = {
     meter('calls', 'Calls', { slug: 'call', unitPrice: 50, usageEventsPerUnit: 100 }),
     meter('jobs', 'Jobs', { slug: 'job', unitPrice: 0, pricing: firstTierFree }),
     meter('pages', 'Pages', { slug: 'page', unitPrice: 10, ...withSubscription }),
+    meter('peak', 'Peak', { slug: 'peak', unitPrice: 100 }, { aggregationType: 'max' }),
     meter('disks', 'Disks', { slug: 'disk', unitPrice: 0, pricing: firstTierFree, intervalCount: 3 }),
   ],
 };
@@ -222,6 +223,19 @@ test('an end at the end of a month bills that month once', async () => {
   await assertSound(app);
 });
 
+test('measured units are billed with the billing period, beside usage of its months', async () => {
+  const mia = await subscriber('mia', 'year');
+  await mia.use('call', 200);
+  await caller.post('/usage-events', {
+    usageEvent: { subscriptionId: mia.subscriptionId, usageMeterSlug: 'peak', amount: 5, transactionId: 'mia-peak' },
+  });
+  await moveTo('2030-03-12');
+  assert.deepEqual(await mia.invoices(), ['2030-02-12 paid 120000', '2030-03-12 paid 100']);
+  await moveTo('2031-02-12');
+  assert.deepEqual((await mia.invoices()).at(-1), '2031-02-12 paid 120500');
+  await assertSound(app);
+});
+
 test('the interval of a usage price comes through export, setup and clone, and cannot change', async () => {
   const [call] = (await caller.get('/prices?slug=call')).data;
   const { pricingModel: exported } = await caller.get(`/pricing-models/${call.pricingModelId}/export`);
@@ -234,6 +248,7 @@ test('the interval of a usage price comes through export, setup and clone, and c
     ['weekly', 'own'],
     ['job', 'own'],
     ['page', 'subscription'],
+    ['peak', 'own'],
     ['disk', 'own'],
   ]);
   const again = await caller.post('/pricing-models/setup', { ...exported, name: 'Again', isDefault: false });
