@@ -37,9 +37,10 @@ export const recordCorruptions: readonly Corruption[] = [
     statements: [
       'alter table prices disable trigger prices_kept_apart_inserted',
       `insert into prices select twin.*
-         from prices p cross join (values ('A'), ('B')) as t (letter),
-              jsonb_populate_record(p, jsonb_build_object('id', left(p.id, -1) || letter, 'slug', null, 'is_default', false,
-                                                          'where', '{"model": ["gone"]}'::jsonb)) twin
+         from prices p cross join (values ('A', 'C'), ('B', 'D')) as t (letter, other),
+              jsonb_populate_record(p, jsonb_build_object('slug', null, 'is_default', false,
+                'id', left(p.id, -1) || case right(p.id, 1) when letter then other else letter end,
+                'where', '{"model": ["gone"]}'::jsonb)) twin
         where p.id = (select min(id) from prices where type = 'usage')`,
       'alter table prices enable trigger prices_kept_apart_inserted',
     ],
