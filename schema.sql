@@ -2591,11 +2591,26 @@ begin
   perform from pricing_models m
     where (m.environment_id, m.id) in (select c.environment_id, c.pricing_model_id from changed c)
     order by m.environment_id, m.id for no key update;
+  -- As `conditions_tie` says, for all pairs at once: a function call for each pair of a large setup would take seconds.
   if exists (
-    select from changed c
-      join prices p on p.environment_id = c.environment_id and p.usage_meter_id = c.usage_meter_id
-       and p.id <> c.id and p.active and p.where is not null
-     where c.active and c.where is not null and conditions_tie(c.where, p.where))
+    with member as materialized (
+      select p.environment_id, p.usage_meter_id, p.id, p.where, (select count(*) from jsonb_object_keys(p.where)) as conditions
+        from prices p
+       where p.active and p.where is not null
+         and (p.environment_id, p.usage_meter_id) in (
+               select c.environment_id, c.usage_meter_id from changed c where c.active and c.where is not null)
+    ), property as materialized (
+      select m.usage_meter_id, m.conditions, m.id, w.key, array(select jsonb_array_elements_text(w.value)) as accepted
+        from member m cross join lateral jsonb_each(m.where) w
+    ), told_apart as materialized (
+      select distinct a.id, b.id as other_id
+        from property a join property b on b.usage_meter_id = a.usage_meter_id and b.conditions = a.conditions and b.key = a.key and b.id > a.id
+       where not a.accepted && b.accepted
+    )
+    select a.id, b.id
+      from member a join member b on b.usage_meter_id = a.usage_meter_id and b.conditions = a.conditions and b.id > a.id
+    except
+    select id, other_id from told_apart)
   then
     raise unique_violation using message = 'some event meets the conditions of two prices alike',
       constraint = 'prices_conditions_apart', table = 'prices';
