@@ -187,8 +187,6 @@ export function meterIssues(meter: Terms): MeterIssue[] {
       field: 'lowBalanceThreshold',
       message: 'must be null: a meter whose units are measured has no balance',
     });
-  if (meter.aggregationType === 'count' && meter.valueProperty !== null)
-    issues.push({ field: 'valueProperty', message: 'must be null: a meter of type count counts each event once' });
   return [...issues, ...eventIssues(meter)];
 }
 
