@@ -79,7 +79,7 @@ export async function openSubscription(work: Work, opening: Opening): Promise<Op
   const start = known.subscription.currentBillingPeriodStart ?? opening.startDate;
   const [subscription = known.subscription] = await withInterims(work, [known.subscription], () => start);
   const composed = { ...known, subscription };
-  const { items } = composed;
+  const items = composed.items.map(({ productId: _, ...item }): SubscriptionItemRow => item);
   const { discount, customer, bought, priceOverrides = [] } = opening;
   await insertSubscription(work, subscription);
   const { id: subscriptionId, pricingModelId } = subscription;
@@ -91,11 +91,8 @@ export async function openSubscription(work: Work, opening: Opening): Promise<Op
   // Before the first invoice, which carries it.
   const redeemed = discount && (await redeem(work, discount, customer, { subscriptionId: subscription.id }));
   const discounted = bought === undefined ? redeemed : bought.discount;
-  await insertSubscriptionItems(
-    work,
-    items.map(({ productId: _, ...item }) => item),
-  );
-  await grantItemFeatures(work, items);
+  await insertSubscriptionItems(work, items);
+  await grantItemFeatures(work, composed.items);
   await publishSubscription(work, 'subscription.created', subscription, customer);
   const invoice = await beginFirstPeriod(work, opening, composed, discounted);
   return { subscription, items, invoice };

@@ -169,7 +169,7 @@ describe('refusals, as the client tells its users', () => {
   });
 
   test('400 is a BadRequestError that names every field', async () => {
-    const usageEvent = { subscriptionId: shop.subscriptionId, amount: 0, transactionId: '' };
+    const usageEvent = { subscriptionId: shop.subscriptionId, amount: 0.5, transactionId: '' };
     const error = await errorOf(Flowglad.BadRequestError, () => client.usageEvents.create({ usageEvent }));
     const { code, issues } = error.error as Body;
     assert.equal(code, 'BAD_REQUEST');
