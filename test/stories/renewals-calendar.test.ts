@@ -63,7 +63,7 @@ test('at the end of the calendar nothing is due any more, so nothing is tried ag
   await renewDue(app);
   await app.owner
     .updateTable('subscriptions')
-    .set({ currentBillingPeriodEnd: calendarEnd })
+    .set({ currentBillingPeriodEnd: calendarEnd, interimAt: null })
     .where('renews', '=', true)
     .execute();
   await app.setClock(calendarEnd);

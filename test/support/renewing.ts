@@ -1,19 +1,28 @@
 import assert from 'node:assert/strict';
-import { renewHandler } from '../../src/billing/renew.ts';
+import type { DueWorkHandler } from '../../src/billing/due-work-runner.ts';
+import { interimHandler, renewHandler } from '../../src/billing/renew.ts';
 import type { TestApp } from './harness.ts';
 
-/** Renews what is due by the clock, chunk by chunk, and does what each chunk asks for: the charges. Answers how many. */
+/**
+ * Renews what is due by the clock, chunk by chunk, after usage that is billed within a period, and makes the charges of
+ * each chunk. Answers how many.
+ */
 export async function renewDue(app: TestApp, limit = 500): Promise<number> {
   for (let renewed = 0; ; ) {
-    const ids = await app.inEnvironment(async (work) => {
-      const claimed = await renewHandler.take(work, limit);
-      await renewHandler.perform(work, claimed);
-      return claimed;
-    });
-    if (ids.length === 0) return renewed;
-    renewed += ids.length;
+    const interims = await perform(app, interimHandler, limit);
+    const ended = await perform(app, renewHandler, limit);
+    if (interims + ended === 0) return renewed;
+    renewed += ended;
     await app.runJobs({ all: true });
   }
+}
+
+async function perform(app: TestApp, handler: DueWorkHandler, limit: number): Promise<number> {
+  return app.inEnvironment(async (work) => {
+    const claimed = await handler.take(work, limit);
+    await handler.perform(work, claimed);
+    return claimed.length;
+  });
 }
 
 /** Lives through the time until `target`, stopping at each end of a period. Answers how many periods began. */
