@@ -175,9 +175,6 @@ function unitsOf({ units, per }: MeasuredUnits): MeasuredUnits {
 /** The units in words, rounded to three decimals: `1,234.5`. */
 export function measuredText({ units, per }: MeasuredUnits): string {
   const thousandths = divHalfAway(units * 1000n, per);
-  const decimals = String(thousandths % 1000n)
-    .padStart(3, '0')
-    .replace(/0+$/, '');
-  const count = (thousandths / 1000n).toLocaleString('en-US');
-  return decimals === '' ? count : `${count}.${decimals}`;
+  const rest = Number(thousandths % 1000n) / 1000;
+  return `${(thousandths / 1000n).toLocaleString('en-US')}${String(Math.abs(rest)).slice(1)}`;
 }

@@ -65,12 +65,12 @@ export function record(world: World, events: readonly NewEvent[]): { events: Sto
     if (earlier !== undefined && earlier.subscription !== event.subscription) return { status: 409 };
     const stored = earlier ?? store(world, event);
     answers.push(stored);
-    if (earlier !== undefined || !stored.counted) continue;
+    if (earlier !== undefined) continue;
     const key = `${stored.subscription} ${stored.price}`;
     const sum = sums.get(key) ?? { event: stored, units: 0 };
-    sums.set(key, { ...sum, units: sum.units + stored.amount });
+    sums.set(key, { ...sum, units: sum.units + (stored.counted ? stored.amount : 0) });
   }
-  for (const { event, units } of sums.values())
+  for (const { event, units } of [...sums.values()].filter((sum) => sum.units > 0))
     use(world, accountAt(world, event.subscription, event.price), event.price, units);
   return { events: answers };
 }
