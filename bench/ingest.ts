@@ -1,5 +1,5 @@
 import { makePopulation } from './customers.ts';
-import { connected, readNumber } from './database.ts';
+import { connected, emptyUsageEvents, readNumber } from './database.ts';
 import { bookingOfLimit, copiedEventsPerSecond, insertsPerSecond, takingsPerSecond } from './limits.ts';
 import { type LoadFigures, measureLoad } from './load.ts';
 import type { Measured, Row } from './measured.ts';
@@ -80,7 +80,7 @@ async function bulkAtStored(service: BenchService): Promise<Measured> {
   const sources = await sourcesOf(service, subscriptions);
   // A discarded run: otherwise the full table would meet a service that has run longer than the empty one.
   await ingestInBulk(service, sources, batches);
-  await connected(service.databaseUrl, (client) => client.query('truncate usage_events cascade'));
+  await connected(service.databaseUrl, emptyUsageEvents);
   const empty = await ingestInBulk(service, sources, batches);
   await storeEvents(service.databaseUrl, storedEvents);
   const full = await ingestInBulk(service, sources, batches, secondsWhenFull);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { from, to } from 'pg-copy-streams';
-import { connected, readNumber } from './database.ts';
+import { connected, emptyUsageEvents, readNumber } from './database.ts';
 
 const runProgram = promisify(execFile);
 
@@ -89,7 +89,7 @@ export async function copiedEventsPerSecond(url: string): Promise<number> {
     await pipeline(client.query(to('copy usage_events to stdout')), async (source) => {
       for await (const chunk of source) chunks.push(chunk as Buffer);
     });
-    await client.query('truncate usage_events cascade');
+    await emptyUsageEvents(client);
     const startedAt = performance.now();
     await pipeline(chunks, client.query(from('copy usage_events from stdin')));
     return count / ((performance.now() - startedAt) / 1000);
