@@ -3,7 +3,7 @@ import { type CustomerRow, decideChange } from '../customers/customer.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { draftInvoice, type InvoiceDraft } from '../invoicing/new-invoice.ts';
-import { findInvoice, listLinesOfInvoices } from '../invoicing/store.ts';
+import { findInvoice, listLinesOfInvoice } from '../invoicing/store.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { Problem } from '../kernel/problem.ts';
 import { allowsRepeatedTrials } from '../organizations/setting.ts';
@@ -172,7 +172,7 @@ export interface Billed {
 export async function quoteOf(work: Work, { invoiceId, subscriptionId }: Billed): Promise<Quote> {
   const invoice = invoiceId === null ? null : await findInvoice(work, invoiceId);
   assert((invoice === null) === (invoiceId === null), 'an invoice that is named is there');
-  const lines = invoiceId === null ? [] : await listLinesOfInvoices(work, [invoiceId]);
+  const lines = invoiceId === null ? [] : await listLinesOfInvoice(work, invoiceId);
   const subscription = subscriptionId === null ? null : await findSubscription(work, subscriptionId);
   const { subtotal, discountAmount, taxAmount, total } = invoice ?? nothing;
   return {

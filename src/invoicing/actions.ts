@@ -159,7 +159,7 @@ export async function recordInvoiceRefund(work: Work, id: string, refunded: bigi
 export async function getInvoice(work: Work, id: string): Promise<InvoiceWithLines> {
   const invoice = await store.findInvoice(work, id);
   if (invoice === null) throw new Problem('invoiceNotFound', { id });
-  const lines = await store.listLinesOfInvoices(work, [id]);
+  const lines = await store.listLinesOfInvoice(work, id);
   return { invoice: renderInvoice(work, invoice), invoiceLineItems: lines.map((line) => renderLine(work, line)) };
 }
 
@@ -275,7 +275,7 @@ function renderDraftLine(work: Work, { request }: InvoiceDraft, line: DraftLine)
 export async function getExplanation(work: Work, id: string): Promise<InvoiceExplanation> {
   const invoice = await findInvoice(work, id);
   if (invoice === null) throw new Problem('invoiceNotFound', { id });
-  const lines = await listExplainedLines(work, [id]);
+  const lines = await listExplainedLines(work, id);
   const redemptionId = invoice.discountRedemptionId;
   const redemptions = await findRedemptions(work, redemptionId === null ? [] : [redemptionId]);
   const discount = (redemptionId !== null && redemptions.get(redemptionId)) || null;
@@ -286,7 +286,7 @@ export async function getExplanation(work: Work, id: string): Promise<InvoiceExp
 export async function getDocument(work: Work, id: string): Promise<InvoiceDocument> {
   const invoice = await findInvoice(work, id);
   if (invoice === null) throw new Problem('invoiceNotFound', { id });
-  return new Turns().run(invoiceDocument(invoice, await listExplainedLines(work, [id])));
+  return new Turns().run(invoiceDocument(invoice, await listExplainedLines(work, id)));
 }
 
 const pdfLayout = { file: new URL('./actions-pdf.ts', import.meta.url), name: 'layOut' } as const;

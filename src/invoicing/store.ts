@@ -193,10 +193,16 @@ export async function findLine(work: Work, id: string): Promise<InvoiceLineItemR
   return (await selectLines(work).where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
-/** The lines of these invoices in order of creation. */
-export async function listLinesOfInvoices(work: Work, invoiceIds: readonly string[]): Promise<InvoiceLineItemRow[]> {
-  if (invoiceIds.length === 0) return [];
-  return selectLines(work).where('invoiceId', '=', sql<string>`any(${invoiceIds})`).orderBy('id').execute();
+/** The lines of an invoice in order of creation. */
+export function listLinesOfInvoice(work: Work, invoiceId: string): Promise<InvoiceLineItemRow[]> {
+  return readLines((after) =>
+    selectLines(work)
+      .where('invoiceId', '=', invoiceId)
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(linesAtOnce)
+      .execute(),
+  );
 }
 
 /** The first lines of each of these invoices, at most `limit` of each. */
@@ -215,17 +221,35 @@ export async function listFirstLines(
   return rows;
 }
 
-/** The lines of these invoices with the inputs of their amounts, in order of creation. */
-export async function listExplainedLines(work: Work, invoiceIds: readonly string[]): Promise<ExplainedLineRow[]> {
-  if (invoiceIds.length === 0) return [];
-  // As text, because its money may exceed the exact numbers of a JSON parser.
-  const rows = await selectLines(work)
-    .select(sql<string>`explanation::text`.as('explanation'))
-    .where('invoiceId', '=', sql<string>`any(${invoiceIds})`)
-    .orderBy('id')
-    .$castTo<InvoiceLineItemRow & { explanation: string }>()
-    .execute();
-  return rows.map((row) => ({ ...row, explanation: readExplanation(row.explanation) }));
+/** The lines of an invoice with the inputs of their amounts, in order of creation. */
+export function listExplainedLines(work: Work, invoiceId: string): Promise<ExplainedLineRow[]> {
+  return readLines(async (after) => {
+    // As text, because its money may exceed the exact numbers of a JSON parser.
+    const rows = await selectLines(work)
+      .select(sql<string>`explanation::text`.as('explanation'))
+      .where('invoiceId', '=', invoiceId)
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(linesAtOnce)
+      .$castTo<InvoiceLineItemRow & { explanation: string }>()
+      .execute();
+    return rows.map((row) => ({ ...row, explanation: readExplanation(row.explanation) }));
+  });
+}
+
+// Many rows that are converted at once would hold up other requests.
+const linesAtOnce = 1_000;
+
+/** Reads all pages, of which `page` returns the one after an id. */
+async function readLines<Row extends InvoiceLineItemRow>(page: (after: string) => Promise<Row[]>): Promise<Row[]> {
+  const lines: Row[] = [];
+  for (let after = ''; ; ) {
+    const rows = await page(after);
+    lines.push(...rows);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < linesAtOnce) return lines;
+    after = last.id;
+  }
 }
 
 export function pageOfLines(work: Work, request: PageRequest): Promise<{ rows: InvoiceLineItemRow[]; total: number }> {
