@@ -145,7 +145,9 @@ async function openSeries(service: BenchService, subscriptionIds: readonly strin
   }
 }
 
-/** Events that name a meter with a price for each model. The limit is the load on a meter with one price, just before. */
+/**
+ * Events that name a meter with a price for each model. The limit is the load on a meter with one price, just before.
+ */
 function pricedRow(size: number): Row {
   return async (service) => {
     const { subscriptionIds } = await makePopulation(service, pricedPlan, pricedSubscriptions);

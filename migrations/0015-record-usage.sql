@@ -18,7 +18,8 @@
 -- thousand, and a plan that was made while a table was empty is used after it has grown.
 
 -- Books the usages whose accounts are as usual: same subscription revision, a roll-up of this hour open, and either one credit that
--- covers all of it or no credit at all. The roll-up of another price than the open one is a row of its own. The row itself decides, and PostgreSQL looks at it again after a wait for its lock.
+-- covers all of it or no credit at all. The roll-up of another price than the open one is a row of its own. The row itself
+-- decides, and PostgreSQL looks at it again after a wait for its lock.
 -- Returns the positions of the usages that it booked.
 create function book_simple_usage(p_environment bigint, p_now bigint, p_hour bigint, p_transaction text,
   u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[],

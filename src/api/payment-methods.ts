@@ -18,7 +18,7 @@ import {
   lockPayer,
   reportAttachment,
 } from '../payments/actions-attach.ts';
-import { attachAsAttempt, endProgramAttempt } from '../payments/actions-attempts.ts';
+import { attachAsAttempt, reportAsAttempt } from '../payments/actions-attempts.ts';
 import { deletePaymentMethod, updatePaymentMethod } from '../payments/actions-change-method.ts';
 import { NewPaymentMethod, PaymentMethod, PaymentMethodChange, PaymentMethodId } from '../payments/payment-method.ts';
 
@@ -70,9 +70,11 @@ export const paymentMethodRoutes = [
       return paymentMethod instanceof Problem ? paymentMethod : { paymentMethod };
     },
     afterEffects: async (work, answer, { services }) => {
-      const paymentMethod = await reportAttachment(work, answer.paymentMethod);
-      await endProgramAttempt(work, services, { customerId: paymentMethod.customerId, isPaid: false });
-      return { paymentMethod };
+      const { customerId } = answer.paymentMethod;
+      const paymentMethod = await reportAsAttempt(work, services, customerId, () =>
+        reportAttachment(work, answer.paymentMethod),
+      );
+      return paymentMethod instanceof Problem ? paymentMethod : { paymentMethod };
     },
   }),
   route({

@@ -158,9 +158,9 @@ function pricesOfItems({ lines }: Bill): string[] {
 
 /**
  * The discount of each bill. The start of a period carries the subscription's redeemed discount while it lasts; final
- * usage and usage at a threshold carry it if it is a percentage. A plan change carries the percentage on its period's own invoice: a fixed
- * amount was already given there. A change that replaces that invoice carries the same discount. After a pause the rest
- * of an interval carries its discount on, and of a fixed amount its share.
+ * usage and usage at a threshold carry it if it is a percentage. A plan change carries the percentage on its period's
+ * own invoice: a fixed amount was already given there. A change that replaces that invoice carries the same discount.
+ * After a pause the rest of an interval carries its discount on, and of a fixed amount its share.
  */
 export async function discountsOf(work: Work, bills: readonly Bill[]): Promise<(bill: Bill) => InvoiceDiscount | null> {
   const isAdjustment = ({ reason, beginsPeriod }: Bill) => reason === 'adjustment' && beginsPeriod !== true;
@@ -330,7 +330,10 @@ function billOverage(overage: Overage, currency: string): BilledOverage {
   };
 }
 
-/** The terms of usage in the period that begins at `start`: those of the customer in force then, else those of the price. */
+/**
+ * The terms of usage in the period that begins at `start`: those of the customer in force then, else those of the
+ * price.
+ */
 function termsIn({ overrides, unitPrice, pricing }: Pick<Overage, keyof Priced | 'overrides'>, start: Instant): Priced {
   return overrideAt(overrides, start) ?? { unitPrice, pricing };
 }
@@ -404,9 +407,9 @@ interface PeriodEnd {
 }
 
 /**
- * The lines, by subscription, with which a period ends beside its usage: the plan that is billed in arrears, and what is
- * missing to its commitment. Trials and uncharged subscriptions have none. Each end of a period is billed once, so its
- * lines are too. This is one statement if no price has either.
+ * The lines, by subscription, with which a period ends beside its usage: the plan that is billed in arrears, and what
+ * is missing to its commitment. Trials and uncharged subscriptions have none. Each end of a period is billed once, so
+ * its lines are too. This is one statement if no price has either.
  */
 export async function periodEndLines(work: Work, ends: readonly PeriodEnd[]): Promise<Map<string, NewLine[]>> {
   const charged = ends.flatMap(({ subscription: { id, doNotCharge, currentBillingPeriodStart: since } }) =>
@@ -453,8 +456,8 @@ interface EndedTime {
 }
 
 /**
- * The line of a plan in arrears: the price of each quantity for its share of the interval, rounded once. A change in the
- * period is a segment, so nothing of it is due before its end.
+ * The line of a plan in arrears: the price of each quantity for its share of the interval, rounded once. A change in
+ * the period is a segment, so nothing of it is due before its end.
  */
 function planInArrears({ period, whole, spans }: EndedTime, step: bigint): NewLine[] {
   const held = spans.filter(({ inArrears, quantity }) => inArrears && quantity > 0);

@@ -30,8 +30,9 @@ interface Watched {
 }
 
 /**
- * Usage that is booked meanwhile waits for the locks of the accounts, and writes another check. So each unit is looked at
- * after it was booked, and the statements read what is final. Their number does not depend on that of the subscriptions.
+ * Usage that is booked meanwhile waits for the locks of the accounts, and writes another check. So each unit is looked
+ * at after it was booked, and the statements read what is final. Their number does not depend on that of the
+ * subscriptions.
  */
 async function billThresholds(work: Work, ids: readonly string[]): Promise<void> {
   await lockAccountsOfSubscriptions(work, ids);

@@ -13,8 +13,8 @@ const handlers = [cancelHandler, resumeHandler, interimHandler, renewHandler];
 
 /**
  * Performs the overdue work of this subscription in this transaction, each step as of its due date: its scheduled end,
- * its resumption, its interims, its renewals. A request thus sees the current state, whether or not the worker has run. Without
- * overdue work it costs one read. After a recent failure the work is skipped, so that requests still succeed.
+ * its resumption, its interims, its renewals. A request thus sees the current state, whether or not the worker has run.
+ * Without overdue work it costs one read. After a recent failure the work is skipped, so that requests still succeed.
  */
 export async function catchUp(work: Work, subscriptionId: string): Promise<void> {
   await catchUpAll(work, [subscriptionId]);

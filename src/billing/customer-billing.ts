@@ -225,8 +225,8 @@ export async function createCustomer(
 }
 
 /**
- * Updates the customer with this external id, or creates it with its default plan. Any number of callers at once make one
- * customer. Refuses a new customer without an email address or a name.
+ * Updates the customer with this external id, or creates it with its default plan. Any number of callers at once make
+ * one customer. Refuses a new customer without an email address or a name.
  */
 export async function upsertCustomer(
   work: Work,

@@ -181,7 +181,9 @@ interface PlanQuestion {
   readonly at: Instant;
 }
 
-/** The new items at the own prices of the customer, and the changes of these. Without new items the present ones stay. */
+/**
+ * The new items at the own prices of the customer, and the changes of these. Without new items the present ones stay.
+ */
 function resolvePlan(
   { newSubscriptionItems, priceOverrides = [] }: NewAdjustment,
   { subscription, active, current, catalog, at }: PlanQuestion,

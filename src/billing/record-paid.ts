@@ -267,9 +267,9 @@ export async function closeSubscription(
 }
 
 /**
- * Invoices the unbilled usage and what is missing to the commitment of the period, and charges it, minus paid paused time,
- * whose rest is lost with the subscription. The invoice stays open without a payment method, and after a failed first payment, because the same
- * method would fail again.
+ * Invoices the unbilled usage and what is missing to the commitment of the period, and charges it, minus paid paused
+ * time, whose rest is lost with the subscription. The invoice stays open without a payment method, and after a failed
+ * first payment, because the same method would fail again.
  */
 async function billFinalUsage(
   work: Work,

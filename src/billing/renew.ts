@@ -78,8 +78,8 @@ export const interimHandler: DueWorkHandler = {
 const scheduledAtOnce = 500;
 
 /**
- * Computes the next interims of a pricing model's subscriptions after this id, because an interval was added. Returns the
- * last id, or null after the last subscription. An interim that is due already stays.
+ * Computes the next interims of a pricing model's subscriptions after this id, because an interval was added. Returns
+ * the last id, or null after the last subscription. An interim that is due already stays.
  */
 export async function scheduleInterims(work: Work, pricingModelId: string, after: string): Promise<string | null> {
   const ids = await lockCurrentOfModel(work, { pricingModelId, after, limit: scheduledAtOnce });

@@ -35,8 +35,8 @@ function isReady() {
 }
 
 /**
- * True for an invoice `i` whose subscription has no other charge that is still to be made. A declined charge may end the
- * subscription, so its other invoices wait for the outcome, also while the processor does not respond.
+ * True for an invoice `i` whose subscription has no other charge that is still to be made. A declined charge may end
+ * the subscription, so its other invoices wait for the outcome, also while the processor does not respond.
  */
 const isNextToCharge = sql`not exists (
   select from payments p where p.environment_id = i.environment_id and p.subscription_id = i.subscription_id

@@ -392,8 +392,8 @@ export async function refuseWhileBuying(work: Work, customerId: string): Promise
 }
 
 /**
- * Changes the name, the metadata, the threshold, the payment methods and the end of the trial of a subscription. Publishes the event if
- * anything changed. One that has ended keeps its payment methods, which nothing will charge.
+ * Changes the name, the metadata, the threshold, the payment methods and the end of the trial of a subscription.
+ * Publishes the event if anything changed. One that has ended keeps its payment methods, which nothing will charge.
  */
 export async function updateSubscription(
   work: Work,

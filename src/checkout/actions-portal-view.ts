@@ -126,8 +126,8 @@ export async function findOffered(
 }
 
 /**
- * The plans that a subscription could change to: all that are for sale in the customer's pricing model, its own first. So
- * are the add-ons of its interval. A trial gives no others than it has, because nothing is paid for them.
+ * The plans that a subscription could change to: all that are for sale in the customer's pricing model, its own first.
+ * So are the add-ons of its interval. A trial gives no others than it has, because nothing is paid for them.
  */
 export async function listPlans(
   work: Work,

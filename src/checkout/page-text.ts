@@ -40,7 +40,10 @@ export function planTermsText({ minimumCommitment, billingTiming }: PlanTerms, c
   return billingTiming === 'in_arrears' ? `${least}, charged at the end of each period` : least;
 }
 
-/** `API calls: first 1,000 free, then USD 0.02 each`. Conditions stand behind the name: `Tokens (gpt-5): USD 0.10 per thousand`. */
+/**
+ * `API calls: first 1,000 free, then USD 0.02 each`. Conditions stand behind the name: `Tokens (gpt-5): USD 0.10 per
+ * thousand`.
+ */
 export function usageText(terms: UsageTerms, currency: string): string {
   const { meterName, unitPrice, usageEventsPerUnit, pricing, where } = terms;
   const plain = `${moneyText(unitPrice, currency)} ${perText(usageEventsPerUnit)}`;

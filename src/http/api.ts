@@ -329,12 +329,13 @@ async function finish(
     const outcome = await runInEnvironment(context.database, { apiKeyHash }, async (work) => {
       const final = idempotency && route.afterEffects ? await lockFinalAnswer(work, idempotency) : null;
       if (final !== null) return final;
-      const text = route.afterEffects
-        ? await jsonInTurns(await route.afterEffects(work, performed.answer ?? JSON.parse(performed.text), context))
-        : performed.text;
+      const answer = await route.afterEffects?.(work, performed.answer ?? JSON.parse(performed.text), context);
+      if (answer instanceof Problem) return answer;
+      const text = route.afterEffects ? await jsonInTurns(answer) : performed.text;
       if (idempotency) await renewAnswer(work, idempotency, text);
       return text;
     });
+    if (outcome?.answer instanceof Problem) throw outcome.answer;
     return outcome?.answer ?? performed.text;
   } catch (error) {
     // The external service refused, so a repeat may try again. After an internal failure the stored response stays: its

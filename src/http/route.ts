@@ -59,9 +59,13 @@ interface RouteDefinition<
   ) => Promise<z.output<Returns> | Problem>;
   /**
    * Reads the response again in a separate transaction after the effects of the commit (a charge, a refund), so that
-   * the caller sees their result.
+   * the caller sees their result. A refusal that is returned, and not thrown, commits.
    */
-  readonly afterEffects?: (work: Work, answer: z.output<Returns>, context: JobContext) => Promise<z.output<Returns>>;
+  readonly afterEffects?: (
+    work: Work,
+    answer: z.output<Returns>,
+    context: JobContext,
+  ) => Promise<z.output<Returns> | Problem>;
   /** A response that is not JSON. Only for a GET. */
   readonly file?: FileAnswer<z.output<Returns>>;
   /** A read whose response carries an ETag. A matching `If-None-Match` gets 304 without a body. */

@@ -25,8 +25,8 @@ function accountsThatRepeat(since: Since): RawBuilder<unknown> {
 
 /**
  * The number and sums of these events `e`, in total and for first occurrences, by account and by `columns` of the
- * events and their series `s`. Events of measured meters book nothing, so they count 0. The first event with its properties may have another hour or price, so the account
- * determines whether only first occurrences count.
+ * events and their series `s`. Events of measured meters book nothing, so they count 0. The first event with its
+ * properties may have another hour or price, so the account determines whether only first occurrences count.
  */
 function sumsOfEvents(
   since: Since,
@@ -172,8 +172,7 @@ export const usageInvariants: readonly Invariant[] = [
   },
   {
     name: 'amountsFitTheirMeter',
-    sentence:
-      'The amount of an event is 1 or more; on a measured meter it may be 0, on a recurring one negative, and on a counting one it is 1.',
+    sentence: 'The amount of an event is 1 or more; on a measured meter it may be 0, and on a recurring one negative.',
     query: (since) => sql`
       select e.environment_id, e.id, e.amount, m.aggregation_type
         from ${eventsSince(since)} e

@@ -30,8 +30,8 @@ export interface Dunnable {
 
 /**
  * Whether the invoice is retried after a failed attempt, and makes its subscription past due: the invoices of periods,
- * of usage, and of changes under net terms. A change that is paid first is due on its date. One that is due later has been
- * made.
+ * of usage, and of changes under net terms. A change that is paid first is due on its date. One that is due later has
+ * been made.
  */
 export function isDunned({ reason, invoiceDate, dueDate }: Dunnable): boolean {
   return (

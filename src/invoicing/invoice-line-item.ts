@@ -85,7 +85,10 @@ export type LineExplanation =
     }
   /** The price of all usage of the usage period so far, rounded once, less what was billed for the period before. */
   | (Omit<UsagePart, 'amount'> & { readonly kind: 'priced_usage'; readonly pricing: Pricing })
-  /** The price of the `units / per` units of the usage period so far, rounded once, less what was billed or waived before. */
+  /**
+   * The price of the `units / per` units of the usage period so far, rounded once, less what was billed or waived
+   * before.
+   */
   | (Omit<MeasuredPart, 'amount'> & {
       readonly kind: 'measured_usage';
       readonly unitPrice: bigint;
@@ -103,7 +106,9 @@ export type LineExplanation =
     }
   /** `unitPrice`, which the first invoice of a subscription bills once. */
   | { readonly kind: 'setup_fee'; readonly unitPrice: bigint }
-  /** max(0, commitment - plan - usage), where commitment is the sum of value x time of the segment / time of `whole`. */
+  /**
+   * max(0, commitment - plan - usage), where commitment is the sum of value x time of the segment / time of `whole`.
+   */
   | {
       readonly kind: 'minimum_commitment';
       readonly segments: readonly PlanSegment[];

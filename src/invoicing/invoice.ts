@@ -83,8 +83,10 @@ export interface Buyer {
   readonly billingAddress: BillingAddress | null;
 }
 
-/** The reason for an invoice. A billing period has one invoice per reason, except adjustments and
- * usage within the period: of the interval of its price, or at a threshold. */
+/**
+ * The reason for an invoice. A billing period has one invoice per reason, except adjustments and usage within the period:
+ * of the interval of its price, or at a threshold.
+ */
 export const InvoiceReason = z
   .enum(['subscription_start', 'renewal', 'usage', 'final_usage', 'usage_threshold', 'adjustment', 'purchase'])
   .meta({ id: 'InvoiceReason' });

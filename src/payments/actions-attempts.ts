@@ -182,7 +182,7 @@ export async function attachAsAttempt(
   await takeAttempt(work, services, attempt, () => customerSubject(work, customerId));
   try {
     const method = await attach();
-    // An outside processor is asked after the commit, and `endProgramAttempt` ends the attempt.
+    // An outside processor is asked after the commit, and `reportAsAttempt` ends the attempt.
     if (!work.effects.some(({ task }) => task === attachTask)) await endAttempt(work, services, attempt, 'passed');
     return method;
   } catch (error) {
@@ -201,6 +201,28 @@ export async function endProgramAttempt(
   { customerId, isPaid }: { readonly customerId: string; readonly isPaid: boolean },
 ): Promise<void> {
   await endAttempt(work, services, programAttempt(customerId), isPaid ? 'paid' : 'passed');
+}
+
+/**
+ * Ends the attempt of a program to attach a payment method that an outside processor has been asked about. A refusal that
+ * no card was tried for, such as of an unknown token, is returned as its problem, so that the commit takes it off the
+ * counts.
+ */
+export async function reportAsAttempt(
+  work: Work,
+  services: Services = {},
+  customerId: string,
+  report: () => Promise<PaymentMethod>,
+): Promise<PaymentMethod | Problem> {
+  try {
+    const method = await report();
+    await endAttempt(work, services, programAttempt(customerId), 'passed');
+    return method;
+  } catch (error) {
+    if (!(error instanceof Problem) || outcomeOfError(error) !== 'untried') throw error;
+    await endAttempt(work, services, programAttempt(customerId), 'untried');
+    return error;
+  }
 }
 
 // A batch that is deleted at once without holding locks for long.

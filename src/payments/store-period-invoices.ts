@@ -59,7 +59,8 @@ export async function sumUsageWithin(
   }[],
 ): Promise<Map<string, bigint>> {
   if (periods.length === 0) return new Map();
-  // An interim, and a change of plan, bill usage without a period; one of interval or anchor bills it before it is made.
+  // An interim, and a change of plan, bill usage without a period; one of interval or anchor bills it before it is
+  // made.
   const { rows } = await sql<{ id: string; amount: bigint }>`
     select asked.id, sum(l.amount) as amount
       from unnest(

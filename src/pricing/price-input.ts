@@ -325,7 +325,10 @@ export function refuseAmbiguous(
   if (issue !== null) throw invalid(path, issue.message);
 }
 
-/** The first of conditional prices of a usage meter that could tie with an earlier one; null: no event has two best matches. */
+/**
+ * The first of conditional prices of a usage meter that could tie with an earlier one; null: no event has two best
+ * matches.
+ */
 export function ambiguityOf<Named extends { readonly name: string; readonly where: Conditions }>(
   prices: readonly Named[],
 ): { price: Named; message: string } | null {

@@ -223,8 +223,8 @@ export function amountOf({ unitPrice, pricing }: Priced, quantity: number, step:
 }
 
 /**
- * The price of measured units, in minor units. It is exact, and rounded once. Worked example: 7.5 units at 100 for 3 units
- * are 250.
+ * The price of measured units, in minor units. It is exact, and rounded once. Worked example: 7.5 units at 100 for 3
+ * units are 250.
  */
 export function priceMeasured(
   { unitPrice, usageEventsPerUnit, pricing }: Priced & { readonly usageEventsPerUnit: number },

@@ -167,10 +167,6 @@ function selectPrices(work: Work) {
     .orderBy('id');
 }
 
-/**
- * The prices of usage for a plan that may cost something, with the names of their meters: those with conditions, then its own
- * rates, else the defaults.
- */
 /** The intervals by which usage of each pricing model is billed, beside those of its plans. */
 export async function listOwnIntervals(
   work: Work,
@@ -184,7 +180,10 @@ export async function listOwnIntervals(
   return new Map([...intervals].map(([id, each]) => [id, each.map(({ unit, count }) => ({ unit, count }))]));
 }
 
-/** The prices of usage for a plan that may cost something, with the names of their meters: its own rates, else the defaults. */
+/**
+ * The prices of usage for a plan that may cost something, with the names of their meters: those with conditions, then
+ * its own rates, else the defaults.
+ */
 export async function listUsagePrices(work: Work, productId: string, limit: number) {
   const { rows } = await sql<{
     meterName: string;

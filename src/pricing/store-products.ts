@@ -134,8 +134,8 @@ export async function insertProducts(work: Work, products: readonly NewProduct[]
 }
 
 /**
- * Saves the changeable fields of products: everything but id, pricing model, `addOn` and `default`. Inactive ones are written
- * first to free their slugs for the others.
+ * Saves the changeable fields of products: everything but id, pricing model, `addOn` and `default`. Inactive ones are
+ * written first to free their slugs for the others.
  */
 export async function saveProducts(work: Work, products: readonly Product[]): Promise<Product[]> {
   for (const active of [false, true]) {
@@ -183,7 +183,6 @@ export async function findProduct(work: Work, id: string): Promise<Product | nul
   return product ?? null;
 }
 
-/** The default product of the pricing model and its default price; null if there is none. */
 /** The products with these ids, in order of creation. */
 export async function findProducts(work: Work, ids: readonly string[]): Promise<Product[]> {
   if (ids.length === 0) return [];
@@ -191,6 +190,7 @@ export async function findProducts(work: Work, ids: readonly string[]): Promise<
   return toProducts(work, await named.execute());
 }
 
+/** The default product of the pricing model and its default price; null if there is none. */
 export async function findDefaultProduct(
   work: Work,
   pricingModelId: string,

@@ -60,7 +60,7 @@ export async function insertUsageMeters(work: Work, meters: readonly NewUsageMet
   return rows.map(({ environmentId: _, ...row }) => toUsageMeter(work, row));
 }
 
-/** Saves the changeable fields of usage meters: all but their pricing model. */
+/** Saves the changeable fields of usage meters. Whether a meter is recurring, and its proration, never change. */
 export async function saveUsageMeters(work: Work, meters: readonly UsageMeter[]): Promise<UsageMeter[]> {
   if (meters.length === 0) return [];
   const rows = meters.map(({ id, name, slug, aggregationType, lowBalanceThreshold, ...events }) => ({

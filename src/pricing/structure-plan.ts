@@ -216,8 +216,8 @@ function planProducts(
 }
 
 /**
- * The active product with the slug, else the newest inactive one with the same price type. The price type of a product is
- * fixed, and so is whether it is an add-on.
+ * The active product with the slug, else the newest inactive one with the same price type. The price type of a product
+ * is fixed, and so is whether it is an add-on.
  */
 function matchProduct(
   products: readonly Product[],

@@ -42,7 +42,10 @@ const LowBalanceThreshold = amountInput(1).nullable().meta(lowBalanceThreshold);
 const maxConditions = 5;
 const maxValues = 50;
 
-/** The conditions under which a price rates an event, or a meter counts it. The values are a set, in order, so that equal conditions are equal. */
+/**
+ * The conditions under which a price rates an event, or a meter counts it. The values are a set, in order, so that
+ * equal conditions are equal.
+ */
 export const Where = z
   .record(
     freeText('name').min(1),

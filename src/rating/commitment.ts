@@ -12,8 +12,9 @@ interface BilledPlan {
 }
 
 /**
- * The amount of a plan that counts towards the commitment of its period. The seller gave away what it waived
- * or voided, and does not ask for it again. Time that is kept for later is of a later period. Worked example: 30.00, cut half-way by a pause, are 15.00.
+ * The amount of a plan that counts towards the commitment of its period. The seller gave away what it waived or voided,
+ * and does not ask for it again. Time that is kept for later is of a later period. Worked example: 30.00, cut half-way
+ * by a pause, are 15.00.
  */
 export function planTowardsCommitment({ listed, waived, unused }: BilledPlan): bigint {
   const amount = listed + waived - unused;
@@ -33,8 +34,8 @@ interface CommittedPeriod {
 
 /**
  * The commitment of a period, and what is missing from plan and usage to it. So plan, usage and true-up are worth the
- * larger of the commitment and plan with usage. Worked example for 100.00 a month: 30.00 for the plan and 50.00 of usage
- * leave 20.00. In half a month, 15.00 and 20.00 leave 15.00. A multiple of `step`, if the amounts are.
+ * larger of the commitment and plan with usage. Worked example for 100.00 a month: 30.00 for the plan and 50.00 of
+ * usage leave 20.00. In half a month, 15.00 and 20.00 leave 15.00. A multiple of `step`, if the amounts are.
  */
 export function commitmentTrueUp(
   { segments, whole, plan, usage }: CommittedPeriod,

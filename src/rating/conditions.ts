@@ -49,8 +49,8 @@ interface IndexedProperty {
 }
 
 /**
- * Records by their conditions. Each has a bit, those with the most conditions the lowest ones. So a look-up takes as long
- * for a hundred records as for one: a step for each property that any of them names.
+ * Records by their conditions. Each has a bit, those with the most conditions the lowest ones. So a look-up takes as
+ * long for a hundred records as for one: a step for each property that any of them names.
  */
 export interface ConditionIndex<Record extends Conditional> {
   readonly properties: readonly IndexedProperty[];
@@ -94,8 +94,8 @@ export function bestMatch<Record extends Conditional>(
 }
 
 /**
- * A record, and an earlier one with as many conditions, such that some event meets those of both. Null: each event has one
- * best match. Two records tie where the values of each property that both name overlap.
+ * A record, and an earlier one with as many conditions, such that some event meets those of both. Null: each event has
+ * one best match. Two records tie where the values of each property that both name overlap.
  */
 export function findTie<Record extends Conditional>(records: readonly Record[]): [Record, Record] | null {
   const { properties, byBit } = indexConditions(records);

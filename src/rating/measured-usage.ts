@@ -6,8 +6,9 @@ import { divHalfAway } from '../kernel/money.ts';
 export type Proration = 'none' | 'day' | 'second';
 
 /**
- * How the events of a usage period become its units. `max` and `latest` take one event. In the others a value is held over
- * time: an event of `unit_hours` sets it. One of `standing` adds to it. `whole` is the interval that the price is for.
+ * How the events of a usage period become its units. `max` and `latest` take one event. In the others a value is held
+ * over time: an event of `unit_hours` sets it. One of `standing` adds to it. `whole` is the interval that the price is
+ * for.
  */
 type Measure =
   | { readonly kind: 'max' | 'latest' | 'unit_hours' }
@@ -39,8 +40,8 @@ interface HeldValue extends Period {
 const msPerHour = 3_600_000n;
 
 /**
- * The exact units of a usage period so far. Worked examples: 100 GB held for 240 hours and then 200 GB for 480 are 120,000
- * unit-hours. 10 seats, and 5 more for the last 15 of 30 days, are 12.5 seats by the day.
+ * The exact units of a usage period so far. Worked examples: 100 GB held for 240 hours and then 200 GB for 480 are
+ * 120,000 unit-hours. 10 seats, and 5 more for the last 15 of 30 days, are 12.5 seats by the day.
  */
 export function measureUsage(measure: Measure, period: MeasuredPeriod): MeasuredUnits {
   switch (measure.kind) {
@@ -77,7 +78,9 @@ function standingUnits(
   }
 }
 
-/** The values that are held in a usage period, one after the other. Events of one instant leave the value of the last. */
+/**
+ * The values that are held in a usage period, one after the other. Events of one instant leave the value of the last.
+ */
 function heldValues({ start, end, opening, events }: MeasuredPeriod, how: 'set' | 'add'): HeldValue[] {
   const held: HeldValue[] = [];
   let [value, since] = [opening, start];
@@ -90,7 +93,9 @@ function heldValues({ start, end, opening, events }: MeasuredPeriod, how: 'set' 
   return [...held, { start: since, end, value }];
 }
 
-/** The days of an interval that have ended by an instant. A day counts with the value at its end. The last may be short. */
+/**
+ * The days of an interval that have ended by an instant. A day counts with the value at its end. The last may be short.
+ */
 function daysEnded({ start, end }: Period, at: Instant): bigint {
   const days = at >= end ? Math.ceil((end - start) / msPerDay) : Math.floor((at - start) / msPerDay);
   return BigInt(days);

@@ -140,8 +140,8 @@ export function planTotal(items: readonly PricedQuantity[], step: bigint): bigin
 }
 
 /**
- * The head item of a plan, which names it: the most expensive one that is no add-on, of several the newest. Items are passed
- * oldest first.
+ * The head item of a plan, which names it: the most expensive one that is no add-on, of several the newest. Items are
+ * passed oldest first.
  */
 export function headOf<Item extends PricedQuantity & { readonly addOn: boolean }>(items: readonly Item[]): Item {
   const head = items
@@ -156,9 +156,9 @@ export function headOf<Item extends PricedQuantity & { readonly addOn: boolean }
 
 /**
  * Decides the timing of a change. Timing `auto` applies an upgrade now, and a downgrade at the end of the period,
- * because payments are not given back. A paid plan may schedule either: the renewal then bills the new price.
- * A plan that is paid in advance gives way to one in arrears at the end of the period, because its rest is not given
- * back. Refuses to schedule a paid plan on one that costs nothing: its customer may book another by then, or have no payment
+ * because payments are not given back. A paid plan may schedule either: the renewal then bills the new price. A plan
+ * that is paid in advance gives way to one in arrears at the end of the period, because its rest is not given back.
+ * Refuses to schedule a paid plan on one that costs nothing: its customer may book another by then, or have no payment
  * method.
  */
 export function decideTiming(

@@ -26,8 +26,8 @@ export interface BillingPeriodRow {
   readonly status: BillingPeriodStatus;
   readonly trialPeriod: boolean;
   /**
-   * The start of the interval of which the period is the rest; null: the period is whole. Later than its own start: a long
-   * first period, which is priced by the interval with which it ends.
+   * The start of the interval of which the period is the rest; null: the period is whole. Later than its own start: a
+   * long first period, which is priced by the interval with which it ends.
    */
   readonly wholeStartAt: Instant | null;
   /** The end of the interval whose rest was paused; null: it was not paused. */
@@ -59,8 +59,8 @@ export function discountIntervalOf(
 }
 
 /**
- * The trial, or the interval of its price, whose share a period of usage is; null: it does not renew. A long first period
- * is more than the interval that begins within it.
+ * The trial, or the interval of its price, whose share a period of usage is; null: it does not renew. A long first
+ * period is more than the interval that begins within it.
  */
 export function intervalOf(
   schedule: PeriodSchedule,

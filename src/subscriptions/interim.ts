@@ -7,9 +7,10 @@ export type InterimSchedule = PeriodSchedule &
   Pick<SubscriptionRow, 'currentBillingPeriodStart' | 'currentBillingPeriodEnd' | 'interimAt'>;
 
 /**
- * The first boundary of these intervals after an instant, within the current billing period; null: none. Boundaries count
- * from the billing anchor, so they do not drift. A trial has none, because nothing is billed before its end. Worked example:
- * a year from 31 January with the interval of a month has 28 February, 31 March, and so on to 31 December.
+ * The first boundary of these intervals after an instant, within the current billing period; null: none. Boundaries
+ * count from the billing anchor, so they do not drift. A trial has none, because nothing is billed before its end.
+ * Worked example: a year from 31 January with the interval of a month has 28 February, 31 March, and so on to 31
+ * December.
  */
 export function nextInterim(schedule: InterimSchedule, intervals: readonly Interval[], after: Instant): Instant | null {
   const { trialEnd, intervalUnit, currentBillingPeriodStart: start, currentBillingPeriodEnd: end } = schedule;
@@ -31,8 +32,8 @@ export function intervalsEndingAt(schedule: InterimSchedule, intervals: readonly
 }
 
 /**
- * The start of the usage period of this interval that is open: the one around the time before the next boundary. So it is
- * the same however late it is asked for, and while the subscription is paused. No usage period begins before the
+ * The start of the usage period of this interval that is open: the one around the time before the next boundary. So it
+ * is the same however late it is asked for, and while the subscription is paused. No usage period begins before the
  * subscription.
  */
 export function openPeriodStart(schedule: InterimSchedule, interval: Interval): Instant {

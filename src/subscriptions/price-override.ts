@@ -124,7 +124,10 @@ export function resolveOverrides(
   return changes;
 }
 
-/** The reason why a price cannot have the pricing. Events are counted by the price, because they are counted as they come. */
+/**
+ * The reason why a price cannot have the pricing. Events are counted by the price, because they are counted as they
+ * come.
+ */
 function unsuitable(price: Price, pricing: Pricing | null): string | null {
   if (price.type === 'subscription')
     return pricing === null || quantityModels.includes(pricing.model)
@@ -212,8 +215,8 @@ export function overrideStart(
 }
 
 /**
- * The terms of a price for a usage period that begins at `start`: those in force then. So all parts of a period have the
- * same price, whenever they are billed. Null: those of the price.
+ * The terms of a price for a usage period that begins at `start`: those in force then. So all parts of a period have
+ * the same price, whenever they are billed. Null: those of the price.
  */
 export function overrideAt(spans: readonly OverrideSpan[], start: Instant): Priced | null {
   const found = spans.find(({ startAt, endAt }) => startAt <= start && (endAt === null || start < endAt));

@@ -33,7 +33,9 @@ export const hasInterim = sql<boolean>`s.interim_at is not null
     and s.status in (${sql.join(currentStatuses.map((status) => sql.lit(status)))})
     and (s.cancel_scheduled_at is null or s.cancel_scheduled_at > s.interim_at)`;
 
-/** The next due time of a subscription `s`: its end, its resumption, an interim or its renewal. Null if there is none. */
+/**
+ * The next due time of a subscription `s`: its end, its resumption, an interim or its renewal. Null if there is none.
+ */
 export const dueAt = sql<Instant | null>`
   least(case when s.status = 'cancellation_scheduled' then s.cancel_scheduled_at end, s.resumes_at,
         case when ${hasInterim} then s.interim_at end,

@@ -303,7 +303,9 @@ export function decideStart(terms: StartTerms): Start {
   };
 }
 
-/** Refuses a plan in arrears that nobody could be charged for. Net terms and a covering discount need no payment method. */
+/**
+ * Refuses a plan in arrears that nobody could be charged for. Net terms and a covering discount need no payment method.
+ */
 function refuseWithoutPayer(terms: StartTerms): void {
   const { product, hasNetTerms, givenPaymentMethodId, storedPaymentMethodId, payerField } = terms;
   if (product.default || hasNetTerms || (givenPaymentMethodId ?? storedPaymentMethodId) !== null) return;

@@ -290,8 +290,8 @@ export interface SubscriptionRow {
   readonly currentBillingPeriodStart: Instant | null;
   readonly currentBillingPeriodEnd: Instant | null;
   /**
-   * The next instant within the current period at which usage is billed or credits are granted; null: none. While paused:
-   * the end of the usage periods that are open.
+   * The next instant within the current period at which usage is billed or credits are granted; null: none. While
+   * paused: the end of the usage periods that are open.
    */
   readonly interimAt: Instant | null;
   readonly defaultPaymentMethodId: string | null;

@@ -30,9 +30,9 @@ import {
 import type { UsageBalance, UsageEvent } from './usage-event.ts';
 
 /**
- * Records the one event of each request only if the customer has access and the balance covers it. An event that several
- * meters count is recorded only if the balance of each covers its part. The requests of a batch are decided in the order in
- * which they came, on locked accounts: as many are accepted as the balances cover.
+ * Records the one event of each request only if the customer has access and the balance covers it. An event that
+ * several meters count is recorded only if the balance of each covers its part. The requests of a batch are decided in
+ * the order in which they came, on locked accounts: as many are accepted as the balances cover.
  */
 export function consumeUsage(catchUp: CatchUp): BatchedOperation<UsageRequest, UsageAnswer, UsageCache> {
   return {

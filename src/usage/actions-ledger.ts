@@ -173,8 +173,8 @@ export async function saveCharges(
 }
 
 /**
- * The measured meters of the subscriptions, with their usage periods so far and what is billed of them. To be billed, they
- * are read after `claimOverage` has locked their accounts.
+ * The measured meters of the subscriptions, with their usage periods so far and what is billed of them. To be billed,
+ * they are read after `claimOverage` has locked their accounts.
  */
 export async function readMeasured(work: Work, bills: readonly UsageToBill[]) {
   // Measured units are those of a billing period, also at a price with an interval of its own.

@@ -193,8 +193,8 @@ export function digestOf(draft: Draft): string {
 }
 
 /**
- * The new events that count: on a meter that counts distinct properties, only the first with its properties; on one that
- * is measured later, none.
+ * The new events that count: on a meter that counts distinct properties, only the first with its properties; on one
+ * that is measured later, none.
  */
 export async function countedOf(work: Work, events: readonly Draft[]): Promise<ReadonlySet<Draft>> {
   const added = events.filter((draft) => !isMeasured(draft));

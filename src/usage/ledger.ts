@@ -139,7 +139,9 @@ export interface UsageToBill {
   readonly takes?: UsageTaken;
 }
 
-/** The usage that is billed at an instant: of prices that follow the subscription, and of those with these intervals. */
+/**
+ * The usage that is billed at an instant: of prices that follow the subscription, and of those with these intervals.
+ */
 interface UsageTaken {
   readonly following: boolean;
   readonly intervals: readonly Interval[];

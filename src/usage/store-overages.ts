@@ -98,7 +98,9 @@ export async function listOverages(work: Work, bills: readonly UsageToBill[]): P
   return withCharges(work, rows, bills);
 }
 
-/** Adds the charges of prices that have or had a pricing: of the present usage period, and of those with released units. */
+/**
+ * Adds the charges of prices that have or had a pricing: of the present usage period, and of those with released units.
+ */
 async function withCharges(
   work: Work,
   rows: readonly FoundOverage[],
@@ -180,8 +182,8 @@ interface HeldChange {
 }
 
 /**
- * Keeps the value that accounts hold over time, after new events of measured meters are stored. An event of an earlier date
- * than the latest changes the value at that date only, so the order of arrival decides nothing.
+ * Keeps the value that accounts hold over time, after new events of measured meters are stored. An event of an earlier
+ * date than the latest changes the value at that date only, so the order of arrival decides nothing.
  */
 export async function holdValues(work: Work, added: readonly Draft[]): Promise<void> {
   const held = new Map<string, HeldChange>();
@@ -267,8 +269,8 @@ interface MeasuredRow extends Omit<MeasuredAccount, 'period' | 'schedule' | 'ove
 }
 
 /**
- * The accounts of measured meters of these subscriptions, whose usage periods they have begun. A period that is billed in
- * part keeps its price. Only one event counts for `max` and `latest`, and no other is read.
+ * The accounts of measured meters of these subscriptions, whose usage periods they have begun. A period that is billed
+ * in part keeps its price. Only one event counts for `max` and `latest`, and no other is read.
  */
 export async function listMeasured(work: Work, bills: readonly UsageToBill[]): Promise<MeasuredAccount[]> {
   if (bills.length === 0) return [];

@@ -55,7 +55,10 @@ export function takeThresholdChecks(work: Work, limit: number, only?: readonly s
   return claimSubscriptions(work, { isDue, dueSince, limit, only });
 }
 
-/** Deletes the checks of these subscriptions, whose accounts the caller has locked: usage that waits for them writes others. */
+/**
+ * Deletes the checks of these subscriptions, whose accounts the caller has locked: usage that waits for them writes
+ * others.
+ */
 export async function endThresholdChecks(work: Work, subscriptionIds: readonly string[]): Promise<ThresholdCheck[]> {
   const { rows } = await sql<ThresholdCheck>`
     with ended as (

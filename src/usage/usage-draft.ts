@@ -30,8 +30,8 @@ export interface UsageRequest {
 }
 
 /**
- * One event for each event of the request, in order. For one with an `eventName`, there is one for each meter that counts it.
- * `balances` are left after a `consume`, one for each event.
+ * One event for each event of the request, in order. For one with an `eventName`, there is one for each meter that
+ * counts it. `balances` are left after a `consume`, one for each event.
  */
 export interface UsageAnswer {
   readonly events: readonly UsageEvent[];
@@ -67,8 +67,8 @@ export interface Resolution {
 }
 
 /**
- * Finds the records that an event refers to, for each meter that counts it, or throws its refusal. Null where they are not
- * known without a query.
+ * Finds the records that an event refers to, for each meter that counts it, or throws its refusal. Null where they are
+ * not known without a query.
  */
 export type Resolve = (event: NewUsageEvent, path: EventPath) => readonly Resolution[] | null;
 

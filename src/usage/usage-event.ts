@@ -148,8 +148,8 @@ export interface EventMeter {
 }
 
 /**
- * The uses of an event with an `eventName`, one for each meter that it matches, as events that name the meter.
- * Refuses an event that no meter counts: it would be lost. A value of 0 counts nothing on its meter, unless it is measured.
+ * The uses of an event with an `eventName`, one for each meter that it matches, as events that name the meter. Refuses
+ * an event that no meter counts: it would be lost. A value of 0 counts nothing on its meter, unless it is measured.
  */
 export function usesOf(
   { eventName, ...event }: NewUsageEvent,
@@ -400,8 +400,8 @@ export function checkProperties(
 }
 
 /**
- * `record` stores events, whatever the balance. `consume` stores one only if the balance covers it, and `hold` sets aside
- * the units of one.
+ * `record` stores events, whatever the balance. `consume` stores one only if the balance covers it, and `hold` sets
+ * aside the units of one.
  */
 export type UsageKind = 'record' | 'consume' | 'hold';
 
@@ -426,8 +426,8 @@ export function amountOfEvent(
 }
 
 /**
- * Refuses a use of a measured meter that names a price, is to be consumed, or is in no period. Its units have one price, that
- * of the plan, and are known when the period is billed.
+ * Refuses a use of a measured meter that names a price, is to be consumed, or is in no period. Its units have one
+ * price, that of the plan, and are known when the period is billed.
  */
 export function checkMeasured(
   event: NewUsageEvent,

@@ -82,6 +82,12 @@ test('a deleted payment method is detached at Stripe, once and also when the job
   await app.tasks.detach_payment_method?.(app, payload);
 });
 
+/** The failed attempts of all customers. */
+async function countedFailures(): Promise<number> {
+  const counts = app.owner.selectFrom('attemptCounts').select('failures').where('scope', '=', 'environment');
+  return (await counts.execute()).reduce((sum, { failures }) => sum + failures, 0);
+}
+
 describe('refused, and nothing is kept', () => {
   const refusals = [
     [
@@ -97,6 +103,7 @@ describe('refused, and nothing is kept', () => {
     test(claim, async () => {
       const customerId = await newCustomerWithout();
       const headers = { 'idempotency-key': `attach-${token}` };
+      const before = await countedFailures();
       const answer = await attach(customerId, token, {}, headers);
       assert.equal(answer.status, status);
       assert.match(answer.body.message, message);
@@ -104,6 +111,8 @@ describe('refused, and nothing is kept', () => {
       assert.deepEqual(await listed(customerId), []);
       // The key is free again: a repeat asks anew.
       assert.equal((await attach(customerId, token, {}, headers)).headers.get('idempotent-replayed'), null);
+      // Two cards were declined. An unknown token is no card that was tried.
+      assert.equal((await countedFailures()) - before, status === 402 ? 2 : 0);
     });
   }
 

@@ -142,9 +142,9 @@ const othersDisconnectMs = 5_000;
 const largestLeft = 32;
 
 /**
- * Removes all rows and what the planner knows of them; false if the database cannot be used again. Sequences continue, so
- * no id is used twice and no cached record fits a new one. To truncate one table, with all that refer to it, takes as long
- * as to make another database.
+ * Removes all rows and what the planner knows of them; false if the database cannot be used again. Sequences continue,
+ * so no id is used twice and no cached record fits a new one. To truncate one table, with all that refer to it, takes
+ * as long as to make another database.
  */
 async function empty({ url }: TestDatabase): Promise<boolean> {
   const client = new pg.Client({ connectionString: url });

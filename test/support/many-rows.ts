@@ -90,8 +90,8 @@ async function limitsOf(client: pg.PoolClient): Promise<ReadonlyMap<string, numb
 }
 
 /**
- * Makes `count` copies of a row of each table of the environment, or as many as one parent may have. Triggers and foreign
- * keys are left out, as when a dump is restored. Returns the number of copies by table.
+ * Makes `count` copies of a row of each table of the environment, or as many as one parent may have. Triggers and
+ * foreign keys are left out, as when a dump is restored. Returns the number of copies by table.
  */
 export async function copyRows(
   owner: pg.Pool,
