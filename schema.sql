@@ -1398,7 +1398,7 @@ create table public.usage_series (
   price_id text not null,
   billing_period_id text,
   ledger_account_id text not null,
-  constraint usage_series_once UNIQUE NULLS NOT DISTINCT (subscription_id, price_id, billing_period_id, environment_id),
+  constraint usage_series_once UNIQUE NULLS NOT DISTINCT (subscription_id, billing_period_id, price_id, environment_id),
   constraint usage_series_pkey PRIMARY KEY (environment_id, id),
   constraint usage_series_environment_id_billing_period_id_fkey FOREIGN KEY (environment_id, billing_period_id) REFERENCES billing_periods(environment_id, id),
   constraint usage_series_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
@@ -1962,40 +1962,45 @@ begin
    where p.balance >= p.threshold and p.balance - p.account_units < p.threshold;
   return fallen;
 end $function$;
-CREATE OR REPLACE FUNCTION public.book_simple_usage(p_environment bigint, p_now bigint, p_hour bigint, p_transaction text, u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[])
+CREATE OR REPLACE FUNCTION public.book_simple_usage(p_environment bigint, p_now bigint, p_hour bigint, p_transaction text, u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[])
  RETURNS bigint[]
  LANGUAGE plpgsql
 AS $function$
 declare
   booked bigint[];
 begin
-  with moved as (
+  with usage as materialized (
+    select * from unnest(u_account, u_revision, u_price, u_period, u_series, u_entry, u_units, u_hour_units, u_hour_events, u_upto,
+                         u_of_account, u_threshold, u_events, u_own_amount)
+                    with ordinality as u (account, revision, price, period, series, entry, units, hour_units, hour_events, upto,
+                                          of_account, threshold, events, own_amount, position)
+  ), account as (
     update ledger_accounts a
-       set used = a.used + u.units,
-           covered = a.covered + case when a.pending_credit_id is null then 0 else u.units end,
+       set used = a.used + u.of_account,
+           covered = a.covered + case when a.pending_credit_id is null then 0 else u.of_account end,
            open_units = a.open_units + case when a.open_series_id = u.series then u.hour_units else 0 end,
            open_events = a.open_events + case when a.open_series_id = u.series then u.hour_events else 0 end,
            updated_at = greatest(a.updated_at, p_now)
-      from unnest(u_account, u_revision, u_price, u_period, u_series, u_entry, u_units, u_hour_units, u_hour_events, u_simple, u_threshold,
-                  u_events, u_own_amount)
-             with ordinality as u (account, revision, price, period, series, entry, units, hour_units, hour_events, is_simple, threshold,
-                                   events, own_amount, position)
-     where a.environment_id = p_environment and a.id = u.account and u.is_simple
+      from usage u
+     where a.environment_id = p_environment and a.id = u.account and u.of_account is not null
        and a.subscription_revision = u.revision
        and (u.hour_events = 0 or a.open_hour = p_hour)
        and case when a.pending_credit_id is null
                 -- No credit has a rest, so none covers anything.
                 then a.granted = a.covered + a.expired + a.taken_back
                 -- The credit that was used last is the first in order as long as no credit was granted or has ended since.
-                else a.covered - a.applied + u.units < a.pending_limit and (a.credits_end_at is null or a.credits_end_at > p_now) end
+                else a.covered - a.applied + u.of_account < a.pending_limit and (a.credits_end_at is null or a.credits_end_at > p_now) end
        -- The balance stays at or above the threshold, or was below it before.
-       and (u.threshold is null or a.available - a.held - u.units >= u.threshold or (a.held = 0 and a.available < u.threshold))
-    returning u.position, u.price, u.period, u.entry, u.units, u.events, u.own_amount, u.series, u.hour_units, u.hour_events,
-              a.open_series_id, a.id, a.pricing_model_id, a.pending_credit_id, a.available, a.updated_at
+       and (u.threshold is null or a.available - a.held - u.of_account >= u.threshold or (a.held = 0 and a.available < u.threshold))
+    returning a.id, a.pricing_model_id, a.pending_credit_id, a.updated_at, a.available + u.of_account as available_before,
+              case when a.open_series_id = u.series then u.position end as opened_by
+  ), moved as materialized (
+    select u.*, a.* from account a join usage u on u.account = a.id
   ), rollup as (
     insert into usage_rollups (environment_id, series_id, hour, units, events)
     select p_environment, moved.series, p_hour, moved.hour_units, moved.hour_events
-      from moved where moved.hour_events > 0 and moved.series <> moved.open_series_id
+      from moved where moved.hour_events > 0 and moved.opened_by is distinct from moved.position
+     order by moved.series
     on conflict (environment_id, series_id, hour)
     do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events
   ), entry as (
@@ -2004,7 +2009,8 @@ begin
     select p_environment, moved.entry, moved.pricing_model_id, p_transaction, moved.id, 'available', 'used',
            moved.units, moved.price, moved.period,
            case when moved.pending_credit_id is not null then array[moved.pending_credit_id] end,
-           case when moved.pending_credit_id is not null then array[moved.units] end, moved.available, moved.updated_at
+           case when moved.pending_credit_id is not null then array[moved.units] end,
+           moved.available_before - moved.upto, moved.updated_at
       from moved
   ), overage as (
     insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered, events, own_amount)
@@ -2018,7 +2024,7 @@ begin
   select array_agg(moved.position) into booked from moved;
   return booked;
 end $function$;
-CREATE OR REPLACE FUNCTION public.book_usage(p_environment bigint, p_now bigint, p_hour bigint, p_booking bigint, p_transaction text, p_model text, u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[])
+CREATE OR REPLACE FUNCTION public.book_usage(p_environment bigint, p_now bigint, p_hour bigint, p_booking bigint, p_transaction text, p_model text, u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[])
  RETURNS text[]
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
@@ -2035,7 +2041,7 @@ begin
     insert into ledger_transactions (environment_id, id, pricing_model_id, type, source_id, occurred_at, created_at)
     values (p_environment, p_transaction, p_model, 'usage_event_processed', p_booking::text, p_now, p_now);
     booked := book_simple_usage(p_environment, p_now, p_hour, p_transaction, u_account, u_revision, u_price, u_period, u_series,
-                                u_entry, u_units, u_hour_units, u_hour_events, u_simple, u_threshold, u_events, u_own_amount);
+                                u_entry, u_units, u_hour_units, u_hour_events, u_upto, u_of_account, u_threshold, u_events, u_own_amount);
     if cardinality(booked) is distinct from cardinality(u_account) then
       is_booked := array_fill(false, array[cardinality(u_account)]);
       foreach booked_at in array coalesce(booked, '{}') loop
@@ -2814,7 +2820,7 @@ AS $function$
                * case step when 10 then 0.1 when 100 then 0.01 else 1 end) * step
     from exact
 $function$;
-CREATE OR REPLACE FUNCTION public.record_usage(p_key bytea, p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint, p_models text[], p_versions bigint[], p_transaction text, p_model text, c_kind text[], c_value text[], c_state text[], e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[], e_own_price numeric[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[])
+CREATE OR REPLACE FUNCTION public.record_usage(p_key bytea, p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint, p_models text[], p_versions bigint[], p_transaction text, p_model text, c_kind text[], c_value text[], c_state text[], e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[], e_own_price numeric[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[])
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
@@ -2847,7 +2853,7 @@ begin
            as new (series, key, id, transaction, amount, date, properties, own_price)
    order by new.key;
   if book_usage(p_environment, p_now, p_hour, booking, p_transaction, p_model, u_account, u_revision, u_price, u_period, u_series,
-                u_entry, u_units, u_hour_units, u_hour_events, u_simple, u_threshold, u_events, u_own_amount, r_series, r_hour, r_units, r_events,
+                u_entry, u_units, u_hour_units, u_hour_events, u_upto, u_of_account, u_threshold, u_events, u_own_amount, r_series, r_hour, r_units, r_events,
                 t_subscription) is not null
   then
     raise exception using errcode = 'TK001', message = 'a balance falls below its threshold';

@@ -343,7 +343,7 @@ create table usage_series (
   foreign key (environment_id, price_id) references prices,
   foreign key (environment_id, billing_period_id) references billing_periods,
   foreign key (environment_id, ledger_account_id) references ledger_accounts,
-  constraint usage_series_once unique nulls not distinct (subscription_id, price_id, billing_period_id, environment_id)
+  constraint usage_series_once unique nulls not distinct (subscription_id, billing_period_id, price_id, environment_id)
 );
 alter table ledger_accounts add foreign key (environment_id, open_series_id) references usage_series;
 -- For row-level security on what names a series: whether the one who asks sees it. A function, because the planner takes

@@ -236,9 +236,8 @@ export async function resolveEvents(
   }
   const series = await findSeries(work, [...keys.values()]);
   const ofSubscription = new Map<string, Map<string, FoundSeries>>();
-  for (const [text, { subscriptionId, priceId }] of keys) {
-    const found = series.get(text);
-    assert(found !== undefined, 'each series was looked for');
+  for (const found of series.values()) {
+    const { subscriptionId, priceId } = found;
     const ofPrices = ofSubscription.get(subscriptionId) ?? new Map<string, FoundSeries>();
     ofSubscription.set(subscriptionId, ofPrices.set(priceId, found));
   }

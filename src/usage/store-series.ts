@@ -18,42 +18,66 @@ export function seriesText({ subscriptionId, priceId }: Omit<SeriesKey, 'periodS
   return `${subscriptionId} ${priceId}`;
 }
 
-/** The series of distinct keys, by `seriesText`. */
-export async function findSeries(work: Work, keys: readonly SeriesKey[]): Promise<ReadonlyMap<string, FoundSeries>> {
+/** A series that was looked for, or another open one of the same subscription and period. */
+export interface SeriesOfPrice extends FoundSeries {
+  readonly subscriptionId: string;
+  readonly priceId: string;
+}
+
+// So that usage by many prices fills the cache in one read. More are read when they are asked for.
+const maxOtherSeries = 64;
+
+/**
+ * The series of distinct keys, by `seriesText`, and others that are open in the current periods of these subscriptions.
+ * Those of one subscription have one period.
+ */
+export async function findSeries(work: Work, keys: readonly SeriesKey[]): Promise<ReadonlyMap<string, SeriesOfPrice>> {
   if (keys.length === 0) return new Map();
   const { rows } = await sql<{
-    position: number;
+    subscriptionId: string;
+    priceId: string;
     billingPeriodId: string | null;
     id: number | null;
     ledgerAccountId: string | null;
   }>`
-    select asked.position, p.id as billing_period_id, s.id, s.ledger_account_id
-      from unnest(
-             ${idArray(keys.map((key) => key.subscriptionId))}::text[],
-             ${idArray(keys.map((key) => key.priceId))}::text[],
-             ${idArray(keys.map((key) => key.periodStart))}::bigint[]
-           ) with ordinality as asked (subscription_id, price_id, period_start, position)
-      left join billing_periods p on p.environment_id = ${work.environmentId} and p.subscription_id = asked.subscription_id
-       and p.start_at = asked.period_start and ${holdsItsStart('p')}
+    with asked as materialized (
+      select asked.subscription_id, asked.price_id, p.id as billing_period_id
+        from unnest(
+               ${idArray(keys.map((key) => key.subscriptionId))}::text[],
+               ${idArray(keys.map((key) => key.priceId))}::text[],
+               ${idArray(keys.map((key) => key.periodStart))}::bigint[]
+             ) as asked (subscription_id, price_id, period_start)
+        left join billing_periods p on p.environment_id = ${work.environmentId} and p.subscription_id = asked.subscription_id
+         and p.start_at = asked.period_start and ${holdsItsStart('p')}
+    )
+    select asked.*, s.id, s.ledger_account_id
+      from asked
       -- Each half is one look into the index, however many periods there were.
       left join lateral (
         select id, ledger_account_id from usage_series
          where environment_id = ${work.environmentId} and subscription_id = asked.subscription_id
-           and price_id = asked.price_id and billing_period_id = p.id
+           and price_id = asked.price_id and billing_period_id = asked.billing_period_id
         union all
         select id, ledger_account_id from usage_series
          where environment_id = ${work.environmentId} and subscription_id = asked.subscription_id
-           and price_id = asked.price_id and billing_period_id is null and p.id is null
+           and price_id = asked.price_id and billing_period_id is null and asked.billing_period_id is null
       ) s on true
-     order by asked.position`.execute(work.db);
-  const found = keys.map((key, index): [string, FoundSeries] => {
-    const row = rows[index];
-    assert(row !== undefined, 'one answer for each that was asked');
-    const { billingPeriodId, id, ledgerAccountId } = row;
+    union all
+    select period.subscription_id, other.price_id, period.billing_period_id, other.id, other.ledger_account_id
+      from (select distinct subscription_id, billing_period_id from asked where billing_period_id is not null) period
+     cross join lateral (
+      select price_id, id, ledger_account_id from usage_series
+       where environment_id = ${work.environmentId} and subscription_id = period.subscription_id
+         and billing_period_id = period.billing_period_id
+       limit ${maxOtherSeries}
+    ) other`.execute(work.db);
+  const found = new Map<string, SeriesOfPrice>();
+  for (const { id, ledgerAccountId, ...row } of rows) {
+    const key = seriesText(row);
     const series = id === null || ledgerAccountId === null ? undefined : { id, ledgerAccountId };
-    return [seriesText(key), { billingPeriodId, series }];
-  });
-  return new Map(found);
+    if (!found.has(key)) found.set(key, { ...row, series });
+  }
+  return found;
 }
 
 /** A series to be opened, on an account that is there. */

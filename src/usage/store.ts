@@ -230,14 +230,24 @@ function compareLocks({ draft: one }: UsageSum, { draft: other }: UsageSum): num
   return a.usageMeterId < b.usageMeterId ? -1 : 1;
 }
 
+/** For each usage, the units of its account up to it, and at the first of an account all its units. */
+function unitsOfAccounts(usages: readonly UsageSum[]) {
+  const accountOf = ({ draft }: UsageSum) => seriesOf(draft).ledgerAccountId;
+  const totals = new Map<string, bigint>();
+  const upTo = usages.map((usage) => {
+    const units = (totals.get(accountOf(usage)) ?? 0n) + usage.units;
+    totals.set(accountOf(usage), units);
+    return units;
+  });
+  const ofAccount = usages.map((usage, index) =>
+    upTo[index] === usage.units ? (totals.get(accountOf(usage)) ?? null) : null,
+  );
+  return { upTo, ofAccount };
+}
+
 /** The arguments of `book_usage` from u_account on: see migrations/0015-record-usage.sql. */
 function bookingArrays({ usages, rollUps }: BookingOrder, isWatched: boolean): RawBuilder<unknown> {
-  const accountAt = (index: number) => {
-    const sum = usages[index];
-    return sum === undefined ? null : seriesOf(sum.draft).ledgerAccountId;
-  };
-  const isSimple = (index: number) =>
-    accountAt(index) !== accountAt(index - 1) && accountAt(index) !== accountAt(index + 1);
+  const { upTo, ofAccount } = unitsOfAccounts(usages);
   return sql`
     ${idColumn(usages, ({ draft }) => seriesOf(draft).ledgerAccountId)}::text[],
     ${idColumn(usages, ({ draft }) => draft.subscription.revision)}::bigint[],
@@ -248,7 +258,8 @@ function bookingArrays({ usages, rollUps }: BookingOrder, isWatched: boolean): R
     ${idColumn(usages, ({ units }) => units)}::numeric[],
     ${idColumn(usages, ({ hourUnits }) => hourUnits)}::numeric[],
     ${idColumn(usages, ({ hourEvents }) => hourEvents)}::bigint[],
-    ${idArray(usages.map((_, index) => (isSimple(index) ? 't' : 'f')))}::boolean[],
+    ${idArray(upTo)}::numeric[],
+    ${idArray(ofAccount)}::numeric[],
     ${idColumn(usages, ({ draft }) => (isWatched ? draft.price.lowBalanceThreshold : null))}::numeric[],
     ${idColumn(usages, ({ events }) => events)}::numeric[],
     ${idColumn(usages, ({ ownAmount }) => ownAmount)}::numeric[],
