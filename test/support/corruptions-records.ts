@@ -39,7 +39,8 @@ export const recordCorruptions: readonly Corruption[] = [
       `insert into prices select twin.*
          from prices p cross join (values ('A', 'C'), ('B', 'D')) as t (letter, other),
               jsonb_populate_record(p, jsonb_build_object('slug', null, 'is_default', false,
-                'id', left(p.id, -1) || case right(p.id, 1) when letter then other else letter end,
+                'id', overlay(p.id placing case substr(p.id, length(p.id) - 5, 1) when letter then other else letter end
+                        from length(p.id) - 5 for 1),
                 'where', '{"model": ["gone"]}'::jsonb)) twin
         where p.id = (select min(id) from prices where type = 'usage')`,
       'alter table prices enable trigger prices_kept_apart_inserted',

@@ -21,7 +21,7 @@ export async function postUsage(work: Work, postings: readonly Posting[]): Promi
     assert(id !== undefined);
     return id;
   };
-  const usages = merged(postings);
+  const usages = withAccountUnits(merged(postings));
   const column = (read: (posting: Posting) => unknown) => usages.map(read);
   const none = column(() => null);
   await sql`
@@ -31,7 +31,8 @@ export async function postUsage(work: Work, postings: readonly Posting[]): Promi
          with ordinality as asked (id, position) join subscriptions s on s.id = asked.id),
       ${column((each) => each.priceId)}::text[], ${column((each) => each.billingPeriodId)}::text[], ${none}::bigint[],
       ${column(() => newId('ledgerEntry'))}::text[], ${column((each) => each.units)}::numeric[], ${column(() => 0)}::numeric[],
-      ${column(() => 0)}::bigint[], ${column(() => false)}::boolean[], ${none}::numeric[],
+      ${column(() => 0)}::bigint[], ${usages.map(({ upTo }) => upTo)}::numeric[], ${usages.map(({ ofAccount }) => ofAccount)}::numeric[],
+      ${none}::numeric[],
       ${column(() => 0)}::numeric[], ${column(() => 0)}::numeric[],
       '{}'::bigint[], '{}'::bigint[], '{}'::numeric[], '{}'::bigint[], '{}'::text[])`.execute(work.db);
   return transactionId;
@@ -43,5 +44,20 @@ function merged(postings: readonly Posting[]): Posting[] {
   return Array.from(groups.values(), ([first, ...others]) => {
     assert(first !== undefined);
     return { ...first, units: others.reduce((sum, { units }) => sum + units, first.units) };
+  });
+}
+
+/** Each with the units of its account up to it, and the first of an account with all of them. */
+function withAccountUnits(usages: readonly Posting[]) {
+  const ofAccounts = Map.groupBy(usages, accountKeyText);
+  const unitsOf = (each: readonly Posting[]) => each.reduce((sum, { units }) => sum + units, 0n);
+  return usages.map((usage) => {
+    const ofAccount = ofAccounts.get(accountKeyText(usage)) ?? [];
+    const before = ofAccount.slice(0, ofAccount.indexOf(usage));
+    return {
+      ...usage,
+      upTo: unitsOf(before) + usage.units,
+      ofAccount: before.length === 0 ? unitsOf(ofAccount) : null,
+    };
   });
 }
