@@ -3,7 +3,7 @@ import { connected, emptyUsageEvents, readNumber } from './database.ts';
 import { bookingOfLimit, copiedEventsPerSecond, insertsPerSecond, takingsPerSecond } from './limits.ts';
 import { type LoadFigures, measureLoad } from './load.ts';
 import type { Measured, Row } from './measured.ts';
-import { meterPlan, mixedPlan, models, plainByModel, pricedByModel, pricedPlan, priceSlugs } from './plans.ts';
+import { meterPlan, mixedPlan, models, pricedByModel, pricedPlan, priceSlugs } from './plans.ts';
 import type { EventSources } from './requests.ts';
 import { ask, type BenchService } from './running.ts';
 import { connectionsOr, seconds, storedEvents } from './settings.ts';
@@ -135,26 +135,23 @@ async function mixedEvents(service: BenchService): Promise<Measured> {
 const pricedSubscriptions = 200;
 
 /** Records an event of each subscription and model: a series is opened once in a period, and not by the load. */
-async function openSeries(service: BenchService, subscriptionIds: readonly string[], usageMeterSlug: string) {
+async function openSeries(service: BenchService, subscriptionIds: readonly string[]) {
+  const { usageMeterSlug } = pricedByModel;
   for (const model of models) {
     const usageEvents = subscriptionIds.map((subscriptionId) => {
       const use = { subscriptionId, usageMeterSlug, properties: { model }, amount: 1 };
-      return { ...use, transactionId: `${usageMeterSlug} ${model} ${subscriptionId}` };
+      return { ...use, transactionId: `${model} ${subscriptionId}` };
     });
     await ask(service, 'POST', '/usage-events/bulk', { usageEvents });
   }
 }
 
-/**
- * Events that name a meter with a price for each model. The limit is the load on a meter with one price, just before.
- */
+/** Events that name a meter with a price for each model. The limit is the load of the plain row, just before. */
 function pricedRow(size: number): Row {
   return async (service) => {
-    const { subscriptionIds } = await makePopulation(service, pricedPlan, pricedSubscriptions);
+    const { subscriptionIds } = await makePopulation(service, pricedPlan, subscriptions);
     const connections = connectionsOr(manyConnections);
-    const measure = async (byModel: NonNullable<EventSources['byModel']>) => {
-      await openSeries(service, subscriptionIds, byModel.usageMeterSlug);
-      const sources = { subscriptionIds, priceSlugs, byModel };
+    const measure = async (sources: EventSources) => {
       if (size > 1) return ingestInBulk(service, sources, { size, asLines: false, connections });
       const before = await countEvents(service);
       const requests = { kind: 'event', path: '/usage-events', sources } as const;
@@ -162,10 +159,12 @@ function pricedRow(size: number): Row {
       await requireEvents(service, before + figures.warmUpRequests + figures.requests);
       return figures;
     };
-    const plain = await measure(plainByModel);
-    const priced = await measure(pricedByModel);
-    const note = `${connections} connections, ${models.length} prices by property; limit: the same on a meter with one price`;
-    return { ...bulkFigures(priced, size), limit: plain.requestsPerSecond * size, note };
+    const plain = await measure({ subscriptionIds, priceSlugs });
+    const priced = subscriptionIds.slice(0, pricedSubscriptions);
+    await openSeries(service, priced);
+    const figures = await measure({ subscriptionIds: priced, priceSlugs, byModel: pricedByModel });
+    const note = `${connections} connections, ${models.length} prices by property; limit: the same on meters with one price`;
+    return { ...bulkFigures(figures, size), limit: plain.requestsPerSecond * size, note };
   };
 }
 

@@ -49,9 +49,9 @@ export const mixedPlan = {
 
 /** The models that have a price of their own on `pricedMeter`. */
 export const models = numbered('model', 20);
-const [plainMeter = '', pricedMeter = ''] = meterSlugs;
+const [pricedMeter = ''] = meterSlugs;
 
-/** The same, with a price for each model on one of two meters. Both have the same credits. */
+/** The same, with a price for each model on the first meter beside its own. */
 export const pricedPlan = {
   ...meterPlan,
   usageMeters: meterSlugs.map((slug) => {
@@ -64,8 +64,7 @@ export const pricedPlan = {
   }),
 };
 
-/** Events of these models, on the meter with one price and on that with a price for each. */
-export const plainByModel = { usageMeterSlug: plainMeter, models };
+/** Events of these models on that meter. */
 export const pricedByModel = { usageMeterSlug: pricedMeter, models };
 
 /** The slugs of the prices of its meters. */

@@ -16,6 +16,7 @@ import { recordUsage } from '../../src/usage/actions-record.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Answer, type Body, startTestApp } from '../support/harness.ts';
 import { assertEventsAddUp, assertLedgerAddsUp } from '../support/ledger-invariants.ts';
+import { untilWaiting } from '../support/race.ts';
 
 const app = await startTestApp();
 
@@ -110,6 +111,31 @@ test('batches of their own events on the same accounts in opposite order, at onc
   });
   assert.deepEqual(statusesOf(await Promise.all(batches.map(bulk))), [200]);
   for (const world of worlds) assert.equal((await account(world)).used, 60n);
+});
+
+test('usage by two prices of an account locks that account before those that follow it', async () => {
+  const worlds = await Promise.all([insertFixture(app), insertFixture(app)]);
+  const [one, two] = worlds.sort((a, b) => (a.subscriptionId < b.subscriptionId ? -1 : 1));
+  assert(one && two);
+  const call = await app.owner
+    .selectFrom('prices')
+    .selectAll()
+    .where('slug', '=', 'call-overage')
+    .where('usageMeterId', '=', one.meterId)
+    .executeTakeFirstOrThrow();
+  const second = { ...call, id: newId('price'), slug: 'call-second', isDefault: false };
+  await app.owner.insertInto('prices').values(second).execute();
+  const batch = () => bulk([event(two), event(one), event(one, { priceSlug: 'call-second' })]);
+  assert.equal((await batch()).status, 200);
+  const lock = ({ subscriptionId }: World) =>
+    sql`select from ledger_accounts where subscription_id = ${subscriptionId} for no key update nowait`;
+  const holder = await app.owner.startTransaction().execute();
+  await lock(one).execute(holder);
+  const waiting = batch();
+  await untilWaiting(app);
+  await lock(two).execute(holder);
+  await holder.rollback().execute();
+  assert.equal((await waiting).status, 200);
 });
 
 test('100 uses of 3 at once against credits of 100 use each credit once: 100 are covered, 200 are owed', async () => {
