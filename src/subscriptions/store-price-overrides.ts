@@ -31,17 +31,6 @@ export function overrideHistory(
      where v.environment_id = ${work.environmentId} and v.subscription_id = ${subscriptionId} and v.price_id = ${priceId})`;
 }
 
-/** Whether a price has or had terms of its own for a subscription. */
-export function hasOverrides(
-  work: Work,
-  subscriptionId: RawBuilder<unknown>,
-  priceId: RawBuilder<unknown>,
-): RawBuilder<boolean> {
-  return sql<boolean>`exists (
-    select from subscription_price_overrides v
-     where v.environment_id = ${work.environmentId} and v.subscription_id = ${subscriptionId} and v.price_id = ${priceId})`;
-}
-
 /** Reads stored terms with their amounts. */
 export function withAmounts<Terms extends { readonly unitPrice: bigint | null }>(
   stored: readonly InJson<Terms>[],

@@ -10,12 +10,7 @@ import type { UsageCharge } from '../rating/usage-parts.ts';
 import type { PeriodSchedule } from '../subscriptions/billing-period.ts';
 import type { OverrideSpan } from '../subscriptions/price-override.ts';
 import { holdsItsStart } from '../subscriptions/store-billing-periods.ts';
-import {
-  hasOverrides,
-  overrideHistory,
-  type StoredSpans,
-  withAmounts,
-} from '../subscriptions/store-price-overrides.ts';
+import { overrideHistory, type StoredSpans, withAmounts } from '../subscriptions/store-price-overrides.ts';
 import {
   type BilledUsage,
   type ChargedPeriod,
@@ -51,28 +46,46 @@ function takenBy(bills: readonly UsageToBill[]) {
   return sql`unnest(${taken.map(([id]) => id)}::text[], ${taken.map(([, what]) => what)}::text[]) as taken (subscription_id, what)`;
 }
 
-/** The unbilled usage of the accounts `a` that `which` selects, as far as the bills take it. */
+/**
+ * The unbilled usage of the accounts `a` that `which` selects, as far as the bills take it. PostgreSQL plans each step by
+ * itself: to plan all of its joins at once takes longer than to carry them out.
+ */
 function overages(work: Work, which: RawBuilder<boolean>, bills: readonly UsageToBill[]) {
-  const hasTerms = hasOverrides(work, sql.ref('a.subscription_id'), sql.ref('o.price_id'));
-  // A price that costs nothing has no invoices of its own.
-  const isOwn = sql<boolean>`(p.has_own_interval and plan.overage = 'bill' and (p.unit_price > 0 or p.pricing is not null or ${hasTerms}))`;
+  const { environmentId } = work;
   return sql`
-    select a.subscription_id, o.ledger_account_id, a.usage_meter_id, m.name as meter_name, p.name as price_name, p.where, o.price_id,
-           case when plan.overage = 'bill' then p.unit_price else 0 end as unit_price, coalesce(plan.overage = 'bill', false) as is_billed,
-           p.usage_events_per_unit, p.pricing, o.uncovered - o.invoiced as units,
-           o.events - o.invoiced_events as events, o.own_amount - o.invoiced_own_amount as own_amount,
-           case when ${isOwn} then p.interval_unit end as own_unit, p.interval_count as own_count,
-           ${overrideHistory(work, sql.ref('a.subscription_id'), sql.ref('o.price_id'))} as overrides
-      from ledger_accounts a
-      join usage_overages o on o.environment_id = a.environment_id and o.ledger_account_id = a.id
-      join usage_meters m on m.environment_id = a.environment_id and m.id = a.usage_meter_id
-      join prices p on p.environment_id = o.environment_id and p.id = o.price_id
-      join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
-      join prices plan on plan.environment_id = s.environment_id and plan.id = s.price_id
-      join ${takenBy(bills)} on taken.subscription_id = a.subscription_id
-       and taken.what in (${sql.lit(all)}, case when ${isOwn} then p.interval_count || ' ' || p.interval_unit else ${sql.lit(following)} end)
-     where a.environment_id = ${work.environmentId} and ${which} and (o.uncovered > o.invoiced or o.events > o.invoiced_events)`;
+    with used as materialized (
+      select a.subscription_id, a.usage_meter_id, o.ledger_account_id, o.price_id, o.uncovered - o.invoiced as units,
+             o.events - o.invoiced_events as events, o.own_amount - o.invoiced_own_amount as own_amount
+        from ledger_accounts a
+        join usage_overages o on o.environment_id = ${environmentId} and o.ledger_account_id = a.id
+       where a.environment_id = ${environmentId} and ${which} and (o.uncovered > o.invoiced or o.events > o.invoiced_events)
+    ), planned as materialized (
+      select s.id as subscription_id, coalesce(plan.overage = 'bill', false) as is_billed
+        from subscriptions s
+        join prices plan on plan.environment_id = ${environmentId} and plan.id = s.price_id
+       where s.environment_id = ${environmentId} and s.id in (select subscription_id from used)
+    ), rated as materialized (
+      select used.*, planned.is_billed, p.name as price_name, p.where, p.unit_price, p.usage_events_per_unit, p.pricing,
+             p.has_own_interval, p.interval_unit, p.interval_count,
+             ${overrideHistory(work, sql.ref('used.subscription_id'), sql.ref('used.price_id'))} as overrides
+        from used
+        join planned on planned.subscription_id = used.subscription_id
+        join prices p on p.environment_id = ${environmentId} and p.id = used.price_id
+    ), timed as (
+      select rated.*, case when ${isOwn} then interval_unit end as own_unit, interval_count as own_count from rated
+    )
+    select timed.subscription_id, timed.ledger_account_id, timed.usage_meter_id, m.name as meter_name, timed.price_name,
+           timed.where, timed.price_id, case when timed.is_billed then timed.unit_price else 0 end as unit_price,
+           timed.is_billed, timed.usage_events_per_unit, timed.pricing, timed.units, timed.events, timed.own_amount,
+           timed.own_unit, timed.own_count, timed.overrides
+      from timed
+      join ${takenBy(bills)} on taken.subscription_id = timed.subscription_id
+       and taken.what in (${sql.lit(all)}, coalesce(timed.own_count || ' ' || timed.own_unit, ${sql.lit(following)}))
+      join usage_meters m on m.environment_id = ${environmentId} and m.id = timed.usage_meter_id`;
 }
+
+// Whether usage at a price is billed by the price's own interval. One that costs nothing has no invoices of its own.
+const isOwn = sql<boolean>`has_own_interval and is_billed and (unit_price > 0 or pricing is not null or overrides <> '[]')`;
 
 /** Marks all uncovered usage of locked accounts as invoiced. Returns the newly marked part. */
 export async function claimOverages(
@@ -94,7 +107,7 @@ export async function claimOverages(
 export async function listOverages(work: Work, bills: readonly UsageToBill[]): Promise<Overage[]> {
   const { rows } = await sql<FoundOverage>`
     ${overages(work, sql`a.subscription_id = any(${bills.map(({ subscriptionId }) => subscriptionId)}::text[])`, bills)}
-     order by a.usage_meter_id, o.price_id`.execute(work.db);
+     order by usage_meter_id, price_id`.execute(work.db);
   return withCharges(work, rows, bills);
 }
 
@@ -276,43 +289,63 @@ export async function listMeasured(work: Work, bills: readonly UsageToBill[]): P
   if (bills.length === 0) return [];
   const { environmentId, now } = work;
   const { rows } = await sql<MeasuredRow>`
-    select a.subscription_id, a.id as ledger_account_id, m.name as meter_name, m.aggregation_type, m.recurring, m.proration,
-           coalesce(plan.overage = 'bill', false) as is_billed, b.start_at as period_start, span.end_at as period_end,
-           case when a.value_period_id = b.id then a.opening_value else coalesce(a.held_value, 0) end as opening, used.events,
-           b.whole_start_at, s.start_date, s.trial_end, s.billing_anchor, s.first_period, s.billing_cycle_anchor_date, s.interval_unit,
-           s.interval_count,
-           p.id as price_id, p.unit_price, p.usage_events_per_unit, p.pricing,
+    with account as materialized (
+      select a.subscription_id, a.id, a.usage_meter_id, a.value_period_id, a.opening_value, a.held_value,
+             m.name as meter_name, m.aggregation_type, m.recurring, m.proration, asked.period_start
+        from unnest(
+               ${bills.map(({ subscriptionId }) => subscriptionId)}::text[],
+               ${bills.map(({ periodStart }) => periodStart)}::bigint[]
+             ) as asked (subscription_id, period_start)
+        join ledger_accounts a on a.environment_id = ${environmentId} and a.subscription_id = asked.subscription_id
+        join usage_meters m on m.environment_id = ${environmentId} and m.id = a.usage_meter_id and m.is_measured
+    ), begun as materialized (
+      select account.*, b.id as period_id, b.start_at, greatest(b.start_at, least(b.end_at, ${now}::bigint)) as until,
+             b.whole_start_at
+        from account
+        join billing_periods b on b.environment_id = ${environmentId} and b.subscription_id = account.subscription_id
+         and b.start_at = account.period_start and ${holdsItsStart('b')}
+    ), planned as materialized (
+      select begun.*, plan.overage = 'bill' as is_billed, plan.product_id, s.start_date, s.trial_end, s.billing_anchor,
+             s.first_period, s.billing_cycle_anchor_date, s.interval_unit, s.interval_count
+        from begun
+        join subscriptions s on s.environment_id = ${environmentId} and s.id = begun.subscription_id
+        join prices plan on plan.environment_id = ${environmentId} and plan.id = s.price_id
+    ), rated as materialized (
+      select planned.*, coalesce(
+               (select c.price_id from usage_charges c
+                 where c.environment_id = ${environmentId} and c.ledger_account_id = planned.id
+                   and c.period_start = planned.start_at limit 1),
+               (select product.usage_prices ->> planned.usage_meter_id from products product
+                 where product.environment_id = ${environmentId} and product.id = planned.product_id),
+               (select usual.id from prices usual
+                 where usual.environment_id = ${environmentId} and usual.usage_meter_id = planned.usage_meter_id
+                   and usual.is_default)) as price_id
+        from planned
+    ), used as materialized (
+      select u.id as series_id, rated.id as ledger_account_id
+        from rated
+        join prices ofmeter on ofmeter.environment_id = ${environmentId} and ofmeter.usage_meter_id = rated.usage_meter_id
+        join usage_series u on u.environment_id = ${environmentId} and u.subscription_id = rated.subscription_id
+         and u.price_id = ofmeter.id and u.billing_period_id = rated.period_id
+    )
+    select a.subscription_id, a.id as ledger_account_id, a.meter_name, a.aggregation_type, a.recurring, a.proration,
+           coalesce(a.is_billed, false) as is_billed, a.start_at as period_start, a.until as period_end,
+           case when a.value_period_id = a.period_id then a.opening_value else coalesce(a.held_value, 0) end as opening,
+           counted.events, a.whole_start_at, a.start_date, a.trial_end, a.billing_anchor, a.first_period,
+           a.billing_cycle_anchor_date, a.interval_unit, a.interval_count, p.id as price_id, p.unit_price,
+           p.usage_events_per_unit, p.pricing,
            ${overrideHistory(work, sql.ref('a.subscription_id'), sql.ref('p.id'))} as overrides
-      from unnest(
-             ${bills.map(({ subscriptionId }) => subscriptionId)}::text[],
-             ${bills.map(({ periodStart }) => periodStart)}::bigint[]
-           ) as asked (subscription_id, period_start)
-      join ledger_accounts a on a.environment_id = ${environmentId} and a.subscription_id = asked.subscription_id
-      join usage_meters m on m.environment_id = ${environmentId} and m.id = a.usage_meter_id and m.is_measured
-      join subscriptions s on s.environment_id = ${environmentId} and s.id = a.subscription_id
-      join billing_periods b on b.environment_id = ${environmentId} and b.subscription_id = a.subscription_id
-       and b.start_at = asked.period_start and ${holdsItsStart('b')}
-     cross join lateral (select greatest(b.start_at, least(b.end_at, ${now}::bigint)) as end_at) span
-      join prices plan on plan.environment_id = ${environmentId} and plan.id = s.price_id
-      join products product on product.environment_id = ${environmentId} and product.id = plan.product_id
-      join prices p on p.environment_id = ${environmentId} and p.usage_meter_id = m.id
-       and p.id = coalesce(
-         (select c.price_id from usage_charges c
-           where c.environment_id = ${environmentId} and c.ledger_account_id = a.id and c.period_start = b.start_at limit 1),
-         product.usage_prices ->> m.id,
-         (select usual.id from prices usual
-           where usual.environment_id = ${environmentId} and usual.usage_meter_id = m.id and usual.is_default))
+      from rated a
+      join prices p on p.environment_id = ${environmentId} and p.id = a.price_id
      cross join lateral (
-       select string_agg(greatest(b.start_at, least(e.dated, span.end_at)) || ' ' || e.amount, ',' order by e.dated, e.id) as events
+       select string_agg(greatest(a.start_at, least(e.dated, a.until)) || ' ' || e.amount, ',' order by e.dated, e.id) as events
          from (select e.id, e.amount, e.dated,
-                      row_number() over (order by case when m.aggregation_type = 'max' then e.amount end desc, e.dated desc, e.id desc) as place
+                      row_number() over (order by case when a.aggregation_type = 'max' then e.amount end desc, e.dated desc, e.id desc) as place
                  from (select e.id, e.amount, least(e.usage_date, e.created_at) as dated
-                         from prices ofmeter
-                         join usage_series u on u.environment_id = ${environmentId} and u.subscription_id = a.subscription_id
-                          and u.price_id = ofmeter.id and u.billing_period_id = b.id
-                         join usage_events e on e.environment_id = ${environmentId} and e.series_id = u.id
-                        where ofmeter.environment_id = ${environmentId} and ofmeter.usage_meter_id = m.id) e) e
-        where m.aggregation_type not in ('max', 'latest') or e.place = 1) used
+                         from used
+                         join usage_events e on e.environment_id = ${environmentId} and e.series_id = used.series_id
+                        where used.ledger_account_id = a.id) e) e
+        where a.aggregation_type not in ('max', 'latest') or e.place = 1) counted
      order by a.usage_meter_id`.execute(work.db);
   return rows.map(toMeasured);
 }
