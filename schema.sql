@@ -1854,6 +1854,7 @@ end $function$;
 CREATE OR REPLACE FUNCTION public.book_other_usage(p_environment bigint, p_now bigint, p_hour bigint, p_transaction text, is_booked boolean[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[])
  RETURNS text[]
  LANGUAGE plpgsql
+ SET lock_timeout TO '100ms'
 AS $function$
 declare
   fallen text[];
@@ -2024,7 +2025,7 @@ begin
   select array_agg(moved.position) into booked from moved;
   return booked;
 end $function$;
-CREATE OR REPLACE FUNCTION public.book_usage(p_environment bigint, p_now bigint, p_hour bigint, p_booking bigint, p_transaction text, p_model text, u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[])
+CREATE OR REPLACE FUNCTION public.book_usage(p_environment bigint, p_now bigint, p_hour bigint, p_booking bigint, p_transaction text, p_model text, p_locks_first boolean, u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[])
  RETURNS text[]
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
@@ -2040,6 +2041,10 @@ begin
   if cardinality(u_account) > 0 then
     insert into ledger_transactions (environment_id, id, pricing_model_id, type, source_id, occurred_at, created_at)
     values (p_environment, p_transaction, p_model, 'usage_event_processed', p_booking::text, p_now, p_now);
+    if p_locks_first then
+      perform from ledger_accounts a where a.environment_id = p_environment and a.id = any (u_account)
+        order by a.subscription_id, a.usage_meter_id for no key update;
+    end if;
     booked := book_simple_usage(p_environment, p_now, p_hour, p_transaction, u_account, u_revision, u_price, u_period, u_series,
                                 u_entry, u_units, u_hour_units, u_hour_events, u_upto, u_of_account, u_threshold, u_events, u_own_amount);
     if cardinality(booked) is distinct from cardinality(u_account) then
@@ -2852,7 +2857,7 @@ begin
     from unnest(e_series, e_key, e_id, e_transaction, e_amount, e_date, e_properties, e_own_price)
            as new (series, key, id, transaction, amount, date, properties, own_price)
    order by new.key;
-  if book_usage(p_environment, p_now, p_hour, booking, p_transaction, p_model, u_account, u_revision, u_price, u_period, u_series,
+  if book_usage(p_environment, p_now, p_hour, booking, p_transaction, p_model, false, u_account, u_revision, u_price, u_period, u_series,
                 u_entry, u_units, u_hour_units, u_hour_events, u_upto, u_of_account, u_threshold, u_events, u_own_amount, r_series, r_hour, r_units, r_events,
                 t_subscription) is not null
   then

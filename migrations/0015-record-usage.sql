@@ -150,12 +150,14 @@ begin
 end $$;
 
 -- Books any usage that `is_booked` does not name, on accounts that it locks first: what is read after the locks is final.
+-- Accounts that come earlier in the order may be locked already, so two batches may wait for each other: a wait is short, and
+-- fails with lock_not_available before PostgreSQL looks for deadlocks.
 -- Returns the accounts whose balance fell below their threshold.
 create function book_other_usage(p_environment bigint, p_now bigint, p_hour bigint, p_transaction text, is_booked boolean[],
   u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[],
   u_hour_units numeric[], u_hour_events bigint[],
   u_threshold numeric[], u_events numeric[], u_own_amount numeric[]) returns text[]
-  language plpgsql volatile as $$
+  language plpgsql volatile set lock_timeout = '100ms' as $$
 declare
   fallen text[];
 begin
@@ -264,9 +266,10 @@ begin
   return fallen;
 end $$;
 
--- Books usage whose events are stored. Returns the accounts whose balance fell below their threshold, or null where none did.
+-- Books usage whose events are stored. With p_locks_first all accounts are locked in their order before any is booked on. Returns the accounts whose balance fell below their threshold, or null where none did.
 -- Fails with serialization_failure where a subscription is at another revision than the caller knows.
 create function book_usage(p_environment bigint, p_now bigint, p_hour bigint, p_booking bigint, p_transaction text, p_model text,
+  p_locks_first boolean,
   u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[],
   u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[],
   u_threshold numeric[], u_events numeric[], u_own_amount numeric[],
@@ -281,6 +284,10 @@ begin
   if cardinality(u_account) > 0 then
     insert into ledger_transactions (environment_id, id, pricing_model_id, type, source_id, occurred_at, created_at)
     values (p_environment, p_transaction, p_model, 'usage_event_processed', p_booking::text, p_now, p_now);
+    if p_locks_first then
+      perform from ledger_accounts a where a.environment_id = p_environment and a.id = any (u_account)
+        order by a.subscription_id, a.usage_meter_id for no key update;
+    end if;
     booked := book_simple_usage(p_environment, p_now, p_hour, p_transaction, u_account, u_revision, u_price, u_period, u_series,
                                 u_entry, u_units, u_hour_units, u_hour_events, u_upto, u_of_account, u_threshold, u_events, u_own_amount);
     if cardinality(booked) is distinct from cardinality(u_account) then
@@ -363,6 +370,7 @@ end $$;
 -- Fails with
 --   serialization_failure  where one of these is different now
 --   unique_violation       where an event is stored already (usage_events_transaction_unique)
+--   lock_not_available     where it would have to wait for an account out of their order
 --   TK001                  where a balance falls below its threshold: the event that tells it is written by the caller
 -- and then the caller records the batch in a transaction of its own.
 create function record_usage(p_key bytea, p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint,
@@ -399,7 +407,7 @@ begin
     from unnest(e_series, e_key, e_id, e_transaction, e_amount, e_date, e_properties, e_own_price)
            as new (series, key, id, transaction, amount, date, properties, own_price)
    order by new.key;
-  if book_usage(p_environment, p_now, p_hour, booking, p_transaction, p_model, u_account, u_revision, u_price, u_period, u_series,
+  if book_usage(p_environment, p_now, p_hour, booking, p_transaction, p_model, false, u_account, u_revision, u_price, u_period, u_series,
                 u_entry, u_units, u_hour_units, u_hour_events, u_upto, u_of_account, u_threshold, u_events, u_own_amount, r_series, r_hour, r_units, r_events,
                 t_subscription) is not null
   then

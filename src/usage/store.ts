@@ -283,7 +283,7 @@ export async function bookUsage(
   const { environmentId, now } = work;
   const { rows } = await sql<{ fallen: string[] | null }>`
     select book_usage(${environmentId}, ${now}, ${hourOf(now)}, ${booking}, ${newId('ledgerTransaction')},
-      ${sums[0]?.draft.event.pricingModelId}, ${bookingArrays(orderOf(sums, now), isWatched)}) as fallen`.execute(
+      ${sums[0]?.draft.event.pricingModelId}, true, ${bookingArrays(orderOf(sums, now), isWatched)}) as fallen`.execute(
     work.db,
   );
   return rows[0]?.fallen ?? [];
@@ -301,7 +301,7 @@ function customerArrays(drafts: readonly Draft[]): RawBuilder<unknown> {
 }
 
 /** The SQLSTATEs by which `record_usage` asks for a transaction in its place. */
-const needsTransaction = new Set(['40001', '40P01', '23505', 'TK001']);
+const needsTransaction = new Set(['40001', '40P01', '55P03', '23505', 'TK001']);
 
 /**
  * Stores and books new events of an API key: one statement, which is a transaction by itself. False where something that

@@ -16,7 +16,7 @@ import { recordUsage } from '../../src/usage/actions-record.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Answer, type Body, startTestApp } from '../support/harness.ts';
 import { assertEventsAddUp, assertLedgerAddsUp } from '../support/ledger-invariants.ts';
-import { untilWaiting } from '../support/race.ts';
+import { until, untilWaiting } from '../support/race.ts';
 
 const app = await startTestApp();
 
@@ -113,29 +113,46 @@ test('batches of their own events on the same accounts in opposite order, at onc
   for (const world of worlds) assert.equal((await account(world)).used, 60n);
 });
 
-test('usage by two prices of an account locks that account before those that follow it', async () => {
+test('a batch does not wait for an account while it holds a later one', async () => {
   const worlds = await Promise.all([insertFixture(app), insertFixture(app)]);
   const [one, two] = worlds.sort((a, b) => (a.subscriptionId < b.subscriptionId ? -1 : 1));
   assert(one && two);
-  const call = await app.owner
-    .selectFrom('prices')
-    .selectAll()
-    .where('slug', '=', 'call-overage')
-    .where('usageMeterId', '=', one.meterId)
-    .executeTakeFirstOrThrow();
-  const second = { ...call, id: newId('price'), slug: 'call-second', isDefault: false };
+  const ofOne = app.owner.selectFrom('prices').selectAll().where('usageMeterId', '=', one.meterId);
+  const second = {
+    ...(await ofOne.executeTakeFirstOrThrow()),
+    id: newId('price'),
+    slug: 'call-second',
+    isDefault: false,
+  };
   await app.owner.insertInto('prices').values(second).execute();
-  const batch = () => bulk([event(two), event(one), event(one, { priceSlug: 'call-second' })]);
-  assert.equal((await batch()).status, 200);
   const lock = ({ subscriptionId }: World) =>
     sql`select from ledger_accounts where subscription_id = ${subscriptionId} for no key update nowait`;
-  const holder = await app.owner.startTransaction().execute();
-  await lock(one).execute(holder);
-  const waiting = batch();
-  await untilWaiting(app);
-  await lock(two).execute(holder);
-  await holder.rollback().execute();
-  assert.equal((await waiting).status, 200);
+  const isFree = (world: World) =>
+    app.owner
+      .transaction()
+      .execute((db) => lock(world).execute(db))
+      .then(
+        () => true,
+        () => false,
+      );
+  const meetAt = async (batch: () => Promise<Answer>) => {
+    const holder = await app.owner.startTransaction().execute();
+    await lock(one).execute(holder);
+    const waiting = batch();
+    try {
+      await untilWaiting(app);
+      await until(() => isFree(two), 'the later account');
+    } finally {
+      await holder.rollback().execute();
+    }
+    assert.equal((await waiting).status, 200);
+  };
+  const byTwoPrices = () => bulk([event(two), event(one), event(one, { priceSlug: 'call-second' })]);
+  assert.equal((await byTwoPrices()).status, 200);
+  await meetAt(byTwoPrices);
+  // The first use of a credit is not as usual.
+  await grant(one, 100n);
+  await meetAt(() => bulk([event(one), event(two)]));
 });
 
 test('100 uses of 3 at once against credits of 100 use each credit once: 100 are covered, 200 are owed', async () => {

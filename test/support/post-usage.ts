@@ -26,7 +26,7 @@ export async function postUsage(work: Work, postings: readonly Posting[]): Promi
   const none = column(() => null);
   await sql`
     select book_usage(${work.environmentId}, ${work.now}, ${work.now - (work.now % 3_600_000)}, nextval('usage_bookings'),
-      ${transactionId}, ${postings[0]?.pricingModelId}, ${column(accountOf)}::text[],
+      ${transactionId}, ${postings[0]?.pricingModelId}, true, ${column(accountOf)}::text[],
       (select array_agg(s.revision order by asked.position) from unnest(${column((each) => each.subscriptionId)}::text[])
          with ordinality as asked (id, position) join subscriptions s on s.id = asked.id),
       ${column((each) => each.priceId)}::text[], ${column((each) => each.billingPeriodId)}::text[], ${none}::bigint[],
