@@ -19,7 +19,7 @@ export function seriesText({ subscriptionId, priceId }: Omit<SeriesKey, 'periodS
 }
 
 /** A series that was looked for, or another open one of the same subscription and period. */
-export interface SeriesOfPrice extends FoundSeries {
+interface SeriesOfPrice extends FoundSeries {
   readonly subscriptionId: string;
   readonly priceId: string;
 }
@@ -29,7 +29,7 @@ const maxOtherSeries = 64;
 
 /**
  * The series of distinct keys, by `seriesText`, and others that are open in the current periods of these subscriptions.
- * Those of one subscription have one period.
+ * A subscription has one period in the keys.
  */
 export async function findSeries(work: Work, keys: readonly SeriesKey[]): Promise<ReadonlyMap<string, SeriesOfPrice>> {
   if (keys.length === 0) return new Map();
