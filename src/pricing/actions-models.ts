@@ -136,7 +136,9 @@ export async function exportPricingModel(work: Work, id: string): Promise<Pricin
   const updatedAt = Object.values(contents)
     .flat()
     .reduce((latest, record) => Math.max(latest, record.updatedAt), model.updatedAt);
-  return { pricingModel: exportStructure(model, describeContents(contents, work.now)), updatedAt };
+  const structure = describeContents(contents, work.now);
+  await endTurn();
+  return { pricingModel: exportStructure(model, structure), updatedAt };
 }
 
 interface SetUp {
