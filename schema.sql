@@ -162,6 +162,27 @@ create table public.billing_periods (
   constraint billing_periods_waived_not_negative CHECK ((proration_waived >= (0)::numeric))
 );
 
+create table public.checkout_session_add_ons (
+  environment_id bigint not null,
+  checkout_session_id text not null,
+  price_id text not null,
+  pricing_model_id text not null,
+  "position" smallint not null,
+  optional boolean not null,
+  quantity bigint not null,
+  minimum_quantity bigint,
+  maximum_quantity bigint,
+  selected_quantity bigint,
+  constraint checkout_session_add_ons_one_at_a_position UNIQUE (environment_id, checkout_session_id, "position"),
+  constraint checkout_session_add_ons_pkey PRIMARY KEY (environment_id, checkout_session_id, price_id),
+  constraint checkout_session_add_ons_environment_id_checkout_session_i_fkey FOREIGN KEY (environment_id, checkout_session_id) REFERENCES checkout_sessions(environment_id, id),
+  constraint checkout_session_add_ons_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
+  constraint checkout_session_add_ons_are_few CHECK ((("position" >= 0) AND ("position" <= 98))),
+  constraint checkout_session_add_ons_quantity CHECK ((((quantity >= 1) AND (quantity <= 1000000)) AND (maximum_quantity <= 1000000))),
+  constraint checkout_session_add_ons_selected CHECK (((selected_quantity IS NULL) OR (selected_quantity = quantity) OR ((selected_quantity = 0) AND optional) OR COALESCE(((selected_quantity >= minimum_quantity) AND (selected_quantity <= maximum_quantity)), false))),
+  constraint checkout_session_add_ons_within_limits CHECK ((((minimum_quantity IS NULL) AND (maximum_quantity IS NULL)) OR ((minimum_quantity > 0) AND (maximum_quantity IS NOT NULL) AND ((quantity >= minimum_quantity) AND (quantity <= maximum_quantity)))))
+);
+
 create table public.checkout_sessions (
   environment_id bigint not null,
   id text not null,
@@ -872,6 +893,21 @@ create table public.products (
   constraint products_usage_prices CHECK ((jsonb_typeof(usage_prices) = 'object'::text))
 );
 
+create table public.purchase_add_ons (
+  environment_id bigint not null,
+  purchase_id text not null,
+  price_id text not null,
+  pricing_model_id text not null,
+  "position" smallint not null,
+  quantity bigint not null,
+  constraint purchase_add_ons_one_at_a_position UNIQUE (environment_id, purchase_id, "position"),
+  constraint purchase_add_ons_pkey PRIMARY KEY (environment_id, purchase_id, price_id),
+  constraint purchase_add_ons_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
+  constraint purchase_add_ons_environment_id_purchase_id_fkey FOREIGN KEY (environment_id, purchase_id) REFERENCES purchases(environment_id, id),
+  constraint purchase_add_ons_are_few CHECK ((("position" >= 0) AND ("position" <= 98))),
+  constraint purchase_add_ons_quantity CHECK (((quantity >= 1) AND (quantity <= 1000000)))
+);
+
 create table public.purchases (
   environment_id bigint not null,
   id text not null,
@@ -1503,6 +1539,7 @@ CREATE INDEX audit_log_by_record ON public.audit_log USING btree (environment_id
 CREATE INDEX audit_log_by_record_id ON public.audit_log USING btree (environment_id, record_id, id);
 CREATE INDEX audit_log_by_request ON public.audit_log USING btree (environment_id, request_id, id) WHERE (request_id IS NOT NULL);
 CREATE INDEX billing_periods_credits_await ON public.billing_periods USING btree (environment_id, subscription_id) WHERE credits_await_payment;
+CREATE INDEX checkout_session_add_ons_by_price ON public.checkout_session_add_ons USING btree (environment_id, price_id);
 CREATE INDEX checkout_sessions_by_adjustment ON public.checkout_sessions USING btree (environment_id, adjustment_id) WHERE (adjustment_id IS NOT NULL);
 CREATE INDEX checkout_sessions_by_creation ON public.checkout_sessions USING btree (environment_id, created_at);
 CREATE INDEX checkout_sessions_by_customer ON public.checkout_sessions USING btree (environment_id, customer_id) WHERE (customer_id IS NOT NULL);
@@ -1557,6 +1594,7 @@ CREATE INDEX product_features_by_feature ON public.product_features USING btree 
 CREATE INDEX product_features_by_pricing_model ON public.product_features USING btree (environment_id, pricing_model_id);
 CREATE INDEX products_by_metadata ON public.products USING gin (metadata jsonb_path_ops) WHERE (metadata IS NOT NULL);
 CREATE INDEX products_by_slug ON public.products USING btree (environment_id, pricing_model_id, slug);
+CREATE INDEX purchase_add_ons_by_price ON public.purchase_add_ons USING btree (environment_id, price_id);
 CREATE INDEX purchases_by_creation ON public.purchases USING btree (environment_id, created_at);
 CREATE INDEX purchases_by_customer ON public.purchases USING btree (environment_id, customer_id);
 CREATE INDEX purchases_by_price ON public.purchases USING btree (environment_id, price_id);
@@ -3290,6 +3328,8 @@ create policy tenant on audit_log to {tollkeeper_service} using ((environment_id
 create policy worker on audit_log to {tollkeeper_worker} using true;
 create policy tenant on billing_periods to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on billing_periods to {tollkeeper_worker} using true;
+create policy tenant on checkout_session_add_ons to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy worker on checkout_session_add_ons to {tollkeeper_worker} using true;
 create policy tenant on checkout_sessions to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on checkout_sessions to {tollkeeper_worker} using true;
 create policy tenant on customers to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
@@ -3335,6 +3375,8 @@ create policy tenant on product_features to {tollkeeper_service} using ((environ
 create policy worker on product_features to {tollkeeper_worker} using true;
 create policy tenant on products to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on products to {tollkeeper_worker} using true;
+create policy tenant on purchase_add_ons to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy worker on purchase_add_ons to {tollkeeper_worker} using true;
 create policy tenant on purchases to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on purchases to {tollkeeper_worker} using true;
 create policy tenant on refunds to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));

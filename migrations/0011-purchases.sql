@@ -69,6 +69,23 @@ create unique index purchases_one_plan_awaited on purchases (environment_id, cus
   where exclusive and status = 'pending' and invoice_id is null;
 create index purchases_to_try_again on purchases (environment_id, customer_id, price_id) where status = 'failed' and invoice_id is null;
 
+-- The add-ons that are bought together with a plan. They hold from the first payment on, like the other terms of the purchase.
+create table purchase_add_ons (
+  environment_id bigint not null,
+  purchase_id text collate "C" not null,
+  price_id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  position smallint not null,
+  quantity bigint not null,
+  primary key (environment_id, purchase_id, price_id),
+  foreign key (environment_id, purchase_id) references purchases,
+  foreign key (environment_id, price_id) references prices,
+  constraint purchase_add_ons_one_at_a_position unique (environment_id, purchase_id, position),
+  constraint purchase_add_ons_are_few check (position between 0 and 98),
+  constraint purchase_add_ons_quantity check (quantity between 1 and 1000000)
+);
+create index purchase_add_ons_by_price on purchase_add_ons (environment_id, price_id);
+
 -- The invoice of what is paid once, and its payments. (That of a subscription is named by the purchase.)
 alter table invoices
   add column purchase_id text collate "C",

@@ -72,6 +72,36 @@ create index checkout_sessions_by_pricing_model on checkout_sessions (environmen
 create index checkout_sessions_by_price on checkout_sessions (environment_id, price_id) where price_id is not null;
 create index checkout_sessions_by_customer on checkout_sessions (environment_id, customer_id) where customer_id is not null;
 
+-- The add-ons that a session sells with its plan, or offers beside it.
+create table checkout_session_add_ons (
+  environment_id bigint not null,
+  checkout_session_id text collate "C" not null,
+  price_id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  position smallint not null,
+  -- Whether the buyer may leave it out.
+  optional boolean not null,
+  -- That of the seller. Within the limits, if there are any, the buyer may choose another one.
+  quantity bigint not null,
+  minimum_quantity bigint,
+  maximum_quantity bigint,
+  -- That of the buyer. Null: nothing was confirmed yet. 0: it was left out.
+  selected_quantity bigint,
+  primary key (environment_id, checkout_session_id, price_id),
+  foreign key (environment_id, checkout_session_id) references checkout_sessions,
+  foreign key (environment_id, price_id) references prices,
+  constraint checkout_session_add_ons_one_at_a_position unique (environment_id, checkout_session_id, position),
+  constraint checkout_session_add_ons_are_few check (position between 0 and 98),
+  constraint checkout_session_add_ons_quantity check (quantity between 1 and 1000000 and maximum_quantity <= 1000000),
+  constraint checkout_session_add_ons_within_limits check (
+    (minimum_quantity is null and maximum_quantity is null)
+    or (minimum_quantity > 0 and maximum_quantity is not null and quantity between minimum_quantity and maximum_quantity)),
+  constraint checkout_session_add_ons_selected check (selected_quantity is null or selected_quantity = quantity
+    or (selected_quantity = 0 and optional)
+    or coalesce(selected_quantity between minimum_quantity and maximum_quantity, false))
+);
+create index checkout_session_add_ons_by_price on checkout_session_add_ons (environment_id, price_id);
+
 -- A session goes as the attempts to buy that come from it: done with the one that is paid, open again after one that failed.
 -- Money that is taken back later opens nothing again: what was bought has been given by then, and is owed.
 create function follow_purchase() returns trigger language plpgsql as $$

@@ -196,6 +196,7 @@ export type {
   Metadata,
   MoneyReceived,
   NewAdjustment,
+  NewCheckoutItem,
   NewHold,
   NewPriceOverride,
   NewResourceClaims,

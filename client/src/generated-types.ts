@@ -560,6 +560,18 @@ export type PurchaseStatus = 'open' | 'pending' | 'failed' | 'paid' | 'refunded'
 
 export type CheckoutSessionStatus = 'open' | 'pending' | 'succeeded' | 'failed' | 'expired';
 
+export interface NewCheckoutItem {
+  priceId?: string;
+  /** The slug of an active price, instead of `priceId`. */
+  priceSlug?: string;
+  /** By default `minimumQuantity`, else 1. The buyer cannot change it without limits. */
+  quantity?: number;
+  /** The least that the buyer may choose. By default 1 if there is a `maximumQuantity`. */
+  minimumQuantity?: number | null;
+  /** The most that the buyer may choose. Without it the quantity is fixed. */
+  maximumQuantity?: number | null;
+}
+
 export type PaymentStatus = 'processing' | 'requires_confirmation' | 'requires_action' | 'succeeded' | 'failed' | 'canceled' | 'refunded';
 
 /** A type of event. `sync.events_available` is accepted for compatibility, and no such event is ever sent. */
@@ -1406,6 +1418,11 @@ export type Purchase = {
   customerId: string;
   priceId: string;
   quantity: number;
+  /** The add-ons that are bought beside `priceId`. */
+  addOns: Array<{
+    priceId: string;
+    quantity: number;
+  }>;
   name: string;
   status: PurchaseStatus;
   /** The invoice of the purchase. For a subscription, its first invoice. Null if nothing was due, and until the first payment has arrived or is on its way. */
@@ -1427,7 +1444,7 @@ export type Purchase = {
   /** Null until the first payment has arrived or is on its way. A declined one makes no subscription. */
   subscriptionId: string | null;
   trialPeriodDays: number;
-  /** The product of unit price and quantity, before discount and tax. */
+  /** The price of a whole period with the add-ons, before discount and tax. */
   pricePerBillingCycle: WholeNumber;
   intervalUnit: IntervalUnit;
   intervalCount: number;
@@ -1442,6 +1459,11 @@ export type Purchase = {
   customerId: string;
   priceId: string;
   quantity: number;
+  /** The add-ons that are bought beside `priceId`. */
+  addOns: Array<{
+    priceId: string;
+    quantity: number;
+  }>;
   name: string;
   status: PurchaseStatus;
   /** The invoice of the purchase. For a subscription, its first invoice. Null if nothing was due, and until the first payment has arrived or is on its way. */
@@ -2895,6 +2917,18 @@ export type CheckoutSession = {
   status: CheckoutSessionStatus;
   billingAddress: BillingAddress | null;
   quantity: number;
+  /** The add-ons that are sold or offered beside `priceId`. */
+  addOns: Array<{
+    priceId: string;
+    /** Whether the buyer may leave it out. */
+    optional: boolean;
+    quantity: number;
+    /** The least that the buyer may choose; null: it is fixed. */
+    minimumQuantity: number | null;
+    maximumQuantity: number | null;
+    /** The quantity that the buyer took, 0 for none; null until a confirmation. */
+    selectedQuantity: number | null;
+  }>;
   customerName: string | null;
   customerEmail: string | null;
   paymentMethodType: PaymentMethodType | null;
@@ -2936,6 +2970,18 @@ export type CheckoutSession = {
   status: CheckoutSessionStatus;
   billingAddress: BillingAddress | null;
   quantity: number;
+  /** The add-ons that are sold or offered beside `priceId`. */
+  addOns: Array<{
+    priceId: string;
+    /** Whether the buyer may leave it out. */
+    optional: boolean;
+    quantity: number;
+    /** The least that the buyer may choose; null: it is fixed. */
+    minimumQuantity: number | null;
+    maximumQuantity: number | null;
+    /** The quantity that the buyer took, 0 for none; null until a confirmation. */
+    selectedQuantity: number | null;
+  }>;
   customerName: string | null;
   customerEmail: string | null;
   paymentMethodType: PaymentMethodType | null;
@@ -2976,6 +3022,18 @@ export type CheckoutSession = {
   status: CheckoutSessionStatus;
   billingAddress: BillingAddress | null;
   quantity: number;
+  /** The add-ons that are sold or offered beside `priceId`. */
+  addOns: Array<{
+    priceId: string;
+    /** Whether the buyer may leave it out. */
+    optional: boolean;
+    quantity: number;
+    /** The least that the buyer may choose; null: it is fixed. */
+    minimumQuantity: number | null;
+    maximumQuantity: number | null;
+    /** The quantity that the buyer took, 0 for none; null until a confirmation. */
+    selectedQuantity: number | null;
+  }>;
   customerName: string | null;
   customerEmail: string | null;
   paymentMethodType: PaymentMethodType | null;
@@ -3016,6 +3074,18 @@ export type CheckoutSession = {
   status: CheckoutSessionStatus;
   billingAddress: BillingAddress | null;
   quantity: number;
+  /** The add-ons that are sold or offered beside `priceId`. */
+  addOns: Array<{
+    priceId: string;
+    /** Whether the buyer may leave it out. */
+    optional: boolean;
+    quantity: number;
+    /** The least that the buyer may choose; null: it is fixed. */
+    minimumQuantity: number | null;
+    maximumQuantity: number | null;
+    /** The quantity that the buyer took, 0 for none; null until a confirmation. */
+    selectedQuantity: number | null;
+  }>;
   customerName: string | null;
   customerEmail: string | null;
   paymentMethodType: PaymentMethodType | null;
@@ -5611,6 +5681,8 @@ export interface PurchasesCreateInput {
     priceSlug?: string;
     /** 1 by default. */
     quantity?: number;
+    /** Several items at once, in place of one price and its `quantity`: one plan, and add-ons (`addOn: true`) beside it. All have the same interval. */
+    items?: Array<NewSubscriptionItem>;
     /** The code of an active discount. */
     discountCode?: string | null;
     /** A payment method of the customer, by default its default one. */
@@ -5694,6 +5766,10 @@ export interface CheckoutSessionsCreateInput {
     minimumQuantity?: number | null;
     /** The most that the buyer may choose. Without it the quantity is fixed. */
     maximumQuantity?: number | null;
+    /** Several items at once, in place of one price and its quantity: one plan, and add-ons (`addOn: true`) beside it. All have the same interval. */
+    items?: Array<NewCheckoutItem>;
+    /** Add-ons (`addOn: true`) that the buyer may take on the page, at `quantity` or within the limits. They have the interval of the plan. */
+    optionalItems?: Array<NewCheckoutItem>;
     /** The code of an active discount, which is applied unless the buyer enters another code. */
     discountCode?: string | null;
     /** The email address of an anonymous buyer, who may change it. */

@@ -30,7 +30,7 @@ import {
 import { type AnchorRequest, anchorTermsOf } from '../subscriptions/billing-anchor.ts';
 import { lockLivingSubscriptions, saveSubscription } from '../subscriptions/store.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
-import { refuseSecond, refuseTooDear } from '../subscriptions/subscription-start.ts';
+import { type AddOn, refuseSecond, refuseTooDear } from '../subscriptions/subscription-start.ts';
 import { composeBills } from './bill-subscription.ts';
 import { recordBought, requireHolder } from './complete-purchases.ts';
 import { lockWithCustomer } from './end-subscription.ts';
@@ -50,6 +50,7 @@ import {
   coversAll,
   decidePlan,
   findGivenDiscount,
+  findItems,
   findOffer,
   lockSubscriber,
   openDecided,
@@ -64,6 +65,8 @@ export interface Order {
   readonly price: Price;
   readonly product: Product;
   readonly quantity: number;
+  /** Add-ons beside a plan. Absent: none. */
+  readonly addOns?: readonly AddOn[];
   readonly discount: DiscountRow | null;
   /** The payment method to charge; null: the customer's, if any. */
   readonly paymentMethodId: string | null;
@@ -193,13 +196,15 @@ async function payFirst(work: Work, first: FirstPayment): Promise<Wanted> {
 
 /** The plan of an order for a subscription. */
 export function planOf(work: Work, order: Order): PlanOrder {
-  const { customer, product, discount, quantity, name, metadata, paymentMethodId } = order;
+  const { customer, product, discount, quantity, addOns = [], name, metadata, paymentMethodId } = order;
+  const items = [order, ...addOns];
   const trialPeriodDays = order.trialPeriodDays ?? order.price.trialPeriodDays;
   const price = { ...order.price, trialPeriodDays } as Price;
   return {
     customer,
     price,
     product,
+    addOns,
     discount,
     given: {
       quantity,
@@ -212,14 +217,29 @@ export function planOf(work: Work, order: Order): PlanOrder {
     },
     keepsAnchor: order.preserveBillingCycleAnchor,
     payerField: 'paymentMethodId',
-    isCovered: coversAll(discount, firstAmountAt(price, quantity)),
+    isCovered: coversAll(discount, totalOf(items, firstAmountAt)),
   };
+}
+
+function totalOf(
+  items: readonly Pick<AddOn, 'price' | 'quantity'>[],
+  amount: (price: Price, quantity: number) => bigint,
+): bigint {
+  return items.reduce((sum, { price, quantity }) => sum + amount(price, quantity), 0n);
 }
 
 /** The part of an order that is known for a subscription, both at its start and at its activation. */
 type PlanPurchase = Pick<
   Order,
-  'customer' | 'price' | 'quantity' | 'name' | 'metadata' | 'billingAddress' | 'checkoutSessionId' | 'paymentMethodId'
+  | 'customer'
+  | 'price'
+  | 'quantity'
+  | 'addOns'
+  | 'name'
+  | 'metadata'
+  | 'billingAddress'
+  | 'checkoutSessionId'
+  | 'paymentMethodId'
 > & { readonly product: Pick<Product, 'name'> };
 
 /** Records the purchase of a subscription whose first invoice was created, and the consequences if that is paid. */
@@ -247,7 +267,7 @@ function planPurchase(work: Work, order: PlanPurchase, subscription: Subscriptio
     priceType: 'subscription',
     subscriptionId: subscription.id,
     trialPeriodDays: order.price.trialPeriodDays ?? 0,
-    pricePerBillingCycle: amountAt(order.price, order.quantity),
+    pricePerBillingCycle: totalOf([order, ...(order.addOns ?? [])], amountAt),
     intervalUnit: subscription.intervalUnit,
     intervalCount: subscription.intervalCount,
     billingCycleAnchor: subscription.billingCycleAnchorDate,
@@ -257,7 +277,7 @@ function planPurchase(work: Work, order: PlanPurchase, subscription: Subscriptio
 }
 
 function newPurchase(work: Work, order: PlanPurchase): PurchaseRow {
-  const { customer, price, product, quantity, name, metadata, billingAddress, checkoutSessionId } = order;
+  const { customer, price, product, quantity, addOns = [], name, metadata, billingAddress, checkoutSessionId } = order;
   return {
     id: newId('purchase'),
     createdAt: work.now,
@@ -267,6 +287,7 @@ function newPurchase(work: Work, order: PlanPurchase): PurchaseRow {
     priceId: price.id,
     priceType: 'single_payment',
     quantity,
+    addOns: addOns.map((each) => ({ priceId: each.price.id, quantity: each.quantity })),
     subscriptionId: null,
     invoiceId: null,
     checkoutSessionId,
@@ -420,13 +441,14 @@ export function refuseActivation({ id, status, currentBillingPeriodStart }: Subs
  */
 export async function sell(work: Work, given: NewPurchase, pricingModelId: string | undefined): Promise<Purchase> {
   const customer = await lockSubscriber(work, given, pricingModelId);
-  const { price, product } = await findOffer(work, customer, given);
+  const [{ price, product, quantity }, ...addOns] = await findOrdered(work, customer, given);
   anchorTermsOf(given, anchorSettings(work), price);
   const { purchase } = await buy(work, {
     customer,
     price,
     product,
-    quantity: given.quantity ?? 1,
+    quantity,
+    addOns,
     discount: await findGivenDiscount(work, customer, given),
     paymentMethodId: given.paymentMethodId ?? null,
     name: given.name ?? null,
@@ -437,6 +459,17 @@ export async function sell(work: Work, given: NewPurchase, pricingModelId: strin
     anchorRequest: given,
   });
   return toPurchase(work, purchase);
+}
+
+/** The plan and its add-ons, or the one price that is named. */
+async function findOrdered(
+  work: Work,
+  customer: CustomerRow,
+  given: NewPurchase,
+): Promise<readonly [AddOn & Pick<Order, 'product'>, ...AddOn[]]> {
+  const { items, quantity = 1 } = given;
+  if (items !== undefined) return (await findItems(work, customer, given)).sold;
+  return [{ ...(await findOffer(work, customer, given)), quantity }];
 }
 
 /** The purchase after its charge. Refuses with `purchaseNotPaid`, and the failed purchase, one that was declined. */

@@ -23,8 +23,8 @@ import type { ChargeOutcome } from '../payments/processor.ts';
 import { findPayment, findPayments, isInFlight, type PaymentRow, updatePayment } from '../payments/store.ts';
 import type { Price } from '../pricing/price.ts';
 import type { Product } from '../pricing/product.ts';
-import { findPrice } from '../pricing/store-prices.ts';
-import { findProduct } from '../pricing/store-products.ts';
+import { findPrice, listPricesByIds } from '../pricing/store-prices.ts';
+import { findProduct, findProducts } from '../pricing/store-products.ts';
 import type { PurchaseRow } from '../purchases/purchase.ts';
 import { failUnmade, findPurchase, savePurchase } from '../purchases/store.ts';
 import { newBillingPeriod } from '../subscriptions/actions.ts';
@@ -40,7 +40,7 @@ import { insertBillingPeriod, reviveBillingPeriod } from '../subscriptions/store
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isInTheWay, isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { itemName } from '../subscriptions/subscription-item.ts';
-import { decideActivation, decideStart } from '../subscriptions/subscription-start.ts';
+import { type AddOn, decideActivation, decideStart } from '../subscriptions/subscription-start.ts';
 import { carryCredits } from '../usage/actions-transfer.ts';
 import { type Bill, issueBills, paidInAdvance, setupFeeLines, withInterims } from './bill-subscription.ts';
 import { endSubscription } from './end-subscription.ts';
@@ -140,6 +140,7 @@ async function makePlan(work: Work, { customer, ...paid }: PaidFor, terms: Bough
   const { purchase, payment, price, product } = paid;
   const { id: customerId } = customer;
   const startDate = payment.chargeDate;
+  const addOns = await findAddOns(work, purchase);
   const living = await lockLivingSubscriptions(work, customerId);
   // A customer who has paid for a plan gets it, although another one has come meanwhile.
   const isOnly = terms.exclusive && !living.some((each) => !each.isFreePlan && isInTheWay(each));
@@ -147,13 +148,14 @@ async function makePlan(work: Work, { customer, ...paid }: PaidFor, terms: Bough
   const start = decideStart({
     price: { ...price, active: true },
     product: { ...product, active: true },
+    addOns,
     ...{ quantity, startDate, now: work.now, intervalUnit, intervalCount, anchor: keptAnchor(purchase) },
     ...{ anchorRequest: purchase, anchorSettings: anchorSettings(work) },
     ...{ trialEnd: null, hadTrial: true, doNotCharge: false, hasNetTerms: false },
     ...{ givenPaymentMethodId: payment.paymentMethodId, storedPaymentMethodId: null },
   });
   const { subscription, invoice } = await openSubscription(work, {
-    ...{ customer, product, price, start, startDate, quantity, metadata },
+    ...{ customer, product, price, addOns, start, startDate, quantity, metadata },
     ...{ discount: null, doNotCharge: false, backupPaymentMethodId: null, billingThresholdAmount: null },
     name: subscriptionName ?? purchase.name,
     defaultPaymentMethodId: payment.paymentMethodId,
@@ -238,6 +240,25 @@ export async function findSold(
   const product = price === null || price.productId === null ? null : await findProduct(work, price.productId);
   assert(price && product, 'what is sold has its price and product');
   return { price, product };
+}
+
+/** The add-ons of a purchase. One that is no longer for sale was bought before. */
+async function findAddOns(work: Work, { addOns }: PurchaseRow): Promise<AddOn[]> {
+  if (addOns.length === 0) return [];
+  const prices = await listPricesByIds(
+    work,
+    addOns.map(({ priceId }) => priceId),
+  );
+  const products = await findProducts(
+    work,
+    prices.flatMap(({ productId }) => productId ?? []),
+  );
+  return addOns.map(({ priceId, quantity }) => {
+    const price = prices.find(({ id }) => id === priceId);
+    const product = products.find(({ id }) => id === price?.productId);
+    assert(price && product, 'what is sold has its price and product');
+    return { price: { ...price, active: true }, product: { ...product, active: true }, quantity };
+  });
 }
 
 /** The bill of the first period of a subscription that waits, and the quantity that it sells. */

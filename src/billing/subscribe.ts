@@ -63,7 +63,7 @@ export async function subscribe(
   pricingModelId: string | undefined,
 ): Promise<SubscriptionRow> {
   const customer = await lockSubscriber(work, given, pricingModelId);
-  const { sold, priceOverrides } = await findSold(work, customer, given);
+  const { sold, priceOverrides } = await findItems(work, customer, given);
   const [{ price, product, quantity }, ...addOns] = sold;
   await checkPaymentMethods(work, customer, given);
   const discount = await findGivenDiscount(work, customer, given);
@@ -140,9 +140,9 @@ export async function findOffer(
 }
 
 /** The same for several. */
-async function findOffers<Given extends Reference>(
+export async function findOffers<Given extends Reference>(
   work: Work,
-  { pricingModelId }: CustomerRow,
+  { pricingModelId }: Pick<CustomerRow, 'pricingModelId'>,
   given: readonly Given[],
 ) {
   const slugs = given.flatMap(({ priceId, priceSlug }) => (priceId === undefined ? (priceSlug ?? '') : []));
@@ -175,10 +175,10 @@ interface Sold extends AddOn {
 }
 
 /** The plan and its add-ons, at the own prices of the customer, and these. */
-async function findSold(
+export async function findItems(
   work: Work,
   customer: CustomerRow,
-  given: NewSubscription,
+  given: Pick<NewSubscription, 'priceId' | 'priceSlug' | 'quantity' | 'items' | 'priceOverrides'>,
 ): Promise<{ readonly sold: readonly [Sold, ...Sold[]]; readonly priceOverrides: readonly OverrideChange[] }> {
   const { items, quantity = 1 } = given;
   const wanted = items ?? [{ ...given, quantity }];

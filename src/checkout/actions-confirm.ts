@@ -17,6 +17,7 @@ import { lockSubscription, saveSubscription } from '../subscriptions/store.ts';
 import { isTerminal } from '../subscriptions/subscription.ts';
 import { viewCheckout } from './actions.ts';
 import {
+  addOnsOf,
   carryOut,
   catchUpBuyer,
   chosenDiscount,
@@ -25,10 +26,10 @@ import {
   prepareBuyer,
   type Sold,
 } from './actions-order.ts';
-import { type CheckoutSessionRow, decideQuantity, statusAt } from './checkout.ts';
+import { type CheckoutSessionRow, decideAddOns, decideQuantity, statusAt } from './checkout.ts';
 import { checkDraft, readBuyer } from './checkout-input.ts';
 import type { CheckoutConfirmation, CheckoutDraft, CheckoutView } from './checkout-view.ts';
-import { lockSession, saveSession } from './store.ts';
+import { lockSession, saveSelection, saveSession } from './store.ts';
 
 /** The progress of a confirmation. */
 interface Confirmed {
@@ -77,9 +78,10 @@ export async function confirmCheckout(
 }
 
 /** The fields of a confirmation that change amounts. */
-export function draftOf({ quantity, discountCode, billingAddress }: CheckoutConfirmation): CheckoutDraft {
+export function draftOf({ quantity, addOns, discountCode, billingAddress }: CheckoutConfirmation): CheckoutDraft {
   return {
     ...(quantity === undefined ? {} : { quantity }),
+    ...(addOns === undefined ? {} : { addOns }),
     ...(discountCode === undefined ? {} : { discountCode }),
     ...(billingAddress === undefined ? {} : { billingAddress }),
   };
@@ -172,6 +174,7 @@ async function saveDecision(
   const method: PaymentMethodRow | null =
     card.paymentMethodId === null ? null : await findPaymentMethod(work, card.paymentMethodId);
   const discount = await chosenDiscount(work, session, draft);
+  await saveSelection(work, session.id, decideAddOns(session, draft.addOns));
   await saveSession(work, session.id, {
     status: card.isPending ? 'open' : 'pending',
     customerId: customer.id,
@@ -211,8 +214,9 @@ async function complete(
   }
   const discount = await chosenDiscount(work, session, draft);
   const quantity = decideQuantity(session, draft.quantity);
+  const addOns = addOnsOf(sold, decideAddOns(session, draft.addOns));
   const plan = await findPlanToChange(work, session, sold);
-  return carryOut(work, { session, sold, customer, quantity, discount, plan }, paymentMethodId);
+  return carryOut(work, { session, sold, customer, quantity, addOns, discount, plan }, paymentMethodId);
 }
 
 /** Makes the card the payment method of the session's subscription. The caller has locked the customer. */

@@ -24,28 +24,53 @@ import { type DiscountRow, normalizeCode } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
 import type { Product } from '../pricing/product.ts';
 import { findDiscount, findDiscountByCode } from '../pricing/store-discounts.ts';
-import { findPrice } from '../pricing/store-prices.ts';
-import { findProduct } from '../pricing/store-products.ts';
+import { listPricesByIds } from '../pricing/store-prices.ts';
+import { findProducts } from '../pricing/store-products.ts';
 import { listLivingSubscriptions } from '../subscriptions/store.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isInTheWay, isWaitingForStart, type SubscriptionRow } from '../subscriptions/subscription.ts';
-import { type CheckoutSessionRow, statusAt } from './checkout.ts';
+import type { AddOn } from '../subscriptions/subscription-start.ts';
+import { type AddOnChoice, addOnField, type CheckoutSessionRow, statusAt } from './checkout.ts';
 import type { CheckoutDraft, PlanChange } from './checkout-view.ts';
 import { saveSession } from './store.ts';
 
-/** The price and product of a session. */
-export interface Sold {
+/** A price and its product. */
+export interface Offer {
   readonly price: Price;
   readonly product: Product;
 }
 
+/** The price and product of a session, and those of its add-ons, in order. */
+export interface Sold extends Offer {
+  readonly addOns: readonly Offer[];
+}
+
 /** The price and product of the session; null if nothing is bought. */
-export async function findSold(work: Work, { type, priceId }: CheckoutSessionRow): Promise<Sold | null> {
+export async function findSold(work: Work, { type, priceId, addOns }: CheckoutSessionRow): Promise<Sold | null> {
   if (type === 'add_payment_method' || priceId === null) return null;
-  const price = await findPrice(work, priceId);
-  const product = price?.productId ? await findProduct(work, price.productId) : null;
-  assert(price && product, 'what a session sells has its price and product');
-  return { price, product };
+  const ids = [priceId, ...addOns.map((addOn) => addOn.priceId)];
+  const prices = await listPricesByIds(work, ids);
+  const products = await findProducts(
+    work,
+    prices.flatMap(({ productId }) => productId ?? []),
+  );
+  const [plan, ...others] = ids.map((id): Offer => {
+    const price = prices.find((each) => each.id === id);
+    const product = products.find((each) => each.id === price?.productId);
+    assert(price && product, 'what a session sells has its price and product');
+    return { price, product };
+  });
+  assert(plan, 'the first is that of the session');
+  return { ...plan, addOns: others };
+}
+
+/** The add-ons that are taken, with their prices. */
+export function addOnsOf({ addOns }: Pick<Sold, 'addOns'>, chosen: readonly AddOnChoice[]): AddOn[] {
+  return chosen.flatMap(({ priceId, quantity }) => {
+    const offer = addOns.find(({ price }) => price.id === priceId);
+    assert(offer, 'a choice is of an add-on of the session');
+    return quantity === 0 ? [] : [{ ...offer, quantity }];
+  });
 }
 
 /**
@@ -158,19 +183,32 @@ export async function findPlanToChange(
   return paid.find((row) => !isWaitingForStart(row)) ?? paid[0] ?? null;
 }
 
-/** The new items: the plan gives way to the session's price, and everything else of the subscription stays. */
-async function adjustmentTo(work: Work, plan: SubscriptionRow, { sold, quantity }: CheckoutOrder) {
+/**
+ * The new items: the plan gives way to the session's price, the add-ons that are taken get their quantities, and everything
+ * else of the subscription stays.
+ */
+async function adjustmentTo(work: Work, plan: SubscriptionRow, { sold, quantity, addOns }: CheckoutOrder) {
   const active = await listActiveItems(work, [{ subscriptionId: plan.id, at: work.now }]);
   const items = active.filter((item) => !item.manuallyCreated && item.priceId !== null);
   const head = items.find(({ priceId }) => priceId === plan.priceId) ?? items[0];
   const { id: priceId } = sold.price;
   // The same item at another quantity keeps its own terms.
   const kept = head?.priceId === priceId ? { id: head.id } : {};
-  const others = items.filter((item) => item !== head && item.priceId !== priceId);
+  const taken = addOns.map(({ price, quantity: count }) => {
+    const own = items.find((item) => item.priceId === price.id);
+    const added = { priceId: price.id, quantity: count };
+    return own === undefined ? { ...added, isSame: false } : { ...added, id: own.id, isSame: own.quantity === count };
+  });
+  const sent = new Set([priceId, ...taken.map((each) => each.priceId)]);
+  const others = items.filter((item) => item !== head && !sent.has(item.priceId ?? ''));
   return {
-    isSame: head?.priceId === priceId && head.quantity === quantity,
+    isSame: head?.priceId === priceId && head.quantity === quantity && taken.every((each) => each.isSame),
     timing: 'auto' as const,
-    newSubscriptionItems: [{ ...kept, priceId, quantity }, ...others.map(({ id }) => ({ id }))],
+    newSubscriptionItems: [
+      { ...kept, priceId, quantity },
+      ...taken.map(({ isSame: _, ...item }) => item),
+      ...others.map(({ id }) => ({ id })),
+    ],
   };
 }
 
@@ -180,6 +218,8 @@ interface CheckoutOrder {
   readonly sold: Sold;
   readonly customer: CustomerRow;
   readonly quantity: number;
+  /** The add-ons that the buyer takes. */
+  readonly addOns: readonly AddOn[];
   readonly discount: DiscountRow | null;
   /** The plan to change. */
   readonly plan: SubscriptionRow | null;
@@ -223,10 +263,14 @@ export async function carryOut(work: Work, order: CheckoutOrder, paymentMethodId
  * Refuses with `invalidRequest` more in a free trial than the quantity of the session. A trial grants credits and seats
  * before anything is paid, so only the seller multiplies them.
  */
-function refuseMoreInTrial({ now }: Work, { session, quantity, plan }: CheckoutOrder, { trialEnd }: Quote): void {
-  const isInTrial = plan?.status === 'trialing' || (trialEnd !== null && trialEnd > now);
-  if (isInTrial && quantity > session.quantity)
-    throw invalid(['quantity'], `must be at most ${session.quantity} in a free trial`);
+function refuseMoreInTrial({ now }: Work, order: CheckoutOrder, { trialEnd }: Quote): void {
+  const { session, quantity, addOns, plan } = order;
+  if (plan?.status !== 'trialing' && (trialEnd === null || trialEnd <= now)) return;
+  if (quantity > session.quantity) throw invalid(['quantity'], `must be at most ${session.quantity} in a free trial`);
+  for (const [index, { priceId, quantity: most }] of session.addOns.entries()) {
+    const taken = addOns.find(({ price }) => price.id === priceId)?.quantity ?? 0;
+    if (taken > most) throw invalid([addOnField(index)], `must be at most ${most} in a free trial`);
+  }
 }
 
 async function billOrder(work: Work, order: CheckoutOrder, paymentMethodId: string | null): Promise<Quote> {
@@ -250,6 +294,7 @@ async function changePlan(
   paymentMethodId: string | null,
 ): Promise<Billed> {
   const requested = await adjustmentTo(work, plan, order);
+  if (requested.isSame) throw new Problem('currentSubscriptionExists');
   const { adjustment } = await adjustSubscription(work, plan.id, requested, {
     chargeWith: paymentMethodId,
     byCustomer: true,
@@ -265,13 +310,15 @@ function activationOf({ targetSubscriptionId, preserveBillingCycleAnchor }: Chec
 }
 
 function orderOf(
-  { session, sold, customer, quantity, discount }: CheckoutOrder,
+  { session, sold, customer, quantity, addOns, discount }: CheckoutOrder,
   paymentMethodId: string | null,
 ): Order {
   return {
-    ...sold,
+    price: sold.price,
+    product: sold.product,
     customer,
     quantity,
+    addOns,
     discount,
     paymentMethodId,
     name: session.outputName,

@@ -14,6 +14,7 @@ import { mayCost } from '../pricing/pricing.ts';
 import type { Product } from '../pricing/product.ts';
 import { loadPricingModelDetails } from '../pricing/store-details.ts';
 import { findAddOnPrices } from '../pricing/store-prices.ts';
+import { ownTermsOf } from '../subscriptions/price-override.ts';
 import { findSubscription, listLivingSubscriptions } from '../subscriptions/store.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isWaitingForStart, type SubscriptionRow } from '../subscriptions/subscription.ts';
@@ -88,6 +89,7 @@ async function describe(work: Work, rows: readonly SubscriptionRow[]): Promise<P
     intervalCount: row.intervalCount,
     renews: row.renews,
     doNotCharge: row.doNotCharge,
+    priceOverrides: row.priceOverrides,
     isDefaultPlan: row.isDefaultPlan,
     trialEnd: row.trialEnd,
     startsAt: isWaitingForStart(row) ? row.startDate : null,
@@ -132,7 +134,7 @@ export async function findOffered(
 export async function listPlans(
   work: Work,
   customer: CustomerRow,
-  { items, status, isDefaultPlan, intervalUnit: unit, intervalCount: count }: PortalSubscription,
+  { items, status, isDefaultPlan, intervalUnit: unit, intervalCount: count, priceOverrides }: PortalSubscription,
 ): Promise<PortalPlan[]> {
   const [model] = await loadPricingModelDetails(work, [customer.pricingModelId]);
   const own = new Set(items.map((item) => item.priceId));
@@ -142,8 +144,9 @@ export async function listPlans(
       const rest = rate === undefined ? defaultPrice : prices.find((each) => each.id === rate.priceId);
       return [...prices.filter((price) => price.where !== null), rest].flatMap((price) => {
         if (price?.type !== 'usage' || !mayCost(price)) return [];
-        const { unitPrice, usageEventsPerUnit, pricing, where } = price;
-        return [{ meterName, unitPrice, usageEventsPerUnit, pricing, where }];
+        const { id: priceId, unitPrice, usageEventsPerUnit, pricing, where } = price;
+        const own = ownTermsOf(priceId, priceOverrides);
+        return [{ priceId, meterName, unitPrice, usageEventsPerUnit, pricing, where, ...own }];
       });
     });
   const plans = (model?.products ?? []).flatMap((product) => {
@@ -159,6 +162,7 @@ export async function listPlans(
       description: product.description,
       unitPrice,
       pricing,
+      ...ownTermsOf(id, priceOverrides),
       intervalUnit,
       intervalCount,
       minimumCommitment: terms.minimumCommitment,

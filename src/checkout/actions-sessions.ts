@@ -1,4 +1,6 @@
+import assert from 'node:assert/strict';
 import { discountUsed } from '../billing/open-subscription.ts';
+import { findOffers } from '../billing/subscribe.ts';
 import { requireCustomerByExternalId } from '../customers/actions.ts';
 import type { CustomerRow } from '../customers/customer.ts';
 import { lockCustomer } from '../customers/store.ts';
@@ -20,13 +22,14 @@ import { anchorTermsOf } from '../subscriptions/billing-anchor.ts';
 import { findSubscription } from '../subscriptions/store.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
-import { maxPeriodAmount, refuseTooDear } from '../subscriptions/subscription-start.ts';
-import type { Sold } from './actions-order.ts';
+import { maxPeriodAmount, refuseBadAddOns, refuseTooDear } from '../subscriptions/subscription-start.ts';
+import type { Offer } from './actions-order.ts';
 import {
   type CheckoutSession,
   type CheckoutSessionRow,
   checkoutUrl,
   expiryOf,
+  type SessionAddOn,
   statusAt,
   withSessionId,
 } from './checkout.ts';
@@ -124,8 +127,7 @@ async function sellProduct(
 ): Promise<CheckoutSessionRow> {
   const externalId = requested.customerExternalId ?? null;
   const customer = externalId === null ? null : await requireCustomerByExternalId(work, externalId, pricingModelId);
-  const { price, product } = await findOffered(work, requested, customer);
-  const quantities = quantitiesOf(requested, product, price);
+  const { price, quantities, addOns } = await findOrder(work, requested, customer);
   const { quantity, maximumQuantity } = quantities;
   const field = maximumQuantity === null ? 'quantity' : 'maximumQuantity';
   refuseTooDear(price, maximumQuantity ?? quantity, ['checkoutSession', field]);
@@ -136,6 +138,7 @@ async function sellProduct(
   return {
     ...newSession(work, requested, customer, price.pricingModelId),
     ...quantities,
+    addOns,
     priceId: price.id,
     discountId: await findDiscountId(work, price, requested.discountCode ?? null, customer),
     customerEmail: customer?.email ?? requested.customerEmail ?? null,
@@ -147,11 +150,66 @@ async function sellProduct(
   };
 }
 
+/** The plan or product of a session, its quantity, and the add-ons beside it. */
+interface SessionOrder extends Offer {
+  readonly quantities: Quantities;
+  readonly addOns: readonly SessionAddOn[];
+}
+
+type SessionItem = NonNullable<Kind<'product'>['items']>[number];
+
+async function findOrder(work: Work, requested: Kind<'product'>, customer: CustomerRow | null): Promise<SessionOrder> {
+  const { items, optionalItems = [] } = requested;
+  if (items === undefined && optionalItems.length === 0) {
+    const offer = await findOffered(work, requested, customer);
+    return { ...offer, quantities: quantitiesOf(requested, offer.product, offer.price), addOns: [] };
+  }
+  const [first] = items ?? [requested];
+  const named = first?.priceId === undefined ? null : await findPrice(work, first.priceId);
+  const pricingModelId = customer?.pricingModelId ?? named?.pricingModelId ?? (await resolvePricingModel(work));
+  const given: readonly SessionItem[] = [...(items ?? [requested]), ...optionalItems];
+  const offers = await findOffers(work, { pricingModelId }, given);
+  const required = items?.length ?? 1;
+  const path = (index: number) =>
+    index >= required
+      ? ['checkoutSession', 'optionalItems', index - required]
+      : ['checkoutSession', ...(items === undefined ? [] : ['items', index])];
+  const offered = offers.map((offer, index) => {
+    const item = given[index] ?? {};
+    return { ...offer, quantities: quantitiesOf(item, offer.product, offer.price), optional: index >= required };
+  });
+  const plan = offered.find(({ product, optional }) => !product.addOn && !optional);
+  if (plan === undefined)
+    throw invalid(
+      [...path(0), first?.priceId === undefined ? 'priceSlug' : 'priceId'],
+      'must be a plan: add-ons are sold beside one',
+    );
+  refuseUnsold(plan, path(offered.indexOf(plan)));
+  const ids = offered.map(({ price }) => price.id);
+  for (const [index, each] of offered.entries()) {
+    if (each === plan) continue;
+    if (!each.product.addOn) throw invalid(path(index), 'must be an add-on (addOn: true): a session sells one plan');
+    if (ids.indexOf(each.price.id) < index) throw invalid(path(index), 'must name a price that no other item names');
+  }
+  const others = offered.filter((each) => each !== plan);
+  const most = ({ quantities: { quantity, maximumQuantity } }: (typeof others)[number]) => maximumQuantity ?? quantity;
+  const largest = others.map((each) => ({ ...each, quantity: most(each) }));
+  if (largest.length > 0 && plan.price.type !== 'subscription')
+    throw invalid(path(offered.indexOf(plan)), 'must be a plan that renews: add-ons are billed with it');
+  refuseBadAddOns({ price: plan.price, quantity: most(plan), addOns: largest }, ['checkoutSession', 'items']);
+  return {
+    ...plan,
+    addOns: others.map(({ price, quantities, optional }) => {
+      return { priceId: price.id, optional, ...quantities, selectedQuantity: null };
+    }),
+  };
+}
+
 type Quantities = Pick<CheckoutSessionRow, 'quantity' | 'minimumQuantity' | 'maximumQuantity'>;
 
 /** The session's own quantity and limits. One without any has the limits of the product, as far as a payment reaches. */
 function quantitiesOf(
-  { quantity, minimumQuantity, maximumQuantity }: Kind<'product'>,
+  { quantity, minimumQuantity, maximumQuantity }: Pick<SessionItem, keyof Quantities>,
   product: QuantityLimits,
   { unitPrice }: Price,
 ): Quantities {
@@ -187,7 +245,7 @@ async function findOffered(
   work: Work,
   { priceId, priceSlug }: Kind<'product'>,
   customer: CustomerRow | null,
-): Promise<Sold> {
+): Promise<Offer> {
   const price =
     priceId === undefined
       ? await findActivePriceBySlug(
@@ -202,11 +260,17 @@ async function findOffered(
   if (price.productId === null)
     throw invalid(path, 'must be the price of a product: metered usage is billed with its plan');
   const product = await findProduct(work, price.productId);
-  if (product?.default)
-    throw invalid(path, 'must not be the price of the default product, on which every customer starts');
-  if (product?.addOn) throw invalid(path, 'must not be the price of an add-on, which is sold beside a plan');
-  if (!price.active || !product?.active) throw new Problem('priceInactive', { id: price.id });
+  assert(product, 'a price of a product has it');
+  refuseUnsold({ price, product }, path);
   return { price, product };
+}
+
+/** Refuses a price that no session sells by itself. */
+function refuseUnsold({ price, product }: Offer, path: readonly (string | number)[]): void {
+  if (product.default)
+    throw invalid(path, 'must not be the price of the default product, on which every customer starts');
+  if (product.addOn) throw invalid(path, 'must not be the price of an add-on, which is sold beside a plan');
+  if (!price.active || !product.active) throw new Problem('priceInactive', { id: price.id });
 }
 
 async function activate(
@@ -275,6 +339,7 @@ function newSession(
     billingAddress: customer?.billingAddress ?? null,
     priceId: null,
     quantity: 1,
+    addOns: [],
     minimumQuantity: null,
     maximumQuantity: null,
     trialPeriodDays: null,

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { z } from 'zod';
 import { type Billed, type Quote, quoteOf } from '../billing/quote.ts';
 import { findCustomer } from '../customers/store.ts';
@@ -13,19 +14,42 @@ import { mayCost } from '../pricing/pricing.ts';
 import { listUsagePrices } from '../pricing/store-prices.ts';
 import type { PurchaseRow } from '../purchases/purchase.ts';
 import { findPurchase } from '../purchases/store.ts';
+import { ownTermsOf, type PriceOverride, withOverride } from '../subscriptions/price-override.ts';
+import { findSubscription } from '../subscriptions/store.ts';
 import { findAdjustment } from '../subscriptions/store-adjustments.ts';
-import { chosenDiscount, findBuyer, findPlanToChange, findSold, quoteOrder, type Sold } from './actions-order.ts';
+import type { SubscriptionRow } from '../subscriptions/subscription.ts';
+import type { AddOn } from '../subscriptions/subscription-start.ts';
+import {
+  addOnsOf,
+  chosenDiscount,
+  findBuyer,
+  findPlanToChange,
+  findSold,
+  type Offer,
+  quoteOrder,
+  type Sold,
+} from './actions-order.ts';
 import { requireSession } from './actions-sessions.ts';
 import { buyerText } from './buyer-text.ts';
-import { type CheckoutSessionRow, decideQuantity, inTrial, isAdjustable, statusAt } from './checkout.ts';
+import {
+  type CheckoutSessionRow,
+  decideAddOns,
+  decideQuantity,
+  inTrial,
+  isAdjustable,
+  type SessionAddOn,
+  statusAt,
+} from './checkout.ts';
 import { checkDraft } from './checkout-input.ts';
 import {
+  type CheckoutAddOn,
   type CheckoutDraft,
   type CheckoutView,
   maxUsageTerms,
   type PaymentToConfirm,
   type PlanChange,
   type SavedMethod,
+  type UsageTerms,
 } from './checkout-view.ts';
 import { readSellerName } from './store.ts';
 
@@ -70,28 +94,29 @@ export async function viewSession(
   const status = statusAt(session, work.now);
   const entered = status === 'open' ? draft : {};
   const processor = processors.defaultIn(work);
-  const sold = await findSold(work, session);
+  const terms = await findTerms(work, session);
+  const { sold, plan } = terms;
   const attempt = await findAttempt(work, session);
   const discount = await chosenDiscount(work, session, entered);
   const quoted =
     status === 'open' && sold !== null
-      ? await tryQuote(work, { session, sold, discount, draft: entered })
+      ? await tryQuote(work, { session, sold, plan, discount, draft: entered })
       : { bill: attempt === null ? noBill : await readBill(work, attempt), change: null, refusal: null };
   const { bill, change, refusal } = quoted;
-  const quantity = decideQuantity(session, entered.quantity);
-  const needsCard = status === 'open' && asksForCard(session, sold, quantity, quoted);
+  const items = sold === null ? [] : itemsOf(session, sold, entered);
+  const needsCard = status === 'open' && asksForCard(session, items, quoted);
   const savedMethods = needsCard ? await listSavedMethods(work, session, processor) : [];
   const isCardless = needsCard && processor.name === 'manual' && savedMethods.length === 0;
   return {
     ...bill,
-    ...(await describe(work, bill.trialEnd === null ? session : inTrial(session), sold, entered)),
+    ...(await describe(work, bill.trialEnd === null ? session : inTrial(session), terms, entered)),
     status,
     change,
     // A change of plan bills none.
     setupFee: change === null ? (sold?.price.setupFeeAmount ?? null) : null,
     minimumCommitment: sold?.price.minimumCommitment ?? null,
     billingTiming: sold?.price.billingTiming ?? null,
-    mayDiscount: session.type === 'product' && change === null && sold !== null && mayCost(sold.price),
+    mayDiscount: session.type === 'product' && plan === null && items.some(({ price }) => mayCost(price)),
     discountCode: discount?.code ?? null,
     needsCard,
     savedMethods,
@@ -104,6 +129,35 @@ export async function viewSession(
         : null,
     refusal: refusal ?? (isCardless ? noCardsTaken : null),
   };
+}
+
+/** The price, product and add-ons of a session, at the terms that its buyer has, and the plan that it would change. */
+async function findTerms(work: Work, session: CheckoutSessionRow): Promise<Terms> {
+  const sold = await findSold(work, session);
+  const { targetSubscriptionId: id, status } = session;
+  const plan = status === 'open' ? await findPlanToChange(work, session, sold) : null;
+  const own = plan ?? (id === null ? null : await findSubscription(work, id));
+  if (sold === null || own === null || own.priceOverrides.length === 0) return { sold, plan, overrides: [] };
+  const { priceOverrides: overrides } = own;
+  const atOwn = (offer: Offer): Offer => ({ ...offer, price: withOverride(offer.price, overrides) });
+  return { sold: { ...atOwn(sold), addOns: sold.addOns.map(atOwn) }, plan, overrides };
+}
+
+interface Terms {
+  readonly sold: Sold | null;
+  readonly plan: SubscriptionRow | null;
+  /** Own prices of the buyer. */
+  readonly overrides: readonly PriceOverride[];
+}
+
+/** The items of the order: that of the plan, and the add-ons that are taken. */
+function itemsOf(
+  session: CheckoutSessionRow,
+  sold: Sold,
+  { quantity, addOns }: CheckoutDraft,
+): Pick<AddOn, 'price' | 'quantity'>[] {
+  const head = { price: sold.price, quantity: decideQuantity(session, quantity) };
+  return [head, ...addOnsOf(sold, decideAddOns(session, addOns))];
 }
 
 /** The last attempt to buy, with its purchase, or to change the plan. */
@@ -143,7 +197,12 @@ async function listSavedMethods(
 
 const noCardsTaken = 'This seller does not accept cards here yet. Please ask the seller how to pay.';
 
-async function describe(work: Work, session: CheckoutSessionRow, sold: Sold | null, draft: CheckoutDraft) {
+async function describe(
+  work: Work,
+  session: CheckoutSessionRow,
+  { sold, overrides }: Pick<Terms, 'sold' | 'overrides'>,
+  draft: CheckoutDraft,
+) {
   const { customerId, anonymous, customerName, customerEmail, type } = session;
   const customer = customerId === null ? null : await findCustomer(work, customerId);
   return {
@@ -157,10 +216,11 @@ async function describe(work: Work, session: CheckoutSessionRow, sold: Sold | nu
     description: sold?.product.description ?? null,
     unitPrice: sold?.price.unitPrice ?? null,
     pricing: sold?.price.pricing ?? null,
-    usage: sold?.price.overage === 'bill' ? await listUsagePrices(work, sold.product.id, maxUsageTerms) : [],
+    usage: await describeUsage(work, sold, overrides),
     intervalUnit: sold?.price.intervalUnit ?? null,
     intervalCount: sold?.price.intervalCount ?? null,
     quantity: decideQuantity(session, draft.quantity),
+    addOns: sold === null ? [] : describeAddOns(session, sold, draft),
     mayChangeQuantity: isAdjustable(session),
     minimumQuantity: session.minimumQuantity,
     maximumQuantity: session.maximumQuantity,
@@ -176,26 +236,65 @@ async function describe(work: Work, session: CheckoutSessionRow, sold: Sold | nu
   };
 }
 
+/** The prices of usage of a plan, at the terms that its buyer has. */
+async function describeUsage(
+  work: Work,
+  sold: Sold | null,
+  overrides: readonly PriceOverride[],
+): Promise<UsageTerms[]> {
+  if (sold?.price.overage !== 'bill') return [];
+  const prices = await listUsagePrices(work, sold.product.id, maxUsageTerms);
+  return prices.map((price) => ({ ...price, ...ownTermsOf(price.priceId, overrides) }));
+}
+
+function describeAddOns(session: CheckoutSessionRow, sold: Sold, draft: CheckoutDraft): CheckoutAddOn[] {
+  const chosen = decideAddOns(session, draft.addOns);
+  return session.addOns.map(({ priceId, optional, quantity: set, minimumQuantity, maximumQuantity }, index) => {
+    const offer = sold.addOns[index];
+    assert(offer, 'each add-on has its price and product');
+    const { price, product } = offer;
+    return {
+      priceId,
+      name: product.name,
+      description: product.description,
+      unitPrice: price.unitPrice,
+      pricing: price.pricing,
+      setupFee: price.setupFeeAmount,
+      minimumCommitment: price.minimumCommitment,
+      billingTiming: price.billingTiming,
+      quantity: chosen[index]?.quantity ?? 0,
+      minimumQuantity: minimumQuantity ?? set,
+      maximumQuantity: maximumQuantity ?? set,
+      optional,
+    };
+  });
+}
+
 /** A card is required whenever anything will be owed: a plan may be free only today. A change asks for what is due. */
 function asksForCard(
   { type }: CheckoutSessionRow,
-  sold: Sold | null,
-  quantity: number,
+  items: readonly Pick<AddOn, 'price' | 'quantity'>[],
   { bill: { total }, change }: Pick<Quoted, 'bill' | 'change'>,
 ): boolean {
   if (change !== null) return total > 0n;
-  if (sold === null || type === 'activate_subscription') return true;
-  return firstAmountAt(sold.price, quantity) > 0n && (sold.price.type === 'subscription' || total > 0n);
+  if (items.length === 0 || type === 'activate_subscription') return true;
+  const costs = items.some(({ price, quantity }) => firstAmountAt(price, quantity) > 0n);
+  return costs && (items.some(({ price }) => price.type === 'subscription') || total > 0n);
 }
 
 interface Asked {
   readonly session: CheckoutSessionRow;
   readonly sold: Sold;
+  readonly plan: SubscriptionRow | null;
   readonly discount: DiscountRow | null;
   readonly draft: CheckoutDraft;
 }
 
-const draftFields: ReadonlySet<unknown> = new Set(['quantity', 'discountCode', 'billingAddress']);
+const draftFields: ReadonlySet<unknown> = new Set(['quantity', 'addOns', 'discountCode', 'billingAddress']);
+
+function isOfDraft(field: unknown): boolean {
+  return draftFields.has(field) || /^addOn\d+$/.test(String(field));
+}
 
 /** The bill, or the reason why there is none. */
 interface Quoted {
@@ -211,17 +310,33 @@ async function tryQuote(work: Work, requested: Asked): Promise<Quoted> {
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     const [issue] = error.issues;
-    if (draftFields.has(issue?.path[0]) && Object.keys(requested.draft).length > 0) throw error;
+    const isFirstLook = Object.keys(requested.draft).length === 0;
+    if (isOfDraft(issue?.path[0]) && !isFirstLook) throw error;
+    // The customer has the plan, and the page may offer something beside it.
+    if (
+      error.problem === 'currentSubscriptionExists' &&
+      isFirstLook &&
+      requested.plan !== null &&
+      offersMore(requested)
+    )
+      return { bill: noBill, change: null, refusal: null };
     return { bill: noBill, change: null, refusal: buyerText(error) };
   }
 }
 
+/** Whether the buyer may choose something else than the seller's order. */
+function offersMore({ session }: Asked): boolean {
+  const isOpen = (addOn: SessionAddOn) => addOn.optional || addOn.minimumQuantity !== addOn.maximumQuantity;
+  return isAdjustable(session) || session.addOns.some(isOpen);
+}
+
 /** The amounts that confirming would bill now, also for the customer that an anonymous session would create. */
-async function quoteSession(work: Work, { session, sold, discount, draft }: Asked): Promise<Omit<Quoted, 'refusal'>> {
+async function quoteSession(work: Work, requested: Asked): Promise<Omit<Quoted, 'refusal'>> {
+  const { session, sold, plan, discount, draft } = requested;
   const quantity = decideQuantity(session, draft.quantity);
+  const addOns = addOnsOf(sold, decideAddOns(session, draft.addOns));
   const customer = await findBuyer(work, session, draft);
-  const plan = await findPlanToChange(work, session, sold);
-  const { quoted, change } = await quoteOrder(work, { session, sold, customer, quantity, discount, plan });
+  const { quoted, change } = await quoteOrder(work, { session, sold, customer, quantity, addOns, discount, plan });
   return { bill: toBill(work, quoted), change };
 }
 

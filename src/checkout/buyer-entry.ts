@@ -1,7 +1,8 @@
 import type { BillingAddress } from '../customers/customer.ts';
 import { countryCodes } from '../kernel/country.ts';
 import { textLimits } from '../kernel/text-limits.ts';
-import type { CheckoutDraft, CheckoutView } from './checkout-view.ts';
+import { type AddOnChoice, addOnField } from './checkout.ts';
+import type { CheckoutAddOn, CheckoutDraft, CheckoutView } from './checkout-view.ts';
 import type { FieldErrors } from './page-form.ts';
 
 /** The fields of the first step, in order. Address fields have the names of the record. */
@@ -9,8 +10,11 @@ const addressNames = ['country', 'line1', 'line2', 'city', 'state', 'postal_code
 const detailNames = ['quantity', 'discountCode', 'name', 'email', ...addressNames] as const;
 type DetailName = (typeof detailNames)[number];
 
-/** The field values of the first step, as text. */
-export type Details = Readonly<Record<DetailName, string>>;
+/** The field values of the first step, as text. The text of an add-on is its quantity. */
+export type Details = Readonly<Record<DetailName, string>> & { readonly [addOn: `addOn${number}`]: string };
+
+/** The hidden field of a form with check boxes, because a box that is not checked is not sent. */
+export const asksAddOns = 'asksAddOns';
 
 /** The values that the session already has. */
 export function knownDetails(view: CheckoutView): Details {
@@ -27,13 +31,19 @@ export function knownDetails(view: CheckoutView): Details {
     city: address?.city ?? '',
     state: address?.state ?? '',
     postal_code: address?.postal_code ?? '',
+    ...Object.fromEntries(view.addOns.map(({ quantity: count }, index) => [addOnField(index), String(count)])),
   };
 }
 
 /** The submitted values; fields that the form does not have come from the session. */
 export function enteredDetails(view: CheckoutView, form: Readonly<Record<string, string>>): Details {
   const known = knownDetails(view);
-  return Object.fromEntries(detailNames.map((name) => [name, form[name]?.trim() ?? known[name]])) as Details;
+  const addOns = view.addOns.map((addOn, index) => {
+    const name = addOnField(index);
+    const unsent = isCheckBox(addOn) && form[asksAddOns] !== undefined ? '0' : (known[name] ?? '');
+    return [name, form[name]?.trim() ?? unsent];
+  });
+  return Object.fromEntries([...detailNames.map((name) => [name, form[name]?.trim() ?? known[name]]), ...addOns]);
 }
 
 const longest: Readonly<Partial<Record<DetailName, number>>> = {
@@ -41,6 +51,16 @@ const longest: Readonly<Partial<Record<DetailName, number>>> = {
   email: textLimits.email,
   ...Object.fromEntries(addressNames.map((name) => [name, textLimits.addressLine])),
 };
+
+/** Whether an add-on is taken at one quantity or left out. */
+export function isCheckBox({ optional, minimumQuantity, maximumQuantity }: CheckoutAddOn): boolean {
+  return optional && minimumQuantity === maximumQuantity;
+}
+
+/** Whether the buyer has something to choose of an add-on. */
+export function isChosen(addOn: CheckoutAddOn): boolean {
+  return addOn.optional || addOn.minimumQuantity !== addOn.maximumQuantity;
+}
 
 const countries: ReadonlySet<string> = new Set(countryCodes);
 
@@ -52,6 +72,10 @@ export function detailErrors(view: CheckoutView, details: Details): FieldErrors 
       errors[name] = `Enter at most ${longest[name] ?? textLimits.name} characters.`;
   if (view.mayChangeQuantity && !isAllowed(view, details.quantity))
     errors.quantity = `Enter a quantity from ${view.minimumQuantity} to ${view.maximumQuantity}.`;
+  for (const [index, addOn] of view.addOns.entries()) {
+    const text = details[addOnField(index)] ?? '';
+    if (!isWithin(addOn, text) && !(addOn.optional && text === '0')) errors[addOnField(index)] = addOnError(addOn);
+  }
   if (view.isAnonymous && details.name === '') errors.name = 'Enter your name.';
   if (view.isAnonymous && !/^[^\s@]+@[^\s@]+$/.test(details.email))
     errors.email = 'Enter your email address, such as name@example.com.';
@@ -60,8 +84,20 @@ export function detailErrors(view: CheckoutView, details: Details): FieldErrors 
 }
 
 function isAllowed({ minimumQuantity, maximumQuantity }: CheckoutView, text: string): boolean {
+  return isWithin({ minimumQuantity: minimumQuantity ?? 1, maximumQuantity: maximumQuantity ?? 1 }, text);
+}
+
+function isWithin(
+  { minimumQuantity, maximumQuantity }: Pick<CheckoutAddOn, 'minimumQuantity' | 'maximumQuantity'>,
+  text: string,
+): boolean {
   const quantity = Number(text);
-  return /^[1-9]\d{0,9}$/.test(text) && quantity >= (minimumQuantity ?? 1) && quantity <= (maximumQuantity ?? 1);
+  return /^[1-9]\d{0,9}$/.test(text) && quantity >= minimumQuantity && quantity <= maximumQuantity;
+}
+
+function addOnError({ optional, minimumQuantity: least, maximumQuantity: most }: CheckoutAddOn): string {
+  const range = least === most ? `${least}` : `a quantity from ${least} to ${most}`;
+  return optional ? `Enter ${range}, or 0 to leave it out.` : `Enter ${range}.`;
 }
 
 /** A purchase requires an address; adding a card does not. */
@@ -73,9 +109,14 @@ export function asksAddress({ type }: CheckoutView): boolean {
 export function draftOf(view: CheckoutView, details: Details): CheckoutDraft {
   return {
     ...(view.mayChangeQuantity ? { quantity: Number(details.quantity) } : {}),
+    ...(view.addOns.length > 0 ? { addOns: chosenAddOns(view, details) } : {}),
     ...(view.mayDiscount ? { discountCode: details.discountCode === '' ? null : details.discountCode } : {}),
     ...(asksAddress(view) ? { billingAddress: addressOf(view, details) } : {}),
   };
+}
+
+function chosenAddOns({ addOns }: CheckoutView, details: Details): AddOnChoice[] {
+  return addOns.map(({ priceId }, index) => ({ priceId, quantity: Number(details[addOnField(index)] ?? 0) }));
 }
 
 /** The address to store; other fields of the record stay. */

@@ -45,6 +45,7 @@ export function buyerText(problem: Problem): string {
 const subjects = new Map<string, string>(
   Object.entries({
     quantity: 'The quantity',
+    items: 'The order',
     discountCode: 'This code',
     name: 'The name',
     email: 'The email address',
@@ -56,6 +57,7 @@ const subjects = new Map<string, string>(
 
 /** The issue as a sentence: its message, such as `must be ...`, lacks the subject. */
 export function issueText(field: string, message: string): string {
-  const words = `${subjects.get(field) ?? 'This'} ${message}`;
+  const subject = /^addOn\d+$/.test(field) ? subjects.get('quantity') : subjects.get(field);
+  const words = `${subject ?? 'This'} ${message}`;
   return /[.!?]$/.test(words) ? words : `${words}.`;
 }

@@ -6,6 +6,8 @@ import { invalid, Problem } from '../kernel/problem.ts';
 import { textLimits } from '../kernel/text-limits.ts';
 import { AnchorRule, FirstPeriod } from '../organizations/setting.ts';
 import { maxQuantity } from '../pricing/product.ts';
+import { maxItems } from '../subscriptions/adjustment-input.ts';
+import { onePriceOrItems } from '../subscriptions/subscription-start.ts';
 import { withSessionId } from './checkout.ts';
 import type { CheckoutConfirmation, CheckoutDraft } from './checkout-view.ts';
 
@@ -43,9 +45,54 @@ const maxTrialDays = 730;
 
 const Email = z.email().max(textLimits.email);
 
-function isWithin(quantity: number, least: number, most: number): boolean {
-  return quantity >= least && quantity <= most;
+interface GivenQuantity {
+  readonly quantity?: number | undefined;
+  readonly minimumQuantity?: number | null | undefined;
+  readonly maximumQuantity?: number | null | undefined;
 }
+
+function namesOnePrice(given: { readonly priceId?: string | undefined; readonly priceSlug?: string | undefined }) {
+  return (given.priceId === undefined) !== (given.priceSlug === undefined);
+}
+const onePrice = { path: ['priceId'], message: 'send exactly one of priceId and priceSlug' };
+
+function hasBothLimits({ minimumQuantity, maximumQuantity }: GivenQuantity): boolean {
+  return !minimumQuantity || Boolean(maximumQuantity);
+}
+const bothLimits = { path: ['maximumQuantity'], message: 'is required with minimumQuantity' };
+
+function hasLimitsInOrder({ minimumQuantity: least, maximumQuantity: most }: GivenQuantity): boolean {
+  return !most || (least ?? 1) <= most;
+}
+const limitsInOrder = { path: ['maximumQuantity'], message: 'must be at least minimumQuantity' };
+
+function hasQuantityWithin({ quantity, minimumQuantity, maximumQuantity: most }: GivenQuantity): boolean {
+  return !quantity || !most || (quantity >= (minimumQuantity ?? 1) && quantity <= most);
+}
+const quantityWithin = { path: ['quantity'], message: 'must be from minimumQuantity to maximumQuantity' };
+
+const SessionItem = z
+  .object({
+    priceId: Reference.optional(),
+    priceSlug: Reference.optional().meta({ description: 'The slug of an active price, instead of `priceId`.' }),
+    quantity: countInput(1, maxQuantity).optional().meta({
+      description: 'By default `minimumQuantity`, else 1. The buyer cannot change it without limits.',
+    }),
+    minimumQuantity: countInput(1, maxQuantity).nullish().meta({
+      description: 'The least that the buyer may choose. By default 1 if there is a `maximumQuantity`.',
+    }),
+    maximumQuantity: countInput(1, maxQuantity).nullish().meta({
+      description: 'The most that the buyer may choose. Without it the quantity is fixed.',
+    }),
+  })
+  .refine(namesOnePrice, onePrice)
+  .refine(hasBothLimits, bothLimits)
+  .refine(hasLimitsInOrder, limitsInOrder)
+  .refine(hasQuantityWithin, quantityWithin)
+  .meta({ id: 'NewCheckoutItem' });
+
+/** Optional items are a choice to read, so they are few. */
+const maxOptionalItems = 10;
 
 const NewProductSession = z
   .object({
@@ -70,6 +117,25 @@ const NewProductSession = z
     maximumQuantity: countInput(1, maxQuantity).nullish().meta({
       description: 'The most that the buyer may choose. Without it the quantity is fixed.',
     }),
+    items: z
+      .array(SessionItem)
+      .min(1)
+      .max(maxItems)
+      .optional()
+      .meta({
+        description:
+          'Several items at once, in place of one price and its quantity: one plan, and add-ons (`addOn: true`) beside it. All ' +
+          'have the same interval.',
+      }),
+    optionalItems: z
+      .array(SessionItem)
+      .max(maxOptionalItems)
+      .optional()
+      .meta({
+        description:
+          'Add-ons (`addOn: true`) that the buyer may take on the page, at `quantity` or within the limits. They have the interval of ' +
+          'the plan.',
+      }),
     discountCode: SafeString.nullish().meta({
       description: 'The code of an active discount, which is applied unless the buyer enters another code.',
     }),
@@ -93,26 +159,18 @@ const NewProductSession = z
     path: ['billingAnchor'],
     message: 'must be absent or null with preserveBillingCycleAnchor',
   })
-  .refine((given) => (given.priceId === undefined) !== (given.priceSlug === undefined), {
-    path: ['priceId'],
-    message: 'send exactly one of priceId and priceSlug',
+  .refine(...onePriceOrItems)
+  .refine(({ items, quantity, maximumQuantity }) => items === undefined || !(quantity || maximumQuantity), {
+    path: ['quantity'],
+    message: 'must be absent beside items: each has its own',
   })
-  .refine((given) => !given.minimumQuantity || Boolean(given.maximumQuantity), {
-    path: ['maximumQuantity'],
-    message: 'is required with minimumQuantity',
+  .refine(({ items = [], optionalItems = [] }) => items.length + optionalItems.length <= maxItems, {
+    path: ['optionalItems'],
+    message: `must be at most ${maxItems} together with items`,
   })
-  .refine(({ minimumQuantity: least, maximumQuantity: most }) => !most || (least ?? 1) <= most, {
-    path: ['maximumQuantity'],
-    message: 'must be at least minimumQuantity',
-  })
-  .refine(
-    ({ quantity, minimumQuantity, maximumQuantity: most }) =>
-      !quantity || !most || isWithin(quantity, minimumQuantity ?? 1, most),
-    {
-      path: ['quantity'],
-      message: 'must be from minimumQuantity to maximumQuantity',
-    },
-  )
+  .refine(hasBothLimits, bothLimits)
+  .refine(hasLimitsInOrder, limitsInOrder)
+  .refine(hasQuantityWithin, quantityWithin)
   .refine((given) => given.anonymous || (given.customerEmail ?? null) === null, {
     path: ['customerEmail'],
     message: 'must be absent or null unless anonymous is true: the customer has its own',
@@ -160,6 +218,7 @@ export type NewCheckoutSession = z.output<typeof NewCheckoutSession>;
 const Draft = z.object({
   // The session bounds it.
   quantity: z.int().min(1).optional(),
+  addOns: z.array(z.object({ priceId: z.string(), quantity: z.int().min(0) })).optional(),
   discountCode: SafeString.nullable().optional(),
   billingAddress: BillingAddress.nullable().optional(),
 });

@@ -5,7 +5,7 @@ import type { CardConfirmation } from '../payments/processor.ts';
 import type { BillingTiming } from '../pricing/price.ts';
 import type { Priced, Pricing } from '../pricing/pricing.ts';
 import type { Where } from '../pricing/usage-meter.ts';
-import type { CheckoutStatus, CheckoutType } from './checkout.ts';
+import type { AddOnChoice, CheckoutStatus, CheckoutType } from './checkout.ts';
 
 /** A charge that awaits confirmation by the customer's bank. */
 export interface PaymentToConfirm {
@@ -33,6 +33,7 @@ export interface SavedMethod {
 
 /** The price of the usage of a meter, which is billed after it was used. */
 export interface UsageTerms extends Priced {
+  readonly priceId: string;
   readonly meterName: string;
   /** The units that cost `unitPrice` together. */
   readonly usageEventsPerUnit: number;
@@ -45,6 +46,21 @@ export interface PlanTerms {
   /** The least that plan and usage of a billing period cost. */
   readonly minimumCommitment: bigint | null;
   readonly billingTiming: BillingTiming | null;
+}
+
+/** An add-on that the session sells or offers. */
+export interface CheckoutAddOn extends Priced, PlanTerms {
+  readonly priceId: string;
+  readonly name: string;
+  readonly description: string | null;
+  readonly setupFee: bigint | null;
+  /** The quantity that is chosen at present; 0: it is left out. */
+  readonly quantity: number;
+  /** The quantities that the buyer may choose, beside 0 if it is optional. */
+  readonly minimumQuantity: number;
+  readonly maximumQuantity: number;
+  /** Whether the buyer may leave it out. */
+  readonly optional: boolean;
 }
 
 /** As many as a page shows. */
@@ -87,6 +103,8 @@ export interface CheckoutView extends PlanTerms {
   readonly intervalUnit: IntervalUnit | null;
   readonly intervalCount: number | null;
   readonly quantity: number;
+  /** The add-ons beside the plan, in the seller's order. */
+  readonly addOns: readonly CheckoutAddOn[];
   /** Whether the buyer may change the quantity. */
   readonly mayChangeQuantity: boolean;
   /** Its limits then. */
@@ -147,6 +165,8 @@ export interface CheckoutView extends PlanTerms {
 /** The buyer's input so far that changes amounts. Absent fields come from the session. */
 export interface CheckoutDraft {
   readonly quantity?: number;
+  /** The quantities of add-ons; those that are not named stay as they are. */
+  readonly addOns?: readonly AddOnChoice[];
   /** Null removes the code. */
   readonly discountCode?: string | null;
   readonly billingAddress?: BillingAddress | null;

@@ -29,6 +29,19 @@ export function expiryOf(now: Instant): Instant {
 
 const Url = z.string().nullable().meta({ format: 'uri' });
 
+const SessionAddOn = z.object({
+  priceId: z.string(),
+  optional: z.boolean().meta({ description: 'Whether the buyer may leave it out.' }),
+  quantity: z.int(),
+  minimumQuantity: z.int().nullable().meta({ description: 'The least that the buyer may choose; null: it is fixed.' }),
+  maximumQuantity: z.int().nullable(),
+  selectedQuantity: z
+    .int()
+    .nullable()
+    .meta({ description: 'The quantity that the buyer took, 0 for none; null until a confirmation.' }),
+});
+export type SessionAddOn = z.infer<typeof SessionAddOn>;
+
 const shared = {
   id: CheckoutSessionId,
   ...stamps,
@@ -38,6 +51,7 @@ const shared = {
   status: CheckoutStatus,
   billingAddress: BillingAddress.nullable(),
   quantity: z.int(),
+  addOns: z.array(SessionAddOn).meta({ description: 'The add-ons that are sold or offered beside `priceId`.' }),
   customerName: z.string().nullable(),
   customerEmail: z.string().nullable(),
   paymentMethodType: PaymentMethodType.nullable(),
@@ -126,6 +140,7 @@ export interface CheckoutSessionRow {
   readonly billingAddress: BillingAddress | null;
   readonly priceId: string | null;
   readonly quantity: number;
+  readonly addOns: readonly SessionAddOn[];
   /** The limits within which the buyer may change the quantity. Both null: it is fixed. */
   readonly minimumQuantity: number | null;
   readonly maximumQuantity: number | null;
@@ -163,8 +178,11 @@ export function isAdjustable({ type, minimumQuantity, maximumQuantity }: Checkou
 
 /** The session as the buyer of a free trial sees it: no more than its own quantity. */
 export function inTrial(session: CheckoutSessionRow): CheckoutSessionRow {
-  const { quantity, maximumQuantity } = session;
-  return { ...session, maximumQuantity: maximumQuantity === null ? null : Math.min(maximumQuantity, quantity) };
+  return { ...session, ...limited(session), addOns: session.addOns.map((addOn) => ({ ...addOn, ...limited(addOn) })) };
+}
+
+function limited({ quantity, maximumQuantity }: Pick<SessionAddOn, 'quantity' | 'maximumQuantity'>) {
+  return { maximumQuantity: maximumQuantity === null ? null : Math.min(maximumQuantity, quantity) };
 }
 
 /** The quantity that is bought. Refuses with `invalidRequest` one that the seller does not allow. */
@@ -174,6 +192,38 @@ export function decideQuantity(session: CheckoutSessionRow, asked: number | unde
   if (least === null || most === null) throw invalid(['quantity'], `must be ${quantity}: the seller has set it`);
   if (asked < least || asked > most) throw invalid(['quantity'], `must be from ${least} to ${most}`);
   return asked;
+}
+
+/** A quantity of an add-on; 0: it is left out. */
+export interface AddOnChoice {
+  readonly priceId: string;
+  readonly quantity: number;
+}
+
+/** The field of an add-on in a form and in refusals, by its place in the session. */
+export function addOnField(index: number): `addOn${number}` {
+  return `addOn${index}`;
+}
+
+/**
+ * The quantity of each add-on that is bought. Without a choice it is the last one, else that of the seller, who leaves
+ * optional ones out. Refuses with `invalidRequest` a choice that the seller does not allow.
+ */
+export function decideAddOns(
+  { addOns }: Pick<CheckoutSessionRow, 'addOns'>,
+  chosen: readonly AddOnChoice[] = [],
+): AddOnChoice[] {
+  const stray = chosen.find(({ priceId }) => !addOns.some((addOn) => addOn.priceId === priceId));
+  if (stray !== undefined) throw invalid(['addOns'], `must not name ${stray.priceId}: the session does not offer it`);
+  return addOns.map((addOn, index) => {
+    const { priceId, optional, quantity: set, minimumQuantity: least, maximumQuantity: most } = addOn;
+    const usual = addOn.selectedQuantity ?? (optional ? 0 : set);
+    const quantity = chosen.find((each) => each.priceId === priceId)?.quantity ?? usual;
+    const isWithin = least === null || most === null ? quantity === set : quantity >= least && quantity <= most;
+    if (isWithin || (optional && quantity === 0)) return { priceId, quantity };
+    const range = least === null || most === null || least === most ? `${set}` : `from ${least} to ${most}`;
+    throw invalid([addOnField(index)], `must be ${optional ? `0 or ${range}` : range}`);
+  });
 }
 
 /** The address with the session's id in the place of `{CHECKOUT_SESSION_ID}`. */

@@ -4,8 +4,9 @@ import { type Html, html } from '../kernel/html.ts';
 import { dayText } from '../kernel/iso-text.ts';
 import { moneyText } from '../kernel/money-text.ts';
 import { mayCost } from '../pricing/pricing.ts';
-import { asksAddress, type Details } from './buyer-entry.ts';
-import type { CheckoutView, PaymentToConfirm, PlanChange } from './checkout-view.ts';
+import { asksAddOns, asksAddress, type Details, isCheckBox, isChosen } from './buyer-entry.ts';
+import { addOnField } from './checkout.ts';
+import type { CheckoutAddOn, CheckoutView, PaymentToConfirm, PlanChange } from './checkout-view.ts';
 import {
   type CardTaker,
   cardButtonHtml,
@@ -17,6 +18,7 @@ import {
 } from './page-card.ts';
 import {
   type Choice,
+  checkHtml,
   choiceHtml,
   type FieldErrors,
   fieldHtml,
@@ -52,6 +54,7 @@ ${orderHtml(view)}
 <form method="post" action="${action}" novalidate>
 <section>
 ${(view.mayChangeQuantity || view.mayDiscount) && orderFields(view, details, errors)}
+${view.addOns.some(isChosen) && addOnFields(view, details, errors)}
 ${contactHtml(view, details, errors)}
 ${asksAddress(view) && addressFields(details, errors)}
 </section>
@@ -85,6 +88,38 @@ ${view.mayDiscount && fieldHtml(code, errors)}
 </div>
 </fieldset>
 `;
+}
+
+/** The add-ons that the buyer may take, leave out or have another number of. */
+function addOnFields(view: CheckoutView, details: Details, errors: FieldErrors): Html {
+  const field = (addOn: CheckoutAddOn, index: number) => {
+    const { name: label, quantity: _, minimumQuantity: least, maximumQuantity: most, optional } = addOn;
+    const name = addOnField(index);
+    const price = addOnPriceText({ ...addOn, quantity: least === most ? least : 1 }, view);
+    const hint = addOn.description === null ? price : `${price}. ${addOn.description}`;
+    const value = details[name] ?? '';
+    if (isCheckBox(addOn)) return checkHtml({ name, label, hint, value: `${least}` }, value === `${least}`, errors);
+    const range = `From ${least} to ${most}${optional ? ', or 0 for none' : ''}`;
+    const input = { name, label, hint: `${hint}. ${range}`, value, inputMode: 'numeric', maxLength: 10 } as const;
+    return fieldHtml(input, errors);
+  };
+  return html`<fieldset>
+<legend>Add-ons</legend>
+${hiddenHtml({ [asksAddOns]: 'true' })}
+${view.addOns.map((addOn, index) => isChosen(addOn) && field(addOn, index))}
+</fieldset>
+`;
+}
+
+/** `USD 20.00 per month`, and the setup fee if there is one. */
+function addOnPriceText(addOn: CheckoutAddOn, view: Pick<CheckoutView, 'currency' | 'intervalUnit' | 'intervalCount'>) {
+  const { currency, intervalUnit: unit, intervalCount: count } = view;
+  const terms =
+    addOn.pricing === null
+      ? priceText(addOn, currency, { unit, count })
+      : quantityText(addOn, currency, { unit, count });
+  const fee = addOn.setupFee ? `, and ${moneyText(addOn.setupFee, currency)} once` : '';
+  return `${terms}${planTermsText(addOn, currency)}${fee}`;
 }
 
 function contactHtml(view: CheckoutView, { name, email }: Details, errors: FieldErrors): Html {
@@ -261,6 +296,12 @@ function orderHtml(view: CheckoutView): Html | null {
 <h2 id="order">${productName}</h2>
 ${description !== null && html`<p>${description}</p>`}
 <p>${termsText(view)}</p>
+${view.addOns
+  .filter(({ quantity }) => quantity > 0)
+  .map(
+    (addOn) => html`<p>With ${addOnText(addOn, view)}</p>
+`,
+  )}
 ${usageHtml(view.usage, currency)}
 ${change !== null && html`<p>${changeText(change)}</p>`}
 <dl>
@@ -274,6 +315,13 @@ ${sumsHtml(view)}
 </dl>
 </section>
 `;
+}
+
+/** `Seats: 3 x USD 8.00 per month`. */
+function addOnText(addOn: CheckoutAddOn, view: CheckoutView): string {
+  const { name, quantity, pricing } = addOn;
+  const times = quantity > 1 && pricing === null ? `${quantity} x ` : '';
+  return `${name}: ${times}${addOnPriceText(addOn, view)}`;
 }
 
 function changeText({ currentName, isNow, effectiveAt }: PlanChange): string {

@@ -53,6 +53,14 @@ ${error !== undefined && html`<p class="error">${error}</p>`}
 `;
 }
 
+/** A box to check. Unchecked, its field is not sent. */
+export function checkHtml({ name, label, value, hint }: Field, isChecked: boolean, errors: FieldErrors): Html {
+  const error = errors[name];
+  return html`<label class="choice"><input type="checkbox" id="${name}" name="${name}" value="${value ?? ''}"${isChecked && html` checked`}${stateOf({ name, label, optional: true }, errors)}> <span>${label}${hint !== undefined && html`<br><span class="hint">${hint}</span>`}</span></label>
+${error !== undefined && html`<p class="error" id="${name}-error">${error}</p>`}
+`;
+}
+
 function framed({ name, label, hint, optional }: Field, errors: FieldErrors, input: Html): Html {
   const error = errors[name];
   return html`<div class="field">

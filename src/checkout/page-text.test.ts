@@ -47,7 +47,14 @@ test('a price in tiers reads as words, behind the amount of the quantity', () =>
 });
 
 test('the price of usage reads as words behind the name of its meter', () => {
-  const calls = { meterName: 'API calls', unitPrice: 50n, usageEventsPerUnit: 100, pricing: null, where: null };
+  const calls = {
+    priceId: 'price_1',
+    meterName: 'API calls',
+    unitPrice: 50n,
+    usageEventsPerUnit: 100,
+    pricing: null,
+    where: null,
+  };
   assert.equal(usageText(calls, 'USD'), 'API calls: USD 0.50 per 100');
   const pricing = { model: 'per_unit', unitAmount: '2', freeUnits: 1000 } as const;
   const tiered = { ...calls, unitPrice: 0n, usageEventsPerUnit: 1, pricing };

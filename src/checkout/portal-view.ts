@@ -2,6 +2,7 @@ import type { InvoiceStatus } from '../invoicing/invoice.ts';
 import type { Instant, IntervalUnit } from '../kernel/calendar.ts';
 import type { PaymentMethod } from '../payments/payment-method.ts';
 import type { Priced } from '../pricing/pricing.ts';
+import type { PriceOverride } from '../subscriptions/price-override.ts';
 import type { SubscriptionStatus } from '../subscriptions/subscription.ts';
 import type { PaymentToConfirm, PlanTerms, UsageTerms } from './checkout-view.ts';
 
@@ -31,6 +32,8 @@ export interface PortalSubscription {
   readonly intervalCount: number | null;
   readonly renews: boolean;
   readonly doNotCharge: boolean;
+  /** Own prices of the customer. */
+  readonly priceOverrides: readonly PriceOverride[];
   readonly isDefaultPlan: boolean;
   readonly trialEnd: Instant | null;
   /** The start for which it is booked; null: it has started. */

@@ -6,7 +6,7 @@ import { jsonb } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
-import type { CheckoutSessionRow } from './checkout.ts';
+import type { AddOnChoice, CheckoutSessionRow, SessionAddOn } from './checkout.ts';
 
 const columns = [
   'id',
@@ -46,9 +46,40 @@ const columns = [
 
 type StoredSession = Pick<Selectable<CheckoutSessions>, (typeof columns)[number]>;
 
-function toSession(row: StoredSession): CheckoutSessionRow {
-  // Table constraints guarantee type and status, and only values of the declared types are written to JSON columns.
-  return row as CheckoutSessionRow;
+/** The sessions with their add-ons, in one more statement if any of them sells something. */
+async function toSessions(work: Work, rows: readonly StoredSession[]): Promise<CheckoutSessionRow[]> {
+  const selling = rows.flatMap(({ id, type }) => (type === 'product' ? id : []));
+  const addOns = Map.groupBy(selling.length === 0 ? [] : await listAddOns(work, selling), (row) => row.sessionId);
+  return rows.map((row) => {
+    const own = (addOns.get(row.id) ?? []).map(({ sessionId: _, ...addOn }): SessionAddOn => addOn);
+    // Table constraints guarantee type and status, and only values of the declared types are written to JSON columns.
+    return { ...row, addOns: own } as unknown as CheckoutSessionRow;
+  });
+}
+
+async function toSession(work: Work, row: StoredSession | undefined): Promise<CheckoutSessionRow | null> {
+  const [session] = row === undefined ? [] : await toSessions(work, [row]);
+  return session ?? null;
+}
+
+const addOnColumns = [
+  'priceId',
+  'optional',
+  'quantity',
+  'minimumQuantity',
+  'maximumQuantity',
+  'selectedQuantity',
+] as const;
+
+function listAddOns(work: Work, sessionIds: readonly string[]) {
+  return work.db
+    .selectFrom('checkoutSessionAddOns')
+    .select(['checkoutSessionId as sessionId', ...addOnColumns])
+    .where('environmentId', '=', work.environmentId)
+    .where('checkoutSessionId', '=', sql<string>`any(${sessionIds}::text[])`)
+    .orderBy('checkoutSessionId')
+    .orderBy('position')
+    .execute();
 }
 
 function select(work: Work, id: string) {
@@ -60,7 +91,7 @@ function select(work: Work, id: string) {
 }
 
 export async function insertSession(work: Work, session: CheckoutSessionRow): Promise<void> {
-  const { billingAddress, billingAnchor, outputMetadata, metadata, ...row } = session;
+  const { billingAddress, billingAnchor, outputMetadata, metadata, addOns, ...row } = session;
   await work.db
     .insertInto('checkoutSessions')
     .values({
@@ -72,17 +103,24 @@ export async function insertSession(work: Work, session: CheckoutSessionRow): Pr
       metadata: jsonb(metadata),
     })
     .execute();
+  if (addOns.length === 0) return;
+  const { id: checkoutSessionId, pricingModelId } = session;
+  const known = { environmentId: work.environmentId, checkoutSessionId, pricingModelId };
+  await work.db
+    .insertInto('checkoutSessionAddOns')
+    .values(addOns.map((addOn, position) => ({ ...known, ...addOn, position })))
+    .execute();
 }
 
 export async function findSession(work: Work, id: string): Promise<CheckoutSessionRow | null> {
   const row = await select(work, id).executeTakeFirst();
-  return row === undefined ? null : toSession(row);
+  return toSession(work, row);
 }
 
 /** Locks the session until the work ends, which serializes confirmations. */
 export async function lockSession(work: Work, id: string): Promise<CheckoutSessionRow | null> {
   const row = await select(work, id).forNoKeyUpdate().executeTakeFirst();
-  return row === undefined ? null : toSession(row);
+  return toSession(work, row);
 }
 
 export async function pageOfSessions(
@@ -102,7 +140,7 @@ export async function pageOfSessions(
     type: 'type',
     status: hasStatus,
   });
-  return { rows: rows.map(toSession), total };
+  return { rows: await toSessions(work, rows), total };
 }
 
 /** A change of a session by its buyer. */
@@ -131,6 +169,17 @@ export async function saveSession(work: Work, id: string, { billingAddress, ...c
     .where('environmentId', '=', work.environmentId)
     .where('id', '=', id)
     .execute();
+}
+
+/** Saves the quantities of add-ons that the buyer confirms. The caller has locked the session. */
+export async function saveSelection(work: Work, sessionId: string, chosen: readonly AddOnChoice[]): Promise<void> {
+  if (chosen.length === 0) return;
+  const [priceIds, quantities] = [chosen.map(({ priceId }) => priceId), chosen.map(({ quantity }) => quantity)];
+  await sql`
+    update checkout_session_add_ons a set selected_quantity = c.quantity
+      from unnest(${priceIds}::text[], ${quantities}::bigint[]) as c (price_id, quantity)
+     where a.environment_id = ${work.environmentId} and a.checkout_session_id = ${sessionId} and a.price_id = c.price_id
+       and a.selected_quantity is distinct from c.quantity`.execute(work.db);
 }
 
 /** Closes an open session for good. */

@@ -126,6 +126,19 @@ export interface BillingPeriods {
   wholeStartAt: number | null;
 }
 
+export interface CheckoutSessionAddOns {
+  checkoutSessionId: string;
+  environmentId: number;
+  maximumQuantity: number | null;
+  minimumQuantity: number | null;
+  optional: boolean;
+  position: number;
+  priceId: string;
+  pricingModelId: string;
+  quantity: number;
+  selectedQuantity: number | null;
+}
+
 export interface CheckoutSessions {
   adjustmentId: string | null;
   anonymous: boolean;
@@ -733,6 +746,15 @@ export interface Products {
   usagePrices: Generated<Json>;
 }
 
+export interface PurchaseAddOns {
+  environmentId: number;
+  position: number;
+  priceId: string;
+  pricingModelId: string;
+  purchaseId: string;
+  quantity: number;
+}
+
 export interface Purchases {
   billingAddress: Json | null;
   /**
@@ -1224,6 +1246,7 @@ export interface DB {
   attemptCounts: AttemptCounts;
   auditLog: AuditLog;
   billingPeriods: BillingPeriods;
+  checkoutSessionAddOns: CheckoutSessionAddOns;
   checkoutSessions: CheckoutSessions;
   "checks.accountSums": ChecksAccountSums;
   "checks.creditSums": ChecksCreditSums;
@@ -1254,6 +1277,7 @@ export interface DB {
   processorEvents: ProcessorEvents;
   productFeatures: ProductFeatures;
   products: Products;
+  purchaseAddOns: PurchaseAddOns;
   purchases: Purchases;
   refunds: Refunds;
   resourceClaims: ResourceClaims;

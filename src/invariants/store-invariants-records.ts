@@ -156,6 +156,25 @@ export const recordInvariants: readonly Invariant[] = [
           or (s.status = 'pending' and s.type = 'product' and s.purchase_id is null and s.adjustment_id is null)`,
   },
   {
+    name: 'addOnsAreSoldBesidePlans',
+    sentence:
+      'An add-on of a purchase or a checkout session has the price of an add-on of its pricing model, at the interval of the plan.',
+    query: sql`
+      select a.environment_id, a.id, a.price_id, d.add_on, r.interval_unit, r.interval_count
+        from (select p.environment_id, p.id, p.pricing_model_id, p.price_id as plan_price_id, o.price_id, o.pricing_model_id as own_model_id
+                from purchase_add_ons o
+                join purchases p on p.environment_id = o.environment_id and p.id = o.purchase_id
+              union all
+              select s.environment_id, s.id, s.pricing_model_id, s.price_id, o.price_id, o.pricing_model_id
+                from checkout_session_add_ons o
+                join checkout_sessions s on s.environment_id = o.environment_id and s.id = o.checkout_session_id) a
+        join prices r on r.environment_id = a.environment_id and r.id = a.price_id
+        left join prices plan on plan.environment_id = a.environment_id and plan.id = a.plan_price_id
+        left join products d on d.environment_id = r.environment_id and d.id = r.product_id
+       where d.add_on is not true or r.pricing_model_id <> a.pricing_model_id or a.own_model_id <> a.pricing_model_id
+          or (r.interval_unit, r.interval_count) is distinct from (plan.interval_unit, plan.interval_count)`,
+  },
+  {
     name: 'adjustmentsAndSessionsAgree',
     sentence:
       'A checkout session that changes a plan changes one of its customer, is pending while the change awaits its payment, and open or closed after it failed.',

@@ -186,13 +186,14 @@ export async function listOwnIntervals(
  */
 export async function listUsagePrices(work: Work, productId: string, limit: number) {
   const { rows } = await sql<{
+    priceId: string;
     meterName: string;
     unitPrice: bigint;
     usageEventsPerUnit: number;
     pricing: Pricing | null;
     where: Where | null;
   }>`
-    select m.name as meter_name, p.unit_price, p.usage_events_per_unit, p.pricing, p.where
+    select p.id as price_id, m.name as meter_name, p.unit_price, p.usage_events_per_unit, p.pricing, p.where
       from products plan
       join usage_meters m on m.environment_id = plan.environment_id and m.pricing_model_id = plan.pricing_model_id
       join prices p on p.environment_id = plan.environment_id and p.usage_meter_id = m.id and p.active

@@ -7,6 +7,7 @@ import { stamps } from '../kernel/record.ts';
 import { AnchorRule, FirstPeriod } from '../organizations/setting.ts';
 import { IntervalUnit } from '../pricing/price.ts';
 import { maxQuantity } from '../pricing/product.ts';
+import { NewItems, onePriceOrItems, quantityOfOnePrice } from '../subscriptions/subscription-start.ts';
 
 export const PurchaseId = idSchema('purchase');
 
@@ -59,6 +60,12 @@ export function nextPurchaseStatus(status: PurchaseStatus, trigger: PurchaseTrig
 /** Statuses of a completed purchase: paid and not fully refunded. */
 export const boughtStatuses = ['paid', 'partial_refund'] as const satisfies readonly PurchaseStatus[];
 
+/** An add-on that is bought with the plan of a purchase. */
+interface PurchasedAddOn {
+  readonly priceId: string;
+  readonly quantity: number;
+}
+
 const everyPurchase = {
   id: PurchaseId,
   ...stamps,
@@ -68,6 +75,9 @@ const everyPurchase = {
   customerId: z.string(),
   priceId: z.string(),
   quantity: z.int(),
+  addOns: z
+    .array(z.object({ priceId: z.string(), quantity: z.int() }))
+    .meta({ description: 'The add-ons that are bought beside `priceId`.' }),
   name: z.string(),
   status: PurchaseStatus,
   invoiceId: z
@@ -107,7 +117,7 @@ const SubscriptionPurchase = z.object({
   }),
   trialPeriodDays: z.int(),
   pricePerBillingCycle: WholeNumber.meta({
-    description: 'The product of unit price and quantity, before discount and tax.',
+    description: 'The price of a whole period with the add-ons, before discount and tax.',
   }),
   intervalUnit: IntervalUnit,
   intervalCount: z.int(),
@@ -131,6 +141,7 @@ export interface PurchaseRow {
   readonly priceId: string;
   readonly priceType: Purchase['priceType'];
   readonly quantity: number;
+  readonly addOns: readonly PurchasedAddOn[];
   readonly subscriptionId: string | null;
   readonly invoiceId: string | null;
   readonly checkoutSessionId: string | null;
@@ -185,6 +196,7 @@ export const NewPurchase = z
     priceId: Reference.optional(),
     priceSlug: Reference.optional().meta({ description: 'The slug of an active price, instead of `priceId`.' }),
     quantity: countInput(1, maxQuantity).optional().meta({ description: '1 by default.' }),
+    items: NewItems,
     discountCode: z.string().min(1).max(255).nullish().meta({ description: 'The code of an active discount.' }),
     paymentMethodId: Reference.nullish().meta({
       description: 'A payment method of the customer, by default its default one.',
@@ -200,8 +212,6 @@ export const NewPurchase = z
     path: ['customerId'],
     message: 'send exactly one of customerId and customerExternalId',
   })
-  .refine((given) => (given.priceId === undefined) !== (given.priceSlug === undefined), {
-    path: ['priceId'],
-    message: 'send exactly one of priceId and priceSlug',
-  });
+  .refine(...onePriceOrItems)
+  .refine(...quantityOfOnePrice);
 export type NewPurchase = z.infer<typeof NewPurchase>;

@@ -41,9 +41,40 @@ const columns = [
 
 type StoredPurchase = Pick<Selectable<Purchases>, (typeof columns)[number]>;
 
-function toRow(row: StoredPurchase): PurchaseRow {
-  // Table constraints limit the statuses and types, and only parsed addresses, anchors and metadata are written.
-  return row as PurchaseRow;
+/** The purchases with their add-ons, in one more statement if any of them may have some. */
+async function toRows(work: Work, rows: readonly StoredPurchase[]): Promise<PurchaseRow[]> {
+  const plans = rows.flatMap(({ id, priceType }) => (priceType === 'subscription' ? id : []));
+  const addOns = Map.groupBy(plans.length === 0 ? [] : await listAddOns(work, plans), (row) => row.purchaseId);
+  return rows.map((row) => {
+    const own = (addOns.get(row.id) ?? []).map(({ priceId, quantity }) => ({ priceId, quantity }));
+    // Table constraints limit the statuses and types, and only parsed addresses, anchors and metadata are written.
+    return { ...row, addOns: own } as unknown as PurchaseRow;
+  });
+}
+
+async function toRow(work: Work, row: StoredPurchase | undefined): Promise<PurchaseRow | null> {
+  const [purchase] = row === undefined ? [] : await toRows(work, [row]);
+  return purchase ?? null;
+}
+
+function listAddOns(work: Work, purchaseIds: readonly string[]) {
+  return work.db
+    .selectFrom('purchaseAddOns')
+    .select(['purchaseId', 'priceId', 'quantity'])
+    .where('environmentId', '=', work.environmentId)
+    .where('purchaseId', '=', sql<string>`any(${purchaseIds}::text[])`)
+    .orderBy('purchaseId')
+    .orderBy('position')
+    .execute();
+}
+
+async function insertAddOns(work: Work, { id, pricingModelId, addOns }: PurchaseRow): Promise<void> {
+  if (addOns.length === 0) return;
+  const known = { environmentId: work.environmentId, purchaseId: id, pricingModelId };
+  await work.db
+    .insertInto('purchaseAddOns')
+    .values(addOns.map((addOn, position) => ({ ...known, ...addOn, position })))
+    .execute();
 }
 
 function select(work: Work) {
@@ -51,10 +82,8 @@ function select(work: Work) {
 }
 
 /** A checkout session has at most one purchase that has not failed: a second one is rejected. */
-export async function insertPurchase(
-  work: Work,
-  { billingAddress, billingAnchor, metadata, ...row }: PurchaseRow,
-): Promise<void> {
+export async function insertPurchase(work: Work, purchase: PurchaseRow): Promise<void> {
+  const { billingAddress, billingAnchor, metadata, addOns: _, ...row } = purchase;
   await work.db
     .insertInto('purchases')
     .values({
@@ -65,11 +94,12 @@ export async function insertPurchase(
       metadata: jsonb(metadata),
     })
     .execute();
+  await insertAddOns(work, purchase);
 }
 
 /** Writes another attempt of a purchase over the one that failed. */
 export async function replacePurchase(work: Work, purchase: PurchaseRow): Promise<void> {
-  const { id, billingAddress, billingAnchor, metadata, ...row } = purchase;
+  const { id, billingAddress, billingAnchor, metadata, addOns: _, ...row } = purchase;
   const records = {
     billingAddress: jsonb(billingAddress),
     billingAnchor: jsonb(billingAnchor),
@@ -81,6 +111,12 @@ export async function replacePurchase(work: Work, purchase: PurchaseRow): Promis
     .where('environmentId', '=', work.environmentId)
     .where('id', '=', id)
     .execute();
+  await work.db
+    .deleteFrom('purchaseAddOns')
+    .where('environmentId', '=', work.environmentId)
+    .where('purchaseId', '=', id)
+    .execute();
+  await insertAddOns(work, purchase);
 }
 
 /**
@@ -100,7 +136,7 @@ export async function findPurchaseToTryAgain(
     .orderBy('id', 'desc')
     .limit(1)
     .executeTakeFirst();
-  return row === undefined ? null : toRow(row);
+  return toRow(work, row);
 }
 
 /** Whether the first payment of a plan is in flight that is to be the customer's only one. */
@@ -132,7 +168,7 @@ export async function failUnmade(work: Work, ids: readonly string[]): Promise<vo
 
 export async function findPurchase(work: Work, id: string): Promise<PurchaseRow | null> {
   const row = await select(work).where('id', '=', id).executeTakeFirst();
-  return row === undefined ? null : toRow(row);
+  return toRow(work, row);
 }
 
 /** The purchases of these invoices; most invoices have none. */
@@ -142,7 +178,7 @@ export async function findPurchasesOfInvoices(work: Work, invoiceIds: readonly s
     .where('invoiceId', '=', sql<string>`any(${invoiceIds}::text[])`)
     .orderBy('id')
     .execute();
-  return rows.map(toRow);
+  return toRows(work, rows);
 }
 
 /** The pending or successful purchase of the session. */
@@ -151,7 +187,7 @@ export async function findPurchaseOfSession(work: Work, checkoutSessionId: strin
     .where('checkoutSessionId', '=', checkoutSessionId)
     .where('status', '!=', 'failed')
     .executeTakeFirst();
-  return row === undefined ? null : toRow(row);
+  return toRow(work, row);
 }
 
 /** The customer's completed purchases, newest first. */
@@ -162,7 +198,7 @@ export async function listBought(work: Work, customerId: string, limit: number):
     .orderBy('id', 'desc')
     .limit(limit)
     .execute();
-  return rows.map(toRow);
+  return toRows(work, rows);
 }
 
 /**
@@ -189,7 +225,7 @@ export async function savePaidPurchases(work: Work, ids: readonly string[]): Pro
     .where('id', '=', sql<string>`any(${ids}::text[])`)
     .returning(columns)
     .execute();
-  return rows.map(toRow).sort((a, b) => (a.id < b.id ? -1 : 1));
+  return (await toRows(work, rows)).sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
 /** Saves the change of a purchase and returns it. */
@@ -207,8 +243,9 @@ export async function savePurchase(
     .where('id', '=', id)
     .returning(columns)
     .executeTakeFirst();
-  assert(row, `no purchase ${id}`);
-  return toRow(row);
+  const saved = await toRow(work, row);
+  assert(saved, `no purchase ${id}`);
+  return saved;
 }
 
 export async function pageOfPurchases(
@@ -223,5 +260,5 @@ export async function pageOfPurchases(
     subscriptionId: 'subscription_id',
     checkoutSessionId: 'checkout_session_id',
   });
-  return { rows: rows.map(toRow), total };
+  return { rows: await toRows(work, rows), total };
 }

@@ -150,11 +150,18 @@ export function termsOf({ unitPrice, pricing }: Pick<OverrideChange, 'unitPrice'
   return { unitPrice: unitPrice ?? 0n, pricing };
 }
 
+type OwnTerms = Pick<OverrideChange, 'priceId' | 'unitPrice' | 'pricing'>;
+
 /** The price with the terms that the subscription has. */
-export function withOverride(price: Price, changes: readonly OverrideChange[]): Price {
-  const own = changes.find(({ priceId }) => priceId === price.id);
+export function withOverride(price: Price, changes: readonly OwnTerms[]): Price {
   // Only a subscription price is an item, and both variants of its terms are valid.
-  return own === undefined || isRemoval(own) ? price : ({ ...price, ...termsOf(own) } as Price);
+  return { ...price, ...ownTermsOf(price.id, changes) } as Price;
+}
+
+/** The terms that the subscription has for a price; nothing where it has those of the price. */
+export function ownTermsOf(priceId: string, changes: readonly OwnTerms[]): Partial<Priced> {
+  const own = changes.find((each) => each.priceId === priceId);
+  return own === undefined || isRemoval(own) ? {} : termsOf(own);
 }
 
 /**

@@ -41,6 +41,40 @@ const NewItem = z
   })
   .meta({ id: 'NewSubscriptionItem' });
 
+/** Items of a request, in place of one price. */
+export const NewItems = z
+  .array(NewItem)
+  .min(1)
+  .max(maxItems)
+  .optional()
+  .meta({
+    description:
+      'Several items at once, in place of one price and its `quantity`: one plan, and add-ons (`addOn: true`) beside it. All ' +
+      'have the same interval.',
+  });
+
+interface GivenItems {
+  readonly priceId?: string | undefined;
+  readonly priceSlug?: string | undefined;
+  readonly quantity?: number | undefined;
+  readonly items?: readonly unknown[] | undefined;
+}
+
+/** A rule of a request that names one price, or items. */
+export const onePriceOrItems = [
+  ({ priceId, priceSlug, items }: GivenItems) =>
+    [priceId, priceSlug, items].filter((each) => each !== undefined).length === 1,
+  { path: ['priceId'], message: 'send exactly one of priceId, priceSlug and items' },
+] as const satisfies Rule;
+
+/** A rule of its quantity. */
+export const quantityOfOnePrice = [
+  ({ items, quantity }: GivenItems) => items === undefined || quantity === undefined,
+  { path: ['quantity'], message: 'must be absent beside items: each has its own' },
+] as const satisfies Rule;
+
+type Rule = readonly [(given: GivenItems) => boolean, { path: string[]; message: string }];
+
 /** A request for a subscription. */
 export const NewSubscription = z
   .object({
@@ -51,16 +85,7 @@ export const NewSubscription = z
     priceId: Reference.optional(),
     priceSlug: Reference.optional().meta({ description: 'The slug of an active price, instead of `priceId`.' }),
     quantity: countInput(1, maxQuantity).optional().meta({ description: '1 by default.' }),
-    items: z
-      .array(NewItem)
-      .min(1)
-      .max(maxItems)
-      .optional()
-      .meta({
-        description:
-          'Several items at once, in place of one price and its `quantity`: one plan, and add-ons (`addOn: true`) beside it. All ' +
-          'have the same interval.',
-      }),
+    items: NewItems,
     startDate: TimestampInput.nullish().meta({
       description:
         'The begin of the first period and its charge, by default now. Until then the customer keeps its present plan. ' +
@@ -93,17 +118,8 @@ export const NewSubscription = z
     path: ['customerId'],
     message: 'send exactly one of customerId and customerExternalId',
   })
-  .refine(
-    ({ priceId, priceSlug, items }) => [priceId, priceSlug, items].filter((each) => each !== undefined).length === 1,
-    {
-      path: ['priceId'],
-      message: 'send exactly one of priceId, priceSlug and items',
-    },
-  )
-  .refine(({ items, quantity }) => items === undefined || quantity === undefined, {
-    path: ['quantity'],
-    message: 'must be absent beside items: each has its own',
-  })
+  .refine(...onePriceOrItems)
+  .refine(...quantityOfOnePrice)
   .refine((given) => !given.doNotCharge || !(given.defaultPaymentMethodId || given.backupPaymentMethodId), {
     path: ['doNotCharge'],
     message: 'must be omitted for a subscription that is not charged',
@@ -407,21 +423,24 @@ function addOnsOf({ addOns = [] }: Pick<StartTerms, 'addOns'>): readonly AddOn[]
   return addOns;
 }
 
-/** Refuses add-ons that are not for sale, of another interval than the plan, or too dear with it. */
-function refuseBadAddOns({ price: plan, quantity: count, ...terms }: StartTerms): void {
+/** Refuses add-ons that are not for sale, of another interval than the plan, or too dear with it. `path` is where they were sent. */
+export function refuseBadAddOns(
+  { price: plan, quantity: count, ...terms }: Pick<StartTerms, 'price' | 'quantity' | 'addOns'>,
+  path: readonly string[] = ['items'],
+): void {
   const addOns = addOnsOf(terms);
   // The start of a subscription takes money for all of it, or for nothing but a setup fee.
   if (addOns.some(({ price }) => price.billingTiming !== plan.billingTiming))
-    throw invalid(['items'], 'must be billed as the plan is, all in advance or all in arrears');
+    throw invalid(path, 'must be billed as the plan is, all in advance or all in arrears');
   for (const { price, product } of addOns) {
     if (price.type !== 'subscription') throw new Problem('priceNotSubscribable', { id: price.id, type: price.type });
     if (!price.active || !product.active) throw new Problem('priceInactive', { id: price.id });
     if (price.intervalUnit !== plan.intervalUnit || price.intervalCount !== plan.intervalCount)
-      throw invalid(['items'], 'must all have the same billing interval');
+      throw invalid(path, 'must all have the same billing interval');
   }
   const all = [{ price: plan, quantity: count }, ...addOns];
   const total = all.reduce((sum, { price, quantity }) => sum + firstAmountAt(price, quantity), 0n);
-  if (total > maxPeriodAmount) throw invalid(['items'], `must cost at most ${maxPeriodAmount} in total, not ${total}`);
+  if (total > maxPeriodAmount) throw invalid(path, `must cost at most ${maxPeriodAmount} in total, not ${total}`);
 }
 
 /** Refuses a quantity whose price is beyond the limit of a single payment. `path` is where it was sent. */

@@ -134,6 +134,8 @@ const rare = new Set([
   'discount_redemptions',
   'subscription_item_versions',
   'subscription_price_overrides',
+  'purchase_add_ons',
+  'checkout_session_add_ons',
 ]);
 
 describe('the log', () => {

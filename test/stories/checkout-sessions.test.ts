@@ -52,6 +52,7 @@ test('a session for a product is open for 24 hours, and its link opens it', asyn
     purchaseId: null,
     invoiceId: null,
     quantity: 2,
+    addOns: [],
     customerId,
     customerName: 'Acme',
     customerEmail: checkoutSession.customerEmail,
@@ -123,7 +124,7 @@ test('every session that is listed has every key of its record, and the filters 
   assert.deepEqual([...types].sort(), ['activate_subscription', 'add_payment_method', 'product']);
   for (const session of data) {
     CheckoutSession.parse(session);
-    assert.equal(Object.keys(session).length, 33, session.type);
+    assert.equal(Object.keys(session).length, 34, session.type);
   }
   const { data: some } = await app.get(`/checkout-sessions?type=product&customerId=${data[0].customerId}`);
   assert.deepEqual(

@@ -406,4 +406,178 @@ async function paidFor(sessionId: string): Promise<bigint> {
   return rows[0]?.paid ?? 0n;
 }
 
+/** Add-ons beside the plan of 30.00 a month: support for 5.00, seats for 8.00 each, and onboarding for 1.00 and 20.00 once. */
+async function newAddOns() {
+  const month = { type: 'subscription', intervalUnit: 'month', intervalCount: 1, isDefault: true, active: true };
+  const make = async (slug: string, price: Body) => {
+    const product = { name: slug, slug, addOn: true };
+    const made = await newProduct(app, plans.pricingModelId, {
+      product,
+      price: { ...month, slug: `${slug}-monthly`, ...price },
+    });
+    return made.price.id as string;
+  };
+  return {
+    support: await make('support', { unitPrice: 500 }),
+    seats: await make('seats', { unitPrice: 800 }),
+    onboarding: await make('onboarding', { unitPrice: 100, setupFeeAmount: 2000 }),
+    yearly: await make('archive', { unitPrice: 900, intervalUnit: 'year' }),
+  };
+}
+const addOns = await newAddOns();
+const planOfThree = [
+  { priceSlug: 'pro-monthly' },
+  { priceSlug: 'seats-monthly', quantity: 2, minimumQuantity: 2, maximumQuantity: 5 },
+];
+
+/** The price and quantity of each running item. */
+async function itemsOf(externalId: string): Promise<[string, number][]> {
+  const { currentSubscription } = await checkout.billing(externalId);
+  return currentSubscription.subscriptionItems.map(({ price, quantity }: Body) => [price.slug, quantity]);
+}
+
+test('a plan of 30.00, two seats of 8.00 and support that the buyer takes for 5.00 are one purchase of 51.00', async () => {
+  const { externalId, customerId } = await plans.newCustomer();
+  const optionalItems = [{ priceSlug: 'support-monthly' }, { priceId: addOns.onboarding, maximumQuantity: 3 }];
+  const id = await checkout.open({ customerExternalId: externalId, items: planOfThree, optionalItems });
+  const session = await checkout.session(id);
+  assert.deepEqual(
+    [session.priceId, session.quantity, session.addOns.map((addOn: Body) => [addOn.optional, addOn.quantity])],
+    [plans.priceOf('pro-monthly').id, 1, [[false, 2], [true, 1], [true, 1]]], // biome-ignore format: a table
+  );
+  const view = await checkout.view(id);
+  assert.deepEqual([view.dueNow, view.addOns.map(({ quantity }) => quantity)], [4600n, [2, 0, 0]]);
+  const chosen = [{ priceId: addOns.support, quantity: 1 }];
+  assert.equal((await checkout.view(id, { addOns: chosen })).dueNow, 5100n);
+  const declined = await checkout.confirm(id, { token: declines, addOns: chosen, dueNow: 5100n });
+  assert.equal(declined.status, 'open');
+  // The buyer's choice stays until it chooses again.
+  assert.equal((await checkout.view(id)).dueNow, 5100n);
+  const bought = await checkout.confirm(id, { ...visa, addOns: chosen, dueNow: 5100n });
+  assert.deepEqual([bought.status, bought.dueNow], ['succeeded', 5100n]);
+  assert.deepEqual(await checkout.payments(customerId), [['failed', 5100], ['succeeded', 5100]]); // biome-ignore format: a table
+  assert.deepEqual(await itemsOf(externalId), [['pro-monthly', 1], ['seats-monthly', 2], ['support-monthly', 1]]); // biome-ignore format: a table
+  const { purchases, invoices } = await checkout.billing(externalId);
+  assert.deepEqual(
+    [invoices.length, purchases.length, purchases[0].pricePerBillingCycle, purchases[0].addOns],
+    [
+      1,
+      1,
+      5100,
+      [
+        { priceId: addOns.seats, quantity: 2 },
+        { priceId: addOns.support, quantity: 1 },
+      ],
+    ],
+  );
+  const selected = (await checkout.session(id)).addOns.map((addOn: Body) => addOn.selectedQuantity);
+  assert.deepEqual(selected, [2, 1, 0]);
+});
+
+test('a code of 50 % halves plan, add-on and its fee of 20.00: (30.00 + 1.00 + 20.00) / 2 is 25.50', async () => {
+  await checkout.discount('ADDHALF', { amount: 50 });
+  const { externalId, customerId } = await plans.newCustomer();
+  const items = [{ priceSlug: 'onboarding-monthly' }, { priceSlug: 'pro-monthly' }];
+  const id = await checkout.open({ customerExternalId: externalId, items, discountCode: 'addhalf' });
+  assert.equal((await checkout.view(id)).dueNow, 2550n);
+  assert.equal((await checkout.confirm(id, { ...visa, dueNow: 2550n })).status, 'succeeded');
+  assert.deepEqual(await checkout.payments(customerId), [['succeeded', 2550]]);
+});
+
+test('a purchase on a saved card sells two of the plan and support at once: 65.00', async () => {
+  const { externalId, customerId } = await plans.newCustomer('pm_card_visa');
+  const items = [{ priceSlug: 'pro-monthly', quantity: 2 }, { priceId: addOns.support }];
+  const sell = (purchase: Body) => app.request('POST', '/purchases', { purchase: { customerId, ...purchase } });
+  for (const wrong of [{ items, quantity: 2 }, { items, priceSlug: 'pro-monthly' }, { items: items.slice(1) }, {}])
+    assert.equal((await sell(wrong)).status, 400);
+  const { body } = await sell({ items });
+  assert.deepEqual(
+    [body.purchase.status, body.purchase.firstInvoiceValue, body.purchase.addOns],
+    ['paid', 6500, [{ priceId: addOns.support, quantity: 1 }]],
+  );
+  assert.deepEqual(await itemsOf(externalId), [['pro-monthly', 2], ['support-monthly', 1]]); // biome-ignore format: a table
+});
+
+test('a trial gives the add-ons that the buyer takes, at no more than the seller’s quantities', async () => {
+  const optionalItems = [{ priceId: addOns.seats, quantity: 2, maximumQuantity: 1_000_000 }];
+  const { externalId, customerId, id } = await newOrder({ trialPeriodDays: 14, optionalItems });
+  const choose = (quantity: number) => ({ addOns: [{ priceId: addOns.seats, quantity }] });
+  assert.equal(
+    await refusalOf('addOn0', checkout.confirm(id, { ...visa, ...choose(3) })),
+    'must be at most 2 in a free trial',
+  );
+  const view = await checkout.view(id, choose(2));
+  assert.deepEqual([view.dueNow, view.addOns[0]?.maximumQuantity], [0n, 2]);
+  assert.equal((await checkout.confirm(id, { ...visa, ...choose(2) })).status, 'succeeded');
+  assert.deepEqual(await itemsOf(externalId), [['pro-monthly', 1], ['seats-monthly', 2]]); // biome-ignore format: a table
+  assert.deepEqual(await checkout.payments(customerId), []);
+});
+
+test('a form made by hand takes no add-on beyond the seller’s limits, and none that is not offered', async () => {
+  const optionalItems = [{ priceId: addOns.support }];
+  const { externalId } = await plans.newCustomer();
+  const id = await checkout.open({ customerExternalId: externalId, items: planOfThree, optionalItems });
+  const wrong: [string, string, number, string][] = [
+    ['addOn0', addOns.seats, 0, 'must be from 2 to 5'],
+    ['addOn0', addOns.seats, 6, 'must be from 2 to 5'],
+    ['addOn1', addOns.support, 900_000, 'must be 0 or 1'],
+    ['addOns', addOns.onboarding, 1, `must not name ${addOns.onboarding}: the session does not offer it`],
+  ];
+  for (const [field, priceId, quantity, message] of wrong) {
+    const draft = { addOns: [{ priceId, quantity }] };
+    assert.equal(await refusalOf(field, checkout.view(id, draft)), message);
+    assert.equal(await refusalOf(field, checkout.confirm(id, { ...visa, ...draft })), message);
+  }
+});
+
+test('items of a session that cannot be sold together are refused by name, and nothing is stored', async () => {
+  const { externalId } = await plans.newCustomer();
+  const [pro, support] = [{ priceSlug: 'pro-monthly' }, { priceId: addOns.support }];
+  const book = { priceId: checkout.bookPriceId };
+  const wrong: [string, RegExp, Body][] = [
+    ['checkoutSession.priceId', /exactly one of/, { items: [pro], ...pro }],
+    ['checkoutSession.quantity', /absent beside items/, { items: [pro], quantity: 2 }],
+    ['checkoutSession.items.0.priceId', /must be a plan/, { items: [support] }],
+    ['checkoutSession.items.1', /must be an add-on/, { items: [pro, { priceSlug: 'team-monthly' }] }],
+    ['checkoutSession.items.2', /no other item names/, { items: [pro, support, support] }],
+    ['checkoutSession.optionalItems.0', /no other item names/, { items: [pro, support], optionalItems: [support] }],
+    ['checkoutSession.optionalItems.0', /must be an add-on/, { ...pro, optionalItems: [book] }],
+    ['checkoutSession', /must be a plan that renews/, { ...book, optionalItems: [support] }],
+    ['checkoutSession.items', /same billing interval/, { ...pro, optionalItems: [{ priceId: addOns.yearly }] }],
+    ['checkoutSession.optionalItems', /10/, { ...pro, optionalItems: Array.from({ length: 11 }, () => support) }],
+    ['checkoutSession.items.1.quantity', /minimumQuantity to maximumQuantity/, { items: [pro, { ...support, quantity: 9, maximumQuantity: 2 }] }], // biome-ignore format: a table
+  ];
+  const { total } = await app.get(`/checkout-sessions?customerExternalId=${externalId}`);
+  for (const [field, message, session] of wrong) {
+    const body = { checkoutSession: { ...returns, type: 'product', customerExternalId: externalId, ...session } };
+    const { status, body: refused } = await app.request('POST', '/checkout-sessions', body);
+    assert.equal(status, 400, JSON.stringify(refused));
+    const issue = (refused.issues ?? []).find(({ path }: Body) => path.join('.') === field);
+    assert.match(issue?.message ?? JSON.stringify(refused), message);
+  }
+  assert.equal((await app.get(`/checkout-sessions?customerExternalId=${externalId}`)).total, total);
+});
+
+test('a customer with the plan takes an add-on by a link: on 11 June 20 of 30 days of 5.00 are 3.33, once', async () => {
+  await app.setClock(instant('2026-06-01'));
+  const { externalId, customerId } = await plans.newCustomer('pm_card_visa');
+  await plans.subscribe({ customerId, priceSlug: 'pro-monthly' });
+  await app.setClock(instant('2026-06-11'));
+  const order = {
+    customerExternalId: externalId,
+    priceSlug: 'pro-monthly',
+    optionalItems: [{ priceId: addOns.support }],
+  };
+  const id = await checkout.open(order);
+  const first = await checkout.view(id);
+  assert.deepEqual([first.refusal, first.dueNow, first.mayDiscount], [null, 0n, false]);
+  assert.equal((await checkout.view(id, { addOns: [] })).refusal, 'You already have a plan.');
+  const chosen = { addOns: [{ priceId: addOns.support, quantity: 1 }] };
+  const view = await checkout.view(id, chosen);
+  assert.deepEqual([view.dueNow, view.change?.currentTotal, view.change?.newTotal], [333n, 3000n, 3500n]);
+  assert.equal((await checkout.confirm(id, { ...visa, ...chosen, dueNow: 333n })).status, 'succeeded');
+  assert.deepEqual(await itemsOf(externalId), [['pro-monthly', 1], ['support-monthly', 1]]); // biome-ignore format: a table
+  assert.deepEqual(await checkout.payments(customerId), [['succeeded', 3000], ['succeeded', 333]]); // biome-ignore format: a table
+});
+
 test('the books are right after all of this', () => assertSound(app));

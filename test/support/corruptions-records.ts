@@ -81,6 +81,14 @@ export const recordCorruptions: readonly Corruption[] = [
     breaks: ['purchaseTellsItsInvoice', 'purchasesAndSessionsAgree'],
   },
   {
+    fault: 'a purchase has a plan as its own add-on',
+    statements: [
+      `insert into purchase_add_ons (environment_id, purchase_id, price_id, pricing_model_id, position, quantity)
+        select environment_id, id, price_id, pricing_model_id, 0, 1 from purchases limit 1`,
+    ],
+    breaks: ['addOnsAreSoldBesidePlans'],
+  },
+  {
     fault: 'a session waits for a change that was made long ago',
     statements: [
       `update checkout_sessions set status = 'pending',

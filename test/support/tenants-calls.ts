@@ -167,6 +167,8 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
       priceSlug: w.planPriceSlug,
       discountCode: w.discountCode,
     }),
+    (w: TenantWorld) => ({ customerId: w.newcomerId, items: [{ priceId: w.planPriceId }] }),
+    (w: TenantWorld) => ({ customerId: w.newcomerId, items: [{ priceSlug: w.planPriceSlug }] }),
   ].map((purchase: (w: TenantWorld) => object): CallOf => {
     return (w) => ({ path: '/purchases', body: { purchase: purchase(w) } });
   }),
@@ -406,6 +408,18 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
       discountCode: w.discountCode,
     }),
     (w: TenantWorld) => ({ customerExternalId: w.newcomerExternalId, type: 'product', priceSlug: w.planPriceSlug }),
+    (w: TenantWorld) => ({
+      customerExternalId: w.newcomerExternalId,
+      type: 'product',
+      items: [{ priceId: w.planPriceId }],
+      optionalItems: [{ priceId: w.extraPriceId }],
+    }),
+    (w: TenantWorld) => ({
+      customerExternalId: w.newcomerExternalId,
+      type: 'product',
+      items: [{ priceSlug: w.planPriceSlug }],
+      optionalItems: [{ priceSlug: w.extraPriceSlug }],
+    }),
     (w: TenantWorld) => ({
       customerExternalId: w.waitingExternalId,
       type: 'activate_subscription',

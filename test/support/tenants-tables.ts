@@ -126,6 +126,10 @@ export async function fillTables(owner: pg.Client): Promise<void> {
     `insert into attempt_counts select id, 'payment environment probe', 'payment', 'environment', 1, null, null, 1, 1, 1 from environments`,
     `insert into processor_customers select environment_id, id, 'probe', 'cus_' || id, 1 from ${one('customers')} o`,
     `insert into usage_event_distinct_properties select environment_id, sha256(id::bytea), id from ${one('usage_events')} o`,
+    `insert into purchase_add_ons select p.environment_id, p.id, o.id, p.pricing_model_id, 0, 1
+       from ${one('purchases')} p join ${one('prices')} o on o.environment_id = p.environment_id`,
+    `insert into checkout_session_add_ons select s.environment_id, s.id, o.id, s.pricing_model_id, 0, true, 1
+       from ${one('checkout_sessions')} s join ${one('prices')} o on o.environment_id = s.environment_id`,
     `insert into usage_charges select a.environment_id, a.id, p.id, 1, 1, 0, 1 from ${one('ledger_accounts')} a
        join ${one('prices')} p on p.environment_id = a.environment_id`,
     `insert into usage_overages select a.environment_id, a.id, p.id, 1, 0 from ${one('ledger_accounts')} a

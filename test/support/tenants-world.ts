@@ -8,6 +8,8 @@ export interface TenantWorld extends World {
   readonly productSlug: string;
   readonly planPriceId: string;
   readonly planPriceSlug: string;
+  readonly extraPriceId: string;
+  readonly extraPriceSlug: string;
   readonly toggleId: string;
   readonly toggleSlug: string;
   readonly spareToggleId: string;
@@ -96,6 +98,11 @@ export function tenantStructure(suffix: string): Body {
       {
         product: { name: 'Plan', slug: `${suffix}-plan`, active: true },
         price: { ...monthly, slug: `${suffix}-plan-monthly`, unitPrice: unitPrice + 1 },
+        features: [],
+      },
+      {
+        product: { name: 'Extra', slug: `${suffix}-extra`, active: true, addOn: true },
+        price: { ...monthly, slug: `${suffix}-extra-monthly`, unitPrice: unitPrice + 2 },
         features: [],
       },
     ],
@@ -236,6 +243,8 @@ async function readCatalog(get: (path: string) => Promise<Body>, name: string, {
     productSlug: `${name}-plan`,
     planPriceId: idIn(prices, 'plan-monthly'),
     planPriceSlug: `${name}-plan-monthly`,
+    extraPriceId: idIn(prices, 'extra-monthly'),
+    extraPriceSlug: `${name}-extra-monthly`,
     toggleId: idIn(features, 'toggle'),
     toggleSlug: `${name}-toggle`,
     spareToggleId: idIn(features, 'spare'),

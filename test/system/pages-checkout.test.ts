@@ -292,3 +292,47 @@ test('seats in tiers and the price of usage read as words, in the checkout and i
   await page.waitForURL(/done=changed/);
   assert.deepEqual(await paidAmounts(app, customer.customerId), [9600, 6400]);
 });
+
+test('support is taken by a box, seats by a number, and the customer removes support again in the portal', async () => {
+  const { pricingModelId } = plans;
+  const make = (name: string, unitPrice: number, terms: object = {}) =>
+    app.post('/products', {
+      product: { name, slug: name.toLowerCase(), pricingModelId, active: true, addOn: true, ...terms },
+      price: { ...monthly, type: 'subscription', slug: name.toLowerCase(), unitPrice },
+    });
+  await make('Support', 500, { description: 'An answer within two hours' });
+  await make('Seats', 800, { minimumQuantity: 2, maximumQuantity: 5 });
+  const { page, externalId, customerId } = await openCheckout('pro-monthly', {
+    optionalItems: [{ priceSlug: 'support' }, { priceSlug: 'seats' }],
+  });
+  await assertGood(page);
+  await page.getByRole('checkbox', { name: /Support/ }).check();
+  await page.getByLabel('Seats').fill('9');
+  await continueFrom(page);
+  await assertGood(page);
+  assert.match(await page.locator('main').innerText(), /Enter a quantity from 2 to 5, or 0 to leave it out/);
+  await page.getByLabel('Seats').fill('2');
+  await continueFrom(page);
+  const text = await page.locator('main').innerText();
+  assert.match(text, /Support: USD 5\.00 per month/);
+  assert.match(text, /Seats: 2 x USD 8\.00 per month/);
+  // A box that is unchecked again is left out.
+  await page.getByRole('button', { name: 'Change order or address' }).click();
+  await page.getByRole('checkbox', { name: /Support/ }).uncheck();
+  await continueFrom(page);
+  assert.match(await page.locator('main').innerText(), /Due today\s+USD 46\.00/);
+  await page.getByRole('button', { name: 'Change order or address' }).click();
+  await page.getByRole('checkbox', { name: /Support/ }).check();
+  await continueFrom(page);
+  await assertGood(page);
+  await payWith(page, '4242 4242 4242 4242', /^Pay USD 51.00$/);
+  await page.waitForURL(`${shop.shop}/thanks`);
+  await page.goto(await shop.portal(externalId));
+  await page.getByRole('link', { name: 'Change plan' }).click();
+  await assertGood(page);
+  await page.getByRole('button', { name: 'Remove Support' }).click();
+  assert.match(await page.locator('main').innerText(), /New plan, full period\s+USD 46\.00/);
+  await page.getByRole('button', { name: 'Remove add-on' }).click();
+  await page.waitForURL(/done=scheduled/);
+  assert.deepEqual(await paidAmounts(app, customerId), [5100]);
+});

@@ -60,6 +60,7 @@ export const owners: Owners = {
   tax_rates: 'invoicing',
 
   purchases: 'purchases',
+  purchase_add_ons: 'purchases',
 
   payment_methods: 'payments',
   payments: 'payments',
@@ -70,6 +71,7 @@ export const owners: Owners = {
   'test_processor.operations': 'payments',
 
   checkout_sessions: 'checkout',
+  checkout_session_add_ons: 'checkout',
   attempt_counts: 'payments',
 
   // What the checks of everything keep.
