@@ -254,10 +254,10 @@ export async function draftRenewalBills(
   // Usage recorded before the start is also in arrears: it is billed with the second invoice.
   const begun = charged.filter((subscription) => !isWaitingForStart(subscription));
   const ending = new Set(begun.map(({ id }) => id));
-  const usage = await (takesUsage ? takeUsageLines : draftUsageLines)(
+  const usage = await usageAtEnd(
     work,
     before.filter(({ id }) => ending.has(id)),
-    'renewal',
+    { takesUsage, after: new Map(begun.map((subscription) => [subscription.id, subscription])) },
   );
   const ends = begun.map((subscription) => ({ subscription, usage: usage.get(subscription.id) ?? [] }));
   const missing = await periodEndLines(work, ends);
@@ -272,6 +272,23 @@ export async function draftRenewalBills(
     lines: linesOf(subscription, period, items.get(subscription.id) ?? [], arrears(subscription.id), step),
     at: period.startAt,
   }));
+}
+
+interface EndingUsage extends Pick<RenewalDraft, 'takesUsage'> {
+  /** The subscriptions after their scheduled changes. */
+  readonly after: ReadonlyMap<string, SubscriptionRow>;
+}
+
+/** The usage whose usage period ends with the billing period: all of it, where another interval begins. */
+async function usageAtEnd(work: Work, before: readonly SubscriptionRow[], { takesUsage, after }: EndingUsage) {
+  const linesOfUsage = takesUsage ? takeUsageLines : draftUsageLines;
+  const goesOn = ({ id, intervalUnit, intervalCount }: SubscriptionRow) => {
+    const next = after.get(id);
+    return next?.intervalUnit === intervalUnit && next.intervalCount === intervalCount;
+  };
+  const moving = before.filter((subscription) => !goesOn(subscription));
+  const usage = await linesOfUsage(work, before.filter(goesOn), 'renewal');
+  return moving.length === 0 ? usage : new Map([...usage, ...(await linesOfUsage(work, moving))]);
 }
 
 function withNextPeriod(subscription: SubscriptionRow) {

@@ -46,12 +46,16 @@ async function nextBill(work: Work, subscription: SubscriptionRow): Promise<Rene
   // The change is applied to compute its price, then rolled back.
   return tentatively(work, async (tentative) => {
     const [changed = subscription] = await applyScheduledAdjustments(tentative, [{ subscription, at }]);
-    return draftNext(tentative, changed);
+    return draftNext(tentative, changed, subscription);
   });
 }
 
-async function draftNext(work: Work, subscription: SubscriptionRow): Promise<RenewalBill | undefined> {
-  const bills = await draftRenewalBills(work, [subscription], { takesUsage: false });
+async function draftNext(
+  work: Work,
+  subscription: SubscriptionRow,
+  before: SubscriptionRow = subscription,
+): Promise<RenewalBill | undefined> {
+  const bills = await draftRenewalBills(work, [subscription], { takesUsage: false, before: [before] });
   const [bill] = await takeOffPausedTime(work, bills);
   return bill;
 }

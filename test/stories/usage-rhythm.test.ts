@@ -236,6 +236,25 @@ test('measured units are billed with the billing period, beside usage of its mon
   await assertSound(app);
 });
 
+test('a change to another interval at the end of a period bills the usage of longer intervals by its own tiers', async () => {
+  const sue = await subscriber('sue', 'month');
+  await sue.use('disk', 150);
+  const adjustment = {
+    timing: 'at_end_of_current_billing_period',
+    newSubscriptionItems: [{ priceSlug: 'year-monthly' }],
+  };
+  await caller.post(`/subscriptions/${sue.subscriptionId}/adjust`, { adjustment });
+  const { invoice } = await caller.get(`/invoices/upcoming?subscriptionId=${sue.subscriptionId}`);
+  assert.equal(invoice.total, 120_100);
+  await moveTo('2031-03-12');
+  // 50 disks behind the free ones of a quarter that has ended early, and 50 of the next one.
+  assert.deepEqual(await sue.invoices(), ['2031-02-12 paid 3000', '2031-03-12 paid 120100']);
+  await sue.use('disk', 150);
+  await moveTo('2031-06-12');
+  assert.deepEqual((await sue.invoices()).at(-1), '2031-06-12 paid 100');
+  await assertSound(app);
+});
+
 test('the interval of a usage price comes through export, setup and clone, and cannot change', async () => {
   const [call] = (await caller.get('/prices?slug=call')).data;
   const { pricingModel: exported } = await caller.get(`/pricing-models/${call.pricingModelId}/export`);
