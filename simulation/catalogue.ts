@@ -1,3 +1,5 @@
+import { meterSlug, metersOf, usagePriceOf } from './catalogue-usage.ts';
+
 /** The catalog of the simulated world: the only data that the service and the oracle share. */
 
 export interface Plan {
@@ -21,6 +23,8 @@ export interface Plan {
   readonly seats: number;
   /** Whether usage without credit is billed. */
   readonly billsOverage: boolean;
+  /** The usage prices of its rate card. */
+  readonly rates?: readonly string[];
   /** The quantities that buyers may choose. Absent: none. */
   readonly quantities?: { readonly least: number; readonly most: number };
 }
@@ -60,6 +64,7 @@ export const paidPlans: readonly Plan[] = [
     trialDays: 0,
     once: 90,
     recurring: 2500,
+    rates: ['calls-max'],
     seats: 8,
     billsOverage: true,
   },
@@ -108,6 +113,7 @@ export const paidPlans: readonly Plan[] = [
     count: 3,
     trialDays: 7,
     once: 70,
+    rates: ['calls-quarter'],
     recurring: 0,
     seats: 0,
     billsOverage: true,
@@ -160,11 +166,6 @@ export const places: readonly Place[] = [
   { country: 'NZ', state: null },
 ].map(({ country, state }) => ({ country, state }));
 
-/** The price of this many units of the one meter, and its own interval. */
-export const overage = { unitPrice: 50, units: 100, unit: 'month', count: 1 } as const;
-export const meterSlug = 'calls';
-/** Counts distinct properties, at the no-charge price only. */
-export const usersSlug = 'users';
 export const seatSlug = 'seat';
 
 /** Net terms in days for customers without a payment method; 0: no start without one. */
@@ -185,23 +186,7 @@ export function structure() {
     isDefault: true,
     features: [...plans.flatMap(featuresOf), packFeature],
     products: [...plans.map(productOf), packProduct],
-    usageMeters: [
-      {
-        usageMeter: { name: 'Calls', slug: meterSlug, aggregationType: 'sum' },
-        prices: [
-          {
-            type: 'usage',
-            slug: 'calls-overage',
-            intervalUnit: overage.unit,
-            intervalCount: overage.count,
-            unitPrice: overage.unitPrice,
-            usageEventsPerUnit: overage.units,
-            isDefault: true,
-          },
-        ],
-      },
-      { usageMeter: { name: 'Users', slug: usersSlug, aggregationType: 'count_distinct_properties' } },
-    ],
+    usageMeters: metersOf(),
     resources: [{ slug: seatSlug, name: 'Seat', active: true }],
   };
 }
@@ -213,6 +198,7 @@ function productOf(plan: Plan) {
       slug: plan.slug,
       active: true,
       default: plan === freePlan,
+      ...(plan.rates && { usagePrices: plan.rates.map(rateOf) }),
       ...(plan.quantities && { minimumQuantity: plan.quantities.least, maximumQuantity: plan.quantities.most }),
     },
     price: {
@@ -230,6 +216,10 @@ function productOf(plan: Plan) {
     },
     features: featuresOf(plan).map(({ slug }) => slug),
   };
+}
+
+function rateOf(priceSlug: string) {
+  return { usageMeterSlug: usagePriceOf(priceSlug).meter, priceSlug };
 }
 
 function amountOf({ unitPrice, many }: Plan) {

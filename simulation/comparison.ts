@@ -1,7 +1,10 @@
+import { meterSlug, meters, usagePrices } from './catalogue-usage.ts';
 import { attemptLines } from './oracle-attempts.ts';
+import { unitsOf } from './oracle-billing.ts';
 import { claimLine } from './oracle-claims.ts';
 import { creditLine } from './oracle-credits.ts';
 import { holdLine } from './oracle-holds.ts';
+import { openOf, openUnits } from './oracle-metering.ts';
 import {
   type Books,
   type Customer,
@@ -33,6 +36,7 @@ export function expectedOf(books: Books): Picture {
       ...customer.subscriptions.flatMap((subscription) =>
         [...subscription.claims].map((each) => ({ name, line: claimLine(subscription, each) })),
       ),
+      ...customer.subscriptions.flatMap((each) => meterLines(each).map((line) => ({ name, line }))),
       ...customer.subscriptions.flatMap((each) => usersLines(books, each).map((line) => ({ name, line: { ...line } }))),
       ...customer.holds.map((each) => ({ name, line: holdLine(each, books.now) })),
       { name, line: { methods: customer.methods.length } },
@@ -64,7 +68,7 @@ function subscriptionLine({ now }: Books, each: Subscription) {
     covered: each.covered,
     settled: each.settled,
     left: live.reduce((sum, { left }) => sum + left, 0),
-    unbilled: each.unbilled,
+    unbilled: openUnits(each, meterSlug),
     events: each.events.size + settlements.length,
     consumed: [...each.events.values(), ...settlements.map((hold) => hold.settled ?? 0)].reduce(
       (sum, one) => sum + one,
@@ -72,6 +76,27 @@ function subscriptionLine({ now }: Books, each: Subscription) {
     ),
     claims: each.claims.size,
   };
+}
+
+/** The meters without credits that were used. */
+function meterLines(each: Subscription) {
+  const of = each.customer.subscriptions.indexOf(each);
+  return meters.flatMap(({ slug: meter }) => {
+    const account = each.meters.get(meter);
+    if (account === undefined) return [];
+    const open = usagePrices.filter((price) => price.meter === meter).map((price) => openOf(each, price));
+    return {
+      meter,
+      of,
+      used: account.used,
+      settled: account.settled,
+      open: openUnits(each, meter),
+      openEvents: Number(open.reduce((sum, { events }) => sum + events, 0n)),
+      openOwn: String(open.reduce((sum, { own }) => sum + own, 0n)),
+      events: account.events.size,
+      stored: [...account.events.values()].reduce((sum, { units }) => sum + units, 0),
+    };
+  });
 }
 
 function invoiceLine(each: Invoice) {
@@ -96,7 +121,8 @@ function invoiceLine(each: Invoice) {
     attempts: each.attempts,
     nextAt: each.nextAt,
     lines: each.lines.map(({ amount }, index) => [amount, discounts[index], taxes[index]].join(' ')).sort(),
-    units: each.lines.reduce((sum, { units }) => sum + units, 0),
+    units: unitsOf(each, meterSlug),
+    others: unitsOf(each) - unitsOf(each, meterSlug),
   };
 }
 

@@ -1,4 +1,4 @@
-import { meterSlug } from './catalogue.ts';
+import { meterSlug } from './catalogue-usage.ts';
 import type { Books, Customer } from './oracle-records.ts';
 import { titleOf, usersTitleOf } from './oracle-titles.ts';
 import type { Told } from './reality.ts';

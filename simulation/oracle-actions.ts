@@ -147,7 +147,7 @@ export function book(
 ) {
   const period: Period = { start: at, end: at, wholeStart: at, isTrial: false, waived: 0, returned: 0 };
   const holdings = [holdingOf({ plan, quantity }, at)];
-  newSubscription(books, { customer, plan, quantity, anchor: at, period, holdings });
+  newSubscription(books, { customer, plan, quantity, anchor: at, startsAt: at, period, holdings });
 }
 
 /** Sells packs of calls by the API: charged at once, or invoiced within net terms. */
@@ -165,7 +165,7 @@ export function buyPacks(books: Books, customer: Customer, quantity: number): 'm
 /** Returns the status of the invoice. */
 export function sellPacks(books: Books, customer: Customer, quantity: number, method: Method | null) {
   const account = subscriptionWith(books, { customer, plan: freePlan });
-  const lines = [{ kind: 'pack', amount: pack.unitPrice * quantity, units: 0 }] as const;
+  const lines = [{ kind: 'pack', amount: pack.unitPrice * quantity }] as const;
   const invoice = issue(books, account, { reason: 'purchase', at: books.now, period: null, lines });
   if (invoice !== null && method !== null) order(books, invoice, method);
   carryOut(books);

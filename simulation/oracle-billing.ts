@@ -1,7 +1,9 @@
-import { type Discount, overage, pack } from './catalogue.ts';
+import { type Discount, pack } from './catalogue.ts';
+import { meterSlug } from './catalogue-usage.ts';
 import { dayMs, rounded, share } from './oracle-arithmetic.ts';
 import { give, owedOf } from './oracle-credits.ts';
 import { heldOf } from './oracle-holds.ts';
+import { putOnInvoice, takeOffInvoice, usageLines } from './oracle-metering.ts';
 import {
   type Books,
   discountKeyOf,
@@ -33,16 +35,9 @@ export function sumOf(lines: readonly Line[]): number {
   return lines.reduce((sum, { amount }) => sum + amount, 0);
 }
 
-export function usageLines(subscription: Subscription): Line[] {
-  const units = subscription.unbilled;
-  if (units === 0) return [];
-  const amount = subscription.plan.billsOverage ? share(overage.unitPrice, units, overage.units) : 0;
-  return [{ kind: 'usage', units, amount }];
-}
-
 /** The fee of the first invoice, whatever the quantity. */
 export function feeLines({ setupFee }: Subscription): Line[] {
-  return setupFee === 0 ? [] : [{ kind: 'setup_fee', amount: setupFee, units: 0 }];
+  return setupFee === 0 ? [] : [{ kind: 'setup_fee', amount: setupFee }];
 }
 
 interface Asked extends Pick<Invoice, 'reason' | 'at' | 'period' | 'lines'> {
@@ -59,7 +54,7 @@ export function withPausedTime(subscription: Subscription, requested: Asked, kep
   const ofPlan = sumOf(lines.filter(({ kind }) => kind !== 'usage')) - discountAmount;
   const free = Math.max(0, kept - valueOfOwed(subscription));
   const taken = Math.min(kept, sumOf(lines) - discountAmount, Math.max(0, ofPlan) + free);
-  return taken > 0 ? { ...requested, lines: [...lines, { kind: 'paused_time', amount: -taken, units: 0 }] } : requested;
+  return taken > 0 ? { ...requested, lines: [...lines, { kind: 'paused_time', amount: -taken }] } : requested;
 }
 
 /** The kept value of time whose credits were used ahead and are not paid back: it pays for plans only. */
@@ -80,11 +75,28 @@ export function draft(
   subscription: Subscription,
   requested: Asked,
 ): Pick<Invoice, 'discount' | 'discountAmount' | 'tax' | 'total'> {
-  const sum = sumOf(requested.lines);
-  const base = sumOf(requested.lines.filter(({ kind }) => kind !== 'paused_time'));
   const discount = discountOf(subscription, requested);
+  const base = sumOf(requested.lines.filter(({ amount }) => amount > 0));
+  const sum = sumOf(fitting(subscription, requested).lines);
   const discountAmount = discount === null ? 0 : takenOff(partOfDiscount(discount, requested), base);
   return { discount, discountAmount, ...taxed(sum - discountAmount, rateOf(subscription.customer)) };
+}
+
+/**
+ * Leaves out usage that pays back more than the rest of the invoice costs. A later unit can make all units cheaper: the
+ * next invoice takes that.
+ */
+function fitting(subscription: Subscription, requested: Asked): { readonly lines: Line[]; readonly left: Line[] } {
+  const discount = discountOf(subscription, requested);
+  const base = sumOf(requested.lines.filter(({ amount }) => amount > 0));
+  const off = discount === null ? 0 : takenOff(partOfDiscount(discount, requested), base);
+  let rest = sumOf(requested.lines) - off;
+  const left = requested.lines.filter((line) => {
+    if (rest >= 0 || line.kind !== 'usage' || line.amount >= 0) return false;
+    rest -= line.amount;
+    return true;
+  });
+  return { lines: requested.lines.filter((line) => !left.includes(line)), left };
 }
 
 /** Creates an invoice with the unbilled usage; a total of 0 is paid at once. Null without anything to bill. */
@@ -94,8 +106,8 @@ export function issue(
   requested: Asked,
   { method = null, change = null }: Partial<Pick<Order, 'change'>> & { readonly method?: Method | null } = {},
 ): Invoice | null {
-  const { lines } = requested;
-  if (lines.length === 0) return null;
+  if (requested.lines.length === 0) return null;
+  const { lines, left } = fitting(subscription, requested);
   const { beginsPeriod = false, carriesOn: _, ...asked } = requested;
   const isDueLater = methodOf(subscription) === null && !beginsPeriod;
   const dueAt = isDueLater ? requested.at + books.netTerms * dayMs : requested.at;
@@ -105,9 +117,14 @@ export function issue(
     dueAt,
     ...draft(subscription, requested),
     ...asked,
+    lines,
   };
+  for (const line of [...lines, ...left]) putOnInvoice(subscription, line);
+  for (const line of left) {
+    reach(books, 'usage that pays back more than it costs', subscription.customer);
+    takeOffInvoice(subscription, line);
+  }
   const invoice: Invoice = { ...known, status: 'open', attempts: 0, nextAt: null, usedBeforeRefund: 0, payments: [] };
-  subscription.unbilled -= unitsOf(invoice);
   if (lines.some(({ kind }) => kind === 'setup_fee')) subscription.setupFee = 0;
   // A change takes what it takes off when it is made.
   if (!beginsPeriod) for (const line of lines) if (line.kind === 'paused_time') subscription.kept += line.amount;
@@ -116,8 +133,10 @@ export function issue(
   return invoice;
 }
 
-export function unitsOf({ lines }: Invoice): number {
-  return lines.reduce((sum, { units }) => sum + units, 0);
+/** The units on its lines: of one usage meter, or of all. */
+export function unitsOf({ lines }: Invoice, meter: string | null = null): number {
+  const of = lines.flatMap(({ usage }) => usage ?? []).filter(({ price }) => meter === null || price.meter === meter);
+  return of.reduce((sum, { used }) => sum + Number(used.units), 0);
 }
 
 /** The rest of an interval after a pause gets its share of a fixed discount. */
@@ -173,7 +192,8 @@ export function pay(books: Books, invoice: Invoice, method: Method | null, chang
   const { subscription } = invoice;
   invoice.status = refundedOf(invoice) > 0 ? 'partially_refunded' : 'paid';
   invoice.nextAt = null;
-  subscription.settled += unitsOf(invoice);
+  subscription.settled += unitsOf(invoice, meterSlug);
+  for (const [meter, account] of subscription.meters) account.settled += unitsOf(invoice, meter);
   change?.(invoice);
   recover(books, subscription, method);
   grantAwaited(books, subscription);
@@ -262,7 +282,7 @@ export function takeBack(invoice: Invoice): void {
   const { subscription } = invoice;
   invoice.status = 'void';
   invoice.nextAt = null;
-  subscription.unbilled += unitsOf(invoice);
+  for (const line of invoice.lines) takeOffInvoice(subscription, line);
 }
 
 export function methodOf({ method, customer }: Subscription): Method | null {

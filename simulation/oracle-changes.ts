@@ -50,7 +50,7 @@ export function changeNow(
     return 'made';
   }
   const method = methodOf(subscription);
-  const lines = [{ kind: 'change', amount, units: 0 }] as const;
+  const lines = [{ kind: 'change', amount }] as const;
   const bill = { reason: 'adjustment', at: books.now, period, lines } as const;
   if (method === null && draft(subscription, bill).total > 0) {
     if (books.netTerms === 0) return 'lacks_method';

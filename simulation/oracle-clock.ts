@@ -1,10 +1,11 @@
-import { incompleteHours, overage } from './catalogue.ts';
+import { incompleteHours } from './catalogue.ts';
 import { hourMs, intervalAt, isSameInterval, share } from './oracle-arithmetic.ts';
-import { changeTerms, feeLines, issue, usageLines, withPausedTime } from './oracle-billing.ts';
+import { changeTerms, feeLines, issue, withPausedTime } from './oracle-billing.ts';
 import { endClaims, letClaimsLast } from './oracle-claims.ts';
 import { attempt, carryOut, collect } from './oracle-collecting.ts';
 import { endCredits } from './oracle-credits.ts';
 import { carryCredits, endSubscription, nextEnd } from './oracle-ending.ts';
+import { anchorOf, endsUsage, interimAt, usageLines } from './oracle-metering.ts';
 import {
   type Books,
   discountKeyOf,
@@ -53,20 +54,6 @@ function expiryAt(each: Subscription): number | null {
 /** The end of its period, or the start for which it is booked. */
 function renewalAt(each: Subscription): number | null {
   return isCurrent(each) || isBooked(each) ? (each.period?.end ?? null) : null;
-}
-
-/** The next instant within its period at which the own interval of usage ends. */
-function interimAt(each: Subscription): number | null {
-  const { period, plan, interimDone } = each;
-  if (!isCurrent(each) || isBooked(each) || period === null || period.isTrial || isSameInterval(plan, overage))
-    return null;
-  const { end } = intervalAt(anchorOf(each), overage, Math.max(period.start, interimDone));
-  return end < period.end ? end : null;
-}
-
-/** The instant from which the intervals of a subscription count. */
-function anchorOf({ anchor, trialEnd }: Subscription): number {
-  return Math.max(anchor, trialEnd ?? anchor);
 }
 
 function attemptAt({ status, nextAt }: Invoice): number | null {
@@ -138,24 +125,22 @@ function start(books: Books, subscription: Subscription): void {
 
 /** Bills usage within a period. Plans that do not bill it show it with the renewal. */
 function billInterim(books: Books, subscription: Subscription, at: number): void {
+  const lines = usageLines(subscription, (price) => endsUsage(subscription, price, at));
   subscription.interimDone = at;
-  if (!subscription.plan.billsOverage) return;
-  const lines = usageLines(subscription);
   if (lines.length > 0) reach(books, 'usage billed within a period', subscription.customer);
   collect(books, issue(books, subscription, { reason: 'usage', at, period: null, lines }));
-}
-
-/** Whether the own interval of usage ends with the period. */
-function endsUsage(subscription: Subscription, at: number): boolean {
-  const { plan } = subscription;
-  return isSameInterval(plan, overage) || intervalAt(anchorOf(subscription), overage, at).start === at;
 }
 
 function renew(books: Books, subscription: Subscription): void {
   const { period, scheduled, plan } = subscription;
   if (period === null) return;
   const start = period.end;
-  const usageEnds = endsUsage(subscription, start);
+  // Another interval or anchor ends every usage period.
+  const endsAll = scheduled !== null && !isSameInterval(plan, scheduled.plan);
+  const billsBefore = scheduled !== null && scheduled.plan.billsOverage !== plan.billsOverage;
+  const usage = billsBefore
+    ? []
+    : usageLines(subscription, (price) => endsAll || endsUsage(subscription, price, start));
   if (scheduled !== null) {
     endClaims(subscription);
     changeTerms(books, subscription, scheduled, start);
@@ -169,7 +154,6 @@ function renew(books: Books, subscription: Subscription): void {
   endCredits(subscription, start);
   const end = nextEnd(subscription, start);
   const next: Period = { start, end, wholeStart: start, isTrial: false, waived: 0, returned: 0 };
-  const usage = usageEnds || !subscription.plan.billsOverage ? usageLines(subscription) : [];
   const lines = [...itemLines(subscription, next), ...usage, ...feeLines(subscription)];
   const bill = withPausedTime(subscription, { reason: 'renewal', at: start, period: next, lines });
   if (subscription.status === 'trialing') subscription.status = 'active';
@@ -184,7 +168,7 @@ function renew(books: Books, subscription: Subscription): void {
 /** The plan in advance, prorated if the period is the rest of an interval. */
 export function itemLines({ plan, quantity }: Subscription, { start, end, wholeStart }: Period): Line[] {
   if (plan.unitPrice === 0 || quantity === 0) return [];
-  return [{ kind: 'item', units: 0, amount: share(worthOf({ plan, quantity }), end - start, end - wholeStart) }];
+  return [{ kind: 'item', amount: share(worthOf({ plan, quantity }), end - start, end - wholeStart) }];
 }
 
 /** Resumes until the next boundary, at the prorated price minus kept paused time. */

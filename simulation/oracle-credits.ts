@@ -1,4 +1,4 @@
-import { meterSlug } from './catalogue.ts';
+import { meterSlug } from './catalogue-usage.ts';
 import { boundary, intervalAt } from './oracle-arithmetic.ts';
 import type { Books, Credit, Subscription } from './oracle-records.ts';
 

@@ -1,7 +1,8 @@
 import { freePlan } from './catalogue.ts';
 import { boundary, intervalAt } from './oracle-arithmetic.ts';
-import { issue, methodOf, order, usageLines, withPausedTime } from './oracle-billing.ts';
+import { issue, methodOf, order, withPausedTime } from './oracle-billing.ts';
 import { give, liveCredits } from './oracle-credits.ts';
+import { usageLines } from './oracle-metering.ts';
 import {
   type Books,
   type Customer,
@@ -10,6 +11,7 @@ import {
   isBooked,
   isInTheWay,
   isTerminal,
+  type Line,
   reach,
   type Subscription,
 } from './oracle-records.ts';
@@ -45,6 +47,7 @@ export function subscriptionWith(books: Books, beginning: Beginning): Subscripti
     awaiting: [],
     isFree: plan.unitPrice === 0,
     createdAt: books.now,
+    startsAt: null,
     anchor: books.now,
     isByCalendar: false,
     trialEnd: null,
@@ -66,7 +69,8 @@ export function subscriptionWith(books: Books, beginning: Beginning): Subscripti
     used: 0,
     covered: 0,
     settled: 0,
-    unbilled: 0,
+    metered: new Map(),
+    meters: new Map(),
     interimDone: Number.NEGATIVE_INFINITY,
     claims: new Set(),
     temporaryClaims: new Set(),
@@ -94,6 +98,7 @@ export function startFree(books: Books, customer: Customer, at: number, anchor: 
 export function endSubscription(books: Books, subscription: Subscription, ending: Ending): void {
   const { at, reason, neverWas = false, isExpired = false } = ending;
   const { customer, period, kept } = subscription;
+  const lines = usageLines(subscription);
   subscription.status = isExpired ? 'incomplete_expired' : 'canceled';
   subscription.arrears = 'none';
   subscription.canceledAt = isExpired ? null : at;
@@ -106,7 +111,7 @@ export function endSubscription(books: Books, subscription: Subscription, ending
   const last = subscription.holdings.at(-1);
   if (last !== undefined) last.end = at;
   if (period !== null && period.start <= at) subscription.period = { ...period, end: Math.min(period.end, at) };
-  billFinalUsage(books, subscription, kept, ending);
+  billFinalUsage(books, subscription, { kept, lines }, ending);
   const isLeft = subscription.plan !== freePlan && reason !== 'upgraded_to_paid';
   const { replaced } = subscription;
   // The free plan fills the gap before a booked plan.
@@ -145,9 +150,14 @@ export function carryCredits(books: Books, customer: Customer): void {
       }
 }
 
-function billFinalUsage(books: Books, subscription: Subscription, kept: number, { at, reason }: Ending): void {
+function billFinalUsage(
+  books: Books,
+  subscription: Subscription,
+  { kept, lines }: { readonly kept: number; readonly lines: readonly Line[] },
+  { at, reason }: Ending,
+): void {
   const { period } = subscription;
-  const bill = { reason: 'final_usage', at, period, lines: usageLines(subscription) } as const;
+  const bill = { reason: 'final_usage', at, period, lines } as const;
   const invoice = issue(books, subscription, withPausedTime(subscription, bill, kept));
   subscription.kept = 0;
   if (invoice === null || invoice.status !== 'open' || reason === 'non_payment') return;

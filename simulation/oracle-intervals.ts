@@ -1,9 +1,10 @@
 import { calendarStart, intervalAt, isSameInterval, share } from './oracle-arithmetic.ts';
-import { changeTerms, draft, issue, methodOf, order, usageLines, withPausedTime } from './oracle-billing.ts';
+import { changeTerms, draft, issue, methodOf, order, withPausedTime } from './oracle-billing.ts';
 import { type Changed, unusedOf } from './oracle-changes.ts';
 import { itemLines } from './oracle-clock.ts';
 import { carryOut } from './oracle-collecting.ts';
 import { endCredits, owedOf } from './oracle-credits.ts';
+import { usageLines } from './oracle-metering.ts';
 import {
   type Books,
   type Credit,

@@ -1,5 +1,7 @@
 import type { Discount, Place, Plan } from './catalogue.ts';
+import type { UsagePrice } from './catalogue-usage.ts';
 import type { AttemptCount } from './oracle-attempts.ts';
+import type { Metered, MeteredLine } from './oracle-metering.ts';
 
 /** The oracle's records. Money in minor units, instants in epoch milliseconds. */
 
@@ -107,6 +109,7 @@ export interface Credit {
 /** Units of a subscription reserved for a job. */
 export interface Hold {
   readonly subscription: Subscription;
+  readonly price: UsagePrice;
   readonly amount: number;
   readonly expiresAt: number;
   /** An open one has expired once its expiry has come. */
@@ -144,6 +147,8 @@ export interface Subscription {
   awaiting: Period[];
   readonly isFree: boolean;
   readonly createdAt: number;
+  /** The start for which it was booked; null: its creation. */
+  readonly startsAt: number | null;
   anchor: number;
   /** Whether its boundaries are those of the calendar. */
   isByCalendar: boolean;
@@ -175,8 +180,10 @@ export interface Subscription {
   settled: number;
   /** The last instant within a period at which usage was billed. */
   interimDone: number;
-  /** Used, not covered and not invoiced. */
-  unbilled: number;
+  /** Usage that no credit covers, by the slug of its price. */
+  readonly metered: Map<string, Metered>;
+  /** The accounts of meters without credits, by slug. */
+  readonly meters: Map<string, MeterAccount>;
   readonly claims: Set<string>;
   /** The temporary ones of them. */
   readonly temporaryClaims: Set<string>;
@@ -190,6 +197,14 @@ export interface Subscription {
   setupFee: number;
   /** The oldest first. */
   readonly pausedParts: PausedPart[];
+}
+
+/** A subscription's state of a meter without credits. */
+export interface MeterAccount {
+  /** The stored units, and the event itself, by transactionId. */
+  readonly events: Map<string, { readonly units: number; readonly told: unknown }>;
+  used: number;
+  settled: number;
 }
 
 /**
@@ -208,8 +223,7 @@ export interface Users {
 export interface Line {
   readonly kind: 'item' | 'setup_fee' | 'usage' | 'change' | 'paused_time' | 'pack';
   readonly amount: number;
-  /** Usage only. */
-  readonly units: number;
+  readonly usage?: MeteredLine;
 }
 
 export interface Payment {

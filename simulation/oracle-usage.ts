@@ -1,7 +1,9 @@
-import { usersSlug } from './catalogue.ts';
+import { type UsagePrice, usersSlug } from './catalogue-usage.ts';
 import { share } from './oracle-arithmetic.ts';
 import { creditLine, draw, give, hasEnded, liveCredits, withhold } from './oracle-credits.ts';
 import { heldOf } from './oracle-holds.ts';
+import { meter } from './oracle-metering.ts';
+import { nothing } from './oracle-pricing.ts';
 import { type Books, type Credit, isTerminal, type Period, type Subscription } from './oracle-records.ts';
 
 /** Credits of a period, and their use. */
@@ -118,19 +120,63 @@ export function givePausedBack(subscription: Subscription, paused: Period, at: n
   }
 }
 
-/** Records a use with an id: a repeat is the same use. */
-export function use(books: Books, subscription: Subscription, transactionId: string, amount: number): void {
-  if (subscription.events.has(transactionId)) return;
-  subscription.events.set(transactionId, amount);
-  cover(books, subscription, amount);
+/** A use of the meter with credits, with an id. */
+export interface Use {
+  readonly subscription: Subscription;
+  readonly transactionId: string;
+  readonly amount: number;
+  /** The price that the event names, or by which it is rated. */
+  readonly price: UsagePrice;
+}
+
+/**
+ * Records uses of one request. A repeat is the same use. Credits cover them in their order, but all at one price as its
+ * first.
+ */
+export function use(books: Books, uses: readonly Use[]): void {
+  const fresh = uses.filter(({ subscription, transactionId, amount }) => {
+    if (subscription.events.has(transactionId)) return false;
+    subscription.events.set(transactionId, amount);
+    return true;
+  });
+  for (const ofSubscription of Map.groupBy(fresh, ({ subscription }) => subscription).values())
+    for (const [price, each] of Map.groupBy(ofSubscription, (one) => one.price)) {
+      const [first] = each;
+      const sum = each.reduce((total, { amount }) => total + amount, 0);
+      if (first !== undefined) cover(books, first.subscription, sum, price);
+    }
+}
+
+/** An event of a meter without credits. */
+interface Other {
+  readonly meter: string;
+  readonly transactionId: string;
+  readonly units: number;
+  readonly price: UsagePrice;
+  /** Its own price, in 10^-12 of a minor unit. */
+  readonly own: bigint;
+  readonly told: unknown;
+}
+
+/** Records an event once. Events are counted where the price has an amount for each, or none of its own. */
+export function recordOther(subscription: Subscription, { meter: slug, transactionId, units, ...event }: Other): void {
+  const account = subscription.meters.get(slug) ?? { events: new Map(), used: 0, settled: 0 };
+  subscription.meters.set(slug, account);
+  if (account.events.has(transactionId)) return;
+  account.events.set(transactionId, { units, told: event.told });
+  account.used += units;
+  const { price, own } = event;
+  const pricing = 'pricing' in price.terms ? price.terms.pricing : null;
+  const countsEvents = pricing?.fixedAmountPerEvent !== undefined || pricing?.model === 'dynamic';
+  meter(subscription, price, { units: BigInt(units), per: 1n, events: countsEvents ? 1n : 0n, own });
 }
 
 /** Covers usage with credits, as far as they go. */
-export function cover(books: Books, subscription: Subscription, amount: number): void {
+export function cover(books: Books, subscription: Subscription, amount: number, price: UsagePrice): void {
   const uncovered = draw(books, subscription, amount);
   subscription.used += amount;
   subscription.covered += amount - uncovered;
-  subscription.unbilled += uncovered;
+  if (uncovered > 0) meter(subscription, price, { ...nothing, units: BigInt(uncovered) });
 }
 
 /** The usable amount, not held; negative: overage that nobody has paid. */

@@ -1,4 +1,5 @@
-import { overage, type Plan } from './catalogue.ts';
+import type { Plan } from './catalogue.ts';
+import { monthly } from './catalogue-usage.ts';
 import { isSameInterval } from './oracle-arithmetic.ts';
 import type { Invoice } from './oracle-records.ts';
 import type { Random } from './random.ts';
@@ -26,7 +27,7 @@ const isPlan = ({ reason, total }: Invoice) => reason !== 'purchase' && total > 
 const isAny = () => true;
 const isOfLastPlan = (invoice: Invoice) => invoice === invoice.customer.invoices.findLast(isPlan);
 const begins = ({ trialDays }: Plan) => trialDays === 0;
-const isInvoicedBetween = (plan: Plan) => begins(plan) && plan.billsOverage && !isSameInterval(plan, overage);
+const isInvoicedBetween = (plan: Plan) => begins(plan) && plan.billsOverage && !isSameInterval(plan, monthly);
 const isMonthly = (plan: Plan) => begins(plan) && plan.unit === 'month' && plan.count === 1 && plan.recurring > 0;
 const isDearer = (plan: Plan, before: Plan | null) =>
   before !== null && isSameInterval(plan, before) && plan.unitPrice >= before.unitPrice;
@@ -133,9 +134,11 @@ const usesBetweenRenewals: Plot = [
   step('newMethod', { isGood: true }),
   step('subscribe', { plan: isInvoicedBetween }),
   step('recordUsage', { isMuch: true }),
+  step('recordOthers'),
   clock('weeks'),
   clock('weeks'),
   step('recordUsage', { isMuch: true }),
+  step('recordOthers'),
   step('changeOfFortune', { isGood: false }),
   clock('weeks'),
   clock('weeks'),
@@ -147,11 +150,14 @@ const usesBetweenRenewals: Plot = [
   step('recordUsage', { isMuch: true }),
   step('resume'),
   step('recordUsage', { isMuch: true }),
+  step('recordOthers'),
   step('changePlan', { isNow: true, plan: hasOtherInterval }),
   step('recordUsage', { isMuch: true }),
   clock('weeks'),
+  step('recordOthers'),
   clock('weeks'),
   step('recordUsage', { isMuch: true }),
+  step('recordOthers'),
   step('cancel', { isNow: true }),
 ];
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../src/database/database.ts';
-import { meterSlug, usersSlug } from './catalogue.ts';
+import { meterSlug, usersSlug } from './catalogue-usage.ts';
 
 /** Each record as a line of text with its relevant fields, grouped by name. */
 export type Picture = ReadonlyMap<string, readonly string[]>;
@@ -26,6 +26,7 @@ export async function readReality(owner: Database, now: number): Promise<readonl
         await methodLines(db),
         await creditLines(db, now),
         await claimLines(db, now),
+        await meterLines(db),
         await usersLines(db),
         await holdLines(db, now),
         await attemptLines(db),
@@ -82,6 +83,11 @@ async function subscriptionLines(db: Database, now: number): Promise<Told[]> {
   return rows;
 }
 
+const unitsOfInvoice = sql`select coalesce(sum(l.ledger_account_credit), 0) from invoice_line_items l
+    join ledger_accounts a on a.environment_id = l.environment_id and a.id = l.ledger_account_id
+    join usage_meters m on m.environment_id = a.environment_id and m.id = a.usage_meter_id
+   where l.environment_id = i.environment_id and l.invoice_id = i.id`;
+
 async function invoiceLines(db: Database): Promise<Told[]> {
   const { rows } = await sql<Told>`
     select c.external_id as name, json_build_object(
@@ -90,8 +96,7 @@ async function invoiceLines(db: Database): Promise<Told[]> {
         'lines', (select json_agg(concat_ws(' ', l.amount, l.discount_amount, l.tax_amount)
              order by concat_ws(' ', l.amount, l.discount_amount, l.tax_amount) collate "C") from invoice_line_items l
            where l.environment_id = i.environment_id and l.invoice_id = i.id),
-        'units', (select coalesce(sum(l.ledger_account_credit), 0) from invoice_line_items l
-           where l.environment_id = i.environment_id and l.invoice_id = i.id)) as line
+        'units', (${unitsOfInvoice} and m.slug = ${meterSlug}), 'others', (${unitsOfInvoice} and m.slug <> ${meterSlug})) as line
       from invoices i join ${remaining} c on c.environment_id = i.environment_id and c.id = i.customer_id
      order by i.environment_id, length(i.invoice_number), i.invoice_number`.execute(db);
   return rows;
@@ -152,6 +157,27 @@ async function claimLines(db: Database, now: number): Promise<Told[]> {
       join ${remaining} c on c.environment_id = s.environment_id and c.id = s.customer_id
      where k.released_at is null and (k.expired_at is null or k.expired_at > ${now})
      order by k.environment_id, k.id`.execute(db);
+  return rows;
+}
+
+async function meterLines(db: Database): Promise<Told[]> {
+  const { rows } = await sql<Told>`
+    select c.external_id as name, json_build_object('meter', m.slug, 'of', ${placeOfSubscription}, 'used', a.used,
+        'settled', a.settled, 'open', o.units, 'openEvents', o.events, 'openOwn', o.own_amount::text,
+        'events', e.events, 'stored', e.units) as line
+      from ledger_accounts a
+      join usage_meters m on m.environment_id = a.environment_id and m.id = a.usage_meter_id
+      join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
+      join ${remaining} c on c.environment_id = s.environment_id and c.id = s.customer_id
+      cross join lateral (
+        select coalesce(sum(o.uncovered - o.invoiced), 0) as units, coalesce(sum(o.events - o.invoiced_events), 0) as events,
+               coalesce(sum(o.own_amount - o.invoiced_own_amount), 0) as own_amount
+          from usage_overages o where o.environment_id = a.environment_id and o.ledger_account_id = a.id) o
+      cross join lateral (
+        select count(*) as events, coalesce(sum(e.amount), 0) as units
+          from usage_events e join usage_series r on r.environment_id = e.environment_id and r.id = e.series_id
+         where r.environment_id = s.environment_id and r.subscription_id = s.id and r.usage_meter_id = m.id) e
+     where m.slug not in (${meterSlug}, ${usersSlug})`.execute(db);
   return rows;
 }
 

@@ -1,6 +1,6 @@
 import { checkInvariants } from '../src/invariants/check-invariants.ts';
 import { beginning } from './beginning.ts';
-import { meterSlug, usersSlug } from './catalogue.ts';
+import { meterSlug, usersSlug } from './catalogue-usage.ts';
 import type { Answer, Ask, Body } from './client.ts';
 import { differences, expectedOf, networkDifferences } from './comparison.ts';
 import { assertDelivered } from './deliveries.ts';

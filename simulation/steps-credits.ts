@@ -1,4 +1,5 @@
-import { meterSlug, pack } from './catalogue.ts';
+import { pack } from './catalogue.ts';
+import { meterSlug } from './catalogue-usage.ts';
 import { buyPacks } from './oracle-actions.ts';
 import { dayMs } from './oracle-arithmetic.ts';
 import { creditLine, give, usualPriority } from './oracle-credits.ts';

@@ -1,4 +1,4 @@
-import { meterSlug } from './catalogue.ts';
+import { meterSlug, usagePrices } from './catalogue-usage.ts';
 import { dayMs, hourMs, minuteMs } from './oracle-arithmetic.ts';
 import { canHold, close, closingOf, holdLine } from './oracle-holds.ts';
 import { type Books, type Hold, hasAccess, isCurrent } from './oracle-records.ts';
@@ -6,7 +6,9 @@ import { balance, cover } from './oracle-usage.ts';
 import type { Random } from './random.ts';
 import { allSubscriptions, type Draw, nameOf } from './step.ts';
 
-/** Reserves units temporarily, as far as the balance covers them. */
+const callsPrices = usagePrices.filter(({ meter }) => meter === meterSlug);
+
+/** Reserves units temporarily, as far as the balance covers them. A hold has no properties to find a price by. */
 export const takeHold: Draw = ({ random, books }) => {
   const subscriptions = allSubscriptions(books).filter((each) => isCurrent(each) || each.status === 'paused');
   const usable = subscriptions.filter((each) => balance(books, each) > 0);
@@ -15,6 +17,10 @@ export const takeHold: Draw = ({ random, books }) => {
   const left = balance(books, subscription);
   const amount = left > 0 && random.chance(0.85) ? random.between(1, left) : Math.max(1, left + random.between(0, 20));
   const expiresAt = books.now + lengthOf(random);
+  const withoutWhere = callsPrices.filter(({ where }) => where === undefined);
+  const price = random.pick(random.chance(0.9) ? withoutWhere : callsPrices);
+  if (price === undefined) return null;
+  const namesMeter = random.chance(0.05);
   return {
     text: `holds ${amount} of ${left} on ${nameOf(subscription)} until ${new Date(expiresAt).toISOString()}`,
     customer: subscription.customer,
@@ -23,13 +29,27 @@ export const takeHold: Draw = ({ random, books }) => {
       return {
         method: 'POST',
         path: '/holds',
-        body: { hold: { subscriptionId, meter: meterSlug, amount, expiresAt } },
+        body: {
+          hold: {
+            subscriptionId,
+            ...(namesMeter ? { meter: meterSlug } : { priceSlug: price.slug }),
+            amount,
+            expiresAt,
+          },
+        },
       };
     },
     apply: () => {
-      if (!hasAccess(books, subscription)) return 'refused';
+      if (namesMeter || price.where !== undefined || !hasAccess(books, subscription)) return 'refused';
       if (!canHold(books, { amount, expiresAt }, left)) return 'refused';
-      subscription.customer.holds.push({ subscription, amount, expiresAt, status: 'open', settled: null });
+      subscription.customer.holds.push({
+        subscription,
+        price,
+        amount,
+        expiresAt,
+        status: 'open',
+        settled: null,
+      });
       return 'done';
     },
   };
@@ -89,7 +109,7 @@ function closeIt(books: Books, hold: Hold, used: number | null): ReturnType<Draw
       if (closing === 'refused') return 'refused';
       if (closing === 'told_again') return 'done';
       close(hold, used);
-      if (used !== null) cover(books, subscription, used);
+      if (used !== null) cover(books, subscription, used, hold.price);
       return 'done';
     },
   };

@@ -1,4 +1,5 @@
-import { meterSlug, seatSlug } from './catalogue.ts';
+import { seatSlug } from './catalogue.ts';
+import { meterSlug } from './catalogue-usage.ts';
 import type { Ask, Body } from './client.ts';
 import { isDefaultPlan } from './oracle-actions.ts';
 import { allSubscriptions, type Draw, type Records } from './step.ts';

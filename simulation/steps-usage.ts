@@ -1,4 +1,4 @@
-import { meterSlug } from './catalogue.ts';
+import { isMatch, meterSlug, type Properties, priceFor, type UsagePrice, usagePrices } from './catalogue-usage.ts';
 import { type Customer, hasAccess, isCurrent, isTerminal, type Subscription } from './oracle-records.ts';
 import { balance, use } from './oracle-usage.ts';
 import type { Random } from './random.ts';
@@ -10,6 +10,40 @@ interface Use {
   readonly amount: number;
   /** It names the customer: the service finds the subscription. */
   readonly namesCustomer: boolean;
+  /** Empty: it has none. */
+  readonly properties: Properties;
+  /** The price that it names in place of the meter. */
+  readonly named: UsagePrice | null;
+}
+
+const callsPrices = usagePrices.filter(({ meter }) => meter === meterSlug);
+
+/** Properties by which the service finds the price, and sometimes a price by its name. */
+function drawRating(random: Random): Pick<Use, 'properties' | 'named'> {
+  const size = random.pick(['small', 'large', 'large', 'huge']) ?? 'small';
+  const region = random.pick(['eu', 'us']) ?? 'us';
+  const properties: Properties = random.chance(0.5) ? {} : random.chance(0.5) ? { size } : { size, region };
+  return { properties, named: random.chance(0.1) ? (random.pick(callsPrices) ?? null) : null };
+}
+
+/** The price that rates it; null: that which it names is for other events. */
+function priceOfUse({ subscription, properties, named }: Use): UsagePrice | null {
+  if (named === null) return priceFor(subscription.plan.rates, meterSlug, properties);
+  return isMatch(named.where, properties) ? named : null;
+}
+
+/** The uses with the prices that rate them; null: one has none. */
+function rated(uses: readonly Use[]) {
+  const known = uses.flatMap((each) => {
+    const price = priceOfUse(each);
+    return price === null ? [] : { ...each, price };
+  });
+  return known.length < uses.length ? null : known;
+}
+
+function eventOf({ transactionId, amount, properties, named }: Use): object {
+  const ofPrice = named === null ? { usageMeterSlug: meterSlug } : { priceSlug: named.slug };
+  return { transactionId, amount, ...ofPrice, ...(Object.keys(properties).length === 0 ? {} : { properties }) };
 }
 
 /** Sometimes usage names the customer, if that has one current subscription, or none: this is refused. */
@@ -38,11 +72,19 @@ export const recordUsage: Draw = ({ random, books, customers, wish, newName }) =
     const amount = isMuch ? random.between(100, 1500) : random.between(1, 99);
     const repeated = random.chance(0.2) ? pickKnown(random, subscription, uses) : undefined;
     const namesCustomer = mayNameCustomer(random, subscription);
-    uses.push({ subscription, amount, transactionId: repeated ?? newName('use'), namesCustomer });
+    uses.push({
+      subscription,
+      amount,
+      transactionId: repeated ?? newName('use'),
+      namesCustomer,
+      ...drawRating(random),
+    });
   }
   const told = uses
-    .map(({ subscription, amount, namesCustomer }) => {
-      return `${amount} on ${namesCustomer ? `the plan of ${subscription.customer.name}` : nameOf(subscription)}`;
+    .map((each) => {
+      const { subscription, amount, namesCustomer } = each;
+      const where = namesCustomer ? `the plan of ${subscription.customer.name}` : nameOf(subscription);
+      return `${amount} on ${where} at ${priceOfUse(each)?.slug ?? 'a price for others'}`;
     })
     .join(', ');
   return {
@@ -50,10 +92,7 @@ export const recordUsage: Draw = ({ random, books, customers, wish, newName }) =
     customer: isBulk ? null : (uses[0]?.subscription.customer ?? null),
     ask: async (records) => {
       const events: unknown[] = [];
-      for (const each of uses) {
-        const { transactionId, amount } = each;
-        events.push({ ...(await addressIn(records, each)), transactionId, amount, usageMeterSlug: meterSlug });
-      }
+      for (const each of uses) events.push({ ...(await addressIn(records, each)), ...eventOf(each) });
       if (!isBulk) return { method: 'POST', path: '/usage-events', body: { usageEvent: events[0] } };
       const path = '/usage-events/bulk';
       return isByLines
@@ -61,8 +100,12 @@ export const recordUsage: Draw = ({ random, books, customers, wish, newName }) =
         : { method: 'POST', path, body: { usageEvents: events } };
     },
     apply: () => {
-      if (uses.some((each) => !mayUse(each, uses))) return 'refused';
-      for (const each of uses) if (!isRepeated(each)) use(books, each.subscription, each.transactionId, each.amount);
+      const known = rated(uses);
+      if (known === null || uses.some((each) => !mayUse(each, uses))) return 'refused';
+      use(
+        books,
+        known.filter((each) => !isRepeated(each)),
+      );
       return 'done';
     },
   };
@@ -107,20 +150,26 @@ export const consume: Draw = ({ random, books, customers, wish, newName }) => {
   const amount = wish.isMuch ? Math.max(1, left) : some;
   const repeated = !wish.isMuch && random.chance(0.15) ? pickKnown(random, subscription, []) : undefined;
   const namesCustomer = mayNameCustomer(random, subscription);
-  const consumed: Use = { subscription, amount, transactionId: repeated ?? newName('use'), namesCustomer };
+  const consumed: Use = {
+    subscription,
+    amount,
+    transactionId: repeated ?? newName('use'),
+    namesCustomer,
+    ...drawRating(random),
+  };
   return {
     text: `consumes ${amount} of ${left} on ${nameOf(subscription)} as ${consumed.transactionId}${namesCustomer ? ' by its customer' : ''}`,
     customer: subscription.customer,
     ask: async (records) => {
-      const { transactionId } = consumed;
-      const usageEvent = { ...(await addressIn(records, consumed)), transactionId, amount, usageMeterSlug: meterSlug };
+      const usageEvent = { ...(await addressIn(records, consumed)), ...eventOf(consumed) };
       return { method: 'POST', path: '/usage-events/consume', body: { usageEvent } };
     },
     apply: () => {
-      if (!mayUse(consumed, [])) return 'refused';
+      const known = rated([consumed]);
+      if (known === null || !mayUse(consumed, [])) return 'refused';
       if (isRepeated(consumed)) return 'done';
       if (amount > left || !hasAccess(books, subscription)) return 'refused';
-      use(books, subscription, consumed.transactionId, amount);
+      use(books, known);
       return 'done';
     },
   };

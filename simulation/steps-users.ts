@@ -1,4 +1,4 @@
-import { usersSlug } from './catalogue.ts';
+import { usersSlug } from './catalogue-usage.ts';
 import { give } from './oracle-credits.ts';
 import { hasAccess } from './oracle-records.ts';
 import { doesCount, useDistinct, usersLeft } from './oracle-usage.ts';

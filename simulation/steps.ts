@@ -5,6 +5,7 @@ import { buyPack, grantByHand, takeCreditBack } from './steps-credits.ts';
 import { changeOfAddress, changeOfFortune, eraseOne, newCustomer, newMethod } from './steps-customers.ts';
 import { releaseHold, settleHold, takeHold } from './steps-holds.ts';
 import { askWrongly } from './steps-invalid.ts';
+import { recordOthers } from './steps-meters.ts';
 import {
   changeAccess,
   changeNetTerms,
@@ -43,6 +44,7 @@ const kinds = {
   moveTrial: { draw: moveTrial, weight: 5 },
   takeChangeBack: { draw: takeChangeBack, weight: 2 },
   recordUsage: { draw: recordUsage, weight: 16 },
+  recordOthers: { draw: recordOthers, weight: 12 },
   consume: { draw: consume, weight: 6 },
   grantUsers: { draw: grantUsers, weight: 3 },
   tellUser: { draw: tellUser, weight: 7 },
@@ -78,6 +80,7 @@ const weights = Object.fromEntries(Object.entries(kinds).map(([kind, { weight }]
 /** Independent topics, even for one customer: such steps may run in any order. */
 const topics: Readonly<Partial<Record<StepKind, string>>> = {
   recordUsage: 'usage',
+  recordOthers: 'usage',
   claimSeats: 'seats',
   releaseSeats: 'seats',
   newMethod: 'methods',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'kysely';
-import { meterSlug } from '../../simulation/catalogue.ts';
+import { meterSlug } from '../../simulation/catalogue-usage.ts';
 import { Disagreement, type Summary, simulate } from '../../simulation/run.ts';
 import type { World } from '../../simulation/world.ts';
 
