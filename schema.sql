@@ -72,16 +72,22 @@ create table public.api_keys (
   hash bytea not null,
   active boolean not null default true,
   pricing_model_id text,
+  permissions text[] not null,
   expires_at bigint,
+  replaced_by_id text,
   last_used_at bigint,
   created_at bigint not null,
   updated_at bigint not null,
   constraint api_keys_hash_unique UNIQUE (hash),
+  constraint api_keys_replaces_one UNIQUE (environment_id, replaced_by_id),
   constraint api_keys_pkey PRIMARY KEY (environment_id, id),
   constraint api_keys_environment_id_fkey FOREIGN KEY (environment_id) REFERENCES environments(id),
   constraint api_keys_pricing_model_fk FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
+  constraint api_keys_replaced_by_fk FOREIGN KEY (environment_id, replaced_by_id) REFERENCES api_keys(environment_id, id),
   constraint api_keys_hash_is_sha256 CHECK ((octet_length(hash) = 32)),
   constraint api_keys_name_length CHECK ((char_length(name) <= 255)),
+  constraint api_keys_permissions CHECK ((((cardinality(permissions) >= 1) AND (cardinality(permissions) <= 100)) AND (array_to_string(permissions, ' '::text, '?'::text) ~ '^([a-z-]+:)?(read|write|money|catalog|admin)( ([a-z-]+:)?(read|write|money|catalog|admin))*$'::text))),
+  constraint api_keys_replaced_ends CHECK (((replaced_by_id IS NULL) OR (NOT active) OR (expires_at IS NOT NULL))),
   constraint api_keys_type CHECK ((type = 'secret'::text))
 );
 
@@ -1852,7 +1858,7 @@ CREATE OR REPLACE FUNCTION public.audited_when_made()
  LANGUAGE sql
  IMMUTABLE
 RETURN ARRAY['usage_credits'::text, 'processor_customers'::text];
-CREATE OR REPLACE FUNCTION public.authenticate(key_hash bytea, at bigint)
+CREATE OR REPLACE FUNCTION public.authenticate(key_hash bytea, at bigint, sufficient text[])
  RETURNS environment_scope
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1863,7 +1869,8 @@ declare
   -- Of an expression no statement is made.
   said text;
 begin
-  select e.id, e.organization_id, e.livemode, e.currency, shared_settings(e), e.clock_now, k.id, k.pricing_model_id
+  select case when k.permissions && sufficient is not false then e.id end, e.organization_id, e.livemode, e.currency,
+         shared_settings(e), e.clock_now, k.id, k.pricing_model_id
     into found_scope
     from api_keys k join environments e on e.id = k.environment_id
    where k.hash = key_hash and k.active and (k.expires_at is null or k.expires_at > at);
@@ -2863,7 +2870,7 @@ AS $function$
                * case step when 10 then 0.1 when 100 then 0.01 else 1 end) * step
     from exact
 $function$;
-CREATE OR REPLACE FUNCTION public.record_usage(p_key bytea, p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint, p_models text[], p_versions bigint[], p_transaction text, p_model text, c_kind text[], c_value text[], c_state text[], e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[], e_own_price numeric[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[])
+CREATE OR REPLACE FUNCTION public.record_usage(p_key bytea, p_sufficient text[], p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint, p_models text[], p_versions bigint[], p_transaction text, p_model text, c_kind text[], c_value text[], c_state text[], e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[], e_own_price numeric[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[])
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
@@ -2871,7 +2878,7 @@ CREATE OR REPLACE FUNCTION public.record_usage(p_key bytea, p_real_now bigint, p
  SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 declare
-  scope environment_scope := authenticate(p_key, p_real_now);
+  scope environment_scope := authenticate(p_key, p_real_now, p_sufficient);
   booking bigint := nextval('usage_bookings');
 begin
   if scope.environment_id is distinct from p_environment or coalesce(scope.clock_now, p_real_now) <> p_now

@@ -47,6 +47,8 @@ export interface Ids {
   readonly deliveryId: string;
   readonly eventId: string;
   readonly apiKeyId: string;
+  /** One that nobody uses. */
+  readonly spareApiKeyId: string;
 }
 
 const idOf = (kind: IdKind) => `${idPrefixes[kind]}_0Bq3xZ9kQ2mW7vT1nR5yP`;
@@ -91,4 +93,5 @@ export const placeholders: Ids = {
   deliveryId: idOf('webhookDelivery'),
   eventId: idOf('event'),
   apiKeyId: idOf('apiKey'),
+  spareApiKeyId: idOf('apiKey'),
 };

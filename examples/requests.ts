@@ -84,6 +84,14 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
   'GET /utils/ping': () => at('/utils/ping'),
   'GET /api-keys': () => at('/api-keys'),
   'GET /api-keys/{id}': (ids) => at(`/api-keys/${ids.apiKeyId}`),
+  'POST /api-keys': (_ids, n, now) =>
+    at('/api-keys', {
+      apiKey: { name: `Ingest ${n}`, permissions: ['usage-events:write'], expiresAt: later(now, 365) },
+    }),
+  'PUT /api-keys/{id}': (ids, n) =>
+    at(`/api-keys/${ids.spareApiKeyId}`, { apiKey: { name: `Reader ${n}`, permissions: ['read'] } }),
+  'POST /api-keys/{id}/rotate': (ids) => at(`/api-keys/${ids.spareApiKeyId}/rotate`, { overlapSeconds: 3600 }),
+  'POST /api-keys/{id}/revoke': (ids) => at(`/api-keys/${ids.spareApiKeyId}/revoke`),
 
   'GET /audit-log': () => at('/audit-log'),
 

@@ -1,3 +1,4 @@
+import { idPrefixes } from '../src/kernel/id.ts';
 import { isInstant } from './operations.ts';
 import type { Random } from './random.ts';
 import { addresses, anyValue, instants, jsonText, numbers, RawJson, texts } from './values.ts';
@@ -12,7 +13,8 @@ const idsOfKind = 40;
 /** Stores the id of a record, so that later requests can use it. */
 export function remember(pool: IdPool, text: string): void {
   const prefix = idPattern.exec(text)?.[1];
-  if (prefix === undefined) return;
+  // The key that asks must not be found: it would revoke itself.
+  if (prefix === undefined || prefix === idPrefixes.apiKey) return;
   const ids = pool.get(prefix) ?? [];
   pool.set(prefix, ids);
   if (ids.includes(text)) return;

@@ -46,11 +46,21 @@ create table api_keys (
   hash bytea not null,
   active boolean not null default true,
   pricing_model_id text collate "C",
+  -- Kinds of access, or kinds in one group of routes: src/kernel/permission.ts.
+  permissions text[] not null,
   expires_at bigint,
+  -- The key that took its place when it was rotated.
+  replaced_by_id text collate "C",
   last_used_at bigint,
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),
+  constraint api_keys_replaced_by_fk foreign key (environment_id, replaced_by_id) references api_keys,
+  -- A key that took the place of another did so for one.
+  constraint api_keys_replaces_one unique (environment_id, replaced_by_id),
+  constraint api_keys_replaced_ends check (replaced_by_id is null or not active or expires_at is not null),
+  constraint api_keys_permissions check (cardinality(permissions) between 1 and 100
+    and array_to_string(permissions, ' ', '?') ~ '^([a-z-]+:)?(read|write|money|catalog|admin)( ([a-z-]+:)?(read|write|money|catalog|admin))*$'),
   -- The one unique key that does not begin with the environment: a key names its environment, not the other way round.
   constraint api_keys_hash_unique unique (hash),
   constraint api_keys_type check (type in ('secret')),
@@ -115,15 +125,17 @@ create function shared_settings(environment environments) returns jsonb language
     'billingAnchor', environment.billing_anchor, 'firstPeriod', environment.first_period);
 
 -- Finds the key and puts the transaction into its environment, in one round trip. The service role cannot read
--- api_keys of an environment that it has not entered, so this function is the only way in.
-create function authenticate(key_hash bytea, at bigint) returns environment_scope
+-- api_keys of an environment that it has not entered, so this function is the only way in. The key must have one of the
+-- permissions in `sufficient`, unless that is null. Where it has none, the answer names the key and no environment.
+create function authenticate(key_hash bytea, at bigint, sufficient text[]) returns environment_scope
   language plpgsql volatile security definer set search_path = public, pg_temp as $$
 declare
   found_scope environment_scope;
   -- Of an expression no statement is made.
   said text;
 begin
-  select e.id, e.organization_id, e.livemode, e.currency, shared_settings(e), e.clock_now, k.id, k.pricing_model_id
+  select case when k.permissions && sufficient is not false then e.id end, e.organization_id, e.livemode, e.currency,
+         shared_settings(e), e.clock_now, k.id, k.pricing_model_id
     into found_scope
     from api_keys k join environments e on e.id = k.environment_id
    where k.hash = key_hash and k.active and (k.expires_at is null or k.expires_at > at);

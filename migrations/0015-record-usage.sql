@@ -363,6 +363,7 @@ end $$;
 
 -- Records a batch of usage events of one API key: authenticates, stores and books them. All of it or nothing. Events are e_series
 -- to e_own_price, in any order. The caller has resolved them from what it knows, and everything that it knows is compared:
+--   p_sufficient           permissions of which the key must have one
 --   p_environment, p_now   the environment of the key and its time
 --   p_models, p_versions   pricing models and their catalog versions
 --   u_revision             revisions of subscriptions
@@ -373,7 +374,7 @@ end $$;
 --   lock_not_available     where it would have to wait for an account out of their order
 --   TK001                  where a balance falls below its threshold: the event that tells it is written by the caller
 -- and then the caller records the batch in a transaction of its own.
-create function record_usage(p_key bytea, p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint,
+create function record_usage(p_key bytea, p_sufficient text[], p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint,
   p_models text[], p_versions bigint[], p_transaction text, p_model text, c_kind text[], c_value text[], c_state text[],
   e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[],
   e_own_price numeric[],
@@ -383,7 +384,7 @@ create function record_usage(p_key bytea, p_real_now bigint, p_environment bigin
   r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[]) returns void
   language plpgsql volatile set search_path = public, pg_temp set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 declare
-  scope environment_scope := authenticate(p_key, p_real_now);
+  scope environment_scope := authenticate(p_key, p_real_now, p_sufficient);
   booking bigint := nextval('usage_bookings');
 begin
   if scope.environment_id is distinct from p_environment or coalesce(scope.clock_now, p_real_now) <> p_now

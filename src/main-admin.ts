@@ -1,11 +1,14 @@
 import { createOrganization as insertOrganization } from './billing/create-organization.ts';
 import type { Config } from './config.ts';
+import type { Database } from './database/database.ts';
 import { loginOwnsTables } from './database/migrate.ts';
 import { openApiText } from './http/openapi-file.ts';
 import { checkInvariants } from './invariants/check-invariants.ts';
 import { readMark } from './invariants/store-checks.ts';
+import { accesses, type Permission, permissions } from './kernel/permission.ts';
 import { withWorker } from './main-database.ts';
 import { createApiKey, revokeApiKey, rotateApiKey } from './organizations/actions.ts';
+import { ApiKeyRotation } from './organizations/api-key.ts';
 import {
   listApiKeys,
   listEnvironmentsWithoutSeller,
@@ -99,10 +102,13 @@ export interface KeyOptions extends Output {
   readonly name?: string;
   readonly pricingModel?: string;
   readonly expires?: string;
+  readonly permissions?: string;
+  readonly overlap?: string;
 }
 
 export async function createKey(config: Config, options: KeyOptions): Promise<void> {
   const expiresAt = options.expires === undefined ? null : expiryOf(options.expires, Date.now());
+  const permissions = options.permissions === undefined ? accesses : permissionsOf(options.permissions);
   const made = await withWorker(
     config,
     async ({ worker }) => {
@@ -123,6 +129,7 @@ export async function createKey(config: Config, options: KeyOptions): Promise<vo
         livemode,
         name: options.name ?? (livemode ? 'Live key' : 'Test key'),
         pricingModelId: options.pricingModel ?? null,
+        permissions,
         expiresAt,
       };
       return createApiKey(worker, request, Date.now());
@@ -141,6 +148,15 @@ export function expiryOf(text: string, now: number): number {
   return at;
 }
 
+/** The permissions of `--permissions`. Refuses one that there is not. */
+export function permissionsOf(text: string): readonly Permission[] {
+  const given = text.split(',').map((each) => each.trim());
+  const unknown = given.find((each) => !permissions.some((known) => known === each));
+  if (unknown !== undefined)
+    throw new Error(`--permissions: there is no ${unknown}. Choose from ${permissions.join(', ')}`);
+  return permissions.filter((each) => given.includes(each));
+}
+
 export async function showKeys(config: Config, options: KeyOptions): Promise<void> {
   const filter = options.organization === undefined ? {} : { organizationId: options.organization };
   const keys = await withWorker(config, ({ worker }) => listApiKeys(worker, filter), reading);
@@ -153,12 +169,17 @@ export async function showKeys(config: Config, options: KeyOptions): Promise<voi
       key.token,
       key.active ? 'active' : 'revoked',
       key.name,
+      key.permissions.join(','),
     ].join('  ');
   print(options, data, data.map(line).join('\n'));
 }
 
-export async function rotateKey(config: Config, id: string, output: Output): Promise<void> {
-  const made = await withWorker(config, ({ worker }) => rotateApiKey(worker, id, Date.now()), by('keys rotate'));
+export async function rotateKey(config: Config, id: string, { overlap = '0', ...output }: KeyOptions): Promise<void> {
+  const { data: rotation, success } = ApiKeyRotation.safeParse({ overlapSeconds: Number(overlap) });
+  if (!success)
+    throw new Error(`--overlap: ${overlap} is not a number of seconds from 0 to 2592000, which are 30 days`);
+  const rotate = (worker: Database) => rotateApiKey(worker, id, Date.now(), rotation.overlapSeconds);
+  const made = await withWorker(config, ({ worker }) => rotate(worker), by('keys rotate'));
   print(output, made, `${made.id}  ${made.token}`);
 }
 

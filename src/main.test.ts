@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { expiryOf } from './main-admin.ts';
+import { expiryOf, permissionsOf } from './main-admin.ts';
 import { listenProblem } from './main-serve.ts';
 
 test('an address that cannot be listened on is told with its setting', () => {
@@ -15,4 +15,9 @@ test('an expiry of a key lies in the future', () => {
   assert.equal(expiryOf('2027-01-01T00:00:00Z', now), Date.UTC(2027, 0, 1));
   assert.throws(() => expiryOf('2020-01-01T00:00:00Z', now), /--expires: 2020-01-01T00:00:00Z has passed/);
   assert.throws(() => expiryOf('1', now), /not an ISO 8601 date-time/);
+});
+
+test('permissions of a key are those that there are, in their order', () => {
+  assert.deepEqual(permissionsOf('holds:write, read'), ['read', 'holds:write']);
+  assert.throws(() => permissionsOf('read,payroll'), /--permissions: there is no payroll\. Choose from read, write/);
 });

@@ -60,18 +60,23 @@ keys
   .option('--live', 'create a live mode key instead of a test mode key')
   .option('--name <name>', 'the name of the key')
   .option('--pricing-model <id>', 'pin it to one pricing model')
+  .option(
+    '--permissions <permissions>',
+    'what it may do, separated by commas, such as read,usage-events:write (default: everything)',
+  )
   .option('--expires <date-time>', 'when the key expires, in ISO 8601')
   .option(...json)
   .action(async (options) => (await admin()).createKey(config(), options));
 keys
   .command('list')
-  .description('list the keys, masked')
+  .description('list the keys, masked, and what they may do')
   .option('--organization <id>', 'only keys of this organization')
   .option(...json)
   .action(async (options) => (await admin()).showKeys(config(), options));
 keys
   .command('rotate <id>')
-  .description('replace a key with a new one of the same scope')
+  .description('replace a key with a new one of the same scope and permissions')
+  .option('--overlap <seconds>', 'how long the old key stays valid, at most 30 days (default: not at all)')
   .option(...json)
   .action(async (id, options) => (await admin()).rotateKey(config(), id, options));
 keys

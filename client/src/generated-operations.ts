@@ -44,7 +44,11 @@ export const operations = {
   },
   apiKeys: {
     get: { method: 'GET', path: '/api/v1/api-keys/{id}', params: ['id'], query: [] },
+    update: { method: 'PUT', path: '/api/v1/api-keys/{id}', params: ['id'], query: [] },
     list: { method: 'GET', path: '/api/v1/api-keys', params: [], query: ['cursor', 'limit', 'order', 'active', 'createdAtFrom', 'createdAtTo'], pages: true },
+    create: { method: 'POST', path: '/api/v1/api-keys', params: [], query: [] },
+    rotate: { method: 'POST', path: '/api/v1/api-keys/{id}/rotate', params: ['id'], query: [] },
+    revoke: { method: 'POST', path: '/api/v1/api-keys/{id}/revoke', params: ['id'], query: [] },
   },
   settings: {
     get: { method: 'GET', path: '/api/v1/settings', params: [], query: [] },

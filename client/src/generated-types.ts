@@ -2,6 +2,12 @@
 
 import type { CallOptions, WriteOptions } from './transport.ts';
 
+/** Something that a key may do: a kind of access in all groups of operations, such as `read`, or in one of them, such as `usage-events:write`. */
+export type Permission = 'read' | 'write' | 'money' | 'catalog' | 'admin' | 'api-keys:read' | 'api-keys:admin' | 'settings:read' | 'settings:admin' | 'audit-log:read' | 'customers:read' | 'customers:write' | 'customers:admin' | 'portal-sessions:write' | 'subscriptions:read' | 'subscriptions:write' | 'subscriptions:money' | 'cancellations:write' | 'pricing-models:read' | 'pricing-models:catalog' | 'products:read' | 'products:catalog' | 'product-features:read' | 'product-features:catalog' | 'prices:read' | 'prices:catalog' | 'features:read' | 'features:catalog' | 'usage-meters:read' | 'usage-meters:catalog' | 'resources:read' | 'resources:catalog' | 'catalogs:read' | 'catalogs:catalog' | 'discounts:read' | 'discounts:catalog' | 'subscription-item-features:read' | 'subscription-item-features:write' | 'resource-claims:read' | 'resource-claims:write' | 'entitlements:read' | 'usage-credits:read' | 'usage-credits:money' | 'usage-events:read' | 'usage-events:write' | 'holds:read' | 'holds:write' | 'invoices:read' | 'invoices:money' | 'invoice-line-items:read' | 'tax-rates:read' | 'tax-rates:money' | 'purchases:read' | 'purchases:write' | 'checkout-sessions:read' | 'checkout-sessions:write' | 'payments:read' | 'payments:money' | 'payment-methods:read' | 'payment-methods:write' | 'webhooks:read' | 'webhooks:admin' | 'deliveries:read' | 'deliveries:write' | 'events:read' | 'test-clock:read' | 'test-clock:admin';
+
+/** Epoch milliseconds, or an ISO 8601 date-time, which is in UTC unless it names an offset. */
+export type TimestampInput = number | string;
+
 export type CurrencyCode = 'USD' | 'AED' | 'AFN' | 'ALL' | 'AMD' | 'ANG' | 'AOA' | 'ARS' | 'AUD' | 'AWG' | 'AZN' | 'BAM' | 'BBD' | 'BDT' | 'BGN' | 'BHD' | 'BIF' | 'BMD' | 'BND' | 'BOB' | 'BRL' | 'BSD' | 'BWP' | 'BYN' | 'BZD' | 'CAD' | 'CDF' | 'CHF' | 'CLP' | 'CNY' | 'COP' | 'CRC' | 'CVE' | 'CZK' | 'DJF' | 'DKK' | 'DOP' | 'DZD' | 'EGP' | 'ETB' | 'EUR' | 'FJD' | 'FKP' | 'GBP' | 'GEL' | 'GIP' | 'GMD' | 'GNF' | 'GTQ' | 'GYD' | 'HKD' | 'HNL' | 'HTG' | 'HUF' | 'IDR' | 'ILS' | 'INR' | 'IQD' | 'ISK' | 'JMD' | 'JOD' | 'JPY' | 'KES' | 'KGS' | 'KHR' | 'KMF' | 'KRW' | 'KWD' | 'KYD' | 'KZT' | 'LAK' | 'LBP' | 'LKR' | 'LRD' | 'LSL' | 'LYD' | 'MAD' | 'MDL' | 'MGA' | 'MKD' | 'MMK' | 'MNT' | 'MOP' | 'MUR' | 'MVR' | 'MWK' | 'MXN' | 'MYR' | 'MZN' | 'NAD' | 'NGN' | 'NIO' | 'NOK' | 'NPR' | 'NZD' | 'OMR' | 'PAB' | 'PEN' | 'PGK' | 'PHP' | 'PKR' | 'PLN' | 'PYG' | 'QAR' | 'RON' | 'RSD' | 'RUB' | 'RWF' | 'SAR' | 'SBD' | 'SCR' | 'SEK' | 'SGD' | 'SHP' | 'SLE' | 'SOS' | 'SRD' | 'STD' | 'SZL' | 'THB' | 'TJS' | 'TND' | 'TOP' | 'TRY' | 'TTD' | 'TWD' | 'TZS' | 'UAH' | 'UGX' | 'UYU' | 'UZS' | 'VND' | 'VUV' | 'WST' | 'XAF' | 'XCD' | 'XOF' | 'XPF' | 'YER' | 'ZAR' | 'ZMW';
 
 export type AccessLevel = 'full' | 'none';
@@ -48,9 +54,6 @@ export interface NewSubscriptionItem {
   /** 1 by default. */
   quantity?: number;
 }
-
-/** Epoch milliseconds, or an ISO 8601 date-time, which is in UTC unless it names an offset. */
-export type TimestampInput = number | string;
 
 export type IntervalUnit = 'day' | 'week' | 'month' | 'year';
 
@@ -596,7 +599,12 @@ export interface ApiKey {
   token: string;
   active: boolean;
   type: 'secret';
+  /** What the key may do. */
+  permissions: Array<Permission>;
+  /** The end of the key in real time. Null: it has none. */
   expiresAt: Timestamp | null;
+  /** The key that took the place of this one, if it was rotated. */
+  replacedById: string | null;
   lastUsedAt: Timestamp | null;
   identityProviderHostedBillingUserId: string | null;
   stackAuthHostedBillingUserId: string | null;
@@ -3638,6 +3646,22 @@ export interface ApiKeysGetAnswer {
   apiKey: ApiKey;
 }
 
+export interface ApiKeysUpdateInput {
+  id: string;
+  apiKey: {
+    id?: string;
+    name?: string;
+    /** What the key may do: no more than the key that asks. */
+    permissions?: Array<Permission>;
+    /** The end of the key in real time. Null: it has none. */
+    expiresAt?: TimestampInput | null;
+  };
+}
+
+export interface ApiKeysUpdateAnswer {
+  apiKey: ApiKey;
+}
+
 export interface ApiKeysListInput {
   /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
@@ -3658,6 +3682,44 @@ export interface ApiKeysListAnswer {
   total: number;
   currentCursor: string;
   nextCursor?: string;
+}
+
+export interface ApiKeysCreateInput {
+  apiKey: {
+    name: string;
+    /** What the key may do: no more than the key that asks. */
+    permissions: Array<Permission>;
+    /** The pricing model to pin the key to. By default that of the key that asks. */
+    pricingModelId?: string | null;
+    /** The end of the key in real time. By default that of the key that asks. */
+    expiresAt?: TimestampInput | null;
+  };
+}
+
+export interface ApiKeysCreateAnswer {
+  apiKey: ApiKey;
+  /** The key itself. It is shown only here, and stored as a hash. */
+  token: string;
+}
+
+export interface ApiKeysRotateInput {
+  id: string;
+  /** How long the old key stays valid beside the new one, at most 30 days. */
+  overlapSeconds?: number;
+}
+
+export interface ApiKeysRotateAnswer {
+  apiKey: ApiKey;
+  /** The key itself. It is shown only here, and stored as a hash. */
+  token: string;
+}
+
+export interface ApiKeysRevokeInput {
+  id: string;
+}
+
+export interface ApiKeysRevokeAnswer {
+  apiKey: ApiKey;
 }
 
 export interface SettingsGetAnswer {
@@ -6190,11 +6252,23 @@ export interface ApiKeysMethods {
   /** Get an API key. Returns one API key of the environment. Its token is masked. */
   get(input: ApiKeysGetInput, options?: CallOptions): Promise<ApiKeysGetAnswer>;
 
+  /** Update an API key. Changes the fields that are sent. What is added must be had by the key that asks. Takes effect with the next request of the changed key. */
+  update(input: ApiKeysUpdateInput, options?: WriteOptions): Promise<ApiKeysUpdateAnswer>;
+
   /** List API keys. Returns the API keys of the environment, active and ended ones. Their tokens are masked. */
   list(input?: ApiKeysListInput, options?: CallOptions): Promise<ApiKeysListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<ApiKeysListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<ApiKeysListAnswer['data'][number], void, undefined>;
+
+  /** Create an API key. Creates a key of the same environment, and returns it with its token, which is never shown again. The new key has no more than the key that asks: neither permissions, nor pricing models, nor time. */
+  create(input: ApiKeysCreateInput, options?: WriteOptions): Promise<ApiKeysCreateAnswer>;
+
+  /** Rotate an API key. Creates a key with the name, permissions, pricing model and expiry of this one, and returns it with its token, which is never shown again. The old key ends after `overlapSeconds`, by default at once. */
+  rotate(input: ApiKeysRotateInput, options?: WriteOptions): Promise<ApiKeysRotateAnswer>;
+
+  /** Revoke an API key. Ends a key: its next request is refused. A repeat changes nothing. */
+  revoke(input: ApiKeysRevokeInput, options?: WriteOptions): Promise<ApiKeysRevokeAnswer>;
 }
 
 export interface SettingsMethods {

@@ -7,6 +7,7 @@ export const auditLogRoutes = [
   route({
     method: 'GET',
     path: '/audit-log',
+    needs: 'audit-log:read',
     summary: 'List the audit log',
     description:
       'Returns who changed which record and how, newest first. Each record that a request, page, task or ' +

@@ -22,6 +22,7 @@ export const catalogRoutes = [
   route({
     method: 'POST',
     path: '/catalogs',
+    needs: 'catalogs:catalog',
     summary: 'Create a catalog',
     description:
       'Legacy: use `POST /pricing-models` instead. Creates a pricing model with a default product, the free ' +
@@ -35,6 +36,7 @@ export const catalogRoutes = [
   route({
     method: 'GET',
     path: '/catalogs',
+    needs: 'catalogs:read',
     summary: 'List catalogs',
     description:
       'Legacy: use `GET /pricing-models` instead. Returns the pricing models with instants as ISO 8601 text.',
@@ -50,6 +52,7 @@ export const catalogRoutes = [
   route({
     method: 'GET',
     path: '/catalogs/default',
+    needs: 'catalogs:read',
     summary: 'Get the default catalog',
     description:
       'Legacy: use `GET /pricing-models/default` instead. Returns the default pricing model, or the one that ' +
@@ -62,6 +65,7 @@ export const catalogRoutes = [
   route({
     method: 'GET',
     path: '/catalogs/{id}',
+    needs: 'catalogs:read',
     summary: 'Get a catalog',
     description:
       'Legacy: use `GET /pricing-models/{id}` instead. Returns a pricing model with its active products and ' +
@@ -75,6 +79,7 @@ export const catalogRoutes = [
   route({
     method: 'PUT',
     path: '/catalogs/{id}',
+    needs: 'catalogs:catalog',
     summary: 'Update a catalog',
     description:
       'Legacy: use `PUT /pricing-models/{id}` instead. Changes the name of a pricing model, or makes it the ' +
@@ -99,6 +104,7 @@ export const catalogRoutes = [
   route({
     method: 'POST',
     path: '/catalogs/{id}/clone',
+    needs: 'catalogs:catalog',
     summary: 'Clone a catalog',
     description: 'Legacy: use `POST /pricing-models/{id}/clone` instead. Copies a pricing model within the same mode.',
     tag,

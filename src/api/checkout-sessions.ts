@@ -18,6 +18,7 @@ export const checkoutSessionRoutes = [
   route({
     method: 'GET',
     path: '/checkout-sessions',
+    needs: 'checkout-sessions:read',
     summary: 'List checkout sessions',
     description: 'Returns the checkout sessions of the environment, optionally of one customer, price, type or status.',
     tag,
@@ -36,6 +37,7 @@ export const checkoutSessionRoutes = [
   route({
     method: 'POST',
     path: '/checkout-sessions',
+    needs: 'checkout-sessions:write',
     summary: 'Create a checkout session',
     description:
       'Returns a `url` to send the buyer to: a page to pay for a product, activate a subscription, or add a ' +
@@ -63,6 +65,7 @@ export const checkoutSessionRoutes = [
   route({
     method: 'GET',
     path: '/checkout-sessions/{id}',
+    needs: 'checkout-sessions:read',
     summary: 'Get a checkout session',
     description: 'Returns one checkout session and its link.',
     tag,

@@ -57,6 +57,7 @@ export const customerRoutes = [
   route({
     method: 'GET',
     path: '/customers',
+    needs: 'customers:read',
     summary: 'List customers',
     description:
       'Returns the customers of the environment, optionally those with an email address or external id. ' +
@@ -79,6 +80,7 @@ export const customerRoutes = [
   route({
     method: 'GET',
     path: '/customers/{externalId}',
+    needs: 'customers:read',
     summary: 'Get a customer',
     description:
       'Returns the customer with this external id. If several pricing models have one, the request is refused ' +
@@ -95,6 +97,7 @@ export const customerRoutes = [
   route({
     method: 'PUT',
     path: '/customers/{externalId}',
+    needs: 'customers:write',
     summary: 'Update a customer',
     description:
       'Changes the fields that are sent and leaves the others as they are. `externalId` in the body gives the ' +
@@ -125,6 +128,7 @@ export const customerRoutes = [
   route({
     method: 'POST',
     path: '/customers',
+    needs: 'customers:write',
     summary: 'Create a customer',
     description:
       'Creates a customer under your own id, `externalId`, and starts the default plan of its pricing model, if ' +
@@ -152,6 +156,7 @@ export const customerRoutes = [
   route({
     method: 'POST',
     path: '/customers/{externalId}/archive',
+    needs: 'customers:write',
     summary: 'Archive a customer',
     description:
       'Ends all subscriptions of the customer now and keeps its records. Its external id becomes free for ' +
@@ -168,6 +173,7 @@ export const customerRoutes = [
   route({
     method: 'POST',
     path: '/customers/{externalId}/erase',
+    needs: 'customers:admin',
     summary: 'Erase a customer',
     description:
       'Erases the personal data of a customer for good, archived or not, and archives it. Its external id becomes its ' +
@@ -186,6 +192,7 @@ export const customerRoutes = [
   route({
     method: 'GET',
     path: '/customers/{externalId}/billing',
+    needs: 'customers:read',
     summary: 'Get the billing state of a customer',
     description:
       'Returns the customer with its subscriptions, invoices, payment methods, purchases and pricing model in ' +
@@ -201,6 +208,7 @@ export const customerRoutes = [
   route({
     method: 'GET',
     path: '/customers/{externalId}/entitlements',
+    needs: 'entitlements:read',
     summary: 'Get the entitlements of a customer',
     description:
       'Returns the features, balances and resources that the customer may use now. They come from all current ' +
@@ -219,6 +227,7 @@ export const customerRoutes = [
   batchedRoute({
     method: 'GET',
     path: '/customers/{externalId}/usage-balances',
+    needs: 'customers:read',
     summary: 'Get the usage balances of a customer',
     description:
       'Returns one row for each usage meter of each current subscription. With `subscriptionId` the rows are ' +
@@ -236,6 +245,7 @@ export const customerRoutes = [
   route({
     method: 'GET',
     path: '/customers/{externalId}/ledger',
+    needs: 'customers:read',
     summary: 'List the ledger entries of a customer',
     description:
       "Returns each change of the customer's balances, in the order of booking. A use names the credits that " +
@@ -262,6 +272,7 @@ export const customerRoutes = [
   route({
     method: 'POST',
     path: '/customers/{externalId}/portal-sessions',
+    needs: 'portal-sessions:write',
     summary: 'Create a link to the customer portal',
     description:
       'Returns a `url` where the customer sees and changes its plan, invoices, usage and payment methods. ' +
@@ -286,6 +297,7 @@ export const customerRoutes = [
   route({
     method: 'DELETE',
     path: '/customers/{externalId}/portal-sessions',
+    needs: 'portal-sessions:write',
     summary: 'Revoke the links to the customer portal',
     description:
       'Closes all links to the portal of this customer, with the visits that began with them. A customer who signs ' +

@@ -14,6 +14,7 @@ export const deliveryRoutes = [
   route({
     method: 'GET',
     path: '/deliveries/{id}',
+    needs: 'deliveries:read',
     summary: 'Get a delivery',
     description: 'Returns one delivery with its attempts of the last 30 days, newest last, at most 100.',
     tag,
@@ -25,6 +26,7 @@ export const deliveryRoutes = [
   route({
     method: 'POST',
     path: '/deliveries/{id}/retry',
+    needs: 'deliveries:write',
     summary: 'Retry a delivery',
     description:
       'Sends the message again now, even if it was delivered before. If the attempt fails, the message is ' +

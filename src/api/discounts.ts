@@ -18,6 +18,7 @@ export const discountRoutes = [
   route({
     method: 'POST',
     path: '/discounts',
+    needs: 'discounts:catalog',
     summary: 'Create a discount',
     description:
       'Creates a discount that customers redeem by its code when they subscribe or buy. A code that another ' +
@@ -31,6 +32,7 @@ export const discountRoutes = [
   route({
     method: 'PUT',
     path: '/discounts/{id}',
+    needs: 'discounts:catalog',
     summary: 'Update a discount',
     description: 'Changes the fields that are sent. Customers that have redeemed the discount keep its old terms.',
     tag,
@@ -43,6 +45,7 @@ export const discountRoutes = [
   route({
     method: 'GET',
     path: '/discounts',
+    needs: 'discounts:read',
     summary: 'List discounts',
     description: 'Returns the discounts of the environment, active and inactive ones.',
     tag,
@@ -61,6 +64,7 @@ export const discountRoutes = [
   route({
     method: 'GET',
     path: '/discounts/{id}',
+    needs: 'discounts:read',
     summary: 'Get a discount',
     description: 'Returns one discount with its terms and the number of its redemptions.',
     tag,

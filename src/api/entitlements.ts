@@ -9,6 +9,7 @@ export const entitlementRoutes = [
   route({
     method: 'POST',
     path: '/entitlements/check',
+    needs: 'entitlements:read',
     summary: 'Check what customers may use',
     description:
       'Answers each check, in the order sent. A toggle is allowed if the customer has it; credits and places ' +

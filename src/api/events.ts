@@ -10,6 +10,7 @@ export const eventRoutes = [
   route({
     method: 'GET',
     path: '/events',
+    needs: 'events:read',
     summary: 'List events',
     description: 'Returns the events of the environment, optionally of one type, object or customer.',
     tag,
@@ -21,6 +22,7 @@ export const eventRoutes = [
   route({
     method: 'GET',
     path: '/events/{id}',
+    needs: 'events:read',
     summary: 'Get an event',
     description: 'Returns one event with its payload.',
     tag,

@@ -10,6 +10,7 @@ export const featureRoutes = [
   route({
     method: 'POST',
     path: '/features',
+    needs: 'features:catalog',
     summary: 'Create a feature',
     description:
       'Creates a feature that products and subscriptions can grant. A slug that another active feature has is ' +
@@ -31,6 +32,7 @@ export const featureRoutes = [
   route({
     method: 'GET',
     path: '/features',
+    needs: 'features:read',
     summary: 'List features',
     description: 'Returns the features of the environment, active and inactive ones.',
     tag,
@@ -48,6 +50,7 @@ export const featureRoutes = [
   route({
     method: 'GET',
     path: '/features/{id}',
+    needs: 'features:read',
     summary: 'Get a feature',
     description: 'Returns one feature with its type, and the amount and the usage meter or resource that belong to it.',
     tag,
@@ -59,6 +62,7 @@ export const featureRoutes = [
   route({
     method: 'PUT',
     path: '/features/{id}',
+    needs: 'features:catalog',
     summary: 'Update a feature',
     description:
       'Changes the fields that are sent. The type cannot change, and subscriptions keep what the feature has ' +

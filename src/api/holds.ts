@@ -17,6 +17,7 @@ export const holdRoutes = [
   route({
     method: 'POST',
     path: '/holds',
+    needs: 'holds:write',
     summary: 'Hold units',
     description:
       'Reserves units before a long job if the balance covers them, exactly under any number of parallel ' +
@@ -41,6 +42,7 @@ export const holdRoutes = [
   route({
     method: 'GET',
     path: '/holds/{id}',
+    needs: 'holds:read',
     summary: 'Get a hold',
     description: 'Returns one hold with its amount, expiry and status.',
     tag,
@@ -52,6 +54,7 @@ export const holdRoutes = [
   route({
     method: 'GET',
     path: '/holds',
+    needs: 'holds:read',
     summary: 'List holds',
     description: 'Returns the holds of the environment, optionally of one subscription, usage meter or status.',
     tag,
@@ -69,6 +72,7 @@ export const holdRoutes = [
   route({
     method: 'POST',
     path: '/holds/{id}/settle',
+    needs: 'holds:write',
     summary: 'Settle a hold',
     description:
       'Releases the hold and records the units used, with the id of the hold as `transactionId`. An amount of 0 ' +
@@ -85,6 +89,7 @@ export const holdRoutes = [
   route({
     method: 'POST',
     path: '/holds/{id}/release',
+    needs: 'holds:write',
     summary: 'Release a hold',
     description:
       'Frees the held units without recording any use. A repeat is answered as the first. A released hold ' +

@@ -10,6 +10,7 @@ export const invoiceLineItemRoutes = [
   route({
     method: 'GET',
     path: '/invoice-line-items',
+    needs: 'invoice-line-items:read',
     summary: 'List invoice lines',
     description: 'Returns the lines of invoices, optionally those of one invoice or customer.',
     tag,
@@ -27,6 +28,7 @@ export const invoiceLineItemRoutes = [
   route({
     method: 'GET',
     path: '/invoice-line-items/{id}',
+    needs: 'invoice-line-items:read',
     summary: 'Get an invoice line',
     description: 'Returns one line of an invoice with its quantity, price and amount.',
     tag,

@@ -58,6 +58,7 @@ export const invoiceRoutes = [
   route({
     method: 'GET',
     path: '/invoices/upcoming',
+    needs: 'invoices:read',
     summary: 'Preview the next invoice of a subscription',
     description:
       'Returns the invoice that a renewal would create now: the items of the next period and the usage so far. ' +
@@ -72,6 +73,7 @@ export const invoiceRoutes = [
   route({
     method: 'GET',
     path: '/invoices',
+    needs: 'invoices:read',
     summary: 'List invoices',
     description:
       'Returns the invoices of the environment, optionally of one customer, subscription, purchase, type or ' +
@@ -93,6 +95,7 @@ export const invoiceRoutes = [
   route({
     method: 'GET',
     path: '/invoices/{id}',
+    needs: 'invoices:read',
     summary: 'Get an invoice',
     description: 'Returns one invoice with its lines.',
     tag,
@@ -104,6 +107,7 @@ export const invoiceRoutes = [
   route({
     method: 'GET',
     path: '/invoices/{id}/explain',
+    needs: 'invoices:read',
     summary: 'Explain an invoice',
     description:
       'Returns the inputs of each line, the discount and the tax, with the exact value before each rounding. ' +
@@ -117,6 +121,7 @@ export const invoiceRoutes = [
   route({
     method: 'POST',
     path: '/invoices/{id}/void',
+    needs: 'invoices:money',
     summary: 'Void an invoice',
     description:
       'Takes back an open invoice, and its usage is billed with the next one. An invoice that is paid in part ' +
@@ -130,6 +135,7 @@ export const invoiceRoutes = [
   route({
     method: 'POST',
     path: '/invoices/{id}/mark-uncollectible',
+    needs: 'invoices:money',
     summary: 'Write off an invoice',
     description: 'Marks an open invoice as uncollectible, so that no payment is attempted. Its usage stays billed.',
     tag,
@@ -141,6 +147,7 @@ export const invoiceRoutes = [
   route({
     method: 'POST',
     path: '/invoices/{id}/record-payment',
+    needs: 'invoices:money',
     summary: 'Record a payment from outside',
     description:
       'Records money that arrived by bank transfer or in cash for an open invoice, in part or in full. Returns ' +
@@ -156,6 +163,7 @@ export const invoiceRoutes = [
   route({
     method: 'POST',
     path: '/invoices/{id}/pay',
+    needs: 'invoices:money',
     summary: 'Pay an invoice',
     description:
       'Charges the amount due on an open invoice before the answer, also after its subscription has ended. A ' +
@@ -180,6 +188,7 @@ export const invoiceRoutes = [
   route({
     method: 'GET',
     path: '/invoices/{id}/html',
+    needs: 'invoices:read',
     summary: 'Get an invoice as a page',
     description: 'Returns the invoice as a page of HTML for printing.',
     tag,
@@ -192,6 +201,7 @@ export const invoiceRoutes = [
   route({
     method: 'GET',
     path: '/invoices/{id}/pdf',
+    needs: 'invoices:read',
     summary: 'Get an invoice as PDF',
     description: 'Returns the invoice as a PDF document.',
     tag,

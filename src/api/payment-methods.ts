@@ -28,6 +28,7 @@ export const paymentMethodRoutes = [
   route({
     method: 'GET',
     path: '/payment-methods',
+    needs: 'payment-methods:read',
     summary: 'List payment methods',
     description: 'Returns the payment methods of customers, optionally of one customer.',
     tag,
@@ -39,6 +40,7 @@ export const paymentMethodRoutes = [
   route({
     method: 'POST',
     path: '/payment-methods',
+    needs: 'payment-methods:write',
     summary: 'Attach a payment method',
     description:
       'Attaches a payment method to a customer, whose first one becomes the default. A method that is declined ' +
@@ -80,6 +82,7 @@ export const paymentMethodRoutes = [
   route({
     method: 'GET',
     path: '/payment-methods/{id}',
+    needs: 'payment-methods:read',
     summary: 'Get a payment method',
     description: 'Returns one payment method with its type and the details of the card or account.',
     tag,
@@ -91,6 +94,7 @@ export const paymentMethodRoutes = [
   route({
     method: 'PUT',
     path: '/payment-methods/{id}',
+    needs: 'payment-methods:write',
     summary: 'Update a payment method',
     description:
       'Changes the billing details or metadata of a payment method, or makes it the default of its customer. Number ' +
@@ -107,6 +111,7 @@ export const paymentMethodRoutes = [
   route({
     method: 'DELETE',
     path: '/payment-methods/{id}',
+    needs: 'payment-methods:write',
     summary: 'Delete a payment method',
     description:
       'Deletes a payment method, here and at the processor. The oldest other one becomes the default if it was that. ' +

@@ -25,6 +25,7 @@ export const paymentRoutes = [
   route({
     method: 'GET',
     path: '/payments',
+    needs: 'payments:read',
     summary: 'List payments',
     description:
       'Returns the payments of the environment, optionally of one customer, invoice, subscription or status.',
@@ -45,6 +46,7 @@ export const paymentRoutes = [
   route({
     method: 'GET',
     path: '/payments/{id}',
+    needs: 'payments:read',
     summary: 'Get a payment',
     description: 'Returns one payment with its status and the amount refunded.',
     tag,
@@ -56,6 +58,7 @@ export const paymentRoutes = [
   route({
     method: 'POST',
     path: '/payments/{id}/refund',
+    needs: 'payments:money',
     summary: 'Refund a payment',
     description:
       'Returns the money of a succeeded payment in full, or `partialAmount` of it. Refunds never exceed the ' +

@@ -19,6 +19,7 @@ export const priceRoutes = [
   route({
     method: 'POST',
     path: '/prices',
+    needs: 'prices:catalog',
     summary: 'Create a price',
     description:
       'Adds a price to a product or a usage meter. A price of a product becomes its default price and ' +
@@ -40,6 +41,7 @@ export const priceRoutes = [
   route({
     method: 'GET',
     path: '/prices',
+    needs: 'prices:read',
     summary: 'List prices',
     description: 'Returns the prices of products and usage meters, active and inactive ones.',
     tag,
@@ -61,6 +63,7 @@ export const priceRoutes = [
   route({
     method: 'POST',
     path: '/prices/quote',
+    needs: 'prices:read',
     summary: 'Quote prices',
     description:
       'Computes the prices of up to 1,000 lines of units, without any customer: of prices by id or slug, or of a ' +
@@ -74,6 +77,7 @@ export const priceRoutes = [
   route({
     method: 'GET',
     path: '/prices/{id}',
+    needs: 'prices:read',
     summary: 'Get a price',
     description: 'Returns one price with its amount, currency and interval.',
     tag,
@@ -85,6 +89,7 @@ export const priceRoutes = [
   route({
     method: 'PUT',
     path: '/prices/{id}',
+    needs: 'prices:catalog',
     summary: 'Update a price',
     description:
       'Changes the name, slug, default flag or activity of a price. Its amount and interval cannot change: ' +

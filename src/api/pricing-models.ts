@@ -27,6 +27,7 @@ export const pricingModelRoutes = [
   route({
     method: 'POST',
     path: '/pricing-models',
+    needs: 'pricing-models:catalog',
     summary: 'Create a pricing model',
     description:
       'Creates a pricing model with a default product, the free plan, and nothing else. `isDefault` makes it ' +
@@ -53,6 +54,7 @@ export const pricingModelRoutes = [
   route({
     method: 'GET',
     path: '/pricing-models',
+    needs: 'pricing-models:read',
     summary: 'List pricing models',
     description: 'Returns the pricing models of the environment, without their contents.',
     tag,
@@ -64,6 +66,7 @@ export const pricingModelRoutes = [
   route({
     method: 'GET',
     path: '/pricing-models/default',
+    needs: 'pricing-models:read',
     summary: 'Get the default pricing model',
     description:
       'Returns the default pricing model with its active products, prices and usage meters. A key that is ' +
@@ -76,6 +79,7 @@ export const pricingModelRoutes = [
   route({
     method: 'GET',
     path: '/pricing-models/{id}',
+    needs: 'pricing-models:read',
     summary: 'Get a pricing model',
     description: 'Returns a pricing model with its active products, their active prices, and its usage meters.',
     tag,
@@ -87,6 +91,7 @@ export const pricingModelRoutes = [
   route({
     method: 'POST',
     path: '/pricing-models/setup',
+    needs: 'pricing-models:catalog',
     summary: 'Set up a whole pricing model',
     description:
       'Creates a pricing model with features, products, prices, usage meters and resources, linked by their ' +
@@ -116,6 +121,7 @@ export const pricingModelRoutes = [
   route({
     method: 'POST',
     path: '/pricing-models/apply',
+    needs: 'pricing-models:catalog',
     summary: 'Create or update a pricing model by its name',
     description:
       'Takes the body of a setup. Creates the pricing model if none has this name, and updates it otherwise, so a ' +
@@ -148,6 +154,7 @@ export const pricingModelRoutes = [
   route({
     method: 'GET',
     path: '/pricing-models/{id}/export',
+    needs: 'pricing-models:read',
     summary: 'Export a pricing model',
     description:
       'Returns a pricing model in the form that setup and update accept. A setup with it creates the same ' +
@@ -161,6 +168,7 @@ export const pricingModelRoutes = [
   route({
     method: 'POST',
     path: '/pricing-models/{id}/clone',
+    needs: 'pricing-models:catalog',
     summary: 'Clone a pricing model',
     description:
       'Copies a pricing model and its contents, with new ids and the same slugs and codes. ' +
@@ -183,6 +191,7 @@ export const pricingModelRoutes = [
   route({
     method: 'PUT',
     path: '/pricing-models/{id}',
+    needs: 'pricing-models:catalog',
     summary: 'Update a pricing model',
     description:
       'Changes the name of a pricing model, or makes it the default one. With `features`, `products`, ' +
@@ -212,6 +221,7 @@ export const pricingModelRoutes = [
   route({
     method: 'DELETE',
     path: '/pricing-models/{id}',
+    needs: 'pricing-models:catalog',
     summary: 'Delete a pricing model',
     description:
       'Deletes a pricing model that nothing uses, with all its products, prices, usage meters, features, resources and ' +

@@ -13,6 +13,7 @@ export const productFeatureRoutes = [
   route({
     method: 'POST',
     path: '/product-features',
+    needs: 'product-features:catalog',
     summary: 'Add a feature to a product',
     description:
       'Makes a product grant a feature to new subscriptions. An expired link of the two is revived under its ' +
@@ -46,6 +47,7 @@ export const productFeatureRoutes = [
   route({
     method: 'GET',
     path: '/product-features',
+    needs: 'product-features:read',
     summary: 'List product features',
     description: 'Returns the links between products and features, expired ones included.',
     tag,
@@ -57,6 +59,7 @@ export const productFeatureRoutes = [
   route({
     method: 'GET',
     path: '/product-features/{id}',
+    needs: 'product-features:read',
     summary: 'Get a product feature',
     description: 'Returns one link between a product and a feature, active or expired.',
     tag,
@@ -68,6 +71,7 @@ export const productFeatureRoutes = [
   route({
     method: 'POST',
     path: '/product-features/{id}/expire',
+    needs: 'product-features:catalog',
     summary: 'Remove a feature from a product',
     description:
       'Expires the link, so that new subscriptions to the product do not get the feature. Existing ' +

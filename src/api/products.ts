@@ -21,6 +21,7 @@ export const productRoutes = [
   route({
     method: 'POST',
     path: '/products',
+    needs: 'products:catalog',
     summary: 'Create a product',
     description:
       'Creates a product with its default price and, through `featureIds`, the features that it grants. A slug ' +
@@ -45,6 +46,7 @@ export const productRoutes = [
   route({
     method: 'GET',
     path: '/products',
+    needs: 'products:read',
     summary: 'List products',
     description: 'Returns the products of the environment, active and inactive ones.',
     tag,
@@ -63,6 +65,7 @@ export const productRoutes = [
   route({
     method: 'GET',
     path: '/products/{id}',
+    needs: 'products:read',
     summary: 'Get a product',
     description:
       'Returns a product with its active prices and its features. The answer is the product itself, without an ' +
@@ -76,6 +79,7 @@ export const productRoutes = [
   route({
     method: 'PUT',
     path: '/products/{id}',
+    needs: 'products:catalog',
     summary: 'Update a product',
     description:
       'Changes the fields that are sent. Other terms in `price` create a new default price and deactivate the ' +
@@ -103,6 +107,7 @@ export const productRoutes = [
   route({
     method: 'DELETE',
     path: '/products/{id}',
+    needs: 'products:catalog',
     summary: 'Delete a product',
     description:
       'Deletes a product that was never used, with its prices and its links to features, and returns it as it was. A ' +

@@ -12,6 +12,7 @@ export const purchaseRoutes = [
   route({
     method: 'GET',
     path: '/purchases',
+    needs: 'purchases:read',
     summary: 'List purchases',
     description: 'Returns each purchase, whatever its outcome.',
     tag,
@@ -30,6 +31,7 @@ export const purchaseRoutes = [
   route({
     method: 'POST',
     path: '/purchases',
+    needs: 'purchases:write',
     summary: 'Create a purchase',
     description:
       'Sells a product to a customer on a saved payment method, in one call and without a page. What is due is ' +
@@ -77,6 +79,7 @@ export const purchaseRoutes = [
   route({
     method: 'GET',
     path: '/purchases/{id}',
+    needs: 'purchases:read',
     summary: 'Get a purchase',
     description: 'Returns one purchase with its status and price.',
     tag,

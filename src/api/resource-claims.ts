@@ -29,6 +29,7 @@ export const resourceClaimRoutes = [
   route({
     method: 'POST',
     path: '/resource-claims/{subscriptionId}/claim',
+    needs: 'resource-claims:write',
     summary: 'Claim units of a resource',
     description:
       'Claims units by number or by name, all of them or none. Beyond the capacity of the subscription the ' +
@@ -60,6 +61,7 @@ export const resourceClaimRoutes = [
   route({
     method: 'GET',
     path: '/resource-claims/{subscriptionId}/claims',
+    needs: 'resource-claims:read',
     summary: 'List the claims of a subscription',
     description:
       'Returns the active claims of a subscription, optionally of one resource, oldest first. The first page holds ' +
@@ -74,6 +76,7 @@ export const resourceClaimRoutes = [
   route({
     method: 'POST',
     path: '/resource-claims/{subscriptionId}/release',
+    needs: 'resource-claims:write',
     summary: 'Release claims of a resource',
     description:
       'Releases claims by id, name or number, all of them or none. A number takes the oldest unnamed claims. If ' +
@@ -89,6 +92,7 @@ export const resourceClaimRoutes = [
   route({
     method: 'GET',
     path: '/resource-claims/{subscriptionId}/usage',
+    needs: 'resource-claims:read',
     summary: 'Get the usage of a resource',
     description: 'Returns the capacity, the claims and the free units of one resource of a subscription.',
     tag,
@@ -101,6 +105,7 @@ export const resourceClaimRoutes = [
   route({
     method: 'GET',
     path: '/resource-claims/{subscriptionId}/usages',
+    needs: 'resource-claims:read',
     summary: 'List the usage of resources',
     description:
       'Returns the capacity and claims of each resource that a feature of the subscription is or was about. ' +

@@ -16,6 +16,7 @@ export const resourceRoutes = [
   route({
     method: 'POST',
     path: '/resources',
+    needs: 'resources:catalog',
     summary: 'Create a resource',
     description:
       'Creates a resource that customers can claim units of. A slug that another active resource has is refused ' +
@@ -29,6 +30,7 @@ export const resourceRoutes = [
   route({
     method: 'GET',
     path: '/resources',
+    needs: 'resources:read',
     summary: 'List resources',
     description:
       'Returns the resources of the environment, or of one pricing model, active and inactive ones. The first ' +
@@ -42,6 +44,7 @@ export const resourceRoutes = [
   route({
     method: 'GET',
     path: '/resources/{id}',
+    needs: 'resources:read',
     summary: 'Get a resource',
     description: 'Returns one resource and whether it is active.',
     tag,
@@ -53,6 +56,7 @@ export const resourceRoutes = [
   route({
     method: 'PUT',
     path: '/resources/{id}',
+    needs: 'resources:catalog',
     summary: 'Update a resource',
     description:
       'Changes the fields that are sent. An inactive resource takes no new claims and keeps those that it has.',

@@ -8,6 +8,7 @@ export const settingsRoutes = [
   route({
     method: 'GET',
     path: '/settings',
+    needs: 'settings:read',
     summary: 'Get the settings',
     description: 'Returns how the environment of the key bills. Test mode and live mode have their own settings.',
     tag: 'Settings',
@@ -18,6 +19,7 @@ export const settingsRoutes = [
   route({
     method: 'PUT',
     path: '/settings',
+    needs: 'settings:admin',
     summary: 'Update the settings',
     description:
       'Changes the settings that are sent and leaves the others as they are. New settings apply from the next ' +

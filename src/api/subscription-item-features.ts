@@ -18,6 +18,7 @@ export const subscriptionItemFeatureRoutes = [
   route({
     method: 'POST',
     path: '/subscription-item-features',
+    needs: 'subscription-item-features:write',
     summary: 'Add a feature to a subscription item',
     description:
       'Grants a feature through one item of a subscription. Fields that are left out are copied from the ' +
@@ -44,6 +45,7 @@ export const subscriptionItemFeatureRoutes = [
   route({
     method: 'GET',
     path: '/subscription-item-features/{id}',
+    needs: 'subscription-item-features:read',
     summary: 'Get a subscription item feature',
     description: 'Returns one feature of a subscription item.',
     tag,
@@ -55,6 +57,7 @@ export const subscriptionItemFeatureRoutes = [
   route({
     method: 'PUT',
     path: '/subscription-item-features/{id}',
+    needs: 'subscription-item-features:write',
     summary: 'Update a subscription item feature',
     description:
       'Changes the fields that are sent; type, feature and item are fixed. An `expiredAt` of `null` restores a ' +
@@ -78,6 +81,7 @@ export const subscriptionItemFeatureRoutes = [
   route({
     method: 'POST',
     path: '/subscription-item-features/{id}/expire',
+    needs: 'subscription-item-features:write',
     summary: 'End a subscription item feature',
     description:
       'Ends the feature now or at `expiredAt`. The claims and credits that it granted stay. Instants of the ' +

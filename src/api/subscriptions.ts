@@ -102,6 +102,7 @@ export const subscriptionRoutes = [
   route({
     method: 'GET',
     path: '/subscriptions',
+    needs: 'subscriptions:read',
     summary: 'List subscriptions',
     description: 'Returns the subscriptions of the environment, optionally those of a customer, price or status.',
     tag,
@@ -120,6 +121,7 @@ export const subscriptionRoutes = [
   route({
     method: 'GET',
     path: '/subscriptions/{id}',
+    needs: 'subscriptions:read',
     summary: 'Get a subscription',
     description: 'Returns one subscription with its status, billing period and plan.',
     tag,
@@ -131,6 +133,7 @@ export const subscriptionRoutes = [
   route({
     method: 'PUT',
     path: '/subscriptions/{id}',
+    needs: 'subscriptions:write',
     summary: 'Update a subscription',
     description:
       'Changes the name, the metadata, the payment methods and the end of a running trial, as far as they are sent. The ' +
@@ -170,6 +173,7 @@ export const subscriptionRoutes = [
   route({
     method: 'POST',
     path: '/subscriptions',
+    needs: 'subscriptions:write',
     summary: 'Create a subscription',
     description:
       'Subscribes a customer to a price and charges what is due now before the answer. A paid subscription ' +
@@ -216,6 +220,7 @@ export const subscriptionRoutes = [
   route({
     method: 'POST',
     path: '/subscriptions/{id}/cancel',
+    needs: 'cancellations:write',
     summary: 'Cancel a subscription',
     description:
       'Ends a subscription now, with its billing period, or at `endDate`, and returns it. Until `endDate` it ' +
@@ -243,6 +248,7 @@ export const subscriptionRoutes = [
   route({
     method: 'POST',
     path: '/subscriptions/{id}/uncancel',
+    needs: 'cancellations:write',
     summary: 'Undo a scheduled cancellation',
     description:
       'Keeps a subscription that was scheduled to end. A subscription without a scheduled cancellation is ' +
@@ -259,6 +265,7 @@ export const subscriptionRoutes = [
   route({
     method: 'POST',
     path: '/subscriptions/{id}/adjust',
+    needs: 'subscriptions:write',
     summary: 'Change the plan of a subscription',
     description:
       'Replaces the items of a subscription by the complete set in `newSubscriptionItems`, now or with the end ' +
@@ -295,6 +302,7 @@ export const subscriptionRoutes = [
   route({
     method: 'POST',
     path: '/subscriptions/{id}/preview-adjust',
+    needs: 'subscriptions:read',
     summary: 'Preview a change of plan',
     description:
       'Returns the amounts that `adjust` would charge or invoice for the same body now, and changes nothing. If the change ' +
@@ -309,6 +317,7 @@ export const subscriptionRoutes = [
   route({
     method: 'POST',
     path: '/subscriptions/{id}/cancel-scheduled-adjustment',
+    needs: 'subscriptions:write',
     summary: 'Undo a scheduled change of plan',
     description:
       'Removes the change that is scheduled for the end of the billing period and restores the plan before it. ' +
@@ -331,6 +340,7 @@ export const subscriptionRoutes = [
   route({
     method: 'POST',
     path: '/subscriptions/{id}/pause',
+    needs: 'subscriptions:write',
     summary: 'Pause a subscription',
     description:
       'Stops a subscription until `resumesAt` or a resume: it grants nothing and costs nothing. The unused part ' +
@@ -348,6 +358,7 @@ export const subscriptionRoutes = [
   route({
     method: 'POST',
     path: '/subscriptions/{id}/resume',
+    needs: 'subscriptions:write',
     summary: 'Resume a paused subscription',
     description:
       'Begins a billing period now that ends at the usual boundary. Its share of the price is billed, less the ' +
@@ -366,6 +377,7 @@ export const subscriptionRoutes = [
   route({
     method: 'POST',
     path: '/subscriptions/{id}/add-feature',
+    needs: 'subscriptions:write',
     summary: 'Add a feature to a subscription',
     description:
       'Grants a feature to one subscription, in addition to its plan. If it has the feature already, a toggle ' +
@@ -388,6 +400,7 @@ export const subscriptionRoutes = [
   route({
     method: 'POST',
     path: '/subscriptions/{id}/retry-payment',
+    needs: 'subscriptions:money',
     summary: 'Retry a failed payment',
     description:
       'Charges the oldest unpaid invoice for a billing period of the subscription before the answer. It counts ' +

@@ -14,6 +14,7 @@ export const taxRateRoutes = [
   route({
     method: 'POST',
     path: '/tax-rates',
+    needs: 'tax-rates:money',
     summary: 'Create a tax rate',
     description:
       'Creates a tax rate for a country or one of its states, which takes precedence. It applies while the ' +
@@ -27,6 +28,7 @@ export const taxRateRoutes = [
   route({
     method: 'GET',
     path: '/tax-rates',
+    needs: 'tax-rates:read',
     summary: 'List tax rates',
     description: 'Returns the tax rates of the environment.',
     tag,
@@ -44,6 +46,7 @@ export const taxRateRoutes = [
   route({
     method: 'GET',
     path: '/tax-rates/{id}',
+    needs: 'tax-rates:read',
     summary: 'Get a tax rate',
     description: 'Returns one tax rate with its place and percentage.',
     tag,
@@ -55,6 +58,7 @@ export const taxRateRoutes = [
   route({
     method: 'PUT',
     path: '/tax-rates/{id}',
+    needs: 'tax-rates:money',
     summary: 'Update a tax rate',
     description: 'Changes the fields that are sent. Existing invoices keep the rate with which they were created.',
     tag,
@@ -67,6 +71,7 @@ export const taxRateRoutes = [
   route({
     method: 'DELETE',
     path: '/tax-rates/{id}',
+    needs: 'tax-rates:money',
     summary: 'Delete a tax rate',
     description:
       'Deletes a tax rate and returns it as it was. Existing invoices keep the rate with which they were ' + 'created.',

@@ -25,6 +25,7 @@ export const testClockRoutes = [
   route({
     method: 'GET',
     path: '/test-clock',
+    needs: 'test-clock:read',
     summary: 'Get the test clock',
     description: 'Returns the time of the environment, and whether it is frozen.',
     tag,
@@ -35,6 +36,7 @@ export const testClockRoutes = [
   route({
     method: 'PUT',
     path: '/test-clock',
+    needs: 'test-clock:admin',
     summary: 'Set the test clock',
     description:
       'Freezes the time of test mode at `now`, or moves it forward, and carries out everything that falls due ' +

@@ -14,6 +14,7 @@ export const usageCreditRoutes = [
   route({
     method: 'POST',
     path: '/usage-credits',
+    needs: 'usage-credits:money',
     summary: 'Grant usage credits',
     description:
       'Grants credits to a subscription by hand, for use from now on. Usage before the grant stays as it is. A ' +
@@ -34,6 +35,7 @@ export const usageCreditRoutes = [
   route({
     method: 'POST',
     path: '/usage-credits/{id}/take-back',
+    needs: 'usage-credits:money',
     summary: 'Take back usage credits',
     description:
       'Takes back all unused credits of a grant, or `amount` of them. More than is left is refused with 400, ' +
@@ -52,6 +54,7 @@ export const usageCreditRoutes = [
   route({
     method: 'GET',
     path: '/usage-credits/{id}',
+    needs: 'usage-credits:read',
     summary: 'Get a usage credit',
     description: 'Returns one grant of usage credits and what is left of it.',
     tag,
@@ -63,6 +66,7 @@ export const usageCreditRoutes = [
   route({
     method: 'GET',
     path: '/usage-credits',
+    needs: 'usage-credits:read',
     summary: 'List usage credits',
     description: 'Returns the usage credits of the environment, optionally of one subscription, usage meter or source.',
     tag,

@@ -43,6 +43,7 @@ export const usageEventRoutes = [
   batchedRoute({
     method: 'POST',
     path: '/usage-events',
+    needs: 'usage-events:write',
     summary: 'Record a usage event',
     description:
       'Records that a subscription has used units of a usage meter, and books them on its balance. A customer may be ' +
@@ -59,6 +60,7 @@ export const usageEventRoutes = [
   batchedRoute({
     method: 'POST',
     path: '/usage-events/bulk',
+    needs: 'usage-events:write',
     summary: 'Record usage events in bulk',
     description:
       'Records up to 10,000 events, all of them or none, and returns one event for each, in order. An event with an ' +
@@ -78,6 +80,7 @@ export const usageEventRoutes = [
   batchedRoute({
     method: 'POST',
     path: '/usage-events/consume',
+    needs: 'usage-events:write',
     summary: 'Consume units of a balance',
     description:
       'Records a usage event only if the balance covers it, exactly under any number of parallel requests. ' +
@@ -107,6 +110,7 @@ export const usageEventRoutes = [
   route({
     method: 'GET',
     path: '/usage-events/{id}',
+    needs: 'usage-events:read',
     summary: 'Get a usage event',
     description: 'Returns one usage event with its amount, properties and billing period.',
     tag,
@@ -118,6 +122,7 @@ export const usageEventRoutes = [
   route({
     method: 'GET',
     path: '/usage-events/{id}/ledger-entry',
+    needs: 'usage-events:read',
     summary: 'Get the ledger entry of a usage event',
     description:
       'Returns the entry that booked the event, and the credits that paid for it. An entry may book several ' +
@@ -131,6 +136,7 @@ export const usageEventRoutes = [
   route({
     method: 'GET',
     path: '/usage-events',
+    needs: 'usage-events:read',
     summary: 'List usage events',
     description:
       'Returns the usage events of the environment in the order of arrival, optionally of one customer, ' +

@@ -19,6 +19,7 @@ export const usageMeterRoutes = [
   route({
     method: 'POST',
     path: '/usage-meters',
+    needs: 'usage-meters:catalog',
     summary: 'Create a usage meter',
     description:
       'Creates a usage meter with a no-charge price, so that usage always has a price. With `unitPrice` or ' +
@@ -32,6 +33,7 @@ export const usageMeterRoutes = [
   route({
     method: 'GET',
     path: '/usage-meters',
+    needs: 'usage-meters:read',
     summary: 'List usage meters',
     description: 'Returns the usage meters of the environment.',
     tag,
@@ -49,6 +51,7 @@ export const usageMeterRoutes = [
   route({
     method: 'GET',
     path: '/usage-meters/{id}',
+    needs: 'usage-meters:read',
     summary: 'Get a usage meter',
     description: 'Returns one usage meter with its slug and its way of counting.',
     tag,
@@ -60,6 +63,7 @@ export const usageMeterRoutes = [
   route({
     method: 'PUT',
     path: '/usage-meters/{id}',
+    needs: 'usage-meters:catalog',
     summary: 'Update a usage meter',
     description:
       'Changes the fields that are sent. A new slug renames the no-charge price too; other prices keep their ' +
@@ -76,6 +80,7 @@ export const usageMeterRoutes = [
   route({
     method: 'GET',
     path: '/usage-meters/{id}/summary',
+    needs: 'usage-meters:read',
     summary: 'Summarize the usage of a meter',
     description:
       'Returns the units and the number of events with a `usageDate` in a range of time. `groupBy` splits them ' +

@@ -41,6 +41,7 @@ export const webhookRoutes = [
   route({
     method: 'POST',
     path: '/webhooks',
+    needs: 'webhooks:admin',
     summary: 'Create a webhook',
     description:
       'Registers an address that receives the events of a pricing model. Returns the webhook and the secret ' +
@@ -56,6 +57,7 @@ export const webhookRoutes = [
   route({
     method: 'PUT',
     path: '/webhooks/{id}',
+    needs: 'webhooks:admin',
     summary: 'Update a webhook',
     description:
       'Changes the fields that are sent. To enable a webhook that the service has disabled, set `active` to ' +
@@ -72,6 +74,7 @@ export const webhookRoutes = [
   route({
     method: 'GET',
     path: '/webhooks/{id}',
+    needs: 'webhooks:read',
     summary: 'Get a webhook',
     description: 'Returns one webhook, without its secret.',
     tag,
@@ -83,6 +86,7 @@ export const webhookRoutes = [
   route({
     method: 'GET',
     path: '/webhooks',
+    needs: 'webhooks:read',
     summary: 'List webhooks',
     description: 'Returns the webhooks of the environment, without their secrets.',
     tag,
@@ -94,6 +98,7 @@ export const webhookRoutes = [
   route({
     method: 'DELETE',
     path: '/webhooks/{id}',
+    needs: 'webhooks:admin',
     summary: 'Delete a webhook',
     description:
       'Deletes a webhook with its deliveries, and returns it as it was. Messages that are waiting are not sent.',
@@ -106,6 +111,7 @@ export const webhookRoutes = [
   route({
     method: 'POST',
     path: '/webhooks/{id}/rotate-secret',
+    needs: 'webhooks:admin',
     summary: 'Rotate the secret of a webhook',
     description:
       'Returns a new secret, which is never shown again. For 24 hours, messages are signed with the old and the ' +
@@ -120,6 +126,7 @@ export const webhookRoutes = [
   route({
     method: 'GET',
     path: '/webhooks/{id}/deliveries',
+    needs: 'deliveries:read',
     summary: 'List the deliveries of a webhook',
     description:
       'Returns the deliveries of a webhook, optionally of one event, event type, object, customer or status.',
@@ -140,6 +147,7 @@ export const webhookRoutes = [
   route({
     method: 'POST',
     path: '/webhooks/{id}/test',
+    needs: 'webhooks:admin',
     summary: 'Send a sample message',
     description:
       'Sends one message that looks like an event of the type, whatever the filter of the webhook. Its ids end ' +
@@ -154,6 +162,7 @@ export const webhookRoutes = [
   route({
     method: 'POST',
     path: '/webhooks/{id}/replay',
+    needs: 'deliveries:write',
     summary: 'Replay events',
     description:
       'Sends the events of the pricing model from `since` to `until` again, in order and with their ids. Events ' +

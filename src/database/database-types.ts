@@ -40,7 +40,9 @@ export interface ApiKeys {
   lastUsedAt: number | null;
   maskedToken: string;
   name: string;
+  permissions: string[];
   pricingModelId: string | null;
+  replacedById: string | null;
   type: Generated<string>;
   updatedAt: number;
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { sql } from 'kysely';
 import type { Instant } from '../kernel/calendar.ts';
+import { permissionMissing } from '../kernel/problem.ts';
 import type { Database, DatabaseTransaction } from './database.ts';
 
 /** The tenant that a transaction is bound to, as the database's own functions answer it. */
@@ -47,8 +48,15 @@ interface ScopeRow {
   pinnedTo: string | null;
 }
 
-/** How a transaction finds its environment: by the hash of an API key, or by its number for work of our own. */
-type Entry = { readonly apiKeyHash: Buffer } | { readonly environmentId: number };
+/** An API key that asks for something. */
+export interface KeyEntry {
+  readonly apiKeyHash: Buffer;
+  /** The permissions of which it must have one. Null: any key may do it. */
+  readonly sufficient: readonly string[] | null;
+}
+
+/** How a transaction finds its environment: by an API key, or by its number for work of our own. */
+type Entry = KeyEntry | { readonly environmentId: number };
 
 /** The context of a change in the audit log, besides its API key. */
 export interface AuditContext {
@@ -85,7 +93,8 @@ const maxAttempts = 4;
 const retryableStates = new Set(['40P01', '40001', '23503']);
 
 /**
- * Runs `act` in one transaction of the environment that `entry` names; answers null when it names none.
+ * Runs `act` in one transaction of the environment that `entry` names; answers null when it names none. Refuses a key
+ * without the permission.
  * Nothing outside of the database may be called in `act`: add an effect instead.
  */
 export async function runInEnvironment<Answer>(
@@ -135,12 +144,15 @@ export async function enter(db: DatabaseTransaction, entry: Entry, options: RunO
   const realNow = Date.now();
   const scope =
     'apiKeyHash' in entry
-      ? sql`authenticate(${entry.apiKeyHash}, ${realNow})`
+      ? sql`authenticate(${entry.apiKeyHash}, ${realNow}, ${entry.sufficient}::text[])`
       : sql`enter_environment(${entry.environmentId})`;
   const said = options.auditContext === undefined ? sql`` : setAuditContext(options.auditContext);
   const { rows } = await sql<ScopeRow>`select scope.* ${said} from ${scope} as scope`.execute(db);
   const [row] = rows;
-  return row === undefined || row.environmentId === null ? null : workIn(db, row, realNow, options);
+  if (row === undefined) return null;
+  if (row.environmentId !== null) return workIn(db, row, realNow, options);
+  if (row.apiKeyId === null || !('sufficient' in entry)) return null;
+  throw permissionMissing(entry.sufficient ?? []);
 }
 
 function workIn(

@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { keyHashOf } from '../database/api-key.ts';
 import { refreshStatistics } from '../database/statistics.ts';
-import { type Effect, runInEnvironment, type Work } from '../database/work.ts';
+import { type Effect, type KeyEntry, runInEnvironment, type Work } from '../database/work.ts';
 import { createRequestBatcher, type RequestBatcher } from '../jobs/batcher.ts';
 import { type JobContext, runEffects } from '../jobs/queue.ts';
 import { listLimits, ordinaryLimits } from '../kernel/json-weight.ts';
 import { gatherMetadata } from '../kernel/pagination.ts';
+import { sufficientFor } from '../kernel/permission.ts';
 import { Problem } from '../kernel/problem.ts';
 import {
   attempt,
@@ -28,6 +29,7 @@ import {
   readIdempotencyKey,
   renewAnswer,
   storeAnswer,
+  withKey,
 } from './idempotency.ts';
 import type { KeyUse } from './key-use.ts';
 import type { Caller, RateLimit } from './rate-limit.ts';
@@ -138,6 +140,7 @@ interface Requested {
 /** The payload to send; the headers are set. */
 async function answer(context: Serving, route: Route, request: FastifyRequest, reply: FastifyReply): Promise<Payload> {
   const apiKeyHash = request.caller?.apiKeyHash ?? hashOfKey(request);
+  const entry: KeyEntry = { apiKeyHash, sufficient: route.needs && sufficientFor(route.needs) };
   // Parse problems are reported to holders of a valid key only, so they wait for the transaction.
   const { body = {} } = request;
   const read =
@@ -149,12 +152,7 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
   if (route.batched && isBatchable(requested)) {
     const { operation, request: toRequest, text } = route.batched;
     const action = route.method === 'GET' ? null : actionOf(route);
-    const answered = await context.batcher.submit(
-      operation,
-      apiKeyHash,
-      toRequest(requested.asked.input as never),
-      action,
-    );
+    const answered = await context.batcher.submit(operation, entry, toRequest(requested.asked.input as never), action);
     nameIgnored(reply, requested.ignored);
     context.keyUse.note(apiKeyHash);
     return jsonPayload(route, request, reply, await text(answered));
@@ -163,7 +161,7 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
   const auditContext = route.method === 'GET' ? undefined : { action: actionOf(route), requestId: request.id };
   const outcome = await runInEnvironment(
     context.database,
-    { apiKeyHash },
+    entry,
     (work) => perform(context, work, admitted(requested, work, reply)),
     {
       auditContext,
@@ -293,9 +291,11 @@ interface Performed {
 async function perform(
   context: JobContext,
   work: Work,
-  { route, input, idempotency }: Asked,
+  { route, input, idempotency: asked }: Asked,
 ): Promise<Performed | Problem> {
   const encryption = route.sealedWith?.(context);
+  // An answer with a secret is repeated only to the key that got it.
+  const idempotency = asked && encryption ? withKey(work, asked) : asked;
   const sealedFor = `answer ${work.environmentId} ${idempotency?.key}`;
   if (idempotency) {
     const stored = await beginIdempotent(work, idempotency);
@@ -324,9 +324,11 @@ async function finish(
 ): Promise<string> {
   const { idempotency, route } = requested;
   if (effects.length === 0) return performed.text;
+  // A request that was permitted is finished, whatever its key may do now.
+  const entry: KeyEntry = { apiKeyHash, sufficient: null };
   await runEffects(context, effects);
   try {
-    const outcome = await runInEnvironment(context.database, { apiKeyHash }, async (work) => {
+    const outcome = await runInEnvironment(context.database, entry, async (work) => {
       const final = idempotency && route.afterEffects ? await lockFinalAnswer(work, idempotency) : null;
       if (final !== null) return final;
       const answer = await route.afterEffects?.(work, performed.answer ?? JSON.parse(performed.text), context);
@@ -341,7 +343,7 @@ async function finish(
     // The external service refused, so a repeat may try again. After an internal failure the stored response stays: its
     // effect may have happened, and a repeat must find it instead of redoing it.
     if (idempotency && error instanceof Problem)
-      await runInEnvironment(context.database, { apiKeyHash }, (work) => forgetAnswer(work, idempotency));
+      await runInEnvironment(context.database, entry, (work) => forgetAnswer(work, idempotency));
     throw error;
   }
 }

@@ -35,6 +35,17 @@ export function readIdempotencyKey(request: FastifyRequest, identity: () => stri
   return { key, requestHash: hash.digest() };
 }
 
+/** The same request with another API key is a different request. */
+export function withKey({ apiKeyId }: Work, { key, requestHash }: IdempotentRequest): IdempotentRequest {
+  return {
+    key,
+    requestHash: createHash('sha256')
+      .update(requestHash)
+      .update(apiKeyId ?? '')
+      .digest(),
+  };
+}
+
 /** A stored response, and the effects that are still pending because its request died before they finished. */
 interface StoredAnswer {
   readonly text: string;

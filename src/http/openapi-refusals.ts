@@ -52,6 +52,7 @@ function refusalsOf(route: Route): Refusal[] {
     ...(route.batched ? (['tooBusy'] as const) : []),
     'invalidRequest',
     'unauthorized',
+    ...(route.needs === null ? [] : (['permissionMissing'] as const)),
     ...(route.method === 'GET' ? [] : (['idempotencyKeyReused', 'idempotencyKeyInUse', 'answerErased'] as const)),
   ]);
   const byStatus = Map.groupBy(problems, (problem) => statusOfCode[problemCode(problem)]);

@@ -185,6 +185,8 @@ function operation(
     summary: route.summary,
     description: route.description,
     tags: [route.tag],
+    // OpenAPI 3.1 lets a scheme without scopes name the roles that the operation needs.
+    security: Object.keys(securitySchemes).map((scheme) => ({ [scheme]: route.needs === null ? [] : [route.needs] })),
     requestParams: requestParams(route, example),
     ...(route.body === undefined ? {} : { requestBody: requestBody(route.body, route.list?.field, example?.body) }),
     responses: {

@@ -65,7 +65,8 @@ export class RequestLines extends LogController {
     const known = this.#holders.get(name);
     // A request that was refused for its load must not cost a query.
     if (known !== undefined || status === 429 || status === 503) return known ?? null;
-    const outcome = await runInEnvironment(this.#database, { apiKeyHash }, async ({ organizationId, apiKeyId }) => ({
+    const entry = { apiKeyHash, sufficient: null };
+    const outcome = await runInEnvironment(this.#database, entry, async ({ organizationId, apiKeyId }) => ({
       organizationId,
       apiKeyId,
     }));

@@ -4,6 +4,7 @@ import { answerAlone, type BatchedOperation } from '../jobs/batcher.ts';
 import type { Encryption } from '../jobs/encryption.ts';
 import type { JobContext } from '../jobs/queue.ts';
 import type { BodyLimits } from '../kernel/json-weight.ts';
+import type { GroupPermission } from '../kernel/permission.ts';
 import type { Problem, ProblemName } from '../kernel/problem.ts';
 
 type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
@@ -38,6 +39,8 @@ interface RouteDefinition<
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** The path below /api/v1, with parameters in braces. */
   readonly path: `/${string}`;
+  /** The permission that a caller must have. Null: every valid key may ask. */
+  readonly needs: GroupPermission | null;
   readonly summary: string;
   readonly description: string;
   /** The family it belongs to: a heading of the reference page. */
@@ -91,6 +94,7 @@ interface Batched {
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: `/${string}`;
+  readonly needs: GroupPermission | null;
   readonly summary: string;
   readonly description: string;
   readonly tag: string;

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { type IdKind, idPrefixes } from '../kernel/id.ts';
+import { permissions } from '../kernel/permission.ts';
 import { terminalStatuses } from '../subscriptions/subscription.ts';
 import type { Invariant } from './store-invariants.ts';
 import { entriesSince, eventsSince, type Since } from './store-invariants-sums.ts';
@@ -125,6 +126,15 @@ export const recordInvariants: readonly Invariant[] = [
         ),
         sql` union all `,
       ),
+  },
+  {
+    name: 'keysHaveKnownPermissions',
+    sentence: 'An API key has permissions that the service knows, each of them once.',
+    query: sql`
+      select k.environment_id, k.id, k.permissions
+        from api_keys k
+       where not k.permissions <@ array[${sql.join(permissions.map((each) => sql.lit(each)))}]
+          or cardinality(k.permissions) <> (select count(distinct each) from unnest(k.permissions) each)`,
   },
   {
     name: 'organizationsHaveBothModes',

@@ -2,7 +2,7 @@ import { nameOfHash } from '../database/api-key.ts';
 import type { Database } from '../database/database.ts';
 import { problemOfOutage } from '../database/database-problem.ts';
 import { refreshStatistics } from '../database/statistics.ts';
-import { type AuditContext, runInEnvironment, type Work } from '../database/work.ts';
+import { type AuditContext, type KeyEntry, runInEnvironment, type Work } from '../database/work.ts';
 import { Problem } from '../kernel/problem.ts';
 import { type JobContext, runEffects } from './queue.ts';
 
@@ -33,7 +33,7 @@ export interface BatchedOperation<Request, Answer, Cache = undefined> {
 
 export interface Batch<Request, Cache> {
   readonly database: Database;
-  readonly apiKeyHash: Buffer;
+  readonly entry: KeyEntry;
   readonly requests: readonly Request[];
   readonly cache: Cache;
 }
@@ -75,18 +75,18 @@ interface Queued {
 /** Collects the requests of one process into batches. */
 export interface RequestBatcher {
   /**
-   * The answer to a request, after its batch is committed. Refuses with the request's own problem, `unauthorized` or
-   * `tooBusy`. `action` names it in the audit log; null for a request that only reads.
+   * The answer to a request, after its batch is committed. Refuses with the request's own problem, `unauthorized`,
+   * `permissionMissing` or `tooBusy`. `action` names it in the audit log; null for a request that only reads.
    */
   submit<Request, Answer, Cache>(
     operation: BatchedOperation<Request, Answer, Cache>,
-    apiKeyHash: Buffer,
+    entry: KeyEntry,
     request: Request,
     action?: string | null,
   ): Promise<Answer>;
 }
 
-/** One queue for each operation and API key. */
+/** One queue for each operation, API key and permission. */
 export function createRequestBatcher(context: JobContext, onError: (error: unknown) => void): RequestBatcher {
   const shared = new Map<
     AnyOperation,
@@ -102,7 +102,7 @@ export function createRequestBatcher(context: JobContext, onError: (error: unkno
   return {
     submit<Request, Answer, Cache>(
       given: BatchedOperation<Request, Answer, Cache>,
-      apiKeyHash: Buffer,
+      entry: KeyEntry,
       request: Request,
       action: string | null = null,
     ): Promise<Answer> {
@@ -113,10 +113,10 @@ export function createRequestBatcher(context: JobContext, onError: (error: unkno
       if (state.queued > 0 && state.queued + weight > given.maxQueuedWeight)
         return Promise.reject(new Problem('tooBusy'));
       state.queued += weight;
-      const key = nameOfHash(apiKeyHash);
+      const key = nameOfHash(entry.apiKeyHash) + (entry.sufficient?.[0] ?? '');
       let queue = state.queues.get(key);
       if (queue === undefined) {
-        const runner = { context, onError, operation, apiKeyHash, cache: state.cache };
+        const runner = { context, onError, operation, entry, cache: state.cache };
         const run = async (batch: readonly Queued[]) => {
           state.queued -= weightOf(batch);
           await answerBatch(runner, batch);
@@ -282,20 +282,20 @@ interface Runner {
   readonly context: JobContext;
   readonly onError: (error: unknown) => void;
   readonly operation: AnyOperation;
-  readonly apiKeyHash: Buffer;
+  readonly entry: KeyEntry;
   readonly cache: unknown;
 }
 
 async function answerBatch(runner: Runner, batch: readonly Queued[]): Promise<void> {
-  const { context, operation, apiKeyHash, cache } = runner;
+  const { context, operation, entry, cache } = runner;
   if (batch.length === 0) return;
   const requests = batch.map(({ request }) => request);
   try {
     const { database } = context;
-    const atOnce = (await operation.answerAtOnce?.({ database, apiKeyHash, requests, cache })) ?? null;
+    const atOnce = (await operation.answerAtOnce?.({ database, entry, requests, cache })) ?? null;
     if (atOnce !== null) return settle(batch, atOnce);
     const act = (work: Work) => operation.answer(work, requests, cache);
-    const outcome = await runInEnvironment(database, { apiKeyHash }, act, { auditContext: auditContextOf(batch) });
+    const outcome = await runInEnvironment(database, entry, act, { auditContext: auditContextOf(batch) });
     if (outcome === null) throw new Problem('unauthorized');
     settle(batch, outcome.answer);
     // Effects come from work that was due before. The requests of the batch do not wait for them.
@@ -336,8 +336,9 @@ async function answerOthers(runner: Runner, batch: readonly Queued[], error: unk
   await answerBatch(runner, batch.slice(middle));
 }
 
-/** Whether every half would fail the same way: the API key is not valid, or the database does not answer. */
+/** Whether every half would fail the same way: the API key does not suffice, or the database does not answer. */
 function concernsAll(error: unknown): boolean {
-  if (error instanceof Problem) return error.problem === 'unauthorized' || error.code === 'SERVICE_UNAVAILABLE';
+  if (error instanceof Problem)
+    return ['UNAUTHORIZED', 'SERVICE_UNAVAILABLE'].includes(error.code) || error.problem === 'permissionMissing';
   return typeof (error as { code?: unknown }).code !== 'string' || problemOfOutage(error) !== null;
 }

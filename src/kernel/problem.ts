@@ -25,6 +25,10 @@ export const registry = {
   invalidJson: ['BAD_REQUEST', 'Invalid JSON in request body: {reason}'],
   invalidCursor: ['BAD_REQUEST', 'Invalid cursor: use the currentCursor or nextCursor of a list response.'],
   unauthorized: ['UNAUTHORIZED', 'Send a valid API key: Authorization: Bearer <key>.'],
+  permissionMissing: [
+    'FORBIDDEN',
+    'The API key lacks the permission {permission}: use a key that has it, or give it to this one.',
+  ],
   operatorTokenWrong: ['UNAUTHORIZED', "Send the operator's token: Authorization: Bearer <TOLLKEEPER_OPERATOR_TOKEN>."],
   checkRunning: ['CONFLICT', 'A check of the data is already running. Request its result when it has finished.'],
   notCheckedYet: ['NOT_FOUND', 'The data has not been checked yet. Add ?fresh=true to run a check now.'],
@@ -97,6 +101,12 @@ export const registry = {
 
   // Organizations
   apiKeyNotFound: ['NOT_FOUND', 'No API key with id {id}.'],
+  apiKeyEnded: ['CONFLICT', 'API key {id} was revoked or has expired: create another key.'],
+  apiKeyOutlived: [
+    'FORBIDDEN',
+    'The API key that asks expires at {expiresAt}, so it cannot give a key a later expiry or none.',
+  ],
+  apiKeyReplaced: ['CONFLICT', 'API key {id} was rotated already: use {replacedById}, which took its place.'],
   currencyInUse: [
     'CONFLICT',
     'The currency must stay {currency}: prices, discounts or invoices with non-zero amounts use it.',
@@ -446,6 +456,11 @@ export function invalid(path: readonly (string | number)[], message: string): Pr
   return new Problem('invalidRequest', { reason: `${path.join('.')}: ${message}` }, [
     { path, message, code: 'custom' },
   ]);
+}
+
+/** The refusal of a key that has none of the permissions that suffice: it names the narrowest, which comes first. */
+export function permissionMissing([permission = '']: readonly string[]): Problem {
+  return new Problem('permissionMissing', { permission }, [], { permission });
 }
 
 /** The stable name of a problem for programs: `capacityExhausted` -> `capacity_exhausted`. */

@@ -5,8 +5,20 @@ import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
-import { invalid, Problem } from '../kernel/problem.ts';
-import { type ApiKey, maskApiKey, type StoredApiKey } from './api-key.ts';
+import { accesses, type Permission } from '../kernel/permission.ts';
+import { Problem } from '../kernel/problem.ts';
+import {
+  type ApiKey,
+  type ApiKeyChange,
+  decideKeyChange,
+  endOfRotated,
+  maskApiKey,
+  type NewApiKey,
+  requireFuture,
+  requireGrantable,
+  requireRunning,
+  type StoredApiKey,
+} from './api-key.ts';
 import type { TestClock } from './clock.ts';
 import * as store from './store.ts';
 import { readClock } from './store-clock.ts';
@@ -41,6 +53,8 @@ export interface ApiKeyRequest {
   readonly livemode: boolean;
   readonly name: string;
   readonly pricingModelId?: string | null;
+  /** All kinds of access when absent. */
+  readonly permissions?: readonly Permission[];
   readonly expiresAt?: Instant | null;
   /** The key, if the operator chose it; random when absent. */
   readonly token?: string | null;
@@ -52,16 +66,24 @@ export interface MadeApiKey {
   readonly token: string;
 }
 
+/** A new key as the API answers it. */
+interface ShownApiKey {
+  readonly apiKey: ApiKey;
+  readonly token: string;
+}
+
 // 24 bytes are 192 bits, which cannot be guessed.
 const tokenBytes = 24;
+// One list of them can be read by a person.
+const maxActiveApiKeys = 1_000;
 
-/** Creates a key and stores only its hash. The worker's connection. */
-export async function createApiKey(worker: Database, request: ApiKeyRequest, now: Instant): Promise<MadeApiKey> {
+/** Creates a key and stores only its hash. */
+export async function createApiKey(db: Database, request: ApiKeyRequest, now: Instant): Promise<MadeApiKey> {
   const token =
     request.token ?? `sk_${request.livemode ? 'live' : 'test'}_${randomBytes(tokenBytes).toString('base64url')}`;
   const id = newId('apiKey');
   await store.insertApiKey(
-    worker,
+    db,
     {
       id,
       environmentId: request.environmentId,
@@ -69,6 +91,7 @@ export async function createApiKey(worker: Database, request: ApiKeyRequest, now
       maskedToken: maskApiKey(token),
       hash: hashApiKey(token),
       pricingModelId: request.pricingModelId ?? null,
+      permissions: request.permissions ?? accesses,
       expiresAt: request.expiresAt ?? null,
     },
     now,
@@ -76,19 +99,112 @@ export async function createApiKey(worker: Database, request: ApiKeyRequest, now
   return { id, token };
 }
 
-/** Creates a key with the scope and expiry of an old one and revokes the old one in the same commit. */
-export async function rotateApiKey(worker: Database, id: string, now: Instant): Promise<MadeApiKey> {
+/**
+ * Creates a key in place of another, with its scope, permissions and expiry, in the same commit. The old one ends after
+ * the overlap.
+ */
+async function replaceApiKey(
+  db: Database,
+  old: StoredApiKey & Pick<ApiKeyRequest, 'environmentId' | 'livemode'>,
+  overlapSeconds: number,
+  now: Instant,
+): Promise<MadeApiKey> {
+  requireRunning(old, now);
+  const { id, replacedById } = old;
+  if (replacedById !== null) throw new Problem('apiKeyReplaced', { id, replacedById });
+  const made = await createApiKey(db, { ...old, token: null }, now);
+  const expiresAt = endOfRotated(old, overlapSeconds, now);
+  // The condition of the update decides between two rotations at once.
+  if (!(await store.replaceApiKey(db, id, { replacedById: made.id, expiresAt }, now)))
+    throw new Problem('apiKeyEnded', { id });
+  return made;
+}
+
+/** Rotates a key for the operator. The worker's connection. */
+export async function rotateApiKey(
+  worker: Database,
+  id: string,
+  now: Instant,
+  overlapSeconds = 0,
+): Promise<MadeApiKey> {
   return worker.transaction().execute(async (db) => {
     const [old] = await store.listApiKeys(db, { id });
-    if (old === undefined || !(await store.deactivateApiKey(db, id, now))) throw new Problem('apiKeyNotFound', { id });
-    if (old.expiresAt !== null && old.expiresAt <= now) throw invalid(['expiresAt'], 'has passed: create a new key');
-    return createApiKey(db, { ...old, token: null }, now);
+    if (old === undefined) throw new Problem('apiKeyNotFound', { id });
+    return replaceApiKey(db, old, overlapSeconds, now);
   });
 }
 
-/** Revokes a key immediately: the next request with it is refused. */
+/** Revokes a key immediately for the operator: the next request with it is refused. The worker's connection. */
 export async function revokeApiKey(worker: Database, id: string, now: Instant): Promise<void> {
   if (!(await store.deactivateApiKey(worker, id, now))) throw new Problem('apiKeyNotFound', { id });
+}
+
+/** The key that asks. Changes of the keys of its environment wait until the work ends. */
+async function lockAskingKey(work: Work): Promise<StoredApiKey> {
+  await store.lockApiKeys(work);
+  const asking = work.apiKeyId === null ? null : await store.findApiKey(work, work.apiKeyId);
+  // It may have been revoked while this request waited.
+  if (asking === null || !asking.active) throw new Problem('unauthorized');
+  return asking;
+}
+
+async function show(work: Work, { id, token }: MadeApiKey): Promise<ShownApiKey> {
+  return { apiKey: await getApiKey(work, id), token };
+}
+
+async function requireRoom(work: Work): Promise<void> {
+  if ((await store.countActiveApiKeys(work, maxActiveApiKeys)) >= maxActiveApiKeys)
+    throw new Problem('tooManyRecords', { limit: maxActiveApiKeys, records: 'active API keys' });
+}
+
+/** Creates a key for the key that asks, which gives no more than it has. */
+export async function giveApiKey(work: Work, input: NewApiKey, now: Instant): Promise<ShownApiKey> {
+  const asking = await lockAskingKey(work);
+  const { name, permissions, pricingModelId = work.pinnedTo, expiresAt = asking.expiresAt } = input;
+  requireFuture(expiresAt, now);
+  requireGrantable(asking, { permissions, expiresAt });
+  if (work.pinnedTo !== null && pricingModelId === null) throw new Problem('outsidePinnedPricingModel');
+  if (work.pinnedTo !== null && pricingModelId !== work.pinnedTo)
+    throw new Problem('pricingModelNotFound', { id: pricingModelId ?? '' });
+  await requireRoom(work);
+  const { environmentId, livemode } = work;
+  const request = { environmentId, livemode, name, permissions, pricingModelId, expiresAt };
+  return show(work, await createApiKey(work.db, request, now));
+}
+
+/** Changes the name, the permissions or the expiry of a key. */
+export async function updateApiKey(
+  work: Work,
+  id: string,
+  { id: bodyId, ...change }: ApiKeyChange,
+  now: Instant,
+): Promise<ApiKey> {
+  if (bodyId !== undefined && bodyId !== id) throw new Problem('idMismatch', { bodyId, pathId: id });
+  const asking = await lockAskingKey(work);
+  await store.saveApiKey(work, decideKeyChange(asking, await getApiKey(work, id), change, now), now);
+  return getApiKey(work, id);
+}
+
+/** Rotates a key for the key that asks, which may do all that the new one may. */
+export async function giveRotatedApiKey(
+  work: Work,
+  id: string,
+  overlapSeconds: number,
+  now: Instant,
+): Promise<ShownApiKey> {
+  const asking = await lockAskingKey(work);
+  const old = await getApiKey(work, id);
+  requireGrantable(asking, old);
+  await requireRoom(work);
+  return show(work, await replaceApiKey(work.db, { ...old, environmentId: work.environmentId }, overlapSeconds, now));
+}
+
+/** Revokes a key for the key that asks. A repeat changes nothing. */
+export async function endApiKey(work: Work, id: string, now: Instant): Promise<ApiKey> {
+  await lockAskingKey(work);
+  await getApiKey(work, id);
+  await store.deactivateApiKey(work.db, id, now);
+  return getApiKey(work, id);
 }
 
 /** The environment's time, and whether the clock is frozen. */

@@ -4,6 +4,7 @@ import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
+import type { Permission } from '../kernel/permission.ts';
 import { Problem } from '../kernel/problem.ts';
 import type { StoredApiKey } from './api-key.ts';
 
@@ -15,7 +16,9 @@ const apiKeyColumns = [
   'name',
   'maskedToken',
   'active',
+  'permissions',
   'expiresAt',
+  'replacedById',
   'lastUsedAt',
   'hash',
 ] as const;
@@ -28,13 +31,22 @@ interface ApiKeyRow {
   name: string;
   maskedToken: string;
   active: boolean;
+  permissions: string[];
   expiresAt: Instant | null;
+  replacedById: string | null;
   lastUsedAt: Instant | null;
   hash: Buffer;
 }
 
-function toApiKey({ maskedToken, hash, ...row }: ApiKeyRow): StoredApiKey {
-  return { ...row, token: maskedToken, type: 'secret', hashText: hash.toString('hex') };
+function toApiKey({ maskedToken, hash, permissions, ...row }: ApiKeyRow): StoredApiKey {
+  return {
+    ...row,
+    token: maskedToken,
+    type: 'secret',
+    // An invariant: each is a permission that there is.
+    permissions: permissions as Permission[],
+    hashText: hash.toString('hex'),
+  };
 }
 
 export async function findApiKey(work: Work, id: string): Promise<StoredApiKey | null> {
@@ -136,15 +148,16 @@ interface NewApiKey {
   readonly maskedToken: string;
   readonly hash: Buffer;
   readonly pricingModelId: string | null;
+  readonly permissions: readonly Permission[];
   readonly expiresAt: Instant | null;
 }
 
-/** Refuses a pricing model of another environment, by foreign key. The worker's connection. */
-export async function insertApiKey(worker: Database, key: NewApiKey, now: Instant): Promise<void> {
+/** Refuses a pricing model of another environment, by foreign key. */
+export async function insertApiKey(db: Database, key: NewApiKey, now: Instant): Promise<void> {
   try {
-    await worker
+    await db
       .insertInto('apiKeys')
-      .values({ ...key, createdAt: now, updatedAt: now })
+      .values({ ...key, permissions: [...key.permissions], createdAt: now, updatedAt: now })
       .execute();
   } catch (error) {
     if ((error as { constraint?: string }).constraint !== 'api_keys_pricing_model_fk') throw error;
@@ -182,15 +195,61 @@ export async function listApiKeys(
   }));
 }
 
-/** Revokes a key. Returns false if it was already revoked. The worker's connection. */
-export async function deactivateApiKey(worker: Database, id: string, now: Instant): Promise<boolean> {
-  const result = await worker
+/** Revokes a key. Returns false if it was already revoked. */
+export async function deactivateApiKey(db: Database, id: string, now: Instant): Promise<boolean> {
+  const result = await db
     .updateTable('apiKeys')
     .set({ active: false, updatedAt: now })
     .where('id', '=', id)
     .where('active', '=', true)
     .executeTakeFirst();
   return result.numUpdatedRows > 0n;
+}
+
+/** Ends a key because another takes its place: at `expiresAt`, or at once. Returns false where one did or it has ended. */
+export async function replaceApiKey(
+  db: Database,
+  id: string,
+  { replacedById, expiresAt }: { replacedById: string; expiresAt: Instant | null },
+  now: Instant,
+): Promise<boolean> {
+  const result = await db
+    .updateTable('apiKeys')
+    .set({ replacedById, updatedAt: now, ...(expiresAt === null ? { active: false } : { expiresAt }) })
+    .where('id', '=', id)
+    .where('active', '=', true)
+    .where('replacedById', 'is', null)
+    .executeTakeFirst();
+  return result.numUpdatedRows > 0n;
+}
+
+/** Saves what a request may change of a key. */
+export async function saveApiKey(
+  work: Work,
+  { id, name, permissions, expiresAt }: Pick<StoredApiKey, 'id' | 'name' | 'permissions' | 'expiresAt'>,
+  now: Instant,
+): Promise<void> {
+  await work.db
+    .updateTable('apiKeys')
+    .set({ name, permissions, expiresAt, updatedAt: now })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .execute();
+}
+
+/** Serializes the changes of keys in an environment, until the transaction ends. */
+export async function lockApiKeys(work: Work): Promise<void> {
+  await sql`select from environments where id = ${work.environmentId} for no key update`.execute(work.db);
+}
+
+/** The number of keys that were not revoked, counted up to `limit`. */
+export async function countActiveApiKeys(work: Work, limit: number): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::integer as count
+      from (select from api_keys where environment_id = ${work.environmentId} and active limit ${limit}) found`.execute(
+    work.db,
+  );
+  return rows[0]?.count ?? 0;
 }
 
 /** Serializes the check whether an organization exists, until the transaction ends. The worker's connection. */

@@ -59,8 +59,8 @@ export function recordUsage(catchUp: CatchUp): BatchedOperation<UsageRequest, Us
  * The usual case: everything that the events refer to is known to this process, and the events are new. One statement
  * compares what is known, and stores and books the events. Null: the batch needs a transaction.
  */
-async function recordAtOnce({ database, apiKeyHash, requests, cache }: Batch<UsageRequest, UsageCache>) {
-  const scope = await cache.scopeOf(database, apiKeyHash);
+async function recordAtOnce({ database, entry, requests, cache }: Batch<UsageRequest, UsageCache>) {
+  const scope = await cache.scopeOf(database, entry);
   if (scope === null) return null;
   const realNow = Date.now();
   const now = scope.clockNow ?? realNow;
@@ -70,9 +70,9 @@ async function recordAtOnce({ database, apiKeyHash, requests, cache }: Batch<Usa
   const drafts = draftsOf(drafted);
   if (drafts.length === 0 || drafts.some((draft) => countsDistinct(draft) || isMeasured(draft))) return null;
   const sums = sumUp(drafts, () => true, now);
-  if (await store.recordAtOnce(database, { apiKeyHash, scope, realNow, now }, drafts, sums))
+  if (await store.recordAtOnce(database, { entry, scope, realNow, now }, drafts, sums))
     return drafted.map((each) => answerOf(each));
-  cache.forget(apiKeyHash, scope, drafts);
+  cache.forget(entry, scope, drafts);
   return null;
 }
 

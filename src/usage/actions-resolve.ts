@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { LRUCache } from 'lru-cache';
 import { nameOfHash } from '../database/api-key.ts';
 import type { Database } from '../database/database.ts';
-import { RunAgain, type Work } from '../database/work.ts';
+import { type KeyEntry, RunAgain, type Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { Problem } from '../kernel/problem.ts';
 import { accountKeyText } from './ledger.ts';
@@ -72,11 +72,11 @@ export class UsageCache {
   }
 
   /** The environment of an API key. Null where the key is not valid. */
-  async scopeOf(database: Database, apiKeyHash: Buffer): Promise<KeyScope | null> {
-    const key = nameOfHash(apiKeyHash);
+  async scopeOf(database: Database, entry: KeyEntry): Promise<KeyScope | null> {
+    const key = nameOfHash(entry.apiKeyHash);
     const known = this.#scopes.get(key);
     if (known !== undefined) return known;
-    const scope = await readScope(database, apiKeyHash);
+    const scope = await readScope(database, entry);
     if (scope !== null) this.#scopes.set(key, scope);
     return scope;
   }
@@ -180,7 +180,7 @@ export class UsageCache {
   }
 
   /** Drops what may be out of date. */
-  forget(apiKeyHash: Buffer, sight: Sight, drafts: readonly Draft[]): void {
+  forget({ apiKeyHash }: KeyEntry, sight: Sight, drafts: readonly Draft[]): void {
     this.#scopes.delete(nameOfHash(apiKeyHash));
     for (const { event, customer } of drafts) {
       this.#subscriptions.delete(event.subscriptionId);

@@ -4,7 +4,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { idArray, idColumn, jsonElement, textArray } from '../database/array-literal.ts';
 import type { Database } from '../database/database.ts';
 import { newId } from '../database/new-id.ts';
-import type { Work } from '../database/work.ts';
+import type { KeyEntry, Work } from '../database/work.ts';
 import { Turns } from '../jobs/turns.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { idPrefixes } from '../kernel/id.ts';
@@ -153,12 +153,11 @@ export interface KeyScope {
   readonly pricingModelId: string | null;
 }
 
-/** Null where the key is not valid. */
-export async function readScope(database: Database, apiKeyHash: Buffer): Promise<KeyScope | null> {
+/** Null where the key is not valid, or has not the permission. */
+export async function readScope(database: Database, { apiKeyHash, sufficient }: KeyEntry): Promise<KeyScope | null> {
   const { rows } = await sql<{ [Key in keyof KeyScope]: KeyScope[Key] | null }>`
-    select environment_id, livemode, clock_now, pinned_to as pricing_model_id from authenticate(${apiKeyHash}, ${Date.now()})`.execute(
-    database,
-  );
+    select environment_id, livemode, clock_now, pinned_to as pricing_model_id
+      from authenticate(${apiKeyHash}, ${Date.now()}, ${sufficient}::text[])`.execute(database);
   const [scope] = rows;
   return typeof scope?.environmentId === 'number' ? (scope as KeyScope) : null;
 }
@@ -309,7 +308,7 @@ const needsTransaction = new Set(['40001', '40P01', '55P03', '23505', 'TK001']);
  */
 export async function recordAtOnce(
   database: Database,
-  { apiKeyHash, scope, realNow, now }: { apiKeyHash: Buffer; scope: KeyScope; realNow: Instant; now: Instant },
+  { entry, scope, realNow, now }: { entry: KeyEntry; scope: KeyScope; realNow: Instant; now: Instant },
   drafts: readonly Draft[],
   sums: readonly UsageSum[],
 ): Promise<boolean> {
@@ -320,7 +319,7 @@ export async function recordAtOnce(
   const events = await eventArrays(environmentId, drafts);
   try {
     await sql`
-      select record_usage(${apiKeyHash}, ${realNow}, ${environmentId}, ${now}, ${hourOf(now)},
+      select record_usage(${entry.apiKeyHash}, ${entry.sufficient}::text[], ${realNow}, ${environmentId}, ${now}, ${hourOf(now)},
         ${idColumn(models, ([id]) => id)}::text[], ${idColumn(models, ([, version]) => version)}::bigint[],
         ${newId('ledgerTransaction')}, ${sums[0]?.draft.event.pricingModelId},
         ${customerArrays(drafts)}, ${events}, ${bookingArrays(orderOf(sums, now), true)})`.execute(

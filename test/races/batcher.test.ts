@@ -24,7 +24,8 @@ const { database, tasks, services } = app;
 const unexpected: unknown[] = [];
 const batcher = createRequestBatcher({ database, tasks, services }, (error) => void unexpected.push(error));
 const recording = recordUsage(catchUpAll);
-const ours = hashApiKey(app.testKey);
+const entryOf = (token: string) => ({ apiKeyHash: hashApiKey(token), sufficient: null });
+const ours = entryOf(app.testKey);
 
 const createCache = () => undefined;
 
@@ -46,9 +47,9 @@ const ask = (...events: ReturnType<typeof event>[]): UsageRequest => ({
 async function submitAll<Request, Answer, Cache>(
   operation: BatchedOperation<Request, Answer, Cache>,
   requests: readonly Request[],
-  key = ours,
+  entry = ours,
 ) {
-  const answers = await Promise.allSettled(requests.map((each) => batcher.submit(operation, key, each)));
+  const answers = await Promise.allSettled(requests.map((each) => batcher.submit(operation, entry, each)));
   return answers.map((answer): Answer | ProblemName => {
     if (answer.status === 'fulfilled') return answer.value;
     const { reason } = answer;
@@ -285,8 +286,8 @@ test('a key sees and writes its own environment only, also when others wait at t
   const asks = [ask(event(world)), ask(event(world))];
   const answers = await Promise.all([
     submitAll(recording, asks),
-    submitAll(recording, asks, hashApiKey(other.testKey)),
-    submitAll(recording, asks, hashApiKey(app.liveKey)),
+    submitAll(recording, asks, entryOf(other.testKey)),
+    submitAll(recording, asks, entryOf(app.liveKey)),
   ]);
   const refused = ['subscriptionNotFound', 'subscriptionNotFound'];
   assert.deepEqual(answers.map(idsOf), [sent(asks), refused, refused]);
@@ -308,6 +309,7 @@ test('when as much waits as may wait, who comes is answered 429 and when to come
   const route = batchedRoute({
     method: 'POST',
     path: '/numbers',
+    needs: null,
     summary: 'Answer a number',
     description: 'Returns the number that was sent.',
     tag: 'Numbers',

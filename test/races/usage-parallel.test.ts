@@ -241,13 +241,13 @@ function rowOf(subscriptionId: string) {
 test('usage of customers whose subscriptions are cached is one statement, unless they have changed', async () => {
   const worlds = [await insertFixture(app), await insertFixture(app)];
   const cache = recording.createCache();
-  const apiKeyHash = hashApiKey(app.testKey);
+  const entry = { apiKeyHash: hashApiKey(app.testKey), sufficient: null };
   const requests = () =>
     worlds.map((world) => {
       const { customerId } = world;
       return { kind: 'record' as const, events: [event(world, { subscriptionId: undefined, customerId })], pathOf };
     });
-  const atOnce = () => recording.answerAtOnce?.({ database: app.database, apiKeyHash, requests: requests(), cache });
+  const atOnce = () => recording.answerAtOnce?.({ database: app.database, entry, requests: requests(), cache });
   const inTransaction = () => app.inEnvironment((work) => recording.answer(work, requests(), cache));
   assert.equal(await atOnce(), null);
   await inTransaction();

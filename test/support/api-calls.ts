@@ -16,6 +16,7 @@ export const calls: Readonly<Record<string, CallOf>> = Object.fromEntries(
 
 /** Calls that only one of them can follow: the world is built anew before each. */
 export const spoils: ReadonlySet<string> = new Set([
+  'POST /api-keys/{id}/rotate',
   'POST /customers/{externalId}/archive',
   'POST /customers/{externalId}/erase',
   'POST /subscriptions/{id}/cancel-scheduled-adjustment',

@@ -24,6 +24,16 @@ export const recordCorruptions: readonly Corruption[] = [
     breaks: ['recordsChangeAfterTheyAreMade'],
   },
   {
+    fault: 'a key has a permission that there is not',
+    statements: [`update api_keys set permissions = '{payroll:money}' where name = 'Live key'`],
+    breaks: ['keysHaveKnownPermissions'],
+  },
+  {
+    fault: 'a key has a permission twice',
+    statements: [`update api_keys set permissions = '{read,read}' where name = 'Live key'`],
+    breaks: ['keysHaveKnownPermissions'],
+  },
+  {
     fault: 'a plan rates usage by a price that is of no meter',
     statements: [
       'alter table products disable trigger products_usage_prices_of_meters',

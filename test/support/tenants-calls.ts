@@ -131,6 +131,18 @@ function withNew({ pricingModel }: Body, n: string): Body {
 
 /** Calls that name records in every way there is, in place of the one of `test/support/api-calls.ts`. */
 const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
+  'POST /api-keys': [
+    (w, n) => ({
+      path: '/api-keys',
+      body: { apiKey: { name: `Key ${n}`, permissions: ['read'], pricingModelId: w.pricingModelId } },
+    }),
+  ],
+  'PUT /api-keys/{id}': [
+    (w, n) => ({
+      path: `/api-keys/${w.spareApiKeyId}`,
+      body: { apiKey: { id: w.spareApiKeyId, name: `Key ${n}`, permissions: ['read'] } },
+    }),
+  ],
   'POST /customers': [
     (w, n) => ({
       path: '/customers',

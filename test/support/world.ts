@@ -138,10 +138,16 @@ export async function buildWorld(
     deliveryId: delivery.id,
     eventId: (await get('/events')).data[0].id,
     apiKeyId: (await get('/api-keys')).data[0].id,
+    spareApiKeyId: await makeKey(post, pricingModel.id),
   };
 }
 
 type Send = (path: string, body: unknown) => Promise<Body>;
+
+async function makeKey(post: Send, pricingModelId: string): Promise<string> {
+  const apiKey = { name: 'Spare', permissions: ['read'], pricingModelId };
+  return (await post('/api-keys', { apiKey })).apiKey.id;
+}
 
 // Long enough for the request to arrive on a busy machine.
 const trialMs = 500;

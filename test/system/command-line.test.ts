@@ -131,6 +131,13 @@ describe('a service with its own PostgreSQL', () => {
     assert.deepEqual(Object.keys(made), ['id', 'name', 'testKey', 'liveKey']);
     assert.equal((await get(service, '/pricing-models/default', made.testKey)).status, 200);
     const { data } = (await get(service, '/api-keys', made.testKey)).body;
+    const narrow = json(
+      await run(['keys', 'create', '--organization', made.id, '--permissions', 'read,holds:write', '--json']),
+    );
+    assert.equal((await send(service.address, 'POST', '/holds', {}, { key: narrow.token })).status, 400);
+    assert.equal((await send(service.address, 'POST', '/customers', {}, { key: narrow.token })).status, 403);
+    const beside = json(await run(['keys', 'rotate', narrow.id, '--overlap', '60', '--json']));
+    for (const { token } of [narrow, beside]) assert.equal((await get(service, '/api-keys', token)).status, 200);
     const rotated = json(await run(['keys', 'rotate', data[0].id, '--json']));
     assert.equal((await get(service, '/api-keys', made.testKey)).status, 401);
     assert.equal((await get(service, '/api-keys', rotated.token)).status, 200);
