@@ -252,6 +252,59 @@ create table public.checkout_sessions (
   constraint checkout_sessions_within_limits CHECK ((((minimum_quantity IS NULL) AND (maximum_quantity IS NULL)) OR ((minimum_quantity > 0) AND (maximum_quantity IS NOT NULL) AND ((quantity >= minimum_quantity) AND (quantity <= maximum_quantity)))))
 );
 
+create table public.credit_note_lines (
+  environment_id bigint not null,
+  id text not null,
+  pricing_model_id text not null,
+  credit_note_id text not null,
+  invoice_line_item_id text not null,
+  quantity bigint,
+  amount numeric(38,0) not null,
+  discount_amount numeric(38,0) not null,
+  tax_amount numeric(38,0) not null,
+  amount_before numeric(38,0) not null,
+  discount_before numeric(38,0) not null,
+  tax_before numeric(38,0) not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  constraint credit_note_lines_once UNIQUE (environment_id, credit_note_id, invoice_line_item_id),
+  constraint credit_note_lines_pkey PRIMARY KEY (environment_id, id),
+  constraint credit_note_lines_environment_id_credit_note_id_fkey FOREIGN KEY (environment_id, credit_note_id) REFERENCES credit_notes(environment_id, id),
+  constraint credit_note_lines_environment_id_invoice_line_item_id_fkey FOREIGN KEY (environment_id, invoice_line_item_id) REFERENCES invoice_line_items(environment_id, id),
+  constraint credit_note_lines_amounts CHECK (((amount > (0)::numeric) AND ((discount_amount >= (0)::numeric) AND (discount_amount <= amount)) AND (tax_amount >= (0)::numeric) AND (amount_before >= (0)::numeric) AND (discount_before >= (0)::numeric) AND (tax_before >= (0)::numeric) AND (quantity > 0)))
+);
+
+create table public.credit_notes (
+  environment_id bigint not null,
+  id text not null,
+  pricing_model_id text not null,
+  customer_id text not null,
+  invoice_id text not null,
+  credit_note_number text not null,
+  status text not null,
+  settle text not null,
+  reason text,
+  currency text not null,
+  discount_amount numeric(38,0) not null,
+  subtotal numeric(38,0) not null,
+  tax_amount numeric(38,0) not null,
+  total numeric(38,0) not null,
+  payment_id text,
+  settled_at bigint,
+  voided_at bigint,
+  created_at bigint not null,
+  updated_at bigint not null,
+  constraint credit_notes_number_unique UNIQUE (environment_id, customer_id, credit_note_number),
+  constraint credit_notes_pkey PRIMARY KEY (environment_id, id),
+  constraint credit_notes_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
+  constraint credit_notes_environment_id_invoice_id_fkey FOREIGN KEY (environment_id, invoice_id) REFERENCES invoices(environment_id, id),
+  constraint credit_notes_environment_id_payment_id_fkey FOREIGN KEY (environment_id, payment_id) REFERENCES payments(environment_id, id),
+  constraint credit_notes_reason_length CHECK ((char_length(reason) <= 2000)),
+  constraint credit_notes_settle CHECK (((settle = ANY (ARRAY['refund'::text, 'offset'::text])) AND ((payment_id IS NOT NULL) = (settle = 'refund'::text)))),
+  constraint credit_notes_status CHECK (((status = ANY (ARRAY['issued'::text, 'settled'::text, 'void'::text])) AND ((settled_at IS NOT NULL) = (status = 'settled'::text)) AND ((voided_at IS NOT NULL) = (status = 'void'::text)))),
+  constraint credit_notes_total CHECK (((total = (subtotal + tax_amount)) AND (total > (0)::numeric) AND (subtotal >= (0)::numeric) AND (tax_amount >= (0)::numeric) AND (discount_amount >= (0)::numeric)))
+);
+
 create table public.customers (
   environment_id bigint not null,
   id text not null,
@@ -267,6 +320,7 @@ create table public.customers (
   billing_address jsonb,
   invoice_number_base text not null,
   invoice_count bigint not null default 0,
+  credit_note_count bigint not null default 0,
   portal_version bigint not null default 0,
   metadata jsonb,
   erased_at bigint,
@@ -470,6 +524,9 @@ create table public.invoice_line_items (
   description text,
   ledger_account_id text,
   ledger_account_credit numeric(38,0),
+  credited_amount numeric(38,0) not null default 0,
+  credited_discount numeric(38,0) not null default 0,
+  credited_tax numeric(38,0) not null default 0,
   created_at bigint not null,
   updated_at bigint not null,
   discount_amount numeric(38,0) not null default 0,
@@ -481,6 +538,7 @@ create table public.invoice_line_items (
   constraint invoice_line_items_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
   constraint invoice_line_items_environment_id_subscription_item_id_fkey FOREIGN KEY (environment_id, subscription_item_id) REFERENCES subscription_items(environment_id, id),
   constraint invoice_line_items_amount CHECK ((amount = (price * (quantity)::numeric))),
+  constraint invoice_line_items_credited CHECK ((((credited_amount >= (0)::numeric) AND (credited_amount <= GREATEST(amount, (0)::numeric))) AND ((credited_discount >= (0)::numeric) AND (credited_discount <= discount_amount)) AND ((credited_tax >= (0)::numeric) AND (credited_tax <= tax_amount)))),
   constraint invoice_line_items_description_length CHECK ((char_length(description) <= 2000)),
   constraint invoice_line_items_type CHECK ((type = ANY (ARRAY['static'::text, 'usage'::text]))),
   constraint invoice_line_items_usage_has_account CHECK ((((type = 'usage'::text) = (ledger_account_id IS NOT NULL)) AND ((type = 'usage'::text) = (ledger_account_credit IS NOT NULL))))
@@ -507,6 +565,8 @@ create table public.invoices (
   total numeric(38,0) not null,
   amount_paid numeric(38,0) not null default 0,
   amount_refunded numeric(38,0) not null default 0,
+  credited_amount numeric(38,0) not null default 0,
+  offset_amount numeric(38,0) not null default 0,
   memo text,
   is_open_threshold boolean not null default false,
   created_at bigint not null,
@@ -532,6 +592,7 @@ create table public.invoices (
   constraint invoices_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint invoices_attempted_while_open CHECK (((next_attempt_at IS NULL) OR (status = ANY (ARRAY['open'::text, 'awaiting_payment_confirmation'::text])))),
   constraint invoices_buyer_length CHECK (((char_length((buyer #>> '{email}'::text[])) <= 320) AND (char_length((buyer #>> '{name}'::text[])) <= 255) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,city}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,country}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,line1}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,line2}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,name}'::text[])) <= 255) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,postal_code}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,state}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{email}'::text[])) <= 320) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{firstName}'::text[])) <= 255) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{lastName}'::text[])) <= 255) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{name}'::text[])) <= 255) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{phone}'::text[])) <= 50))),
+  constraint invoices_credited_within_total CHECK ((((credited_amount >= (0)::numeric) AND (credited_amount <= total)) AND ((offset_amount >= (0)::numeric) AND (offset_amount <= credited_amount)) AND ((amount_paid + offset_amount) <= total))),
   constraint invoices_discount_not_negative CHECK ((discount_amount >= (0)::numeric)),
   constraint invoices_memo_length CHECK ((char_length(memo) <= 2000)),
   constraint invoices_money_within_bounds CHECK ((((amount_paid >= (0)::numeric) AND (amount_paid <= total)) AND ((amount_refunded >= (0)::numeric) AND (amount_refunded <= amount_paid)))),
@@ -968,13 +1029,16 @@ create table public.refunds (
   id text not null,
   pricing_model_id text not null,
   payment_id text not null,
+  credit_note_id text,
   amount numeric(38,0) not null,
   status text not null,
   processor_reference text,
   failure_message text,
   created_at bigint not null,
   updated_at bigint not null,
+  constraint refunds_one_per_credit_note UNIQUE (environment_id, credit_note_id),
   constraint refunds_pkey PRIMARY KEY (environment_id, id),
+  constraint refunds_environment_id_credit_note_id_fkey FOREIGN KEY (environment_id, credit_note_id) REFERENCES credit_notes(environment_id, id),
   constraint refunds_environment_id_payment_id_fkey FOREIGN KEY (environment_id, payment_id) REFERENCES payments(environment_id, id),
   constraint refunds_amount_positive CHECK ((amount > (0)::numeric)),
   constraint refunds_status CHECK ((status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'failed'::text])))
@@ -1552,6 +1616,12 @@ CREATE INDEX checkout_sessions_by_customer ON public.checkout_sessions USING btr
 CREATE INDEX checkout_sessions_by_price ON public.checkout_sessions USING btree (environment_id, price_id) WHERE (price_id IS NOT NULL);
 CREATE INDEX checkout_sessions_by_pricing_model ON public.checkout_sessions USING btree (environment_id, pricing_model_id);
 CREATE INDEX checkout_sessions_by_status ON public.checkout_sessions USING btree (environment_id, status, id);
+CREATE INDEX credit_note_lines_by_invoice_line ON public.credit_note_lines USING btree (environment_id, invoice_line_item_id);
+CREATE INDEX credit_notes_by_creation ON public.credit_notes USING btree (environment_id, created_at);
+CREATE INDEX credit_notes_by_customer ON public.credit_notes USING btree (environment_id, customer_id);
+CREATE INDEX credit_notes_by_invoice ON public.credit_notes USING btree (environment_id, invoice_id, id);
+CREATE INDEX credit_notes_by_payment ON public.credit_notes USING btree (environment_id, payment_id) WHERE (payment_id IS NOT NULL);
+CREATE INDEX credit_notes_by_status ON public.credit_notes USING btree (environment_id, status, id);
 CREATE INDEX customers_by_creation ON public.customers USING btree (environment_id, created_at);
 CREATE INDEX customers_by_email ON public.customers USING btree (environment_id, email);
 CREATE INDEX customers_by_external_id ON public.customers USING btree (environment_id, external_id);
@@ -1753,7 +1823,7 @@ CREATE OR REPLACE FUNCTION public.audit_decisions()
  LANGUAGE sql
  IMMUTABLE
 BEGIN ATOMIC
- VALUES ('api_keys'::text,'hash'::text,'secret'::text), ('webhooks'::text,'sealed_secret'::text,'secret'::text), ('webhooks'::text,'sealed_previous_secret'::text,'secret'::text), ('payment_methods'::text,'processor_token'::text,'secret'::text), ('payment_methods'::text,'fingerprint'::text,'secret'::text), ('payments'::text,'processor_token'::text,'secret'::text), ('payments'::text,'next_action'::text,'secret'::text), ('payment_method_attachments'::text,'request'::text,'secret'::text), ('payment_method_attachments'::text,'outcome'::text,'secret'::text), ('checkout_sessions'::text,'payment_token'::text,'secret'::text), ('webhooks'::text,'url'::text,'address'::text), ('payments'::text,'receipt_url'::text,'address'::text), ('checkout_sessions'::text,'success_url'::text,'address'::text), ('checkout_sessions'::text,'cancel_url'::text,'address'::text), ('api_keys'::text,'last_used_at'::text,'passing'::text), ('pricing_models'::text,'catalog_version'::text,'passing'::text), ('customers'::text,'invoice_count'::text,'passing'::text), ('invoices'::text,'is_open_threshold'::text,'passing'::text), ('customers'::text,'erased_external_id_mac'::text,'secret'::text), ('webhooks'::text,'failing_since'::text,'passing'::text), ('subscriptions'::text,'work_retry_at'::text,'passing'::text), ('subscriptions'::text,'revision'::text,'passing'::text), ('attempt_counts'::text,'failures'::text,'passing'::text), ('attempt_counts'::text,'counted_from'::text,'passing'::text), ('attempt_counts'::text,'next_at'::text,'passing'::text), ('attempt_counts'::text,'kept_until'::text,'passing'::text);
+ VALUES ('api_keys'::text,'hash'::text,'secret'::text), ('webhooks'::text,'sealed_secret'::text,'secret'::text), ('webhooks'::text,'sealed_previous_secret'::text,'secret'::text), ('payment_methods'::text,'processor_token'::text,'secret'::text), ('payment_methods'::text,'fingerprint'::text,'secret'::text), ('payments'::text,'processor_token'::text,'secret'::text), ('payments'::text,'next_action'::text,'secret'::text), ('payment_method_attachments'::text,'request'::text,'secret'::text), ('payment_method_attachments'::text,'outcome'::text,'secret'::text), ('checkout_sessions'::text,'payment_token'::text,'secret'::text), ('webhooks'::text,'url'::text,'address'::text), ('payments'::text,'receipt_url'::text,'address'::text), ('checkout_sessions'::text,'success_url'::text,'address'::text), ('checkout_sessions'::text,'cancel_url'::text,'address'::text), ('api_keys'::text,'last_used_at'::text,'passing'::text), ('pricing_models'::text,'catalog_version'::text,'passing'::text), ('customers'::text,'invoice_count'::text,'passing'::text), ('customers'::text,'credit_note_count'::text,'passing'::text), ('invoices'::text,'is_open_threshold'::text,'passing'::text), ('customers'::text,'erased_external_id_mac'::text,'secret'::text), ('webhooks'::text,'failing_since'::text,'passing'::text), ('subscriptions'::text,'work_retry_at'::text,'passing'::text), ('subscriptions'::text,'revision'::text,'passing'::text), ('attempt_counts'::text,'failures'::text,'passing'::text), ('attempt_counts'::text,'counted_from'::text,'passing'::text), ('attempt_counts'::text,'next_at'::text,'passing'::text), ('attempt_counts'::text,'kept_until'::text,'passing'::text);
 END;
 CREATE OR REPLACE FUNCTION public.audit_table(audited_table text)
  RETURNS void
@@ -2786,7 +2856,7 @@ CREATE OR REPLACE FUNCTION public.personal_columns()
  LANGUAGE sql
  IMMUTABLE
 BEGIN ATOMIC
- VALUES ('customers'::text,'external_id'::text,'r.id'::text), ('customers'::text,'email'::text,''''''::text), ('customers'::text,'name'::text,'''Erased customer'''::text), ('customers'::text,'logo_url'::text,'null'::text), ('customers'::text,'icon_url'::text,'null'::text), ('customers'::text,'domain'::text,'null'::text), ('customers'::text,'user_id'::text,'null'::text), ('customers'::text,'billing_address'::text,'null'::text), ('customers'::text,'metadata'::text,'null'::text), ('payment_methods'::text,'billing_details'::text,'''{}'''::text), ('payment_methods'::text,'payment_method_data'::text,'''{}'''::text), ('payment_methods'::text,'metadata'::text,'null'::text), ('payment_methods'::text,'processor_token'::text,''''''::text), ('payment_methods'::text,'fingerprint'::text,'null'::text), ('payment_method_attachments'::text,'request'::text,'''{}'''::text), ('payment_method_attachments'::text,'outcome'::text,'''{}'''::text), ('subscriptions'::text,'name'::text,'null'::text), ('subscriptions'::text,'metadata'::text,'null'::text), ('subscription_items'::text,'name'::text,'null'::text), ('subscription_items'::text,'external_id'::text,'null'::text), ('subscription_items'::text,'metadata'::text,'null'::text), ('subscription_adjustments'::text,'items'::text,'''[]'''::text), ('resource_claims'::text,'external_id'::text,'null'::text), ('resource_claims'::text,'metadata'::text,'null'::text), ('usage_credits'::text,'reason'::text,'null'::text), ('purchases'::text,'name'::text,''''''::text), ('purchases'::text,'subscription_name'::text,'null'::text), ('purchases'::text,'billing_address'::text,'null'::text), ('purchases'::text,'metadata'::text,'null'::text), ('checkout_sessions'::text,'customer_name'::text,'null'::text), ('checkout_sessions'::text,'customer_email'::text,'null'::text), ('checkout_sessions'::text,'billing_address'::text,'null'::text), ('checkout_sessions'::text,'output_name'::text,'null'::text), ('checkout_sessions'::text,'output_metadata'::text,'null'::text), ('checkout_sessions'::text,'metadata'::text,'null'::text), ('checkout_sessions'::text,'payment_token'::text,'null'::text), ('checkout_sessions'::text,'success_url'::text,'null'::text), ('checkout_sessions'::text,'cancel_url'::text,'null'::text), ('payments'::text,'processor_token'::text,'null'::text), ('payments'::text,'receipt_url'::text,'null'::text), ('payments'::text,'next_action'::text,'null'::text), ('processor_customers'::text,'reference'::text,NULL::text), ('invoices'::text,'buyer'::text,NULL::text), ('invoices'::text,'memo'::text,NULL::text), ('invoice_line_items'::text,'description'::text,NULL::text);
+ VALUES ('customers'::text,'external_id'::text,'r.id'::text), ('customers'::text,'email'::text,''''''::text), ('customers'::text,'name'::text,'''Erased customer'''::text), ('customers'::text,'logo_url'::text,'null'::text), ('customers'::text,'icon_url'::text,'null'::text), ('customers'::text,'domain'::text,'null'::text), ('customers'::text,'user_id'::text,'null'::text), ('customers'::text,'billing_address'::text,'null'::text), ('customers'::text,'metadata'::text,'null'::text), ('payment_methods'::text,'billing_details'::text,'''{}'''::text), ('payment_methods'::text,'payment_method_data'::text,'''{}'''::text), ('payment_methods'::text,'metadata'::text,'null'::text), ('payment_methods'::text,'processor_token'::text,''''''::text), ('payment_methods'::text,'fingerprint'::text,'null'::text), ('payment_method_attachments'::text,'request'::text,'''{}'''::text), ('payment_method_attachments'::text,'outcome'::text,'''{}'''::text), ('subscriptions'::text,'name'::text,'null'::text), ('subscriptions'::text,'metadata'::text,'null'::text), ('subscription_items'::text,'name'::text,'null'::text), ('subscription_items'::text,'external_id'::text,'null'::text), ('subscription_items'::text,'metadata'::text,'null'::text), ('subscription_adjustments'::text,'items'::text,'''[]'''::text), ('resource_claims'::text,'external_id'::text,'null'::text), ('resource_claims'::text,'metadata'::text,'null'::text), ('usage_credits'::text,'reason'::text,'null'::text), ('purchases'::text,'name'::text,''''''::text), ('purchases'::text,'subscription_name'::text,'null'::text), ('purchases'::text,'billing_address'::text,'null'::text), ('purchases'::text,'metadata'::text,'null'::text), ('checkout_sessions'::text,'customer_name'::text,'null'::text), ('checkout_sessions'::text,'customer_email'::text,'null'::text), ('checkout_sessions'::text,'billing_address'::text,'null'::text), ('checkout_sessions'::text,'output_name'::text,'null'::text), ('checkout_sessions'::text,'output_metadata'::text,'null'::text), ('checkout_sessions'::text,'metadata'::text,'null'::text), ('checkout_sessions'::text,'payment_token'::text,'null'::text), ('checkout_sessions'::text,'success_url'::text,'null'::text), ('checkout_sessions'::text,'cancel_url'::text,'null'::text), ('payments'::text,'processor_token'::text,'null'::text), ('payments'::text,'receipt_url'::text,'null'::text), ('payments'::text,'next_action'::text,'null'::text), ('processor_customers'::text,'reference'::text,NULL::text), ('invoices'::text,'buyer'::text,NULL::text), ('invoices'::text,'memo'::text,NULL::text), ('invoice_line_items'::text,'description'::text,NULL::text), ('credit_notes'::text,'reason'::text,NULL::text);
 END;
 CREATE OR REPLACE FUNCTION public.personal_data_left()
  RETURNS TABLE(environment_id bigint, customer_id text, record text, id text)
@@ -2952,6 +3022,11 @@ BEGIN ATOMIC
     FROM (invoices i
       JOIN invoice_line_items l ON (((l.environment_id = i.environment_id) AND (l.invoice_id = i.id))))
    WHERE ((i.environment_id = records_of_customer.p_environment) AND (i.customer_id = records_of_customer.p_customer))
+ UNION ALL
+  SELECT 'credit_notes'::text,
+     credit_notes.id
+    FROM credit_notes
+   WHERE ((credit_notes.environment_id = records_of_customer.p_environment) AND (credit_notes.customer_id = records_of_customer.p_customer))
  UNION ALL
   SELECT 'subscriptions'::text,
      subscriptions.id
@@ -3195,7 +3270,7 @@ CREATE OR REPLACE FUNCTION public.text_columns()
  LANGUAGE sql
  IMMUTABLE
 BEGIN ATOMIC
- VALUES ('organizations'::text,'name'::text,'name'::text), ('environments'::text,'seller'::text,'seller'::text), ('api_keys'::text,'name'::text,'name'::text), ('pricing_models'::text,'name'::text,'name'::text), ('usage_meters'::text,'name'::text,'name'::text), ('usage_meters'::text,'slug'::text,'name'::text), ('usage_meters'::text,'event_name'::text,'name'::text), ('usage_meters'::text,'where'::text,'storedMetadata'::text), ('usage_meters'::text,'value_property'::text,'name'::text), ('resources'::text,'name'::text,'name'::text), ('resources'::text,'slug'::text,'name'::text), ('features'::text,'name'::text,'name'::text), ('features'::text,'slug'::text,'name'::text), ('features'::text,'description'::text,'description'::text), ('products'::text,'name'::text,'name'::text), ('products'::text,'slug'::text,'name'::text), ('products'::text,'description'::text,'description'::text), ('products'::text,'image_url'::text,'url'::text), ('products'::text,'singular_quantity_label'::text,'name'::text), ('products'::text,'plural_quantity_label'::text,'name'::text), ('products'::text,'metadata'::text,'storedMetadata'::text), ('prices'::text,'name'::text,'name'::text), ('prices'::text,'slug'::text,'longName'::text), ('prices'::text,'metadata'::text,'storedMetadata'::text), ('prices'::text,'where'::text,'storedMetadata'::text), ('discounts'::text,'name'::text,'name'::text), ('discount_redemptions'::text,'name'::text,'name'::text), ('discount_redemptions'::text,'code'::text,'name'::text), ('tax_rates'::text,'name'::text,'name'::text), ('tax_rates'::text,'state'::text,'name'::text), ('tax_rates'::text,'percentage'::text,'name'::text), ('customers'::text,'external_id'::text,'name'::text), ('customers'::text,'name'::text,'name'::text), ('customers'::text,'email'::text,'email'::text), ('customers'::text,'logo_url'::text,'url'::text), ('customers'::text,'icon_url'::text,'url'::text), ('customers'::text,'domain'::text,'name'::text), ('customers'::text,'user_id'::text,'name'::text), ('customers'::text,'billing_address'::text,'address'::text), ('customers'::text,'metadata'::text,'storedMetadata'::text), ('payment_methods'::text,'billing_details'::text,'address'::text), ('payment_methods'::text,'metadata'::text,'storedMetadata'::text), ('subscriptions'::text,'name'::text,'name'::text), ('subscriptions'::text,'metadata'::text,'storedMetadata'::text), ('subscription_items'::text,'name'::text,'longName'::text), ('subscription_items'::text,'external_id'::text,'name'::text), ('subscription_items'::text,'metadata'::text,'storedMetadata'::text), ('subscription_item_features'::text,'detached_reason'::text,'name'::text), ('resource_claims'::text,'external_id'::text,'name'::text), ('resource_claims'::text,'metadata'::text,'storedMetadata'::text), ('usage_events'::text,'transaction_id'::text,'name'::text), ('usage_events'::text,'properties'::text,'properties'::text), ('usage_credits'::text,'reason'::text,'description'::text), ('invoices'::text,'seller'::text,'seller'::text), ('invoices'::text,'buyer'::text,'buyer'::text), ('invoices'::text,'tax_state'::text,'name'::text), ('invoices'::text,'tax_rate_percentage'::text,'name'::text), ('invoices'::text,'memo'::text,'description'::text), ('invoice_line_items'::text,'description'::text,'description'::text), ('payments'::text,'description'::text,'description'::text), ('payments'::text,'tax_state'::text,'name'::text), ('payments'::text,'tax_rate_percentage'::text,'name'::text), ('purchases'::text,'name'::text,'name'::text), ('purchases'::text,'subscription_name'::text,'name'::text), ('purchases'::text,'billing_address'::text,'address'::text), ('purchases'::text,'metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'customer_name'::text,'name'::text), ('checkout_sessions'::text,'customer_email'::text,'email'::text), ('checkout_sessions'::text,'billing_address'::text,'address'::text), ('checkout_sessions'::text,'output_name'::text,'name'::text), ('checkout_sessions'::text,'output_metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'success_url'::text,'url'::text), ('checkout_sessions'::text,'cancel_url'::text,'url'::text), ('webhooks'::text,'name'::text,'name'::text), ('webhooks'::text,'url'::text,'url'::text);
+ VALUES ('organizations'::text,'name'::text,'name'::text), ('environments'::text,'seller'::text,'seller'::text), ('api_keys'::text,'name'::text,'name'::text), ('pricing_models'::text,'name'::text,'name'::text), ('usage_meters'::text,'name'::text,'name'::text), ('usage_meters'::text,'slug'::text,'name'::text), ('usage_meters'::text,'event_name'::text,'name'::text), ('usage_meters'::text,'where'::text,'storedMetadata'::text), ('usage_meters'::text,'value_property'::text,'name'::text), ('resources'::text,'name'::text,'name'::text), ('resources'::text,'slug'::text,'name'::text), ('features'::text,'name'::text,'name'::text), ('features'::text,'slug'::text,'name'::text), ('features'::text,'description'::text,'description'::text), ('products'::text,'name'::text,'name'::text), ('products'::text,'slug'::text,'name'::text), ('products'::text,'description'::text,'description'::text), ('products'::text,'image_url'::text,'url'::text), ('products'::text,'singular_quantity_label'::text,'name'::text), ('products'::text,'plural_quantity_label'::text,'name'::text), ('products'::text,'metadata'::text,'storedMetadata'::text), ('prices'::text,'name'::text,'name'::text), ('prices'::text,'slug'::text,'longName'::text), ('prices'::text,'metadata'::text,'storedMetadata'::text), ('prices'::text,'where'::text,'storedMetadata'::text), ('discounts'::text,'name'::text,'name'::text), ('discount_redemptions'::text,'name'::text,'name'::text), ('discount_redemptions'::text,'code'::text,'name'::text), ('tax_rates'::text,'name'::text,'name'::text), ('tax_rates'::text,'state'::text,'name'::text), ('tax_rates'::text,'percentage'::text,'name'::text), ('customers'::text,'external_id'::text,'name'::text), ('customers'::text,'name'::text,'name'::text), ('customers'::text,'email'::text,'email'::text), ('customers'::text,'logo_url'::text,'url'::text), ('customers'::text,'icon_url'::text,'url'::text), ('customers'::text,'domain'::text,'name'::text), ('customers'::text,'user_id'::text,'name'::text), ('customers'::text,'billing_address'::text,'address'::text), ('customers'::text,'metadata'::text,'storedMetadata'::text), ('payment_methods'::text,'billing_details'::text,'address'::text), ('payment_methods'::text,'metadata'::text,'storedMetadata'::text), ('subscriptions'::text,'name'::text,'name'::text), ('subscriptions'::text,'metadata'::text,'storedMetadata'::text), ('subscription_items'::text,'name'::text,'longName'::text), ('subscription_items'::text,'external_id'::text,'name'::text), ('subscription_items'::text,'metadata'::text,'storedMetadata'::text), ('subscription_item_features'::text,'detached_reason'::text,'name'::text), ('resource_claims'::text,'external_id'::text,'name'::text), ('resource_claims'::text,'metadata'::text,'storedMetadata'::text), ('usage_events'::text,'transaction_id'::text,'name'::text), ('usage_events'::text,'properties'::text,'properties'::text), ('usage_credits'::text,'reason'::text,'description'::text), ('invoices'::text,'seller'::text,'seller'::text), ('invoices'::text,'buyer'::text,'buyer'::text), ('invoices'::text,'tax_state'::text,'name'::text), ('invoices'::text,'tax_rate_percentage'::text,'name'::text), ('invoices'::text,'memo'::text,'description'::text), ('invoice_line_items'::text,'description'::text,'description'::text), ('credit_notes'::text,'reason'::text,'description'::text), ('payments'::text,'description'::text,'description'::text), ('payments'::text,'tax_state'::text,'name'::text), ('payments'::text,'tax_rate_percentage'::text,'name'::text), ('purchases'::text,'name'::text,'name'::text), ('purchases'::text,'subscription_name'::text,'name'::text), ('purchases'::text,'billing_address'::text,'address'::text), ('purchases'::text,'metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'customer_name'::text,'name'::text), ('checkout_sessions'::text,'customer_email'::text,'email'::text), ('checkout_sessions'::text,'billing_address'::text,'address'::text), ('checkout_sessions'::text,'output_name'::text,'name'::text), ('checkout_sessions'::text,'output_metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'success_url'::text,'url'::text), ('checkout_sessions'::text,'cancel_url'::text,'url'::text), ('webhooks'::text,'name'::text,'name'::text), ('webhooks'::text,'url'::text,'url'::text);
 END;
 CREATE OR REPLACE FUNCTION public.text_fits(source text, type regtype, text_use text)
  RETURNS text
@@ -3320,7 +3395,7 @@ CREATE OR REPLACE FUNCTION public.webhook_wants(filter_types text[], type text)
  RETURNS boolean
  LANGUAGE sql
  IMMUTABLE
-RETURN CASE WHEN (filter_types = '{}'::text[]) THEN (type <> ALL (ARRAY['usage_balance.low'::text, 'customer.erased'::text, 'attempts.limit_reached'::text])) ELSE (type = ANY (filter_types)) END;
+RETURN CASE WHEN (filter_types = '{}'::text[]) THEN (type <> ALL (ARRAY['usage_balance.low'::text, 'customer.erased'::text, 'attempts.limit_reached'::text, 'credit_note.created'::text, 'credit_note.settled'::text, 'credit_note.voided'::text])) ELSE (type = ANY (filter_types)) END;
 CREATE OR REPLACE FUNCTION public.without_values(entry json, columns text[])
  RETURNS json
  LANGUAGE sql
@@ -3339,6 +3414,10 @@ create policy tenant on checkout_session_add_ons to {tollkeeper_service} using (
 create policy worker on checkout_session_add_ons to {tollkeeper_worker} using true;
 create policy tenant on checkout_sessions to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on checkout_sessions to {tollkeeper_worker} using true;
+create policy tenant on credit_note_lines to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy worker on credit_note_lines to {tollkeeper_worker} using true;
+create policy tenant on credit_notes to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy worker on credit_notes to {tollkeeper_worker} using true;
 create policy tenant on customers to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on customers to {tollkeeper_worker} using true;
 create policy tenant on discount_redemptions to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));

@@ -35,6 +35,10 @@ export interface Ids {
   /** A customer who owes an invoice and has added a card since. */
   readonly owingSubscriptionId: string;
   readonly openInvoiceId: string;
+  readonly openInvoiceLineItemId: string;
+  readonly creditNoteId: string;
+  /** Offsets the open invoice. */
+  readonly issuedCreditNoteId: string;
   readonly invoiceId: string;
   readonly invoiceLineItemId: string;
   readonly paymentId: string;
@@ -82,6 +86,9 @@ export const placeholders: Ids = {
   usageCreditId: idOf('usageCredit'),
   owingSubscriptionId: idOf('subscription'),
   openInvoiceId: idOf('invoice'),
+  openInvoiceLineItemId: idOf('invoiceLineItem'),
+  creditNoteId: idOf('creditNote'),
+  issuedCreditNoteId: idOf('creditNote'),
   invoiceId: idOf('invoice'),
   invoiceLineItemId: idOf('invoiceLineItem'),
   paymentId: idOf('payment'),

@@ -345,6 +345,18 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
   'POST /invoices/{id}/pay': (ids) => at(`/invoices/${ids.openInvoiceId}/pay`, {}),
   'GET /invoice-line-items': () => at('/invoice-line-items'),
   'GET /invoice-line-items/{id}': (ids) => at(`/invoice-line-items/${ids.invoiceLineItemId}`),
+  'POST /invoices/{id}/credit-notes': (ids) => {
+    const lines = [{ invoiceLineItemId: ids.openInvoiceLineItemId, amount: 100 }];
+    return at(`/invoices/${ids.openInvoiceId}/credit-notes`, {
+      creditNote: { lines, settle: 'offset', reason: 'The service was down for a day' },
+    });
+  },
+  'GET /credit-notes': () => at('/credit-notes'),
+  'GET /credit-notes/{id}': (ids) => at(`/credit-notes/${ids.creditNoteId}`),
+  'GET /credit-notes/{id}/explain': (ids) => at(`/credit-notes/${ids.creditNoteId}/explain`),
+  'GET /credit-notes/{id}/html': (ids) => at(`/credit-notes/${ids.creditNoteId}/html`),
+  'GET /credit-notes/{id}/pdf': (ids) => at(`/credit-notes/${ids.creditNoteId}/pdf`),
+  'POST /credit-notes/{id}/void': (ids) => at(`/credit-notes/${ids.issuedCreditNoteId}/void`, {}),
   'GET /tax-rates': () => at('/tax-rates'),
   'POST /tax-rates': (_, n) =>
     at('/tax-rates', { taxRate: { country: 'US', state: `NY ${n}`, type: 'sales_tax', percentage: '8.875' } }),

@@ -19,6 +19,8 @@ create table invoices (
   total numeric(38, 0) not null,
   amount_paid numeric(38, 0) not null default 0,
   amount_refunded numeric(38, 0) not null default 0,
+  credited_amount numeric(38, 0) not null default 0,
+  offset_amount numeric(38, 0) not null default 0,
   memo text,
   -- An invoice at a threshold until it is first settled. One whose payment is reversed afterwards is a debt like any other.
   is_open_threshold boolean not null default false constraint invoices_open_threshold
@@ -34,8 +36,12 @@ create table invoices (
   constraint invoices_status check (status in ('draft', 'open', 'paid', 'uncollectible', 'void', 'refunded', 'partially_refunded',
     'awaiting_payment_confirmation')),
   constraint invoices_total check (total = subtotal + tax_amount and subtotal >= 0 and tax_amount >= 0),
-  constraint invoices_money_within_bounds check (amount_paid between 0 and total and amount_refunded between 0 and amount_paid)
+  constraint invoices_money_within_bounds check (amount_paid between 0 and total and amount_refunded between 0 and amount_paid),
+  constraint invoices_credited_within_total check (credited_amount between 0 and total and offset_amount between 0 and credited_amount
+    and amount_paid + offset_amount <= total)
 );
+comment on column invoices.credited_amount is 'The total of its credit notes that are not void.';
+comment on column invoices.offset_amount is 'The part of it that lowers the amount due.';
 -- Billing a period twice for the same reason is impossible.
 create unique index invoices_one_per_period on invoices (environment_id, billing_period_id, reason) where reason not in ('adjustment', 'usage_threshold');
 create unique index invoices_one_of_usage on invoices (environment_id, subscription_id, invoice_date) where reason = 'usage';
@@ -60,6 +66,9 @@ create table invoice_line_items (
   description text,
   ledger_account_id text collate "C",
   ledger_account_credit numeric(38, 0),
+  credited_amount numeric(38, 0) not null default 0,
+  credited_discount numeric(38, 0) not null default 0,
+  credited_tax numeric(38, 0) not null default 0,
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),
@@ -72,6 +81,7 @@ create table invoice_line_items (
   constraint invoice_line_items_usage_has_account check ((type = 'usage') = (ledger_account_id is not null)
     and (type = 'usage') = (ledger_account_credit is not null))
 );
+comment on column invoice_line_items.credited_amount is 'What credit notes that are not void take back of the amount; credited_discount and credited_tax likewise.';
 create index invoice_line_items_by_invoice on invoice_line_items (environment_id, invoice_id, id);
 create index invoice_line_items_by_price on invoice_line_items (environment_id, price_id) where price_id is not null;
 create index invoice_line_items_by_creation on invoice_line_items (environment_id, created_at);
@@ -136,11 +146,74 @@ create index payments_by_payment_method on payments (environment_id, payment_met
 create index payments_by_subscription on payments (environment_id, subscription_id);
 create index payments_to_check on payments (environment_id, check_at) where check_at is not null;
 
+-- A document that takes back part of an invoice.
+create table credit_notes (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  customer_id text collate "C" not null,
+  invoice_id text collate "C" not null,
+  credit_note_number text not null,
+  status text not null,
+  settle text not null,
+  reason text,
+  currency text not null,
+  discount_amount numeric(38, 0) not null,
+  subtotal numeric(38, 0) not null,
+  tax_amount numeric(38, 0) not null,
+  total numeric(38, 0) not null,
+  payment_id text collate "C",
+  settled_at bigint,
+  voided_at bigint,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, customer_id) references customers,
+  foreign key (environment_id, invoice_id) references invoices,
+  foreign key (environment_id, payment_id) references payments,
+  constraint credit_notes_number_unique unique (environment_id, customer_id, credit_note_number),
+  constraint credit_notes_status check (status in ('issued', 'settled', 'void')
+    and (settled_at is not null) = (status = 'settled') and (voided_at is not null) = (status = 'void')),
+  constraint credit_notes_settle check (settle in ('refund', 'offset') and (payment_id is not null) = (settle = 'refund')),
+  constraint credit_notes_total check (total = subtotal + tax_amount and total > 0 and subtotal >= 0 and tax_amount >= 0 and discount_amount >= 0)
+);
+create index credit_notes_by_invoice on credit_notes (environment_id, invoice_id, id);
+create index credit_notes_by_customer on credit_notes (environment_id, customer_id);
+create index credit_notes_by_status on credit_notes (environment_id, status, id);
+create index credit_notes_by_payment on credit_notes (environment_id, payment_id) where payment_id is not null;
+create index credit_notes_by_creation on credit_notes (environment_id, created_at);
+
+create table credit_note_lines (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  credit_note_id text collate "C" not null,
+  invoice_line_item_id text collate "C" not null,
+  quantity bigint,
+  amount numeric(38, 0) not null,
+  discount_amount numeric(38, 0) not null,
+  tax_amount numeric(38, 0) not null,
+  amount_before numeric(38, 0) not null,
+  discount_before numeric(38, 0) not null,
+  tax_before numeric(38, 0) not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, credit_note_id) references credit_notes,
+  foreign key (environment_id, invoice_line_item_id) references invoice_line_items,
+  constraint credit_note_lines_once unique (environment_id, credit_note_id, invoice_line_item_id),
+  constraint credit_note_lines_amounts check (amount > 0 and discount_amount between 0 and amount and tax_amount >= 0
+    and amount_before >= 0 and discount_before >= 0 and tax_before >= 0 and quantity > 0)
+);
+comment on column credit_note_lines.amount_before is 'What was credited of the invoice line before; discount_before and tax_before likewise.';
+create index credit_note_lines_by_invoice_line on credit_note_lines (environment_id, invoice_line_item_id);
+
 create table refunds (
   environment_id bigint not null,
   id text collate "C" not null,
   pricing_model_id text collate "C" not null,
   payment_id text collate "C" not null,
+  credit_note_id text collate "C",
   amount numeric(38, 0) not null,
   status text not null,
   processor_reference text,
@@ -149,6 +222,8 @@ create table refunds (
   updated_at bigint not null,
   primary key (environment_id, id),
   foreign key (environment_id, payment_id) references payments,
+  foreign key (environment_id, credit_note_id) references credit_notes,
+  constraint refunds_one_per_credit_note unique (environment_id, credit_note_id),
   constraint refunds_amount_positive check (amount > 0),
   constraint refunds_status check (status in ('pending', 'succeeded', 'failed'))
 );

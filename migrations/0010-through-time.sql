@@ -376,7 +376,10 @@ create index invoices_owed on invoices (environment_id, subscription_id) where s
 alter table invoice_line_items
   add column discount_amount numeric(38, 0) not null default 0,
   add column tax_amount numeric(38, 0) not null default 0,
-  add column explanation jsonb not null default '{}';
+  add column explanation jsonb not null default '{}',
+  -- Credit notes never take back more than a line, whoever writes.
+  add constraint invoice_line_items_credited check (credited_amount between 0 and greatest(amount, 0)
+    and credited_discount between 0 and discount_amount and credited_tax between 0 and tax_amount);
 comment on column invoice_line_items.explanation is 'What the amount was reckoned from; see GET /invoices/{id}/explain.';
 
 -- Part payments: several payments may pay one invoice, one after the other. Together they cannot exceed its total.

@@ -79,6 +79,7 @@ create function audit_decisions() returns table (table_name text, column_name te
       ('api_keys', 'last_used_at', 'passing'),
       ('pricing_models', 'catalog_version', 'passing'),
       ('customers', 'invoice_count', 'passing'),
+      ('customers', 'credit_note_count', 'passing'),
       ('invoices', 'is_open_threshold', 'passing'),
       ('customers', 'erased_external_id_mac', 'secret'),
       ('webhooks', 'failing_since', 'passing'),

@@ -50,7 +50,8 @@ create function personal_columns() returns table (table_name text, column_name t
       ('processor_customers', 'reference', null),
       ('invoices', 'buyer', null),
       ('invoices', 'memo', null),
-      ('invoice_line_items', 'description', null);
+      ('invoice_line_items', 'description', null),
+      ('credit_notes', 'reason', null);
   end;
 
 -- The records of a customer that may hold personal data, or that events are about.
@@ -75,6 +76,8 @@ create function records_of_customer(p_environment bigint, p_customer text) retur
     select 'invoice_line_items', l.id
       from invoices i join invoice_line_items l on l.environment_id = i.environment_id and l.invoice_id = i.id
      where i.environment_id = p_environment and i.customer_id = p_customer
+    union all
+    select 'credit_notes', id from credit_notes where environment_id = p_environment and customer_id = p_customer
     union all
     select 'subscriptions', id from subscriptions where environment_id = p_environment and customer_id = p_customer
     union all

@@ -93,6 +93,12 @@ export const tags = [
     description: 'An invoice asks a customer for money. Its lines, discount and tax never change after it is made.',
   },
   {
+    name: 'Credit notes',
+    description:
+      'A credit note takes back part of an invoice, line by line, with its share of discount and tax. Its money goes back ' +
+      'by a refund, or lowers the amount due. Credit notes have numbers of their own, without gaps.',
+  },
+  {
     name: 'Payments',
     description: 'A payment is one attempt to collect what is due on an invoice.',
   },

@@ -26,6 +26,7 @@ import type {
   HoldsMethods,
   InvoicesMethods,
   InvoiceLineItemsMethods,
+  CreditNotesMethods,
   TaxRatesMethods,
   PurchasesMethods,
   CheckoutSessionsMethods,
@@ -197,12 +198,21 @@ export const operations = {
     markUncollectible: { method: 'POST', path: '/api/v1/invoices/{id}/mark-uncollectible', params: ['id'], query: [] },
     recordPayment: { method: 'POST', path: '/api/v1/invoices/{id}/record-payment', params: ['id'], query: [] },
     pay: { method: 'POST', path: '/api/v1/invoices/{id}/pay', params: ['id'], query: [] },
+    createCreditNote: { method: 'POST', path: '/api/v1/invoices/{id}/credit-notes', params: ['id'], query: [] },
     getHtml: { method: 'GET', path: '/api/v1/invoices/{id}/html', params: ['id'], query: [], answers: 'text' },
     getPdf: { method: 'GET', path: '/api/v1/invoices/{id}/pdf', params: ['id'], query: [], answers: 'bytes' },
   },
   invoiceLineItems: {
     list: { method: 'GET', path: '/api/v1/invoice-line-items', params: [], query: ['cursor', 'limit', 'order', 'customerId', 'customerExternalId', 'invoiceId', 'type', 'priceId', 'createdAtFrom', 'createdAtTo'], pages: true },
     get: { method: 'GET', path: '/api/v1/invoice-line-items/{id}', params: ['id'], query: [] },
+  },
+  creditNotes: {
+    list: { method: 'GET', path: '/api/v1/credit-notes', params: [], query: ['cursor', 'limit', 'order', 'status', 'settle', 'customerId', 'customerExternalId', 'invoiceId', 'paymentId', 'createdAtFrom', 'createdAtTo'], pages: true },
+    get: { method: 'GET', path: '/api/v1/credit-notes/{id}', params: ['id'], query: [] },
+    explain: { method: 'GET', path: '/api/v1/credit-notes/{id}/explain', params: ['id'], query: [] },
+    void: { method: 'POST', path: '/api/v1/credit-notes/{id}/void', params: ['id'], query: [] },
+    getHtml: { method: 'GET', path: '/api/v1/credit-notes/{id}/html', params: ['id'], query: [], answers: 'text' },
+    getPdf: { method: 'GET', path: '/api/v1/credit-notes/{id}/pdf', params: ['id'], query: [], answers: 'bytes' },
   },
   taxRates: {
     create: { method: 'POST', path: '/api/v1/tax-rates', params: [], query: [] },
@@ -283,6 +293,7 @@ export abstract class Families {
   readonly holds: HoldsMethods;
   readonly invoices: InvoicesMethods;
   readonly invoiceLineItems: InvoiceLineItemsMethods;
+  readonly creditNotes: CreditNotesMethods;
   readonly taxRates: TaxRatesMethods;
   readonly purchases: PurchasesMethods;
   readonly checkoutSessions: CheckoutSessionsMethods;
@@ -317,6 +328,7 @@ export abstract class Families {
     this.holds = methodsOf(caller, operations.holds);
     this.invoices = methodsOf(caller, operations.invoices);
     this.invoiceLineItems = methodsOf(caller, operations.invoiceLineItems);
+    this.creditNotes = methodsOf(caller, operations.creditNotes);
     this.taxRates = methodsOf(caller, operations.taxRates);
     this.purchases = methodsOf(caller, operations.purchases);
     this.checkoutSessions = methodsOf(caller, operations.checkoutSessions);

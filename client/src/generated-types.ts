@@ -3,7 +3,7 @@
 import type { CallOptions, WriteOptions } from './transport.ts';
 
 /** Something that a key may do: a kind of access in all groups of operations, such as `read`, or in one of them, such as `usage-events:write`. */
-export type Permission = 'read' | 'write' | 'money' | 'catalog' | 'admin' | 'api-keys:read' | 'api-keys:admin' | 'settings:read' | 'settings:admin' | 'audit-log:read' | 'customers:read' | 'customers:write' | 'customers:admin' | 'portal-sessions:write' | 'subscriptions:read' | 'subscriptions:write' | 'subscriptions:money' | 'cancellations:write' | 'pricing-models:read' | 'pricing-models:catalog' | 'products:read' | 'products:catalog' | 'product-features:read' | 'product-features:catalog' | 'prices:read' | 'prices:catalog' | 'features:read' | 'features:catalog' | 'usage-meters:read' | 'usage-meters:catalog' | 'resources:read' | 'resources:catalog' | 'catalogs:read' | 'catalogs:catalog' | 'discounts:read' | 'discounts:catalog' | 'subscription-item-features:read' | 'subscription-item-features:write' | 'resource-claims:read' | 'resource-claims:write' | 'entitlements:read' | 'usage-credits:read' | 'usage-credits:money' | 'usage-events:read' | 'usage-events:write' | 'holds:read' | 'holds:write' | 'invoices:read' | 'invoices:money' | 'invoice-line-items:read' | 'tax-rates:read' | 'tax-rates:money' | 'purchases:read' | 'purchases:write' | 'checkout-sessions:read' | 'checkout-sessions:write' | 'payments:read' | 'payments:money' | 'payment-methods:read' | 'payment-methods:write' | 'webhooks:read' | 'webhooks:admin' | 'deliveries:read' | 'deliveries:write' | 'events:read' | 'test-clock:read' | 'test-clock:admin';
+export type Permission = 'read' | 'write' | 'money' | 'catalog' | 'admin' | 'api-keys:read' | 'api-keys:admin' | 'settings:read' | 'settings:admin' | 'audit-log:read' | 'customers:read' | 'customers:write' | 'customers:admin' | 'portal-sessions:write' | 'subscriptions:read' | 'subscriptions:write' | 'subscriptions:money' | 'cancellations:write' | 'pricing-models:read' | 'pricing-models:catalog' | 'products:read' | 'products:catalog' | 'product-features:read' | 'product-features:catalog' | 'prices:read' | 'prices:catalog' | 'features:read' | 'features:catalog' | 'usage-meters:read' | 'usage-meters:catalog' | 'resources:read' | 'resources:catalog' | 'catalogs:read' | 'catalogs:catalog' | 'discounts:read' | 'discounts:catalog' | 'subscription-item-features:read' | 'subscription-item-features:write' | 'resource-claims:read' | 'resource-claims:write' | 'entitlements:read' | 'usage-credits:read' | 'usage-credits:money' | 'usage-events:read' | 'usage-events:write' | 'holds:read' | 'holds:write' | 'invoices:read' | 'invoices:money' | 'invoice-line-items:read' | 'credit-notes:read' | 'credit-notes:money' | 'tax-rates:read' | 'tax-rates:money' | 'purchases:read' | 'purchases:write' | 'checkout-sessions:read' | 'checkout-sessions:write' | 'payments:read' | 'payments:money' | 'payment-methods:read' | 'payment-methods:write' | 'webhooks:read' | 'webhooks:admin' | 'deliveries:read' | 'deliveries:write' | 'events:read' | 'test-clock:read' | 'test-clock:admin';
 
 /** Epoch milliseconds, or an ISO 8601 date-time, which is in UTC unless it names an offset. */
 export type TimestampInput = number | string;
@@ -557,6 +557,25 @@ export interface MoneyReceived {
 
 export type PaymentMethodType = 'card' | 'link' | 'us_bank_account' | 'sepa_debit';
 
+export interface CreditNoteInput {
+  lines: Array<CreditNoteLineInput>;
+  settle: CreditNoteSettlement;
+  reason?: string | null;
+}
+
+export interface CreditNoteLineInput {
+  invoiceLineItemId: string;
+  /** The part of the amount of the line, before discount and tax. By default all that is left of it. */
+  amount?: number | null;
+  /** A quantity at the price of the line, in place of an amount. */
+  quantity?: number | null;
+}
+
+/** `refund` returns money of a payment of the invoice. `offset` lowers the amount due on an open invoice. */
+export type CreditNoteSettlement = 'refund' | 'offset';
+
+export type CreditNoteStatus = 'issued' | 'settled' | 'void';
+
 export type TaxType = 'amusement_tax' | 'communications_tax' | 'gst' | 'hst' | 'igst' | 'jct' | 'lease_tax' | 'pst' | 'qst' | 'rst' | 'sales_tax' | 'vat' | 'none';
 
 export type PurchaseStatus = 'open' | 'pending' | 'failed' | 'paid' | 'refunded' | 'partial_refund' | 'fraudulent';
@@ -578,13 +597,13 @@ export interface NewCheckoutItem {
 export type PaymentStatus = 'processing' | 'requires_confirmation' | 'requires_action' | 'succeeded' | 'failed' | 'canceled' | 'refunded';
 
 /** A type of event. `sync.events_available` is accepted for compatibility, and no such event is ever sent. */
-export type WebhookFilterType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'customer.erased' | 'attempts.limit_reached' | 'sync.events_available';
+export type WebhookFilterType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'customer.erased' | 'attempts.limit_reached' | 'credit_note.created' | 'credit_note.settled' | 'credit_note.voided' | 'sync.events_available';
 
 export type WebhookDeliveryStatus = 'pending' | 'succeeded' | 'failed';
 
-export type EventType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'customer.erased' | 'attempts.limit_reached';
+export type EventType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'customer.erased' | 'attempts.limit_reached' | 'credit_note.created' | 'credit_note.settled' | 'credit_note.voided';
 
-export type EventObject = 'customer' | 'payment' | 'purchase' | 'subscription' | 'checkoutSession';
+export type EventObject = 'customer' | 'payment' | 'purchase' | 'subscription' | 'checkoutSession' | 'creditNote';
 
 export interface ApiKey {
   id: string;
@@ -1257,6 +1276,10 @@ export type Invoice = {
   /** The amount that was paid, before refunds. */
   amountPaid: WholeNumber;
   amountRefunded: WholeNumber;
+  /** The total of the credit notes that are not void. Absent without any. */
+  creditedAmount?: WholeNumber;
+  /** The part of it that lowers the amount due instead of going back. Absent without any. */
+  offsetAmount?: WholeNumber;
   billingRunId: string | null;
   ownerMembershipId: string | null;
   pdfURL: string | null;
@@ -1300,6 +1323,10 @@ export type Invoice = {
   /** The amount that was paid, before refunds. */
   amountPaid: WholeNumber;
   amountRefunded: WholeNumber;
+  /** The total of the credit notes that are not void. Absent without any. */
+  creditedAmount?: WholeNumber;
+  /** The part of it that lowers the amount due instead of going back. Absent without any. */
+  offsetAmount?: WholeNumber;
   billingRunId: string | null;
   ownerMembershipId: string | null;
   pdfURL: string | null;
@@ -1342,6 +1369,10 @@ export type Invoice = {
   /** The amount that was paid, before refunds. */
   amountPaid: WholeNumber;
   amountRefunded: WholeNumber;
+  /** The total of the credit notes that are not void. Absent without any. */
+  creditedAmount?: WholeNumber;
+  /** The part of it that lowers the amount due instead of going back. Absent without any. */
+  offsetAmount?: WholeNumber;
   billingRunId: string | null;
   ownerMembershipId: string | null;
   pdfURL: string | null;
@@ -2707,6 +2738,10 @@ export interface UpcomingInvoice {
   /** The amount that was paid, before refunds. */
   amountPaid: WholeNumber;
   amountRefunded: WholeNumber;
+  /** The total of the credit notes that are not void. Absent without any. */
+  creditedAmount?: WholeNumber;
+  /** The part of it that lowers the amount due instead of going back. Absent without any. */
+  offsetAmount?: WholeNumber;
   billingRunId: string | null;
   ownerMembershipId: string | null;
   pdfURL: null;
@@ -2895,6 +2930,88 @@ export interface ExplainedRounding {
   numerator: string;
   denominator: string;
   rounded: WholeNumber;
+}
+
+export interface CreditNote {
+  id: string;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
+  livemode: boolean;
+  organizationId: string;
+  pricingModelId: string;
+  customerId: string;
+  invoiceId: string;
+  /** The number of the credit note. The credit notes of a customer have a series without gaps. */
+  creditNoteNumber: string;
+  /** `issued` until its money is back, or its invoice is paid; then `settled`. A `void` one counts for nothing. */
+  status: CreditNoteStatus;
+  settle: CreditNoteSettlement;
+  reason: string | null;
+  currency: CurrencyCode;
+  /** The discount of the invoice that is taken back with its lines. */
+  discountAmount: WholeNumber;
+  /** The sum of the lines less the discount, without tax. */
+  subtotal: WholeNumber;
+  taxAmount: WholeNumber;
+  /** The sum of subtotal and tax: the amount that is credited. */
+  total: WholeNumber;
+  /** The payment that is refunded; null for an offset. */
+  paymentId: string | null;
+  settledAt: Timestamp | null;
+  voidedAt: Timestamp | null;
+  pdfURL: string;
+}
+
+export interface CreditNoteLine {
+  id: string;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
+  livemode: boolean;
+  pricingModelId: string;
+  creditNoteId: string;
+  invoiceLineItemId: string;
+  description: string | null;
+  /** The quantity that was asked for; null for an amount. */
+  quantity: number | null;
+  /** The part of the amount of the line, before discount and tax. */
+  amount: WholeNumber;
+  /** Its share of the discount. */
+  discountAmount: WholeNumber;
+  /** Its share of the tax. */
+  taxAmount: WholeNumber;
+}
+
+export interface CreditNoteExplanation {
+  creditNoteId: string;
+  creditNoteNumber: string;
+  invoiceId: string;
+  currency: string;
+  lines: Array<ExplainedCreditNoteLine>;
+  sumOfLines: WholeNumber;
+  discountAmount: WholeNumber;
+  subtotal: WholeNumber;
+  taxAmount: WholeNumber;
+  total: WholeNumber;
+}
+
+export interface ExplainedCreditNoteLine {
+  id: string;
+  invoiceLineItemId: string;
+  /** The amount of the invoice line, before discount and tax. */
+  lineAmount: WholeNumber;
+  creditedBefore: WholeNumber;
+  amount: WholeNumber;
+  discount: ExplainedCreditShare;
+  tax: ExplainedCreditShare;
+}
+
+/** The share is numerator / denominator, rounded with halves away from zero, less `creditedBefore`. After a voided credit note it may differ by its rounding, so that nothing is left over and nothing becomes negative. */
+export interface ExplainedCreditShare {
+  whole: WholeNumber;
+  creditedBefore: WholeNumber;
+  numerator: string;
+  denominator: string;
+  share: WholeNumber;
 }
 
 export interface TaxRate {
@@ -3148,7 +3265,7 @@ export interface Webhook {
   pricingModelId: string;
   name: string;
   url: string;
-  /** The event types that are sent. Empty: all types but `usage_balance.low`, `customer.erased`, `attempts.limit_reached`. */
+  /** The event types that are sent. Empty: all types but `usage_balance.low`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`. */
   filterTypes: Array<WebhookFilterType>;
   active: boolean;
   /** The reason why the service has disabled the webhook, or null. To enable it, set `active` to `true`. */
@@ -3631,8 +3748,83 @@ export interface AttemptsLimitReachedPayload {
   data: CheckoutSession | Customer | null;
 }
 
+export interface CreditNoteCreatedPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'creditNote';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The customer. For a checkout session without one, both are the id of the session. */
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'credit_note.created';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
+  data: CreditNote | null;
+}
+
+export interface CreditNoteSettledPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'creditNote';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The customer. For a checkout session without one, both are the id of the session. */
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'credit_note.settled';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
+  data: CreditNote | null;
+}
+
+export interface CreditNoteVoidedPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'creditNote';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The customer. For a checkout session without one, both are the id of the session. */
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'credit_note.voided';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
+  data: CreditNote | null;
+}
+
 /** The body of a message to a webhook. */
-export type WebhookPayload = CustomerCreatedPayload | CustomerUpdatedPayload | PurchaseCompletedPayload | PaymentFailedPayload | PaymentSucceededPayload | SubscriptionCreatedPayload | SubscriptionUpdatedPayload | SubscriptionCanceledPayload | UsageBalanceLowPayload | CustomerErasedPayload | AttemptsLimitReachedPayload;
+export type WebhookPayload = CustomerCreatedPayload | CustomerUpdatedPayload | PurchaseCompletedPayload | PaymentFailedPayload | PaymentSucceededPayload | SubscriptionCreatedPayload | SubscriptionUpdatedPayload | SubscriptionCanceledPayload | UsageBalanceLowPayload | CustomerErasedPayload | AttemptsLimitReachedPayload | CreditNoteCreatedPayload | CreditNoteSettledPayload | CreditNoteVoidedPayload;
 
 export interface UtilsGetPingAnswer {
   message: 'pong';
@@ -5582,6 +5774,16 @@ export interface InvoicesPayAnswer {
   payment: Payment;
 }
 
+export interface InvoicesCreateCreditNoteInput {
+  id: string;
+  creditNote: CreditNoteInput;
+}
+
+export interface InvoicesCreateCreditNoteAnswer {
+  creditNote: CreditNote;
+  creditNoteLines: Array<CreditNoteLine>;
+}
+
 export interface InvoicesGetHtmlInput {
   id: string;
 }
@@ -5622,6 +5824,65 @@ export interface InvoiceLineItemsGetInput {
 }
 
 export type InvoiceLineItemsGetAnswer = InvoiceLineItem;
+
+export interface CreditNotesListInput {
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
+  cursor?: string;
+  /** The number of rows on a page: 1 to 100, by default 10. */
+  limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
+  status?: CreditNoteStatus;
+  settle?: CreditNoteSettlement;
+  customerId?: string;
+  /** Your own id of the customer. Archived customers with this id count too. */
+  customerExternalId?: string;
+  invoiceId?: string;
+  paymentId?: string;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
+}
+
+export interface CreditNotesListAnswer {
+  data: Array<CreditNote>;
+  hasMore: boolean;
+  total: number;
+  currentCursor: string;
+  nextCursor?: string;
+}
+
+export interface CreditNotesGetInput {
+  id: string;
+}
+
+export interface CreditNotesGetAnswer {
+  creditNote: CreditNote;
+  creditNoteLines: Array<CreditNoteLine>;
+}
+
+export interface CreditNotesExplainInput {
+  id: string;
+}
+
+export type CreditNotesExplainAnswer = CreditNoteExplanation;
+
+export interface CreditNotesVoidInput {
+  id: string;
+}
+
+export interface CreditNotesVoidAnswer {
+  creditNote: CreditNote;
+}
+
+export interface CreditNotesGetHtmlInput {
+  id: string;
+}
+
+export interface CreditNotesGetPdfInput {
+  id: string;
+}
 
 export interface TaxRatesCreateInput {
   taxRate: {
@@ -6033,7 +6294,7 @@ export interface WebhooksCreateInput {
   webhook: {
     name: string;
     url: string;
-    /** The event types to send. Empty: all types but `usage_balance.low`, `customer.erased`, `attempts.limit_reached`. */
+    /** The event types to send. Empty: all types but `usage_balance.low`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`. */
     filterTypes: Array<WebhookFilterType>;
     active?: boolean;
     /** By default the pricing model of the key, or else the default one. */
@@ -6076,7 +6337,7 @@ export interface WebhooksUpdateInput {
     id?: string;
     name?: string;
     url?: string;
-    /** The event types to send. Empty: all types but `usage_balance.low`, `customer.erased`, `attempts.limit_reached`. */
+    /** The event types to send. Empty: all types but `usage_balance.low`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`. */
     filterTypes?: Array<WebhookFilterType>;
     active?: boolean;
     /** Fixed: send the present value or nothing. */
@@ -6682,6 +6943,9 @@ export interface InvoicesMethods {
   /** Pay an invoice. Charges the amount due on an open invoice before the answer, also after its subscription has ended. A failed charge is answered with 402, and the invoice stays open. From the due date on it counts as an attempt. A charge that takes longer is returned in its present status. */
   pay(input: InvoicesPayInput, options?: WriteOptions): Promise<InvoicesPayAnswer>;
 
+  /** Credit an invoice. Takes back part of an invoice by a credit note: an amount or a quantity of each named line, with its shares of discount and tax. Credit notes never exceed a line, even if requested in parallel. `settle` decides: a `refund` returns money of one payment of the invoice, an `offset` lowers the amount due. A refund that fails voids its credit note. With `dryRun=true` this is the preview. */
+  createCreditNote(input: InvoicesCreateCreditNoteInput, options?: WriteOptions): Promise<InvoicesCreateCreditNoteAnswer>;
+
   /** Get an invoice as a page. Returns the invoice as a page of HTML for printing. */
   getHtml(input: InvoicesGetHtmlInput, options?: CallOptions): Promise<string>;
 
@@ -6698,6 +6962,29 @@ export interface InvoiceLineItemsMethods {
 
   /** Get an invoice line. Returns one line of an invoice with its quantity, price and amount. */
   get(input: InvoiceLineItemsGetInput, options?: CallOptions): Promise<InvoiceLineItemsGetAnswer>;
+}
+
+export interface CreditNotesMethods {
+  /** List credit notes. Returns the credit notes of the environment, optionally of one customer, invoice, payment or status. */
+  list(input?: CreditNotesListInput, options?: CallOptions): Promise<CreditNotesListAnswer>;
+
+  /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
+  listAll(input?: Omit<CreditNotesListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<CreditNotesListAnswer['data'][number], void, undefined>;
+
+  /** Get a credit note. Returns one credit note with its lines. */
+  get(input: CreditNotesGetInput, options?: CallOptions): Promise<CreditNotesGetAnswer>;
+
+  /** Explain a credit note. Returns the inputs of each line, with the exact shares of discount and tax before their rounding. Every amount can be computed again from the answer. */
+  explain(input: CreditNotesExplainInput, options?: CallOptions): Promise<CreditNotesExplainAnswer>;
+
+  /** Void a credit note. Takes back a credit note that is not settled: an offset of an invoice that is not yet paid. The amount is due again, its lines may be credited again, and the number stays used. */
+  void(input: CreditNotesVoidInput, options?: WriteOptions): Promise<CreditNotesVoidAnswer>;
+
+  /** Get a credit note as a page. Returns the credit note as a page of HTML for printing. */
+  getHtml(input: CreditNotesGetHtmlInput, options?: CallOptions): Promise<string>;
+
+  /** Get a credit note as PDF. Returns the credit note as a PDF document. */
+  getPdf(input: CreditNotesGetPdfInput, options?: CallOptions): Promise<Uint8Array>;
 }
 
 export interface TaxRatesMethods {
@@ -6783,7 +7070,7 @@ export interface PaymentMethodsMethods {
 }
 
 export interface WebhooksMethods {
-  /** Create a webhook. Registers an address that receives the events of a pricing model. Returns the webhook and the secret that signs its messages, which is never shown again. An empty `filterTypes` stands for all event types but `usage_balance.low`, `customer.erased` and `attempts.limit_reached`. */
+  /** Create a webhook. Registers an address that receives the events of a pricing model. Returns the webhook and the secret that signs its messages, which is never shown again. An empty `filterTypes` stands for all event types but `usage_balance.low`, `customer.erased`, `attempts.limit_reached` and those of credit notes. */
   create(input: WebhooksCreateInput, options?: WriteOptions): Promise<WebhooksCreateAnswer>;
 
   /** List webhooks. Returns the webhooks of the environment, without their secrets. */

@@ -1,13 +1,16 @@
 import { z } from 'zod';
 import {
+  creditInvoice,
   payInvoice,
   type RecordedPayment,
   recordPayment,
+  reportCreditNote,
   reportPaid,
   takeBackInvoice,
   writeOffInvoice,
 } from '../billing/collect-by-hand.ts';
 import { previewUpcomingInvoice } from '../billing/upcoming-invoice.ts';
+import { CreditNoteInput, CreditNoteWithLines } from '../credit-notes/credit-note.ts';
 import type { Work } from '../database/work.ts';
 import { route } from '../http/route.ts';
 import {
@@ -184,6 +187,30 @@ export const invoiceRoutes = [
     handle: async (work, input) =>
       renderPaid(work, await payInvoice(work, input.params.id, input.body.paymentMethodId ?? null)),
     afterEffects: async (work, answer) => renderPaid(work, await reportPaid(work, answer)),
+  }),
+  route({
+    method: 'POST',
+    path: '/invoices/{id}/credit-notes',
+    needs: 'invoices:money',
+    summary: 'Credit an invoice',
+    description:
+      'Takes back part of an invoice by a credit note: an amount or a quantity of each named line, with its shares of ' +
+      'discount and tax. Credit notes never exceed a line, even if requested in parallel. `settle` decides: a `refund` ' +
+      'returns money of one payment of the invoice, an `offset` lowers the amount due. A refund that fails voids its ' +
+      'credit note. With `dryRun=true` this is the preview.',
+    tag: 'Credit notes',
+    params,
+    body: z.object({ creditNote: CreditNoteInput }),
+    returns: CreditNoteWithLines,
+    refuses: [
+      'invoiceNotFound',
+      'invoiceNotCreditable',
+      'invoiceAlreadyBeingPaid',
+      'refundFailed',
+      'processorUnavailable',
+    ],
+    handle: (work, input) => creditInvoice(work, input.params.id, input.body.creditNote),
+    afterEffects: (work, answer) => reportCreditNote(work, answer),
   }),
   route({
     method: 'GET',

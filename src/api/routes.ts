@@ -3,6 +3,7 @@ import { apiKeyRoutes } from './api-keys.ts';
 import { auditLogRoutes } from './audit-log.ts';
 import { catalogRoutes } from './catalogs.ts';
 import { checkoutSessionRoutes } from './checkout-sessions.ts';
+import { creditNoteRoutes } from './credit-notes.ts';
 import { customerRoutes } from './customers.ts';
 import { deliveryRoutes } from './deliveries.ts';
 import { discountRoutes } from './discounts.ts';
@@ -89,6 +90,7 @@ export const routes: readonly Route[] = withFieldsOfReference([
   ...holdRoutes,
   ...invoiceRoutes,
   ...invoiceLineItemRoutes,
+  ...creditNoteRoutes,
   ...taxRateRoutes,
   ...purchaseRoutes,
   ...checkoutSessionRoutes,

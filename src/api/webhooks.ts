@@ -46,7 +46,7 @@ export const webhookRoutes = [
     description:
       'Registers an address that receives the events of a pricing model. Returns the webhook and the secret ' +
       'that signs its messages, which is never shown again. An empty `filterTypes` stands for all event types ' +
-      'but `usage_balance.low`, `customer.erased` and `attempts.limit_reached`.',
+      'but `usage_balance.low`, `customer.erased`, `attempts.limit_reached` and those of credit notes.',
     tag,
     body: z.object({ webhook: NewWebhook }),
     returns: withSecret,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
+import { voidWithCreditNotes } from '../credit-notes/actions.ts';
 import type { Work } from '../database/work.ts';
 import { expireFeaturesOfItems, expireManualFeatures, grantItemFeatures } from '../entitlements/actions.ts';
 import { listItemFeatures } from '../entitlements/store-item-features.ts';
-import { voidInvoice } from '../invoicing/actions.ts';
 import { isOwed } from '../invoicing/collection.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { listBilledUsage, listUsageAmounts, lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
@@ -194,7 +194,7 @@ async function beginIntervals(
 async function voidReplaced(work: Work, adjustments: readonly AdjustmentRow[]): Promise<string[]> {
   const replaced = adjustments.flatMap(({ replacedInvoiceId }) => replacedInvoiceId ?? []);
   const replaceable = await listReplaceable(work, replaced);
-  for (const id of replaceable) await voidInvoice(work, id);
+  for (const id of replaceable) await voidWithCreditNotes(work, id);
   // Their usage moved to the replacing invoices. If it had been settled, those settle it now.
   await undoSettlements(work, await listBilledUsage(work, replaceable));
   return replaceable;

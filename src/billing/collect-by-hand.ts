@@ -1,5 +1,16 @@
+import {
+  draftCreditNote,
+  getCreditNote,
+  issueCreditNote,
+  lockCreditNote,
+  requireCreditNote,
+  takeBackCreditNote,
+  voidWithCreditNotes,
+} from '../credit-notes/actions.ts';
+import type { CreditNoteInput, CreditNoteWithLines } from '../credit-notes/credit-note.ts';
+import type { CreditNoteRow } from '../credit-notes/store.ts';
 import type { Work } from '../database/work.ts';
-import { giveUpInvoice, voidInvoice } from '../invoicing/actions.ts';
+import { giveUpInvoice } from '../invoicing/actions.ts';
 import { amountDue } from '../invoicing/invoice.ts';
 import { findInvoice, type InvoiceRow, lockInvoice } from '../invoicing/store.ts';
 import { findOldestOwed, listBilledUsage } from '../invoicing/store-collecting.ts';
@@ -8,8 +19,11 @@ import { refuseFineAmount } from '../kernel/currency.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { defaultPaymentMethod, findPayment, findPaymentMethod, listChargeableMethods } from '../payments/actions.ts';
 import { insertManualPayment } from '../payments/actions-charge.ts';
+import { refundPayment } from '../payments/actions-refund.ts';
+import { refundable } from '../payments/payment.ts';
 import type { PaymentMethodType } from '../payments/payment-method.ts';
-import { listInvoicesBeingPaid, type PaymentRow } from '../payments/store.ts';
+import { listInvoicesBeingPaid, listPaymentsKept, type PaymentRow } from '../payments/store.ts';
+import { findRefundOfCreditNote } from '../payments/store-refunds.ts';
 import { listInvoicesOfUnmade } from '../subscriptions/store-adjustments.ts';
 import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { releaseOverage, undoSettlements } from '../usage/actions-ledger.ts';
@@ -17,8 +31,8 @@ import { failAdjustments } from './apply-adjustment.ts';
 import { lockCurrent } from './catch-up.ts';
 import { giveBackPausedTime, recountKeptValue } from './paused-time.ts';
 import { giveUpPurchases } from './record-failed.ts';
-import { chargeInvoice, completePeriods, recoverSubscriptions } from './record-paid.ts';
-import { lockPayers, settleCharges } from './settle-payment.ts';
+import { chargeInvoice, completePeriods, recordPaid, recoverSubscriptions } from './record-paid.ts';
+import { lockPayers, recordRefund, settleCharges } from './settle-payment.ts';
 import { reread } from './subscribe.ts';
 
 /**
@@ -45,7 +59,7 @@ export async function takeBackInvoice(work: Work, id: string): Promise<InvoiceRo
   const invoice = await lockUnpaidInvoice(work, id);
   const kept = invoice.amountPaid - invoice.amountRefunded;
   if (invoice.status === 'open' && kept > 0n) throw new Problem('invoicePartlyPaid', { id, amount: kept });
-  const voided = await voidInvoice(work, id);
+  const voided = await voidWithCreditNotes(work, id);
   const billed = await listBilledUsage(work, [id]);
   await undoSettlements(work, billed);
   await releaseOverage(work, billed);
@@ -74,6 +88,78 @@ export async function writeOffInvoice(work: Work, id: string): Promise<InvoiceRo
 async function recover(work: Work, invoice: InvoiceRow): Promise<void> {
   await completePeriods(work, [invoice]);
   if (invoice.subscriptionId !== null) await recoverSubscriptions(work, [invoice.subscriptionId]);
+}
+
+/**
+ * Credits part of an invoice by a credit note: returns money of a payment after the commit, or lowers the amount due. An
+ * offset of all that is due pays the invoice, with all consequences. The lock of the invoice makes parallel credit notes
+ * wait for each other, and the update of its lines never exceeds them.
+ */
+export async function creditInvoice(work: Work, id: string, input: CreditNoteInput): Promise<CreditNoteWithLines> {
+  const found = await findInvoice(work, id);
+  if (found === null) throw new Problem('invoiceNotFound', { id });
+  await lockPayers(work, [found]);
+  const locked = await lockInvoice(work, id);
+  if (locked === null) throw new Problem('invoiceNotFound', { id });
+  const { status } = locked;
+  if (status === 'void' || status === 'draft')
+    throw new Problem('invoiceNotCreditable', { id, reason: `it is ${status}` });
+  const { settle, reason } = input;
+  if (settle === 'offset') await requireOffsettable(work, locked);
+  const draft = await draftCreditNote(work, locked, input);
+  const { total } = draft;
+  if (settle === 'offset' && total > amountDue(locked))
+    throw invalid(['creditNote', 'lines'], `must be worth at most ${amountDue(locked)}, the amount due, not ${total}`);
+  const paymentId = settle === 'refund' ? await findPaymentToRefund(work, id, total) : null;
+  const { note, invoice } = await issueCreditNote(work, locked, { draft, settle, reason, paymentId });
+  if (paymentId === null) await recordPaid(work, [{ invoice, paymentMethodId: null }]);
+  else {
+    const assume = recordRefund;
+    await refundPayment(work, paymentId, { partialAmount: Number(total), assume, creditNoteId: note.id });
+  }
+  return getCreditNote(work, note.id);
+}
+
+async function requireOffsettable(work: Work, { id, status }: InvoiceRow): Promise<void> {
+  if (status !== 'open' && status !== 'awaiting_payment_confirmation') {
+    const reason = `it is ${status}, and only an open invoice has something to offset`;
+    throw new Problem('invoiceNotCreditable', { id, reason });
+  }
+  if (status !== 'open' || (await listInvoicesBeingPaid(work, [id])).has(id))
+    throw new Problem('invoiceAlreadyBeingPaid', { invoiceId: id });
+}
+
+/** The newest payment of the invoice that has this much left to refund. */
+async function findPaymentToRefund(work: Work, invoiceId: string, amount: bigint): Promise<string> {
+  const payments = await listPaymentsKept(work, [invoiceId]);
+  const payment = payments.findLast((each) => refundable(each) >= amount);
+  if (payment !== undefined) return payment.id;
+  const most = payments.map(refundable).reduce((largest, each) => (each > largest ? each : largest), 0n);
+  const reason = `none of its payments has ${amount} left to refund, at most ${most}`;
+  throw new Problem('invoiceNotCreditable', { id: invoiceId, reason });
+}
+
+/** The credit note after its refund, for the original request. Refuses with the reason of a failed refund. */
+export async function reportCreditNote(
+  work: Work,
+  { creditNote: { id } }: { readonly creditNote: { readonly id: string } },
+): Promise<CreditNoteWithLines> {
+  const refund = await findRefundOfCreditNote(work, id);
+  if (refund?.status === 'failed') throw new Problem('refundFailed', { reason: refund.failureMessage ?? '' });
+  return getCreditNote(work, id);
+}
+
+/** Voids a credit note that is not settled. The amount that it took off the invoice is due again. */
+export async function voidCreditNote(work: Work, id: string): Promise<CreditNoteRow> {
+  const found = await findInvoice(work, (await requireCreditNote(work, id)).invoiceId);
+  if (found === null) throw new Problem('creditNoteNotFound', { id });
+  await lockPayers(work, [found]);
+  const { note, invoice } = await lockCreditNote(work, id);
+  if (note.status !== 'issued') throw new Problem('creditNoteNotVoidable', { id, reason: `it is ${note.status}` });
+  if (note.settle === 'refund') throw new Problem('creditNoteNotVoidable', { id, reason: 'its refund is in flight' });
+  if ((await listInvoicesBeingPaid(work, [invoice.id])).has(invoice.id))
+    throw new Problem('invoiceAlreadyBeingPaid', { invoiceId: invoice.id });
+  return takeBackCreditNote(work, { note, invoice });
 }
 
 /** A payment received by bank transfer, in cash or in any other way outside the processors. */

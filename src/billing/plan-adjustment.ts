@@ -429,9 +429,10 @@ export async function priceChange(work: Work, change: PeriodChange): Promise<Pla
   };
 }
 
-/** The period's own invoice without any received or pending payment (worked example A4). */
+/** The period's own invoice without any received or pending payment, or credit note (worked example A4). */
 function isNeverPaid(invoice: PeriodInvoice): boolean {
-  return isForPeriod(invoice) && invoice.status === 'open' && !invoice.isBeingPaid && invoice.amountPaid === 0n;
+  const { status, isBeingPaid, amountPaid, offsetAmount } = invoice;
+  return isForPeriod(invoice) && status === 'open' && !isBeingPaid && amountPaid === 0n && offsetAmount === 0n;
 }
 
 /**

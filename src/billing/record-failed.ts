@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
+import { voidWithCreditNotes } from '../credit-notes/actions.ts';
 import type { Work } from '../database/work.ts';
-import { voidInvoice } from '../invoicing/actions.ts';
 import { type Collection, isDunned, isOwed, nextAttempt } from '../invoicing/collection.ts';
 import { findInvoice, type InvoiceRow } from '../invoicing/store.ts';
 import { listBilledUsage, saveCollections } from '../invoicing/store-collecting.ts';
@@ -127,7 +127,7 @@ async function failChanges(work: Work, failures: readonly FailedAttempt[]): Prom
     ofChanges.map(({ invoice }) => invoice.id),
   );
   const changes = ofChanges.filter(({ invoice }) => unmade.has(invoice.id));
-  for (const { invoice } of changes) if (invoice.status === 'open') await voidInvoice(work, invoice.id);
+  for (const { invoice } of changes) if (invoice.status === 'open') await voidWithCreditNotes(work, invoice.id);
   // An invoice that was to begin a period bills usage of its own, which the next one bills now.
   const own = changes.filter(({ invoice }) => {
     const change = unmade.get(invoice.id);
@@ -165,7 +165,7 @@ async function voidNeverOwed(
   const reason: CancellationReason = 'non_payment';
   const neverWas = invoice.reason === 'subscription_start' || cancellationReason === reason;
   if (invoice.status !== 'open' || everPaid.has(id) || !neverWas) return;
-  if ((await listBilledUsage(work, [invoice.id])).length === 0) await voidInvoice(work, invoice.id);
+  if ((await listBilledUsage(work, [invoice.id])).length === 0) await voidWithCreditNotes(work, invoice.id);
 }
 
 async function endUnpaid(work: Work, invoice: InvoiceRow): Promise<SubscriptionRow> {
@@ -175,7 +175,7 @@ async function endUnpaid(work: Work, invoice: InvoiceRow): Promise<SubscriptionR
 
 /** Voids an invoice that is no longer owed. Usage before the first payment is still owed, and billed later. */
 async function takeBack(work: Work, invoice: InvoiceRow): Promise<void> {
-  if (invoice.status === 'open') await voidInvoice(work, invoice.id);
+  if (invoice.status === 'open') await voidWithCreditNotes(work, invoice.id);
   await releaseOverage(work, await listBilledUsage(work, [invoice.id]));
 }
 
@@ -267,7 +267,7 @@ async function failPurchases(
     if (failure === undefined || invoice === null) continue;
     const isOnce = invoice.reason === 'purchase';
     if (failure.cause === 'reversed') await movePurchase(work, purchase, isOnce ? 'taken_back' : 'owed_again');
-    else if (isOnce && invoice.status === 'open') await voidInvoice(work, invoice.id);
+    else if (isOnce && invoice.status === 'open') await voidWithCreditNotes(work, invoice.id);
     if (failure.cause !== 'reversed' && (isOnce || !isOwed(invoice))) await movePurchase(work, purchase, 'failed');
   }
 }

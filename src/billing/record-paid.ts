@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { settleOffsets } from '../credit-notes/actions.ts';
 import type { Work } from '../database/work.ts';
 import { expireItemFeatures, releaseClaims } from '../entitlements/actions.ts';
 import { countDiscounts } from '../invoicing/actions-discounts.ts';
@@ -55,6 +56,7 @@ interface PaidInvoice {
 
 /**
  * Applies the consequences of paid invoices:
+ * - credit notes that offset them are settled;
  * - plan changes awaiting the payment are applied;
  * - their discounts are counted;
  * - their usage is settled;
@@ -71,6 +73,7 @@ export async function recordPaid(work: Work, changed: readonly PaidInvoice[]): P
   const paid = changed.filter(({ invoice }) => invoice.status === 'paid' || invoice.status === 'partially_refunded');
   if (paid.length === 0) return;
   const invoices = paid.map(({ invoice }) => invoice);
+  await settleOffsets(work, invoices);
   const adjustments = invoices.filter(({ reason }) => reason === 'adjustment');
   if (adjustments.length > 0) await applyPaidAdjustments(work, adjustments);
   // Only now is the invoice of a change of interval that of its period.

@@ -1,3 +1,4 @@
+import { lockCreditNote, settleCreditNote, takeBackCreditNote } from '../credit-notes/actions.ts';
 import { lockCustomers } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import { countDiscounts } from '../invoicing/actions-discounts.ts';
@@ -226,13 +227,25 @@ export async function refund(work: Work, id: string, partialAmount: number | nul
   return refundPayment(work, id, { partialAmount, assume: recordRefund });
 }
 
-/** Records the outcome of a refund. Paused time that it refunds is no longer kept. */
-async function recordRefund(work: Work, refundId: string, outcome: RefundOutcome): Promise<void> {
+/**
+ * Records the outcome of a refund, and settles the credit note that asked for it, or voids it if the refund failed.
+ * Paused time that it refunds is no longer kept.
+ */
+export async function recordRefund(work: Work, refundId: string, outcome: RefundOutcome): Promise<void> {
   const pending = await findPendingRefund(work, refundId);
   if (pending === null) return;
   await lockPayers(work, [pending.payment]);
   const invoice = await applyRefundOutcome(work, refundId, outcome);
   if (invoice !== null) await recountKeptValue(work, invoice);
+  const { creditNoteId } = pending.refund;
+  if (creditNoteId !== null) await recordNoteRefund(work, creditNoteId, outcome);
+}
+
+/** A repeat finds the credit note settled or void, and changes nothing. */
+async function recordNoteRefund(work: Work, creditNoteId: string, { result }: RefundOutcome): Promise<void> {
+  if (result === 'succeeded') return settleCreditNote(work, creditNoteId);
+  const locked = await lockCreditNote(work, creditNoteId);
+  if (locked.note.status === 'issued') await takeBackCreditNote(work, locked);
 }
 
 /** Processes one refund: reads it, calls the processor, records the outcome. Each step may be repeated. */

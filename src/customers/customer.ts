@@ -120,3 +120,8 @@ const numberDigits = 5;
 export function invoiceNumber(base: string, n: number): string {
   return `${base}-${String(n).padStart(numberDigits, '0')}`;
 }
+
+/** The n-th credit note of a customer, in a series of its own: `9F3A0C1-CN-00001`. */
+export function creditNoteNumber(base: string, n: number): string {
+  return invoiceNumber(`${base}-CN`, n);
+}

@@ -8,7 +8,7 @@ import type { Instant } from '../kernel/calendar.ts';
 import type { Metadata } from '../kernel/json.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
-import { type BillingAddress, type CustomerRow, invoiceNumber } from './customer.ts';
+import { type BillingAddress, type CustomerRow, creditNoteNumber, invoiceNumber } from './customer.ts';
 
 const columns = [
   'id',
@@ -252,6 +252,17 @@ export async function takeInvoiceNumbers(
     returning c.id, c.invoice_number_base, c.invoice_count, c.name, c.email, c.billing_address`.execute(work.db);
   assert(rows.length === counts.size, 'every customer that is billed exists');
   return new Map(rows.map((row) => [row.id, numbersOf(row, counts.get(row.id) ?? 0)]));
+}
+
+/** Assigns the next number of the customer's credit notes. A rollback returns it, so the series has no gap. */
+export async function takeCreditNoteNumber(work: Work, customerId: string): Promise<string> {
+  const { rows } = await sql<{ invoiceNumberBase: string; creditNoteCount: number }>`
+    update customers set credit_note_count = credit_note_count + 1
+     where environment_id = ${work.environmentId} and id = ${customerId}
+    returning invoice_number_base, credit_note_count`.execute(work.db);
+  const [row] = rows;
+  assert(row, 'a credit note has its customer');
+  return creditNoteNumber(row.invoiceNumberBase, row.creditNoteCount);
 }
 
 function numbersOf(row: CountedCustomer, count: number): InvoiceNumbers {

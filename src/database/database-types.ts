@@ -233,10 +233,56 @@ export interface ChecksSeriesSums {
   seriesId: number;
 }
 
+export interface CreditNoteLines {
+  amount: bigint;
+  /**
+   * What was credited of the invoice line before; discount_before and tax_before likewise.
+   */
+  amountBefore: bigint;
+  createdAt: number;
+  creditNoteId: string;
+  discountAmount: bigint;
+  discountBefore: bigint;
+  environmentId: number;
+  id: string;
+  invoiceLineItemId: string;
+  pricingModelId: string;
+  quantity: number | null;
+  taxAmount: bigint;
+  taxBefore: bigint;
+  updatedAt: number;
+}
+
+export interface CreditNotes {
+  createdAt: number;
+  creditNoteNumber: string;
+  currency: string;
+  customerId: string;
+  discountAmount: bigint;
+  environmentId: number;
+  id: string;
+  invoiceId: string;
+  paymentId: string | null;
+  pricingModelId: string;
+  reason: string | null;
+  settle: string;
+  settledAt: number | null;
+  status: string;
+  subtotal: bigint;
+  taxAmount: bigint;
+  total: bigint;
+  updatedAt: number;
+  voidedAt: number | null;
+}
+
 export interface Customers {
   archived: Generated<boolean>;
   billingAddress: Json | null;
   createdAt: number;
+  /**
+   * The same for the series of credit notes.
+   */
+  creditNoteCount: Generated<number>;
   domain: string | null;
   email: string;
   environmentId: number;
@@ -390,6 +436,12 @@ export interface IdempotencyKeys {
 export interface InvoiceLineItems {
   amount: bigint;
   createdAt: number;
+  /**
+   * What credit notes that are not void take back of the amount; credited_discount and credited_tax likewise.
+   */
+  creditedAmount: Generated<bigint>;
+  creditedDiscount: Generated<bigint>;
+  creditedTax: Generated<bigint>;
   description: string | null;
   discountAmount: Generated<bigint>;
   environmentId: number;
@@ -423,6 +475,10 @@ export interface Invoices {
   billingPeriodStartDate: number | null;
   buyer: Json | null;
   createdAt: number;
+  /**
+   * The total of its credit notes that are not void.
+   */
+  creditedAmount: Generated<bigint>;
   currency: string;
   customerId: string;
   discountAmount: Generated<bigint>;
@@ -438,6 +494,10 @@ export interface Invoices {
    * When to try to collect it again; in the environment's time.
    */
   nextAttemptAt: number | null;
+  /**
+   * The part of it that lowers the amount due.
+   */
+  offsetAmount: Generated<bigint>;
   pricingModelId: string;
   purchaseId: string | null;
   reason: string;
@@ -807,6 +867,7 @@ export interface Purchases {
 export interface Refunds {
   amount: bigint;
   createdAt: number;
+  creditNoteId: string | null;
   environmentId: number;
   failureMessage: string | null;
   id: string;
@@ -1256,6 +1317,8 @@ export interface DB {
   "checks.priceSums": ChecksPriceSums;
   "checks.runs": ChecksRuns;
   "checks.seriesSums": ChecksSeriesSums;
+  creditNoteLines: CreditNoteLines;
+  creditNotes: CreditNotes;
   customers: Customers;
   discountRedemptions: DiscountRedemptions;
   discounts: Discounts;

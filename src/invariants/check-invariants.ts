@@ -8,6 +8,7 @@ import {
   subscriptionInvariants,
   type Violations,
 } from './store-invariants.ts';
+import { creditNoteInvariants } from './store-invariants-credit-notes.ts';
 import { creditInvariants } from './store-invariants-credits.ts';
 import { dueInvariants } from './store-invariants-due.ts';
 import { eventInvariants } from './store-invariants-events.ts';
@@ -28,6 +29,7 @@ export const invariants: readonly Invariant[] = [
   ...creditInvariants,
   ...usageInvariants,
   ...moneyInvariants,
+  ...creditNoteInvariants,
   ...recordInvariants,
   ...eventInvariants,
   ...dueInvariants,

@@ -201,9 +201,11 @@ export async function listInvoiceLineItems(work: Work, request: PageRequest) {
 export function renderInvoice(work: Work, row: InvoiceRow): Invoice {
   const { reason: _, type, subscriptionId, purchaseId, seller: _seller, buyer: _buyer, ...known } = row;
   const { discountRedemptionId: _redemption, taxInclusive: _inclusive, attemptCount: _count, ...counted } = known;
-  const { nextAttemptAt: _next, ...kept } = counted;
+  const { nextAttemptAt: _next, creditedAmount, offsetAmount, ...kept } = counted;
   const everyInvoice = {
     ...kept,
+    ...(creditedAmount === 0n ? {} : { creditedAmount }),
+    ...(offsetAmount === 0n ? {} : { offsetAmount }),
     livemode: work.livemode,
     organizationId: work.organizationId,
     applicationFee: null,

@@ -23,6 +23,8 @@ function invoice(status: InvoiceStatus, more: Partial<Collection> = {}): Collect
     total: 5000n,
     amountPaid: 0n,
     amountRefunded: 0n,
+    creditedAmount: 0n,
+    offsetAmount: 0n,
     attemptCount: 0,
     nextAttemptAt: null,
     ...more,

@@ -91,19 +91,29 @@ export function moneyArrived<State extends Collection>(invoice: State, paid: big
 
 /**
  * The invoice after a payment of `amount` minor units was reversed, of which `refundedAmount` had been refunded. The
- * payment counts as failed, so the invoice is owed again. Earlier attempts led to the payment, so attempts are counted
+ * payment counts as failed, so the invoice is owed again, less what credit notes took back of it. Earlier attempts led to the payment, so attempts are counted
  * again from this failure. A void or written-off invoice stays so.
  */
 export function moneyTakenBack<State extends Collection>(
   invoice: State,
-  { amount, refundedAmount }: { readonly amount: bigint; readonly refundedAmount: bigint },
+  {
+    amount,
+    refundedAmount,
+    creditedAmount = 0n,
+  }: {
+    readonly amount: bigint;
+    readonly refundedAmount: bigint;
+    /** The part of the refunds that credit notes asked for. */
+    readonly creditedAmount?: bigint;
+  },
 ): State {
   const amountPaid = invoice.amountPaid - amount;
   const amountRefunded = invoice.amountRefunded - refundedAmount;
+  const offsetAmount = invoice.offsetAmount + creditedAmount;
   assert(amountRefunded >= 0n && amountPaid >= amountRefunded, 'the payment was counted');
   const status = nextInvoiceStatus(invoice.status, 'payment_reversed') ?? invoice.status;
   const attemptCount = isOwed({ status }) ? 1 : invoice.attemptCount;
-  return { ...invoice, amountPaid, amountRefunded, status, attemptCount };
+  return { ...invoice, amountPaid, amountRefunded, offsetAmount, status, attemptCount };
 }
 
 /**

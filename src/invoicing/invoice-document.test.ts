@@ -22,6 +22,7 @@ const invoice: InvoiceToPrint = {
   total: 3213n,
   amountPaid: 0n,
   amountRefunded: 0n,
+  offsetAmount: 0n,
   memo: null,
   seller: null,
   buyer: { name: 'Acme', email: 'a@acme.test', billingAddress: null },

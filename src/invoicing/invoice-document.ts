@@ -6,7 +6,7 @@ import { moneyText } from '../kernel/money-text.ts';
 import type { Seller } from '../organizations/setting.ts';
 import { priceModelOf } from '../pricing/pricing.ts';
 import { type PriceRow, priceRows } from '../rating/price-text.ts';
-import type { Buyer, InvoiceStatus } from './invoice.ts';
+import { amountDue, type Buyer, type InvoiceStatus } from './invoice.ts';
 import type { LineExplanation } from './invoice-line-item.ts';
 
 /** A line. Money in minor units. */
@@ -37,6 +37,7 @@ export interface InvoiceToPrint {
   readonly total: bigint;
   readonly amountPaid: bigint;
   readonly amountRefunded: bigint;
+  readonly offsetAmount: bigint;
   readonly memo: string | null;
   readonly seller: Seller | null;
   readonly buyer: Buyer | null;
@@ -193,7 +194,7 @@ function sumsOf(
   lines: readonly DocumentLine[],
   money: (amount: bigint) => string,
 ): DocumentSum[] {
-  const { total, amountPaid, amountRefunded, discountAmount, taxAmount, taxType, status } = invoice;
+  const { total, amountPaid, amountRefunded, offsetAmount, discountAmount, taxAmount, taxType, status } = invoice;
   const row = (label: string, amount: bigint, strong = false) => ({ label, amount: money(amount), strong });
   const sums = [
     row(
@@ -205,9 +206,10 @@ function sumsOf(
   if (taxAmount > 0n || (taxType !== null && taxType !== 'none'))
     sums.push(row('Net amount before tax', total - taxAmount), row(taxName(invoice), taxAmount));
   sums.push(row('Total', total, true));
+  if (offsetAmount > 0n) sums.push(row('Credited', -offsetAmount));
   if (amountPaid > 0n) sums.push(row('Paid', -amountPaid));
   if (amountRefunded > 0n) sums.push(row('Refunded', amountRefunded));
-  if (isAskedFor(status)) sums.push(row('Amount due', total - amountPaid, true));
+  if (isAskedFor(status)) sums.push(row('Amount due', amountDue(invoice), true));
   return sums;
 }
 
@@ -215,20 +217,22 @@ function isAskedFor(status: InvoiceStatus): boolean {
   return status === 'open' || status === 'awaiting_payment_confirmation' || status === 'draft';
 }
 
+type TaxToPrint = Pick<InvoiceToPrint, 'taxType' | 'taxRatePercentage' | 'taxCountry' | 'taxState'>;
+
 /** For example `VAT 19% (DE)`; the type `none` is printed as a tax too. */
-function taxName({ taxType, taxRatePercentage, taxCountry, taxState }: InvoiceToPrint): string {
+export function taxName({ taxType, taxRatePercentage, taxCountry, taxState }: TaxToPrint): string {
   const name = (taxType === null || taxType === 'none' ? 'tax' : taxType).replaceAll('_', ' ').toUpperCase();
   const place = [taxCountry, taxState].filter((part) => part !== null).join(' ');
   return `${name}${taxRatePercentage === null ? '' : ` ${taxRatePercentage}%`}${place === '' ? '' : ` (${place})`}`;
 }
 
-function sellerLines(seller: Seller | null): string[] {
+export function sellerLines(seller: Seller | null): string[] {
   if (seller === null) return noSeller;
   const taxId = seller.taxId === null ? null : `Tax ID: ${seller.taxId}`;
   return present([seller.name, ...seller.addressLines, seller.email, taxId]);
 }
 
-function buyerLines(buyer: Buyer | null): string[] {
+export function buyerLines(buyer: Buyer | null): string[] {
   if (buyer === null) return [];
   const { line1, line2, city, state, postal_code: postalCode, country } = buyer.billingAddress?.address ?? {};
   const name = buyer.billingAddress?.name ?? buyer.name;

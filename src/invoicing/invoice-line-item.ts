@@ -4,6 +4,7 @@ import { idSchema } from '../kernel/id.ts';
 import { WholeNumber } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
 import { amountOf, type Priced, type Pricing } from '../pricing/pricing.ts';
+import type { LineAmounts } from '../rating/credited.ts';
 import type { LineShares } from '../rating/invoice-amounts.ts';
 import type { MeasuredPart } from '../rating/measured-usage.ts';
 import { fairValue, type PlanSegment } from '../rating/proration.ts';
@@ -53,6 +54,16 @@ export const UpcomingInvoiceLineItem = z
   ])
   .meta({ id: 'UpcomingInvoiceLineItem' });
 export type UpcomingInvoiceLineItem = z.infer<typeof UpcomingInvoiceLineItem>;
+
+/** A line of an invoice, and the part of it that credit notes have taken back. */
+export interface CreditableLine {
+  readonly id: string;
+  readonly description: string | null;
+  readonly quantity: number;
+  readonly price: bigint;
+  readonly whole: LineAmounts;
+  readonly credited: LineAmounts;
+}
 
 /** The inputs of a line's amount, so that anybody can recompute it. Money in minor units. */
 export type LineExplanation =

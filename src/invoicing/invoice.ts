@@ -143,6 +143,12 @@ const everyInvoice = {
   total: WholeNumber.meta({ description: 'The sum of subtotal and tax.' }),
   amountPaid: WholeNumber.meta({ description: 'The amount that was paid, before refunds.' }),
   amountRefunded: WholeNumber,
+  creditedAmount: WholeNumber.optional().meta({
+    description: 'The total of the credit notes that are not void. Absent without any.',
+  }),
+  offsetAmount: WholeNumber.optional().meta({
+    description: 'The part of it that lowers the amount due instead of going back. Absent without any.',
+  }),
   billingRunId: z.string().nullable(),
   ownerMembershipId: z.string().nullable(),
   pdfURL: z.string().nullable(),
@@ -204,11 +210,21 @@ export interface InvoiceMoney {
   readonly total: bigint;
   readonly amountPaid: bigint;
   readonly amountRefunded: bigint;
+  /** The total of its credit notes that are not void. */
+  readonly creditedAmount: bigint;
+  /** The part of it that lowers the amount due. */
+  readonly offsetAmount: bigint;
 }
 
-/** The unpaid amount in minor units. Worked example I7: of 5000, 2000 are paid, so 3000 are due. */
-export function amountDue(invoice: Pick<InvoiceMoney, 'total' | 'amountPaid'>): bigint {
-  return invoice.total - invoice.amountPaid;
+/** The amounts that determine the amount due. */
+type InvoiceDue = Pick<InvoiceMoney, 'total' | 'offsetAmount' | 'amountPaid'>;
+
+/**
+ * The unpaid amount in minor units. Worked example I7: of 5000, 2000 are paid, so 3000 are due. Credit notes that offset
+ * lower it.
+ */
+export function amountDue(invoice: InvoiceDue): bigint {
+  return invoice.total - invoice.offsetAmount - invoice.amountPaid;
 }
 
 /**
@@ -218,7 +234,8 @@ export function amountDue(invoice: Pick<InvoiceMoney, 'total' | 'amountPaid'>): 
 export function decideNewInvoice(total: bigint): InvoiceMoney {
   assert(total >= 0n, 'an invoice never owes the customer');
   if (total > maxInvoiceTotal) throw new Problem('invoiceTooLarge', { total, limit: maxInvoiceTotal });
-  return { total, amountPaid: 0n, amountRefunded: 0n, status: total === 0n ? 'paid' : 'open' };
+  const nothing = { amountPaid: 0n, amountRefunded: 0n, creditedAmount: 0n, offsetAmount: 0n };
+  return { total, ...nothing, status: total === 0n ? 'paid' : 'open' };
 }
 
 /**
@@ -228,11 +245,47 @@ export function decideNewInvoice(total: bigint): InvoiceMoney {
 export function decidePaid(invoice: InvoiceMoney, paid: bigint): Pick<InvoiceMoney, 'status' | 'amountPaid'> {
   assert(paid > 0n && paid <= amountDue(invoice), 'a payment is at most what is due');
   const amountPaid = invoice.amountPaid + paid;
-  const settled = amountPaid === invoice.total ? nextInvoiceStatus(invoice.status, 'paid') : null;
-  if (settled === null) return { amountPaid, status: invoice.status };
-  // Part of an earlier payment may already have been refunded.
-  const refunded = invoice.amountRefunded > 0n ? nextInvoiceStatus(settled, 'refunded_in_part') : null;
-  return { amountPaid, status: refunded ?? settled };
+  return { amountPaid, status: statusWhenDue({ ...invoice, amountPaid }) };
+}
+
+/** The status of an invoice that owes less than before: paid if nothing is due any more. */
+function statusWhenDue(invoice: InvoiceMoney): InvoiceStatus {
+  const settled = amountDue(invoice) === 0n ? nextInvoiceStatus(invoice.status, 'paid') : null;
+  if (settled === null) return invoice.status;
+  // Part of an earlier payment may already have been refunded, or all of it.
+  if (invoice.amountRefunded === 0n) return settled;
+  const trigger = invoice.amountRefunded === invoice.amountPaid ? 'refunded' : 'refunded_in_part';
+  return nextInvoiceStatus(settled, trigger) ?? settled;
+}
+
+/**
+ * The invoice after a credit note of `credited` minor units, at most what is not yet credited. One that offsets takes at
+ * most the amount due, and pays the invoice when nothing else is due: of 5000 with 2000 paid, 1000 are offset, so 2000
+ * are due.
+ */
+export function decideCredited(
+  invoice: InvoiceMoney,
+  credited: bigint,
+  { offsets }: { readonly offsets: boolean },
+): Pick<InvoiceMoney, 'status' | 'creditedAmount' | 'offsetAmount'> {
+  const creditedAmount = invoice.creditedAmount + credited;
+  assert(credited > 0n && creditedAmount <= invoice.total, 'a credit is at most what is left of its invoice');
+  if (!offsets) return { status: invoice.status, creditedAmount, offsetAmount: invoice.offsetAmount };
+  assert(credited <= amountDue(invoice), 'an offset is at most what is due');
+  const offsetAmount = invoice.offsetAmount + credited;
+  return { status: statusWhenDue({ ...invoice, offsetAmount }), creditedAmount, offsetAmount };
+}
+
+/** The invoice after such a credit note was voided. */
+export function decideUncredited(
+  invoice: InvoiceMoney,
+  credited: bigint,
+  { offsets }: { readonly offsets: boolean },
+): Pick<InvoiceMoney, 'status' | 'creditedAmount' | 'offsetAmount'> {
+  const creditedAmount = invoice.creditedAmount - credited;
+  const offsetAmount = invoice.offsetAmount - (offsets ? credited : 0n);
+  assert(creditedAmount >= offsetAmount && offsetAmount >= 0n, 'the credit note was counted');
+  return { status: invoice.status, creditedAmount, offsetAmount };
 }
 
 /** The invoice after a refund of `refunded` minor units, at most the paid and not yet refunded amount. */

@@ -29,11 +29,11 @@ export async function saveCollections(
   await sql`
     update invoices i
        set status = new.status, amount_paid = new.amount_paid, amount_refunded = new.amount_refunded,
-           attempt_count = new.attempt_count, next_attempt_at = new.next_attempt_at, updated_at = ${work.now}
+           offset_amount = new.offset_amount, attempt_count = new.attempt_count, next_attempt_at = new.next_attempt_at, updated_at = ${work.now}
       from unnest(
              ${all('id')}::text[], ${all('status')}::text[], ${all('amountPaid')}::numeric[],
-             ${all('amountRefunded')}::numeric[], ${all('attemptCount')}::integer[], ${all('nextAttemptAt')}::bigint[]
-           ) as new (id, status, amount_paid, amount_refunded, attempt_count, next_attempt_at)
+             ${all('amountRefunded')}::numeric[], ${all('offsetAmount')}::numeric[], ${all('attemptCount')}::integer[], ${all('nextAttemptAt')}::bigint[]
+           ) as new (id, status, amount_paid, amount_refunded, offset_amount, attempt_count, next_attempt_at)
      where i.environment_id = ${work.environmentId} and i.id = new.id`.execute(work.db);
 }
 

@@ -42,6 +42,8 @@ const invoiceColumns = [
   'total',
   'amountPaid',
   'amountRefunded',
+  'creditedAmount',
+  'offsetAmount',
   'seller',
   'buyer',
   'attemptCount',
@@ -150,7 +152,7 @@ export async function attachInvoices(work: Work, ids: readonly string[], billing
 export async function updateInvoice(
   work: Work,
   id: string,
-  change: Partial<Pick<InvoiceRow, 'status' | 'amountRefunded' | 'nextAttemptAt'>>,
+  change: Partial<Pick<InvoiceRow, 'status' | 'amountRefunded' | 'creditedAmount' | 'offsetAmount' | 'nextAttemptAt'>>,
 ): Promise<InvoiceRow> {
   const row = await work.db
     .updateTable('invoices')

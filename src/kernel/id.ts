@@ -29,6 +29,8 @@ export const idPrefixes = {
   ledgerEntry: 'ledger_entry',
   invoice: 'inv',
   invoiceLineItem: 'inv_li',
+  creditNote: 'cn',
+  creditNoteLine: 'cn_line',
   payment: 'pym',
   paymentMethod: 'pm',
   refund: 'refund',

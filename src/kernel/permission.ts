@@ -31,6 +31,7 @@ export const routeGroups = {
   holds: ['read', 'write'],
   invoices: ['read', 'money'],
   'invoice-line-items': ['read'],
+  'credit-notes': ['read', 'money'],
   'tax-rates': ['read', 'money'],
   purchases: ['read', 'write'],
   'checkout-sessions': ['read', 'write'],

@@ -109,7 +109,7 @@ export async function requestFirstCharge(
   if (method?.customerId !== customerId) throw new Problem('paymentMethodNotFound', { id });
   const payable: Payable = {
     ...{ id: null, subscriptionId, billingPeriodId: null, purchaseId, pricingModelId, customerId, currency },
-    ...{ total, taxAmount, amountPaid: 0n, attemptCount: 0, description },
+    ...{ total, taxAmount, amountPaid: 0n, offsetAmount: 0n, attemptCount: 0, description },
     taxType: tax?.type ?? null,
     taxCountry: tax?.country ?? null,
     taxState: tax?.state ?? null,
@@ -200,6 +200,7 @@ type Payable = Pick<
   | 'total'
   | 'taxAmount'
   | 'amountPaid'
+  | 'offsetAmount'
   | 'attemptCount'
   | 'taxType'
   | 'taxCountry'
@@ -218,7 +219,7 @@ export function describePayment({ invoiceNumber }: Pick<InvoiceRow, 'invoiceNumb
 
 /** The common fields of a payment of `amount` minor units for the invoice. */
 function paymentOf(work: Work, invoice: Payable, amount: bigint, paymentMethod: PaymentMethodType): PaymentRow {
-  assert(amount > 0n && amount <= invoice.total - invoice.amountPaid, 'a payment is at most what is due');
+  assert(amount > 0n && amount <= amountDue(invoice), 'a payment is at most what is due');
   const taxAmount = taxUpTo(invoice, invoice.amountPaid + amount) - taxUpTo(invoice, invoice.amountPaid);
   return {
     id: newId('payment'),

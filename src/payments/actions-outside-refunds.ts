@@ -40,6 +40,7 @@ export async function recordOutsideRefunds(
       updatedAt: work.now,
       pricingModelId: payment.pricingModelId,
       paymentId,
+      creditNoteId: null,
       amount: part,
       status: 'succeeded',
       processorReference: reference,

@@ -37,7 +37,16 @@ export interface RefundAnswer {
 export async function refundPayment(
   work: Work,
   id: string,
-  { partialAmount, assume }: { readonly partialAmount: number | null; readonly assume: AssumeRefunded },
+  {
+    partialAmount,
+    assume,
+    creditNoteId = null,
+  }: {
+    readonly partialAmount: number | null;
+    readonly assume: AssumeRefunded;
+    /** The credit note that asks for it. */
+    readonly creditNoteId?: string | null;
+  },
 ): Promise<RefundAnswer> {
   const { payment } = await lockRefunded(work, id);
   const amount = decideRefund(payment, partialAmount);
@@ -47,6 +56,7 @@ export async function refundPayment(
     updatedAt: work.now,
     pricingModelId: payment.pricingModelId,
     paymentId: id,
+    creditNoteId,
     amount,
     status: 'pending',
     processorReference: null,
@@ -172,7 +182,12 @@ export async function recordRefunded(
   await recordPurchaseRefund(work, invoice);
   const { purchaseId } = payment;
   if (purchaseId === null) return;
-  await takeBackBought(work, { refundId, purchaseId, refunded: invoice.amountRefunded, price: invoice.total });
+  await takeBackBought(work, {
+    refundId,
+    purchaseId,
+    refunded: invoice.amountRefunded,
+    price: invoice.total - invoice.offsetAmount,
+  });
 }
 
 /**
@@ -184,6 +199,6 @@ export async function recordEarlierRefunds(work: Work, invoice: InvoiceRow): Pro
   let refunded = 0n;
   for (const { id: refundId, purchaseId, amount } of await refunds.listRefundsOfPurchase(work, invoice.id)) {
     refunded += amount;
-    await takeBackBought(work, { refundId, purchaseId, refunded, price: invoice.total });
+    await takeBackBought(work, { refundId, purchaseId, refunded, price: invoice.total - invoice.offsetAmount });
   }
 }

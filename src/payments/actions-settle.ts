@@ -19,6 +19,7 @@ import type { ChargeOutcome, ChargeRequest, PaymentProcessor, Processors } from 
 import type { PaymentRow } from './store.ts';
 import * as store from './store.ts';
 import { listCustomerReferences } from './store-processors.ts';
+import { sumCreditNoteRefunds } from './store-refunds.ts';
 
 /** The outcome of a payment, reported by a processor. */
 export interface ReportedCharge {
@@ -196,6 +197,8 @@ export async function applyChargeOutcomes(work: Work, reported: readonly Reporte
   const invoices = byId(await lockInvoices(work, invoiceIds));
   const paymentIds = found.map((payment) => payment.id);
   const payments = byId(await store.lockPayments(work, paymentIds));
+  const isReversal = reported.some(({ outcome }) => outcome.result === 'reversed');
+  const credited = isReversal ? await sumCreditNoteRefunds(work, paymentIds) : new Map<string, bigint>();
   const changes = reported.flatMap(({ paymentId, outcome }) => {
     const payment = payments.get(paymentId);
     const changed = payment === undefined ? null : decideCharge(payment, outcome, work.now);
@@ -204,7 +207,8 @@ export async function applyChargeOutcomes(work: Work, reported: readonly Reporte
     if (payment.invoiceId !== null) {
       const invoice = invoices.get(payment.invoiceId);
       assert(invoice, 'invoices are never deleted');
-      invoices.set(invoice.id, invoiceAfter(invoice, changed, outcome, work.now));
+      const counted = { ...changed, creditedAmount: credited.get(paymentId) ?? 0n };
+      invoices.set(invoice.id, invoiceAfter(invoice, counted, outcome, work.now));
     }
     return { paymentId, before: payment.status };
   });
@@ -232,7 +236,12 @@ function byId<Row extends { readonly id: string }>(rows: readonly Row[]): Map<st
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-function invoiceAfter(invoice: InvoiceRow, payment: PaymentRow, outcome: ChargeOutcome, now: Instant): InvoiceRow {
+function invoiceAfter(
+  invoice: InvoiceRow,
+  payment: PaymentRow & { readonly creditedAmount: bigint },
+  outcome: ChargeOutcome,
+  now: Instant,
+): InvoiceRow {
   switch (outcome.result) {
     case 'succeeded':
       return moneyArrived(invoice, payment.amount);

@@ -241,6 +241,8 @@ export interface Refund {
   readonly updatedAt: Instant;
   readonly pricingModelId: string;
   readonly paymentId: string;
+  /** The credit note that it settles; null if it was asked for alone. */
+  readonly creditNoteId: string | null;
   /** In minor units. */
   readonly amount: bigint;
   readonly status: RefundStatus;

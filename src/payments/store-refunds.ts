@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import type { Refunds } from '../database/database-types.ts';
 import type { Work } from '../database/work.ts';
 import type { Refund } from './payment.ts';
@@ -9,6 +9,7 @@ const columns = [
   'updatedAt',
   'pricingModelId',
   'paymentId',
+  'creditNoteId',
   'amount',
   'status',
   'processorReference',
@@ -35,6 +36,17 @@ export async function findRefund(work: Work, id: string): Promise<Refund | null>
   return row ?? null;
 }
 
+export async function findRefundOfCreditNote(work: Work, creditNoteId: string): Promise<Refund | null> {
+  const row = await work.db
+    .selectFrom('refunds')
+    .select(columns)
+    .where('environmentId', '=', work.environmentId)
+    .where('creditNoteId', '=', creditNoteId)
+    .$castTo<Refund>()
+    .executeTakeFirst();
+  return row ?? null;
+}
+
 /** The processor's references of the payment's known refunds. */
 export async function listRefundReferences(work: Work, paymentId: string): Promise<string[]> {
   const rows = await work.db
@@ -44,6 +56,20 @@ export async function listRefundReferences(work: Work, paymentId: string): Promi
     .where('paymentId', '=', paymentId)
     .execute();
   return rows.flatMap((row) => row.processorReference ?? []);
+}
+
+/** The succeeded refunds that credit notes asked for, by payment. In minor units. */
+export async function sumCreditNoteRefunds(work: Work, paymentIds: readonly string[]): Promise<Map<string, bigint>> {
+  const rows = await work.db
+    .selectFrom('refunds')
+    .select(['paymentId', (select) => select.fn.sum<bigint>('amount').as('amount')])
+    .where('environmentId', '=', work.environmentId)
+    .where('paymentId', '=', sql<string>`any(${paymentIds}::text[])`)
+    .where('creditNoteId', 'is not', null)
+    .where('status', '=', 'succeeded')
+    .groupBy('paymentId')
+    .execute();
+  return new Map(rows.map(({ paymentId, amount }) => [paymentId, amount]));
 }
 
 /** The succeeded refunds of the counted payments of a purchase's invoice, oldest first. */

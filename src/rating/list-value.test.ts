@@ -7,6 +7,7 @@ const paid: PlanInvoice = {
   total: 3000n,
   amountPaid: 3000n,
   amountRefunded: 0n,
+  offsetAmount: 0n,
   listAmount: 3000n,
   planDiscount: 0n,
   netAmount: 3000n,

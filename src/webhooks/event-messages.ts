@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { CheckoutSession } from '../checkout/checkout.ts';
+import { CreditNote } from '../credit-notes/credit-note.ts';
 import { Customer } from '../customers/customer.ts';
 import type { OutgoingMessage } from '../http/openapi.ts';
 import { Payment } from '../payments/payment.ts';
@@ -57,6 +58,7 @@ const records = {
   purchase: Purchase,
   subscription: Subscription,
   checkoutSession: CheckoutSession,
+  creditNote: CreditNote,
 };
 
 /** The message of an event of this type. */

@@ -24,12 +24,15 @@ export const eventTypes = [
   'usage_balance.low',
   'customer.erased',
   'attempts.limit_reached',
+  'credit_note.created',
+  'credit_note.settled',
+  'credit_note.voided',
 ] as const;
 export const EventType = z.enum(eventTypes).meta({ id: 'EventType' });
 export type EventType = z.infer<typeof EventType>;
 
 export const EventObject = z
-  .enum(['customer', 'payment', 'purchase', 'subscription', 'checkoutSession'])
+  .enum(['customer', 'payment', 'purchase', 'subscription', 'checkoutSession', 'creditNote'])
   .meta({ id: 'EventObject' });
 export type EventObject = z.infer<typeof EventObject>;
 
@@ -89,6 +92,22 @@ export const eventMeanings: Readonly<Record<EventType, EventMeaning>> = {
       'Sent when the last failed attempt that is allowed is made, to pay or to enter a discount code: of a link, a ' +
       'customer, an address or the environment, as `attempts` says. It is about the checkout session or, outside of ' +
       'one, about the customer. Only webhooks that name the type receive it.',
+  },
+  'credit_note.created': {
+    object: 'creditNote',
+    description: 'Sent when part of an invoice is credited. Only webhooks that name the type receive it.',
+  },
+  'credit_note.settled': {
+    object: 'creditNote',
+    description:
+      'Sent when the refund of a credit note has succeeded, or the invoice that it offsets is paid. Only webhooks that ' +
+      'name the type receive it.',
+  },
+  'credit_note.voided': {
+    object: 'creditNote',
+    description:
+      'Sent when a credit note is voided, also with its invoice or because its refund failed. Only webhooks that name ' +
+      'the type receive it.',
   },
 };
 

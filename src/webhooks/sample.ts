@@ -14,6 +14,7 @@ const sampleIds: Readonly<Record<EventObject, string>> = {
   purchase: 'purchase_sample',
   subscription: 'sub_sample',
   checkoutSession: 'chckt_session_sample',
+  creditNote: 'cn_sample',
 };
 
 /** The varying parts of a sample. */

@@ -72,6 +72,7 @@ const textsOfOurs = new Set([
   ...['idempotency_keys.response', 'idempotency_keys.effects', 'audit_log.before', 'audit_log.after'],
   ...['audit_log.action', 'audit_log.request_id', 'audit_log.record', 'events.type', 'events.object', 'events.payload'],
   ...['invoice_line_items.explanation', 'invoices.invoice_number', 'subscription_adjustments.capacities'],
+  'credit_notes.credit_note_number',
   // Ids by ids.
   'products.usage_prices',
   // Copies of the pricing of a price.
@@ -92,7 +93,13 @@ const textsOfOurs = new Set([
   ...['api_keys.type', 'audit_log.operation', 'checkout_sessions.payment_method_type', 'encryption_keys.id'],
   ...['discount_redemptions.amount_type', 'discount_redemptions.duration', 'environments.currency'],
   ...['invoices.reason', 'invoices.currency', 'invoices.tax_type', 'invoices.tax_country', 'payments.payment_method'],
-  ...['payments.currency', 'payments.tax_type', 'payments.tax_country', 'payment_method_attachments.processor'],
+  ...[
+    'credit_notes.currency',
+    'payments.currency',
+    'payments.tax_type',
+    'payments.tax_country',
+    'payment_method_attachments.processor',
+  ],
   ...['payment_methods.processor', 'payments.processor', 'processor_customers.processor', 'processor_events.processor'],
   ...['purchases.interval_unit', 'subscriptions.interval_unit', 'subscription_items.type', 'tax_rates.country'],
   ...['tax_rates.type', 'usage_credits.source'],

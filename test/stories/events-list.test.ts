@@ -18,6 +18,7 @@ const records = {
   subscription: [newId('subscription'), newId('subscription')],
   payment: ['p'],
   checkoutSession: ['s'],
+  creditNote: ['n'],
 };
 
 interface Told {

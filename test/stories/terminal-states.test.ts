@@ -41,6 +41,13 @@ const lives: readonly {
     besides: (status) => `, refunding_amount = 0, refunded_amount = ${status === 'refunded' ? 'amount' : '0'}`,
   },
   { table: 'refunds', final: ['succeeded', 'failed'], another: 'pending' },
+  {
+    table: 'credit_notes',
+    final: ['settled', 'void'],
+    another: 'issued',
+    besides: (status) =>
+      `, settled_at = ${status === 'settled' ? 1 : 'null'}, voided_at = ${status === 'void' ? 1 : 'null'}`,
+  },
   { table: 'purchases', final: ends(purchaseTransitions), another: 'paid' },
   { table: 'checkout_sessions', final: ['succeeded'], another: 'open' },
   {

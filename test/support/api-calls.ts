@@ -29,6 +29,8 @@ export const spoils: ReadonlySet<string> = new Set([
   'POST /invoices/{id}/mark-uncollectible',
   'POST /invoices/{id}/record-payment',
   'POST /invoices/{id}/pay',
+  'POST /invoices/{id}/credit-notes',
+  'POST /credit-notes/{id}/void',
   'DELETE /tax-rates/{id}',
   'POST /product-features/{id}/expire',
   'POST /subscription-item-features',

@@ -307,4 +307,47 @@ export const moneyCorruptions: readonly Corruption[] = [
     statements: [`update refunds set status = 'pending' where status = 'failed'`],
     breaks: ['paymentRefundsAreSumsOfRefunds'],
   },
+  {
+    fault: 'a number was taken for a credit note that is not there',
+    statements: ['update customers set credit_note_count = 2'],
+    breaks: ['creditNoteNumbersHaveNoGap'],
+  },
+  {
+    fault: 'a credit note gives back a cent more of the discount than its lines',
+    statements: ['update credit_notes set discount_amount = discount_amount + 1'],
+    breaks: ['creditNotesAreSumsOfLines'],
+  },
+  {
+    fault: 'a line counts less credited than its credit notes took back',
+    statements: ['update invoice_line_items set credited_amount = credited_amount - 1 where credited_amount > 0'],
+    breaks: ['creditedLinesAreSumsOfCreditNotes'],
+  },
+  {
+    fault: 'a line is credited beyond its amount',
+    statements: [
+      'alter table invoice_line_items drop constraint invoice_line_items_credited',
+      'update credit_note_lines set amount = 3501, discount_amount = 3001',
+      'update credit_notes set discount_amount = 3001',
+      'update invoice_line_items set credited_amount = 3501, credited_discount = 3001 where credited_amount > 0',
+    ],
+    breaks: ['creditedLinesAreSumsOfCreditNotes'],
+  },
+  {
+    fault: 'an invoice forgets its credit note',
+    statements: ['update invoices set credited_amount = 0'],
+    breaks: ['creditedInvoicesAreSumsOfCreditNotes'],
+  },
+  {
+    fault: 'a credit note is settled before its refund is back',
+    statements: [`update credit_notes set status = 'settled', settled_at = 1`],
+    breaks: ['creditNotesFollowTheirMoney'],
+  },
+  {
+    fault: 'a credit note that offsets a paid invoice is not settled',
+    statements: [
+      `update credit_notes set settle = 'offset', payment_id = null`,
+      'update refunds set credit_note_id = null',
+    ],
+    breaks: ['creditedInvoicesAreSumsOfCreditNotes', 'creditNotesFollowTheirMoney'],
+  },
 ];

@@ -292,6 +292,7 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
         total: 3025n,
         amountPaid: 3025n,
         amountRefunded: 1000n,
+        creditedAmount: 500n,
       },
       {
         ...invoice,
@@ -307,19 +308,27 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
       },
     ])
     .execute();
-  await app.owner.updateTable('customers').set({ invoiceCount: 2 }).where('id', '=', customerId).execute();
+  await app.owner
+    .updateTable('customers')
+    .set({ invoiceCount: 2, creditNoteCount: 1 })
+    .where('id', '=', customerId)
+    .execute();
   const line = { ...model, invoiceId, quantity: 1 };
+  const creditedLineId = newId('invoiceLineItem');
   await app.owner
     .insertInto('invoiceLineItems')
     .values([
       {
         ...line,
-        id: newId('invoiceLineItem'),
+        id: creditedLineId,
         type: 'static',
         price: 3500n,
         amount: 3500n,
         discountAmount: 496n,
         taxAmount: 273n,
+        creditedAmount: 582n,
+        creditedDiscount: 82n,
+        creditedTax: 45n,
         priceId,
         subscriptionItemId: itemId,
         ledgerAccountId: null,
@@ -384,13 +393,46 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
     .insertInto('payments')
     .values({ ...payment, id: paymentId, status: 'succeeded', attemptNumber: 2, ...refunded })
     .execute();
+  const creditNoteId = await insertCreditNote({ app, model, customerId, invoiceId, paymentId, creditedLineId });
   const refund = { ...model, paymentId };
   await app.owner
     .insertInto('refunds')
     .values([
       { ...refund, id: newId('refund'), amount: 1000n, status: 'succeeded' },
-      { ...refund, id: newId('refund'), amount: 500n, status: 'pending' },
+      { ...refund, id: newId('refund'), creditNoteId, amount: 500n, status: 'pending' },
       { ...refund, id: newId('refund'), amount: 25n, status: 'failed' },
     ])
     .execute();
+}
+
+interface Credited {
+  readonly app: TestApp;
+  readonly model: Data['model'];
+  readonly customerId: string;
+  readonly invoiceId: string;
+  readonly paymentId: string;
+  readonly creditedLineId: string;
+}
+
+/** 5.82 of the month are credited: less their 0.82 of the discount, with 0.45 of tax in them. Returns the id. */
+async function insertCreditNote(data: Credited): Promise<string> {
+  const { app, model, customerId, invoiceId, paymentId, creditedLineId: invoiceLineItemId } = data;
+  const id = newId('creditNote');
+  const shares = { discountAmount: 82n, taxAmount: 45n };
+  const ofNote = { ...model, ...shares };
+  await app.owner
+    .insertInto('creditNotes')
+    .values({
+      ...{ ...ofNote, id, customerId, invoiceId, paymentId, creditNoteNumber: 'ACME-CN-00001', status: 'issued' },
+      ...{ settle: 'refund', currency: 'USD', subtotal: 455n, total: 500n },
+    })
+    .execute();
+  await app.owner
+    .insertInto('creditNoteLines')
+    .values({
+      ...{ ...ofNote, id: newId('creditNoteLine'), creditNoteId: id, invoiceLineItemId, amount: 582n },
+      ...{ amountBefore: 0n, discountBefore: 0n, taxBefore: 0n },
+    })
+    .execute();
+  return id;
 }

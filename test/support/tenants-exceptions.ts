@@ -94,6 +94,10 @@ export const answeredOtherwise: Readonly<Record<string, Otherwise>> = {
   'POST /purchases purchase.paymentMethodId': ofCustomer,
   'POST /subscriptions/{id}/retry-payment paymentMethodId': ofCustomer,
   'POST /invoices/{id}/pay paymentMethodId': ofCustomer,
+  'POST /invoices/{id}/credit-notes creditNote.lines[].invoiceLineItemId': {
+    status: 400,
+    reason: 'it must be a line of the invoice',
+  },
   'POST /subscriptions/{id}/preview-adjust id': refusalTold,
   'POST /subscriptions/{id}/preview-adjust adjustment.newSubscriptionItems[].id': refusalTold,
   'POST /subscriptions/{id}/preview-adjust adjustment.newSubscriptionItems[].subscriptionId': refusalTold,

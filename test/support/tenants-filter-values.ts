@@ -36,6 +36,7 @@ export const filterValues: Readonly<Record<string, (world: TenantWorld) => strin
   'GET /prices slug': (w) => w.planPriceSlug,
   'GET /features slug': (w) => w.toggleSlug,
   'GET /usage-meters slug': (w) => w.callsMeterSlug,
+  'GET /credit-notes paymentId': (w) => w.paymentId,
   'GET /holds usageMeterId': (w) => w.usageMeterId,
   'GET /usage-events priceId': (w) => w.callsPriceId,
   'GET /purchases priceId': (w) => w.boughtPriceId,

@@ -93,6 +93,10 @@ export async function buildWorld(
   const billing = await get(`/customers/${externalId}/billing`);
   const current = billing.currentSubscription;
   const [paid] = billing.invoices;
+  const credited = await post(
+    `/invoices/${paid.invoice.id}/credit-notes`,
+    creditOf(paid.invoiceLineItems[0], 'refund'),
+  );
   // A pinned key makes no pricing model, and could not delete it.
   const spareModel = await app.post('/pricing-models', { pricingModel: { name: `Spare ${suffix}` } }, whole);
   const price = { type: 'single_payment', unitPrice: 100 };
@@ -128,6 +132,7 @@ export async function buildWorld(
     usageCreditId: usageCredit.id,
     ...(await owing),
     invoiceId: paid.invoice.id,
+    creditNoteId: credited.creditNote.id,
     invoiceLineItemId: paid.invoiceLineItems[0].id,
     paymentId: (await get(`/payments?customerId=${data.customer.id}`)).data[0].id,
     paymentMethodId: paymentMethod.id,
@@ -175,7 +180,7 @@ async function insertOwing(
   post: Send,
   get: (path: string) => Promise<Body>,
   { priceId, suffix }: { priceId: string; suffix: string },
-): Promise<Pick<World, 'owingSubscriptionId' | 'openInvoiceId'>> {
+): Promise<Pick<World, 'owingSubscriptionId' | 'openInvoiceId' | 'openInvoiceLineItemId' | 'issuedCreditNoteId'>> {
   const { data } = await post('/customers', {
     customer: { externalId: `owing-${suffix}`, email: `owing-${suffix}@acme.test`, name: 'Owing' },
   });
@@ -187,7 +192,20 @@ async function insertOwing(
   await post(`/subscriptions/${subscription.id}/uncancel`, {});
   await post('/payment-methods', { paymentMethod: { customerId, type: 'card', token: 'pm_card_visa' } });
   const { data: invoices } = await get(`/invoices?subscriptionId=${subscription.id}&status=open`);
-  return { owingSubscriptionId: subscription.id, openInvoiceId: invoices[0].id };
+  const { invoiceLineItems } = await get(`/invoices/${invoices[0].id}`);
+  const [line] = invoiceLineItems;
+  const { creditNote } = await post(`/invoices/${invoices[0].id}/credit-notes`, creditOf(line, 'offset'));
+  return {
+    owingSubscriptionId: subscription.id,
+    openInvoiceId: invoices[0].id,
+    openInvoiceLineItemId: line.id,
+    issuedCreditNoteId: creditNote.id,
+  };
+}
+
+/** A credit of the smallest amount. */
+function creditOf({ id: invoiceLineItemId }: Body, settle: 'refund' | 'offset') {
+  return { creditNote: { lines: [{ invoiceLineItemId, amount: 1 }], settle, reason: 'Sorry' } };
 }
 
 /** A link by which the customer may buy. */

@@ -18,6 +18,7 @@ export const order = [
   'invoicing',
   'purchases',
   'payments',
+  'credit-notes',
   'billing',
   'checkout',
   'webhooks',

@@ -70,6 +70,9 @@ export const owners: Owners = {
   processor_events: 'payments',
   'test_processor.operations': 'payments',
 
+  credit_notes: 'credit-notes',
+  credit_note_lines: 'credit-notes',
+
   checkout_sessions: 'checkout',
   checkout_session_add_ons: 'checkout',
   attempt_counts: 'payments',

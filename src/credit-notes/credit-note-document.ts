@@ -1,0 +1,157 @@
+import { z } from 'zod';
+import {
+  buyerLines,
+  type InvoiceDocument,
+  type InvoiceToPrint,
+  sellerLines,
+  taxName,
+} from '../invoicing/invoice-document.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { dayText } from '../kernel/iso-text.ts';
+import { WholeNumber } from '../kernel/json.ts';
+import { moneyText } from '../kernel/money-text.ts';
+import type { CreditNoteStatus } from './credit-note.ts';
+
+/** A line of a credit note with the line of the invoice. Money in minor units. */
+interface ExplainableLine {
+  readonly id: string;
+  readonly invoiceLineItemId: string;
+  readonly description: string | null;
+  readonly quantity: number | null;
+  readonly amount: bigint;
+  readonly discountAmount: bigint;
+  readonly taxAmount: bigint;
+  readonly amountBefore: bigint;
+  readonly discountBefore: bigint;
+  readonly taxBefore: bigint;
+  readonly lineAmount: bigint;
+  readonly lineDiscount: bigint;
+  readonly lineTax: bigint;
+}
+
+/** The data of a printed credit note. Money in minor units. */
+interface CreditNoteToPrint {
+  readonly id: string;
+  readonly createdAt: Instant;
+  readonly invoiceId: string;
+  readonly creditNoteNumber: string;
+  readonly status: CreditNoteStatus;
+  readonly reason: string | null;
+  readonly currency: string;
+  readonly discountAmount: bigint;
+  readonly subtotal: bigint;
+  readonly taxAmount: bigint;
+  readonly total: bigint;
+}
+
+const ExplainedShare = z
+  .object({
+    whole: WholeNumber,
+    creditedBefore: WholeNumber,
+    numerator: z.string().regex(/^\d+$/),
+    denominator: z.string().regex(/^[1-9]\d*$/),
+    share: WholeNumber,
+  })
+  .meta({
+    id: 'ExplainedCreditShare',
+    description:
+      'The share is numerator / denominator, rounded with halves away from zero, less `creditedBefore`. After a voided ' +
+      'credit note it may differ by its rounding, so that nothing is left over and nothing becomes negative.',
+  });
+
+/** The derivation of every amount of a credit note. */
+export const CreditNoteExplanation = z
+  .object({
+    creditNoteId: z.string(),
+    creditNoteNumber: z.string(),
+    invoiceId: z.string(),
+    currency: z.string(),
+    lines: z.array(
+      z
+        .object({
+          id: z.string(),
+          invoiceLineItemId: z.string(),
+          lineAmount: WholeNumber.meta({ description: 'The amount of the invoice line, before discount and tax.' }),
+          creditedBefore: WholeNumber,
+          amount: WholeNumber,
+          discount: ExplainedShare,
+          tax: ExplainedShare,
+        })
+        .meta({ id: 'ExplainedCreditNoteLine' }),
+    ),
+    sumOfLines: WholeNumber,
+    discountAmount: WholeNumber,
+    subtotal: WholeNumber,
+    taxAmount: WholeNumber,
+    total: WholeNumber,
+  })
+  .meta({ id: 'CreditNoteExplanation' });
+export type CreditNoteExplanation = z.infer<typeof CreditNoteExplanation>;
+
+/** Explains a credit note from its stored lines: the arithmetic of `creditOf`. */
+export function explainCreditNote(note: CreditNoteToPrint, lines: readonly ExplainableLine[]): CreditNoteExplanation {
+  const { id, creditNoteNumber, invoiceId, currency, discountAmount, subtotal, taxAmount, total } = note;
+  return {
+    ...{ creditNoteId: id, creditNoteNumber, invoiceId, currency },
+    lines: lines.map((line) => {
+      const shareOf = (whole: bigint, creditedBefore: bigint, share: bigint) => ({
+        ...{ whole, creditedBefore, share },
+        numerator: String(whole * (line.amountBefore + line.amount)),
+        denominator: String(line.lineAmount),
+      });
+      return {
+        id: line.id,
+        invoiceLineItemId: line.invoiceLineItemId,
+        lineAmount: line.lineAmount,
+        creditedBefore: line.amountBefore,
+        amount: line.amount,
+        discount: shareOf(line.lineDiscount, line.discountBefore, line.discountAmount),
+        tax: shareOf(line.lineTax, line.taxBefore, line.taxAmount),
+      };
+    }),
+    sumOfLines: lines.reduce((sum, { amount }) => sum + amount, 0n),
+    ...{ discountAmount, subtotal, taxAmount, total },
+  };
+}
+
+const statusTexts: Readonly<Record<CreditNoteStatus, string>> = {
+  issued: 'Issued',
+  settled: 'Settled',
+  void: 'Void',
+};
+
+/** Formats a credit note as text, a line a step. Its parties are those of its invoice. Days are in UTC. */
+export function* creditNoteDocument(
+  note: CreditNoteToPrint,
+  invoice: InvoiceToPrint,
+  lines: readonly ExplainableLine[],
+): Generator<void, InvoiceDocument> {
+  const money = (amount: bigint) => moneyText(amount, note.currency);
+  const printed: InvoiceDocument['lines'][number][] = [];
+  for (const { description, quantity, amount } of lines) {
+    yield;
+    const price = amount / BigInt(quantity ?? 1);
+    const texts = { quantity: String(quantity ?? 1), price: money(price), amount: money(amount) };
+    printed.push({ description: description ?? '', ...texts, details: [] });
+  }
+  const row = (label: string, amount: bigint, strong = false) => ({ label, amount: money(amount), strong });
+  const sums = [row('Subtotal', note.subtotal + note.discountAmount + (invoice.taxInclusive ? note.taxAmount : 0n))];
+  if (note.discountAmount > 0n) sums.push(row('Discount', -note.discountAmount));
+  if (note.taxAmount > 0n)
+    sums.push(row('Net amount before tax', note.subtotal), row(taxName(invoice), note.taxAmount));
+  return {
+    title: `Credit note ${note.creditNoteNumber}`,
+    status: statusTexts[note.status],
+    facts: [
+      { label: 'Credit note number', value: note.creditNoteNumber },
+      { label: 'Credit note date', value: dayText(note.createdAt) },
+      { label: 'Invoice number', value: invoice.invoiceNumber },
+      { label: 'Invoice date', value: dayText(invoice.invoiceDate) },
+    ],
+    seller: sellerLines(invoice.seller),
+    buyer: buyerLines(invoice.buyer),
+    lines: printed,
+    sums: [...sums, row('Total credited', note.total, true)],
+    memo: note.reason,
+  };
+}

@@ -1,0 +1,56 @@
+import { sql } from 'kysely';
+import type { Work } from '../database/work.ts';
+import type { LineAmounts } from '../rating/credited.ts';
+import type { CreditableLine } from './invoice-line-item.ts';
+
+/** The lines with these ids that belong to the invoice, by id. The caller has locked the invoice, or only reads. */
+export async function findCreditableLines(
+  work: Work,
+  invoiceId: string,
+  ids: readonly string[],
+): Promise<Map<string, CreditableLine>> {
+  const rows = await work.db
+    .selectFrom('invoiceLineItems')
+    .select(['id', 'description', 'quantity', 'price', 'amount', 'discountAmount', 'taxAmount'])
+    .select(['creditedAmount', 'creditedDiscount', 'creditedTax'])
+    .where('environmentId', '=', work.environmentId)
+    .where('invoiceId', '=', invoiceId)
+    .where('id', '=', sql<string>`any(${ids}::text[])`)
+    .execute();
+  return new Map(
+    rows.map(({ id, description, quantity, price, amount, discountAmount, taxAmount, ...before }) => [
+      id,
+      {
+        ...{ id, description, quantity, price, whole: { amount, discountAmount, taxAmount } },
+        credited: {
+          amount: before.creditedAmount,
+          discountAmount: before.creditedDiscount,
+          taxAmount: before.creditedTax,
+        },
+      },
+    ]),
+  );
+}
+
+/**
+ * Counts a credit of each of these lines of an invoice. Returns false if one of them has less left: the condition is
+ * part of the update, so parallel credits never exceed a line.
+ */
+export async function creditLines(
+  work: Work,
+  invoiceId: string,
+  credits: readonly (LineAmounts & { readonly invoiceLineItemId: string })[],
+): Promise<boolean> {
+  const all = <Key extends keyof LineAmounts>(key: Key) => credits.map((credit) => credit[key]);
+  const result = await sql`
+    update invoice_line_items l
+       set credited_amount = l.credited_amount + new.amount, credited_discount = l.credited_discount + new.discount,
+           credited_tax = l.credited_tax + new.tax, updated_at = ${work.now}
+      from unnest(${credits.map((credit) => credit.invoiceLineItemId)}::text[], ${all('amount')}::numeric[],
+                  ${all('discountAmount')}::numeric[], ${all('taxAmount')}::numeric[]) as new (id, amount, discount, tax)
+     where l.environment_id = ${work.environmentId} and l.invoice_id = ${invoiceId} and l.id = new.id
+       and l.credited_amount + new.amount between 0 and greatest(l.amount, 0)
+       and l.credited_discount + new.discount between 0 and l.discount_amount
+       and l.credited_tax + new.tax between 0 and l.tax_amount`.execute(work.db);
+  return result.numAffectedRows === BigInt(credits.length);
+}
