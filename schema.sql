@@ -475,6 +475,7 @@ create table public.features (
   amount numeric(38,0),
   usage_meter_id text,
   renewal_frequency text,
+  grant_interval jsonb,
   resource_id text,
   rollover_maximum numeric(38,0),
   rollover_periods integer,
@@ -486,12 +487,17 @@ create table public.features (
   constraint features_environment_id_resource_id_fkey FOREIGN KEY (environment_id, resource_id) REFERENCES resources(environment_id, id),
   constraint features_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
   constraint features_description_length CHECK ((char_length(description) <= 2000)),
+  constraint features_grant_interval CHECK (
+CASE
+    WHEN (renewal_frequency = 'every_interval'::text) THEN COALESCE((((grant_interval ->> 'unit'::text) = ANY (ARRAY['day'::text, 'week'::text, 'month'::text, 'year'::text])) AND ((((grant_interval ->> 'count'::text))::bigint >= 1) AND (((grant_interval ->> 'count'::text))::bigint <= 1200))), false)
+    ELSE (grant_interval IS NULL)
+END),
   constraint features_name_length CHECK ((char_length(name) <= 255)),
-  constraint features_rollover CHECK ((((rollover_maximum IS NULL) AND (rollover_periods IS NULL)) OR ((renewal_frequency = 'every_billing_period'::text) AND (rollover_maximum > (0)::numeric) AND ((rollover_periods >= 1) AND (rollover_periods <= 100))))),
+  constraint features_rollover CHECK ((((rollover_maximum IS NULL) AND (rollover_periods IS NULL)) OR ((renewal_frequency = ANY (ARRAY['every_billing_period'::text, 'every_interval'::text])) AND (rollover_maximum > (0)::numeric) AND ((rollover_periods >= 1) AND (rollover_periods <= 100))))),
   constraint features_shape CHECK (
 CASE type
     WHEN 'toggle'::text THEN ((amount IS NULL) AND (usage_meter_id IS NULL) AND (renewal_frequency IS NULL) AND (resource_id IS NULL))
-    WHEN 'usage_credit_grant'::text THEN ((amount > (0)::numeric) AND (usage_meter_id IS NOT NULL) AND (renewal_frequency = ANY (ARRAY['once'::text, 'every_billing_period'::text])) AND (resource_id IS NULL))
+    WHEN 'usage_credit_grant'::text THEN ((amount > (0)::numeric) AND (usage_meter_id IS NOT NULL) AND (renewal_frequency = ANY (ARRAY['once'::text, 'every_billing_period'::text, 'every_interval'::text])) AND (resource_id IS NULL))
     WHEN 'resource'::text THEN ((amount > (0)::numeric) AND (usage_meter_id IS NULL) AND (renewal_frequency IS NULL) AND (resource_id IS NOT NULL))
     ELSE false
 END),
@@ -1124,6 +1130,7 @@ create table public.subscription_item_features (
   amount numeric(38,0),
   usage_meter_id text,
   renewal_frequency text,
+  grant_interval jsonb,
   resource_id text,
   expired_at bigint,
   detached_at bigint,
@@ -1139,10 +1146,15 @@ create table public.subscription_item_features (
   constraint subscription_item_features_environment_id_subscription_ite_fkey FOREIGN KEY (environment_id, subscription_item_id) REFERENCES subscription_items(environment_id, id),
   constraint subscription_item_features_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
   constraint subscription_item_features_detached_reason_length CHECK ((char_length(detached_reason) <= 255)),
+  constraint subscription_item_features_grant_interval CHECK (
+CASE
+    WHEN (renewal_frequency = 'every_interval'::text) THEN COALESCE((((grant_interval ->> 'unit'::text) = ANY (ARRAY['day'::text, 'week'::text, 'month'::text, 'year'::text])) AND ((((grant_interval ->> 'count'::text))::bigint >= 1) AND (((grant_interval ->> 'count'::text))::bigint <= 1200))), false)
+    ELSE (grant_interval IS NULL)
+END),
   constraint subscription_item_features_shape CHECK (
 CASE type
     WHEN 'toggle'::text THEN ((amount IS NULL) AND (usage_meter_id IS NULL) AND (renewal_frequency IS NULL) AND (resource_id IS NULL))
-    WHEN 'usage_credit_grant'::text THEN ((amount IS NOT NULL) AND (usage_meter_id IS NOT NULL) AND (renewal_frequency = ANY (ARRAY['once'::text, 'every_billing_period'::text])) AND (resource_id IS NULL))
+    WHEN 'usage_credit_grant'::text THEN ((amount IS NOT NULL) AND (usage_meter_id IS NOT NULL) AND (renewal_frequency = ANY (ARRAY['once'::text, 'every_billing_period'::text, 'every_interval'::text])) AND (resource_id IS NULL))
     WHEN 'resource'::text THEN ((amount IS NOT NULL) AND (usage_meter_id IS NULL) AND (renewal_frequency IS NULL) AND (resource_id IS NOT NULL))
     ELSE false
 END)
@@ -1363,6 +1375,7 @@ create table public.usage_credits (
   taken_by_hand numeric(38,0) not null default 0,
   spent boolean not null generated always as (((applied + expired) + taken_back) = issued) stored,
   expires_at bigint,
+  interval_start_at bigint,
   transferred_from text,
   granted_at bigint not null,
   created_at bigint not null,
@@ -1373,6 +1386,7 @@ create table public.usage_credits (
   constraint usage_credits_environment_id_feature_id_fkey FOREIGN KEY (environment_id, feature_id) REFERENCES features(environment_id, id),
   constraint usage_credits_environment_id_ledger_account_id_fkey FOREIGN KEY (environment_id, ledger_account_id) REFERENCES ledger_accounts(environment_id, id),
   constraint usage_credits_environment_id_transferred_from_fkey FOREIGN KEY (environment_id, transferred_from) REFERENCES usage_credits(environment_id, id),
+  constraint usage_credits_interval CHECK (((interval_start_at IS NULL) OR (expires_at IS NULL) OR (interval_start_at < expires_at))),
   constraint usage_credits_never_over_applied CHECK (((issued > (0)::numeric) AND (LEAST(applied, expired, taken_back) >= (0)::numeric) AND (((applied + expired) + taken_back) <= issued))),
   constraint usage_credits_paused_back CHECK (((LEAST(paused_back, withheld, taken_by_hand) >= (0)::numeric) AND (((paused_back + withheld) + taken_by_hand) <= taken_back))),
   constraint usage_credits_paused_owed CHECK (((LEAST(paused_owed, paused_by_hand) >= (0)::numeric) AND ((paused_back + paused_owed) <= issued))),
@@ -1688,6 +1702,7 @@ CREATE INDEX subscription_adjustments_replacing ON public.subscription_adjustmen
 CREATE INDEX subscription_item_features_by_product_feature ON public.subscription_item_features USING btree (environment_id, product_feature_id) WHERE (product_feature_id IS NOT NULL);
 CREATE INDEX subscription_item_features_by_subscription ON public.subscription_item_features USING btree (environment_id, subscription_id, feature_id);
 CREATE INDEX subscription_item_features_manual ON public.subscription_item_features USING btree (environment_id, subscription_id) WHERE (manually_created AND (expired_at IS NULL));
+CREATE INDEX subscription_item_features_of_intervals ON public.subscription_item_features USING btree (environment_id, subscription_id) WHERE (grant_interval IS NOT NULL);
 CREATE INDEX subscription_item_features_of_resources ON public.subscription_item_features USING btree (environment_id, subscription_id, resource_id) WHERE (resource_id IS NOT NULL);
 CREATE INDEX subscription_item_versions_by_subscription ON public.subscription_item_versions USING btree (environment_id, subscription_id);
 CREATE INDEX subscription_items_by_price ON public.subscription_items USING btree (environment_id, price_id) WHERE (price_id IS NOT NULL);

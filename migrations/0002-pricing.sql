@@ -304,6 +304,8 @@ create table features (
   amount numeric(38, 0),
   usage_meter_id text collate "C",
   renewal_frequency text,
+  -- How often credits come, where they have an interval of their own.
+  grant_interval jsonb,
   resource_id text collate "C",
   -- How much of what a period leaves unused goes over into the next ones, and how many periods long it can be used there.
   rollover_maximum numeric(38, 0),
@@ -319,13 +321,16 @@ create table features (
     case type
       when 'toggle' then amount is null and usage_meter_id is null and renewal_frequency is null and resource_id is null
       when 'usage_credit_grant' then amount > 0 and usage_meter_id is not null
-        and renewal_frequency in ('once', 'every_billing_period') and resource_id is null
+        and renewal_frequency in ('once', 'every_billing_period', 'every_interval') and resource_id is null
       when 'resource' then amount > 0 and usage_meter_id is null and renewal_frequency is null and resource_id is not null
       else false
     end),
+  constraint features_grant_interval check (case when renewal_frequency = 'every_interval'
+    then coalesce(grant_interval ->> 'unit' in ('day', 'week', 'month', 'year') and (grant_interval ->> 'count')::bigint between 1 and 1200, false)
+    else grant_interval is null end),
   constraint features_rollover check (
     (rollover_maximum is null and rollover_periods is null)
-    or (renewal_frequency = 'every_billing_period' and rollover_maximum > 0 and rollover_periods between 1 and 100))
+    or (renewal_frequency in ('every_billing_period', 'every_interval') and rollover_maximum > 0 and rollover_periods between 1 and 100))
 );
 create unique index features_active_slug_unique on features (environment_id, pricing_model_id, slug) where active;
 create index features_by_slug on features (environment_id, pricing_model_id, slug);

@@ -261,6 +261,7 @@ create table subscription_item_features (
   amount numeric(38, 0),
   usage_meter_id text collate "C",
   renewal_frequency text,
+  grant_interval jsonb,
   resource_id text collate "C",
   expired_at bigint,
   detached_at bigint,
@@ -279,14 +280,20 @@ create table subscription_item_features (
     case type
       when 'toggle' then amount is null and usage_meter_id is null and renewal_frequency is null and resource_id is null
       when 'usage_credit_grant' then amount is not null and usage_meter_id is not null
-        and renewal_frequency in ('once', 'every_billing_period') and resource_id is null
+        and renewal_frequency in ('once', 'every_billing_period', 'every_interval') and resource_id is null
       when 'resource' then amount is not null and usage_meter_id is null and renewal_frequency is null and resource_id is not null
       else false
-    end)
+    end),
+  constraint subscription_item_features_grant_interval check (case when renewal_frequency = 'every_interval'
+    then coalesce(grant_interval ->> 'unit' in ('day', 'week', 'month', 'year') and (grant_interval ->> 'count')::bigint between 1 and 1200, false)
+    else grant_interval is null end)
 );
 create unique index subscription_item_features_pair_unique on subscription_item_features (environment_id, subscription_item_id, feature_id)
   where expired_at is null;
 create index subscription_item_features_by_subscription on subscription_item_features (environment_id, subscription_id, feature_id);
+-- Most subscriptions grant no credits within their billing periods, and each renewal looks.
+create index subscription_item_features_of_intervals on subscription_item_features (environment_id, subscription_id)
+  where grant_interval is not null;
 create index subscription_item_features_of_resources on subscription_item_features (environment_id, subscription_id, resource_id)
   where resource_id is not null;
 create index subscription_item_features_by_product_feature on subscription_item_features (environment_id, product_feature_id)

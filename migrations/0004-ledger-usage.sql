@@ -130,6 +130,8 @@ create table usage_credits (
   -- A column of its own, so that the index of open credits names nothing that each use changes: the row stays in its page.
   spent boolean not null generated always as (applied + expired + taken_back = issued) stored,
   expires_at bigint,
+  -- For credits that come each interval: the start of the time that they are for. Null: they are for a billing period, or forever.
+  interval_start_at bigint,
   -- The credit of an ended subscription whose units these are.
   transferred_from text collate "C",
   granted_at bigint not null,
@@ -146,7 +148,8 @@ create table usage_credits (
   constraint usage_credits_paused_back check (least(paused_back, withheld, taken_by_hand) >= 0
     and paused_back + withheld + taken_by_hand <= taken_back),
   constraint usage_credits_paused_owed check (least(paused_owed, paused_by_hand) >= 0 and paused_back + paused_owed <= issued),
-  constraint usage_credits_priority check (priority between 0 and 1000)
+  constraint usage_credits_priority check (priority between 0 and 1000),
+  constraint usage_credits_interval check (interval_start_at is null or expires_at is null or interval_start_at < expires_at)
 ) with (fillfactor = 70);
 alter table ledger_accounts add foreign key (environment_id, pending_credit_id) references usage_credits;
 create index usage_credits_open on usage_credits (ledger_account_id, priority, expires_at, id) where not spent;

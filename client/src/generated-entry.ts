@@ -181,6 +181,7 @@ export type {
   FeaturesUpdateAnswer,
   FeaturesUpdateInput,
   FirstPeriod,
+  GrantInterval,
   HoldsCreateAnswer,
   HoldsCreateInput,
   HoldsGetAnswer,

@@ -237,6 +237,7 @@ export type FeatureStructure = {
   active?: boolean;
   amount?: null;
   renewalFrequency?: null;
+  grantInterval?: null;
   usageMeterSlug?: null;
   resourceSlug?: null;
   rolloverMaximum?: null;
@@ -249,11 +250,16 @@ export type FeatureStructure = {
   active?: boolean;
   amount: number;
   renewalFrequency: RenewalFrequency;
+  /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Null for any other frequency. */
+  grantInterval?: {
+    unit: 'day' | 'week' | 'month' | 'year';
+    count?: number;
+  } | null;
   usageMeterSlug: string;
   resourceSlug?: null;
-  /** The most unused units that roll over at the end of a billing period into later ones. Null: none. */
+  /** The most unused units that roll over at the end of a billing period, or grant interval, into later ones. Null: none. */
   rolloverMaximum?: number | null;
-  /** The number of billing periods for which rolled-over units can be used. Null if there is no rollover. */
+  /** The number of billing periods, or grant intervals, for which rolled-over units can be used. Null if there is no rollover. */
   rolloverPeriods?: number | null;
 } | {
   type: 'resource';
@@ -263,13 +269,15 @@ export type FeatureStructure = {
   active?: boolean;
   amount: number;
   renewalFrequency?: null;
+  grantInterval?: null;
   usageMeterSlug?: null;
   resourceSlug: string;
   rolloverMaximum?: null;
   rolloverPeriods?: null;
 };
 
-export type RenewalFrequency = 'once' | 'every_billing_period';
+/** How often credits are granted: once, with each billing period, or with each `grantInterval` also within a period. */
+export type RenewalFrequency = 'once' | 'every_billing_period' | 'every_interval';
 
 export interface ProductStructure {
   product: {
@@ -412,6 +420,11 @@ export interface NewSubscriptionItemFeature {
   productFeatureId?: string | null;
   usageMeterId?: string | null;
   renewalFrequency?: RenewalFrequency | null;
+  /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Null for any other frequency. */
+  grantInterval?: {
+    unit: 'day' | 'week' | 'month' | 'year';
+    count?: number;
+  } | null;
   resourceId?: string | null;
   expiredAt?: TimestampInput | null;
   detachedAt?: TimestampInput | null;
@@ -429,6 +442,11 @@ export interface SubscriptionItemFeatureChange {
   productFeatureId?: string | null;
   usageMeterId?: string | null;
   renewalFrequency?: RenewalFrequency | null;
+  /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Null for any other frequency. */
+  grantInterval?: {
+    unit: 'day' | 'week' | 'month' | 'year';
+    count?: number;
+  } | null;
   resourceId?: string | null;
   expiredAt?: TimestampInput | null;
   detachedAt?: TimestampInput | null;
@@ -1169,6 +1187,7 @@ export type SubscriptionItemFeature = {
   amount: null;
   usageMeterId: null;
   renewalFrequency: null;
+  grantInterval: null;
   resourceId: null;
 } | {
   id: string;
@@ -1193,6 +1212,8 @@ export type SubscriptionItemFeature = {
   amount: WholeNumber;
   usageMeterId: string;
   renewalFrequency: RenewalFrequency;
+  /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Null for any other frequency. */
+  grantInterval: GrantInterval | null;
   resourceId: null;
 } | {
   id: string;
@@ -1217,8 +1238,14 @@ export type SubscriptionItemFeature = {
   amount: WholeNumber;
   usageMeterId: null;
   renewalFrequency: null;
+  grantInterval: null;
   resourceId: string;
 };
+
+export interface GrantInterval {
+  unit: 'day' | 'week' | 'month' | 'year';
+  count: number;
+}
 
 export interface UsageMeterBalance {
   id: string;
@@ -1596,6 +1623,7 @@ export type Feature = {
   amount: null;
   usageMeterId: null;
   renewalFrequency: null;
+  grantInterval: null;
   resourceId: null;
   rolloverMaximum: null;
   rolloverPeriods: null;
@@ -1614,10 +1642,12 @@ export type Feature = {
   amount: WholeNumber;
   usageMeterId: string;
   renewalFrequency: RenewalFrequency;
+  /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Null for any other frequency. */
+  grantInterval: GrantInterval | null;
   resourceId: null;
-  /** The most unused units that roll over at the end of a billing period into later ones. Null: none. */
+  /** The most unused units that roll over at the end of a billing period, or grant interval, into later ones. Null: none. */
   rolloverMaximum: WholeNumber | null;
-  /** The number of billing periods for which rolled-over units can be used. Null if there is no rollover. */
+  /** The number of billing periods, or grant intervals, for which rolled-over units can be used. Null if there is no rollover. */
   rolloverPeriods: number | null;
 } | {
   id: string;
@@ -1634,6 +1664,7 @@ export type Feature = {
   amount: WholeNumber;
   usageMeterId: null;
   renewalFrequency: null;
+  grantInterval: null;
   resourceId: string;
   rolloverMaximum: null;
   rolloverPeriods: null;
@@ -1920,6 +1951,7 @@ export interface PricingModelExport {
       active: boolean;
       amount: WholeNumber;
       renewalFrequency: RenewalFrequency;
+      grantInterval?: GrantInterval;
       usageMeterSlug: string;
       rolloverMaximum?: WholeNumber;
       rolloverPeriods?: number;
@@ -2124,10 +2156,12 @@ export interface ClonedFeature {
   amount: WholeNumber | null;
   usageMeterId: string | null;
   renewalFrequency: RenewalFrequency | null;
+  /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Null for any other frequency. */
+  grantInterval: GrantInterval | null;
   resourceId: string | null;
-  /** The most unused units that roll over at the end of a billing period into later ones. Null: none. */
+  /** The most unused units that roll over at the end of a billing period, or grant interval, into later ones. Null: none. */
   rolloverMaximum: WholeNumber | null;
-  /** The number of billing periods for which rolled-over units can be used. Null if there is no rollover. */
+  /** The number of billing periods, or grant intervals, for which rolled-over units can be used. Null if there is no rollover. */
   rolloverPeriods: number | null;
 }
 
@@ -2515,6 +2549,7 @@ export type ExpiredSubscriptionItemFeature = {
   amount: null;
   usageMeterId: null;
   renewalFrequency: null;
+  grantInterval: null;
   resourceId: null;
 } | {
   id: string;
@@ -2541,6 +2576,8 @@ export type ExpiredSubscriptionItemFeature = {
   amount: WholeNumber;
   usageMeterId: string;
   renewalFrequency: RenewalFrequency;
+  /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Null for any other frequency. */
+  grantInterval: GrantInterval | null;
   resourceId: null;
 } | {
   id: string;
@@ -2567,6 +2604,7 @@ export type ExpiredSubscriptionItemFeature = {
   amount: WholeNumber;
   usageMeterId: null;
   renewalFrequency: null;
+  grantInterval: null;
   resourceId: string;
 };
 
@@ -4967,6 +5005,7 @@ export interface FeaturesCreateInput {
     amount?: null;
     usageMeterId?: null;
     renewalFrequency?: null;
+    grantInterval?: null;
     resourceId?: null;
     rolloverMaximum?: null;
     rolloverPeriods?: null;
@@ -4980,10 +5019,15 @@ export interface FeaturesCreateInput {
     amount: number;
     usageMeterId: string;
     renewalFrequency: RenewalFrequency;
+    /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Null for any other frequency. */
+    grantInterval?: {
+      unit: 'day' | 'week' | 'month' | 'year';
+      count?: number;
+    } | null;
     resourceId?: null;
-    /** The most unused units that roll over at the end of a billing period into later ones. Null: none. */
+    /** The most unused units that roll over at the end of a billing period, or grant interval, into later ones. Null: none. */
     rolloverMaximum?: number | null;
-    /** The number of billing periods for which rolled-over units can be used. Null if there is no rollover. */
+    /** The number of billing periods, or grant intervals, for which rolled-over units can be used. Null if there is no rollover. */
     rolloverPeriods?: number | null;
   } | {
     slug: string;
@@ -4995,6 +5039,7 @@ export interface FeaturesCreateInput {
     amount: number;
     usageMeterId?: null;
     renewalFrequency?: null;
+    grantInterval?: null;
     resourceId: string;
     rolloverMaximum?: null;
     rolloverPeriods?: null;
@@ -5049,10 +5094,15 @@ export interface FeaturesUpdateInput {
     amount?: number | null;
     usageMeterId?: string | null;
     renewalFrequency?: RenewalFrequency | null;
+    /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Null for any other frequency. */
+    grantInterval?: {
+      unit: 'day' | 'week' | 'month' | 'year';
+      count?: number;
+    } | null;
     resourceId?: string | null;
-    /** The most unused units that roll over at the end of a billing period into later ones. Null: none. */
+    /** The most unused units that roll over at the end of a billing period, or grant interval, into later ones. Null: none. */
     rolloverMaximum?: number | null;
-    /** The number of billing periods for which rolled-over units can be used. Null if there is no rollover. */
+    /** The number of billing periods, or grant intervals, for which rolled-over units can be used. Null if there is no rollover. */
     rolloverPeriods?: number | null;
     active?: boolean;
   };

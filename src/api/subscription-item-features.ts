@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { createItemFeature, expireItemFeature, getItemFeature, updateItemFeature } from '../entitlements/actions.ts';
+import { createItemFeature, updateItemFeature } from '../billing/grant-by-hand.ts';
+import { expireItemFeature, getItemFeature } from '../entitlements/actions.ts';
 import {
   ExpiredItemFeature,
   ItemFeatureChange,

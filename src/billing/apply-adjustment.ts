@@ -6,7 +6,7 @@ import { listItemFeatures } from '../entitlements/store-item-features.ts';
 import { isOwed } from '../invoicing/collection.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { listBilledUsage, listUsageAmounts, lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
-import type { Instant } from '../kernel/calendar.ts';
+import type { Instant, Interval } from '../kernel/calendar.ts';
 import { smallerOf } from '../kernel/money.ts';
 import { applyRefundOutcome, refundPayment } from '../payments/actions-refund.ts';
 import { listPaymentsKept } from '../payments/store.ts';
@@ -26,6 +26,7 @@ import {
   wholeOf,
 } from '../subscriptions/adjustment.ts';
 import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
+import { grantSpanAt } from '../subscriptions/interim.ts';
 import { overrideStart } from '../subscriptions/price-override.ts';
 import { findSubscriptions, saveSubscriptions } from '../subscriptions/store.ts';
 import {
@@ -45,10 +46,10 @@ import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
 import { grantCredits, settleUsage, undoSettlements } from '../usage/actions-ledger.ts';
 import { listGrantedCredits } from '../usage/store-credits.ts';
-import { type Bill, issueBills, takeUsageLines } from './bill-subscription.ts';
+import { type Bill, issueBills, rescheduled, takeUsageLines } from './bill-subscription.ts';
 import { beginInterval, type LeavingChange, leavePlan } from './change-interval.ts';
 import { recordBought } from './complete-purchases.ts';
-import { grantAwaitedCredits, leftOf } from './grant-period-credits.ts';
+import { grantAwaitedCredits, grantedIn, leftOf } from './grant-period-credits.ts';
 import { giveBackPausedTime } from './paused-time.ts';
 import { priceChange } from './plan-adjustment.ts';
 
@@ -286,10 +287,8 @@ async function applyChanges(work: Work, changes: readonly Change[]): Promise<App
     work,
     changes.map(({ adjustment }) => adjustment.id),
   );
-  const saved = await saveSubscriptions(
-    work,
-    changes.map(({ adjustment, subscription, at }) => subscriptionAfter(subscription, adjustment, at)),
-  );
+  const next = changes.map(({ adjustment, subscription, at }) => subscriptionAfter(subscription, adjustment, at));
+  const saved = await saveSubscriptions(work, await rescheduled(work, next));
   return decided.map(({ change, changes: { changed }, added }, index) => {
     const subscription = saved[index];
     assert(subscription, 'each subscription was saved');
@@ -450,12 +449,16 @@ async function grantRest(
   const features = Map.groupBy(await listItemFeatures(work, ids, work.now), (feature) => feature.subscriptionId);
   const requested = changes.map(({ subscription, period }) => ({
     subscriptionId: subscription.id,
-    interval: wholeOf(period),
+    interval: grantedIn(period),
+    at: work.now,
   }));
   const granted = Map.groupBy(await listGrantedCredits(work, requested), (row) => row.subscriptionId);
   const decided = changes.flatMap((change) => {
     const { subscription, period, at, changedItemIds } = change;
-    const of = { at, whole: wholeOf(period) };
+    // The payment may come when the interval of the change is over.
+    const until = Math.min(Math.max(at, work.now), period.endAt - 1);
+    const spanOf = (interval: Interval) => grantSpanAt(subscription, period, interval, until);
+    const of = { at, whole: wholeOf(period), spanOf };
     const known = granted.get(subscription.id) ?? [];
     const extras = creditsOfChange(features.get(subscription.id) ?? [], changedItemIds, known, of);
     return extras
@@ -473,7 +476,7 @@ async function grantRest(
     }),
   );
   const grants = decided.map((extra) => {
-    const { change, feature, usageMeterId, expiresAt } = extra;
+    const { change, feature, usageMeterId, expiresAt, intervalStartAt } = extra;
     const { adjustment, subscription, period } = change;
     const amount = expiresAt === null ? (left[once.indexOf(extra)] ?? 0n) : extra.amount;
     return {
@@ -484,6 +487,7 @@ async function grantRest(
       billingPeriodId: period.id,
       amount,
       expiresAt,
+      intervalStartAt,
       source: 'manual_adjustment' as const,
       // Identifies the grant: this feature of this item, with this change.
       sourceId: `${adjustment.id}:${feature.id}`,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { CustomerRow } from '../customers/customer.ts';
 import type { Work } from '../database/work.ts';
+import { listGrantIntervals } from '../entitlements/store-item-features.ts';
 import { createInvoices } from '../invoicing/actions.ts';
 import { quoteTaxes } from '../invoicing/actions-tax.ts';
 import { fitPaybacks, fitUsage } from '../invoicing/fitting-lines.ts';
@@ -266,19 +267,40 @@ function ownIntervals(work: Work, subscriptions: readonly Pick<SubscriptionRow, 
   );
 }
 
-/** The subscriptions with their next interim after an instant. A subscription that does not renew has none. */
-export async function withInterims<Any extends InterimSchedule & Pick<SubscriptionRow, 'pricingModelId'>>(
+/**
+ * The subscriptions with their next interim after an instant: that of usage or of credits. A subscription that does not
+ * renew has none. Their features have been written.
+ */
+export async function withInterims<Any extends InterimSchedule & Pick<SubscriptionRow, 'id' | 'pricingModelId'>>(
   work: Work,
   subscriptions: readonly Any[],
   afterOf: (subscription: Any) => Instant,
 ): Promise<Any[]> {
   const renewing = subscriptions.filter(({ intervalUnit }) => intervalUnit !== null);
   if (renewing.length === 0) return subscriptions.map((subscription) => ({ ...subscription, interimAt: null }));
-  const intervals = await ownIntervals(work, renewing);
-  return subscriptions.map((subscription) => ({
-    ...subscription,
-    interimAt: nextInterim(subscription, intervals.get(subscription.pricingModelId) ?? [], afterOf(subscription)),
-  }));
+  const ofUsage = await ownIntervals(work, renewing);
+  const ofCredits = await listGrantIntervals(
+    work,
+    renewing.map((subscription) => ({ subscriptionId: subscription.id, at: afterOf(subscription) })),
+  );
+  return subscriptions.map((subscription) => {
+    const { id, pricingModelId } = subscription;
+    const intervals = { ofUsage: ofUsage.get(pricingModelId) ?? [], ofCredits: ofCredits.get(id) ?? [] };
+    return { ...subscription, interimAt: nextInterim(subscription, intervals, afterOf(subscription)) };
+  });
+}
+
+/**
+ * The subscriptions with their next interim, because an interval of theirs was added or has gone. An interim that is due
+ * already stays, and so does that of a paused subscription: its usage periods stay open.
+ */
+export async function rescheduled(work: Work, subscriptions: readonly SubscriptionRow[]): Promise<SubscriptionRow[]> {
+  const next = await withInterims(work, subscriptions, () => work.now);
+  return next.map((subscription, index) => {
+    const before = subscriptions[index]?.interimAt ?? null;
+    const stays = subscription.status === 'paused' || (before !== null && before <= work.now);
+    return stays ? { ...subscription, interimAt: before } : subscription;
+  });
 }
 
 /** The lines of usage at one price, and how much of its usage periods is billed after them. */

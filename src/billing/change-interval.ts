@@ -4,15 +4,17 @@ import { listCreditFeatures } from '../entitlements/store-item-features.ts';
 import { type BilledItem, type NewLine, priceLine } from '../invoicing/invoice-line-item.ts';
 import { attachInvoices } from '../invoicing/store.ts';
 import { listOwedInvoices, listPausedTime } from '../invoicing/store-collecting.ts';
-import type { Instant, Interval } from '../kernel/calendar.ts';
+import { type Instant, type Interval, periodAt } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
-import { smallerOf } from '../kernel/money.ts';
+import { mulDiv, smallerOf } from '../kernel/money.ts';
 import { Problem } from '../kernel/problem.ts';
 import { attachPayments } from '../payments/store.ts';
+import { shareOfInterval } from '../rating/credits.ts';
 import { creditsGivenUp, type GivenUpCredits, unitsOwed, unusedAfterCredits } from '../rating/interval-change.ts';
 import { newBillingPeriod } from '../subscriptions/actions.ts';
 import { type AdjustmentRow, wholeOf } from '../subscriptions/adjustment.ts';
 import {
+  anchorAfter,
   type BillingAnchor,
   type BillingPeriodRow,
   billingInterval,
@@ -20,6 +22,7 @@ import {
   type IntervalPeriod,
   intervalPeriod,
 } from '../subscriptions/billing-period.ts';
+import { grantSpanAt, spanOf } from '../subscriptions/interim.ts';
 import { saveSubscription } from '../subscriptions/store.ts';
 import {
   endPeriodEarly,
@@ -80,12 +83,12 @@ interface RequestedInterval {
   readonly takesUsage: boolean;
 }
 
-type CreditGiving = Pick<PlanFeature, 'usageMeterId' | 'amount' | 'renewalFrequency'>;
-
-interface PlanFeature {
+/** A feature that may grant credits. */
+interface CreditGiving {
   readonly usageMeterId: string | null;
   readonly amount: bigint | null;
   readonly renewalFrequency: string | null;
+  readonly grantInterval: Interval | null;
 }
 
 /** Refuses a change to another interval while an invoice is owed, because nothing is known to be paid then. */
@@ -109,7 +112,8 @@ export async function priceInterval(work: Work, requested: RequestedInterval): P
   const movesAnchor = typeof anchor === 'number';
   const period = intervalPeriod(subscription, interval, { anchor, at: work.now });
   const left = await readLeft(work, subscription, old, work.now);
-  const kept = left.pausedCredit + unusedOf(left, grantsOf(features, period));
+  const nextAnchor = anchorAfter(subscription, interval, { anchor, at: work.now });
+  const kept = left.pausedCredit + unusedOf(left, grantsOf(features, period, nextAnchor));
   const usage = await (takesUsage ? takeUsageLines : draftUsageLines)(work, [subscription]);
   const used = usage.get(subscription.id) ?? [];
   const cut = { ...old, endAt: work.now, wholeEndAt: old.endAt };
@@ -177,20 +181,33 @@ interface LeftPlan {
 
 async function readLeft(
   work: Work,
-  { id: subscriptionId, pausedCredit }: SubscriptionRow,
+  subscription: SubscriptionRow,
   period: BillingPeriodRow,
   at: Instant,
 ): Promise<LeftPlan> {
+  const { id: subscriptionId, pausedCredit } = subscription;
   const whole = wholeOf(period);
   const { unused, roundingCarried } = await unusedValueOf(work, { ...period, endAt: at, wholeEndAt: period.endAt });
-  const entitled = amountsOf(await listCreditFeatures(work, [{ subscriptionId, at }]));
+  const features = await listCreditFeatures(work, [{ subscriptionId, at }]);
+  const entitled = sumsOf(features, ({ amount, grantInterval }) => (grantInterval === null ? amount : 0n));
+  const ahead = sumsOf(features, ({ amount, grantInterval }) => {
+    if (grantInterval === null) return 0n;
+    const span = grantSpanAt(subscription, period, grantInterval, at);
+    return mulDiv(shareOfInterval(amount, span), BigInt(span.end - at), BigInt(span.end - span.start));
+  });
   const credits = Map.groupBy(await listCreditsOfPeriod(work, period.id), ({ usageMeterId }) => usageMeterId);
   const givenUp = [...credits].map(([meterId, ofMeter]): [string, GivenUpCredits] => {
-    const granted = sumOf(ofMeter.map(({ offered }) => offered));
-    const rest = sumOf(ofMeter.map((credit) => credit.rest));
-    const takenByHand = sumOf(ofMeter.map((credit) => credit.takenByHand));
-    const left = { entitled: entitled.get(meterId) ?? 0n, granted, rest, takenByHand };
-    return [meterId, creditsGivenUp(left, whole, at)];
+    const ofPeriod = sumOfCredits(ofMeter.filter(({ intervalStartAt }) => intervalStartAt === null));
+    // Those of intervals before have ended. All of what is ahead is given up.
+    const running = ofMeter.filter(({ intervalStartAt, expiresAt }) => intervalStartAt !== null && expiresAt > at);
+    const ofInterval = { entitled: ahead.get(meterId) ?? 0n, ...sumOfCredits(running) };
+    return [
+      meterId,
+      addGivenUp(
+        creditsGivenUp({ entitled: entitled.get(meterId) ?? 0n, ...ofPeriod }, whole, at),
+        creditsGivenUp(ofInterval, { start: at, end: whole.end }, at),
+      ),
+    ];
   });
   const owing = Map.groupBy(await listOwedUnits(work, [subscriptionId]), ({ usageMeterId }) => usageMeterId);
   const owed = new Map([...owing].map(([meterId, times]) => [meterId, unitsOwed(times)]));
@@ -205,22 +222,38 @@ function unusedOf({ unused, givenUp, owed }: LeftPlan, nextGrants: ReadonlyMap<s
   return unusedAfterCredits(unused, meters);
 }
 
-/** The credits that these features grant for a whole interval, by usage meter. */
-function amountsOf(features: readonly CreditGiving[]): Map<string, bigint> {
-  return sumsOf(features, (amount) => amount);
+function sumOfCredits(credits: Awaited<ReturnType<typeof listCreditsOfPeriod>>) {
+  return {
+    granted: sumOf(credits.map(({ offered }) => offered)),
+    rest: sumOf(credits.map(({ rest }) => rest)),
+    takenByHand: sumOf(credits.map(({ takenByHand }) => takenByHand)),
+  };
 }
 
-/** The credits that these features grant for the period. */
-function grantsOf(features: readonly CreditGiving[], { start, end, wholeStartAt }: IntervalPeriod) {
-  return sumsOf(features, (amount) => shareOf(amount, { startAt: start, endAt: end, wholeStartAt }));
+function addGivenUp(one: GivenUpCredits, other: GivenUpCredits): GivenUpCredits {
+  return {
+    ahead: one.ahead + other.ahead,
+    takenBack: one.takenBack + other.takenBack,
+    usedAhead: one.usedAhead + other.usedAhead,
+  };
 }
 
-function sumsOf(features: readonly CreditGiving[], amountOf: (amount: bigint) => bigint): Map<string, bigint> {
+/** The credits that these features grant at the start of the period, which counts from the anchor. */
+function grantsOf(features: readonly CreditGiving[], { start, end, wholeStartAt }: IntervalPeriod, anchor: Instant) {
+  return sumsOf(features, ({ amount, grantInterval }) => {
+    if (grantInterval === null) return shareOf(amount, { startAt: start, endAt: end, wholeStartAt });
+    return shareOfInterval(amount, spanOf(periodAt(anchor, grantInterval, start), { start, end }));
+  });
+}
+
+function sumsOf(
+  features: readonly CreditGiving[],
+  amountOf: (feature: Pick<CreditGiving, 'grantInterval'> & { readonly amount: bigint }) => bigint,
+): Map<string, bigint> {
   const sums = new Map<string, bigint>();
-  for (const { usageMeterId, amount, renewalFrequency } of features) {
-    if (usageMeterId === null || amount === null || amount <= 0n || renewalFrequency !== 'every_billing_period')
-      continue;
-    sums.set(usageMeterId, (sums.get(usageMeterId) ?? 0n) + amountOf(amount));
+  for (const { usageMeterId, amount, renewalFrequency, grantInterval } of features) {
+    if (usageMeterId === null || amount === null || amount <= 0n || renewalFrequency === 'once') continue;
+    sums.set(usageMeterId, (sums.get(usageMeterId) ?? 0n) + amountOf({ amount, grantInterval }));
   }
   return sums;
 }
@@ -265,7 +298,9 @@ export async function beginInterval(
   const anchor = billingCycleAnchorDate ?? billingAnchor;
   assert(anchor !== null, 'the change begins a period');
   const begins = intervalPeriod(changed, billingInterval(changed), { anchor, at });
-  const nextGrants = grantsOf(await listCreditFeatures(work, [{ subscriptionId: changed.id, at }]), begins);
+  const nextAnchor = anchorAfter(changed, billingInterval(changed), { anchor, at });
+  const features = await listCreditFeatures(work, [{ subscriptionId: changed.id, at }]);
+  const nextGrants = grantsOf(features, begins, nextAnchor);
   const unused = unusedOf(left, nextGrants);
   await endPeriodEarly(work, left.period, at, unused);
   const period = newBillingPeriod(work, changed, {

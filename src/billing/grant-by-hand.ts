@@ -1,15 +1,22 @@
 import type { Work } from '../database/work.ts';
-import { addFeatureToItem, lockLivingSubscription } from '../entitlements/actions.ts';
-import type { SubscriptionItemFeature } from '../entitlements/subscription-item-feature.ts';
+import * as entitlements from '../entitlements/actions.ts';
+import type {
+  ItemFeatureChange,
+  NewItemFeature,
+  SubscriptionItemFeature,
+} from '../entitlements/subscription-item-feature.ts';
 import { Problem } from '../kernel/problem.ts';
 import type { Feature } from '../pricing/feature.ts';
 import { findActiveFeatureBySlug, findFeature } from '../pricing/store-features.ts';
+import { grantSpanAt } from '../subscriptions/interim.ts';
+import { lockSubscription, saveSubscription } from '../subscriptions/store.ts';
 import { findCurrentBillingPeriod } from '../subscriptions/store-billing-periods.ts';
 import { findOrCreateManualItem } from '../subscriptions/store-items.ts';
-import type { SubscriptionRow } from '../subscriptions/subscription.ts';
+import { isCurrent, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { getUsageCredit, grantByHand, takeBack } from '../usage/actions-credits.ts';
 import { grantCredits } from '../usage/actions-ledger.ts';
 import type { NewUsageCredit, UsageCredit } from '../usage/usage-credit.ts';
+import { rescheduled } from './bill-subscription.ts';
 import { catchUp, lockCurrent } from './catch-up.ts';
 
 interface AddFeatureRequest {
@@ -29,15 +36,46 @@ export async function addFeature(
   request: AddFeatureRequest,
 ): Promise<SubscriptionItemFeature> {
   await lockCurrent(work, subscriptionId);
-  const subscription = await lockLivingSubscription(work, subscriptionId);
+  const subscription = await entitlements.lockLivingSubscription(work, subscriptionId);
   const feature = await requireFeature(work, subscription.pricingModelId, request);
   const grantsNow = request.grantCreditsImmediately === true;
   if (grantsNow && feature.type !== 'usage_credit_grant')
     throw new Problem('creditsNotGrantable', { id: feature.id, type: feature.type });
   const item = await findOrCreateManualItem(work, subscription);
-  const itemFeature = await addFeatureToItem(work, item, feature);
+  const itemFeature = await entitlements.addFeatureToItem(work, item, feature);
+  if (itemFeature.grantInterval !== null) await reschedule(work, subscriptionId);
   if (grantsNow && feature.type === 'usage_credit_grant') await grantNow(work, subscription, feature);
   return itemFeature;
+}
+
+/** Computes what is next due for a subscription whose features have changed. */
+async function reschedule(work: Work, subscriptionId: string): Promise<void> {
+  const subscription = await lockSubscription(work, subscriptionId);
+  if (subscription === null || !isCurrent(subscription.status)) return;
+  const [next = subscription] = await rescheduled(work, [subscription]);
+  if (next.interimAt !== subscription.interimAt)
+    await saveSubscription(work, subscriptionId, { interimAt: next.interimAt });
+}
+
+/** Grants a feature through an item. Its credits come from its next interval on. */
+export async function createItemFeature(work: Work, sent: NewItemFeature): Promise<SubscriptionItemFeature> {
+  const created = await entitlements.createItemFeature(work, sent);
+  if (created.grantInterval !== null) await reschedule(work, created.subscriptionId);
+  return created;
+}
+
+/** Changes the sent fields of a feature of an item. Credits that were granted stay as they are. */
+export async function updateItemFeature(
+  work: Work,
+  id: string,
+  sent: ItemFeatureChange,
+): Promise<SubscriptionItemFeature> {
+  const { subscriptionId, grantInterval } = await entitlements.getItemFeature(work, id);
+  // Before the feature, in the order of changes of plan.
+  if (grantInterval !== null || sent.grantInterval) await lockSubscription(work, subscriptionId);
+  const changed = await entitlements.updateItemFeature(work, id, sent);
+  if (grantInterval !== null || changed.grantInterval !== null) await reschedule(work, subscriptionId);
+  return changed;
 }
 
 async function requireFeature(work: Work, pricingModelId: string, request: AddFeatureRequest): Promise<Feature> {
@@ -52,8 +90,8 @@ async function requireFeature(work: Work, pricingModelId: string, request: AddFe
 }
 
 /**
- * Grants the feature's credits once per billing period, or once in total without one. Recurring credits expire with the
- * period, because the next one grants its own. A subscription that awaits the payment of its period gets the credits
+ * Grants the feature's credits once per billing period or interval, or once in total without one. Recurring credits expire
+ * with it, because the next one grants its own. A subscription that awaits the payment of its period gets the credits
  * of all features with that payment: granting them here would double them.
  */
 async function grantNow(
@@ -64,7 +102,11 @@ async function grantNow(
   if (subscription.status === 'incomplete') return;
   const period = await findCurrentBillingPeriod(work, subscription);
   if (period?.creditsAwaitPayment) return;
-  const isRecurring = feature.renewalFrequency === 'every_billing_period';
+  const isRecurring = feature.renewalFrequency !== 'once';
+  const { grantInterval } = feature;
+  const span =
+    period === null || grantInterval === null ? null : grantSpanAt(subscription, period, grantInterval, work.now);
+  const part = span === null ? '' : `:${span.start}`;
   const grant = {
     subscriptionId: subscription.id,
     pricingModelId: subscription.pricingModelId,
@@ -72,9 +114,9 @@ async function grantNow(
     featureId: feature.id,
     billingPeriodId: period?.id ?? null,
     amount: feature.amount,
-    expiresAt: isRecurring && period !== null ? period.endAt : null,
+    expiresAt: isRecurring && period !== null ? (span?.end ?? period.endAt) : null,
     source: 'manual_adjustment' as const,
-    sourceId: `${feature.id}:${period?.id ?? subscription.id}`,
+    sourceId: `${feature.id}:${period?.id ?? subscription.id}${part}`,
   };
   await grantCredits(work, [grant]);
 }

@@ -1,35 +1,44 @@
 import assert from 'node:assert/strict';
 import type { Work } from '../database/work.ts';
-import { type CreditFeature, listCreditFeatures } from '../entitlements/store-item-features.ts';
+import { type CreditFeature, listCreditFeatures, listGrantIntervals } from '../entitlements/store-item-features.ts';
 import { listOwedPeriods } from '../invoicing/store-collecting.ts';
-import type { Instant } from '../kernel/calendar.ts';
+import { calendarStart, type Instant, type Period } from '../kernel/calendar.ts';
 import { mulDiv, smallerOf } from '../kernel/money.ts';
 import { accessOf } from '../organizations/setting.ts';
-import { lessTaken } from '../rating/credits.ts';
+import { type IntervalSpan, lessTaken, shareOfInterval } from '../rating/credits.ts';
+import { grantedByOthers } from '../rating/plan-change.ts';
+import { wholeOf } from '../subscriptions/adjustment.ts';
 import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
+import { beginsAt, grantSpans } from '../subscriptions/interim.ts';
 import {
+  findCurrentBillingPeriods,
   listPeriodsAwaitingCredits,
   listResumedRests,
   noteCreditsGranted,
 } from '../subscriptions/store-billing-periods.ts';
 import { hasAccess, isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
-import { grantCredits } from '../usage/actions-ledger.ts';
+import { expireCredits, grantCredits } from '../usage/actions-ledger.ts';
+import { tellingLowBalances } from '../usage/actions-low-balance.ts';
 import { giveBackPausedCredits } from '../usage/actions-paused-credits.ts';
 import type { CreditGrant } from '../usage/ledger.ts';
-import { listTakenCredits } from '../usage/store-credits.ts';
+import { listGrantedCredits, listTakenCredits } from '../usage/store-credits.ts';
 
 /** A period that begins, or (null) the time of a subscription that does not renew. */
 interface BegunPeriod {
   readonly subscription: SubscriptionRow;
   readonly period: BillingPeriodRow | null;
   readonly isFirst: boolean;
-  /** Features that grant access at this instant count. */
+  /** Features that grant access at this instant count, and intervals that have begun by then. */
   readonly at: Instant;
+  /** With an instant, only credits of intervals that begin from it on are granted. */
+  readonly intervalsFrom?: Instant;
+  /** The credits that count against those of an interval, because an earlier plan granted them for its time. */
+  readonly grantedBefore?: (usageMeterId: string, span: IntervalSpan) => bigint;
 }
 
 /**
- * Grants the credits of a period: those of `every_billing_period` until its end, and in the first period those of
- * `once`, which never expire. A subscription that does not renew has no period and gets both once, without expiry. A
+ * Grants the credits of a period: those of `every_billing_period` until its end, those of `every_interval` until the end
+ * of their interval in it, and in the first period those of `once`, which never expire. A subscription that does not renew has no period and gets both once, without expiry. A
  * period that is the rest of an interval grants its share, rounded once. Idempotent per period.
  *
  * One-time credits come once for each customer and feature, and those of a free plan once per period. A first period
@@ -40,7 +49,9 @@ export async function grantPeriodCredits(work: Work, begun: readonly BegunPeriod
   const requested = begun.map(({ subscription, at }) => ({ subscriptionId: subscription.id, at }));
   const features = Map.groupBy(await listCreditFeatures(work, requested), (feature) => feature.subscriptionId);
   const offered = begun.flatMap((each) =>
-    (features.get(each.subscription.id) ?? []).filter(isGrantedIn(each)).map((feature) => ({ each, feature })),
+    (features.get(each.subscription.id) ?? [])
+      .filter(isGrantedIn(each))
+      .flatMap((feature) => spansOf(each, feature).map((span) => ({ each, feature, span }))),
   );
   const limited = offered.filter(isLimited);
   const left = await leftOf(
@@ -49,21 +60,97 @@ export async function grantPeriodCredits(work: Work, begun: readonly BegunPeriod
       return { subscription, at, featureId, amount, isOnce: period === null || renewalFrequency === 'once' };
     }),
   );
-  await grantCredits(
-    work,
-    offered.map((offer) => grantOf(offer, left[limited.indexOf(offer)] ?? offer.feature.amount)),
+  const grants = offered.map((offer) => grantOf(offer, left[limited.indexOf(offer)] ?? offer.feature.amount));
+  await grantCredits(work, lessGrantedBefore(offered, grants));
+}
+
+/**
+ * Grants the credits of intervals that begin within the period of each subscription, at its instant, and ends those that
+ * end there. A period whose payment is awaited grants them with it. Credits that an earlier plan granted for the time count
+ * against them. Idempotent per interval.
+ */
+export async function grantInterimCredits(
+  work: Work,
+  due: readonly { readonly subscription: SubscriptionRow; readonly at: Instant }[],
+): Promise<void> {
+  const requested = due.map(({ subscription: { id: subscriptionId }, at }) => ({ subscriptionId, at }));
+  const intervals = await listGrantIntervals(work, requested);
+  const granting = due.filter(({ subscription, at }) =>
+    intervals.get(subscription.id)?.some((interval) => beginsAt(subscription, interval, at)),
   );
+  if (granting.length === 0) return;
+  const found = await findCurrentBillingPeriods(
+    work,
+    granting.map(({ subscription }) => subscription),
+  );
+  const periods = new Map(found.map((period) => [period.subscriptionId, period]));
+  const paid = granting.flatMap(({ subscription, at }) => {
+    const period = periods.get(subscription.id);
+    return period === undefined || period.creditsAwaitPayment ? [] : { subscription, period, at };
+  });
+  const ids = paid.map(({ subscription }) => subscription.id);
+  await tellingLowBalances(work, ids, async () => {
+    const ends = paid.map(({ subscription, at }) => ({ subscriptionId: subscription.id, at, goesOn: subscription }));
+    await expireCredits(work, ends);
+    const before = await readGrantedBefore(work, paid);
+    await grantPeriodCredits(
+      work,
+      paid.map((each) => ({ ...each, isFirst: false, intervalsFrom: each.at, grantedBefore: before(each) })),
+    );
+  });
+}
+
+/** The credits of features that their subscriptions no longer have, by meter and time. */
+async function readGrantedBefore(
+  work: Work,
+  begun: readonly { readonly subscription: SubscriptionRow; readonly period: BillingPeriodRow; readonly at: Instant }[],
+) {
+  const requested = begun.map(({ subscription: { id: subscriptionId }, period, at }) => {
+    return { subscriptionId, interval: grantedIn(period), at };
+  });
+  const granted = Map.groupBy(await listGrantedCredits(work, requested), ({ subscriptionId }) => subscriptionId);
+  const features = Map.groupBy(await listCreditFeatures(work, requested), ({ subscriptionId }) => subscriptionId);
+  return ({ subscription: { id } }: { readonly subscription: SubscriptionRow }) => {
+    const kept = features.get(id) ?? [];
+    return (usageMeterId: string, span: IntervalSpan) =>
+      grantedByOthers(granted.get(id) ?? [], usageMeterId, kept, span);
+  };
 }
 
 /** A feature that grants credits in a period. */
 interface Offered {
   readonly each: BegunPeriod;
   readonly feature: CreditFeature;
+  /** The part of the period that the credits are for. Null: all of it, or all time. */
+  readonly span: IntervalSpan | null;
 }
 
-function isGrantedIn({ isFirst }: BegunPeriod): (feature: CreditFeature) => boolean {
+function isGrantedIn({ isFirst, intervalsFrom }: BegunPeriod): (feature: CreditFeature) => boolean {
   // An amount may be set below zero, which grants nothing.
-  return ({ amount, renewalFrequency }) => amount > 0n && (isFirst || renewalFrequency === 'every_billing_period');
+  return ({ amount, renewalFrequency, grantInterval }) =>
+    amount > 0n && (isFirst || renewalFrequency !== 'once') && (intervalsFrom === undefined || grantInterval !== null);
+}
+
+/** The parts of the period for which the feature grants credits, one for each interval; `[null]`: no parts. */
+function spansOf({ subscription, period, at, intervalsFrom }: BegunPeriod, feature: CreditFeature) {
+  const { grantInterval } = feature;
+  if (grantInterval === null || period === null) return [null];
+  const upTo = Math.max(at, period.startAt);
+  return grantSpans(subscription, period, grantInterval, { from: intervalsFrom ?? calendarStart, upTo });
+}
+
+/** The grants, less what earlier plans granted on their meters for the same time. */
+function lessGrantedBefore(offered: readonly Offered[], grants: readonly CreditGrant[]): CreditGrant[] {
+  const counted = new Map<string, bigint>();
+  return grants.map((grant, index) => {
+    const { each, span } = offered[index] ?? {};
+    if (each?.grantedBefore === undefined || !span) return grant;
+    const key = `${grant.subscriptionId} ${grant.usageMeterId}`;
+    const before = each.grantedBefore(grant.usageMeterId, span) - (counted.get(key) ?? 0n);
+    const off = before > 0n ? smallerOf(before, grant.amount) : 0n;
+    counted.set(key, (counted.get(key) ?? 0n) + off);
+    return { ...grant, amount: grant.amount - off };
+  });
 }
 
 /** Whether earlier grants count: for credits that never expire, and where a free plan begins. */
@@ -132,35 +219,52 @@ export async function grantAwaitedCredits(work: Work, subscriptions: readonly Su
   );
   const restIds = new Set(rests.map(({ billingPeriodId }) => billingPeriodId));
   await giveBackPausedCredits(work, rests);
-  await grantPeriodCredits(
-    work,
-    begun.filter(({ period }) => period === null || !restIds.has(period.id)),
-  );
+  await grantPeriodCredits(work, [
+    ...begun.filter(({ period }) => period === null || !restIds.has(period.id)),
+    ...begun.flatMap((each) => sincePause(each, rests)),
+  ]);
   await noteCreditsGranted(
     work,
     paid.map(({ id }) => id),
   );
 }
 
-function grantOf({ each: { subscription, period }, feature }: Offered, left: bigint): CreditGrant {
-  const isRecurring = feature.renewalFrequency === 'every_billing_period';
+/** The rest of a paused interval grants the credits of those intervals that have begun since the pause. */
+function sincePause(
+  begun: BegunPeriod,
+  rests: readonly { readonly billingPeriodId: string; readonly pausedAt: Instant }[],
+): BegunPeriod[] {
+  const rest = rests.find(({ billingPeriodId }) => billingPeriodId === begun.period?.id);
+  return rest === undefined ? [] : [{ ...begun, isFirst: false, intervalsFrom: rest.pausedAt + 1 }];
+}
+
+function grantOf({ each: { subscription, period }, feature, span }: Offered, left: bigint): CreditGrant {
+  const isRecurring = feature.renewalFrequency !== 'once';
+  const part = span === null ? '' : `:${span.start}`;
   return {
     subscriptionId: subscription.id,
     pricingModelId: subscription.pricingModelId,
     usageMeterId: feature.usageMeterId,
     featureId: feature.featureId,
     billingPeriodId: period?.id ?? null,
-    amount: isRecurring ? shareLeft(feature.amount, left, period) : left,
-    expiresAt: isRecurring && period !== null ? period.endAt : null,
+    amount: isRecurring ? shareLeft(feature.amount, left, period, span) : left,
+    expiresAt: isRecurring && period !== null ? (span?.end ?? period.endAt) : null,
+    intervalStartAt: span?.start ?? null,
     source: 'billing_period_transition',
-    // Identifies the grant: this feature of this item, in this period.
-    sourceId: `${period?.id ?? subscription.id}:${feature.id}`,
+    // Identifies the grant: this feature of this item, in this period or this part of it.
+    sourceId: `${period?.id ?? subscription.id}:${feature.id}${part}`,
   };
 }
 
+/** The time in which credits of a period were granted: also before a pause, and before the interval of a long first period. */
+export function grantedIn(period: BillingPeriodRow): Period {
+  const { start, end } = wholeOf(period);
+  return { start: Math.min(start, period.startAt), end };
+}
+
 /** The share of an amount less what the customer has had of it. A long first period grants more than the amount. */
-function shareLeft(amount: bigint, left: bigint, period: BillingPeriodRow | null): bigint {
-  const share = shareOf(amount, period);
+function shareLeft(amount: bigint, left: bigint, period: BillingPeriodRow | null, span: IntervalSpan | null): bigint {
+  const share = span === null ? shareOf(amount, period) : shareOfInterval(amount, span);
   return share > amount ? share - (amount - left) : smallerOf(share, left);
 }
 

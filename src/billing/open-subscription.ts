@@ -21,7 +21,7 @@ import { amountOf } from '../pricing/pricing.ts';
 import { newBillingPeriod, newSubscriptionItem, publishSubscription } from '../subscriptions/actions.ts';
 import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
 import { type OverrideChange, overridesAfter } from '../subscriptions/price-override.ts';
-import { insertSubscription } from '../subscriptions/store.ts';
+import { insertSubscription, saveSubscription } from '../subscriptions/store.ts';
 import { insertBillingPeriod } from '../subscriptions/store-billing-periods.ts';
 import { insertSubscriptionItems } from '../subscriptions/store-items.ts';
 import { changePriceOverrides } from '../subscriptions/store-price-overrides.ts';
@@ -92,7 +92,11 @@ export async function openSubscription(work: Work, opening: Opening): Promise<Op
   const redeemed = discount && (await redeem(work, discount, customer, { subscriptionId: subscription.id }));
   const discounted = bought === undefined ? redeemed : bought.discount;
   await insertSubscriptionItems(work, items);
-  await grantItemFeatures(work, composed.items);
+  const features = await grantItemFeatures(work, composed.items);
+  if (features.some(({ grantInterval }) => grantInterval !== null)) {
+    const [{ interimAt } = subscription] = await withInterims(work, [subscription], () => start);
+    await saveSubscription(work, subscription.id, { interimAt });
+  }
   await publishSubscription(work, 'subscription.created', subscription, customer);
   const invoice = await beginFirstPeriod(work, opening, composed, discounted);
   return { subscription, items, invoice };

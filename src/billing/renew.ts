@@ -34,6 +34,7 @@ import {
   periodEndLines,
   periodLines,
   type Resumption,
+  rescheduled,
   setupFeeLeft,
   setupFeeLines,
   takeUsageLines,
@@ -41,7 +42,7 @@ import {
 } from './bill-subscription.ts';
 import { collectInvoices } from './collect-invoices.ts';
 import type { DueWorkHandler } from './due-work-runner.ts';
-import { grantPeriodCredits } from './grant-period-credits.ts';
+import { grantInterimCredits, grantPeriodCredits } from './grant-period-credits.ts';
 import { pausedCreditLeft, takeOffPausedTime } from './paused-time.ts';
 import { replaceFreePlan } from './record-paid.ts';
 
@@ -61,7 +62,10 @@ export const renewHandler: DueWorkHandler = {
   },
 };
 
-/** Does what is due within the period of each subscription: bills the usage of prices whose own interval is over. */
+/**
+ * Does what is due within the period of each subscription: bills the usage of prices whose own interval is over, and
+ * grants the credits of intervals that begin.
+ */
 export const interimHandler: DueWorkHandler = {
   name: 'interim',
   take: takeInterims,
@@ -71,6 +75,10 @@ export const interimHandler: DueWorkHandler = {
     const subscriptions = await saveSubscriptions(work, await withInterims(work, due, interimOf));
     const bills = due.map((subscription) => interimBill(subscription, lines.get(subscription.id) ?? []));
     await bill(work, bills, subscriptions);
+    await grantInterimCredits(
+      work,
+      due.map((subscription) => ({ subscription, at: interimOf(subscription) })),
+    );
   },
 };
 
@@ -84,13 +92,11 @@ const scheduledAtOnce = 500;
 export async function scheduleInterims(work: Work, pricingModelId: string, after: string): Promise<string | null> {
   const ids = await lockCurrentOfModel(work, { pricingModelId, after, limit: scheduledAtOnce });
   const current = await findSubscriptions(work, ids);
-  const next = await withInterims(work, current, () => work.now);
-  const changed = next.flatMap((subscription, index) => {
-    const before = current[index]?.interimAt ?? null;
-    const isOverdue = before !== null && before <= work.now;
-    return isOverdue || before === subscription.interimAt ? [] : subscription;
-  });
-  await saveSubscriptions(work, changed);
+  const next = await rescheduled(work, current);
+  await saveSubscriptions(
+    work,
+    next.filter(({ interimAt }, index) => interimAt !== current[index]?.interimAt),
+  );
   return ids.length < scheduledAtOnce ? null : (ids.at(-1) ?? null);
 }
 

@@ -19,6 +19,7 @@ import { giveBackPausedCredits, type ResumedCredits } from '../usage/actions-pau
 import { paidInAdvance, periodEndLines, periodLines, takeUsageLines } from './bill-subscription.ts';
 import { readArrears } from './collect-invoices.ts';
 import type { DueWorkHandler } from './due-work-runner.ts';
+import { grantPeriodCredits } from './grant-period-credits.ts';
 import { beginPeriods } from './renew.ts';
 
 /** Resumes paused subscriptions whose resume date has come, each as of that date. */
@@ -112,9 +113,29 @@ async function beginAgain(work: Work, resuming: readonly Resuming[]): Promise<Su
       };
     }),
   );
-  // The rest of an interval gets its credits back instead of new ones.
+  // The rest of an interval gets its credits back instead of new ones, but for intervals that began in the pause.
   await giveBackPausedCredits(work, resumed);
+  await grantSincePause(work, begun, resumed);
   return begun;
+}
+
+async function grantSincePause(
+  work: Work,
+  begun: readonly SubscriptionRow[],
+  resumed: readonly ResumedCredits[],
+): Promise<void> {
+  if (resumed.length === 0) return;
+  const rests = new Map(resumed.map((each) => [each.billingPeriodId, each]));
+  const subscriptions = new Map(begun.map((subscription) => [subscription.id, subscription]));
+  const periods = await findCurrentBillingPeriods(work, begun);
+  await grantPeriodCredits(
+    work,
+    periods.flatMap((period) => {
+      const [subscription, rest] = [subscriptions.get(period.subscriptionId), rests.get(period.id)];
+      if (subscription === undefined || rest === undefined) return [];
+      return { subscription, period, isFirst: false, at: rest.at, intervalsFrom: rest.pausedAt + 1 };
+    }),
+  );
 }
 
 /** The status after a pause. It owes something if a payment was reversed during the pause. */

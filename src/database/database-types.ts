@@ -411,6 +411,7 @@ export interface Features {
   createdAt: number;
   description: string;
   environmentId: number;
+  grantInterval: Json | null;
   id: string;
   name: string;
   pricingModelId: string;
@@ -953,6 +954,7 @@ export interface SubscriptionItemFeatures {
   environmentId: number;
   expiredAt: number | null;
   featureId: string;
+  grantInterval: Json | null;
   id: string;
   manuallyCreated: boolean;
   pricingModelId: string;
@@ -1133,6 +1135,7 @@ export interface UsageCredits {
   featureId: string | null;
   grantedAt: number;
   id: string;
+  intervalStartAt: number | null;
   issued: bigint;
   ledgerAccountId: string;
   pausedBack: Generated<bigint>;

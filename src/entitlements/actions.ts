@@ -146,7 +146,8 @@ interface GrantedFeature {
   readonly type: FeatureType;
   readonly amount: bigint | null;
   readonly usageMeterId: string | null;
-  readonly renewalFrequency: 'once' | 'every_billing_period' | null;
+  readonly renewalFrequency: store.NewRow['renewalFrequency'];
+  readonly grantInterval: store.NewRow['grantInterval'];
   readonly resourceId: string | null;
 }
 
@@ -202,6 +203,7 @@ function toGrantedFeature(row: store.NewRow, id: string | undefined): GrantedFea
     amount: row.amount,
     usageMeterId: row.usageMeterId,
     renewalFrequency: row.renewalFrequency,
+    grantInterval: row.grantInterval,
     resourceId: row.resourceId,
   };
 }
@@ -228,6 +230,7 @@ function toGrantedRow(item: GrantedItem, link: store.ProductLink): store.NewRow 
     amount: amountFor(link.amount, item.quantity),
     usageMeterId: link.usageMeterId,
     renewalFrequency: link.renewalFrequency,
+    grantInterval: link.grantInterval,
     resourceId: link.resourceId,
     ...lasting,
     manuallyCreated: false,
@@ -259,6 +262,7 @@ export async function addFeatureToItem(
     amount: feature.amount,
     usageMeterId: feature.usageMeterId,
     renewalFrequency: feature.renewalFrequency,
+    grantInterval: feature.grantInterval,
     resourceId: feature.resourceId,
     ...lasting,
     manuallyCreated: true,

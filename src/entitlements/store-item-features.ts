@@ -1,8 +1,9 @@
 import { type RawBuilder, sql } from 'kysely';
+import { jsonb } from '../database/json-records.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
-import type { Instant } from '../kernel/calendar.ts';
-import type { FeatureType } from '../pricing/feature.ts';
+import type { Instant, Interval } from '../kernel/calendar.ts';
+import type { FeatureType, RenewalFrequency } from '../pricing/feature.ts';
 import { statementsOf } from '../pricing/store-rows.ts';
 import { type ItemFeatureValues, productFeatureExpired, type StoredItemFeature } from './subscription-item-feature.ts';
 
@@ -29,7 +30,7 @@ const itemOfFeature = sql`join subscription_items i
 function selectItemFeatures(work: Work, joins: RawBuilder<unknown> = sql``) {
   return sql<StoredItemFeature>`
     select s.id, s.created_at, s.updated_at, s.pricing_model_id, s.subscription_id, s.subscription_item_id, s.feature_id,
-           s.product_feature_id, s.type, s.amount, s.usage_meter_id, s.renewal_frequency, s.resource_id, s.expired_at,
+           s.product_feature_id, s.type, s.amount, s.usage_meter_id, s.renewal_frequency, s.grant_interval, s.resource_id, s.expired_at,
            s.detached_at, s.detached_reason, s.manually_created, f.name, f.slug
       from subscription_item_features s
       join features f on f.environment_id = s.environment_id and f.id = s.feature_id
@@ -83,7 +84,8 @@ export interface CreditFeature {
   readonly featureId: string;
   readonly usageMeterId: string;
   readonly amount: bigint;
-  readonly renewalFrequency: 'once' | 'every_billing_period';
+  readonly renewalFrequency: RenewalFrequency;
+  readonly grantInterval: Interval | null;
 }
 
 /** The credit features of each subscription that grant access at its instant, in order of creation. */
@@ -92,7 +94,7 @@ export async function listCreditFeatures(
   requested: readonly { readonly subscriptionId: string; readonly at: Instant }[],
 ): Promise<CreditFeature[]> {
   const result = await sql<CreditFeature>`
-    select s.id, s.subscription_id, s.feature_id, s.usage_meter_id, s.amount, s.renewal_frequency
+    select s.id, s.subscription_id, s.feature_id, s.usage_meter_id, s.amount, s.renewal_frequency, s.grant_interval
       from unnest(${requested.map((each) => each.subscriptionId)}::text[], ${requested.map((each) => each.at)}::bigint[])
              as asked (subscription_id, at)
       join subscription_item_features s
@@ -101,6 +103,22 @@ export async function listCreditFeatures(
      where s.type = 'usage_credit_grant' and ${givesAccess(sql`asked.at`)}
      order by s.id`.execute(work.db);
   return result.rows;
+}
+
+/** The intervals at which each subscription is granted credits after its instant, by subscription. */
+export async function listGrantIntervals(
+  work: Work,
+  requested: readonly { readonly subscriptionId: string; readonly at: Instant }[],
+): Promise<Map<string, Interval[]>> {
+  const result = await sql<{ subscriptionId: string; intervals: Interval[] }>`
+    select s.subscription_id, jsonb_agg(distinct s.grant_interval) as intervals
+      from unnest(${requested.map((each) => each.subscriptionId)}::text[], ${requested.map((each) => each.at)}::bigint[])
+             as asked (subscription_id, at)
+      join subscription_item_features s
+        on s.environment_id = ${work.environmentId} and s.subscription_id = asked.subscription_id
+     where s.grant_interval is not null and ${lasts(sql`asked.at`)}
+     group by s.subscription_id`.execute(work.db);
+  return new Map(result.rows.map(({ subscriptionId, intervals }) => [subscriptionId, intervals]));
 }
 
 /** The item that a feature is added to. */
@@ -132,6 +150,7 @@ export interface ProductLink {
   readonly amount: bigint | null;
   readonly usageMeterId: string | null;
   readonly renewalFrequency: StoredItemFeature['renewalFrequency'];
+  readonly grantInterval: StoredItemFeature['grantInterval'];
   readonly resourceId: string | null;
 }
 
@@ -139,7 +158,7 @@ export interface ProductLink {
 export async function listProductLinks(work: Work, productIds: readonly string[]): Promise<ProductLink[]> {
   const result = await sql<ProductLink>`
     select l.id as product_feature_id, l.product_id, l.expired_at as link_expired_at, f.id as feature_id, f.type,
-           f.amount, f.usage_meter_id, f.renewal_frequency, f.resource_id
+           f.amount, f.usage_meter_id, f.renewal_frequency, f.grant_interval, f.resource_id
       from product_features l
       join features f on f.environment_id = l.environment_id and f.id = l.feature_id
      where l.environment_id = ${work.environmentId} and l.product_id = any(${productIds})
@@ -177,6 +196,7 @@ function toValues(values: ItemFeatureValues) {
     amount: values.amount,
     usageMeterId: values.usageMeterId,
     renewalFrequency: values.renewalFrequency,
+    grantInterval: jsonb(values.grantInterval),
     resourceId: values.resourceId,
     expiredAt: values.expiredAt,
     detachedAt: values.detachedAt,
@@ -214,6 +234,7 @@ export async function upsertItemFeatures(work: Work, rows: readonly NewRow[]): P
             amount: row.ref('excluded.amount'),
             usageMeterId: row.ref('excluded.usageMeterId'),
             renewalFrequency: row.ref('excluded.renewalFrequency'),
+            grantInterval: row.ref('excluded.grantInterval'),
             resourceId: row.ref('excluded.resourceId'),
             detachedAt: null,
             detachedReason: null,
@@ -231,15 +252,17 @@ export async function upsertItemFeatures(work: Work, rows: readonly NewRow[]): P
 export async function changeEndingItemFeatures(work: Work, rows: readonly NewRow[]): Promise<Map<string, string>> {
   if (rows.length === 0) return new Map();
   const all = <Key extends keyof NewRow>(key: Key) => rows.map((row) => row[key]);
+  const intervals = rows.map(({ grantInterval }) => grantInterval && JSON.stringify(grantInterval));
   const result = await sql<{ id: string; subscriptionItemId: string; featureId: string }>`
     update subscription_item_features s
        set product_feature_id = new.product_feature_id, amount = new.amount, usage_meter_id = new.usage_meter_id,
-           renewal_frequency = new.renewal_frequency, resource_id = new.resource_id, updated_at = ${work.now}
+           renewal_frequency = new.renewal_frequency, grant_interval = new.grant_interval::jsonb,
+           resource_id = new.resource_id, updated_at = ${work.now}
       from unnest(${all('subscriptionItemId')}::text[], ${all('featureId')}::text[], ${all('expiredAt')}::bigint[],
              ${all('productFeatureId')}::text[], ${all('amount')}::numeric[], ${all('usageMeterId')}::text[],
-             ${all('renewalFrequency')}::text[], ${all('resourceId')}::text[]
+             ${all('renewalFrequency')}::text[], ${intervals}::text[], ${all('resourceId')}::text[]
            ) as new (subscription_item_id, feature_id, expired_at, product_feature_id, amount, usage_meter_id,
-                     renewal_frequency, resource_id)
+                     renewal_frequency, grant_interval, resource_id)
      where s.environment_id = ${work.environmentId} and s.subscription_item_id = new.subscription_item_id
        and s.feature_id = new.feature_id and s.expired_at = new.expired_at
     returning s.id, s.subscription_item_id, s.feature_id`.execute(work.db);

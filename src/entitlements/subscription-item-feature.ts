@@ -18,8 +18,11 @@ import {
   creditGrantFields,
   FeatureId,
   FeatureType,
+  GrantIntervalInput,
+  type GrantRhythm,
   RenewalFrequency,
   resourceFields,
+  rhythmIssue,
   toggleFields,
 } from '../pricing/feature.ts';
 
@@ -82,6 +85,7 @@ const choosable = {
   productFeatureId: Reference,
   usageMeterId: Reference,
   renewalFrequency: RenewalFrequency.nullable().optional(),
+  grantInterval: GrantIntervalInput.optional(),
   resourceId: Reference,
   expiredAt: TimestampInput.nullable().optional(),
   detachedAt: TimestampInput.nullable().optional(),
@@ -117,7 +121,8 @@ export type ItemFeatureChange = z.output<typeof ItemFeatureChange>;
 interface TypeFields {
   readonly amount: bigint | null;
   readonly usageMeterId: string | null;
-  readonly renewalFrequency: z.infer<typeof RenewalFrequency> | null;
+  readonly renewalFrequency: RenewalFrequency | null;
+  readonly grantInterval: GrantRhythm['grantInterval'];
   readonly resourceId: string | null;
 }
 
@@ -200,6 +205,11 @@ function checkValues(type: FeatureType, values: ItemFeatureValues): void {
     if (isUsed && values[field] === null) throw refused(field, `is required for a ${type} feature`);
     if (!isUsed && values[field] !== null) throw refused(field, `must be null for a ${type} feature`);
   }
+  const { renewalFrequency, grantInterval } = values;
+  if (renewalFrequency === null && grantInterval !== null)
+    throw refused('grantInterval', `must be null for a ${type} feature`);
+  const issue = renewalFrequency === null ? null : rhythmIssue({ renewalFrequency, grantInterval });
+  if (issue) throw refused(issue.field, issue.message);
   if ((values.detachedAt === null) !== (values.detachedReason === null))
     throw refused('detachedReason', 'detachedAt and detachedReason belong together: send both, or null for both');
 }
@@ -217,6 +227,7 @@ function withChoices(kept: ItemFeatureValues, sent: NewItemFeature | ItemFeature
     amount: chosen(sent.amount, kept.amount),
     usageMeterId: chosen(sent.usageMeterId, kept.usageMeterId),
     renewalFrequency: chosen(sent.renewalFrequency, kept.renewalFrequency),
+    grantInterval: chosen(sent.grantInterval, kept.grantInterval),
     resourceId: chosen(sent.resourceId, kept.resourceId),
     productFeatureId: chosen(sent.productFeatureId, kept.productFeatureId),
     expiredAt: chosen(sent.expiredAt, kept.expiredAt),
@@ -237,9 +248,9 @@ export function decideNew(
 ): ItemFeatureValues {
   if (sent.type !== undefined && sent.type !== feature.type)
     throw refused('type', `must be ${feature.type}, the type of the feature`);
-  const { amount, usageMeterId, renewalFrequency, resourceId } = feature;
+  const { amount, usageMeterId, renewalFrequency, grantInterval, resourceId } = feature;
   const unlinked = { productFeatureId: null, expiredAt: null, detachedAt: null, detachedReason: null };
-  const own = { amount, usageMeterId, renewalFrequency, resourceId, ...unlinked };
+  const own = { amount, usageMeterId, renewalFrequency, grantInterval, resourceId, ...unlinked };
   const values = withChoices({ ...own, manuallyCreated: item.manuallyCreated }, sent);
   checkValues(feature.type, values);
   return values;

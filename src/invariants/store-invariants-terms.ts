@@ -8,6 +8,10 @@ const terminal = sql.join(terminalStatuses.map((status) => sql.lit(status)));
 /** Two overlapping transactions may write their instants in the opposite order; no request takes longer than this. */
 const overlapMs = sql.lit(60_000);
 
+/** The anchor that the boundaries of a subscription `s` count from. */
+const anchor = sql`case when s.billing_anchor = '"anniversary"' then greatest(s.billing_cycle_anchor_date, s.trial_end)
+  else s.billing_cycle_anchor_date end`;
+
 /** Invariants of subscription terms: their periods, changes, ends and claims. */
 export const termInvariants: readonly Invariant[] = [
   {
@@ -117,25 +121,66 @@ export const termInvariants: readonly Invariant[] = [
   },
   {
     name: 'interimIsTheNextBoundary',
-    // A clock may step back after the interim was computed.
+    // A clock may step back after the interim was computed. A feature that has ended meanwhile may have its last interim.
     sentence:
-      'The interim of a subscription is the next instant within its period at which an interval of a usage price ends, counted from its anchor.',
+      'The interim of a subscription is the next instant within its period at which an interval of a usage price or of its credits ends, counted from its anchor.',
     query: sql`
       select s.environment_id, s.id, s.status, s.interim_at, next.at
         from subscriptions s join environments e on e.id = s.environment_id
        cross join lateral (select greatest(coalesce(e.clock_now, (extract(epoch from now()) * 1000)::bigint), s.updated_at) as at) clock
        cross join lateral (
-         select min(next_boundary(case when s.billing_anchor = '"anniversary"' then greatest(s.billing_cycle_anchor_date, s.trial_end)
-                             else s.billing_cycle_anchor_date end, p.interval_unit, p.interval_count,
-                      greatest(s.current_billing_period_start, least(clock.at, s.interim_at - 1)))) as at
-           from prices p
-          where p.environment_id = s.environment_id and p.pricing_model_id = s.pricing_model_id and p.has_own_interval
-            and (p.interval_unit, p.interval_count) <> (s.interval_unit, s.interval_count)) next
+         select min(i.at) filter (where not i.has_ended) as at, min(i.at) filter (where i.at = s.interim_at) as known_at
+           from (
+             select next_boundary(${anchor}, i.unit, i.count,
+                      greatest(s.current_billing_period_start, least(clock.at, s.interim_at - 1))) as at, i.has_ended
+               from (
+                 select p.interval_unit as unit, p.interval_count as count, false as has_ended from prices p
+                  where p.environment_id = s.environment_id and p.pricing_model_id = s.pricing_model_id and p.has_own_interval
+                    and (p.interval_unit, p.interval_count) <> (s.interval_unit, s.interval_count)
+                 union all
+                 select f.grant_interval ->> 'unit', (f.grant_interval ->> 'count')::bigint, f.expired_at is not null
+                   from subscription_item_features f
+                  where f.environment_id = s.environment_id and f.subscription_id = s.id and f.grant_interval is not null) i) i) next
        where s.status in (${current}) and s.renews and s.current_billing_period_start < s.current_billing_period_end
          and s.current_billing_period_end < 4102444800000 and s.current_billing_period_end > clock.at
          and s.interim_at is distinct from
-             case when next.at < s.current_billing_period_end and s.current_billing_period_start >= coalesce(s.trial_end, s.current_billing_period_start)
-               then next.at end`,
+             case when least(next.known_at, next.at) < s.current_billing_period_end
+                   and s.current_billing_period_start >= coalesce(s.trial_end, s.current_billing_period_start)
+               then least(next.known_at, next.at) end`,
+  },
+  {
+    name: 'intervalCreditsEndWithTheirInterval',
+    sentence:
+      'Credits of an interval that the plan granted within the current billing period of a subscription end with the interval, or with the period where that is sooner.',
+    query: sql`
+      select p.environment_id, p.id, p.subscription_id, c.id as usage_credit_id, c.interval_start_at, c.expires_at
+        from subscriptions s
+        join billing_periods p on p.environment_id = s.environment_id and p.subscription_id = s.id
+         and p.start_at = s.current_billing_period_start and p.end_at = s.current_billing_period_end and p.status = 'active'
+        join usage_credits c on c.environment_id = p.environment_id and c.billing_period_id = p.id
+         and c.source = 'billing_period_transition' and c.interval_start_at is not null and starts_with(c.source_id, p.id || ':')
+        join subscription_item_features f on f.environment_id = c.environment_id and f.id = split_part(c.source_id, ':', 2)
+         and f.grant_interval is not null and f.updated_at <= c.created_at
+       where s.status in (${current}) and p.whole_end_at is null and p.end_at < 4102444800000
+         and c.expires_at <> least(p.end_at, case when p.start_at >= coalesce(s.trial_end, p.start_at)
+               then next_boundary(${anchor}, f.grant_interval ->> 'unit', (f.grant_interval ->> 'count')::bigint, c.interval_start_at) end)`,
+  },
+  {
+    name: 'intervalsAreGrantedOnce',
+    sentence:
+      'The times of credits that a feature of a plan granted by the interval within one billing period do not overlap.',
+    query: sql`
+      select c.environment_id, c.id, c.billing_period_id, o.id as other_id, c.interval_start_at, c.expires_at
+        from usage_credits c
+        join usage_credits o on o.environment_id = c.environment_id and o.source = c.source and o.ledger_account_id = c.ledger_account_id
+         and o.interval_start_at < c.interval_start_at and o.expires_at > c.interval_start_at
+         and split_part(o.source_id, ':', 1) = c.billing_period_id
+         and split_part(o.source_id, ':', 2) = split_part(c.source_id, ':', 2)
+        -- An item may have got another interval.
+        join subscription_item_features f on f.environment_id = c.environment_id and f.id = split_part(c.source_id, ':', 2)
+         and f.updated_at <= o.created_at
+       where c.source = 'billing_period_transition' and c.interval_start_at is not null
+         and starts_with(c.source_id, c.billing_period_id || ':')`,
   },
   {
     name: 'planCreditsEndWithTheirPeriod',
@@ -147,6 +192,7 @@ export const termInvariants: readonly Invariant[] = [
          and p.start_at = s.current_billing_period_start and p.end_at = s.current_billing_period_end and p.status = 'active'
         join usage_credits c on c.environment_id = p.environment_id and c.billing_period_id = p.id
          and c.source = 'billing_period_transition' and starts_with(c.source_id, p.id || ':')
+         and c.interval_start_at is null
        where s.status in (${current}) and p.whole_end_at is null and c.expires_at <> p.end_at`,
   },
   {

@@ -26,7 +26,7 @@ export async function createFeature(work: Work, requested: FeatureInput): Promis
 function newFeature(id: string, pricingModelId: string, requested: FeatureInput): NewFeature {
   const { slug, name, description, active } = requested;
   const feature = { id, pricingModelId, slug, name, description, active };
-  const noRollover = { rolloverMaximum: null, rolloverPeriods: null };
+  const noRhythm = { renewalFrequency: null, grantInterval: null, rolloverMaximum: null, rolloverPeriods: null };
   switch (requested.type) {
     case 'toggle':
       return {
@@ -34,18 +34,18 @@ function newFeature(id: string, pricingModelId: string, requested: FeatureInput)
         type: requested.type,
         amount: null,
         usageMeterId: null,
-        renewalFrequency: null,
         resourceId: null,
-        ...noRollover,
+        ...noRhythm,
       };
     case 'usage_credit_grant': {
-      const { type, amount, usageMeterId, renewalFrequency, rolloverMaximum, rolloverPeriods } = requested;
-      const rollover = { rolloverMaximum, rolloverPeriods };
-      return { ...feature, type, amount, usageMeterId, renewalFrequency, resourceId: null, ...rollover };
+      const { type, amount, usageMeterId, renewalFrequency, grantInterval, rolloverMaximum, rolloverPeriods } =
+        requested;
+      const rhythm = { renewalFrequency, grantInterval, rolloverMaximum, rolloverPeriods };
+      return { ...feature, type, amount, usageMeterId, resourceId: null, ...rhythm };
     }
     case 'resource': {
       const { type, amount, resourceId } = requested;
-      return { ...feature, type, amount, usageMeterId: null, renewalFrequency: null, resourceId, ...noRollover };
+      return { ...feature, type, amount, usageMeterId: null, ...noRhythm, resourceId };
     }
     default:
       return requested satisfies never;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { CurrencyCode } from '../kernel/currency.ts';
 import { isoText } from '../kernel/iso-text.ts';
 import { Metadata, TimestampText, WholeNumber } from '../kernel/json.ts';
-import { FeatureId, FeatureType, RenewalFrequency, rolloverFields } from './feature.ts';
+import { FeatureId, FeatureType, RenewalFrequency, rolloverFields, StoredGrantInterval } from './feature.ts';
 import { BillingTiming, IntervalUnit, Overage, type Price, PriceId, PriceType, UsageInterval } from './price.ts';
 import { Pricing } from './pricing.ts';
 import {
@@ -85,6 +85,7 @@ const ClonedFeature = z
     amount: WholeNumber.nullable(),
     usageMeterId: z.string().nullable(),
     renewalFrequency: RenewalFrequency.nullable(),
+    grantInterval: StoredGrantInterval,
     resourceId: z.string().nullable(),
     ...rolloverFields,
   })

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type Interval, intervalUnits } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
 import { amountInput, countInput, freeText, SafeString, Unused, WholeNumber } from '../kernel/json.ts';
 import { invalid } from '../kernel/problem.ts';
@@ -10,7 +11,28 @@ export const FeatureId = idSchema('feature');
 
 export const FeatureType = z.enum(['toggle', 'usage_credit_grant', 'resource']).meta({ id: 'FeatureType' });
 export type FeatureType = z.infer<typeof FeatureType>;
-export const RenewalFrequency = z.enum(['once', 'every_billing_period']).meta({ id: 'RenewalFrequency' });
+export const RenewalFrequency = z.enum(['once', 'every_billing_period', 'every_interval']).meta({
+  id: 'RenewalFrequency',
+  description:
+    'How often credits are granted: once, with each billing period, or with each `grantInterval` also within a period.',
+});
+export type RenewalFrequency = z.infer<typeof RenewalFrequency>;
+
+// A hundred years of months.
+const maxIntervalCount = 1200;
+const grantInterval = {
+  description:
+    'For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the ' +
+    'interval. Null for any other frequency.',
+};
+const GrantInterval = z.object({ unit: z.enum(intervalUnits), count: z.int() }).meta({ id: 'GrantInterval' });
+/** The field in a record. */
+export const StoredGrantInterval = GrantInterval.nullable().meta(grantInterval);
+/** The field in a request. */
+export const GrantIntervalInput = z
+  .object({ unit: z.enum(intervalUnits), count: countInput(1, maxIntervalCount).default(1) })
+  .nullable()
+  .meta(grantInterval);
 
 /** Fields shared by a feature and a customer's copy of it, by type; the types differ in which are null. */
 export const toggleFields = {
@@ -18,6 +40,7 @@ export const toggleFields = {
   amount: z.null(),
   usageMeterId: z.null(),
   renewalFrequency: z.null(),
+  grantInterval: z.null(),
   resourceId: z.null(),
 };
 export const creditGrantFields = {
@@ -25,6 +48,7 @@ export const creditGrantFields = {
   amount: WholeNumber,
   usageMeterId: z.string(),
   renewalFrequency: RenewalFrequency,
+  grantInterval: StoredGrantInterval,
   resourceId: z.null(),
 };
 export const resourceFields = {
@@ -32,10 +56,17 @@ export const resourceFields = {
   amount: WholeNumber,
   usageMeterId: z.null(),
   renewalFrequency: z.null(),
+  grantInterval: z.null(),
   resourceId: z.string(),
 };
 
-/** The rollover of credits granted every billing period. Both fields are null if nothing rolls over. */
+/** How often a feature grants credits. The interval is there exactly for `every_interval`. */
+export interface GrantRhythm {
+  readonly renewalFrequency: RenewalFrequency;
+  readonly grantInterval: Interval | null;
+}
+
+/** The rollover of credits granted every billing period or interval. Both fields are null if nothing rolls over. */
 export interface Rollover {
   readonly rolloverMaximum: bigint | null;
   readonly rolloverPeriods: number | null;
@@ -45,10 +76,12 @@ export interface Rollover {
 const maxRolloverPeriods = 100;
 
 const maximum = {
-  description: 'The most unused units that roll over at the end of a billing period into later ones. Null: none.',
+  description:
+    'The most unused units that roll over at the end of a billing period, or grant interval, into later ones. Null: none.',
 };
 const periods = {
-  description: 'The number of billing periods for which rolled-over units can be used. Null if there is no rollover.',
+  description:
+    'The number of billing periods, or grant intervals, for which rolled-over units can be used. Null if there is no rollover.',
 };
 
 /** Fields in the record of a credit grant. */
@@ -63,9 +96,24 @@ const noRolloverFields = { rolloverMaximum: z.null(), rolloverPeriods: z.null() 
 export const RolloverMaximum = amountInput(1).nullable().meta(maximum);
 export const RolloverPeriods = countInput(1, maxRolloverPeriods).nullable().meta(periods);
 
-interface RolloverIssue {
-  readonly field: keyof Rollover;
+interface GrantIssue {
+  readonly field: keyof Rollover | 'grantInterval';
   readonly message: string;
+}
+
+/** The problem with the rhythm or the rollover of a credit grant, or null. */
+function grantIssue(given: GrantRhythm & Rollover): GrantIssue | null {
+  return rhythmIssue(given) ?? rolloverIssue(given, given.renewalFrequency);
+}
+
+/** The problem with a grant interval, or null: `every_interval` needs one, and nothing else has one. */
+export function rhythmIssue({ renewalFrequency, grantInterval }: GrantRhythm): GrantIssue | null {
+  const isNeeded = renewalFrequency === 'every_interval';
+  if (isNeeded && grantInterval === null)
+    return { field: 'grantInterval', message: 'is required when renewalFrequency is every_interval' };
+  if (!isNeeded && grantInterval !== null)
+    return { field: 'grantInterval', message: 'must be null unless renewalFrequency is every_interval' };
+  return null;
 }
 
 /**
@@ -74,12 +122,12 @@ interface RolloverIssue {
  */
 function rolloverIssue(
   { rolloverMaximum, rolloverPeriods }: Rollover,
-  renewalFrequency: 'once' | 'every_billing_period',
-): RolloverIssue | null {
+  renewalFrequency: RenewalFrequency,
+): GrantIssue | null {
   if (rolloverMaximum === null && rolloverPeriods === null) return null;
-  if (renewalFrequency !== 'every_billing_period') {
+  if (renewalFrequency === 'once') {
     const field = rolloverMaximum === null ? 'rolloverPeriods' : 'rolloverMaximum';
-    return { field, message: 'must be null unless renewalFrequency is every_billing_period' };
+    return { field, message: 'must be null unless renewalFrequency is every_billing_period or every_interval' };
   }
   if (rolloverMaximum === null)
     return { field: 'rolloverMaximum', message: 'is required when rolloverPeriods is given' };
@@ -88,12 +136,9 @@ function rolloverIssue(
   return null;
 }
 
-/** Reports the issue that `rolloverIssue` finds in a request. */
-export function refineRollover(
-  given: Rollover & { readonly renewalFrequency: 'once' | 'every_billing_period' },
-  context: z.RefinementCtx,
-): void {
-  const issue = rolloverIssue(given, given.renewalFrequency);
+/** Reports the issue that `grantIssue` finds in a request. */
+export function refineGrant(given: GrantRhythm & Rollover, context: z.RefinementCtx): void {
+  const issue = grantIssue(given);
   if (issue) context.addIssue({ code: 'custom', path: [issue.field], message: issue.message });
 }
 
@@ -157,6 +202,7 @@ export const FeatureInput = z.discriminatedUnion(
       amount: Unused,
       usageMeterId: Unused,
       renewalFrequency: Unused,
+      grantInterval: Unused,
       resourceId: Unused,
       ...noRollover,
     }),
@@ -167,17 +213,19 @@ export const FeatureInput = z.discriminatedUnion(
         amount: Amount,
         usageMeterId: UsageMeterId,
         renewalFrequency: RenewalFrequency,
+        grantInterval: GrantIntervalInput.default(null),
         resourceId: Unused,
         rolloverMaximum: RolloverMaximum.default(null),
         rolloverPeriods: RolloverPeriods.default(null),
       })
-      .superRefine(refineRollover),
+      .superRefine(refineGrant),
     z.object({
       ...anyFeature,
       type: z.literal('resource'),
       amount: Amount,
       usageMeterId: Unused,
       renewalFrequency: Unused,
+      grantInterval: Unused,
       resourceId: ResourceId,
       ...noRollover,
     }),
@@ -196,6 +244,7 @@ export const FeatureChange = z.object({
   amount: Amount.nullish(),
   usageMeterId: UsageMeterId.nullish(),
   renewalFrequency: RenewalFrequency.nullish(),
+  grantInterval: GrantIntervalInput.optional(),
   resourceId: ResourceId.nullish(),
   rolloverMaximum: RolloverMaximum.optional(),
   rolloverPeriods: RolloverPeriods.optional(),
@@ -204,7 +253,7 @@ export const FeatureChange = z.object({
 export type FeatureChange = z.output<typeof FeatureChange>;
 
 const typeFields = ['amount', 'usageMeterId', 'renewalFrequency', 'resourceId'] as const;
-const rolloverNames = ['rolloverMaximum', 'rolloverPeriods'] as const;
+const grantOnlyFields = ['grantInterval', 'rolloverMaximum', 'rolloverPeriods'] as const;
 
 /** The feature after a change. The type is fixed, and with it the fields that are null. */
 export function decideFeatureChange(feature: Feature, change: FeatureChange): Feature {
@@ -221,7 +270,7 @@ export function decideFeatureChange(feature: Feature, change: FeatureChange): Fe
       throw invalid(['feature', field], `must not be null for a ${feature.type} feature`);
     }
   }
-  for (const field of rolloverNames) {
+  for (const field of grantOnlyFields) {
     if (feature.type !== 'usage_credit_grant' && change[field] != null) {
       throw invalid(['feature', field], `must be absent or null for a ${feature.type} feature`);
     }
@@ -254,13 +303,15 @@ type CreditGrant = Extract<Feature, { type: 'usage_credit_grant' }>;
 
 function changedGrant(grant: CreditGrant, change: FeatureChange) {
   const renewalFrequency = change.renewalFrequency ?? grant.renewalFrequency;
+  const { grantInterval = grant.grantInterval } = change;
   const rollover = changedRollover(grant, change);
-  const issue = rolloverIssue(rollover, renewalFrequency);
+  const issue = grantIssue({ renewalFrequency, grantInterval, ...rollover });
   if (issue) throw invalid(['feature', issue.field], issue.message);
   return {
     amount: change.amount ?? grant.amount,
     usageMeterId: change.usageMeterId ?? grant.usageMeterId,
     renewalFrequency,
+    grantInterval,
     ...rollover,
   };
 }

@@ -1,5 +1,6 @@
 import { type Selectable, sql } from 'kysely';
 import type { Features } from '../database/database-types.ts';
+import { jsonb } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
@@ -18,6 +19,7 @@ export const featureColumns = [
   'amount',
   'usageMeterId',
   'renewalFrequency',
+  'grantInterval',
   'resourceId',
   'rolloverMaximum',
   'rolloverPeriods',
@@ -43,6 +45,7 @@ export async function insertFeatures(work: Work, features: readonly NewFeature[]
     amount: feature.amount,
     usageMeterId: feature.usageMeterId,
     renewalFrequency: feature.renewalFrequency,
+    grantInterval: feature.grantInterval,
     resourceId: feature.resourceId,
     rolloverMaximum: feature.rolloverMaximum,
     rolloverPeriods: feature.rolloverPeriods,
@@ -50,7 +53,8 @@ export async function insertFeatures(work: Work, features: readonly NewFeature[]
     ...newRowStamps(work),
   }));
   for (const some of statementsOf(rows)) {
-    await namingTakenSlug('feature', some, work.db.insertInto('features').values(some).execute());
+    const values = some.map((row) => ({ ...row, grantInterval: jsonb(row.grantInterval) }));
+    await namingTakenSlug('feature', some, work.db.insertInto('features').values(values).execute());
   }
   return rows.map(({ environmentId: _, ...row }) => toFeature(work, row));
 }
@@ -71,6 +75,7 @@ export async function saveFeatures(work: Work, features: readonly Feature[]): Pr
         amount: feature.amount,
         usage_meter_id: feature.usageMeterId,
         renewal_frequency: feature.renewalFrequency,
+        grant_interval: feature.grantInterval,
         resource_id: feature.resourceId,
         rollover_maximum: feature.rolloverMaximum,
         rollover_periods: feature.rolloverPeriods,
@@ -81,6 +86,7 @@ export async function saveFeatures(work: Work, features: readonly Feature[]): Pr
       update features
          set slug = given.slug, name = given.name, description = given.description, amount = given.amount,
              usage_meter_id = given.usage_meter_id, renewal_frequency = given.renewal_frequency,
+             grant_interval = given.grant_interval,
              resource_id = given.resource_id, rollover_maximum = given.rollover_maximum,
              rollover_periods = given.rollover_periods, active = given.active, updated_at = ${work.now}
         from json_populate_recordset(null::features, ${JSON.stringify(rows)}::json) as given

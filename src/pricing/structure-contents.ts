@@ -123,10 +123,11 @@ function describeFeature(
     case 'toggle':
       return { type: feature.type, ...text };
     case 'usage_credit_grant': {
-      const { type, amount, renewalFrequency, rolloverMaximum, rolloverPeriods } = feature;
+      const { type, amount, renewalFrequency, grantInterval, rolloverMaximum, rolloverPeriods } = feature;
       const usageMeterSlug = slugOfUsageMeter.get(feature.usageMeterId);
       assert(usageMeterSlug !== undefined, 'a credit grant is for a usage meter of its own pricing model');
-      return { type, ...text, amount, renewalFrequency, usageMeterSlug, rolloverMaximum, rolloverPeriods };
+      const rhythm = { renewalFrequency, grantInterval, rolloverMaximum, rolloverPeriods };
+      return { type, ...text, amount, usageMeterSlug, ...rhythm };
     }
     case 'resource': {
       const resourceSlug = slugOfResource.get(feature.resourceId);

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Instant } from '../kernel/calendar.ts';
 import type { IdKind } from '../kernel/id.ts';
 import { Metadata, Timestamp, WholeNumber } from '../kernel/json.ts';
-import { type NewFeature, RenewalFrequency } from './feature.ts';
+import { type NewFeature, RenewalFrequency, StoredGrantInterval } from './feature.ts';
 import { BillingTiming, IntervalUnit, type NewPrice, Overage, UsageInterval } from './price.ts';
 import { Pricing } from './pricing.ts';
 import { isLinkActive } from './product-change.ts';
@@ -102,6 +102,7 @@ const ExportedFeature = z.discriminatedUnion('type', [
     ...featureText,
     amount: WholeNumber,
     renewalFrequency: RenewalFrequency,
+    grantInterval: StoredGrantInterval.unwrap().optional(),
     usageMeterSlug: z.string(),
     rolloverMaximum: WholeNumber.optional(),
     rolloverPeriods: z.int().optional(),

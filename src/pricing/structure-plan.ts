@@ -134,22 +134,22 @@ function newestOfType(features: readonly Feature[], slug: string, type: Feature[
 function featureFields(feature: FeatureStructure, { usageMeterIds, resourceIds }: FeatureTargets) {
   const { slug, name, description, active } = feature;
   const text = { slug, name, description, active };
-  const noRollover = { rolloverMaximum: null, rolloverPeriods: null };
+  const noRhythm = { renewalFrequency: null, grantInterval: null, rolloverMaximum: null, rolloverPeriods: null };
   switch (feature.type) {
     case 'toggle': {
-      const nothing = { amount: null, usageMeterId: null, renewalFrequency: null, resourceId: null };
-      return { type: feature.type, ...text, ...nothing, ...noRollover };
+      const nothing = { amount: null, usageMeterId: null, resourceId: null };
+      return { type: feature.type, ...text, ...nothing, ...noRhythm };
     }
     case 'usage_credit_grant': {
-      const { type, amount, renewalFrequency, rolloverMaximum, rolloverPeriods } = feature;
+      const { type, amount, renewalFrequency, grantInterval, rolloverMaximum, rolloverPeriods } = feature;
       const usageMeterId = known(usageMeterIds, feature.usageMeterSlug);
-      const rollover = { rolloverMaximum, rolloverPeriods };
-      return { type, ...text, amount, renewalFrequency, usageMeterId, resourceId: null, ...rollover };
+      const rhythm = { renewalFrequency, grantInterval, rolloverMaximum, rolloverPeriods };
+      return { type, ...text, amount, usageMeterId, resourceId: null, ...rhythm };
     }
     case 'resource': {
       const { type, amount } = feature;
       const resourceId = known(resourceIds, feature.resourceSlug);
-      return { type, ...text, amount, usageMeterId: null, renewalFrequency: null, resourceId, ...noRollover };
+      return { type, ...text, amount, usageMeterId: null, resourceId, ...noRhythm };
     }
     default:
       return feature satisfies never;

@@ -2,7 +2,15 @@ import { z } from 'zod';
 import type { IntervalUnit as IntervalUnitName } from '../kernel/calendar.ts';
 import { CurrencyCode } from '../kernel/currency.ts';
 import { amountInput, countInput, freeText, Metadata, SafeString } from '../kernel/json.ts';
-import { RenewalFrequency, type Rollover, RolloverMaximum, RolloverPeriods, refineRollover } from './feature.ts';
+import {
+  GrantIntervalInput,
+  type GrantRhythm,
+  RenewalFrequency,
+  type Rollover,
+  RolloverMaximum,
+  RolloverPeriods,
+  refineGrant,
+} from './feature.ts';
 import {
   BillingTiming,
   IntervalUnit,
@@ -44,10 +52,9 @@ interface FeatureText {
 interface ToggleStructure extends FeatureText {
   readonly type: 'toggle';
 }
-interface CreditGrantStructure extends FeatureText, Rollover {
+interface CreditGrantStructure extends FeatureText, GrantRhythm, Rollover {
   readonly type: 'usage_credit_grant';
   readonly amount: bigint;
-  readonly renewalFrequency: z.infer<typeof RenewalFrequency>;
   readonly usageMeterSlug: string;
 }
 interface ResourceFeatureStructure extends FeatureText {
@@ -172,6 +179,7 @@ const FeatureInput = z
       ...featureText,
       amount: Nothing,
       renewalFrequency: Nothing,
+      grantInterval: Nothing,
       usageMeterSlug: Nothing,
       resourceSlug: Nothing,
       ...noRollover,
@@ -182,17 +190,19 @@ const FeatureInput = z
         ...featureText,
         amount: amountInput(1),
         renewalFrequency: RenewalFrequency,
+        grantInterval: GrantIntervalInput.default(null),
         usageMeterSlug: SafeString,
         resourceSlug: Nothing,
         rolloverMaximum: RolloverMaximum.default(null),
         rolloverPeriods: RolloverPeriods.default(null),
       })
-      .superRefine(refineRollover),
+      .superRefine(refineGrant),
     z.object({
       type: z.literal('resource'),
       ...featureText,
       amount: amountInput(1),
       renewalFrequency: Nothing,
+      grantInterval: Nothing,
       usageMeterSlug: Nothing,
       resourceSlug: SafeString,
       ...noRollover,
@@ -205,8 +215,10 @@ const FeatureInput = z
       case 'toggle':
         return { type: given.type, ...text };
       case 'usage_credit_grant': {
-        const { type, amount, renewalFrequency, usageMeterSlug, rolloverMaximum, rolloverPeriods } = given;
-        return { type, ...text, amount, renewalFrequency, usageMeterSlug, rolloverMaximum, rolloverPeriods };
+        const { type, amount, renewalFrequency, grantInterval, usageMeterSlug, rolloverMaximum, rolloverPeriods } =
+          given;
+        const rhythm = { renewalFrequency, grantInterval, rolloverMaximum, rolloverPeriods };
+        return { type, ...text, amount, usageMeterSlug, ...rhythm };
       }
       case 'resource':
         return { type: given.type, ...text, amount: given.amount, resourceSlug: given.resourceSlug };

@@ -8,6 +8,7 @@ import {
   givenBackOnResume,
   inOrderOfUse,
   lessTaken,
+  shareOfInterval,
   shareOfRest,
   type UsableCredit,
   withheldOf,
@@ -228,6 +229,26 @@ test('483 units used ahead: 250 of 250 are withheld, then 233 of 500, and nothin
       const [granted, paidBack] = [issued, withheld].map((each) => each.reduce((sum, amount) => sum + amount, 0n));
       assert.equal(paidBack, owed < (granted ?? 0n) ? owed : granted);
       assert(withheld.every((amount, index) => amount >= 0n && amount <= (issued[index] ?? 0n)));
+    }),
+  );
+});
+
+test('a week of 100 that is cut after 3 days has 43 and 57, and any parts of an interval add up to it', () => {
+  const whole = { start: 0, end: 7 };
+  assert.equal(shareOfInterval(100n, { start: 0, end: 3, whole }), 43n);
+  assert.equal(shareOfInterval(100n, { start: 3, end: 7, whole }), 57n);
+  assert.equal(shareOfInterval(100n, { ...whole, whole }), 100n);
+  fc.assert(
+    fc.property(fc.bigInt(0n, 10_000n), fc.nat(7), fc.nat(7), (amount, one, other) => {
+      const cuts = [0, Math.min(one, other), Math.max(one, other), 7];
+      const shares = cuts.slice(1).map((end, index) => {
+        return shareOfInterval(amount, { start: cuts[index] ?? 0, end, whole });
+      });
+      assert.equal(
+        shares.reduce((sum, share) => sum + share, 0n),
+        amount,
+      );
+      assert.ok(shares.every((share) => share >= 0n));
     }),
   );
 });

@@ -83,6 +83,21 @@ export function lessTaken(amounts: readonly bigint[], taken: bigint): bigint[] {
   });
 }
 
+/** A time within an interval, for which the credits of the interval are granted in part. */
+export interface IntervalSpan extends Period {
+  readonly whole: Period;
+}
+
+/**
+ * The share of the credits of an interval. Each part is what is due by its end less what was due by its start, each rounded
+ * once, so the parts of an interval add up to it. Worked example: a week of 100 that a month's end cuts after 3 days has
+ * 43 and 57.
+ */
+export function shareOfInterval(amount: bigint, { start, end, whole }: IntervalSpan): bigint {
+  const dueBy = (at: Instant) => mulDiv(amount, BigInt(at - whole.start), BigInt(whole.end - whole.start));
+  return dueBy(end) - dueBy(start);
+}
+
 /**
  * A credit of a plan with `offered` units for the time from `startAt` until it expires. A pause took `pausedBack` units
  * back. It left `pausedOwed` owing, because they were used.

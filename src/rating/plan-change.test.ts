@@ -13,6 +13,7 @@ const feature = (subscriptionItemId: string, featureId: string, more: Partial<Gi
   amount: null,
   usageMeterId: null,
   renewalFrequency: null,
+  grantInterval: null,
   resourceId: null,
   expiredAt: null,
   ...more,
@@ -33,7 +34,11 @@ const granted = (featureId: string, inPeriod: bigint): GrantedCredits => ({
 
 /** What a change on a day of April brings, by feature. */
 function extra(features: GivenFeature[], changed: string[], before: GrantedCredits[], elapsed: number) {
-  const brought = creditsOfChange(features, new Set(changed), before, { at: day(elapsed), whole: april });
+  const brought = creditsOfChange(features, new Set(changed), before, {
+    at: day(elapsed),
+    whole: april,
+    spanOf: () => ({ ...april, whole: april }),
+  });
   return brought.map(({ feature: { featureId }, amount, expiresAt }) => [featureId, amount, expiresAt]);
 }
 
@@ -101,4 +106,29 @@ test('capacity is what the wire can carry: not below 0, not above 2^53-1', () =>
   assert.deepEqual(capacitiesOf([]), {});
   assert.deepEqual(capacitiesOf([seats('a', 'x', -5n)]), { seat: 0 });
   assert.deepEqual(capacitiesOf([seats('a', 'x', 2n ** 53n), seats('b', 'y', 1n)]), { seat: 2 ** 53 - 1 });
+});
+
+test('credits of an interval come for the rest of it, less what was granted for it', () => {
+  const week = { start: day(7), end: day(14) };
+  const weekly = (itemId: string, amount: bigint) =>
+    feature(itemId, `weekly-${amount}`, {
+      type: 'usage_credit_grant',
+      amount,
+      usageMeterId: 'meter',
+      renewalFrequency: 'every_interval',
+      grantInterval: { unit: 'week', count: 1 },
+    });
+  const time = { at: day(10), whole: april, spanOf: () => ({ ...week, whole: week }) };
+  const brought = (before: GrantedCredits[], features = [weekly('new', 700n)]) =>
+    creditsOfChange(features, new Set(['new']), before, time).map(({ amount, expiresAt, intervalStartAt }) => {
+      assert.deepEqual([expiresAt, intervalStartAt], [week.end, day(10)]);
+      return amount;
+    });
+  assert.deepEqual(brought([]), [400n]);
+  assert.deepEqual(brought([{ ...granted('weekly-140', 140n), startAt: week.start, endAt: week.end }]), [260n]);
+  // 300 of a month are 70 of a week.
+  assert.deepEqual(brought([{ ...granted('calls-300', 300n), startAt: april.start, endAt: april.end }]), [330n]);
+  // Credits of the month that stay are its own.
+  const kept = [credits('kept', 'calls-300', 300n), weekly('new', 700n)];
+  assert.deepEqual(brought([{ ...granted('calls-300', 300n), startAt: april.start, endAt: april.end }], kept), [400n]);
 });

@@ -1,5 +1,6 @@
-import type { Instant, Period } from '../kernel/calendar.ts';
-import { allocate, saturated, smallerOf } from '../kernel/money.ts';
+import type { Instant, Interval, Period } from '../kernel/calendar.ts';
+import { allocate, mulDiv, saturated } from '../kernel/money.ts';
+import type { IntervalSpan } from './credits.ts';
 import { proratedCredit } from './proration.ts';
 
 /** The fields of a granted feature that a plan change needs. */
@@ -9,7 +10,8 @@ export interface GivenFeature {
   readonly type: 'toggle' | 'usage_credit_grant' | 'resource';
   readonly amount: bigint | null;
   readonly usageMeterId: string | null;
-  readonly renewalFrequency: 'once' | 'every_billing_period' | null;
+  readonly renewalFrequency: 'once' | 'every_billing_period' | 'every_interval' | null;
+  readonly grantInterval: Interval | null;
   readonly resourceId: string | null;
   readonly expiredAt: Instant | null;
 }
@@ -64,8 +66,11 @@ export function capacitiesOf(features: readonly GivenFeature[]): Record<string, 
 export interface GrantedCredits {
   readonly usageMeterId: string;
   readonly featureId: string;
-  /** The part granted in the current period that expires with it. */
+  /** The part granted in the current period that still runs. */
   readonly inPeriod: bigint;
+  /** The time that it is for. Absent or null: the period. */
+  readonly startAt?: Instant | null;
+  readonly endAt?: Instant | null;
 }
 
 /** The credits that a plan change grants for a feature, in units of the meter. */
@@ -75,43 +80,60 @@ interface ExtraCredits<Feature extends GivenFeature> {
   readonly amount: bigint;
   /** Null: no expiry. */
   readonly expiresAt: Instant | null;
+  readonly intervalStartAt: Instant | null;
+}
+
+/** The time of a plan change. */
+interface ChangeTime {
+  readonly at: Instant;
+  /** The interval of the billing period, which the amounts refer to. */
+  readonly whole: Period;
+  /** The part of a grant interval that is around the change. */
+  readonly spanOf: (interval: Interval) => IntervalSpan;
 }
 
 /**
- * Decides the credits of a plan change within a period. Recurring credits are granted for the rest of the period, minus
- * those already granted on the meter in this period by changed items. One-time credits are granted in full if the
+ * Decides the credits of a plan change within a period. Recurring credits are granted for the rest of the period or of
+ * their interval, minus those already granted on the meter for that time by changed items. One-time credits are granted in full if the
  * feature was never granted. Changing back and forth therefore grants nothing more, and nothing is taken back.
  *
- * `features` are those after the change, `changedItemIds` the new or changed items, `whole` the interval that amounts
- * refer to.
+ * `features` are those after the change, `changedItemIds` the new or changed items.
  */
 export function creditsOfChange<Feature extends GivenFeature>(
   features: readonly Feature[],
   changedItemIds: ReadonlySet<string>,
   granted: readonly GrantedCredits[],
-  { at, whole }: { at: Instant; whole: Period },
+  { at, whole, spanOf }: ChangeTime,
 ): ExtraCredits<Feature>[] {
   const giving = features.filter(({ type, amount }) => type === 'usage_credit_grant' && amount !== null && amount > 0n);
   const changed = giving.filter((feature) => changedItemIds.has(feature.subscriptionItemId));
-  const isRecurring = (feature: GivenFeature) => feature.renewalFrequency === 'every_billing_period';
-  const byMeter = Map.groupBy(changed.filter(isRecurring), (feature) => feature.usageMeterId ?? '');
-  const recurring = [...byMeter].flatMap(([usageMeterId, ofMeter]) => {
-    const kept = giving.filter(
-      (each) => isRecurring(each) && each.usageMeterId === usageMeterId && !changedItemIds.has(each.subscriptionItemId),
-    );
-    const amounts = ofMeter.map(({ amount }) => amount ?? 0n);
-    const extra = proratedCredit({
-      amount: sumOf(amounts),
-      remaining: { start: at, end: whole.end },
-      period: whole,
-      alreadyGranted: grantedByOthers(granted, usageMeterId, kept),
-    });
+  const isRecurring = (feature: GivenFeature) => feature.renewalFrequency !== 'once';
+  const kept = giving.filter((each) => isRecurring(each) && !changedItemIds.has(each.subscriptionItemId));
+  const byRhythm = Map.groupBy(changed.filter(isRecurring), rhythmOf);
+  // What counts against the credits of one rhythm does not count against those of another.
+  const counted = new Map<string, bigint>();
+  const recurring = [...byRhythm.values()].flatMap((alike) => {
+    const [first] = alike;
+    if (first === undefined) return [];
+    const { usageMeterId, grantInterval } = first;
+    const meterId = usageMeterId ?? '';
+    const span = grantInterval === null ? null : spanOf(grantInterval);
+    const period = span?.whole ?? whole;
+    const remaining = { start: Math.max(at, span?.start ?? at), end: span?.end ?? whole.end };
+    const amounts = alike.map(({ amount }) => amount ?? 0n);
+    const amount = sumOf(amounts);
+    const before = grantedByOthers(granted, meterId, kept, { start: period.start, end: remaining.end });
+    const alreadyGranted = atLeastZero(before - (counted.get(meterId) ?? 0n));
+    const extra = proratedCredit({ amount, remaining, period, alreadyGranted });
+    const share = proratedCredit({ amount, remaining, period, alreadyGranted: 0n });
+    counted.set(meterId, (counted.get(meterId) ?? 0n) + share - extra);
     const shares = allocate(extra, amounts);
-    return ofMeter.map((feature, index) => ({
+    return alike.map((feature, index) => ({
       feature,
-      usageMeterId,
+      usageMeterId: meterId,
       amount: shares[index] ?? 0n,
-      expiresAt: whole.end,
+      expiresAt: remaining.end,
+      intervalStartAt: span === null ? null : remaining.start,
     }));
   });
   const known = new Set(granted.map((each) => each.featureId));
@@ -122,23 +144,45 @@ export function creditsOfChange<Feature extends GivenFeature>(
       usageMeterId: feature.usageMeterId ?? '',
       amount: feature.amount ?? 0n,
       expiresAt: null,
+      intervalStartAt: null,
     }));
   return [...recurring, ...once].filter(({ amount }) => amount > 0n);
 }
 
-/** The amount granted in the period on the meter, minus the share of kept features. */
-function grantedByOthers(
+/** The meter of a feature, and how often it grants credits. */
+function rhythmOf({ usageMeterId, grantInterval }: GivenFeature): string {
+  return `${usageMeterId} ${grantInterval?.unit} ${grantInterval?.count}`;
+}
+
+/**
+ * The amount granted on the meter for a time, minus the share of features that stay. Of credits that run longer, the share
+ * of that time counts. Worked example: 12,000 of a year, whose feature has ended, count as 1,000 in a twelfth of it.
+ */
+export function grantedByOthers(
   granted: readonly GrantedCredits[],
   usageMeterId: string,
-  kept: readonly GivenFeature[],
+  kept: readonly Pick<GivenFeature, 'featureId' | 'usageMeterId' | 'amount'>[],
+  time: Period,
 ): bigint {
   const ofMeter = granted.filter((each) => each.usageMeterId === usageMeterId);
-  return sumOf(
-    ofMeter.map(({ featureId, inPeriod }) => {
-      const own = sumOf(kept.filter((each) => each.featureId === featureId).map(({ amount }) => amount ?? 0n));
-      return inPeriod - smallerOf(inPeriod, own);
-    }),
-  );
+  const byFeature = Map.groupBy(ofMeter, ({ featureId }) => featureId);
+  const ofOthers = [...byFeature].map(([featureId, credits]) => {
+    const same = kept.filter((each) => each.featureId === featureId && each.usageMeterId === usageMeterId);
+    return atLeastZero(
+      sumOf(credits.map((credit) => partIn(credit, time))) - sumOf(same.map(({ amount }) => amount ?? 0n)),
+    );
+  });
+  return sumOf(ofOthers);
+}
+
+function partIn({ inPeriod, startAt = null, endAt = null }: GrantedCredits, { start, end }: Period): bigint {
+  if (startAt === null || endAt === null) return inPeriod;
+  const length = Math.min(endAt, end) - Math.max(startAt, start);
+  return length <= 0 ? 0n : mulDiv(inPeriod, BigInt(length), BigInt(endAt - startAt));
+}
+
+function atLeastZero(amount: bigint): bigint {
+  return amount > 0n ? amount : 0n;
 }
 
 function sumOf(amounts: readonly bigint[]): bigint {

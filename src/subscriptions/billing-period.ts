@@ -142,6 +142,16 @@ export type BillingAnchor = z.infer<typeof BillingAnchor>;
 /** The period that begins with a change to another interval or anchor. */
 export type IntervalPeriod = PartPeriod;
 
+/** The anchor that later periods count from after such a change. */
+export function anchorAfter(
+  schedule: PeriodSchedule,
+  interval: Interval,
+  { anchor, at }: { readonly anchor: BillingAnchor | Instant; readonly at: Instant },
+): Instant {
+  if (anchor === 'now') return at;
+  return anchor === 'unchanged' ? unchangedAnchor(schedule, interval, at) : anchor;
+}
+
 /**
  * The period that begins at `at` with another interval. Worked example: a monthly plan since 1 April becomes
  * yearly on 16 April. The year ends on 16 April, or with an unchanged anchor on 1 April. With an instant as its anchor the
@@ -150,10 +160,11 @@ export type IntervalPeriod = PartPeriod;
 export function intervalPeriod(
   schedule: PeriodSchedule,
   interval: Interval,
-  { anchor, at }: { readonly anchor: BillingAnchor | Instant; readonly at: Instant },
+  change: { readonly anchor: BillingAnchor | Instant; readonly at: Instant },
 ): IntervalPeriod {
+  const { anchor, at } = change;
   if (anchor === 'now') return { start: at, end: boundary(at, interval, 1), wholeStartAt: null };
-  return periodFrom(at, anchor === 'unchanged' ? unchangedAnchor(schedule, interval, at) : anchor, interval, 'short');
+  return periodFrom(at, anchorAfter(schedule, interval, change), interval, 'short');
 }
 
 /**

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { boundary, type Interval, instant, intervalUnits } from '../kernel/calendar.ts';
-import { type InterimSchedule, intervalsEndingAt, nextInterim, openPeriodStart } from './interim.ts';
+import { boundary, calendarStart, type Interval, instant, intervalUnits } from '../kernel/calendar.ts';
+import { grantSpans, type InterimSchedule, intervalsEndingAt, nextInterim, openPeriodStart } from './interim.ts';
 
 const month: Interval = { unit: 'month', count: 1 };
 const quarter: Interval = { unit: 'month', count: 3 };
@@ -23,8 +23,8 @@ const year = (start: string, change: Partial<InterimSchedule> = {}): InterimSche
 /** All interims of the current period, in order. */
 function interimsOf(schedule: InterimSchedule, intervals: readonly Interval[]): number[] {
   const found: number[] = [];
-  let at = nextInterim(schedule, intervals, schedule.currentBillingPeriodStart ?? 0);
-  for (; at !== null; at = nextInterim(schedule, intervals, at)) found.push(at);
+  let at = nextInterim(schedule, { ofUsage: intervals }, schedule.currentBillingPeriodStart ?? 0);
+  for (; at !== null; at = nextInterim(schedule, { ofUsage: intervals }, at)) found.push(at);
   return found;
 }
 
@@ -59,6 +59,37 @@ test('the open month is the one before the next boundary, until that is done', (
 test('usage before the first boundary belongs to a period that begins with the subscription', () => {
   const trial = { trialEnd: instant('2026-02-14'), currentBillingPeriodEnd: instant('2026-02-14') };
   assert.equal(openPeriodStart(year('2026-01-31', trial), month), instant('2026-01-31'));
+});
+
+test('credits by the interval of the plan come twice in a long first period, and its usage is billed once', () => {
+  const long = year('2026-01-10', {
+    intervalUnit: 'month',
+    billingAnchor: 'calendar',
+    firstPeriod: 'long',
+    billingCycleAnchorDate: instant('2026-01-01'),
+    currentBillingPeriodEnd: instant('2026-03-01'),
+  });
+  assert.equal(nextInterim(long, { ofUsage: [month] }, instant('2026-01-10')), null);
+  assert.equal(nextInterim(long, { ofUsage: [], ofCredits: [month] }, instant('2026-01-10')), instant('2026-02-01'));
+});
+
+test('the parts for which credits are granted tile the billing period, each within its interval', () => {
+  const intervals = fc.record({ unit: fc.constantFrom(...intervalUnits), count: fc.integer({ min: 1, max: 20 }) });
+  const begins = fc.integer({ min: instant('2020-01-01'), max: instant('2030-12-31') });
+  fc.assert(
+    fc.property(begins, fc.nat(300), intervals, (anchor, days, interval) => {
+      const schedule = year(new Date(anchor).toISOString());
+      const period = { startAt: anchor + days * 86_400_000, endAt: anchor + (days + 400) * 86_400_000 };
+      const spans = grantSpans(schedule, period, interval, { from: calendarStart, upTo: period.endAt });
+      assert.deepEqual(
+        spans.map(({ start }) => start),
+        [period.startAt, ...spans.slice(0, -1).map(({ end }) => end)],
+      );
+      assert.equal(spans.at(-1)?.end, period.endAt);
+      for (const { start, end, whole } of spans) assert.ok(whole.start <= start && start < end && end <= whole.end);
+    }),
+    { numRuns: 60 },
+  );
 });
 
 test('the usage periods of any interval tile the billing period', () => {

@@ -29,7 +29,9 @@ export async function takeBackPausedCredits(
   const free = new Map(
     [...balances].flatMap(([id, { balance, held }]) => (held > 0n ? [[id, balance > 0n ? balance : 0n]] : [])),
   );
-  const paused = (await listPlanCredits(work, [periodId])).map((credit) => {
+  // Credits of intervals before have ended.
+  const running = (await listPlanCredits(work, [periodId])).filter(({ expiresAt }) => expiresAt > endAt);
+  const paused = running.map((credit) => {
     const { id, pricingModelId, ledgerAccountId, rest, pausedBack, pausedOwed, pausedByHand, takenByHand } = credit;
     const share = shareOfRest(credit, endAt) - pausedBack - pausedOwed - pausedByHand;
     const due = share > 0n ? share : 0n;
@@ -82,6 +84,7 @@ export async function giveBackPausedCredits(work: Work, resumed: readonly Resume
       const { id, subscriptionId, pricingModelId, usageMeterId, featureId, priority, expiresAt } = credit;
       return {
         ...{ subscriptionId, pricingModelId, usageMeterId, featureId, priority, expiresAt, billingPeriodId },
+        intervalStartAt: credit.intervalStartAt === null ? null : end,
         amount: givenBackOnResume(credit, { start, end }),
         source: 'billing_period_transition' as const,
         sourceId: `${id}:resumed`,

@@ -65,6 +65,8 @@ export interface CreditGrant extends AccountKey {
   readonly billingPeriodId: string | null;
   readonly amount: bigint;
   readonly expiresAt: Instant | null;
+  /** The start of the time that credits of an interval are for. Absent or null: they are of no interval. */
+  readonly intervalStartAt?: Instant | null;
   readonly source: CreditSource;
   readonly sourceId: string;
   /** Credits with a lower number are used first. `defaultPriority` when absent. */

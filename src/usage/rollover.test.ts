@@ -26,6 +26,7 @@ const ending = (change: Partial<EndingCredit>): EndingCredit => ({
   priority: 100,
   rest: 70n,
   rolloverMaximum: 50n,
+  grantInterval: null,
   rolloverPeriods: 1,
   outstanding: 0n,
   ...change,

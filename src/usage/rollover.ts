@@ -1,6 +1,7 @@
-import type { Instant } from '../kernel/calendar.ts';
+import type { Instant, Interval } from '../kernel/calendar.ts';
 import { smallerOf } from '../kernel/money.ts';
 import { type PeriodSchedule, periodsEnd } from '../subscriptions/billing-period.ts';
+import { grantIntervalsEnd } from '../subscriptions/interim.ts';
 import type { AccountGrant, CreditExpiry } from './ledger.ts';
 
 /** A credit that expires with an unused remainder, and its rollover terms. */
@@ -16,6 +17,8 @@ export interface EndingCredit {
   /** The current terms of its feature. Null: no rollover. */
   readonly rolloverMaximum: bigint | null;
   readonly rolloverPeriods: number | null;
+  /** The interval that the rollover is counted in. Null: the billing period. */
+  readonly grantInterval: Interval | null;
   /** The usable amount of earlier rollovers of this feature's credits on this account. */
   readonly outstanding: bigint;
 }
@@ -48,8 +51,17 @@ export function rolledOver(ending: readonly EndingCredit[], expiries: readonly C
     // A lowered maximum may leave negative room.
     if (amount <= 0n) return [];
     room.set(key, free - amount);
-    return [toGrant(credit, amount, periodsEnd(transition.schedule, transition.at, rolloverPeriods))];
+    return [toGrant(credit, amount, rolloverEnd(credit, rolloverPeriods, transition))];
   });
+}
+
+function rolloverEnd(
+  { grantInterval }: EndingCredit,
+  rolloverPeriods: number,
+  { at, schedule }: { readonly at: Instant; readonly schedule: PeriodSchedule },
+): Instant {
+  if (grantInterval === null) return periodsEnd(schedule, at, rolloverPeriods);
+  return grantIntervalsEnd(schedule, grantInterval, at, rolloverPeriods);
 }
 
 function toGrant(credit: EndingCredit, amount: bigint, expiresAt: Instant): AccountGrant {

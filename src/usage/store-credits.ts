@@ -40,16 +40,17 @@ export async function insertCredits(work: Work, grants: readonly AccountGrant[])
         ${grants.map((grant) => grant.sourceId)}::text[],
         ${grants.map((grant) => grant.amount)}::numeric[],
         ${grants.map((grant) => grant.expiresAt)}::bigint[],
+        ${grants.map((grant) => grant.intervalStartAt ?? null)}::bigint[],
         ${grants.map((grant) => grant.priority ?? defaultPriority)}::integer[],
         ${grants.map((grant) => grant.reason ?? null)}::text[],
         ${grants.map((grant) => grant.transferredFrom ?? null)}::text[]
       ) as asked (id, entry_id, transaction_id, transaction_type, pricing_model_id, ledger_account_id, feature_id,
-                  billing_period_id, source, source_id, amount, expires_at, priority, reason, transferred_from)
+                  billing_period_id, source, source_id, amount, expires_at, interval_start_at, priority, reason, transferred_from)
     ), granted as (
       insert into usage_credits (environment_id, id, pricing_model_id, ledger_account_id, feature_id, billing_period_id,
-             source, source_id, issued, expires_at, priority, reason, transferred_from, granted_at, created_at, updated_at)
+             source, source_id, issued, expires_at, interval_start_at, priority, reason, transferred_from, granted_at, created_at, updated_at)
       select ${environmentId}, id, pricing_model_id, ledger_account_id, feature_id, billing_period_id,
-             source, source_id, amount, expires_at, priority, reason, transferred_from, ${now}::bigint, ${now}::bigint, ${now}::bigint
+             source, source_id, amount, expires_at, interval_start_at, priority, reason, transferred_from, ${now}::bigint, ${now}::bigint, ${now}::bigint
         from asked order by id collate "C"
       on conflict (environment_id, source, source_id) do nothing
       returning id
@@ -95,6 +96,7 @@ export async function listUnbookedEnds(work: Work, expiries: readonly CreditExpi
   const { rows } = await sql<EndingCredit>`
     select c.id, c.pricing_model_id, c.ledger_account_id, a.subscription_id, a.usage_meter_id, c.feature_id, c.priority,
            c.issued - c.applied - c.expired - c.taken_back as rest, f.rollover_maximum, f.rollover_periods,
+           case when c.interval_start_at is not null then f.grant_interval end as grant_interval,
            case when f.id is null then 0
                 else (select coalesce(sum(r.issued - r.applied - r.expired - r.taken_back), 0) from usage_credits r
                        where r.environment_id = c.environment_id and r.ledger_account_id = c.ledger_account_id and not r.spent
@@ -175,6 +177,8 @@ interface PeriodCredit {
   /** Also before a pause from which the credit came back. */
   readonly takenByHand: bigint;
   readonly rest: bigint;
+  readonly intervalStartAt: Instant | null;
+  readonly expiresAt: Instant;
 }
 
 /** The credits that a plan granted for this billing period, used or not, oldest first. */
@@ -183,7 +187,8 @@ export async function listCreditsOfPeriod(work: Work, billingPeriodId: string): 
     select c.id, c.pricing_model_id, a.usage_meter_id, ${offered} as offered,
            c.taken_by_hand + ${takenByHandBefore(sql`before.billing_period_id <> c.billing_period_id`)} as taken_by_hand,
            c.issued - c.applied - c.expired - c.taken_back
-             - case when a.pending_credit_id = c.id then a.covered - a.applied else 0 end as rest
+             - case when a.pending_credit_id = c.id then a.covered - a.applied else 0 end as rest,
+           c.interval_start_at, c.expires_at
       from billing_periods p
       join ledger_accounts a on a.environment_id = p.environment_id and a.subscription_id = p.subscription_id
       join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id
@@ -269,8 +274,8 @@ export const belongsToCustomer = sql<boolean>`(c.source = 'purchase' or c.transf
 const hasEnded = sql<boolean>`s.status in (${sql.join(terminalStatuses)})`;
 
 /** The start of the time that a plan granted credit `c` for, in period `p`. */
-export const creditStart = sql<Instant>`case when starts_with(c.source_id, p.id || ':') then p.start_at
-  else greatest(p.start_at, c.granted_at) end`;
+export const creditStart = sql<Instant>`case when c.interval_start_at is not null then c.interval_start_at
+  when starts_with(c.source_id, p.id || ':') then p.start_at else greatest(p.start_at, c.granted_at) end`;
 
 /** A credit that a plan granted for the time from `startAt` until its expiry, in a billing period. */
 interface PlanCredit {
@@ -289,6 +294,7 @@ interface PlanCredit {
   /** Also before a pause from which the credit came back. */
   readonly takenByHand: bigint;
   readonly rest: bigint;
+  readonly intervalStartAt: Instant | null;
   readonly startAt: Instant;
   readonly expiresAt: Instant;
 }
@@ -299,7 +305,7 @@ export async function listPlanCredits(work: Work, billingPeriodIds: readonly str
     select c.id, c.pricing_model_id, c.ledger_account_id, a.subscription_id, a.usage_meter_id, c.feature_id, c.billing_period_id,
            c.priority, ${offered} as offered, c.paused_back, c.paused_owed, c.paused_by_hand,
            c.taken_by_hand + ${takenByHandBefore()} as taken_by_hand,
-           c.issued - c.applied - c.expired - c.taken_back as rest, c.expires_at, ${creditStart} as start_at
+           c.issued - c.applied - c.expired - c.taken_back as rest, c.interval_start_at, c.expires_at, ${creditStart} as start_at
       from billing_periods p
       join ledger_accounts a on a.environment_id = p.environment_id and a.subscription_id = p.subscription_id
       join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id and c.billing_period_id = p.id
@@ -450,33 +456,39 @@ interface GrantedCreditsRow {
   readonly subscriptionId: string;
   readonly usageMeterId: string;
   readonly featureId: string;
-  /** The part granted in the requested interval that expires with it. */
+  /** The part granted in the requested interval that still runs, and the time that it is for; 0: none. */
   readonly inPeriod: bigint;
+  readonly startAt: Instant | null;
+  readonly endAt: Instant | null;
 }
 
 /**
- * The features that ever granted credits to these subscriptions, with the amount granted in an interval: in all billing
- * periods that began in it, because a pause splits one. The credits of a period that was left for another interval have
- * ended before, and do not count.
+ * The features that ever granted credits to these subscriptions, with the amounts granted in an interval that run at an
+ * instant: in all billing periods that began in it, because a pause splits one. The credits of a period that was left for
+ * another interval have ended before, and do not count.
  */
 export async function listGrantedCredits(
   work: Work,
-  requested: readonly { readonly subscriptionId: string; readonly interval: Period }[],
+  requested: readonly { readonly subscriptionId: string; readonly interval: Period; readonly at: Instant }[],
 ): Promise<GrantedCreditsRow[]> {
   if (requested.length === 0) return [];
   const { rows } = await sql<GrantedCreditsRow>`
     select a.subscription_id, a.usage_meter_id, c.feature_id,
-           coalesce(sum(c.issued - c.paused_back - c.paused_owed) filter (where p.start_at >= asked.since and c.expires_at = asked.until), 0)
-             as in_period
+           coalesce(sum(c.issued - c.paused_back - c.paused_owed) filter (where running.start_at is not null), 0) as in_period,
+           running.start_at, running.end_at
       from unnest(
              ${requested.map(({ subscriptionId }) => subscriptionId)}::text[],
              ${requested.map(({ interval }) => interval.start)}::bigint[],
-             ${requested.map(({ interval }) => interval.end)}::bigint[]) as asked (subscription_id, since, until)
+             ${requested.map(({ interval }) => interval.end)}::bigint[],
+             ${requested.map(({ at }) => at)}::bigint[]) as asked (subscription_id, since, until, at)
       join ledger_accounts a on a.environment_id = ${work.environmentId} and a.subscription_id = asked.subscription_id
       join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id
       left join billing_periods p on p.environment_id = c.environment_id and p.id = c.billing_period_id
+      left join lateral (select ${creditStart} as start_at, c.expires_at as end_at
+                          where p.start_at >= asked.since and c.expires_at > ${creditStart}
+                            and (c.expires_at = asked.until or c.interval_start_at is not null and c.expires_at > asked.at)) running on true
      where c.feature_id is not null
-     group by a.subscription_id, a.usage_meter_id, c.feature_id`.execute(work.db);
+     group by a.subscription_id, a.usage_meter_id, c.feature_id, running.start_at, running.end_at`.execute(work.db);
   return rows;
 }
 

@@ -25,7 +25,8 @@ const put = (feature: Body, change: object) => app.request('PUT', `/features/${f
 
 test('a toggle has no amount, meter, frequency, resource or roll-over', async () => {
   const rollover = { rolloverMaximum: null, rolloverPeriods: null };
-  const sent = { amount: null, usageMeterId: null, renewalFrequency: null, resourceId: null, ...rollover };
+  const nothing = { amount: null, usageMeterId: null, renewalFrequency: null, grantInterval: null, resourceId: null };
+  const sent = { ...nothing, ...rollover };
   const feature = await made({ ...toggle, slug: 'sso', description: 'One login', ...sent, active: true });
   assert.match(feature.id, /^feature_[0-9A-Za-z]{21}$/);
   assert.deepEqual(feature, {
@@ -92,6 +93,34 @@ test('a feature has the fields of its type only', async () => {
     /^feature\.type: must be toggle, usage_credit_grant or resource$/,
   );
   refused(await app.request('POST', '/features', {}), 400, /^feature: .*expected object/);
+});
+
+test('credits of every interval have a grant interval, which others have not', async () => {
+  const each = { renewalFrequency: 'every_interval', grantInterval: { unit: 'week', count: 2 } };
+  const grant = await made({ ...credits, ...each, rolloverMaximum: 10, rolloverPeriods: 1 });
+  assert.deepEqual([grant.renewalFrequency, grant.grantInterval], ['every_interval', { unit: 'week', count: 2 }]);
+  assert.deepEqual((await app.get(`/features/${grant.id}`)).feature, grant);
+  const one = await made({ ...credits, ...each, grantInterval: { unit: 'month' } });
+  assert.deepEqual(one.grantInterval, { unit: 'month', count: 1 });
+  const missing = /^feature\.grantInterval: is required when renewalFrequency is every_interval$/;
+  refused(await create({ ...credits, ...each, grantInterval: null }), 400, missing);
+  refused(await create({ ...credits, renewalFrequency: 'every_interval' }), 400, missing);
+  const stray = /^feature\.grantInterval: must be null unless renewalFrequency is every_interval$/;
+  refused(await create({ ...credits, grantInterval: each.grantInterval }), 400, stray);
+  refused(await put(grant, { renewalFrequency: 'once' }), 400, stray);
+  refused(await put(grant, { grantInterval: null }), 400, missing);
+  refused(await create({ ...toggle, grantInterval: each.grantInterval }), 400, /^feature\.grantInterval/);
+  refused(await put(await made(toggle), { grantInterval: each.grantInterval }), 400, /^feature\.grantInterval/);
+  for (const count of [0, 1201, 0.5]) {
+    const grantInterval = { unit: 'month', count };
+    refused(await create({ ...credits, ...each, grantInterval }), 400, /^feature\.grantInterval\.count/);
+  }
+  const hourly = { ...credits, ...each, grantInterval: { unit: 'hour', count: 1 } };
+  refused(await create(hourly), 400, /^feature\.grantInterval\.unit/);
+  const changed = await app.put(`/features/${grant.id}`, { feature: { grantInterval: { unit: 'day', count: 3 } } });
+  assert.deepEqual(changed.feature.grantInterval, { unit: 'day', count: 3 });
+  const off = { renewalFrequency: 'every_billing_period', grantInterval: null };
+  assert.equal((await app.put(`/features/${grant.id}`, { feature: off })).feature.grantInterval, null);
 });
 
 test('names and slugs have 1 to 255 characters', async () => {

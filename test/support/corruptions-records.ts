@@ -4,6 +4,15 @@ import { idOfAnHourAgo } from './healthy-records.ts';
 /** An hour ago, as SQL. */
 const longAgo = '(extract(epoch from now()) * 1000)::bigint - 3600000';
 
+const idOfFeature = `(select max(left(id, -1) || 'z') from subscription_item_features)`;
+/** A feature that granted credits each 30 days, and has ended. */
+const intervalFeature = `
+  insert into subscription_item_features
+  select (jsonb_populate_record(f, jsonb_build_object('id', ${idOfFeature}, 'type', 'usage_credit_grant', 'amount', 10,
+            'renewal_frequency', 'every_interval', 'grant_interval', '{"unit": "day", "count": 30}'::jsonb, 'resource_id', null,
+            'usage_meter_id', (select min(id) from usage_meters), 'expired_at', f.created_at))).*
+    from subscription_item_features f`;
+
 /** Of records by themselves, and of those that name each other. */
 export const recordCorruptions: readonly Corruption[] = [
   {
@@ -226,6 +235,28 @@ export const termCorruptions: readonly Corruption[] = [
          from billing_periods p where p.status = 'active' and c.issued = 10`,
     ],
     breaks: ['planCreditsEndWithTheirPeriod'],
+  },
+  {
+    fault: 'credits of thirty days end a day before them',
+    statements: [
+      intervalFeature,
+      `update usage_credits c
+          set source = 'billing_period_transition', billing_period_id = p.id, interval_start_at = p.start_at,
+              expires_at = p.end_at - 86400000, source_id = p.id || ':' || ${idOfFeature} || ':1'
+         from billing_periods p where p.status = 'active' and c.issued = 10`,
+    ],
+    breaks: ['intervalCreditsEndWithTheirInterval'],
+  },
+  {
+    fault: 'the credits of thirty days were granted again within them',
+    statements: [
+      intervalFeature,
+      `update usage_credits c
+          set source = 'billing_period_transition', billing_period_id = p.id, interval_start_at = p.start_at + (c.issued = 20)::integer,
+              expires_at = p.end_at, source_id = p.id || ':' || ${idOfFeature} || ':' || c.issued
+         from billing_periods p where p.status = 'active' and c.issued in (20, 100)`,
+    ],
+    breaks: ['intervalsAreGrantedOnce'],
   },
   {
     fault: 'a subscription has ended, and a change of its plan waits',

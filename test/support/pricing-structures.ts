@@ -21,6 +21,10 @@ const renewal = fc.oneof(
     rolloverMaximum: amount,
     rolloverPeriods: fc.constantFrom(1, 12, 100),
   }),
+  fc.record({
+    renewalFrequency: fc.constant('every_interval'),
+    grantInterval: fc.record({ unit: fc.constantFrom('day', 'month'), count: fc.constantFrom(1, 3) }),
+  }),
 );
 
 const resourceSlugs = ['seat', 'site', 'robot'];
