@@ -305,7 +305,7 @@ describe('row-level security', () => {
   const proofs: Readonly<Record<string, () => Promise<void>>> = {
     async authenticate() {
       await inSetting(service, { environment: String(tenants.victim.environmentId) }, async () => {
-        const { rows } = await service.query(`select * from authenticate(sha256('nobody has this key'), $1)`, [
+        const { rows } = await service.query(`select * from authenticate(sha256('nobody has this key'), $1, null)`, [
           Date.now(),
         ]);
         assert.deepEqual(new Set(Object.values(rows[0])), new Set([null]));
