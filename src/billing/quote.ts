@@ -37,6 +37,8 @@ export interface Quote {
   readonly dueNow: bigint;
   /** The end of a trial that would begin now; null: none. */
   readonly trialEnd: Instant | null;
+  /** The end of the billing period, and so the next charge of a plan; null: none is known yet. */
+  readonly nextChargeAt: Instant | null;
   readonly currency: string;
 }
 
@@ -75,7 +77,7 @@ async function quotePlan(work: Work, order: Order, buyer: Buyer): Promise<Quote>
   const redeemed = discount && (await quoteRedemption(work, discount, customer));
   const { subscription, bill } = composeOpening(work, opening);
   const [draft] = bill === null ? [] : await composeBills(work, [{ ...bill, redeemed }], [customer]);
-  return quoteOfDraft(work, draft, subscription.trialEnd);
+  return quoteOfDraft(work, draft, subscription.trialEnd, subscription.currentBillingPeriodEnd);
 }
 
 async function quoteOnce(work: Work, order: Order, buyer: Buyer): Promise<Quote> {
@@ -110,7 +112,7 @@ export async function quoteActivation(
   const { period } = await decideBeginning(work, subscription, living, terms);
   const { bill } = await composeActivation(work, subscription, period);
   const [draft] = await composeBills(work, [bill], [customer]);
-  return quoteOfDraft(work, draft, subscription.trialEnd);
+  return quoteOfDraft(work, draft, subscription.trialEnd, period.endAt);
 }
 
 /** A change of plan as it would be now. */
@@ -136,7 +138,7 @@ export async function quoteChange(
   const chargeWith = await methodToCome(work, { customer, isNew: false });
   const plan = await planAdjustment(work, subscription, requested, { takesUsage: false, chargeWith, customer });
   return {
-    ...quoteOfDraft(work, plan.draft ?? undefined, null),
+    ...quoteOfDraft(work, plan.draft ?? undefined, null, plan.charge.begins?.period.end ?? plan.period.endAt),
     isNow: plan.timing === 'immediately',
     effectiveAt: plan.effectiveAt,
     currentTotal: plan.currentTotal,
@@ -151,7 +153,12 @@ async function methodToCome(work: Work, { customer, isNew }: Buyer): Promise<str
 }
 
 /** The amounts of an invoice that is to come. Nothing is billed without one. */
-export function quoteOfDraft(work: Work, draft: InvoiceDraft | undefined, trialEnd: Instant | null): Quote {
+export function quoteOfDraft(
+  work: Work,
+  draft: InvoiceDraft | undefined,
+  trialEnd: Instant | null,
+  nextChargeAt: Instant | null = null,
+): Quote {
   const { subtotal, discountAmount, taxAmount, total } = draft ?? nothing;
   const lines = (draft?.lines ?? []).map(({ description, quantity, price, amount }) => ({
     description,
@@ -159,7 +166,8 @@ export function quoteOfDraft(work: Work, draft: InvoiceDraft | undefined, trialE
     price,
     amount,
   }));
-  return { lines, subtotal, discountAmount, taxAmount, total, dueNow: total, trialEnd, currency: work.currency };
+  const amounts = { lines, subtotal, discountAmount, taxAmount, total, dueNow: total };
+  return { ...amounts, trialEnd, nextChargeAt, currency: work.currency };
 }
 
 /** An invoice and its subscription; null where there is none. */
@@ -183,6 +191,7 @@ export async function quoteOf(work: Work, { invoiceId, subscriptionId }: Billed)
     total,
     dueNow: total,
     trialEnd: subscription?.trialEnd ?? null,
+    nextChargeAt: subscription?.currentBillingPeriodEnd ?? null,
     currency: work.currency,
   };
 }

@@ -202,6 +202,7 @@ async function adjustmentTo(work: Work, plan: SubscriptionRow, { sold, quantity,
   const sent = new Set([priceId, ...taken.map((each) => each.priceId)]);
   const others = items.filter((item) => item !== head && !sent.has(item.priceId ?? ''));
   return {
+    keepsPlan: head?.priceId === priceId,
     isSame: head?.priceId === priceId && head.quantity === quantity && taken.every((each) => each.isSame),
     timing: 'auto' as const,
     newSubscriptionItems: [
@@ -245,8 +246,9 @@ export async function quoteOrder(
   const quoted = await quoteChange(work, plan.id, requested, customer);
   refuseMoreInTrial(work, order, quoted);
   const { currentTotal, newTotal, isNow, effectiveAt } = quoted;
-  const currentName = plan.name ?? '';
-  return { quoted, change: { subscriptionId: plan.id, currentName, currentTotal, newTotal, isNow, effectiveAt } };
+  const { keepsPlan } = requested;
+  const known = { subscriptionId: plan.id, currentName: plan.name ?? '', keepsPlan };
+  return { quoted, change: { ...known, currentTotal, newTotal, isNow, effectiveAt } };
 }
 
 /**

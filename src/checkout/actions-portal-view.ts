@@ -7,13 +7,14 @@ import { amountDue } from '../invoicing/invoice.ts';
 import { type InvoiceRow, listInvoicesOfCustomer } from '../invoicing/store.ts';
 import type { Encryption } from '../jobs/encryption.ts';
 import { Problem } from '../kernel/problem.ts';
+import { readSettings } from '../organizations/store-settings.ts';
 import { listPaymentMethodsOfCustomer } from '../payments/actions.ts';
 import type { Processors } from '../payments/processor.ts';
 import type { Price } from '../pricing/price.ts';
 import { mayCost } from '../pricing/pricing.ts';
 import type { Product } from '../pricing/product.ts';
 import { loadPricingModelDetails } from '../pricing/store-details.ts';
-import { findAddOnPrices } from '../pricing/store-prices.ts';
+import { findAddOnPrices, listPricesByIds, listUsagePrices } from '../pricing/store-prices.ts';
 import { ownTermsOf } from '../subscriptions/price-override.ts';
 import { findSubscription, listLivingSubscriptions } from '../subscriptions/store.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
@@ -21,7 +22,7 @@ import { isWaitingForStart, type SubscriptionRow } from '../subscriptions/subscr
 import { readBalances } from '../usage/actions-balances.ts';
 import { findPaymentToConfirm } from './actions.ts';
 import { type NewPortalSession, type PortalSession, portalSessionSeconds } from './checkout-input.ts';
-import { maxUsageTerms, type UsageTerms } from './checkout-view.ts';
+import { maxUsageTerms, type PlanTerms, type UsageBilling, type UsageTerms } from './checkout-view.ts';
 import type { PortalInvoice, PortalPlan, PortalSubscription, PortalView } from './portal-view.ts';
 import { readSellerName } from './store.ts';
 
@@ -65,6 +66,7 @@ async function describe(work: Work, rows: readonly SubscriptionRow[]): Promise<P
     work,
     [...items.values()].flat().flatMap(({ priceId }) => priceId ?? []),
   );
+  const termsOf = await findTerms(work, rows);
   const balances = Map.groupBy(await readBalances(work, ids), (balance) => balance.subscriptionId);
   return rows.map((row) => ({
     id: row.id,
@@ -90,16 +92,42 @@ async function describe(work: Work, rows: readonly SubscriptionRow[]): Promise<P
     renews: row.renews,
     doNotCharge: row.doNotCharge,
     priceOverrides: row.priceOverrides,
+    ...termsOf(row),
     isDefaultPlan: row.isDefaultPlan,
     trialEnd: row.trialEnd,
     startsAt: isWaitingForStart(row) ? row.startDate : null,
     hasNext: rows.some((each) => each.id !== row.id && isWaitingForStart(each) && each.isFreePlan === row.isFreePlan),
     periodEnd: row.currentBillingPeriodEnd,
+    nextUsageAt: row.interimAt,
     cancelScheduledAt: row.cancelScheduledAt,
     scheduledAdjustmentAt: row.scheduledAdjustmentAt,
     scheduledByCustomer: row.scheduledByCustomer,
     balances: (balances.get(row.id) ?? []).map(({ name, availableBalance }) => ({ name, available: availableBalance })),
   }));
+}
+
+/** The terms of each plan and of its usage, in a number of statements that does not depend on that of the subscriptions. */
+async function findTerms(
+  work: Work,
+  rows: readonly SubscriptionRow[],
+): Promise<(row: SubscriptionRow) => PlanTerms & UsageBilling> {
+  const priceIds = [...new Set(rows.map((row) => row.priceId))];
+  const prices = new Map((await listPricesByIds(work, priceIds)).map((each) => [each.id, each]));
+  const billing = [...prices.values()].filter(({ overage }) => overage === 'bill');
+  const productIds = [...new Set(billing.flatMap(({ productId }) => productId ?? []))];
+  const usage = Map.groupBy(await listUsagePrices(work, productIds, maxUsageTerms), ({ productId }) => productId);
+  const settings = await readSettings(work);
+  return ({ priceId, priceOverrides, billingThresholdAmount, doNotCharge }) => {
+    const price = prices.get(priceId);
+    const isBilled = price?.overage === 'bill' && !doNotCharge;
+    const terms = isBilled ? (usage.get(price.productId) ?? []) : [];
+    return {
+      minimumCommitment: price?.minimumCommitment ?? null,
+      billingTiming: price?.billingTiming ?? null,
+      usage: terms.map((each) => ({ ...each, ...ownTermsOf(each.priceId, priceOverrides) })),
+      usageThreshold: (billingThresholdAmount ?? settings.billingThresholdAmount) || null,
+    };
+  };
 }
 
 /** The same as `findOffered`, for a form. No change of the seller comes between the look and the deed. */
@@ -134,7 +162,15 @@ export async function findOffered(
 export async function listPlans(
   work: Work,
   customer: CustomerRow,
-  { items, status, isDefaultPlan, intervalUnit: unit, intervalCount: count, priceOverrides }: PortalSubscription,
+  {
+    items,
+    status,
+    isDefaultPlan,
+    intervalUnit: unit,
+    intervalCount: count,
+    priceOverrides,
+    usageThreshold,
+  }: PortalSubscription,
 ): Promise<PortalPlan[]> {
   const [model] = await loadPricingModelDetails(work, [customer.pricingModelId]);
   const own = new Set(items.map((item) => item.priceId));
@@ -144,9 +180,11 @@ export async function listPlans(
       const rest = rate === undefined ? defaultPrice : prices.find((each) => each.id === rate.priceId);
       return [...prices.filter((price) => price.where !== null), rest].flatMap((price) => {
         if (price?.type !== 'usage' || !mayCost(price)) return [];
-        const { id: priceId, unitPrice, usageEventsPerUnit, pricing, where } = price;
+        const { id: priceId, unitPrice, usageEventsPerUnit, pricing, where, usageInterval } = price;
         const own = ownTermsOf(priceId, priceOverrides);
-        return [{ priceId, meterName, unitPrice, usageEventsPerUnit, pricing, where, ...own }];
+        const interval = { unit: price.intervalUnit, count: price.intervalCount };
+        const ownInterval = usageInterval === 'own' ? interval : null;
+        return [{ priceId, meterName, unitPrice, usageEventsPerUnit, pricing, where, ownInterval, ...own }];
       });
     });
   const plans = (model?.products ?? []).flatMap((product) => {
@@ -168,6 +206,7 @@ export async function listPlans(
       minimumCommitment: terms.minimumCommitment,
       billingTiming: terms.billingTiming,
       usage: overage === 'bill' ? usageOf(product).slice(0, maxUsageTerms) : [],
+      usageThreshold,
       minimumQuantity: product.minimumQuantity,
       maximumQuantity: product.maximumQuantity,
       addOn: product.addOn,

@@ -4,6 +4,7 @@ import { type Billed, type Quote, quoteOf } from '../billing/quote.ts';
 import { findCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import { Problem } from '../kernel/problem.ts';
+import { readSettings } from '../organizations/store-settings.ts';
 import type { PaymentProcessor, Processors } from '../payments/processor.ts';
 import { findLastPaymentOf, pageOfPayments } from '../payments/store.ts';
 import { listPaymentMethodsOfCustomer } from '../payments/store-payment-methods.ts';
@@ -49,13 +50,21 @@ import {
   type PaymentToConfirm,
   type PlanChange,
   type SavedMethod,
-  type UsageTerms,
+  type UsageBilling,
 } from './checkout-view.ts';
 import { readSellerName } from './store.ts';
 
 type Bill = Pick<
   CheckoutView,
-  'lines' | 'subtotal' | 'discountAmount' | 'taxAmount' | 'taxIncluded' | 'total' | 'dueNow' | 'trialEnd'
+  | 'lines'
+  | 'subtotal'
+  | 'discountAmount'
+  | 'taxAmount'
+  | 'taxIncluded'
+  | 'total'
+  | 'dueNow'
+  | 'trialEnd'
+  | 'nextChargeAt'
 >;
 
 const noBill: Bill = {
@@ -67,6 +76,7 @@ const noBill: Bill = {
   total: 0n,
   dueNow: 0n,
   trialEnd: null,
+  nextChargeAt: null,
 };
 
 /** The page data of the session with this id. Refuses with `checkoutSessionNotFound`, and like `viewSession`. */
@@ -137,15 +147,17 @@ async function findTerms(work: Work, session: CheckoutSessionRow): Promise<Terms
   const { targetSubscriptionId: id, status } = session;
   const plan = status === 'open' ? await findPlanToChange(work, session, sold) : null;
   const own = plan ?? (id === null ? null : await findSubscription(work, id));
-  if (sold === null || own === null || own.priceOverrides.length === 0) return { sold, plan, overrides: [] };
+  if (sold === null || own === null || own.priceOverrides.length === 0) return { sold, plan, own, overrides: [] };
   const { priceOverrides: overrides } = own;
   const atOwn = (offer: Offer): Offer => ({ ...offer, price: withOverride(offer.price, overrides) });
-  return { sold: { ...atOwn(sold), addOns: sold.addOns.map(atOwn) }, plan, overrides };
+  return { sold: { ...atOwn(sold), addOns: sold.addOns.map(atOwn) }, plan, own, overrides };
 }
 
 interface Terms {
   readonly sold: Sold | null;
   readonly plan: SubscriptionRow | null;
+  /** The subscription that the session changes or activates. */
+  readonly own: SubscriptionRow | null;
   /** Own prices of the buyer. */
   readonly overrides: readonly PriceOverride[];
 }
@@ -200,7 +212,7 @@ const noCardsTaken = 'This seller does not accept cards here yet. Please ask the
 async function describe(
   work: Work,
   session: CheckoutSessionRow,
-  { sold, overrides }: Pick<Terms, 'sold' | 'overrides'>,
+  { sold, overrides, own }: Terms,
   draft: CheckoutDraft,
 ) {
   const { customerId, anonymous, customerName, customerEmail, type } = session;
@@ -216,7 +228,7 @@ async function describe(
     description: sold?.product.description ?? null,
     unitPrice: sold?.price.unitPrice ?? null,
     pricing: sold?.price.pricing ?? null,
-    usage: await describeUsage(work, sold, overrides),
+    ...(await describeUsage(work, sold, { overrides, own })),
     intervalUnit: sold?.price.intervalUnit ?? null,
     intervalCount: sold?.price.intervalCount ?? null,
     quantity: decideQuantity(session, draft.quantity),
@@ -240,11 +252,13 @@ async function describe(
 async function describeUsage(
   work: Work,
   sold: Sold | null,
-  overrides: readonly PriceOverride[],
-): Promise<UsageTerms[]> {
-  if (sold?.price.overage !== 'bill') return [];
-  const prices = await listUsagePrices(work, sold.product.id, maxUsageTerms);
-  return prices.map((price) => ({ ...price, ...ownTermsOf(price.priceId, overrides) }));
+  { overrides, own }: Pick<Terms, 'overrides' | 'own'>,
+): Promise<UsageBilling> {
+  if (sold?.price.overage !== 'bill') return { usage: [], usageThreshold: null };
+  const prices = await listUsagePrices(work, [sold.product.id], maxUsageTerms);
+  const usage = prices.map((price) => ({ ...price, ...ownTermsOf(price.priceId, overrides) }));
+  const threshold = own?.billingThresholdAmount ?? (await readSettings(work)).billingThresholdAmount;
+  return { usage, usageThreshold: threshold || null };
 }
 
 function describeAddOns(session: CheckoutSessionRow, sold: Sold, draft: CheckoutDraft): CheckoutAddOn[] {
@@ -348,11 +362,11 @@ async function readBill(work: Work, attempt: LastAttempt): Promise<Bill> {
   const { amount: total, subtotal, taxAmount } = payment;
   const line = { description: purchase.name, quantity: purchase.quantity, price: subtotal, amount: subtotal };
   const amounts = { lines: [line], subtotal, discountAmount: 0n, taxAmount, total, dueNow: total };
-  return toBill(work, { ...amounts, trialEnd: null, currency: payment.currency });
+  return toBill(work, { ...amounts, trialEnd: null, nextChargeAt: null, currency: payment.currency });
 }
 
 function toBill({ now }: Work, quoted: Quote): Bill {
-  const { lines, discountAmount, taxAmount, total, dueNow, trialEnd } = quoted;
+  const { lines, discountAmount, taxAmount, total, dueNow, trialEnd, nextChargeAt } = quoted;
   const subtotal = lines.reduce((sum, { amount }) => sum + amount, 0n);
   return {
     lines: lines.map(({ description, quantity, amount }) => ({ description: description ?? '', quantity, amount })),
@@ -363,6 +377,7 @@ function toBill({ now }: Work, quoted: Quote): Bill {
     total,
     dueNow,
     trialEnd: trialEnd !== null && trialEnd > now ? trialEnd : null,
+    nextChargeAt: nextChargeAt !== null && nextChargeAt > now ? nextChargeAt : null,
   };
 }
 

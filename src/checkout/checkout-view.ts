@@ -18,6 +18,8 @@ export interface PaymentToConfirm {
 export interface PlanChange {
   readonly subscriptionId: string;
   readonly currentName: string;
+  /** Whether the plan stays, at another quantity or with other add-ons. */
+  readonly keepsPlan: boolean;
   readonly currentTotal: bigint;
   readonly newTotal: bigint;
   readonly isNow: boolean;
@@ -39,6 +41,16 @@ export interface UsageTerms extends Priced {
   readonly usageEventsPerUnit: number;
   /** The events of the meter that it is for; null: the rest. */
   readonly where: Where | null;
+  /** The interval after which it is billed; null: with the plan. */
+  readonly ownInterval: { readonly unit: IntervalUnit; readonly count: number } | null;
+}
+
+/** The prices of usage of a plan, and its billing. */
+export interface UsageBilling {
+  /** The prices of usage that the plan does not include; empty if it bills none. */
+  readonly usage: readonly UsageTerms[];
+  /** The worth at which unbilled usage is invoiced before; null: it is not. */
+  readonly usageThreshold: bigint | null;
 }
 
 /** The terms of a plan beside its price; null: nothing is bought, or it has none. */
@@ -77,7 +89,7 @@ interface CheckoutLine {
  * The data of a checkout page. Amounts are whole minor units of `currency`, and exactly those that confirming would
  * bill now.
  */
-export interface CheckoutView extends PlanTerms {
+export interface CheckoutView extends PlanTerms, UsageBilling {
   readonly id: string;
   readonly type: CheckoutType;
   /** `pending` until the payment arrives; `open` again after a decline. */
@@ -97,8 +109,6 @@ export interface CheckoutView extends PlanTerms {
   readonly pricing: Pricing | null;
   /** Billed once, with the first invoice; null if there is none. */
   readonly setupFee: bigint | null;
-  /** The prices of usage that the plan does not include; empty if it bills none. */
-  readonly usage: readonly UsageTerms[];
   /** The billing interval; null if it is paid once, or nothing is bought. */
   readonly intervalUnit: IntervalUnit | null;
   readonly intervalCount: number | null;
@@ -116,6 +126,8 @@ export interface CheckoutView extends PlanTerms {
   readonly change: PlanChange | null;
   /** The date of the first charge, if there is a free trial now. */
   readonly trialEnd: Instant | null;
+  /** The end of the period that confirming would begin or keep, with its next charge; null: nothing renews. */
+  readonly nextChargeAt: Instant | null;
   /** The lines billed on confirmation; empty during a trial. */
   readonly lines: readonly CheckoutLine[];
   /** The sum of the lines, before discount. */

@@ -27,7 +27,18 @@ import {
   summaryHtml,
 } from './page-form.ts';
 import { layout } from './page-layout.ts';
-import { planTermsText, priceText, quantityText, safeAddress, savedText, usageHtml, withoutCode } from './page-text.ts';
+import {
+  hasOwnRhythm,
+  planTermsText,
+  priceText,
+  quantityText,
+  recurringText,
+  safeAddress,
+  savedText,
+  setupFeeText,
+  usageHtml,
+  withoutCode,
+} from './page-text.ts';
 
 /** A step of the checkout to render. */
 export interface Step {
@@ -118,8 +129,8 @@ function addOnPriceText(addOn: CheckoutAddOn, view: Pick<CheckoutView, 'currency
     addOn.pricing === null
       ? priceText(addOn, currency, { unit, count })
       : quantityText(addOn, currency, { unit, count });
-  const fee = addOn.setupFee ? `, and ${moneyText(addOn.setupFee, currency)} once` : '';
-  return `${terms}${planTermsText(addOn, currency)}${fee}`;
+  const every = { unit, count };
+  return `${terms}${planTermsText(addOn, currency, every)}${setupFeeText(addOn.setupFee, currency)}`;
 }
 
 function contactHtml(view: CheckoutView, { name, email }: Details, errors: FieldErrors): Html {
@@ -302,7 +313,7 @@ ${view.addOns
     (addOn) => html`<p>With ${addOnText(addOn, view)}</p>
 `,
   )}
-${usageHtml(view.usage, currency)}
+${usageHtml(view, currency, { unit: view.intervalUnit, count: view.intervalCount })}
 ${change !== null && html`<p>${changeText(change)}</p>`}
 <dl>
 ${
@@ -313,6 +324,7 @@ ${
 ${lines.map((line) => html`<dt>${namedWithQuantity(line)}</dt><dd>${moneyText(line.amount, currency)}</dd>\n`)}
 ${sumsHtml(view)}
 </dl>
+${nextChargeHtml(view)}
 </section>
 `;
 }
@@ -324,21 +336,22 @@ function addOnText(addOn: CheckoutAddOn, view: CheckoutView): string {
   return `${name}: ${times}${addOnPriceText(addOn, view)}`;
 }
 
-function changeText({ currentName, isNow, effectiveAt }: PlanChange): string {
+function changeText({ currentName, keepsPlan, isNow, effectiveAt }: PlanChange): string {
+  if (keepsPlan)
+    return `This changes your current plan, ${currentName}, ${isNow ? 'today' : `on ${dayText(effectiveAt)}`}.`;
   return isNow
     ? `This replaces your current plan, ${currentName}, today.`
     : `Your plan changes on ${dayText(effectiveAt)}. Until then, you keep ${currentName}.`;
 }
 
-/** The unit price and its terms: `USD 30.00 per month, and USD 50.00 once, after a free trial until 5 December 2026`. */
+/** The unit price and its terms: `USD 30.00 per month, after a free trial until 5 December 2026`. */
 function termsText(view: CheckoutView): string {
   const { unitPrice, pricing, setupFee, quantity, currency, trialEnd } = view;
   const { intervalUnit: unit, intervalCount: count } = view;
   if (unitPrice === null) return '';
   const priced = { unitPrice, pricing, quantity };
   const amount = (pricing === null ? priceText : quantityText)(priced, currency, { unit, count });
-  const each = amount + planTermsText(view, currency);
-  const price = setupFee ? `${each}, and ${moneyText(setupFee, currency)} once` : each;
+  const price = amount + planTermsText(view, currency, { unit, count }) + setupFeeText(setupFee, currency);
   return trialEnd === null ? price : `${price}, after a free trial until ${dayText(trialEnd)}`;
 }
 
@@ -354,10 +367,31 @@ ${row(status === 'succeeded' ? 'Charged' : 'Due today', dueNow, true)}`;
 }
 
 /** The agreement for recurring charges. */
-function agreementText({ intervalUnit, unitPrice, pricing, trialEnd, seller }: CheckoutView): string | null {
-  if (intervalUnit === null || unitPrice === null || !mayCost({ unitPrice, pricing })) return null;
-  const start = trialEnd === null ? '' : ` from ${dayText(trialEnd)}`;
-  return `By confirming, you allow ${seller} to charge you for each billing period${start}, until you cancel.`;
+function agreementText(view: CheckoutView): string | null {
+  const { intervalUnit: unit, intervalCount: count, dueNow, nextChargeAt, seller } = view;
+  if (!isRecurring(view)) return null;
+  const startsAt = dueNow > 0n ? null : nextChargeAt;
+  const forUsage = view.usage.length > 0 ? ', and for usage as described above' : '';
+  return `By confirming, you allow ${seller} ${recurringText({ unit, count }, startsAt)}${forUsage}, until you cancel.`;
+}
+
+/** Whether charges follow: something of the order renews and may cost something. */
+function isRecurring({ intervalUnit, unitPrice, pricing, addOns, usage }: CheckoutView): boolean {
+  if (intervalUnit === null || unitPrice === null) return false;
+  const taken = addOns.filter(({ quantity }) => quantity > 0);
+  return usage.length > 0 || [{ unitPrice, pricing }, ...taken].some(mayCost);
+}
+
+/** The date of the next charge. The pages of a session that is done show none, because it may have passed. */
+function nextChargeHtml(view: CheckoutView): Html | false {
+  const { status, nextChargeAt, dueNow, trialEnd } = view;
+  if (status !== 'open' || nextChargeAt === null || !isRecurring(view)) return false;
+  const every = { unit: view.intervalUnit, count: view.intervalCount };
+  if (trialEnd !== null)
+    return html`<p class="soft">Your first charge is on ${dayText(nextChargeAt)}, when your free trial ends.</p>`;
+  const which = dueNow > 0n || view.change !== null ? 'next' : 'first';
+  const charge = hasOwnRhythm(view, every) ? `${which} charge for the plan` : `${which} charge`;
+  return html`<p class="soft">Your ${charge} is on ${dayText(nextChargeAt)}.</p>`;
 }
 
 /** The label of the confirm button. */

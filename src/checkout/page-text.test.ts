@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { html } from '../kernel/html.ts';
 import { dayText } from '../kernel/iso-text.ts';
+import type { UsageTerms } from './checkout-view.ts';
 import {
   intervalText,
   methodText,
   planTermsText,
   priceText,
   quantityText,
+  recurringText,
   safeAddress,
+  usageHtml,
   usageText,
   withoutCode,
 } from './page-text.ts';
@@ -29,10 +33,12 @@ test('a price in tiers reads as words, behind the amount of the quantity', () =>
   assert.equal(quantityText({ ...plain, quantity: 1 }, 'USD', monthly), 'USD 30.00 per month');
   assert.equal(quantityText({ ...plain, quantity: 3 }, 'USD', monthly), '3 x USD 30.00 per month');
   const terms = (minimumCommitment: bigint | null, billingTiming: 'in_advance' | 'in_arrears' = 'in_advance') =>
-    planTermsText({ minimumCommitment, billingTiming }, 'USD');
-  assert.equal(terms(10_000n), ', at least USD 100.00 with usage');
+    planTermsText({ minimumCommitment, billingTiming }, 'USD', monthly);
+  assert.equal(terms(10_000n), ', with a minimum of USD 100.00 per month including usage');
   assert.equal(terms(null), '');
-  assert.equal(terms(null, 'in_arrears'), ', charged at the end of each period');
+  assert.equal(terms(null, 'in_arrears'), ', billed at the end of each month');
+  assert.equal(recurringText({ unit: 'week', count: 2 }, null), 'to charge you every 2 weeks');
+  assert.equal(recurringText(monthly, Date.UTC(2026, 11, 5)), 'to charge you each month, starting on 5 December 2026');
   const tiers = [
     { upTo: 10, unitAmount: '1000' },
     { upTo: null, unitAmount: '800' },
@@ -54,6 +60,7 @@ test('the price of usage reads as words behind the name of its meter', () => {
     usageEventsPerUnit: 100,
     pricing: null,
     where: null,
+    ownInterval: null,
   };
   assert.equal(usageText(calls, 'USD'), 'API calls: USD 0.50 per 100');
   const pricing = { model: 'per_unit', unitAmount: '2', freeUnits: 1000 } as const;
@@ -61,6 +68,19 @@ test('the price of usage reads as words behind the name of its meter', () => {
   assert.equal(usageText(tiered, 'USD'), 'API calls: first 1,000 free, then USD 0.02 each');
   const eu = { ...calls, where: { region: ['eu', 'us'] } };
   assert.equal(usageText(eu, 'USD'), 'API calls (eu or us): USD 0.50 per 100');
+  const year = { unit: 'year', count: 1 } as const;
+  const said = (usage: readonly UsageTerms[], usageThreshold: bigint | null = null) =>
+    (usageHtml({ usage, usageThreshold }, 'USD', year) || html``).text.replaceAll(/<[^>]+>/g, ' ').trim();
+  const monthly = { ...calls, ownInterval: { unit: 'month', count: 1 } } as const;
+  assert.equal(
+    said([calls], 10_000n),
+    'Usage beyond what is included is billed at the end of each year, or sooner once it reaches USD 100.00. API calls: USD 0.50 per 100',
+  );
+  assert.match(said([monthly]), /^Usage beyond what is included is billed at the end of each month\./);
+  assert.match(
+    said([{ ...calls, meterName: 'Storage', ownInterval: { unit: 'month', count: 3 } }, monthly]),
+    /billed separately\. Storage: USD 0\.50 per 100, billed after every 3 months API calls: .*, billed at the end of each month$/,
+  );
 });
 
 test('an address that would run as a script is none', () => {

@@ -1,17 +1,29 @@
 import { perText } from '../invoicing/line-text.ts';
-import type { IntervalUnit } from '../kernel/calendar.ts';
+import type { Instant, IntervalUnit } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { type Html, html } from '../kernel/html.ts';
+import { dayText } from '../kernel/iso-text.ts';
 import { moneyText } from '../kernel/money-text.ts';
 import { amountOf, type Priced, priceModelOf } from '../pricing/pricing.ts';
 import { conditionsText } from '../rating/conditions.ts';
 import { priceText as modelText } from '../rating/price-text.ts';
-import type { PlanTerms, UsageTerms } from './checkout-view.ts';
+import type { PlanTerms, UsageBilling, UsageTerms } from './checkout-view.ts';
 
 /** The payment interval: `per month`, `every 3 months`; `once` without one. */
 export function intervalText(unit: IntervalUnit | null, count: number | null): string {
   if (unit === null) return 'once';
   return count === null || count === 1 ? `per ${unit}` : `every ${count} ${unit}s`;
+}
+
+/** The rhythm of charges: `each month`, `every 3 months`. */
+function eachText({ unit, count }: Every): string {
+  if (unit === null) return 'once';
+  return count === null || count === 1 ? `each ${unit}` : `every ${count} ${unit}s`;
+}
+
+/** The end of each interval: `at the end of each month`, `after every 3 months`. */
+function endText(every: Every): string {
+  return every.count === null || every.count === 1 ? `at the end of ${eachText(every)}` : `after ${eachText(every)}`;
 }
 
 interface Every {
@@ -34,10 +46,25 @@ export function quantityText(priced: Priced & { readonly quantity: number }, cur
   return `${quantity} for ${amount} ${intervalText(every.unit, every.count)} (${words})`;
 }
 
-/** The terms of a plan, after its price: `, at least USD 100.00 with usage, charged at the end of each period`. */
-export function planTermsText({ minimumCommitment, billingTiming }: PlanTerms, currency: string): string {
-  const least = minimumCommitment ? `, at least ${moneyText(minimumCommitment, currency)} with usage` : '';
-  return billingTiming === 'in_arrears' ? `${least}, charged at the end of each period` : least;
+/**
+ * The terms of a plan, after its price: `, billed at the end of each month, with a minimum of USD 100.00 per month including
+ * usage`.
+ */
+export function planTermsText({ minimumCommitment, billingTiming }: PlanTerms, currency: string, every: Every): string {
+  const timing = billingTiming === 'in_arrears' ? `, billed ${endText(every)}` : '';
+  if (!minimumCommitment) return timing;
+  const least = `${moneyText(minimumCommitment, currency)} ${intervalText(every.unit, every.count)}`;
+  return `${timing}, with a minimum of ${least} including usage`;
+}
+
+/** A fee of the first invoice, after the price: `, plus a one-time setup fee of USD 50.00`. */
+export function setupFeeText(fee: bigint | null, currency: string): string {
+  return fee ? `, plus a one-time setup fee of ${moneyText(fee, currency)}` : '';
+}
+
+/** The agreement to recurring charges: `to charge you each month, starting on 5 December 2026`. */
+export function recurringText(every: Every, startsAt: Instant | null): string {
+  return `to charge you ${eachText(every)}${startsAt === null ? '' : `, starting on ${dayText(startsAt)}`}`;
 }
 
 /**
@@ -50,12 +77,21 @@ export function usageText(terms: UsageTerms, currency: string): string {
   return `${meterName}${where === null ? '' : ` (${conditionsText(where)})`}: ${pricing === null ? plain : modelText(priceModelOf(pricing), currency)}`;
 }
 
-/** The prices of usage below that of a plan; nothing if there are none. */
-export function usageHtml(usage: readonly UsageTerms[], currency: string): Html | false {
-  return (
-    usage.length > 0 &&
-    html`<p class="soft">Usage beyond what is included is billed afterwards.${usage.map((each) => html`<br>${usageText(each, currency)}`)}</p>\n`
-  );
+/** Whether usage has an interval other than that of the plan. */
+export function hasOwnRhythm({ usage }: Pick<UsageBilling, 'usage'>, { unit, count }: Every): boolean {
+  return usage.some(({ ownInterval: own }) => own !== null && (own.unit !== unit || own.count !== count));
+}
+
+/** The prices of usage below that of a plan, and when it is billed; nothing if there are none. */
+export function usageHtml({ usage, usageThreshold }: UsageBilling, currency: string, every: Every): Html | false {
+  if (usage.length === 0) return false;
+  const ends = usage.map(({ ownInterval }) => endText(ownInterval ?? every));
+  const [end] = ends;
+  const isSame = ends.every((each) => each === end);
+  const sooner = usageThreshold === null ? '' : `, or sooner once it reaches ${moneyText(usageThreshold, currency)}`;
+  const line = (each: UsageTerms, index: number) =>
+    html`<br>${usageText(each, currency)}${!isSame && `, billed ${ends[index]}`}`;
+  return html`<p class="soft">Usage beyond what is included is billed ${isSame ? end : 'separately'}${sooner}.${usage.map(line)}</p>\n`;
 }
 
 const brands = new Map([

@@ -3,11 +3,12 @@ import { invoiceStatusTexts } from '../invoicing/invoice-document.ts';
 import { type Html, html } from '../kernel/html.ts';
 import { dayText } from '../kernel/iso-text.ts';
 import { moneyText } from '../kernel/money-text.ts';
+import { mayCost } from '../pricing/pricing.ts';
 import type { PaymentToConfirm } from './checkout-view.ts';
 import { cardScripts, confirmPaymentHtml } from './page-card.ts';
 import { hiddenHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';
-import { methodText, quantityText, safeAddress, savedText } from './page-text.ts';
+import { methodText, planTermsText, quantityText, safeAddress, savedText, usageHtml } from './page-text.ts';
 import {
   mayCancel,
   mayChange,
@@ -107,7 +108,8 @@ function subscriptionHtml(subscription: PortalSubscription, { currency }: Portal
   const { id, name, status, items, intervalUnit: unit, intervalCount: count, balances, startsAt } = subscription;
   return html`<section aria-labelledby="${id}">
 <h2 id="${id}">${name} <span class="tag">${startsAt === null ? statusTexts[status] : 'Starts soon'}</span></h2>
-${items.map((item) => html`<p>${quantityText(item, currency, { unit, count })}</p>\n`)}
+${items.map((item) => html`<p>${item.addOn && `${nameOf(item)}: `}${quantityText(item, currency, { unit, count })}${!item.addOn && planTermsText(subscription, currency, { unit, count })}</p>\n`)}
+${usageHtml(subscription, currency, { unit, count })}
 ${datesOf(subscription).map((text) => html`<p class="soft">${text}</p>\n`)}
 ${balances.length > 0 && html`<h3>Remaining usage</h3><dl>${balances.map((each) => html`<dt>${each.name}</dt><dd>${each.available.toLocaleString('en-US')}</dd>\n`)}</dl>`}
 <div class="actions">
@@ -123,15 +125,38 @@ ${mayCancel(subscription) && html`<a class="button plain" href="/portal/subscrip
 
 /** The dates of a subscription in the customer's terms. */
 function datesOf(subscription: PortalSubscription): string[] {
-  const { status, trialEnd, startsAt, periodEnd, cancelScheduledAt, scheduledAdjustmentAt, isDefaultPlan } =
-    subscription;
+  const {
+    status,
+    trialEnd,
+    startsAt,
+    periodEnd,
+    nextUsageAt,
+    cancelScheduledAt,
+    scheduledAdjustmentAt,
+    isDefaultPlan,
+  } = subscription;
   if (startsAt !== null) return [`Starts on ${dayText(startsAt)}.`];
   if (cancelScheduledAt !== null) return [`Ends on ${dayText(cancelScheduledAt)}.`];
   const texts: string[] = [];
-  if (status === 'trialing' && trialEnd !== null) texts.push(`Free until ${dayText(trialEnd)}.`);
-  else if (periodEnd !== null && !isDefaultPlan && status !== 'paused') texts.push(`Renews on ${dayText(periodEnd)}.`);
+  const part = nextUsageAt === null ? '' : ' for the plan';
+  const charge = (which: string) => (isCharged(subscription) ? ` Your ${which} charge${part} is on that day.` : '');
+  if (status === 'trialing' && trialEnd !== null) texts.push(`Free until ${dayText(trialEnd)}.${charge('first')}`);
+  else if (periodEnd !== null && !isDefaultPlan && status !== 'paused')
+    texts.push(`Renews on ${dayText(periodEnd)}.${charge('next')}`);
+  if (nextUsageAt !== null && status !== 'paused') texts.push(`Usage is next billed on ${dayText(nextUsageAt)}.`);
   if (scheduledAdjustmentAt !== null) texts.push(`Your plan changes on ${dayText(scheduledAdjustmentAt)}.`);
   return texts;
+}
+
+/** The name of an item without its quantity, which stands before its price. */
+function nameOf({ name, quantity }: PortalSubscription['items'][number]): string {
+  const times = ` x ${quantity}`;
+  return name.endsWith(times) ? name.slice(0, -times.length) : name;
+}
+
+/** Whether its renewal costs something. */
+function isCharged({ items, doNotCharge, minimumCommitment, renews }: PortalSubscription): boolean {
+  return renews && !doNotCharge && ((minimumCommitment ?? 0n) > 0n || items.some(mayCost));
 }
 
 function methodsHtml({ paymentMethods }: PortalView, visit: Visited): Html {

@@ -42,7 +42,7 @@ export function plansPage(
 ${hiddenHtml(isDefaultPlan ? { formToken: visit.formToken, priceId } : { priceId })}
 ${isOwn ? html`<button class="plain">Change quantity</button>` : html`<button class="plain" aria-label="${addOn ? 'Add' : 'Choose'} ${name}">${addOn ? 'Add' : 'Choose'}</button>`}</form>`;
   const row = (plan: PortalPlan) => html`<li>
-<span><strong>${plan.name}</strong><br>${priceText(plan, frame.currency, { unit: plan.intervalUnit, count: plan.intervalCount })}${planTermsText(plan, frame.currency)}${plan.description !== null && html`<br>${plan.description}`}</span>
+<span><strong>${plan.name}</strong><br>${priceText(plan, frame.currency, { unit: plan.intervalUnit, count: plan.intervalCount })}${planTermsText(plan, frame.currency, everyOf(plan))}${plan.description !== null && html`<br>${plan.description}`}</span>
 ${isChoosable(subscription, plan) && choose(plan)}
 ${plan.addOn && plan.isOwn && remove(plan)}
 </li>\n`;
@@ -88,13 +88,17 @@ ${hiddenHtml({ formToken: visit.formToken, priceId: plan.priceId, quantity: Stri
   const content = html`${summaryHtml({}, message)}
 <section>
 <h2>${heading}</h2>
-${!removes && html`<p>${quantityText({ ...plan, quantity }, frame.currency, { unit: plan.intervalUnit, count: plan.intervalCount })}${planTermsText(plan, frame.currency)}</p>`}
-${usageHtml(plan.usage, frame.currency)}
+${!removes && html`<p>${quantityText({ ...plan, quantity }, frame.currency, { unit: plan.intervalUnit, count: plan.intervalCount })}${planTermsText(plan, frame.currency, everyOf(plan))}</p>`}
+${!removes && usageHtml(plan, frame.currency, everyOf(plan))}
 </section>
 ${!removes && range.least < range.most && quantityHtml(action, step)}
 ${preview !== null && (preview.canAdjust ? previewHtml(preview, frame) : html`<p class="notice bad" role="alert">This change is not possible right now. ${preview.reason}</p>`)}
 ${preview?.canAdjust === true && confirm}`;
   return page(frame, 'Change plan', content, { isWrong: message !== null });
+}
+
+function everyOf({ intervalUnit: unit, intervalCount: count }: PortalPlan) {
+  return { unit, count };
 }
 
 /** The heading of the change, and the text of its button. */
@@ -119,6 +123,7 @@ function previewHtml(preview: AdjustmentPreview, { currency }: Frame): Html {
   const row = (label: string, amount: bigint, isSum = false) =>
     html`<dt${isSum && html` class="sum"`}>${label}</dt><dd${isSum && html` class="sum"`}>${moneyText(amount, currency)}</dd>\n`;
   const isNow = resolvedTiming === 'immediately';
+  const nextChargeAt = preview.newBillingPeriodEnd ?? preview.billingPeriodEnd;
   return html`<section aria-labelledby="preview">
 <h2 id="preview">Summary</h2>
 <p>${isNow ? 'Your plan changes immediately.' : `Your plan changes on ${dayText(effectiveDate ?? 0)}. Until then, you keep your current plan.`}</p>
@@ -131,6 +136,7 @@ ${discountAmount !== 0n && row('Discount', -discountAmount)}
 ${taxAmount !== 0n && row('Tax', taxAmount)}
 ${row(dueDate === undefined ? 'Due today' : `Due on ${dayText(dueDate)}`, totalDue, true)}
 </dl>
+${nextChargeAt !== undefined && newPlanTotal > 0n && html`<p class="soft">Your next charge is on ${dayText(nextChargeAt)}.</p>`}
 ${totalDue > 0n && paymentMethod !== undefined && html`<p class="soft">Charged to ${methodText(paymentMethod.type, { ...(paymentMethod.brand === undefined ? {} : { brand: paymentMethod.brand }), ...(paymentMethod.last4 === undefined ? {} : { last4: paymentMethod.last4 }) })}.</p>`}
 </section>
 `;

@@ -4,7 +4,7 @@ import type { PaymentMethod } from '../payments/payment-method.ts';
 import type { Priced } from '../pricing/pricing.ts';
 import type { PriceOverride } from '../subscriptions/price-override.ts';
 import type { SubscriptionStatus } from '../subscriptions/subscription.ts';
-import type { PaymentToConfirm, PlanTerms, UsageTerms } from './checkout-view.ts';
+import type { PaymentToConfirm, PlanTerms, UsageBilling } from './checkout-view.ts';
 
 /** The portal data of a customer. Amounts are minor units of `currency`. */
 export interface PortalView {
@@ -23,7 +23,7 @@ export interface PortalView {
   readonly paymentToConfirm: PaymentToConfirm | null;
 }
 
-export interface PortalSubscription {
+export interface PortalSubscription extends PlanTerms, UsageBilling {
   readonly id: string;
   readonly name: string;
   readonly status: SubscriptionStatus;
@@ -41,6 +41,8 @@ export interface PortalSubscription {
   /** Whether the next subscription is booked, so that its end stays. */
   readonly hasNext: boolean;
   readonly periodEnd: Instant | null;
+  /** When usage is billed within the period; null: only at its end. */
+  readonly nextUsageAt: Instant | null;
   readonly cancelScheduledAt: Instant | null;
   readonly scheduledAdjustmentAt: Instant | null;
   readonly scheduledByCustomer: boolean;
@@ -68,14 +70,12 @@ export interface PortalInvoice {
 }
 
 /** A plan that the customer could change to, or an add-on that it could have beside its plan. */
-export interface PortalPlan extends Priced, PlanTerms {
+export interface PortalPlan extends Priced, PlanTerms, UsageBilling {
   readonly priceId: string;
   readonly name: string;
   readonly description: string | null;
   readonly intervalUnit: IntervalUnit | null;
   readonly intervalCount: number | null;
-  /** The prices of usage that the plan does not include; empty if it bills none. */
-  readonly usage: readonly UsageTerms[];
   /** The quantities that the seller lets buyers choose; null: none. */
   readonly minimumQuantity: number | null;
   readonly maximumQuantity: number | null;

@@ -4,7 +4,7 @@ import { jsonb } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import { requestEffect } from '../jobs/queue.ts';
-import type { Interval } from '../kernel/calendar.ts';
+import type { Interval, IntervalUnit } from '../kernel/calendar.ts';
 import type { CurrencyCode } from '../kernel/currency.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import type { NewPrice, Price } from './price.ts';
@@ -181,26 +181,39 @@ export async function listOwnIntervals(
 }
 
 /**
- * The prices of usage for a plan that may cost something, with the names of their meters: those with conditions, then
- * its own rates, else the defaults.
+ * The prices of usage for plans that may cost something, with the names of their meters: those with conditions, then
+ * the own rates of the plan, else the defaults. At most `limit` for each.
  */
-export async function listUsagePrices(work: Work, productId: string, limit: number) {
+export async function listUsagePrices(work: Work, productIds: readonly string[], limit: number) {
+  if (productIds.length === 0) return [];
   const { rows } = await sql<{
+    productId: string;
     priceId: string;
     meterName: string;
     unitPrice: bigint;
     usageEventsPerUnit: number;
     pricing: Pricing | null;
     where: Where | null;
+    ownUnit: IntervalUnit | null;
+    ownCount: number | null;
   }>`
-    select p.id as price_id, m.name as meter_name, p.unit_price, p.usage_events_per_unit, p.pricing, p.where
+    select plan.id as product_id, usage.*
       from products plan
-      join usage_meters m on m.environment_id = plan.environment_id and m.pricing_model_id = plan.pricing_model_id
-      join prices p on p.environment_id = plan.environment_id and p.usage_meter_id = m.id and p.active
-       and (p.where is not null or case when plan.usage_prices ? m.id then p.id = plan.usage_prices ->> m.id else p.is_default end)
-     where plan.environment_id = ${work.environmentId} and plan.id = ${productId} and (p.unit_price > 0 or p.pricing is not null)
-     order by m.id, p.where is null, p.id limit ${limit}`.execute(work.db);
-  return rows;
+     cross join lateral (
+       select p.id as price_id, m.name as meter_name, p.unit_price, p.usage_events_per_unit, p.pricing, p.where,
+              case when p.has_own_interval then p.interval_unit end as own_unit,
+              case when p.has_own_interval then p.interval_count end as own_count
+         from usage_meters m
+         join prices p on p.environment_id = plan.environment_id and p.usage_meter_id = m.id and p.active
+          and (p.where is not null or case when plan.usage_prices ? m.id then p.id = plan.usage_prices ->> m.id else p.is_default end)
+        where m.environment_id = plan.environment_id and m.pricing_model_id = plan.pricing_model_id
+          and (p.unit_price > 0 or p.pricing is not null)
+        order by m.id, p.where is null, p.id limit ${limit}) usage
+     where plan.environment_id = ${work.environmentId} and plan.id = any(${productIds}::text[])`.execute(work.db);
+  return rows.map(({ ownUnit, ownCount, ...row }) => {
+    const ownInterval = ownUnit === null || ownCount === null ? null : { unit: ownUnit, count: ownCount };
+    return { ...row, ownInterval };
+  });
 }
 
 export async function findPrice(work: Work, id: string): Promise<Price | null> {

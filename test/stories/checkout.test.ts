@@ -32,6 +32,7 @@ test('a plan is shown with what confirming would bill, and bought for just that'
     ['open', 'Acme', 'Pro for Acme', 3000n, 2, 'month', 1],
   );
   assert.deepEqual([view.subtotal, view.total, view.dueNow, view.currency], [6000n, 6000n, 6000n, 'USD']);
+  assert.equal(view.nextChargeAt, instant('2026-07-01'));
   assert.deepEqual(
     view.lines.map(({ quantity, amount }) => [quantity, amount]),
     [[2, 6000n]],

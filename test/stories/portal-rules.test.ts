@@ -326,3 +326,45 @@ test('a customer adds an add-on, keeps it with another plan, and removes it; a t
   assert.equal((await trial.send(`${inTrial}/change`, none)).headers.get('location'), '/portal?done=changed');
   assert.deepEqual(await slugsOf(trial.subscriptionId), [[proPrice, 1]]);
 });
+
+test('a customer with prices of its own sees and pays them by a link and in the portal, and nobody else does', async () => {
+  const { usageMeter } = await app.post('/usage-meters', {
+    usageMeter: { name: 'Answers', slug: 'answers', pricingModelId: plans.pricingModelId },
+    price: { unitPrice: 5 },
+  });
+  const [answers] = (await app.get(`/prices?usageMeterId=${usageMeter.id}`)).data.filter(
+    ({ unitPrice }: Body) => unitPrice === 5,
+  );
+  const desk = await app.post('/products', {
+    product: { name: 'Desk', slug: 'desk', pricingModelId: plans.pricingModelId, active: true, maximumQuantity: 9 },
+    price: { type: 'subscription', slug: 'desk-monthly', unitPrice: 3000, ...month },
+  });
+  const [price] = (await app.get(`/prices?productId=${desk.product.id}`)).data;
+  const priceOverrides = [
+    { priceSlug: 'desk-monthly', unitPrice: 2000 },
+    { priceId: answers.id, unitPrice: 3 },
+  ];
+  const { externalId, subscriptionId, look, send } = await openPortal({ priceId: price.id, priceOverrides });
+  const session = { type: 'product', customerExternalId: externalId, priceSlug: 'desk-monthly', quantity: 2 };
+  const urls = { successUrl: 'https://app.test/paid', cancelUrl: 'https://app.test/plans' };
+  const { url } = await app.post('/checkout-sessions', { checkoutSession: { ...session, ...urls } });
+  const link = await (await fetch(url.replace(/^https?:\/\/[^/]+/, app.url))).text();
+  const at = `/portal/subscriptions/${subscriptionId}`;
+  const change = `${at}/change?priceId=${price.id}&quantity=2`;
+  for (const text of [link, await (await look(change)).text()]) {
+    assert.match(text, /(2 x |>)USD 20\.00 per month/);
+    assert.match(text, /Answers: USD 0\.03 each/);
+    assert.doesNotMatch(text, /USD [36]0\.00/);
+  }
+  assert.match(await (await look(`${at}/plans`)).text(), /Desk<\/strong><br>USD 20\.00 per month/);
+  const answer = await send(`${at}/change`, { priceId: price.id, quantity: '2', shownDue: '2000' });
+  assert.equal(answer.headers.get('location'), '/portal?done=changed');
+  const paid = (await app.get(`/payments?subscriptionId=${subscriptionId}`)).data.map(({ amount }: Body) => amount);
+  assert.equal(
+    paid.reduce((sum: number, amount: number) => sum + amount, 0),
+    4000,
+  );
+  const other = await openPortal({ priceId: price.id });
+  const elsewhere = await (await other.look(`/portal/subscriptions/${other.subscriptionId}/plans`)).text();
+  assert.match(elsewhere, /Desk<\/strong><br>USD 30\.00 per month/);
+});

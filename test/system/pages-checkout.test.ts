@@ -56,7 +56,9 @@ test('a plan with a trial costs nothing today, and its card is kept for later', 
   const { page, id, customerId, externalId } = await openCheckout('team-monthly');
   assert.match(await page.locator('main').innerText(), /USD 30.00 per month, after a free trial until \d+ \w+ \d{4}/);
   await continueFrom(page);
-  assert.match(await page.locator('main').innerText(), /Due today\s+USD 0.00/);
+  const text = await page.locator('main').innerText();
+  assert.match(text, /Due today\s+USD 0.00\s+Your first charge is on \d+ \w+ \d{4}, when your free trial ends\./);
+  assert.match(text, /to charge you each month, starting on \d+ \w+ \d{4}, and for usage as described above, until/);
   await payWith(page, '5555 5555 5555 4444', /^Start free trial$/);
   await page.waitForURL(`${shop.shop}/thanks`);
   const { currentSubscription, paymentMethods } = await shop.billing(externalId);

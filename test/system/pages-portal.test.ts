@@ -42,7 +42,11 @@ test('the portal shows plan, balances, payment methods and invoices, and its add
   assert.equal(page.url(), `${app.url}/portal`);
   const text = await page.locator('main').innerText();
   assert.match(text, /Pro - Monthly Active/);
-  assert.match(text, /USD 30.00 per month\s+Renews on 1 May 2026/);
+  assert.match(
+    text,
+    /USD 30.00 per month\s+Usage beyond what is included is billed at the end of each month\.\s+API calls: USD 0\.50 per 100/,
+  );
+  assert.match(text, /Renews on 1 May 2026\. Your next charge is on that day\./);
   assert.match(text, /API calls\s+1,500/);
   assert.match(text, /Visa ending in 4242, expires 12\/2099\s+Default/);
   assert.match(text, /1 April 2026 Paid\s+USD 30.00/);
