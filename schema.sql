@@ -702,7 +702,11 @@ create table public.organizations (
   name text not null,
   created_at bigint not null,
   updated_at bigint not null,
+  made_by_environment_id bigint,
+  made_by_api_key_id text,
   constraint organizations_pkey PRIMARY KEY (id),
+  constraint organizations_made_by_fk FOREIGN KEY (made_by_environment_id, made_by_api_key_id) REFERENCES api_keys(environment_id, id),
+  constraint organizations_made_by_key CHECK (((made_by_environment_id IS NULL) = (made_by_api_key_id IS NULL))),
   constraint organizations_name_length CHECK ((char_length(name) <= 255))
 );
 
@@ -1660,6 +1664,7 @@ CREATE INDEX invoices_by_subscription ON public.invoices USING btree (environmen
 CREATE INDEX invoices_owed ON public.invoices USING btree (environment_id, subscription_id) WHERE (status = ANY (ARRAY['open'::text, 'awaiting_payment_confirmation'::text]));
 CREATE INDEX ledger_entries_by_sequence ON public.ledger_entries USING brin (sequence) WITH (pages_per_range='32');
 CREATE INDEX operations_by_reference ON test_processor.operations USING btree (reference);
+CREATE INDEX organizations_made_by ON public.organizations USING btree (made_by_environment_id) WHERE (made_by_environment_id IS NOT NULL);
 CREATE INDEX payment_method_attachments_by_customer ON public.payment_method_attachments USING btree (environment_id, customer_id);
 CREATE INDEX payment_methods_by_creation ON public.payment_methods USING btree (environment_id, created_at);
 CREATE INDEX payment_methods_by_customer ON public.payment_methods USING btree (environment_id, customer_id);
@@ -2822,6 +2827,37 @@ begin
   on conflict do nothing;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.make_organization(new_id text, new_name text, at bigint, at_most integer)
+ RETURNS TABLE(livemode boolean, environment_id bigint)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  maker organizations;
+begin
+  if current_pricing_model() is not null then
+    raise insufficient_privilege using message = 'a key that is pinned to a pricing model makes no organization';
+  end if;
+  -- The lock makes counting and adding one step.
+  select o.* into strict maker
+    from environments e join organizations o on o.id = e.organization_id
+   where e.id = current_environment() for no key update of o;
+  if maker.made_by_api_key_id is not null or at_most <= (
+    select count(*) from environments e join organizations o on o.made_by_environment_id = e.id where e.organization_id = maker.id)
+  then
+    raise program_limit_exceeded using message = 'the organization may make no other organization', table = 'organizations',
+      detail = (case when maker.made_by_api_key_id is null then at_most else 0 end)::text;
+  end if;
+  insert into organizations (id, name, made_by_environment_id, made_by_api_key_id, created_at, updated_at)
+    values (new_id, new_name, current_environment(), current_setting('tollkeeper.api_key_id'), at, at);
+  -- The audit log of the new organization does not name the key of another.
+  perform set_config('tollkeeper.api_key_id', '', true);
+  return query
+    insert into environments (organization_id, livemode, created_at, updated_at)
+      select new_id, mode, at, at from unnest(array[false, true]) mode
+    returning environments.livemode, environments.id;
+end $function$;
 CREATE OR REPLACE FUNCTION public.new_catalog_version()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -3100,6 +3136,14 @@ begin
   raise check_violation using message = format('%s %s is %s for good', tg_table_name, old.id, old.status),
     table = tg_table_name, constraint = tg_table_name || '_end_for_good';
 end $function$;
+CREATE OR REPLACE FUNCTION public.return_to_environment(wanted bigint, key_id text)
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO 'public', 'pg_temp'
+BEGIN ATOMIC
+ SELECT set_config('tollkeeper.environment_id'::text, (wanted)::text, true) AS set_config,
+     set_config('tollkeeper.api_key_id'::text, key_id, true) AS set_config;
+END;
 CREATE OR REPLACE FUNCTION public.revise_subscription()
  RETURNS trigger
  LANGUAGE plpgsql

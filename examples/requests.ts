@@ -93,6 +93,8 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
   'POST /api-keys/{id}/rotate': (ids) => at(`/api-keys/${ids.spareApiKeyId}/rotate`, { overlapSeconds: 3600 }),
   'POST /api-keys/{id}/revoke': (ids) => at(`/api-keys/${ids.spareApiKeyId}/revoke`),
 
+  'POST /organizations': (_ids, n) => at('/organizations', { organization: { name: `Acme ${n}` } }),
+
   'GET /audit-log': () => at('/audit-log'),
 
   'GET /test-clock': () => at('/test-clock'),

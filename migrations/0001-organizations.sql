@@ -67,6 +67,12 @@ create table api_keys (
   constraint api_keys_hash_is_sha256 check (octet_length(hash) = 32)
 );
 
+-- The key that had an organization made, if it was made over the API.
+alter table organizations add column made_by_environment_id bigint, add column made_by_api_key_id text collate "C",
+  add constraint organizations_made_by_fk foreign key (made_by_environment_id, made_by_api_key_id) references api_keys,
+  add constraint organizations_made_by_key check ((made_by_environment_id is null) = (made_by_api_key_id is null));
+create index organizations_made_by on organizations (made_by_environment_id) where made_by_environment_id is not null;
+
 -- A stored answer exists exactly when the request it belongs to was committed.
 create table idempotency_keys (
   environment_id bigint not null references environments,
@@ -160,6 +166,45 @@ begin
           set_config('tollkeeper.api_key_id', '', true);
   return found_scope;
 end $$;
+
+-- Makes an organization and its two environments for the key of the request: at most `at_most` of them for one organization,
+-- and none for an organization that was made so itself, so that their number is bounded. The service role sees no organization,
+-- so this function is the only way. The transaction then enters the new environments by `enter_environment`.
+create function make_organization(new_id text, new_name text, at bigint, at_most integer)
+  returns table (livemode boolean, environment_id bigint)
+  language plpgsql volatile security definer set search_path = public, pg_temp as $$
+declare
+  maker organizations;
+begin
+  if current_pricing_model() is not null then
+    raise insufficient_privilege using message = 'a key that is pinned to a pricing model makes no organization';
+  end if;
+  -- The lock makes counting and adding one step.
+  select o.* into strict maker
+    from environments e join organizations o on o.id = e.organization_id
+   where e.id = current_environment() for no key update of o;
+  if maker.made_by_api_key_id is not null or at_most <= (
+    select count(*) from environments e join organizations o on o.made_by_environment_id = e.id where e.organization_id = maker.id)
+  then
+    raise program_limit_exceeded using message = 'the organization may make no other organization', table = 'organizations',
+      detail = (case when maker.made_by_api_key_id is null then at_most else 0 end)::text;
+  end if;
+  insert into organizations (id, name, made_by_environment_id, made_by_api_key_id, created_at, updated_at)
+    values (new_id, new_name, current_environment(), current_setting('tollkeeper.api_key_id'), at, at);
+  -- The audit log of the new organization does not name the key of another.
+  perform set_config('tollkeeper.api_key_id', '', true);
+  return query
+    insert into environments (organization_id, livemode, created_at, updated_at)
+      select new_id, mode, at, at from unnest(array[false, true]) mode
+    returning environments.livemode, environments.id;
+end $$;
+
+-- Brings a transaction back from another environment into that of the key of its request.
+create function return_to_environment(wanted bigint, key_id text) returns void
+  language sql volatile set search_path = public, pg_temp
+  begin atomic
+    select set_config('tollkeeper.environment_id', wanted::text, true), set_config('tollkeeper.api_key_id', key_id, true);
+  end;
 
 -- Last use is written apart from the request, many keys at a time, so that a read stays a read.
 create function touch_api_keys(hashes bytea[], at bigint) returns void

@@ -126,7 +126,12 @@ export const tags = [
   },
   {
     name: 'API keys',
-    description: 'The API keys of the environment. Keys are created and revoked on the command line.',
+    description:
+      'An API key is the credential of a caller. It belongs to one environment, and has permissions. A key gives no other key more than it has.',
+  },
+  {
+    name: 'Organizations',
+    description: 'An organization is a company that bills its customers. It has a test and a live environment.',
   },
   {
     name: 'Utilities',

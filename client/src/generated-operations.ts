@@ -5,6 +5,7 @@ import type { Caller, Operation } from './transport.ts';
 import type {
   UtilsMethods,
   ApiKeysMethods,
+  OrganizationsMethods,
   SettingsMethods,
   AuditLogMethods,
   CustomersMethods,
@@ -50,6 +51,9 @@ export const operations = {
     create: { method: 'POST', path: '/api/v1/api-keys', params: [], query: [] },
     rotate: { method: 'POST', path: '/api/v1/api-keys/{id}/rotate', params: ['id'], query: [] },
     revoke: { method: 'POST', path: '/api/v1/api-keys/{id}/revoke', params: ['id'], query: [] },
+  },
+  organizations: {
+    create: { method: 'POST', path: '/api/v1/organizations', params: [], query: [] },
   },
   settings: {
     get: { method: 'GET', path: '/api/v1/settings', params: [], query: [] },
@@ -272,6 +276,7 @@ export const operations = {
 export abstract class Families {
   readonly utils: UtilsMethods;
   readonly apiKeys: ApiKeysMethods;
+  readonly organizations: OrganizationsMethods;
   readonly settings: SettingsMethods;
   readonly auditLog: AuditLogMethods;
   readonly customers: CustomersMethods;
@@ -307,6 +312,7 @@ export abstract class Families {
   constructor(caller: Caller) {
     this.utils = methodsOf(caller, operations.utils);
     this.apiKeys = methodsOf(caller, operations.apiKeys);
+    this.organizations = methodsOf(caller, operations.organizations);
     this.settings = methodsOf(caller, operations.settings);
     this.auditLog = methodsOf(caller, operations.auditLog);
     this.customers = methodsOf(caller, operations.customers);

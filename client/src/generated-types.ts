@@ -3,7 +3,7 @@
 import type { CallOptions, WriteOptions } from './transport.ts';
 
 /** Something that a key may do: a kind of access in all groups of operations, such as `read`, or in one of them, such as `usage-events:write`. */
-export type Permission = 'read' | 'write' | 'money' | 'catalog' | 'admin' | 'api-keys:read' | 'api-keys:admin' | 'settings:read' | 'settings:admin' | 'audit-log:read' | 'customers:read' | 'customers:write' | 'customers:admin' | 'portal-sessions:write' | 'subscriptions:read' | 'subscriptions:write' | 'subscriptions:money' | 'cancellations:write' | 'pricing-models:read' | 'pricing-models:catalog' | 'products:read' | 'products:catalog' | 'product-features:read' | 'product-features:catalog' | 'prices:read' | 'prices:catalog' | 'features:read' | 'features:catalog' | 'usage-meters:read' | 'usage-meters:catalog' | 'resources:read' | 'resources:catalog' | 'catalogs:read' | 'catalogs:catalog' | 'discounts:read' | 'discounts:catalog' | 'subscription-item-features:read' | 'subscription-item-features:write' | 'resource-claims:read' | 'resource-claims:write' | 'entitlements:read' | 'usage-credits:read' | 'usage-credits:money' | 'usage-events:read' | 'usage-events:write' | 'holds:read' | 'holds:write' | 'invoices:read' | 'invoices:money' | 'invoice-line-items:read' | 'credit-notes:read' | 'credit-notes:money' | 'tax-rates:read' | 'tax-rates:money' | 'purchases:read' | 'purchases:write' | 'checkout-sessions:read' | 'checkout-sessions:write' | 'payments:read' | 'payments:money' | 'payment-methods:read' | 'payment-methods:write' | 'webhooks:read' | 'webhooks:admin' | 'deliveries:read' | 'deliveries:write' | 'events:read' | 'test-clock:read' | 'test-clock:admin';
+export type Permission = 'read' | 'write' | 'money' | 'catalog' | 'admin' | 'api-keys:read' | 'api-keys:admin' | 'organizations:admin' | 'settings:read' | 'settings:admin' | 'audit-log:read' | 'customers:read' | 'customers:write' | 'customers:admin' | 'portal-sessions:write' | 'subscriptions:read' | 'subscriptions:write' | 'subscriptions:money' | 'cancellations:write' | 'pricing-models:read' | 'pricing-models:catalog' | 'products:read' | 'products:catalog' | 'product-features:read' | 'product-features:catalog' | 'prices:read' | 'prices:catalog' | 'features:read' | 'features:catalog' | 'usage-meters:read' | 'usage-meters:catalog' | 'resources:read' | 'resources:catalog' | 'catalogs:read' | 'catalogs:catalog' | 'discounts:read' | 'discounts:catalog' | 'subscription-item-features:read' | 'subscription-item-features:write' | 'resource-claims:read' | 'resource-claims:write' | 'entitlements:read' | 'usage-credits:read' | 'usage-credits:money' | 'usage-events:read' | 'usage-events:write' | 'holds:read' | 'holds:write' | 'invoices:read' | 'invoices:money' | 'invoice-line-items:read' | 'credit-notes:read' | 'credit-notes:money' | 'tax-rates:read' | 'tax-rates:money' | 'purchases:read' | 'purchases:write' | 'checkout-sessions:read' | 'checkout-sessions:write' | 'payments:read' | 'payments:money' | 'payment-methods:read' | 'payment-methods:write' | 'webhooks:read' | 'webhooks:admin' | 'deliveries:read' | 'deliveries:write' | 'events:read' | 'test-clock:read' | 'test-clock:admin';
 
 /** Epoch milliseconds, or an ISO 8601 date-time, which is in UTC unless it names an offset. */
 export type TimestampInput = number | string;
@@ -645,12 +645,19 @@ export interface ApiKey {
   lastUsedAt: Timestamp | null;
   identityProviderHostedBillingUserId: string | null;
   stackAuthHostedBillingUserId: string | null;
-  /** SHA-256 of the key, in hexadecimal. */
+  /** SHA-256 of the key that asks, in hexadecimal. Null for other keys. */
   hashText: string | null;
 }
 
 /** Epoch milliseconds. */
 export type Timestamp = number;
+
+export interface Organization {
+  id: string;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
+  name: string;
+}
 
 export interface Settings {
   currency: CurrencyCode;
@@ -3952,6 +3959,21 @@ export interface ApiKeysRevokeAnswer {
   apiKey: ApiKey;
 }
 
+export interface OrganizationsCreateInput {
+  organization: {
+    name: string;
+  };
+}
+
+export interface OrganizationsCreateAnswer {
+  organization: Organization;
+  apiKeys: Array<{
+    apiKey: ApiKey;
+    /** The key itself. It is shown only here, and stored as a hash. */
+    token: string;
+  }>;
+}
+
 export interface SettingsGetAnswer {
   settings: Settings;
 }
@@ -6580,6 +6602,11 @@ export interface ApiKeysMethods {
 
   /** Revoke an API key. Ends a key: its next request is refused. A repeat changes nothing. */
   revoke(input: ApiKeysRevokeInput, options?: WriteOptions): Promise<ApiKeysRevokeAnswer>;
+}
+
+export interface OrganizationsMethods {
+  /** Create an organization. Creates an organization with its test and live environment, each with a default pricing model. Returns a key of the test environment, and of the live one if a live key asks. Their tokens are never shown again. The new organization sees nothing of this one, and the other way round. */
+  create(input: OrganizationsCreateInput, options?: WriteOptions): Promise<OrganizationsCreateAnswer>;
 }
 
 export interface SettingsMethods {

@@ -9,17 +9,19 @@ import {
   listApiKeys,
   updateApiKey,
 } from '../organizations/actions.ts';
-import { ApiKey, ApiKeyChange, ApiKeyId, ApiKeyRotation, NewApiKey } from '../organizations/api-key.ts';
+import {
+  ApiKey,
+  ApiKeyChange,
+  ApiKeyId,
+  ApiKeyRotation,
+  NewApiKey,
+  NewApiKeyAnswer,
+} from '../organizations/api-key.ts';
 import { webhookServicesOf } from '../webhooks/actions.ts';
 
 const tag = 'API keys';
 
 const params = z.object({ id: ApiKeyId });
-
-const withToken = z.object({
-  apiKey: ApiKey,
-  token: z.string().meta({ description: 'The key itself. It is shown only here, and stored as a hash.' }),
-});
 
 export const apiKeyRoutes = [
   route({
@@ -56,7 +58,7 @@ export const apiKeyRoutes = [
       'has no more than the key that asks: neither permissions, nor pricing models, nor time.',
     tag,
     body: z.object({ apiKey: NewApiKey }),
-    returns: withToken,
+    returns: NewApiKeyAnswer,
     refuses: [
       'permissionMissing',
       'apiKeyOutlived',
@@ -95,7 +97,7 @@ export const apiKeyRoutes = [
     tag,
     params,
     body: ApiKeyRotation,
-    returns: withToken,
+    returns: NewApiKeyAnswer,
     refuses: [
       'apiKeyNotFound',
       'permissionMissing',

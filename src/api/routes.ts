@@ -13,6 +13,7 @@ import { featureRoutes } from './features.ts';
 import { holdRoutes } from './holds.ts';
 import { invoiceLineItemRoutes } from './invoice-line-items.ts';
 import { invoiceRoutes } from './invoices.ts';
+import { organizationRoutes } from './organizations.ts';
 import { paymentMethodRoutes } from './payment-methods.ts';
 import { paymentRoutes } from './payments.ts';
 import { pingRoutes } from './ping.ts';
@@ -69,6 +70,7 @@ function withFieldsOfReference(routes: readonly Route[]): Route[] {
 export const routes: readonly Route[] = withFieldsOfReference([
   ...pingRoutes,
   ...apiKeyRoutes,
+  ...organizationRoutes,
   ...settingsRoutes,
   ...auditLogRoutes,
   ...customerRoutes,

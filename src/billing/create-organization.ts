@@ -2,10 +2,18 @@ import assert from 'node:assert/strict';
 import { hashApiKey } from '../database/api-key.ts';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
 import { newId } from '../database/new-id.ts';
-import { enter } from '../database/work.ts';
+import { inNewEnvironment } from '../database/switch-environment.ts';
+import { enter, type Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import { type ApiKeyRequest, createApiKey, type MadeApiKey } from '../organizations/actions.ts';
 import {
+  type ApiKeyRequest,
+  createApiKey,
+  lockAskingKey,
+  type MadeApiKey,
+  showNewKey,
+} from '../organizations/actions.ts';
+import {
+  makeOrganization as insertMade,
   insertOrganization,
   isKnownApiKey,
   listOrganizations,
@@ -45,6 +53,28 @@ async function found(db: DatabaseTransaction, request: FoundRequest, now: Instan
     testKey: await createApiKey(db, firstKey(testEnvironmentId, false, request.testKey), now),
     liveKey: await createApiKey(db, firstKey(liveEnvironmentId, true, request.liveKey), now),
   };
+}
+
+// Enough for the brands of a company. More are made at the command line.
+const maxMadeOrganizations = 100;
+
+/**
+ * Makes an organization for the key that asks, with a key for each mode that this one may know: a test key makes no live key.
+ * The new keys may do everything in the new organization, which is empty, and last as long as the key that asks.
+ */
+export async function makeOrganization(work: Work, { name }: { readonly name: string }, now: Instant) {
+  const { expiresAt } = await lockAskingKey(work);
+  const id = newId('organization');
+  const environments = await insertMade(work, { id, name, atMost: maxMadeOrganizations }, now);
+  const apiKeys: Awaited<ReturnType<typeof showNewKey>>[] = [];
+  for (const { environmentId, livemode } of environments)
+    await inNewEnvironment(work, environmentId, async (there) => {
+      await provisionPricingModel(there);
+      if (livemode && !work.livemode) return;
+      const made = await createApiKey(there.db, { ...firstKey(environmentId, livemode), expiresAt }, now);
+      apiKeys.push(await showNewKey(there, made));
+    });
+  return { organization: { id, name, createdAt: now, updatedAt: now }, apiKeys };
 }
 
 function firstKey(environmentId: number, livemode: boolean, token: string | null = null): ApiKeyRequest {

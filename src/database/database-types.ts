@@ -603,6 +603,8 @@ export interface LedgerTransactions {
 export interface Organizations {
   createdAt: number;
   id: string;
+  madeByApiKeyId: string | null;
+  madeByEnvironmentId: number | null;
   name: string;
   updatedAt: number;
 }

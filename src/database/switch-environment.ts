@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { sql } from 'kysely';
 import type { Instant } from '../kernel/calendar.ts';
-import type { Work } from './work.ts';
+import { enter, type Work } from './work.ts';
 
 interface ScopeRow {
   environmentId: number;
@@ -35,4 +35,17 @@ async function switchEnvironment(work: Work, livemode: boolean): Promise<ScopeRo
   const { rows } = await sql<ScopeRow>`select * from switch_environment(${livemode})`.execute(work.db);
   assert(rows[0], 'an organization has an environment for each mode');
   return rows[0];
+}
+
+/** Acts in an environment of another organization, which this transaction has made, and then returns to its own. */
+export async function inNewEnvironment<Answer>(
+  work: Work,
+  environmentId: number,
+  act: (there: Work) => Promise<Answer>,
+): Promise<Answer> {
+  const there = await enter(work.db, { environmentId }, work);
+  assert(there, 'the environment was just made');
+  const answer = await act(there);
+  await sql`select return_to_environment(${work.environmentId}, ${work.apiKeyId ?? ''})`.execute(work.db);
+  return answer;
 }

@@ -8,6 +8,7 @@ type Access = (typeof accesses)[number];
  */
 export const routeGroups = {
   'api-keys': ['read', 'admin'],
+  organizations: ['admin'],
   settings: ['read', 'admin'],
   'audit-log': ['read'],
   customers: ['read', 'write', 'admin'],

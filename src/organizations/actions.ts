@@ -26,6 +26,8 @@ import { readClock } from './store-clock.ts';
 function render(work: Work, key: StoredApiKey): ApiKey {
   return {
     ...key,
+    // A key that an operator chose may be short enough to be found by its hash.
+    hashText: key.id === work.apiKeyId ? key.hashText : null,
     livemode: work.livemode,
     organizationId: work.organizationId,
     identityProviderHostedBillingUserId: null,
@@ -140,7 +142,7 @@ export async function revokeApiKey(worker: Database, id: string, now: Instant): 
 }
 
 /** The key that asks. Changes of the keys of its environment wait until the work ends. */
-async function lockAskingKey(work: Work): Promise<StoredApiKey> {
+export async function lockAskingKey(work: Work): Promise<StoredApiKey> {
   await store.lockApiKeys(work);
   const asking = work.apiKeyId === null ? null : await store.findApiKey(work, work.apiKeyId);
   // It may have been revoked while this request waited.
@@ -148,7 +150,7 @@ async function lockAskingKey(work: Work): Promise<StoredApiKey> {
   return asking;
 }
 
-async function show(work: Work, { id, token }: MadeApiKey): Promise<ShownApiKey> {
+export async function showNewKey(work: Work, { id, token }: MadeApiKey): Promise<ShownApiKey> {
   return { apiKey: await getApiKey(work, id), token };
 }
 
@@ -169,7 +171,7 @@ export async function giveApiKey(work: Work, input: NewApiKey, now: Instant): Pr
   await requireRoom(work);
   const { environmentId, livemode } = work;
   const request = { environmentId, livemode, name, permissions, pricingModelId, expiresAt };
-  return show(work, await createApiKey(work.db, request, now));
+  return showNewKey(work, await createApiKey(work.db, request, now));
 }
 
 /** Changes the name, the permissions or the expiry of a key. */
@@ -196,7 +198,10 @@ export async function giveRotatedApiKey(
   const old = await getApiKey(work, id);
   requireGrantable(asking, old);
   await requireRoom(work);
-  return show(work, await replaceApiKey(work.db, { ...old, environmentId: work.environmentId }, overlapSeconds, now));
+  return showNewKey(
+    work,
+    await replaceApiKey(work.db, { ...old, environmentId: work.environmentId }, overlapSeconds, now),
+  );
 }
 
 /** Revokes a key for the key that asks. A repeat changes nothing. */

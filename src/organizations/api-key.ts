@@ -4,6 +4,7 @@ import { idSchema } from '../kernel/id.ts';
 import { freeText, SafeString, Timestamp, TimestampInput } from '../kernel/json.ts';
 import { missingFrom, type Permission, permissions } from '../kernel/permission.ts';
 import { invalid, Problem, permissionMissing } from '../kernel/problem.ts';
+import { stamps } from '../kernel/record.ts';
 
 export const ApiKeyId = idSchema('apiKey');
 
@@ -38,10 +39,26 @@ export const ApiKey = z
     lastUsedAt: Timestamp.nullable(),
     identityProviderHostedBillingUserId: z.string().nullable(),
     stackAuthHostedBillingUserId: z.string().nullable(),
-    hashText: z.string().nullable().meta({ description: 'SHA-256 of the key, in hexadecimal.' }),
+    hashText: z
+      .string()
+      .nullable()
+      .meta({ description: 'SHA-256 of the key that asks, in hexadecimal. Null for other keys.' }),
   })
   .meta({ id: 'ApiKey' });
 export type ApiKey = z.infer<typeof ApiKey>;
+
+/** A new key, and its text. */
+export const NewApiKeyAnswer = z.object({
+  apiKey: ApiKey,
+  token: z.string().meta({ description: 'The key itself. It is shown only here, and stored as a hash.' }),
+});
+
+/** A company that bills its customers. */
+export const Organization = z
+  .object({ id: idSchema('organization'), ...stamps, name: z.string() })
+  .meta({ id: 'Organization' });
+
+export const NewOrganization = z.object({ name: SafeString });
 
 /** A key without the fields of its environment. */
 export type StoredApiKey = Omit<

@@ -107,6 +107,17 @@ export async function insertOrganization(
   return { id, name, createdAt: now, testEnvironmentId: idOf(false), liveEnvironmentId: idOf(true) };
 }
 
+/** Makes an organization for the key of the request. Answers the ids of its environments: test, then live. */
+export async function makeOrganization(
+  work: Work,
+  { id, name, atMost }: { id: string; name: string; atMost: number },
+  now: Instant,
+): Promise<readonly { readonly livemode: boolean; readonly environmentId: number }[]> {
+  const { rows } = await sql<{ livemode: boolean; environmentId: number }>`
+    select * from make_organization(${id}, ${name}, ${now}, ${atMost}) order by livemode`.execute(work.db);
+  return rows;
+}
+
 /** All organizations in order of creation. The worker's connection. */
 export async function listOrganizations(worker: Database): Promise<OrganizationRecord[]> {
   return worker

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { describe, test } from 'node:test';
+import { sql } from 'kysely';
 import { routes } from '../../src/api/routes.ts';
+import { hashApiKey } from '../../src/database/api-key.ts';
 import type { Route } from '../../src/http/route.ts';
 import {
   accesses,
@@ -152,6 +154,10 @@ describe('an API key over the API', () => {
     assert.equal(apiKey.token, `sk_test_...${body.token.slice(-4)}`);
     assert.deepEqual(apiKey.permissions, ['read', 'usage-events:write']);
     assert.deepEqual([apiKey.expiresAt, apiKey.pricingModelId, apiKey.active], [null, null, true]);
+    // A hash is no secret of a random key, but may be of one that an operator chose.
+    assert.equal(apiKey.hashText, null);
+    const own = await app.get(`/api-keys/${body.apiKey.id}`, { key: body.token });
+    assert.equal(own.apiKey.hashText, hashApiKey(body.token).toString('hex'));
     assert.equal(await isRefused(body.token), 200);
   });
 
@@ -327,4 +333,82 @@ describe('an API key over the API', () => {
     assert.deepEqual([entry.after.permissions, entry.after.hash], [['catalog'], '(secret)']);
     assert(!JSON.stringify(data).includes(body.token));
   });
+});
+
+describe('an organization over the API', () => {
+  const create = (key: string, options: object = {}) =>
+    app.request('POST', '/organizations', { organization: { name: 'Daughter' } }, { key, ...options });
+
+  test('has both environments with a default pricing model, and keys that see only them', async () => {
+    const { status, body } = await create(app.liveKey);
+    assert.equal(status, 200, JSON.stringify(body));
+    assert.equal(body.organization.name, 'Daughter');
+    assert.deepEqual(
+      body.apiKeys.map(({ apiKey }: Body) => [apiKey.livemode, apiKey.organizationId, apiKey.permissions]),
+      [false, true].map((livemode) => [livemode, body.organization.id, [...accesses]]),
+    );
+    for (const { token: key, apiKey } of body.apiKeys) {
+      const { pricingModel } = await app.get('/pricing-models/default', { key });
+      assert.deepEqual([pricingModel.name, pricingModel.livemode], ['Default', apiKey.livemode]);
+      const { data: found } = await app.get('/api-keys', { key });
+      assert.deepEqual(found, [{ ...apiKey, hashText: hashApiKey(key).toString('hex') }]);
+      const customer = { externalId: 'first', email: 'f@acme.test', name: 'First' };
+      assert.equal((await app.request('POST', '/customers', { customer }, { key })).status, 200);
+      // The log of the new organization does not show the key of the other one.
+      const { data } = await app.get('/audit-log?action=POST /organizations', { key });
+      assert.deepEqual([...new Set(data.map(({ actor }: Body) => actor.type))], ['system']);
+    }
+    const { total } = await app.get('/customers?externalId=first', { key: app.liveKey });
+    assert.equal(total, 0);
+    // The request went on in its own environment.
+    const { data: own } = await app.get('/api-keys', { key: app.liveKey });
+    assert.equal(own.length, 1);
+  });
+
+  test('that a test key asks for has no live key, and its keys expire with the key that asked', async () => {
+    const expiresAt = Date.now() + dayMs;
+    const brief = await keyWith(['organizations:admin'], { expiresAt });
+    const { body } = await create(brief.token);
+    assert.deepEqual(
+      body.apiKeys.map(({ apiKey }: Body) => [apiKey.livemode, apiKey.expiresAt]),
+      [[false, expiresAt]],
+    );
+  });
+
+  test('creates no other one, and the number for one organization is limited, also at the same time', async () => {
+    const { body } = await create(app.testKey);
+    const refused = await create(body.apiKeys[0].token);
+    assert.deepEqual([refused.status, refused.body.reason], [409, 'too_many_records']);
+    const { rows } = await sql<{ made: number }>`
+      select count(*)::integer as made from organizations where made_by_api_key_id is not null`.execute(app.owner);
+    // All but three of those that are left, made by an operator's hand.
+    await sql`
+      insert into organizations (id, name, created_at, updated_at, made_by_environment_id, made_by_api_key_id)
+      select 'org_' || lpad(n::text, 21, '0'), 'Filler', 0, 0, o.made_by_environment_id, o.made_by_api_key_id
+        from organizations o, generate_series(1, ${97 - (rows[0]?.made ?? 0)}) n
+       where o.id = ${body.organization.id}`.execute(app.owner);
+    const answers = await Promise.all(Array.from({ length: 8 }, () => create(app.testKey)));
+    assert.equal(answers.filter(({ status }) => status === 200).length, 3);
+    assert.equal(answers.filter(({ status }) => status === 409).length, 5);
+  });
+
+  test('is not made by a dry run, and a repeat shows its tokens again to the same key only', async () => {
+    const { organization, key } = await freshOrganization();
+    const dry = await app.request('POST', '/organizations?dryRun=true', { organization: { name: 'D' } }, { key });
+    assert.equal(await pingStatus(dry.body.apiKeys[0].token), 401);
+    const headers = { 'Idempotency-Key': 'a daughter' };
+    const first = await create(key, { headers });
+    const again = await create(key, { headers });
+    assert.deepEqual([again.status, again.body], [200, first.body]);
+    const { rows } = await sql<{ count: number }>`
+      select count(*)::integer as count from organizations o join environments e on e.id = o.made_by_environment_id
+       where e.organization_id = ${organization}`.execute(app.owner);
+    assert.equal(rows[0]?.count, 1);
+  });
+
+  const pingStatus = async (key: string) => (await app.request('GET', '/utils/ping', undefined, { key })).status;
+  async function freshOrganization() {
+    const { id, testKey } = await app.newOrganization();
+    return { organization: id, key: testKey };
+  }
 });

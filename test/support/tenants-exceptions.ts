@@ -135,6 +135,7 @@ export const answeredOtherwise: Readonly<Record<string, Otherwise>> = {
 
 /** What a pinned key may not do even with what it sees, because more than its pricing model would change. */
 export const closedToPinned: ReadonlySet<string> = new Set([
+  'POST /organizations',
   'PUT /settings',
   'POST /pricing-models',
   'POST /pricing-models/setup',

@@ -8,7 +8,6 @@ export const shortFiles: Readonly<Record<string, string>> = {
   'src/database/queue-connections.ts': 'one of the two files that override parts of the driver',
   'src/database/silent-connections.ts': 'one of the two files that override parts of the driver',
   'src/database/statistics.ts': 'one function that many files use',
-  'src/database/switch-environment.ts': 'the one place that changes the tenant of a transaction',
   'src/database/tentative.ts': 'one function that many files use',
   'src/http/json-bigint.ts': 'has a global effect when it is imported',
   'src/http/key-use.ts': 'started and stopped with the server',
