@@ -164,7 +164,7 @@ export async function findLastPaymentOf(
 
 /**
  * The subscriptions that ever received a payment, even if it was returned later, and those with a plan in arrears that
- * was billed: its time has been used.
+ * has begun or was billed: its time has been used.
  */
 export async function listEverPaid(work: Work, subscriptionIds: readonly string[]): Promise<Set<string>> {
   const { rows } = await sql<{ subscriptionId: string }>`
@@ -175,7 +175,13 @@ export async function listEverPaid(work: Work, subscriptionIds: readonly string[
     select i.subscription_id from invoices i
       join invoice_line_items l on l.environment_id = i.environment_id and l.invoice_id = i.id
      where i.environment_id = ${work.environmentId} and i.subscription_id = any(${subscriptionIds}::text[])
-       and l.explanation ->> 'kind' = 'arrears'`.execute(work.db);
+       and l.explanation ->> 'kind' = 'arrears'
+     union
+    select s.id from subscriptions s join prices p on p.environment_id = s.environment_id and p.id = s.price_id
+     where s.environment_id = ${work.environmentId} and s.id = any(${subscriptionIds}::text[])
+       and p.billing_timing = 'in_arrears' and s.status not in ('incomplete', 'canceled', 'incomplete_expired')`.execute(
+    work.db,
+  );
   return new Set(rows.map((row) => row.subscriptionId));
 }
 

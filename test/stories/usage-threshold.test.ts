@@ -34,6 +34,7 @@ async function openShop() {
       plan('free', 0),
       plan('pro', 3000),
       plan('least', 3000, [], least),
+      plan('later', 3000, [], { billingTiming: 'in_arrears' }),
       plan('trial', 3000, [], { trialPeriodDays: 14 }),
     ],
     usageMeters: [meter('calls', 'Calls', { slug: 'calls', unitPrice: 0, pricing })],
@@ -72,6 +73,17 @@ async function openShop() {
 
 test('a billing threshold', async (t) => {
   const { by, seller, join, work, day } = await openShop();
+
+  await t.test(
+    'is tried again where the first charge of a plan in arrears fails, because the usage was used',
+    async () => {
+      const terms = { ...threshold, priceSlug: 'later-monthly' };
+      const { use, bills, status } = await join(terms, 'pm_card_chargeCustomerFail');
+      await use(1000);
+      await work();
+      assert.deepEqual([await status(), await bills()], ['past_due', [['open', 10_000]]]);
+    },
+  );
 
   await t.test('invoices usage when it is worth 100.00, and all parts add up to billing it at once', async () => {
     const [{ id, use, bills }, whole] = [await join(threshold), await join()];
