@@ -13,6 +13,10 @@ export interface Plan {
   readonly trialDays: number;
   /** Billed once, with the first invoice. */
   readonly setupFee?: number;
+  /** The least that a period costs, with its usage. */
+  readonly commitment?: number;
+  /** Whether it is billed at the end of its periods. */
+  readonly billsAtEnd?: boolean;
   /**
    * Credits per unit of the plan: of the first period, which never expire, and of each period, which expire with it.
    */
@@ -59,6 +63,7 @@ export const paidPlans: readonly Plan[] = [
     unitPrice: 9001,
     // 2 cost 18,002 and 3 cost 18,000.75: a cheaper change to more.
     many: { above: 2, unitPrice: 6000.25 },
+    commitment: 15_000,
     unit: 'month',
     count: 1,
     trialDays: 0,
@@ -103,6 +108,19 @@ export const paidPlans: readonly Plan[] = [
     once: 20,
     recurring: 50,
     rollover: { maximum: 60, periods: 2 },
+    seats: 2,
+    billsOverage: true,
+  },
+  {
+    slug: 'rent',
+    unitPrice: 2499,
+    unit: 'month',
+    count: 1,
+    trialDays: 0,
+    commitment: 4000,
+    billsAtEnd: true,
+    once: 0,
+    recurring: 0,
     seats: 2,
     billsOverage: true,
   },
@@ -212,6 +230,8 @@ function productOf(plan: Plan) {
       // The default: of the default product none, of any other bill.
       ...(plan.billsOverage === (plan !== freePlan) ? {} : { overage: plan.billsOverage ? 'bill' : 'none' }),
       ...(plan.trialDays > 0 ? { trialPeriodDays: plan.trialDays } : {}),
+      ...(plan.commitment === undefined ? {} : { minimumCommitment: plan.commitment }),
+      ...(plan.billsAtEnd ? { billingTiming: 'in_arrears' } : {}),
       ...(plan.setupFee === undefined ? {} : { setupFeeAmount: plan.setupFee }),
     },
     features: featuresOf(plan).map(({ slug }) => slug),

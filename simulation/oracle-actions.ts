@@ -13,7 +13,9 @@ import {
   startFree,
   subscriptionWith,
 } from './oracle-ending.ts';
+import { changeOwnTerms, hasOpenUsage } from './oracle-metering.ts';
 import {
+  askForThreshold,
   type Books,
   type Customer,
   holderOf,
@@ -25,6 +27,7 @@ import {
   isOwed,
   isTerminal,
   type Method,
+  type OwnTermsChange,
   type Payment,
   type Period,
   paidOf,
@@ -89,6 +92,8 @@ export interface Wish {
   readonly ownMethod?: Method | null;
   /** Whether the periods are those of the calendar. Without a trial. */
   readonly isByCalendar?: boolean;
+  readonly threshold?: number | null;
+  readonly ownTerms?: readonly OwnTermsChange[];
 }
 
 function firstWorth(plan: Plan, quantity: number): number {
@@ -101,12 +106,26 @@ export function isChargedAtOnce(
   { plan, quantity, discount }: Wish,
 ): boolean {
   const hasTrial = plan.trialDays > 0 && subscriptions.every(({ trialEnd }) => trialEnd === null);
-  return !hasTrial && defaultMethod !== null && !coversAll(discount, firstWorth(plan, quantity));
+  return !hasTrial && !plan.billsAtEnd && defaultMethod !== null && !coversAll(discount, firstWorth(plan, quantity));
+}
+
+/** Whether somebody could be charged for a plan that is billed at its end. */
+export function isChargeable({ netTerms }: Books, { defaultMethod }: Customer, { plan, quantity, discount }: Wish) {
+  return !plan.billsAtEnd || defaultMethod !== null || netTerms > 0 || coversAll(discount, firstWorth(plan, quantity));
 }
 
 /** Returns the subscription: it has ended if the first payment failed. */
 export function subscribe(books: Books, customer: Customer, wish: Wish): Subscription {
-  const { plan, quantity, discount, offered = null, ownMethod = null, isByCalendar = false } = wish;
+  const {
+    plan,
+    quantity,
+    discount,
+    offered = null,
+    ownMethod = null,
+    isByCalendar = false,
+    threshold = null,
+    ownTerms = [],
+  } = wish;
   const { now } = books;
   const hadTrial = customer.subscriptions.some(({ trialEnd }) => trialEnd !== null);
   const trialEnd = plan.trialDays > 0 && !hadTrial ? now + plan.trialDays * dayMs : null;
@@ -117,15 +136,18 @@ export function subscribe(books: Books, customer: Customer, wish: Wish): Subscri
   if (whole.start < now) reach(books, 'first period by the calendar', customer);
   const end = trialEnd ?? whole.end;
   const isInvoiced =
-    trialEnd === null && method === null && (books.netTerms > 0 || coversAll(discount, firstWorth(plan, quantity)));
+    trialEnd === null &&
+    (plan.billsAtEnd === true ||
+      (method === null && (books.netTerms > 0 || coversAll(discount, firstWorth(plan, quantity)))));
   const waits = trialEnd === null && method === null && !isInvoiced;
   const period: Period | null = waits
     ? null
     : { start: now, end, wholeStart: whole.start, isTrial: trialEnd !== null, waived: 0, returned: 0 };
   const status = trialEnd !== null ? 'trialing' : isInvoiced ? 'active' : 'incomplete';
   const known = { customer, plan, quantity, discount, trialEnd, period, isInvoiced, offered, method: ownMethod };
-  const subscription = newSubscription(books, { ...known, status, anchor, isByCalendar });
-  if (period !== null && method === null) grantPeriod(subscription, period, true);
+  const subscription = newSubscription(books, { ...known, status, anchor, isByCalendar, threshold });
+  changeOwnTerms(subscription, ownTerms, now);
+  if (period !== null && (method === null || plan.billsAtEnd)) grantPeriod(subscription, period, true);
   if (period !== null && trialEnd === null) {
     const lines = [...itemLines(subscription, period), ...feeLines(subscription)];
     const bill = { reason: 'subscription_start', at: now, period, lines } as const;
@@ -133,7 +155,7 @@ export function subscribe(books: Books, customer: Customer, wish: Wish): Subscri
     if (invoice?.status === 'open') collect(books, invoice);
     if (invoice?.status === 'paid') replaceFree(books, subscription);
   }
-  if (period !== null && method === null) replaceFree(books, subscription);
+  if (period !== null && (method === null || plan.billsAtEnd)) replaceFree(books, subscription);
   else carryCredits(books, customer);
   carryOut(books);
   return subscription;
@@ -233,7 +255,7 @@ export function payOnRequest(books: Books, invoice: Invoice, method: Method): bo
 
 export function voidInvoice(books: Books, invoice: Invoice): void {
   const { subscription } = invoice;
-  takeBack(invoice);
+  takeBack(books, invoice);
   // An ended subscription keeps nothing.
   if (subscription.canceledAt === null && subscription.status !== 'incomplete_expired')
     for (const line of invoice.lines)
@@ -242,10 +264,19 @@ export function voidInvoice(books: Books, invoice: Invoice): void {
   recoverFrom(books, subscription);
 }
 
+/** Another threshold of the settings: all usage that waits is looked at. */
+export function changeThreshold(books: Books, threshold: number | null): void {
+  if (books.threshold === threshold) return;
+  books.threshold = threshold;
+  for (const each of books.customers.flatMap(({ subscriptions }) => subscriptions))
+    if (!isTerminal(each) && each.threshold === null && hasOpenUsage(each)) askForThreshold(books, each);
+}
+
 /** Writes off an invoice; its items stay billed. */
 export function writeOff(books: Books, invoice: Invoice): void {
   invoice.status = 'uncollectible';
   invoice.nextAt = null;
+  if (invoice.reason === 'usage_threshold') askForThreshold(books, invoice.subscription);
   recountKept(books, invoice.subscription, invoice);
   recoverFrom(books, invoice.subscription);
 }

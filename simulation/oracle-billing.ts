@@ -5,6 +5,7 @@ import { give, owedOf } from './oracle-credits.ts';
 import { heldOf } from './oracle-holds.ts';
 import { putOnInvoice, takeOffInvoice, usageLines } from './oracle-metering.ts';
 import {
+  askForThreshold,
   type Books,
   discountKeyOf,
   hasAccess,
@@ -33,6 +34,17 @@ import { balance, grantChange, grantPeriod } from './oracle-usage.ts';
 
 export function sumOf(lines: readonly Line[]): number {
   return lines.reduce((sum, { amount }) => sum + amount, 0);
+}
+
+/** The list value of the plan on an invoice that pays it in advance. */
+export function listOf({ lines }: Invoice): number {
+  return sumOf(lines.filter(({ kind }) => kind === 'item' || kind === 'change'));
+}
+
+/** The list value that nothing collects again. Other void invoices of such a period are those of failed changes. */
+export function settledForPlan(subscription: Subscription, period: Period): number {
+  const settled = invoicesOf(subscription).filter((each) => each.status !== 'void' || isDunned(each));
+  return settled.filter((each) => each.period === period).reduce((sum, each) => sum + listOf(each), period.waived);
 }
 
 /** The fee of the first invoice, whatever the quantity. */
@@ -167,7 +179,7 @@ function discountOf(
   // An interval is its start and its end: a month and the rest of a year from one anchor are two.
   const turns = new Set(live.map((each) => each.period && discountKeyOf(each.period))).size;
   if (discount.times !== null && turns >= discount.times) return null;
-  const isOfUsage = reason === 'usage' || reason === 'final_usage';
+  const isOfUsage = reason === 'usage' || reason === 'final_usage' || reason === 'usage_threshold';
   return isOfUsage && discount.type !== 'percent' ? null : discount;
 }
 
@@ -195,6 +207,7 @@ export function pay(books: Books, invoice: Invoice, method: Method | null, chang
   subscription.settled += unitsOf(invoice, meterSlug);
   for (const [meter, account] of subscription.meters) account.settled += unitsOf(invoice, meter);
   change?.(invoice);
+  if (invoice.reason === 'usage_threshold') askForThreshold(books, subscription);
   recover(books, subscription, method);
   grantAwaited(books, subscription);
   if (invoice.reason === 'purchase') {
@@ -268,6 +281,7 @@ export function changeTerms(books: Books, subscription: Subscription, terms: Ter
 export function recover(books: Books, subscription: Subscription, method: Method | null): void {
   const { status, arrears } = subscription;
   if (isInArrears(subscription)) return;
+  if (arrears !== 'none') askForThreshold(books, subscription);
   subscription.arrears = 'none';
   if (status === 'incomplete') subscription.method ??= method;
   if (status === 'incomplete' || status === 'past_due' || status === 'unpaid') subscription.status = 'active';
@@ -278,10 +292,11 @@ export function recover(books: Books, subscription: Subscription, method: Method
 }
 
 /** Voids an invoice as if it had never been created: its usage is billed again. */
-export function takeBack(invoice: Invoice): void {
+export function takeBack(books: Books, invoice: Invoice): void {
   const { subscription } = invoice;
   invoice.status = 'void';
   invoice.nextAt = null;
+  if (invoice.reason === 'usage_threshold') askForThreshold(books, subscription);
   for (const line of invoice.lines) takeOffInvoice(subscription, line);
 }
 

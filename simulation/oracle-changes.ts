@@ -1,11 +1,11 @@
 import { rounded } from './oracle-arithmetic.ts';
-import { applyChange, draft, issue, methodOf, order, sumOf } from './oracle-billing.ts';
+import { applyChange, draft, issue, listOf, methodOf, order, settledForPlan, sumOf } from './oracle-billing.ts';
 import { carryOut, collect } from './oracle-collecting.ts';
 import {
+  advanceOf,
   type Books,
   type Invoice,
   invoicesOf,
-  isDunned,
   isForPeriod,
   isOwed,
   isTerminal,
@@ -16,7 +16,6 @@ import {
   refundedOf,
   type Subscription,
   type Terms,
-  worthOf,
 } from './oracle-records.ts';
 import { takePausedBack } from './oracle-usage.ts';
 
@@ -71,7 +70,7 @@ export function changeNow(
 /** The value of the period: the prorated sum of its stretches, rounded once. A trial is worth nothing. */
 function worthWith({ now }: Books, { holdings }: Subscription, period: Period, terms: Terms): number {
   if (period.isTrial) return 0;
-  const rest = BigInt(worthOf(terms)) * BigInt(period.end - now);
+  const rest = BigInt(advanceOf(terms)) * BigInt(period.end - now);
   return rounded(worthTimesTime(holdings, period, now) + rest, BigInt(period.end - period.wholeStart));
 }
 
@@ -82,18 +81,8 @@ function worthTimesTime(holdings: Subscription['holdings'], period: Period, now:
   }, 0n);
 }
 
-/** The list value that nothing collects again. Other void invoices of such a period are those of failed changes. */
-function settledForPlan(subscription: Subscription, period: Period): number {
-  const settled = invoicesOf(subscription).filter((each) => each.status !== 'void' || isDunned(each));
-  return settled.filter((each) => each.period === period).reduce((sum, each) => sum + listOf(each), period.waived);
-}
-
 function planInvoices(subscription: Subscription, period: Period): Invoice[] {
   return invoicesOf(subscription).filter((each) => each.period === period && each.status !== 'void');
-}
-
-function listOf({ lines }: Invoice): number {
-  return sumOf(lines.filter(({ kind }) => kind === 'item' || kind === 'change'));
 }
 
 /** The list value paid or waived for the plan: before discount, without usage, less refunds. */
@@ -130,7 +119,7 @@ function billedOf({ lines, discountAmount }: Invoice): number {
   );
   return ranked.reduce((sum, { line, whole }) => {
     const off = whole + (left-- > 0 ? 1 : 0);
-    return line.kind === 'usage' || line.kind === 'setup_fee' ? sum : sum + line.amount - off;
+    return line.kind !== 'item' && line.kind !== 'change' ? sum : sum + line.amount - off;
   }, 0);
 }
 

@@ -1,20 +1,23 @@
 import { incompleteHours } from './catalogue.ts';
 import { hourMs, intervalAt, isSameInterval, share } from './oracle-arithmetic.ts';
-import { changeTerms, feeLines, issue, withPausedTime } from './oracle-billing.ts';
+import { changeTerms, feeLines, issue, sumOf, withPausedTime } from './oracle-billing.ts';
 import { endClaims, letClaimsLast } from './oracle-claims.ts';
 import { attempt, carryOut, collect } from './oracle-collecting.ts';
 import { endCredits } from './oracle-credits.ts';
 import { carryCredits, endSubscription, nextEnd } from './oracle-ending.ts';
-import { anchorOf, endsUsage, interimAt, usageLines } from './oracle-metering.ts';
+import { anchorOf, changeOwnTerms, endsUsage, interimAt, usageLines } from './oracle-metering.ts';
+import { periodEndLines } from './oracle-period-end.ts';
 import {
   type Books,
   discountKeyOf,
   hasAccess,
   type Invoice,
+  invoicesOf,
   isBooked,
   isCurrent,
   isDunned,
   isInArrears,
+  isOwed,
   isTerminal,
   type Line,
   type Period,
@@ -35,6 +38,7 @@ function dueAt(books: Books): number[] {
         endAt(each),
         expiryAt(each),
         each.resumesAt,
+        each.asksAt,
         interimAt(each),
         renewalAt(each),
       ]),
@@ -83,6 +87,7 @@ function doDue(books: Books): void {
     [endAt, (each) => endSubscription(books, each, { at: each.cancelAt ?? now, reason: null })],
     [expiryAt, (each) => endSubscription(books, each, { at: expiryAt(each) ?? now, reason: null, isExpired: true })],
     [({ resumesAt }) => resumesAt, (each) => resume(books, each, each.resumesAt ?? now)],
+    [({ asksAt }) => asksAt, (each) => lookAtThreshold(books, each)],
     [interimAt, (each) => billInterim(books, each, interimAt(each) ?? now)],
     [renewalAt, (each) => (isBooked(each) ? start(books, each) : renew(books, each))],
   ];
@@ -123,6 +128,24 @@ function start(books: Books, subscription: Subscription): void {
   carryCredits(books, customer);
 }
 
+/**
+ * Invoices all unbilled usage that is worth the threshold. An open invoice is settled first, and so is what is owed. A
+ * trial and a pause are left alone.
+ */
+function lookAtThreshold(books: Books, subscription: Subscription): void {
+  const { status, arrears, period } = subscription;
+  const threshold = subscription.threshold ?? books.threshold ?? 0;
+  subscription.asksAt = null;
+  const isBilled = (status === 'active' || status === 'cancellation_scheduled') && arrears === 'none';
+  if (threshold === 0 || !isBilled || isBooked(subscription) || period === null || period.isTrial) return;
+  if (invoicesOf(subscription).some((each) => each.reason === 'usage_threshold' && isOwed(each))) return;
+  const lines = usageLines(subscription);
+  if (sumOf(lines) < threshold) return;
+  reach(books, 'usage at a threshold', subscription.customer);
+  const bill = { reason: 'usage_threshold', at: books.now, period, lines } as const;
+  collect(books, issue(books, subscription, withPausedTime(subscription, bill)));
+}
+
 /** Bills usage within a period. Plans that do not bill it show it with the renewal. */
 function billInterim(books: Books, subscription: Subscription, at: number): void {
   const lines = usageLines(subscription, (price) => endsUsage(subscription, price, at));
@@ -144,6 +167,7 @@ function renew(books: Books, subscription: Subscription): void {
   if (scheduled !== null) {
     endClaims(subscription);
     changeTerms(books, subscription, scheduled, start);
+    changeOwnTerms(subscription, scheduled.agreed ?? [], start);
     // Boundaries of a new interval are counted from here.
     if (!isSameInterval(plan, scheduled.plan)) {
       subscription.anchor = start;
@@ -154,7 +178,8 @@ function renew(books: Books, subscription: Subscription): void {
   endCredits(subscription, start);
   const end = nextEnd(subscription, start);
   const next: Period = { start, end, wholeStart: start, isTrial: false, waived: 0, returned: 0 };
-  const lines = [...itemLines(subscription, next), ...usage, ...feeLines(subscription)];
+  const missing = periodEndLines(subscription, { period, at: start, keepsRest: false, usage });
+  const lines = [...itemLines(subscription, next), ...usage, ...missing, ...feeLines(subscription)];
   const bill = withPausedTime(subscription, { reason: 'renewal', at: start, period: next, lines });
   if (subscription.status === 'trialing') subscription.status = 'active';
   subscription.period = next;
@@ -167,7 +192,7 @@ function renew(books: Books, subscription: Subscription): void {
 
 /** The plan in advance, prorated if the period is the rest of an interval. */
 export function itemLines({ plan, quantity }: Subscription, { start, end, wholeStart }: Period): Line[] {
-  if (plan.unitPrice === 0 || quantity === 0) return [];
+  if (plan.unitPrice === 0 || plan.billsAtEnd || quantity === 0) return [];
   return [{ kind: 'item', amount: share(worthOf({ plan, quantity }), end - start, end - wholeStart) }];
 }
 
@@ -181,7 +206,11 @@ export function resume(books: Books, subscription: Subscription, at: number): vo
   const carriesOn = isRestOfPaused ? (pausedParts.at(-1)?.period ?? null) : null;
   const known = carriesOn === null ? {} : { discountKey: discountKeyOf(carriesOn) };
   const period: Period = { start: at, end, wholeStart, isTrial: false, waived: 0, returned: 0, ...known };
-  const lines = [...itemLines(subscription, period), ...usageLines(subscription)];
+  const usage = usageLines(subscription);
+  const before = pausedParts.at(-1)?.period;
+  const ended = paused && before && { period: before, at: paused.end, keepsRest: true, usage };
+  const missing = ended ? periodEndLines(subscription, ended) : [];
+  const lines = [...itemLines(subscription, period), ...usage, ...missing];
   const bill = withPausedTime(subscription, { reason: 'renewal', at, period, lines, carriesOn });
   subscription.status = isInArrears(subscription) ? 'past_due' : 'active';
   subscription.resumesAt = null;

@@ -5,12 +5,14 @@ import { endSubscription, replaceFree } from './oracle-ending.ts';
 import {
   type Books,
   type Invoice,
+  invoicesOf,
   isDunned,
   isTerminal,
   type Order,
   type Payment,
   paidOf,
   reach,
+  type Subscription,
 } from './oracle-records.ts';
 
 /** Collection of payments, and the consequences of failures. */
@@ -66,16 +68,17 @@ export function fail(
   const { subscription, reason } = invoice;
   const isOnRequest = cause === 'declined_on_request';
   if (reason === 'purchase' && !isOnRequest) reach(books, 'pack not paid', invoice.customer);
-  if (!isOnRequest && ((reason === 'adjustment' && !isDunned(invoice)) || reason === 'purchase')) takeBack(invoice);
+  if (!isOnRequest && ((reason === 'adjustment' && !isDunned(invoice)) || reason === 'purchase'))
+    takeBack(books, invoice);
   if (!isDunned(invoice)) return;
   if (isTerminal(subscription)) {
     const neverWas = reason === 'subscription_start' || subscription.reason === 'non_payment';
-    if (!isOnRequest && !subscription.everPaid && neverWas && unitsOf(invoice) === 0) takeBack(invoice);
+    if (!isOnRequest && !subscription.everPaid && neverWas && unitsOf(invoice) === 0) takeBack(books, invoice);
     return;
   }
-  if (cause === 'declined' && !subscription.isFree && !subscription.everPaid) {
+  if (cause === 'declined' && !subscription.isFree && !subscription.everPaid && !hasUsedTime(subscription)) {
     reach(books, 'first payment failed', invoice.customer);
-    takeBack(invoice);
+    takeBack(books, invoice);
     endSubscription(books, subscription, { at: books.now, reason: 'non_payment', neverWas: true });
     return;
   }
@@ -88,6 +91,12 @@ export function fail(
   subscription.arrears = days === undefined ? 'unpaid' : 'past_due';
   reach(books, subscription.arrears, invoice.customer);
   if (!isScheduled) subscription.status = subscription.arrears;
+}
+
+/** Whether time was used before it is paid. Only a first payment in advance ends a subscription. */
+function hasUsedTime(subscription: Subscription): boolean {
+  const { plan } = subscription;
+  return plan.billsAtEnd || invoicesOf(subscription).some(({ lines }) => lines.some(({ kind }) => kind === 'at_end'));
 }
 
 /** Starts collecting a new invoice; without a payment method, on its due date. */

@@ -3,6 +3,7 @@ import { boundary, intervalAt } from './oracle-arithmetic.ts';
 import { issue, methodOf, order, withPausedTime } from './oracle-billing.ts';
 import { give, liveCredits } from './oracle-credits.ts';
 import { usageLines } from './oracle-metering.ts';
+import { periodEndLines } from './oracle-period-end.ts';
 import {
   type Books,
   type Customer,
@@ -69,6 +70,9 @@ export function subscriptionWith(books: Books, beginning: Beginning): Subscripti
     used: 0,
     covered: 0,
     settled: 0,
+    threshold: null,
+    asksAt: null,
+    ownTerms: new Map(),
     metered: new Map(),
     meters: new Map(),
     interimDone: Number.NEGATIVE_INFINITY,
@@ -98,7 +102,9 @@ export function startFree(books: Books, customer: Customer, at: number, anchor: 
 export function endSubscription(books: Books, subscription: Subscription, ending: Ending): void {
   const { at, reason, neverWas = false, isExpired = false } = ending;
   const { customer, period, kept } = subscription;
-  const lines = usageLines(subscription);
+  const usage = usageLines(subscription);
+  const paused = subscription.status === 'paused' ? subscription.pausedParts.at(-1) : undefined;
+  const over = paused?.period ?? period;
   subscription.status = isExpired ? 'incomplete_expired' : 'canceled';
   subscription.arrears = 'none';
   subscription.canceledAt = isExpired ? null : at;
@@ -111,6 +117,13 @@ export function endSubscription(books: Books, subscription: Subscription, ending
   const last = subscription.holdings.at(-1);
   if (last !== undefined) last.end = at;
   if (period !== null && period.start <= at) subscription.period = { ...period, end: Math.min(period.end, at) };
+  const end = over && {
+    period: over,
+    at: paused?.at ?? Math.min(over.end, at),
+    keepsRest: paused !== undefined,
+    usage,
+  };
+  const lines = [...usage, ...(end && !isBooked(subscription) ? periodEndLines(subscription, end) : [])];
   billFinalUsage(books, subscription, { kept, lines }, ending);
   const isLeft = subscription.plan !== freePlan && reason !== 'upgraded_to_paid';
   const { replaced } = subscription;

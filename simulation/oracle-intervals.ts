@@ -5,6 +5,7 @@ import { itemLines } from './oracle-clock.ts';
 import { carryOut } from './oracle-collecting.ts';
 import { endCredits, owedOf } from './oracle-credits.ts';
 import { usageLines } from './oracle-metering.ts';
+import { periodEndLines } from './oracle-period-end.ts';
 import {
   type Books,
   type Credit,
@@ -84,7 +85,9 @@ function charge(books: Books, subscription: Subscription, count: NewCount): Chan
   const known = { isTrial: false, waived: 0, returned: 0, carried, ...discount };
   const period: Period = { start: now, end: whole.end, wholeStart: whole.start, ...known };
   const unused = lessMissing(subscription, terms, { now, old, period }, kept);
-  const lines = [...itemLines({ ...subscription, ...terms }, period), ...usageLines(subscription)];
+  const usage = usageLines(subscription);
+  const missing = periodEndLines(subscription, { period: old, at: now, keepsRest: true, usage });
+  const lines = [...itemLines({ ...subscription, ...terms }, period), ...usage, ...missing];
   const asked = { reason: 'adjustment', at: now, period, lines, beginsPeriod: true, carriesOn } as const;
   const bill = withPausedTime(subscription, asked, subscription.kept + unused);
   const method = methodOf(subscription);

@@ -1,7 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type Interval, ownIntervals, type Terms, type UsagePrice, usagePrices } from './catalogue-usage.ts';
 import { intervalAt, isSameInterval } from './oracle-arithmetic.ts';
 import { costOf, nothing, plus, type Used } from './oracle-pricing.ts';
-import { isBooked, isCurrent, type Line, type Subscription } from './oracle-records.ts';
+import { isBooked, isCurrent, type Line, type OwnTermsChange, type Subscription } from './oracle-records.ts';
 
 /**
  * Usage that no credit covers, by price. With a model a price is a function of all units of its usage period: a bill is
@@ -50,6 +51,11 @@ export function openUnits(subscription: Subscription, meterSlug: string): number
   return Number(prices.reduce((sum, price) => sum + openOf(subscription, price).units, 0n));
 }
 
+export function hasOpenUsage(subscription: Subscription): boolean {
+  const open = usagePrices.map((price) => openOf(subscription, price));
+  return open.some(({ units, events }) => units > 0n || events > 0n);
+}
+
 /** The lines of a bill that takes the usage of some prices. */
 export function usageLines(subscription: Subscription, takes: (price: UsagePrice) => boolean = () => true): Line[] {
   return usagePrices.filter(takes).flatMap((price) => linesOf(subscription, price));
@@ -85,9 +91,22 @@ function lineOf(usage: MeteredLine, amount: number): Line {
   return { kind: 'usage', amount, usage };
 }
 
-/** The terms of a usage period. */
-function termsAt(_: Subscription, { terms }: UsagePrice, __: number): Terms {
-  return terms;
+/** The terms of a usage period: those in force at its start. */
+function termsAt({ ownTerms }: Subscription, { slug, terms }: UsagePrice, start: number): Terms {
+  const own = ownTerms.get(slug) ?? [];
+  return own.find(({ from, until }) => from <= start && (until === null || start < until))?.terms ?? terms;
+}
+
+/** Changes own terms. They hold for usage periods that begin then or later. */
+export function changeOwnTerms({ ownTerms }: Subscription, changes: readonly OwnTermsChange[], from: number): void {
+  for (const { slug, terms } of changes) {
+    const spans = ownTerms.get(slug) ?? [];
+    const last = spans.at(-1);
+    const present = last?.until === null ? last : undefined;
+    if (isDeepStrictEqual(present?.terms ?? null, terms)) continue;
+    if (present !== undefined) present.until = from;
+    ownTerms.set(slug, [...spans, ...(terms === null ? [] : [{ terms, from, until: null }])]);
+  }
 }
 
 /** Puts a line on an invoice. */

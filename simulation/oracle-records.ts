@@ -1,5 +1,5 @@
 import type { Discount, Place, Plan } from './catalogue.ts';
-import type { UsagePrice } from './catalogue-usage.ts';
+import type { Terms as CostTerms, UsagePrice } from './catalogue-usage.ts';
 import type { AttemptCount } from './oracle-attempts.ts';
 import type { Metered, MeteredLine } from './oracle-metering.ts';
 
@@ -121,7 +121,9 @@ export interface Hold {
 /** The plan's value and credits for a whole interval, and its one-time credits, from one instant until another or now. */
 export interface Holding {
   readonly plan: Plan;
+  /** That which is paid in advance, and that which is billed at the end. */
   readonly value: number;
+  readonly atEnd: number;
   readonly recurring: number;
   readonly once: number;
   readonly start: number;
@@ -132,6 +134,13 @@ export interface Holding {
 export interface Terms {
   readonly plan: Plan;
   readonly quantity: number;
+  /** Changes of own terms of usage prices; null: the price has its own again. */
+  readonly agreed?: readonly OwnTermsChange[];
+}
+
+export interface OwnTermsChange {
+  readonly slug: string;
+  readonly terms: CostTerms | null;
 }
 
 /** Unpaid invoices after a failed attempt, or after the last one. */
@@ -180,6 +189,12 @@ export interface Subscription {
   settled: number;
   /** The last instant within a period at which usage was billed. */
   interimDone: number;
+  /** The amount of unbilled usage that is invoiced at once; null: that of the settings. */
+  readonly threshold: number | null;
+  /** When it was asked whether its usage has come to it; null: it is not asked. */
+  asksAt: number | null;
+  /** Its own terms of usage prices, by slug. */
+  readonly ownTerms: Map<string, OwnTerms[]>;
   /** Usage that no credit covers, by the slug of its price. */
   readonly metered: Map<string, Metered>;
   /** The accounts of meters without credits, by slug. */
@@ -197,6 +212,13 @@ export interface Subscription {
   setupFee: number;
   /** The oldest first. */
   readonly pausedParts: PausedPart[];
+}
+
+/** The terms of a price for one customer, from one instant until another or now. */
+export interface OwnTerms {
+  readonly terms: CostTerms;
+  readonly from: number;
+  until: number | null;
 }
 
 /** A subscription's state of a meter without credits. */
@@ -221,7 +243,7 @@ export interface Users {
 }
 
 export interface Line {
-  readonly kind: 'item' | 'setup_fee' | 'usage' | 'change' | 'paused_time' | 'pack';
+  readonly kind: 'item' | 'at_end' | 'commitment' | 'setup_fee' | 'usage' | 'change' | 'paused_time' | 'pack';
   readonly amount: number;
   readonly usage?: MeteredLine;
 }
@@ -236,7 +258,14 @@ export interface Payment {
   readonly isOnRequest: boolean;
 }
 
-export type Reason = 'subscription_start' | 'renewal' | 'usage' | 'final_usage' | 'adjustment' | 'purchase';
+export type Reason =
+  | 'subscription_start'
+  | 'renewal'
+  | 'usage'
+  | 'usage_threshold'
+  | 'final_usage'
+  | 'adjustment'
+  | 'purchase';
 
 export interface Invoice {
   readonly customer: Customer;
@@ -282,6 +311,8 @@ export interface Books {
   now: number;
   /** Net terms in days, without a payment method. */
   netTerms: number;
+  /** The amount of unbilled usage that is invoiced at once; null: none. */
+  threshold: number | null;
   /** The arrears in which nothing may be used. */
   withheld: readonly Arrears[];
   readonly customers: Customer[];
@@ -309,7 +340,13 @@ export const pausedTimeOf = ({ lines }: Invoice): number =>
 export const isForPeriod = ({ reason }: Invoice): boolean => reason === 'subscription_start' || reason === 'renewal';
 /** Whether it is retried: that of a period, of usage within one, and that of a change which was made before its payment. */
 export const isDunned = (invoice: Invoice): boolean =>
-  isForPeriod(invoice) || invoice.reason === 'usage' || (invoice.reason === 'adjustment' && invoice.dueAt > invoice.at);
+  isForPeriod(invoice) ||
+  ['usage', 'usage_threshold'].includes(invoice.reason) ||
+  (invoice.reason === 'adjustment' && invoice.dueAt > invoice.at);
+/** Asks whether the unbilled usage has come to the threshold. */
+export function askForThreshold({ now, threshold }: Books, subscription: Subscription): void {
+  if ((subscription.threshold ?? threshold ?? 0) > 0) subscription.asksAt ??= now;
+}
 /** Whether payment is still expected. */
 export const isOwed = ({ status }: Invoice): boolean => status === 'open' || status === 'awaiting_payment_confirmation';
 export const isTerminal = ({ status }: Subscription): boolean =>
@@ -345,6 +382,11 @@ export const isInArrears = (subscription: Subscription): boolean =>
 export const hasAccess = ({ withheld }: Books, { arrears }: Subscription): boolean => !withheld.includes(arrears);
 export const seatsOf = ({ plan, quantity }: Terms): number => plan.seats * quantity;
 
+/** The part of it that is paid in advance. */
+export function advanceOf(terms: Terms): number {
+  return terms.plan.billsAtEnd ? 0 : worthOf(terms);
+}
+
 /** For a whole interval. */
 export function worthOf({ plan: { unitPrice, many }, quantity }: Terms): number {
   return many !== undefined && quantity > many.above ? Math.round(many.unitPrice * quantity) : unitPrice * quantity;
@@ -352,6 +394,7 @@ export function worthOf({ plan: { unitPrice, many }, quantity }: Terms): number 
 
 /** The holding of these terms from an instant on, by what they cost and give in an interval. */
 export function holdingOf({ plan, quantity }: Terms, start: number): Holding {
-  const value = worthOf({ plan, quantity });
-  return { plan, value, recurring: plan.recurring * quantity, once: plan.once * quantity, start, end: null };
+  const worth = worthOf({ plan, quantity });
+  const [value, atEnd] = plan.billsAtEnd ? [0, worth] : [worth, 0];
+  return { plan, value, atEnd, recurring: plan.recurring * quantity, once: plan.once * quantity, start, end: null };
 }

@@ -53,9 +53,15 @@ function isGiven(subscription: Subscription): boolean {
  */
 function paidTitle(subscription: Subscription): number {
   const invoices = invoicesOf(subscription);
-  const billed = invoices.filter((invoice) => isForPeriod(invoice) && isBegun(subscription, invoice));
+  const begun = invoices.filter((invoice) => isForPeriod(invoice) && isBegun(subscription, invoice));
+  // A plan that is billed at the end has no invoice at the start of its period, and a change within it may have one.
+  const changes = invoices.filter(({ reason, period, status }, index) => {
+    const isFirst = invoices.findIndex((each) => each.period === period) === index;
+    return reason === 'adjustment' && isFirst && settled.includes(status);
+  });
+  const billed = [...begun, ...changes];
   const units = billed.reduce((sum, invoice) => sum + unitsOfPeriod(subscription, invoice), 0);
-  const valid = invoices.filter((each) => each.status !== 'void' && (!isForPeriod(each) || billed.includes(each)));
+  const valid = invoices.filter((each) => each.status !== 'void' && (!isForPeriod(each) || begun.includes(each)));
   const spent = valid.reduce((sum, each) => sum + pausedTimeOf(each), 0);
   return units - Math.min(units, worthInUnits(subscription, spent)) + roundings(subscription, billed.length);
 }

@@ -4,7 +4,14 @@ import { creditLine, draw, give, hasEnded, liveCredits, withhold } from './oracl
 import { heldOf } from './oracle-holds.ts';
 import { meter } from './oracle-metering.ts';
 import { nothing } from './oracle-pricing.ts';
-import { type Books, type Credit, isTerminal, type Period, type Subscription } from './oracle-records.ts';
+import {
+  askForThreshold,
+  type Books,
+  type Credit,
+  isTerminal,
+  type Period,
+  type Subscription,
+} from './oracle-records.ts';
 
 /** Credits of a period, and their use. */
 
@@ -159,12 +166,17 @@ interface Other {
 }
 
 /** Records an event once. Events are counted where the price has an amount for each, or none of its own. */
-export function recordOther(subscription: Subscription, { meter: slug, transactionId, units, ...event }: Other): void {
+export function recordOther(
+  books: Books,
+  subscription: Subscription,
+  { meter: slug, transactionId, units, ...event }: Other,
+): void {
   const account = subscription.meters.get(slug) ?? { events: new Map(), used: 0, settled: 0 };
   subscription.meters.set(slug, account);
   if (account.events.has(transactionId)) return;
   account.events.set(transactionId, { units, told: event.told });
   account.used += units;
+  askForThreshold(books, subscription);
   const { price, own } = event;
   const pricing = 'pricing' in price.terms ? price.terms.pricing : null;
   const countsEvents = pricing?.fixedAmountPerEvent !== undefined || pricing?.model === 'dynamic';
@@ -173,6 +185,7 @@ export function recordOther(subscription: Subscription, { meter: slug, transacti
 
 /** Covers usage with credits, as far as they go. */
 export function cover(books: Books, subscription: Subscription, amount: number, price: UsagePrice): void {
+  askForThreshold(books, subscription);
   const uncovered = draw(books, subscription, amount);
   subscription.used += amount;
   subscription.covered += amount - uncovered;

@@ -28,6 +28,7 @@ const isAny = () => true;
 const isOfLastPlan = (invoice: Invoice) => invoice === invoice.customer.invoices.findLast(isPlan);
 const begins = ({ trialDays }: Plan) => trialDays === 0;
 const isInvoicedBetween = (plan: Plan) => begins(plan) && plan.billsOverage && !isSameInterval(plan, monthly);
+const endsWithMore = (plan: Plan) => begins(plan) && plan.commitment !== undefined;
 const isMonthly = (plan: Plan) => begins(plan) && plan.unit === 'month' && plan.count === 1 && plan.recurring > 0;
 const isDearer = (plan: Plan, before: Plan | null) =>
   before !== null && isSameInterval(plan, before) && plan.unitPrice >= before.unitPrice;
@@ -133,8 +134,10 @@ const comesAndGoes: Plot = [
 const usesBetweenRenewals: Plot = [
   step('newMethod', { isGood: true }),
   step('subscribe', { plan: isInvoicedBetween }),
+  step('changePrices'),
   step('recordUsage', { isMuch: true }),
   step('recordOthers'),
+  step('changeThreshold'),
   clock('weeks'),
   clock('weeks'),
   step('recordUsage', { isMuch: true }),
@@ -159,6 +162,37 @@ const usesBetweenRenewals: Plot = [
   step('recordUsage', { isMuch: true }),
   step('recordOthers'),
   step('cancel', { isNow: true }),
+];
+
+/** Commitments and plans that are billed at the end, through changes, pauses and the end. */
+const paysAtTheEnd: Plot = [
+  step('newMethod', { isGood: true }),
+  step('subscribe', { plan: endsWithMore }),
+  step('recordOthers'),
+  clock('days'),
+  step('changeThreshold'),
+  step('changePrices'),
+  step('changePlan', { isNow: true }),
+  step('recordUsage', { isMuch: true }),
+  clock('weeks'),
+  step('changePlan', { isNow: true, plan: endsWithMore }),
+  step('changeOfFortune', { isGood: false }),
+  clock('due'),
+  step('changeOfFortune', { isGood: true }),
+  clock('days'),
+  step('pause', { isNow: true }),
+  clock('days'),
+  step('resume'),
+  step('changePlan', { isNow: true, plan: isDearer }),
+  step('recordOthers'),
+  clock('days'),
+  step('cancel', { isNow: true }),
+  step('subscribe', { plan: endsWithMore }),
+  clock('weeks'),
+  step('changePlan', { isNow: true, plan: hasOtherInterval }),
+  clock('days'),
+  step('cancel', { isNow: false }),
+  clock('weeks'),
 ];
 
 /** The tricks of a dishonest customer, who wants more units than it pays for. */
@@ -217,6 +251,7 @@ const plots: readonly ((random: Random) => Plot)[] = [
   () => getsMoneyBack,
   () => comesAndGoes,
   () => usesBetweenRenewals,
+  () => paysAtTheEnd,
   dishonest,
 ];
 

@@ -104,6 +104,7 @@ class Run {
     this.#books = {
       now,
       netTerms: 0,
+      threshold: null,
       withheld: ['unpaid'],
       customers: [],
       orders: [],

@@ -4,17 +4,20 @@ import { boundary, hourMs, isSameInterval } from './oracle-arithmetic.ts';
 import { methodOf } from './oracle-billing.ts';
 import { changeNow, moveTrialEnd } from './oracle-changes.ts';
 import { type BillingAnchor, beginsPeriod, changeInterval, moveAnchor } from './oracle-intervals.ts';
+import { changeOwnTerms } from './oracle-metering.ts';
 import {
   invoicesOf,
   isBooked,
   isForPeriod,
   isOwed,
   isTerminal,
+  type OwnTermsChange,
   reach,
   type Subscription,
   type Terms,
   worthOf,
 } from './oracle-records.ts';
+import type { Random } from './random.ts';
 import { allSubscriptions, currentSubscriptions, type Draw, nameOf } from './step.ts';
 
 const mostUnits = 6;
@@ -61,6 +64,8 @@ export const changePlan: Draw = ({ random, books, customers, wish }) => {
     }),
     apply: () => {
       if (scheduled !== null || lacksSeats) return 'refused';
+      if (isNow && movesToEnd(subscription, terms)) return 'refused';
+      if (isNow && !prorates && (plan.billsAtEnd || subscription.plan.billsAtEnd)) return 'refused';
       if (!isNow) {
         subscription.scheduled = terms;
         return 'done';
@@ -81,9 +86,15 @@ export const changePlan: Draw = ({ random, books, customers, wish }) => {
   };
 };
 
-/** `auto` lets a cheaper plan wait. */
+/** `auto` lets a cheaper plan wait, and one that is billed at the end. */
 function isMadeNow(before: Subscription, terms: Terms, timing: (typeof timings)[number]): boolean {
-  return timing === 'immediately' || (timing === 'auto' && worthOf(terms) >= worthOf(before));
+  if (timing !== 'auto') return timing === 'immediately';
+  return worthOf(terms) >= worthOf(before) && !movesToEnd(before, terms);
+}
+
+/** Whether a plan that is paid in advance gives way within its period to one that is billed at the end. */
+function movesToEnd({ plan, period }: Subscription, terms: Terms): boolean {
+  return terms.plan.billsAtEnd === true && !plan.billsAtEnd && isSameInterval(plan, terms.plan) && !period?.isTrial;
 }
 
 function isChangeable(subscription: Subscription): boolean {
@@ -93,7 +104,7 @@ function isChangeable(subscription: Subscription): boolean {
   const own = invoicesOf(subscription).filter((invoice) => invoice.period === period && isForPeriod(invoice));
   const settled = methodOf(subscription) === null ? ['open'] : [];
   const isPaid = own.every(({ status: is }) => ['paid', 'refunded', 'partially_refunded', ...settled].includes(is));
-  return status === 'active' && isPaid && own.length > 0;
+  return status === 'active' && isPaid && (own.length > 0 || subscription.plan.billsAtEnd === true);
 }
 
 /**
@@ -126,6 +137,67 @@ export const moveBillingAnchor: Draw = ({ random, books }) => {
       if (isRefused || invoicesOf(subscription).some(isOwed)) return 'refused';
       const moved = moveAnchor(books, subscription, anchor);
       return moved === 'made' ? 'done' : moved === 'not_paid' ? 'refused_late' : 'refused';
+    },
+  };
+};
+
+/** Own terms of usage prices that a seller may agree with a customer. */
+const offers: readonly OwnTermsChange[] = [
+  { slug: 'calls-overage', terms: { unitPrice: 25, units: 100 } },
+  {
+    slug: 'calls-overage',
+    terms: {
+      pricing: {
+        model: 'volume',
+        tiers: [
+          { upTo: 400, unitAmount: '0.3' },
+          { upTo: null, unitAmount: '0.2' },
+        ],
+      },
+    },
+  },
+  { slug: 'calls-large', terms: { pricing: { model: 'package', packageSize: 50, packageAmount: '33' } } },
+  { slug: 'calls-max', terms: { unitPrice: 1, units: 1 } },
+  { slug: 'tokens', terms: { pricing: { model: 'per_unit', unitAmount: '0.1', minimumAmount: '20' } } },
+  { slug: 'payments', terms: { pricing: { model: 'percentage', rate: '1', fixedAmountPerEvent: '10' } } },
+  { slug: 'resale', terms: { pricing: { model: 'dynamic', maximumAmount: '100' } } },
+];
+
+export function drawOwnTerms(random: Random): OwnTermsChange[] {
+  const drawn = Array.from({ length: random.between(1, 3) }, () => random.pick(offers) ?? []).flat();
+  return drawn.filter(({ slug }, index) => drawn.findIndex((each) => each.slug === slug) === index);
+}
+
+/** As the service takes it. */
+export function overrideOf({ slug: priceSlug, terms }: OwnTermsChange): object {
+  if (terms === null) return { priceSlug, unitPrice: null };
+  return { priceSlug, ...('pricing' in terms ? terms : { unitPrice: terms.unitPrice }) };
+}
+
+/** Agrees own prices with a customer, or takes them back. The default plan has none. */
+export const changePrices: Draw = ({ random, books, customers }) => {
+  const all = currentSubscriptions({ customers });
+  const subscription = random.pick(random.chance(0.9) ? all.filter(isChangeable) : all.filter(isDefaultPlan));
+  if (subscription === undefined || subscription.period === null) return null;
+  const { period, scheduled, plan, quantity } = subscription;
+  const ownTerms = drawOwnTerms(random).map((each) => (random.chance(0.3) ? { ...each, terms: null } : each));
+  const isNow = random.chance(0.7);
+  const timing = isNow ? 'immediately' : 'at_end_of_current_billing_period';
+  return {
+    text: `agrees ${JSON.stringify(ownTerms)} with ${nameOf(subscription)} (${timing})`,
+    customer: subscription.customer,
+    ask: async (records) => ({
+      method: 'POST',
+      path: `/subscriptions/${await records.subscription(subscription)}/adjust`,
+      body: { adjustment: { timing, priceOverrides: ownTerms.map(overrideOf) } },
+    }),
+    apply: () => {
+      if (isDefaultPlan(subscription) || scheduled !== null) return 'refused';
+      reach(books, `own prices ${isNow ? 'now' : 'for the next period'}`, subscription.customer);
+      // A usage period that has begun keeps its terms.
+      if (isNow) changeOwnTerms(subscription, ownTerms, books.now === period.start ? books.now + 1 : books.now);
+      else subscription.scheduled = { plan, quantity, agreed: ownTerms };
+      return 'done';
     },
   };
 };

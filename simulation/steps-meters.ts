@@ -52,7 +52,7 @@ function drawTold(random: Random): Pick<Told, 'kind' | 'amount' | 'properties' |
 }
 
 /** Records one or many events of meters without credits: by name, by meter, or with a price of their own. Some are repeats. */
-export const recordOthers: Draw = ({ random, customers, newName }) => {
+export const recordOthers: Draw = ({ random, books, customers, newName }) => {
   const all = allSubscriptions({ customers });
   const isBulk = random.chance(0.5);
   const told: Told[] = [];
@@ -89,7 +89,14 @@ export const recordOthers: Draw = ({ random, customers, newName }) => {
       for (const { each, parts: counted } of parts)
         for (const { meter, units, price } of counted ?? []) {
           const own = exactOf(each.price ?? '0');
-          recordOther(each.subscription, { meter, units, price, own, transactionId: each.transactionId, told: each });
+          recordOther(books, each.subscription, {
+            meter,
+            units,
+            price,
+            own,
+            transactionId: each.transactionId,
+            told: each,
+          });
         }
       return 'done';
     },

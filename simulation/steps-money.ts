@@ -7,6 +7,7 @@ import {
   recordMoney,
   refund,
   retry,
+  changeThreshold as setThreshold,
   voidInvoice,
   writeOff,
 } from './oracle-actions.ts';
@@ -112,6 +113,20 @@ export const changeNetTerms: Draw = ({ random, books, wish }) => {
     ask: async () => ({ method: 'PUT', path: '/settings', body: { settings: { netTermsDays: days } } }),
     apply: () => {
       books.netTerms = days;
+      return 'done';
+    },
+  };
+};
+
+/** Changes the amount of unbilled usage that is invoiced at once. */
+export const changeThreshold: Draw = ({ random, books }) => {
+  const threshold = random.pick([null, 300, 900, 2500]) ?? null;
+  return {
+    text: `invoices usage from ${threshold ?? 'no amount'} on`,
+    customer: null,
+    ask: async () => ({ method: 'PUT', path: '/settings', body: { settings: { billingThresholdAmount: threshold } } }),
+    apply: () => {
+      setThreshold(books, threshold);
       return 'done';
     },
   };

@@ -126,7 +126,7 @@ interface Offer {
 export const chooseQuantity: Draw = ({ random, books, customers, newName, wish }) => {
   const buyers = customers.filter((each) => each.place !== null && !each.isBroke && each.defaultMethod?.isGood);
   const customer = random.pick(buyers.filter(({ defaultMethod }) => !defaultMethod?.takesDays));
-  const plan = random.pick(paidPlans.filter((each) => wish.plan?.(each, null) ?? true));
+  const plan = random.pick(paidPlans.filter((each) => !each.billsAtEnd && (wish.plan?.(each, null) ?? true)));
   if (customer === undefined || plan === undefined) return null;
   if (customer.subscriptions.some((each) => isInTheWay(each) && !each.isFree)) return null;
   const gift = random.chance(0.3)

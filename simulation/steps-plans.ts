@@ -1,5 +1,14 @@
 import { discounts, paidPlans } from './catalogue.ts';
-import { book, cancelAtEnd, cancelNow, isChargedAtOnce, isDefaultPlan, subscribe, uncancel } from './oracle-actions.ts';
+import {
+  book,
+  cancelAtEnd,
+  cancelNow,
+  isChargeable,
+  isChargedAtOnce,
+  isDefaultPlan,
+  subscribe,
+  uncancel,
+} from './oracle-actions.ts';
 import { dayMs, hourMs } from './oracle-arithmetic.ts';
 import { byProgram, endAttempt, takeAttempt } from './oracle-attempts.ts';
 import { methodOf } from './oracle-billing.ts';
@@ -8,6 +17,7 @@ import { resume } from './oracle-clock.ts';
 import { carryOut } from './oracle-collecting.ts';
 import { hasUsed, invoicesOf, isBooked, isInTheWay, isOwed, isTerminal, reach } from './oracle-records.ts';
 import { allSubscriptions, currentSubscriptions, type Draw, nameOf } from './step.ts';
+import { drawOwnTerms, overrideOf } from './steps-changes.ts';
 
 /** Subscribes to a plan: refused if another paid one prevents it. */
 export const subscribeTo: Draw = ({ random, books, customers, wish }) => {
@@ -24,11 +34,13 @@ export const subscribeTo: Draw = ({ random, books, customers, wish }) => {
   const hasPlan = customer.subscriptions.some((each) => isInTheWay(each) && !each.isFree);
   // A second one is requested occasionally, to be refused.
   if (hasPlan && random.chance(0.8)) return null;
-  const isRefused = hasPlan || (discount !== null && hasUsed(customer, discount));
+  const isUsed = discount !== null && hasUsed(customer, discount);
   const hasTrial = plan.trialDays > 0 && customer.subscriptions.every(({ trialEnd }) => trialEnd === null);
+  const threshold = random.chance(0.3) ? (random.pick([0, 500, 2000]) ?? 0) : null;
+  const ownTerms = random.chance(0.3) ? drawOwnTerms(random) : [];
   const isByCalendar = !hasTrial && wish.plan === undefined && random.chance(0.3);
   return {
-    text: `subscribes ${customer.name} to ${quantity} of ${plan.slug}${discount === null ? '' : ` with ${discount.code}`}${isByCalendar ? ' by the calendar' : ''}`,
+    text: `subscribes ${customer.name} to ${quantity} of ${plan.slug}${discount === null ? '' : ` with ${discount.code}`}${isByCalendar ? ' by the calendar' : ''}${threshold === null ? '' : ` up to ${threshold}`}${ownTerms.length === 0 ? '' : ` at own prices ${ownTerms.map(({ slug }) => slug)}`}`,
     customer,
     ask: async () => ({
       method: 'POST',
@@ -39,15 +51,17 @@ export const subscribeTo: Draw = ({ random, books, customers, wish }) => {
         quantity,
         ...(discount === null ? {} : { discountCode: discount.code.toLowerCase() }),
         ...(isByCalendar ? { billingAnchor: 'calendar' } : {}),
+        ...(threshold === null ? {} : { billingThresholdAmount: threshold }),
+        ...(ownTerms.length === 0 ? {} : { priceOverrides: ownTerms.map(overrideOf) }),
       },
     }),
     apply: () => {
-      if (!hasPlan && isRefused) reach(books, 'code used a second time', customer);
-      if (isRefused) return 'refused';
+      if (!hasPlan && isUsed) reach(books, 'code used a second time', customer);
+      if (hasPlan || isUsed || !isChargeable(books, customer, { plan, quantity, discount })) return 'refused';
       const charged = isChargedAtOnce(customer, { plan, quantity, discount });
       const attempt = byProgram(customer);
       if (charged && !takeAttempt(books, attempt)) return 'refused';
-      const subscription = subscribe(books, customer, { plan, quantity, discount, isByCalendar });
+      const subscription = subscribe(books, customer, { plan, quantity, discount, isByCalendar, threshold, ownTerms });
       if (isTerminal(subscription)) return 'refused_late';
       if (charged) endAttempt(books, attempt, subscription.status === 'active' ? 'paid' : 'passed');
       return 'done';
@@ -58,7 +72,7 @@ export const subscribeTo: Draw = ({ random, books, customers, wish }) => {
 /** Books a plan for the scheduled end of the present one, or some days later. Refused before that end, and beside another. */
 export const bookNext: Draw = ({ random, books }) => {
   const present = random.pick(currentSubscriptions(books).filter(({ status }) => status === 'cancellation_scheduled'));
-  const plan = random.pick(paidPlans.filter(({ trialDays }) => trialDays === 0));
+  const plan = random.pick(paidPlans.filter(({ trialDays, billsAtEnd }) => trialDays === 0 && !billsAtEnd));
   if (present === undefined || plan === undefined || present.cancelAt === null) return null;
   const { customer } = present;
   const quantity = random.between(1, 3);

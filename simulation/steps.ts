@@ -1,5 +1,5 @@
 import type { Draw, Drawing, Step } from './step.ts';
-import { changePlan, moveBillingAnchor, moveTrial, takeChangeBack } from './steps-changes.ts';
+import { changePlan, changePrices, moveBillingAnchor, moveTrial, takeChangeBack } from './steps-changes.ts';
 import { claimSeats, releaseSeats } from './steps-claims.ts';
 import { buyPack, grantByHand, takeCreditBack } from './steps-credits.ts';
 import { changeOfAddress, changeOfFortune, eraseOne, newCustomer, newMethod } from './steps-customers.ts';
@@ -9,6 +9,7 @@ import { recordOthers } from './steps-meters.ts';
 import {
   changeAccess,
   changeNetTerms,
+  changeThreshold,
   payInvoice,
   recordPayment,
   refundPayment,
@@ -40,6 +41,7 @@ const kinds = {
   pause: { draw: pauseIt, weight: 4 },
   resume: { draw: resumeIt, weight: 4 },
   changePlan: { draw: changePlan, weight: 40 },
+  changePrices: { draw: changePrices, weight: 8 },
   moveBillingAnchor: { draw: moveBillingAnchor, weight: 14 },
   moveTrial: { draw: moveTrial, weight: 5 },
   takeChangeBack: { draw: takeChangeBack, weight: 2 },
@@ -61,6 +63,7 @@ const kinds = {
   takeInvoiceBack: { draw: takeInvoiceBack, weight: 3 },
   writeInvoiceOff: { draw: writeInvoiceOff, weight: 2 },
   changeNetTerms: { draw: changeNetTerms, weight: 6 },
+  changeThreshold: { draw: changeThreshold, weight: 3 },
   changeAccess: { draw: changeAccess, weight: 1 },
   recordPayment: { draw: recordPayment, weight: 4 },
   payInvoice: { draw: payInvoice, weight: 5 },
@@ -102,7 +105,10 @@ export function makesAttempt(kind: StepKind): boolean {
 }
 
 export function commute(one: StepKind, other: StepKind): boolean {
-  return topics[one] !== undefined && topics[other] !== undefined && topics[one] !== topics[other];
+  const of = [topics[one], topics[other]];
+  // Usage that comes to a threshold is charged, and taxed.
+  if (of.includes('usage') && !of.includes('seats')) return false;
+  return of[0] !== undefined && of[1] !== undefined && of[0] !== of[1];
 }
 
 /** A kind, and a step of it if one is possible now. */

@@ -27,9 +27,9 @@ const digestTexts = new WeakMap<object, Promise<string>>();
  */
 async function writeDigest(pool: TestApp['ownerPool']): Promise<string> {
   const { rows } = await pool.query<{ part: string }>(
-    `select format('select %1$L || count(*) || '' '' || sum(hashtextextended(%2$s, 0)) as digest from %1$I t', c.relname,
-                   case when used.attname is null then 't.ctid || '' '' || t.xmin'
-                        else '(to_jsonb(t) - ''last_used_at'')::text' end) as part
+    `select format('select %1$L || count(*) || '' '' || bit_xor(%2$s) as digest from %1$I t', c.relname,
+                   case when used.attname is null then 'hashtidextended(t.ctid, t.xmin::text::bigint)'
+                        else 'hashtextextended((to_jsonb(t) - ''last_used_at'')::text, 0)' end) as part
        from pg_class c
        left join pg_attribute used on used.attrelid = c.oid and used.attname = 'last_used_at'
       where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and c.relname <> all($1)

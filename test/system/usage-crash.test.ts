@@ -133,13 +133,13 @@ async function killUnderLoad(aim: () => Promise<Kill>): Promise<void> {
   assert(tollkeeper.isRunning, 'an earlier test has left nothing to kill');
   usage.start();
   try {
-    await usage.answered(20 + Math.floor(random() * 100));
+    await usage.answered(20 + Math.floor(random() * 40));
     const kill = await aim();
     await usage.answered(1 + Math.floor(random() * 10));
     // At the instant of an answer, which was given too early if it is lost then; or at any other.
     if (random() < 0.4) await sleep(random() * 30);
     await kill();
-    await usage.answered(50);
+    await usage.answered(20);
   } finally {
     await usage.stop();
   }
