@@ -121,7 +121,7 @@ export interface Hold {
 /** The plan's value and credits for a whole interval, and its one-time credits, from one instant until another or now. */
 export interface Holding {
   readonly plan: Plan;
-  /** That which is paid in advance, and that which is billed at the end. */
+  /** The value that is paid in advance, and the one that is billed at the end. */
   readonly value: number;
   readonly atEnd: number;
   readonly recurring: number;
@@ -191,7 +191,7 @@ export interface Subscription {
   interimDone: number;
   /** The amount of unbilled usage that is invoiced at once; null: that of the settings. */
   readonly threshold: number | null;
-  /** When it was asked whether its usage has come to it; null: it is not asked. */
+  /** The instant at which a look at its unbilled usage was asked for; null: none. */
   asksAt: number | null;
   /** Its own terms of usage prices, by slug. */
   readonly ownTerms: Map<string, OwnTerms[]>;
@@ -343,7 +343,7 @@ export const isDunned = (invoice: Invoice): boolean =>
   isForPeriod(invoice) ||
   ['usage', 'usage_threshold'].includes(invoice.reason) ||
   (invoice.reason === 'adjustment' && invoice.dueAt > invoice.at);
-/** Asks whether the unbilled usage has come to the threshold. */
+/** Asks for a look at the unbilled usage, which may have reached the threshold. */
 export function askForThreshold({ now, threshold }: Books, subscription: Subscription): void {
   if ((subscription.threshold ?? threshold ?? 0) > 0) subscription.asksAt ??= now;
 }

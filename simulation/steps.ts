@@ -106,7 +106,7 @@ export function makesAttempt(kind: StepKind): boolean {
 
 export function commute(one: StepKind, other: StepKind): boolean {
   const of = [topics[one], topics[other]];
-  // Usage that comes to a threshold is charged, and taxed.
+  // Usage that reaches a threshold is charged, and taxed.
   if (of.includes('usage') && !of.includes('seats')) return false;
   return of[0] !== undefined && of[1] !== undefined && of[0] !== of[1];
 }
