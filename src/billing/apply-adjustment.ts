@@ -45,7 +45,7 @@ import { changePriceOverrides, type DatedOverride } from '../subscriptions/store
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
 import { grantCredits, settleUsage, undoSettlements } from '../usage/actions-ledger.ts';
-import { listGrantedCredits } from '../usage/store-credits.ts';
+import { listGrantedCredits } from '../usage/store-granted.ts';
 import { type Bill, issueBills, rescheduled, takeUsageLines } from './bill-subscription.ts';
 import { beginInterval, type LeavingChange, leavePlan } from './change-interval.ts';
 import { recordBought } from './complete-purchases.ts';

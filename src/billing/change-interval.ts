@@ -198,7 +198,7 @@ async function readLeft(
   const credits = Map.groupBy(await listCreditsOfPeriod(work, period.id), ({ usageMeterId }) => usageMeterId);
   const givenUp = [...credits].map(([meterId, ofMeter]): [string, GivenUpCredits] => {
     const ofPeriod = sumOfCredits(ofMeter.filter(({ intervalStartAt }) => intervalStartAt === null));
-    // Those of intervals before have ended. All of what is ahead is given up.
+    // Credits of intervals before have ended. All of what is ahead is given up.
     const running = ofMeter.filter(({ intervalStartAt, expiresAt }) => intervalStartAt !== null && expiresAt > at);
     const ofInterval = { entitled: ahead.get(meterId) ?? 0n, ...sumOfCredits(running) };
     return [

@@ -21,7 +21,7 @@ import { expireCredits, grantCredits } from '../usage/actions-ledger.ts';
 import { tellingLowBalances } from '../usage/actions-low-balance.ts';
 import { giveBackPausedCredits } from '../usage/actions-paused-credits.ts';
 import type { CreditGrant } from '../usage/ledger.ts';
-import { listGrantedCredits, listTakenCredits } from '../usage/store-credits.ts';
+import { listGrantedCredits, listTakenCredits } from '../usage/store-granted.ts';
 
 /** A period that begins, or (null) the time of a subscription that does not renew. */
 interface BegunPeriod {
@@ -37,8 +37,8 @@ interface BegunPeriod {
 }
 
 /**
- * Grants the credits of a period: those of `every_billing_period` until its end, those of `every_interval` until the end
- * of their interval in it, and in the first period those of `once`, which never expire. A subscription that does not renew has no period and gets both once, without expiry. A
+ * Grants the credits of a period. Credits of `every_billing_period` last until its end, and those of `every_interval` until
+ * the end of their interval in it. The first period grants those of `once` too, which never expire. A subscription that does not renew has no period and gets both once, without expiry. A
  * period that is the rest of an interval grants its share, rounded once. Idempotent per period.
  *
  * One-time credits come once for each customer and feature, and those of a free plan once per period. A first period

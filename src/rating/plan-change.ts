@@ -110,7 +110,7 @@ export function creditsOfChange<Feature extends GivenFeature>(
   const isRecurring = (feature: GivenFeature) => feature.renewalFrequency !== 'once';
   const kept = giving.filter((each) => isRecurring(each) && !changedItemIds.has(each.subscriptionItemId));
   const byRhythm = Map.groupBy(changed.filter(isRecurring), rhythmOf);
-  // What counts against the credits of one rhythm does not count against those of another.
+  // Units that count against the credits of one rhythm do not count against those of another.
   const counted = new Map<string, bigint>();
   const recurring = [...byRhythm.values()].flatMap((alike) => {
     const [first] = alike;
@@ -155,8 +155,8 @@ function rhythmOf({ usageMeterId, grantInterval }: GivenFeature): string {
 }
 
 /**
- * The amount granted on the meter for a time, minus the share of features that stay. Of credits that run longer, the share
- * of that time counts. Worked example: 12,000 of a year, whose feature has ended, count as 1,000 in a twelfth of it.
+ * The amount granted on the meter for a time, minus the share of features that stay. Credits that run longer count by the
+ * share of that time. Worked example: 12,000 of a year, whose feature has ended, count as 1,000 in a twelfth of it.
  */
 export function grantedByOthers(
   granted: readonly GrantedCredits[],

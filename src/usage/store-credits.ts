@@ -3,7 +3,7 @@ import { idArray } from '../database/array-literal.ts';
 import { newId } from '../database/new-id.ts';
 import { within } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
-import type { Instant, Period } from '../kernel/calendar.ts';
+import type { Instant } from '../kernel/calendar.ts';
 import { instantRange, isAscending, type PageRequest } from '../kernel/pagination.ts';
 import { ofSubscriptionsOf } from '../subscriptions/store.ts';
 import { terminalStatuses } from '../subscriptions/subscription.ts';
@@ -16,7 +16,6 @@ import {
   transactionTypeOfSource,
 } from './ledger.ts';
 import type { EndingCredit } from './rollover.ts';
-import { lockAccountsOfSubscriptions } from './store-accounts.ts';
 import { appliedInAll } from './store-balances.ts';
 import type { GrantedSubscription, UsageCreditRow } from './usage-credit.ts';
 
@@ -271,7 +270,7 @@ export const belongsToCustomer = sql<boolean>`(c.source = 'purchase' or c.transf
   and (c.feature_id is null or starts_with(c.source_id, c.feature_id || ':'))))`;
 
 /** Whether subscription `s` has ended. */
-const hasEnded = sql<boolean>`s.status in (${sql.join(terminalStatuses)})`;
+export const hasEnded = sql<boolean>`s.status in (${sql.join(terminalStatuses)})`;
 
 /** The start of the time that a plan granted credit `c` for, in period `p`. */
 export const creditStart = sql<Instant>`case when c.interval_start_at is not null then c.interval_start_at
@@ -449,101 +448,6 @@ async function remove(work: Work, removed: readonly RemovedCredit[], removal: Re
     update ledger_accounts a set ${column} = a.${column} + moved.amount, updated_at = greatest(a.updated_at, ${now})
       from (select ledger_account_id, sum(amount) as amount from removed group by ledger_account_id) moved
      where a.environment_id = ${environmentId} and a.id = moved.ledger_account_id`.execute(work.db);
-}
-
-/** Credits granted to a subscription by a feature. */
-interface GrantedCreditsRow {
-  readonly subscriptionId: string;
-  readonly usageMeterId: string;
-  readonly featureId: string;
-  /** The part granted in the requested interval that still runs, and the time that it is for; 0: none. */
-  readonly inPeriod: bigint;
-  readonly startAt: Instant | null;
-  readonly endAt: Instant | null;
-}
-
-/**
- * The features that ever granted credits to these subscriptions, with the amounts granted in an interval that run at an
- * instant: in all billing periods that began in it, because a pause splits one. The credits of a period that was left for
- * another interval have ended before, and do not count.
- */
-export async function listGrantedCredits(
-  work: Work,
-  requested: readonly { readonly subscriptionId: string; readonly interval: Period; readonly at: Instant }[],
-): Promise<GrantedCreditsRow[]> {
-  if (requested.length === 0) return [];
-  const { rows } = await sql<GrantedCreditsRow>`
-    select a.subscription_id, a.usage_meter_id, c.feature_id,
-           coalesce(sum(c.issued - c.paused_back - c.paused_owed) filter (where running.start_at is not null), 0) as in_period,
-           running.start_at, running.end_at
-      from unnest(
-             ${requested.map(({ subscriptionId }) => subscriptionId)}::text[],
-             ${requested.map(({ interval }) => interval.start)}::bigint[],
-             ${requested.map(({ interval }) => interval.end)}::bigint[],
-             ${requested.map(({ at }) => at)}::bigint[]) as asked (subscription_id, since, until, at)
-      join ledger_accounts a on a.environment_id = ${work.environmentId} and a.subscription_id = asked.subscription_id
-      join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id
-      left join billing_periods p on p.environment_id = c.environment_id and p.id = c.billing_period_id
-      left join lateral (select ${creditStart} as start_at, c.expires_at as end_at
-                          where p.start_at >= asked.since and c.expires_at > ${creditStart}
-                            and (c.expires_at = asked.until or c.interval_start_at is not null and c.expires_at > asked.at)) running on true
-     where c.feature_id is not null
-     group by a.subscription_id, a.usage_meter_id, c.feature_id, running.start_at, running.end_at`.execute(work.db);
-  return rows;
-}
-
-/** A subscription that begins at an instant, or changes then. */
-interface CreditTaker {
-  readonly subscriptionId: string;
-  readonly customerId: string;
-  readonly at: Instant;
-}
-
-/** Units of a feature that a customer has had from its other subscriptions. */
-interface TakenCredits {
-  readonly subscriptionId: string;
-  readonly featureId: string;
-  /** True for one-time credits; false for those of a free plan's period that would still run. */
-  readonly isOnce: boolean;
-  readonly units: bigint;
-  /** The free plans among these subscriptions that are being replaced. */
-  readonly replacedIds: readonly string[] | null;
-}
-
-/**
- * The credits of plans that the customers have had from other subscriptions, and that count against new ones. These are
- * one-time credits, and those of ended free plans whose periods would still run. From an ended subscription the used units count,
- * because the others ended with it. The same holds for a free plan that a paid one replaces in this work. From any other
- * running one all count. Locks the accounts of free plans that are replaced, so no use is missed.
- */
-export async function listTakenCredits(work: Work, takers: readonly CreditTaker[]): Promise<TakenCredits[]> {
-  const found = await readTakenCredits(work, takers);
-  const replaced = found.flatMap(({ replacedIds }) => replacedIds ?? []);
-  if (replaced.length === 0) return found;
-  await lockAccountsOfSubscriptions(work, replaced);
-  return readTakenCredits(work, takers);
-}
-
-async function readTakenCredits(work: Work, takers: readonly CreditTaker[]): Promise<TakenCredits[]> {
-  if (takers.length === 0) return [];
-  const isReplaced = sql<boolean>`(s.is_free_plan and not taker.is_free_plan)`;
-  const { rows } = await sql<TakenCredits>`
-    select asked.subscription_id, c.feature_id, c.expires_at is null as is_once,
-           sum(case when ${hasEnded} or ${isReplaced} then ${appliedInAll} else c.issued end) as units,
-           array_agg(distinct s.id) filter (where ${isReplaced} and not ${hasEnded}) as replaced_ids
-      from unnest(
-             ${takers.map(({ subscriptionId }) => subscriptionId)}::text[],
-             ${takers.map(({ customerId }) => customerId)}::text[],
-             ${takers.map(({ at }) => at)}::bigint[]) as asked (subscription_id, customer_id, at)
-      join subscriptions taker on taker.environment_id = ${work.environmentId} and taker.id = asked.subscription_id
-      join subscriptions s on s.environment_id = ${work.environmentId} and s.customer_id = asked.customer_id
-       and s.id <> asked.subscription_id
-      join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id
-      join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id
-     where c.feature_id is not null and c.source in ('billing_period_transition', 'manual_adjustment') and not ${belongsToCustomer}
-       and (c.expires_at is null or (c.expires_at > asked.at and s.is_free_plan and ${hasEnded}))
-     group by asked.subscription_id, c.feature_id, c.expires_at is null`.execute(work.db);
-  return rows;
 }
 
 /** The subscription with this id, locked until the work ends: its cancellation waits for credits being granted. */

@@ -39,7 +39,7 @@ describe('an item gives what its product gives', () => {
     const links: string[] = [];
     for (const featureId of [toggleId, creditsId, seatsId]) links.push(await insertLink(app, fixture, featureId));
     const granted = await grant([itemOf(fixture, { quantity: 3 })]);
-    const none = { amount: null, usageMeterId: null, renewalFrequency: null, resourceId: null };
+    const none = { amount: null, usageMeterId: null, renewalFrequency: null, grantInterval: null, resourceId: null };
     const own = { subscriptionId, subscriptionItemId: itemId };
     const byFeature = (id: string) => ({ ...granted.find((each) => each.featureId === id), id: '' });
     assert.equal(granted.length, 3);

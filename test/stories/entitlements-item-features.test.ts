@@ -37,7 +37,7 @@ describe('giving a feature', () => {
     const { itemId, subscriptionId, pricingModelId, meterId, resourceId } = fixture;
     const lasting = { expiredAt: null, detachedAt: null, detachedReason: null, productFeatureId: null };
     const both = { livemode: false, pricingModelId, subscriptionId, subscriptionItemId: itemId, ...lasting };
-    const none = { amount: null, usageMeterId: null, renewalFrequency: null, resourceId: null };
+    const none = { amount: null, usageMeterId: null, renewalFrequency: null, grantInterval: null, resourceId: null };
     const cases = [
       [fixture.toggle, fixture.toggleId, { type: 'toggle', name: 'The sso', slug: 'sso', ...none }],
       [
@@ -151,6 +151,9 @@ describe('a request whose values do not belong together is refused', () => {
     ['a meter for a resource', (f) => [f.seatsId, { usageMeterId: f.meterId }], 'usageMeterId'],
     ['a frequency for a resource', (f) => [f.seatsId, { renewalFrequency: 'once' }], 'renewalFrequency'],
     ['no resource for a resource', (f) => [f.seatsId, { resourceId: null }], 'resourceId'],
+    ['an interval for credits of a period', (f) => [f.creditsId, { grantInterval: { unit: 'day' } }], 'grantInterval'],
+    ['no interval', (f) => [f.creditsId, { renewalFrequency: 'every_interval' }], 'grantInterval'],
+    ['an interval for a toggle', (f) => [f.toggleId, { grantInterval: { unit: 'day' } }], 'grantInterval'],
     ['an unknown frequency', (f) => [f.creditsId, { renewalFrequency: 'daily' }], 'renewalFrequency'],
     ['a detachment without reason', (f) => [f.toggleId, { detachedAt: 1 }], 'detachedReason'],
     ['a reason without detachment', (f) => [f.toggleId, { detachedReason: 'why' }], 'detachedReason'],

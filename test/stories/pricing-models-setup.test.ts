@@ -86,7 +86,8 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     active: true,
   });
   const rollover = { rolloverMaximum: null, rolloverPeriods: null };
-  const nothing = { amount: null, usageMeterId: null, renewalFrequency: null, resourceId: null, ...rollover };
+  const rhythm = { renewalFrequency: null, grantInterval: null };
+  const nothing = { amount: null, usageMeterId: null, ...rhythm, resourceId: null, ...rollover };
   const { resources } = await app.get('/resources');
   const seat = resources.find((resource: Body) => resource.pricingModelId === model.id);
   const features = [
