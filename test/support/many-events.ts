@@ -8,6 +8,8 @@ export interface ManyEvents {
   readonly events: number;
   readonly from: number;
   readonly to: number;
+  /** The letter that all their ids begin with: events of a later one are listed later. */
+  readonly idsFrom?: string;
 }
 
 // A customer may have 500 subscriptions.
@@ -17,7 +19,7 @@ const ofOneCustomer = 100;
  * Writes events straight into the database, with the series and hours that they belong to: in the order of their dates but
  * for one in a hundred that comes late, from one subscription after the other, one unit each.
  */
-export async function insertManyEvents(app: TestApp, { subscriptions, events, from, to }: ManyEvents) {
+export async function insertManyEvents(app: TestApp, { subscriptions, events, from, to, idsFrom = '0' }: ManyEvents) {
   const world = await insertFixture(app, { now: from });
   const db = app.owner;
   const environmentId = app.testEnvironmentId;
@@ -53,13 +55,13 @@ export async function insertManyEvents(app: TestApp, { subscriptions, events, fr
         from generate_series(0, ${events - 1}::bigint) n
     )
     insert into usage_events (environment_id, series_id, booking, amount, usage_date, created_at, transaction_key, id, transaction_id)
-    select ${environmentId}, series.id, 0, 1, numbered.usage_date, ${from} + n, gen_random_uuid(), lpad(n::text, 21, '0'), 'many ' || n
+    select ${environmentId}, series.id, 0, 1, numbered.usage_date, ${from} + n, gen_random_uuid(), ${idsFrom}::text || lpad(n::text, 20, '0'), 'many ' || n
       from numbered join series on series.place = n % ${subscriptions}
      order by n`.execute(db);
   await sql`
     insert into usage_rollups (environment_id, series_id, hour, units, events)
     select environment_id, series_id, usage_date - usage_date % 3600000, sum(amount), count(*) from usage_events
-     where environment_id = ${environmentId} and id like '0%' group by 1, 2, 3`.execute(db);
+     where environment_id = ${environmentId} and id like ${`${idsFrom}%`} group by 1, 2, 3`.execute(db);
   // As the database itself does it, only sooner.
   await sql`analyze usage_series, usage_events, usage_rollups`.execute(db);
   return world;
