@@ -1,10 +1,10 @@
 import './http/json-bigint.ts';
 import process from 'node:process';
 import { Command } from 'commander';
-import { readConfig } from './config.ts';
+import { type Config, readConfig } from './config.ts';
 import { version } from './http/version.ts';
 
-// Loaded when a command runs, so that help and usage errors respond immediately.
+// Loaded when a command runs, so that help, usage errors and wrong settings respond immediately.
 const admin = () => import('./main-admin.ts');
 const service = () => import('./main-serve.ts');
 const listener = () => import('./main-listen.ts');
@@ -12,6 +12,7 @@ const pricing = () => import('./main-pricing.ts');
 const backups = () => import('./main-backup.ts');
 
 const config = () => readConfig(process.env);
+const withSettings = (act: (settings: Config) => Promise<void>) => () => act(config());
 const json = ['--json', 'print one line of JSON'] as const;
 
 const program = new Command('tollkeeper')
@@ -22,11 +23,11 @@ const program = new Command('tollkeeper')
 program
   .command('serve')
   .description('serve the API and run jobs')
-  .action(async () => (await service()).serve(config()));
+  .action(withSettings(async (settings) => (await service()).serve(settings)));
 program
   .command('work')
   .description('run jobs without serving the API')
-  .action(async () => (await service()).work(config()));
+  .action(withSettings(async (settings) => (await service()).work(settings)));
 program
   .command('migrate')
   .description('migrate the database to the latest version')
