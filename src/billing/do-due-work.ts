@@ -12,7 +12,7 @@ import { cancelHandler, expireHandler, incompleteLifetimeMs } from './end-subscr
 import { interimHandler, renewHandler } from './renew.ts';
 import { resumeHandler } from './resume-paused.ts';
 import { checkHandler } from './settle-payment.ts';
-import { type DueKind, findLastRenewal, findSubscriptionOfPiece, readAgenda } from './store-due.ts';
+import { type DueKind, findLastBill, findSubscriptionOfPiece, readAgenda } from './store-due.ts';
 
 // Long enough for an outage to be fixed, short enough that a customer hardly notices.
 const setAsideMs = 5 * 60_000;
@@ -20,7 +20,7 @@ const setAsideMs = 5 * 60_000;
 const effectsAtOnce = 8;
 // Concurrent batches of a handler with many pieces: one computes while another writes.
 const concurrency = 2;
-// Renewals within one minute are batched, as in real time. Aligned to calendar minutes, so that a clock moved to whole
+// Renewals and interims within one minute are batched, as in real time. Aligned to calendar minutes, so that a clock moved to whole
 // minutes has the same batches wherever it stops on the way.
 const togetherMs = 60_000;
 // The interval for checking work that another process has locked, and the time after which the lock counts as a bug.
@@ -160,15 +160,15 @@ function kindsDueBy(due: readonly DueAt[], now: Instant): DueKind[] {
 }
 
 /**
- * The clock's next stop: the earliest due instant. From consecutive renewals due in the same minute it goes to the
- * last, because subscriptions created one after another would otherwise cost a round each.
+ * The clock's next stop: the earliest due instant. From consecutive renewals and interims due in the same minute it goes
+ * to the last, because subscriptions created one after another would otherwise cost a round each.
  */
 async function nextInstant(work: Work, due: readonly DueAt[], target: Instant): Promise<Instant | null> {
   const next = Math.min(...due.map(({ at }) => at));
   if (next > target) return null;
-  const others = due.filter(({ kind }) => kind !== 'renew').map(({ at }) => at);
+  const others = due.filter(({ kind }) => kind !== 'renew' && kind !== 'interim').map(({ at }) => at);
   const upTo = Math.min(target, (Math.floor(next / togetherMs) + 1) * togetherMs - 1, Math.min(...others) - 1);
-  return upTo > next ? ((await findLastRenewal(work, upTo)) ?? next) : next;
+  return upTo > next ? ((await findLastBill(work, upTo)) ?? next) : next;
 }
 
 /** Performs due work of these kinds, and returns the number of pieces. */

@@ -113,13 +113,15 @@ export async function takeAttempts(work: Work, limit: number, only?: readonly st
   return rows.map((row) => row.id);
 }
 
-/** The last due time of a renewal up to `upTo`; null if there is none. */
-export async function findLastRenewal(work: Work, upTo: Instant): Promise<Instant | null> {
-  const { rows } = await sql<{ at: Instant }>`
-    select s.current_billing_period_end as at from subscriptions s
-     where s.environment_id = ${work.environmentId} and ${isReady()} and ${isToRenew}
-       and s.current_billing_period_end <= ${upTo}::bigint
-     order by s.current_billing_period_end desc limit 1`.execute(work.db);
+/** The last due time of a renewal or an interim up to `upTo`; null if there is none. */
+export async function findLastBill(work: Work, upTo: Instant): Promise<Instant | null> {
+  const ready = sql`from subscriptions s where s.environment_id = ${work.environmentId} and ${isReady()}`;
+  const { rows } = await sql<{ at: Instant | null }>`
+    select greatest(
+      (select s.current_billing_period_end ${ready} and ${isToRenew} and s.current_billing_period_end <= ${upTo}::bigint
+        order by s.current_billing_period_end desc limit 1),
+      (select s.interim_at ${ready} and ${hasInterim} and s.interim_at <= ${upTo}::bigint
+        order by s.interim_at desc limit 1)) as at`.execute(work.db);
   return rows[0]?.at ?? null;
 }
 

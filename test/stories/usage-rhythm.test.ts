@@ -255,6 +255,32 @@ test('a change to another interval at the end of a period bills the usage of lon
   await assertSound(app);
 });
 
+test('usage that falls due within one minute is billed at one stop of the clock, each as of its own date', async () => {
+  const begin = instant('2031-07-01');
+  const names = ['ned', 'oda', 'pia'];
+  const ids: string[] = [];
+  for (const [index, name] of names.entries()) {
+    await caller.moveTo(begin + index * 20_000);
+    const each = await subscriber(name, 'year');
+    await each.use('call', 200);
+    ids.push(each.subscriptionId);
+  }
+  await moveTo('2031-08-02');
+  const told: [string, number][] = [];
+  for (const id of ids) {
+    const { data } = await caller.get(`/invoices?subscriptionId=${id}&limit=10`);
+    const { invoiceDate, createdAt } = data.at(-1);
+    told.push([new Date(invoiceDate).toISOString(), createdAt]);
+  }
+  const stop = instant('2031-08-01') + 40_000;
+  assert.deepEqual(told, [
+    ['2031-08-01T00:00:00.000Z', stop],
+    ['2031-08-01T00:00:20.000Z', stop],
+    ['2031-08-01T00:00:40.000Z', stop],
+  ]);
+  await assertSound(app);
+});
+
 test('the interval of a usage price comes through export, setup and clone, and cannot change', async () => {
   const [call] = (await caller.get('/prices?slug=call')).data;
   const { pricingModel: exported } = await caller.get(`/pricing-models/${call.pricingModelId}/export`);
