@@ -635,11 +635,6 @@ create table public.ledger_accounts (
   open_hour bigint,
   open_units numeric(38,0),
   open_events bigint,
-  held_value numeric(38,0),
-  opening_value numeric(38,0),
-  value_period_id text,
-  value_at bigint,
-  value_event_id text,
   created_at bigint not null,
   updated_at bigint not null,
   constraint ledger_accounts_one_per_meter UNIQUE (subscription_id, usage_meter_id, environment_id),
@@ -648,9 +643,6 @@ create table public.ledger_accounts (
   constraint ledger_accounts_environment_id_pending_credit_id_fkey FOREIGN KEY (environment_id, pending_credit_id) REFERENCES usage_credits(environment_id, id),
   constraint ledger_accounts_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint ledger_accounts_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
-  constraint ledger_accounts_environment_id_value_event_id_fkey FOREIGN KEY (environment_id, value_event_id) REFERENCES usage_events(environment_id, id),
-  constraint ledger_accounts_environment_id_value_period_id_fkey FOREIGN KEY (environment_id, value_period_id) REFERENCES billing_periods(environment_id, id),
-  constraint ledger_accounts_held_value CHECK (((num_nulls(held_value, opening_value, value_period_id) = ANY (ARRAY[0, 3])) AND (num_nulls(value_at, value_event_id) = ANY (ARRAY[0, 2])) AND ((value_at IS NULL) OR (held_value IS NOT NULL)))),
   constraint ledger_accounts_open_rollup CHECK (((num_nulls(open_series_id, open_hour, open_units, open_events) = ANY (ARRAY[0, 4])) AND ((open_hour % (3600000)::bigint) = 0) AND (open_units >= (0)::numeric) AND (open_events > 0))),
   constraint ledger_accounts_pending CHECK (((applied >= (0)::numeric) AND
 CASE
@@ -1444,6 +1436,35 @@ create table public.usage_holds (
   constraint usage_holds_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
   constraint usage_holds_amounts CHECK ((((amount >= 1) AND (amount <= '9007199254740991'::bigint)) AND ((settled_amount >= 0) AND (settled_amount <= '9007199254740991'::bigint)) AND ((status = 'settled'::text) = (settled_amount IS NOT NULL)))),
   constraint usage_holds_status CHECK ((status = ANY (ARRAY['open'::text, 'settled'::text, 'released'::text, 'expired'::text])))
+);
+
+create table public.usage_levels (
+  environment_id bigint not null,
+  ledger_account_id text not null,
+  period_start bigint not null,
+  event_date bigint not null,
+  event_id text not null,
+  value numeric(38,0) not null,
+  constraint usage_levels_pkey PRIMARY KEY (environment_id, ledger_account_id, period_start, event_date, event_id),
+  constraint usage_levels_environment_id_ledger_account_id_fkey FOREIGN KEY (environment_id, ledger_account_id) REFERENCES ledger_accounts(environment_id, id)
+);
+
+create table public.usage_measures (
+  environment_id bigint not null,
+  ledger_account_id text not null,
+  period_start bigint not null,
+  booked_before bigint not null,
+  opening_value numeric(38,0) not null,
+  value numeric(38,0) not null,
+  value_at bigint not null,
+  event_date bigint,
+  event_id text,
+  value_time numeric(38,0) not null,
+  days_from bigint,
+  constraint usage_measures_pkey PRIMARY KEY (environment_id, ledger_account_id),
+  constraint usage_measures_environment_id_ledger_account_id_fkey FOREIGN KEY (environment_id, ledger_account_id) REFERENCES ledger_accounts(environment_id, id),
+  constraint usage_measures_latest_event CHECK ((num_nulls(event_date, event_id) = ANY (ARRAY[0, 2]))),
+  constraint usage_measures_runs_forward CHECK ((value_at >= period_start))
 );
 
 create table public.usage_meters (
@@ -3377,7 +3398,7 @@ CREATE OR REPLACE FUNCTION public.unaudited_tables()
  RETURNS text[]
  LANGUAGE sql
  IMMUTABLE
-RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'usage_threshold_checks'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
+RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
 CREATE OR REPLACE FUNCTION public.usage_state_of_customer(p_environment bigint, p_now bigint, p_kind text, p_value text)
  RETURNS text
  LANGUAGE plpgsql
@@ -3554,6 +3575,10 @@ create policy tenant on usage_events to {tollkeeper_service} using ((environment
 create policy worker on usage_events to {tollkeeper_worker} using true;
 create policy tenant on usage_holds to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on usage_holds to {tollkeeper_worker} using true;
+create policy tenant on usage_levels to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
+create policy worker on usage_levels to {tollkeeper_worker} using true;
+create policy tenant on usage_measures to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
+create policy worker on usage_measures to {tollkeeper_worker} using true;
 create policy tenant on usage_meters to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on usage_meters to {tollkeeper_worker} using true;
 create policy tenant on usage_overages to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));

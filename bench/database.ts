@@ -17,10 +17,7 @@ export async function readNumber(client: pg.Client, query: string): Promise<numb
   return Number(rows[0]?.[0]);
 }
 
-/** Empties the usage events. The accounts refer to the events of measured meters, and would be emptied with them. */
+/** Empties the usage events. */
 export async function emptyUsageEvents(client: pg.Client): Promise<void> {
-  await client.query(
-    'alter table ledger_accounts drop constraint if exists ledger_accounts_environment_id_value_event_id_fkey',
-  );
   await client.query('truncate usage_events cascade');
 }

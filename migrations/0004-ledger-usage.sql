@@ -34,28 +34,18 @@ create table ledger_accounts (
   open_hour bigint,
   open_units numeric(38, 0),
   open_events bigint,
-  -- On a meter whose value is held over time: the value now, the period of the last event and the value that it opened with. Of a
-  -- value that events set, the event that set it.
-  held_value numeric(38, 0),
-  opening_value numeric(38, 0),
-  value_period_id text collate "C",
-  value_at bigint,
-  value_event_id text collate "C",
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),
   foreign key (environment_id, subscription_id) references subscriptions,
   foreign key (environment_id, usage_meter_id) references usage_meters,
-  foreign key (environment_id, value_period_id) references billing_periods,
   constraint ledger_accounts_one_per_meter unique (subscription_id, usage_meter_id, environment_id),
   constraint ledger_accounts_sides check (least(granted, used, expired, settled, covered, taken_back, held) >= 0
     and covered + settled <= used and covered + expired + taken_back <= granted),
   constraint ledger_accounts_pending check (applied >= 0 and case when pending_credit_id is null
     then covered = applied else covered > applied and covered - applied < pending_limit end),
   constraint ledger_accounts_open_rollup check (num_nulls(open_series_id, open_hour, open_units, open_events) in (0, 4)
-    and open_hour % 3600000 = 0 and open_units >= 0 and open_events > 0),
-  constraint ledger_accounts_held_value check (num_nulls(held_value, opening_value, value_period_id) in (0, 3)
-    and num_nulls(value_at, value_event_id) in (0, 2) and (value_at is null or held_value is not null))
+    and open_hour % 3600000 = 0 and open_units >= 0 and open_events > 0)
 -- Two batches in flight can write every account of a page. Room for their versions keeps each update in its page (HOT).
 ) with (fillfactor = 25);
 comment on column ledger_accounts.granted is 'Credits ever granted.';
@@ -292,6 +282,45 @@ create table usage_charges (
   constraint usage_charges_events check (released_events between 0 and events and released_own_amount between 0 and own_amount)
 ) with (fillfactor = 70);
 
+-- The running totals of a measured meter in the usage period that is open, kept in the commit that stores its events. So a bill
+-- reads one row, however many events there were. Who changes it has locked the account.
+create table usage_measures (
+  environment_id bigint not null,
+  ledger_account_id text collate "C" not null,
+  period_start bigint not null,
+  -- Bookings up to this number are of earlier periods.
+  booked_before bigint not null,
+  -- What is held over periods: the value at the start. Else 0.
+  opening_value numeric(38, 0) not null,
+  -- The largest amount, that of the latest event, or the sum of all.
+  value numeric(38, 0) not null,
+  -- The latest instant from which an event counts; without events the start.
+  value_at bigint not null,
+  -- The latest event by its date, where an event sets the value. No foreign key: events are dropped by time.
+  event_date bigint,
+  event_id text collate "C",
+  -- The sum of value x time from the start until value_at. In days, counted from days_from, where they prorate it; else in ms.
+  value_time numeric(38, 0) not null,
+  days_from bigint,
+  primary key (environment_id, ledger_account_id),
+  foreign key (environment_id, ledger_account_id) references ledger_accounts,
+  constraint usage_measures_runs_forward check (value_at >= period_start),
+  constraint usage_measures_latest_event check (num_nulls(event_date, event_id) in (0, 2))
+) with (fillfactor = 70);
+
+-- The values that events of unit_hours set in the usage period that is open, by date: an event that arrives late finds the
+-- values around it. Those of earlier periods are deleted little by little.
+create table usage_levels (
+  environment_id bigint not null,
+  ledger_account_id text collate "C" not null,
+  period_start bigint not null,
+  event_date bigint not null,
+  event_id text collate "C" not null,
+  value numeric(38, 0) not null,
+  primary key (environment_id, ledger_account_id, period_start, event_date, event_id),
+  foreign key (environment_id, ledger_account_id) references ledger_accounts
+);
+
 -- Subscriptions whose unbilled usage may have come to their threshold since it was looked at last: written in the commit that
 -- books the usage, and deleted by who looks, after it has locked the accounts.
 create table usage_threshold_checks (
@@ -389,7 +418,6 @@ create table usage_events (
 );
 comment on column usage_events.amount is 'Below 1 only on a meter whose units are measured.';
 comment on column usage_events.id is 'Without the prefix of its kind, which would be the same for each.';
-alter table ledger_accounts add foreign key (environment_id, value_event_id) references usage_events;
 create index usage_events_by_series on usage_events (series_id, id);
 -- Events come nearly in the order of their dates, so the range of each block says where a stretch of time is.
 create index usage_events_by_date on usage_events using brin (usage_date int8_minmax_multi_ops) with (pages_per_range = 32);

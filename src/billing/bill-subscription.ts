@@ -39,15 +39,22 @@ import { fairValue, type PlanSegment } from '../rating/proration.ts';
 import { usageAmount } from '../rating/usage.ts';
 import { billParts, chargeAfter, freshUsage, withoutReleased } from '../rating/usage-parts.ts';
 import { changeSegments, wholeOf } from '../subscriptions/adjustment.ts';
-import { type BillingPeriodRow, intervalOf } from '../subscriptions/billing-period.ts';
+import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
 import { type InterimSchedule, intervalsEndingAt, nextInterim, openPeriodStart } from '../subscriptions/interim.ts';
 import { overrideAt } from '../subscriptions/price-override.ts';
 import { findCurrentBillingPeriods } from '../subscriptions/store-billing-periods.ts';
 import { listTermSpans } from '../subscriptions/store-item-versions.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
-import { claimOverage, readMeasured, readOverage, releaseOverage, saveCharges } from '../usage/actions-ledger.ts';
+import {
+  claimOverage,
+  endMeasuredPeriods,
+  readMeasured,
+  readOverage,
+  releaseOverage,
+  saveCharges,
+} from '../usage/actions-ledger.ts';
 import type { ChargedPeriod, Overage, UsageToBill } from '../usage/ledger.ts';
-import type { MeasuredAccount, Rated } from '../usage/store-overages.ts';
+import type { Rated } from '../usage/store-measured.ts';
 
 /** A bill of a subscription. */
 export interface Bill {
@@ -210,13 +217,19 @@ export async function takeUsageLines(
   takenBy: UsageTakenBy = 'all',
 ): Promise<Map<string, NewLine[]>> {
   const bills = await usageToBill(work, subscriptions, takenBy);
-  const billed = billUsage(await claimOverage(work, bills), work.currency);
-  const measured = billMeasuredUsage(await readMeasured(work, bills.filter(takesPeriod)), work.currency);
+  const { charged, others } = bills;
+  const billed = billUsage(await claimOverage(work, charged), work.currency);
+  const found = await readMeasured(work, charged);
+  const measured = billMeasuredUsage(found, work.currency);
   await saveCharges(
     work,
     billed.flatMap(({ charges }) => charges),
     measured.flatMap(({ charges }) => charges),
   );
+  if (takenBy !== 'all') {
+    const uncharged = others.length === 0 ? [] : (await readMeasured(work, others)).accounts;
+    await endMeasuredPeriods(work, [...found.accounts, ...uncharged]);
+  }
   return linesBySubscription([...billed, ...measured]);
 }
 
@@ -226,38 +239,37 @@ export async function draftUsageLines(
   subscriptions: readonly Charged[],
   takenBy: UsageTakenBy = 'all',
 ): Promise<Map<string, NewLine[]>> {
-  const bills = await usageToBill(work, subscriptions, takenBy);
-  const billed = billUsage(await readOverage(work, bills), work.currency);
-  const measured = billMeasuredUsage(await readMeasured(work, bills.filter(takesPeriod)), work.currency);
+  const { charged } = await usageToBill(work, subscriptions, takenBy);
+  const billed = billUsage(await readOverage(work, charged), work.currency);
+  const measured = billMeasuredUsage(await readMeasured(work, charged), work.currency);
   return linesBySubscription([...billed, ...measured]);
-}
-
-/** Whether usage of the billing period is billed, which measured units always are. */
-function takesPeriod({ takes }: UsageToBill): boolean {
-  return takes?.following ?? true;
 }
 
 /**
  * The usage period is that of the price's own interval, else the billing period. Without periods all usage belongs to
- * one.
+ * one. Subscriptions that are not charged are the `others`.
  */
 async function usageToBill(
   work: Work,
   subscriptions: readonly Charged[],
   takenBy: UsageTakenBy,
-): Promise<UsageToBill[]> {
-  const charged = subscriptions.filter(({ doNotCharge }) => !doNotCharge);
-  const intervals = takenBy === 'all' ? new Map<string, Interval[]>() : await ownIntervals(work, charged);
-  return charged.map((subscription): UsageToBill => {
+): Promise<{ readonly charged: readonly UsageToBill[]; readonly others: readonly UsageToBill[] }> {
+  const intervals = takenBy === 'all' ? new Map<string, Interval[]>() : await ownIntervals(work, subscriptions);
+  const toBill = (subscription: Charged): UsageToBill => {
     const { id: subscriptionId, pricingModelId, currentBillingPeriodStart, currentBillingPeriodEnd } = subscription;
     const ownPeriodStart = (interval: Interval) => openPeriodStart(subscription, interval);
-    const bill = { subscriptionId, periodStart: currentBillingPeriodStart ?? 0, ownPeriodStart };
+    const schedule = subscription;
+    const bill = { subscriptionId, periodStart: currentBillingPeriodStart ?? 0, ownPeriodStart, schedule };
     if (takenBy === 'all') return bill;
     const at = takenBy === 'renewal' ? currentBillingPeriodEnd : subscription.interimAt;
     assert(at !== null, 'usage that ends has an end');
     const ending = intervalsEndingAt(subscription, intervals.get(pricingModelId) ?? [], at);
-    return { ...bill, takes: { following: takenBy === 'renewal', intervals: ending } };
-  });
+    return { ...bill, takes: { following: takenBy === 'renewal', intervals: ending }, until: at };
+  };
+  return {
+    charged: subscriptions.filter(({ doNotCharge }) => !doNotCharge).map(toBill),
+    others: subscriptions.filter(({ doNotCharge }) => doNotCharge).map(toBill),
+  };
 }
 
 function ownIntervals(work: Work, subscriptions: readonly Pick<SubscriptionRow, 'pricingModelId'>[]) {
@@ -360,22 +372,12 @@ function termsIn({ overrides, unitPrice, pricing }: Pick<Overage, keyof Priced |
   return overrideAt(overrides, start) ?? { unitPrice, pricing };
 }
 
-/** The units of a measured period so far, and the share of the interval of its price for which each counts. */
-function unitsOf({ aggregationType, proration, period, schedule, wholeStartAt }: MeasuredAccount): MeasuredUnits {
-  if (aggregationType === 'max' || aggregationType === 'latest' || aggregationType === 'unit_hours')
-    return measureUsage({ kind: aggregationType }, period);
-  return measureUsage(
-    { kind: 'standing', proration, whole: intervalOf(schedule, { startAt: period.start, wholeStartAt }) ?? period },
-    period,
-  );
-}
-
 function billMeasuredUsage({ accounts, charges }: Awaited<ReturnType<typeof readMeasured>>, currency: string) {
   const step = chargedStep(currency);
   const ofAccounts = Map.groupBy(charges, ({ ledgerAccountId }) => ledgerAccountId);
   return accounts.flatMap((account) => {
-    const { subscriptionId, ledgerAccountId, isBilled, period, meterName } = account;
-    const present = { ...unitsOf(account), periodStart: period.start };
+    const { subscriptionId, ledgerAccountId, isBilled, measure, soFar, until, meterName } = account;
+    const present = { ...measureUsage(measure, soFar, until), periodStart: soFar.periodStart };
     const known = ofAccounts.get(ledgerAccountId) ?? [];
     const priceIds = new Set([account.priceId, ...known.map(({ priceId }) => priceId)]);
     return Array.from(priceIds, (priceId) => {

@@ -30,7 +30,7 @@ import {
   insertBillingPeriod,
 } from '../subscriptions/store-billing-periods.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
-import { endPlanCredits, takeBackPlanCredits } from '../usage/actions-ledger.ts';
+import { endMeasuredPeriodsAt, endPlanCredits, takeBackPlanCredits } from '../usage/actions-ledger.ts';
 import { tellingLowBalances } from '../usage/actions-low-balance.ts';
 import { listCreditsOfPeriod } from '../usage/store-credits.ts';
 import { listOwedUnits } from '../usage/store-subscriptions.ts';
@@ -309,6 +309,7 @@ export async function beginInterval(
     ...(billingCycleAnchorDate === null ? {} : discountIntervalOf(left.period)),
   });
   await insertBillingPeriod(work, period);
+  await endMeasuredPeriodsAt(work, [period]);
   const span = { currentBillingPeriodStart: period.startAt, currentBillingPeriodEnd: period.endAt };
   const [next] = await withInterims(work, [{ ...changed, ...span }], () => period.startAt);
   const subscription = await saveSubscription(work, changed.id, {

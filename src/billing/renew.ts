@@ -22,7 +22,7 @@ import {
   requireStatusAfter,
   type SubscriptionRow,
 } from '../subscriptions/subscription.ts';
-import { expireCredits } from '../usage/actions-ledger.ts';
+import { endMeasuredPeriodsAt, expireCredits } from '../usage/actions-ledger.ts';
 import { tellingLowBalances } from '../usage/actions-low-balance.ts';
 import { carryCredits } from '../usage/actions-transfer.ts';
 import { applyScheduledAdjustments } from './apply-adjustment.ts';
@@ -259,11 +259,13 @@ export async function draftRenewalBills(
   const charged = renewing.map(({ subscription }) => subscription).filter(({ doNotCharge }) => !doNotCharge);
   // Usage recorded before the start is also in arrears: it is billed with the second invoice.
   const begun = charged.filter((subscription) => !isWaitingForStart(subscription));
-  const ending = new Set(begun.map(({ id }) => id));
+  const ending = new Map(
+    renewing.flatMap(({ subscription }) => (isWaitingForStart(subscription) ? [] : [[subscription.id, subscription]])),
+  );
   const usage = await usageAtEnd(
     work,
     before.filter(({ id }) => ending.has(id)),
-    { takesUsage, after: new Map(begun.map((subscription) => [subscription.id, subscription])) },
+    { takesUsage, after: ending },
   );
   const ends = begun.map((subscription) => ({ subscription, usage: usage.get(subscription.id) ?? [] }));
   const missing = await periodEndLines(work, ends);
@@ -294,7 +296,13 @@ async function usageAtEnd(work: Work, before: readonly SubscriptionRow[], { take
   };
   const moving = before.filter((subscription) => !goesOn(subscription));
   const usage = await linesOfUsage(work, before.filter(goesOn), 'renewal');
-  return moving.length === 0 ? usage : new Map([...usage, ...(await linesOfUsage(work, moving))]);
+  if (moving.length === 0) return usage;
+  const all = await linesOfUsage(work, moving);
+  if (takesUsage) {
+    const ends = moving.map(toDue).map(({ subscription, at }) => ({ subscriptionId: subscription.id, startAt: at }));
+    await endMeasuredPeriodsAt(work, ends);
+  }
+  return new Map([...usage, ...all]);
 }
 
 function withNextPeriod(subscription: SubscriptionRow) {
@@ -348,6 +356,10 @@ export async function beginPeriods(work: Work, beginnings: readonly Beginning[])
   await insertBillingPeriods(
     work,
     beginnings.map(({ period }) => period),
+  );
+  await endMeasuredPeriodsAt(
+    work,
+    beginnings.flatMap(({ period, resumption }) => (resumption === undefined ? [] : period)),
   );
   const bills = await takeOffPausedTime(work, beginnings.map(toBill));
   const changed = bills.map(({ subscription, period, lines }) => ({

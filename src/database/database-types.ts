@@ -539,11 +539,9 @@ export interface LedgerAccounts {
    * Units of open holds, those that have ended and were not looked at since included.
    */
   held: Generated<bigint>;
-  heldValue: bigint | null;
   id: string;
   openEvents: number | null;
   openHour: number | null;
-  openingValue: bigint | null;
   openSeriesId: number | null;
   openUnits: bigint | null;
   pendingCreditId: string | null;
@@ -565,9 +563,6 @@ export interface LedgerAccounts {
    * Units ever used.
    */
   used: Generated<bigint>;
-  valueAt: number | null;
-  valueEventId: string | null;
-  valuePeriodId: string | null;
 }
 
 export interface LedgerEntries {
@@ -1196,6 +1191,29 @@ export interface UsageHolds {
   updatedAt: number;
 }
 
+export interface UsageLevels {
+  environmentId: number;
+  eventDate: number;
+  eventId: string;
+  ledgerAccountId: string;
+  periodStart: number;
+  value: bigint;
+}
+
+export interface UsageMeasures {
+  bookedBefore: number;
+  daysFrom: number | null;
+  environmentId: number;
+  eventDate: number | null;
+  eventId: string | null;
+  ledgerAccountId: string;
+  openingValue: bigint;
+  periodStart: number;
+  value: bigint;
+  valueAt: number;
+  valueTime: bigint;
+}
+
 export interface UsageMeters {
   aggregationType: string;
   createdAt: number;
@@ -1364,6 +1382,8 @@ export interface DB {
   usageEventDistinctProperties: UsageEventDistinctProperties;
   usageEvents: UsageEvents;
   usageHolds: UsageHolds;
+  usageLevels: UsageLevels;
+  usageMeasures: UsageMeasures;
   usageMeters: UsageMeters;
   usageOverages: UsageOverages;
   usageRollups: UsageRollups;

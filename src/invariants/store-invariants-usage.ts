@@ -100,6 +100,11 @@ function rollUpsSince(since: Since): RawBuilder<unknown> {
 }
 
 /** Invariants of usage events, their series, and their stored sums. */
+/** The time of a measured period until an instant: in days where these prorate its value, else in milliseconds. */
+function timeUntil(at: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`case when d.proration = 'day' then floor((${at} - coalesce(t.days_from, t.period_start)) / 86400000.0) else ${at} end`;
+}
+
 export const usageInvariants: readonly Invariant[] = [
   {
     name: 'usageSeriesBelongTogether',
@@ -190,35 +195,68 @@ export const usageInvariants: readonly Invariant[] = [
        where m.is_measured and (a.granted > 0 or a.used > 0 or a.held > 0)`,
   },
   {
-    name: 'heldValuesFollowEvents',
+    name: 'measuresFollowEvents',
     sentence:
-      'The value that an account holds is that of its latest event, or on a recurring meter the sum of all; the present period opened with the value before it.',
+      'The running totals of a measured meter are those of its stored events in the open usage period, counted again; other meters have none.',
     query: sql`
-      with held as (
-        select a.environment_id, a.id, a.held_value, a.opening_value, a.value_period_id, m.recurring
+      with measured as (
+        select a.environment_id, a.id as ledger_account_id, m.aggregation_type as kind, m.recurring, m.proration
           from usage_meters m
           join ledger_accounts a on a.environment_id = m.environment_id and a.usage_meter_id = m.id
-         where m.recurring or m.aggregation_type = 'unit_hours'
+         where m.is_measured
       ), event as (
-        select h.environment_id, h.id, e.amount, b.start_at, s.billing_period_id is not distinct from h.value_period_id as is_present,
-               row_number() over (partition by h.environment_id, h.id
-                 order by b.start_at desc, least(e.usage_date, e.created_at) desc, e.id desc) as place,
-               row_number() over (partition by h.environment_id, h.id, s.billing_period_id = h.value_period_id
-                 order by b.start_at desc, least(e.usage_date, e.created_at) desc, e.id desc) as place_within
-          from held h
-          join usage_series s on s.environment_id = h.environment_id and s.ledger_account_id = h.id
-          join billing_periods b on b.environment_id = s.environment_id and b.id = s.billing_period_id
+        select d.environment_id, d.ledger_account_id, e.id, e.amount, e.booking > t.booked_before as is_present,
+               least(e.usage_date, e.created_at) as date,
+               greatest(t.period_start, least(e.usage_date, e.created_at, greatest(b.end_at, t.value_at))) as at
+          from measured d
+          join usage_series s on s.environment_id = d.environment_id and s.ledger_account_id = d.ledger_account_id
           join usage_events e on e.environment_id = s.environment_id and e.series_id = s.id
+          left join billing_periods b on b.environment_id = s.environment_id and b.id = s.billing_period_id
+          left join usage_measures t on t.environment_id = d.environment_id and t.ledger_account_id = d.ledger_account_id
+      ), present as (
+        select environment_id, ledger_account_id, amount, at, id, date, lead(at) over dated as next_at, row_number() over dated as place,
+               count(*) over (partition by environment_id, ledger_account_id) as places
+          from event where is_present
+        window dated as (partition by environment_id, ledger_account_id order by date, id
+          rows between unbounded preceding and unbounded following)
       ), found as (
-        select environment_id, id, sum(amount) as total, coalesce(sum(amount) filter (where not is_present), 0) as total_before,
-               max(amount) filter (where place = 1) as latest,
-               coalesce(max(amount) filter (where not is_present and place_within = 1), 0) as latest_before
-          from event group by environment_id, id
+        select t.environment_id, t.ledger_account_id, d.kind, d.recurring, count(p.at) as events, sum(p.amount) as total,
+               greatest(max(p.amount), 0) as most, max(p.amount) filter (where p.place = p.places) as latest,
+               max(p.date) filter (where p.place = p.places) as latest_date, max(p.id) filter (where p.place = p.places) as latest_id,
+               coalesce(max(p.at), t.period_start) as last_at,
+               t.opening_value * (coalesce(min(p.at), t.period_start) - t.period_start) + coalesce(sum(p.amount * (p.next_at - p.at)), 0) as set_time,
+               t.opening_value * (${timeUntil(sql`t.value_at`)} - ${timeUntil(sql`t.period_start`)})
+                 + coalesce(sum(p.amount * (${timeUntil(sql`t.value_at`)} - ${timeUntil(sql`p.at`)})), 0) as added_time
+          from usage_measures t
+          left join measured d on d.environment_id = t.environment_id and d.ledger_account_id = t.ledger_account_id
+          left join present p on p.environment_id = t.environment_id and p.ledger_account_id = t.ledger_account_id
+         group by t.environment_id, t.ledger_account_id, d.kind, d.recurring, d.proration
+      ), earlier as (
+        select environment_id, ledger_account_id, sum(amount) as total, array_agg(amount) as amounts
+          from event where not is_present group by environment_id, ledger_account_id
       )
-      select environment_id, id, h.held_value, h.opening_value, f.total, f.latest
-        from held h full join found f using (environment_id, id)
-       where h.held_value is distinct from case when h.recurring then f.total else f.latest end
-          or h.opening_value is distinct from case when h.recurring then f.total_before else f.latest_before end`,
+      select t.environment_id, t.ledger_account_id, f.kind, t.value, t.value_time, f.events, f.total, f.most, f.latest, f.set_time, f.added_time
+        from usage_measures t
+        join found f using (environment_id, ledger_account_id)
+        left join earlier o using (environment_id, ledger_account_id)
+        left join lateral (
+          select count(*) as levels, sum(l.value) as total from usage_levels l
+           where l.environment_id = t.environment_id and l.ledger_account_id = t.ledger_account_id
+             and l.period_start = t.period_start) l on true
+       where case
+           when f.kind is null then true
+           when f.kind = 'max' then (t.opening_value, t.value, t.value_time) <> (0, coalesce(f.most, 0), 0)
+           when f.kind = 'latest' then (t.opening_value, t.value, t.value_time) <> (0, coalesce(f.latest, 0), 0)
+             or (t.event_date, t.event_id) is distinct from (f.latest_date, f.latest_id)
+           when f.kind = 'unit_hours' then (t.value, t.value_at, t.value_time) <> (coalesce(f.latest, t.opening_value), f.last_at, f.set_time)
+             or (t.event_date, t.event_id) is distinct from (f.latest_date, f.latest_id)
+             or not t.opening_value = any(coalesce(o.amounts, '{}') || 0)
+             or (l.levels, coalesce(l.total, 0)) <> (f.events, coalesce(f.total, 0))
+           else (t.opening_value, t.value, t.value_at, t.value_time)
+             <> (coalesce(o.total, 0), t.opening_value + coalesce(f.total, 0), f.last_at, f.added_time) end
+      union all
+      select e.environment_id, e.ledger_account_id, null, null, null, count(*), sum(e.amount), null, null, null, null
+        from event e where e.is_present is null group by e.environment_id, e.ledger_account_id`,
   },
   {
     name: 'usageIsBookedWithItsEvents',

@@ -7,23 +7,44 @@ export type Proration = 'none' | 'day' | 'second';
 
 /**
  * How the events of a usage period become its units. `max` and `latest` take one event. In the others a value is held
- * over time: an event of `unit_hours` sets it. One of `standing` adds to it. `whole` is the interval that the price is
- * for.
+ * over time: an event of `unit_hours` sets it. One of `standing` adds to it.
  */
-type Measure =
+export type Measure =
   | { readonly kind: 'max' | 'latest' | 'unit_hours' }
-  | { readonly kind: 'standing'; readonly proration: Proration; readonly whole: Period };
+  | { readonly kind: 'standing'; readonly proration: Proration };
 
-/** An event, and the instant in the usage period from which it counts. */
+/** An event, by its date. One of an earlier period counts from the start of the period in which it arrives. */
 export interface MeasuredEvent {
-  readonly at: Instant;
+  readonly date: Instant;
+  readonly id: string;
   readonly amount: bigint;
 }
 
-/** A usage period so far. `opening` is the value at its start. Events come in order of their instants. */
-export interface MeasuredPeriod extends Period {
+/**
+ * The running totals of a usage period. Its value was `opening` at the start, and is `value` since `at`, the latest
+ * instant from which an event counts. The sum of value x time until then is `valueTime`. It is in days, counted from
+ * `daysFrom`, where the value is prorated by the day, and else in milliseconds.
+ */
+export interface MeasuredSoFar {
+  readonly periodStart: Instant;
   readonly opening: bigint;
-  readonly events: readonly MeasuredEvent[];
+  readonly value: bigint;
+  readonly at: Instant;
+  readonly latest: Pick<MeasuredEvent, 'date' | 'id'> | null;
+  readonly valueTime: bigint;
+  readonly daysFrom: Instant | null;
+}
+
+/** The events of the period, stored before, around one that arrives late; `before` null: it is the first by its date. */
+export interface Around {
+  readonly before: MeasuredEvent | null;
+  readonly after: Pick<MeasuredEvent, 'date'>;
+}
+
+/** The end of the period so far, and the interval that its price is for. */
+export interface MeasuredEnd {
+  readonly end: Instant;
+  readonly whole: Period;
 }
 
 /** `units / per` units, in lowest terms. */
@@ -32,81 +53,141 @@ export interface MeasuredUnits {
   readonly per: bigint;
 }
 
-/** A value that is held from `start` (in it) to `end` (not in it). */
-interface HeldValue extends Period {
-  readonly value: bigint;
-}
-
 const msPerHour = 3_600_000n;
 
+/** A first usage period, without events and value. */
+export function openMeasured(periodStart: Instant): MeasuredSoFar {
+  return { periodStart, opening: 0n, value: 0n, at: periodStart, latest: null, valueTime: 0n, daysFrom: null };
+}
+
 /**
- * The exact units of a usage period so far. Worked examples: 100 GB held for 240 hours and then 200 GB for 480 are
- * 120,000 unit-hours. 10 seats, and 5 more for the last 15 of 30 days, are 12.5 seats by the day.
+ * Adds events that arrive together to the running totals of the earlier ones. The result is that of all events in order of their
+ * dates, whatever the order in which they arrive, and no earlier event is read. A late event of `unit_hours` changes the
+ * value until the next one: `around` finds these two.
  */
-export function measureUsage(measure: Measure, period: MeasuredPeriod): MeasuredUnits {
+export function addMeasured(
+  measure: Measure,
+  before: MeasuredSoFar,
+  events: readonly MeasuredEvent[],
+  { end, whole: interval, around }: MeasuredEnd & { readonly around: (event: MeasuredEvent) => Around },
+): MeasuredSoFar {
+  const startOf = ({ date }: Pick<MeasuredEvent, 'date'>) => Math.max(before.periodStart, Math.min(date, end));
+  const ordered = events.toSorted(compareDated);
   switch (measure.kind) {
     case 'max':
-      return whole(period.events.reduce((most, { amount }) => (amount > most ? amount : most), 0n));
-    case 'latest':
-      return whole(period.events.at(-1)?.amount ?? 0n);
+      return { ...before, value: ordered.reduce((most, { amount }) => (amount > most ? amount : most), before.value) };
+    case 'latest': {
+      const last = ordered.at(-1);
+      if (last === undefined || !isAfter(last, before.latest)) return before;
+      return { ...before, value: last.amount, latest: { date: last.date, id: last.id } };
+    }
     case 'unit_hours':
-      return lowest(sumOf(heldValues(period, 'set'), lengthOf), msPerHour);
+      return setValues(before, ordered, startOf, around);
     case 'standing':
-      return standingUnits(measure, heldValues(period, 'add'), period);
+      return addValues(measure, { ...before, daysFrom: before.daysFrom ?? interval.start }, ordered, startOf);
     default:
       return measure satisfies never;
   }
 }
 
-function standingUnits(
-  { proration, whole: interval }: Extract<Measure, { kind: 'standing' }>,
-  held: readonly HeldValue[],
-  { opening, events }: MeasuredPeriod,
+function setValues(
+  before: MeasuredSoFar,
+  ordered: readonly MeasuredEvent[],
+  startOf: (event: Pick<MeasuredEvent, 'date'>) => Instant,
+  around: (event: MeasuredEvent) => Around,
+): MeasuredSoFar {
+  let soFar = before;
+  let previous: MeasuredEvent | null = null;
+  for (const event of ordered) {
+    const { date, id, amount } = event;
+    const at = startOf(event);
+    if (isAfter(event, soFar.latest)) {
+      const valueTime = soFar.valueTime + soFar.value * BigInt(at - soFar.at);
+      soFar = { ...soFar, value: amount, at, latest: { date, id }, valueTime };
+    } else {
+      const found = around(event);
+      const last: MeasuredEvent | null = isAfter(previous, found.before) ? previous : found.before;
+      const changed = amount - (last?.amount ?? soFar.opening);
+      soFar = { ...soFar, valueTime: soFar.valueTime + changed * BigInt(startOf(found.after) - at) };
+      previous = event;
+    }
+  }
+  return soFar;
+}
+
+/** A sum has no order: each event adds its amount for the time since it, and that until the last one. */
+function addValues(
+  { proration }: Extract<Measure, { kind: 'standing' }>,
+  before: MeasuredSoFar,
+  ordered: readonly MeasuredEvent[],
+  startOf: (event: MeasuredEvent) => Instant,
+): MeasuredSoFar {
+  const at = ordered.reduce((last, event) => Math.max(last, startOf(event)), before.at);
+  const timeSince = (since: Instant) =>
+    proration === 'day' ? daysUntil(before.daysFrom, at) - daysUntil(before.daysFrom, since) : BigInt(at - since);
+  const held = ordered.reduce((sum, event) => sum + event.amount * timeSince(startOf(event)), 0n);
+  const value = ordered.reduce((sum, { amount }) => sum + amount, before.value);
+  return { ...before, value, at, valueTime: before.valueTime + before.value * timeSince(before.at) + held };
+}
+
+/** The whole days of 24 hours until an instant. */
+function daysUntil(from: Instant | null, at: Instant): bigint {
+  assert(from !== null, 'days are counted from the start of an interval');
+  return BigInt(Math.floor((at - from) / msPerDay));
+}
+
+/** Whether an event comes after another one by its date, and then by its id. Any comes after none. */
+function isAfter(
+  event: Pick<MeasuredEvent, 'date' | 'id'> | null,
+  other: Pick<MeasuredEvent, 'date' | 'id'> | null,
+): boolean {
+  return event !== null && (other === null || compareDated(event, other) > 0);
+}
+
+export function compareDated(
+  one: Pick<MeasuredEvent, 'date' | 'id'>,
+  other: Pick<MeasuredEvent, 'date' | 'id'>,
+): number {
+  if (one.date !== other.date) return one.date - other.date;
+  return one.id < other.id ? -1 : Number(one.id > other.id);
+}
+
+/**
+ * The exact units of a usage period so far. Worked examples: 100 GB held for 240 hours and then 200 GB for 480 are
+ * 120,000 unit-hours. 10 seats, and 5 more for the last 15 of 30 days, are 12.5 seats by the day.
+ */
+export function measureUsage(
+  measure: Measure,
+  soFar: MeasuredSoFar,
+  { end, whole: interval }: MeasuredEnd,
 ): MeasuredUnits {
-  switch (proration) {
-    case 'none':
-      return whole(events.reduce((value, { amount }) => value + amount, opening));
-    case 'second':
-      return lowest(sumOf(held, lengthOf), lengthOf(interval));
-    case 'day':
-      return lowest(
-        sumOf(held, ({ start, end }) => daysEnded(interval, end) - daysEnded(interval, start)),
-        daysEnded(interval, interval.end),
-      );
+  const { value, at, valueTime } = soFar;
+  const timeUntil = valueTime + value * BigInt(Math.max(end, at) - at);
+  switch (measure.kind) {
+    case 'max':
+    case 'latest':
+      return whole(value);
+    case 'unit_hours':
+      return lowest(timeUntil, msPerHour);
+    case 'standing':
+      if (measure.proration === 'none') return whole(value);
+      if (measure.proration === 'second') return lowest(timeUntil, BigInt(interval.end - interval.start));
+      return dailyUnits(soFar, end, interval);
     default:
-      return proration satisfies never;
+      return measure satisfies never;
   }
 }
 
-/**
- * The values that are held in a usage period, one after the other. Events of one instant leave the value of the last.
- */
-function heldValues({ start, end, opening, events }: MeasuredPeriod, how: 'set' | 'add'): HeldValue[] {
-  const held: HeldValue[] = [];
-  let [value, since] = [opening, start];
-  for (const { at, amount } of events) {
-    assert(at >= since && at <= end, 'events are in the period, in order');
-    held.push({ start: since, end: at, value });
-    value = how === 'set' ? amount : value + amount;
-    since = at;
-  }
-  return [...held, { start: since, end, value }];
+/** A day counts with the value at its end. The last day of an interval may be short. */
+function dailyUnits({ value, at, valueTime, daysFrom }: MeasuredSoFar, end: Instant, interval: Period): MeasuredUnits {
+  const from = daysFrom ?? interval.start;
+  const last = Math.max(end, at);
+  const days = last >= interval.end ? daysAtLeast(from, interval.end) : daysUntil(from, last);
+  return lowest(valueTime + value * (days - daysUntil(from, at)), daysAtLeast(interval.start, interval.end));
 }
 
-/**
- * The days of an interval that have ended by an instant. A day counts with the value at its end. The last may be short.
- */
-function daysEnded({ start, end }: Period, at: Instant): bigint {
-  const days = at >= end ? Math.ceil((end - start) / msPerDay) : Math.floor((at - start) / msPerDay);
-  return BigInt(days);
-}
-
-function sumOf(held: readonly HeldValue[], share: (period: Period) => bigint): bigint {
-  return held.reduce((sum, each) => sum + each.value * share(each), 0n);
-}
-
-function lengthOf({ start, end }: Period): bigint {
-  return BigInt(end - start);
+function daysAtLeast(from: Instant, at: Instant): bigint {
+  return BigInt(Math.ceil((at - from) / msPerDay));
 }
 
 function whole(units: bigint): MeasuredUnits {

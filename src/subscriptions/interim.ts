@@ -1,6 +1,6 @@
 import { boundary, type Instant, type Interval, type Period, periodAt } from '../kernel/calendar.ts';
 import type { IntervalSpan } from '../rating/credits.ts';
-import { type BillingPeriodRow, billingAnchor, type PeriodSchedule } from './billing-period.ts';
+import { type BillingPeriodRow, billingAnchor, intervalOf, type PeriodSchedule } from './billing-period.ts';
 import type { SubscriptionRow } from './subscription.ts';
 
 /** The fields that determine the instants within a billing period at which something else is due. */
@@ -48,10 +48,34 @@ export function beginsAt(schedule: PeriodSchedule, interval: Interval, at: Insta
  * subscription.
  */
 export function openPeriodStart(schedule: InterimSchedule, interval: Interval): Instant {
-  const { intervalUnit, currentBillingPeriodStart: start, currentBillingPeriodEnd: end, interimAt } = schedule;
+  const open = openPeriod(schedule, interval);
+  if (open === null) return schedule.currentBillingPeriodStart ?? 0;
+  return Math.max(open.start, schedule.startDate);
+}
+
+function openPeriod(schedule: InterimSchedule, interval: Interval): Period | null {
+  const { intervalUnit, currentBillingPeriodEnd: end, interimAt } = schedule;
   const next = interimAt ?? end;
-  if (intervalUnit === null || next === null) return start ?? 0;
-  return Math.max(periodAt(billingAnchor(schedule), interval, next - 1).start, schedule.startDate);
+  if (intervalUnit === null || next === null) return null;
+  return periodAt(billingAnchor(schedule), interval, next - 1);
+}
+
+/**
+ * The usage period of a measured meter that is open when its first event comes, and the interval that its price is for.
+ * Without one, the subscription does not renew. The interval of the price is `own`; null: it follows the subscription. A
+ * trial has no boundaries within it.
+ */
+export function measuredPeriod(
+  schedule: InterimSchedule,
+  own: Interval | null,
+  current: Pick<BillingPeriodRow, 'startAt' | 'wholeStartAt'>,
+): { readonly start: Instant; readonly whole: Period | null } {
+  const { trialEnd } = schedule;
+  const { startAt } = current;
+  const isTrial = trialEnd !== null && startAt < trialEnd;
+  const open = own === null || isTrial || isOwnInterval(schedule, own) ? null : openPeriod(schedule, own);
+  if (open !== null) return { start: Math.max(open.start, schedule.startDate), whole: open };
+  return { start: startAt, whole: intervalOf(schedule, current) };
 }
 
 /** A billing period in which credits are granted. */

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
-import type { Instant } from '../kernel/calendar.ts';
+import type { Instant, Interval } from '../kernel/calendar.ts';
 import { smallerOf } from '../kernel/money.ts';
 import { withheldOf } from '../rating/credits.ts';
+import type { MeasuredCharge, MeasuredEnd, MeasuredSoFar } from '../rating/measured-usage.ts';
+import { measuredPeriod } from '../subscriptions/interim.ts';
 import {
   accountKeyText,
   type BilledUsage,
@@ -30,16 +32,20 @@ import {
   writePendingApplication,
 } from './store-credits.ts';
 import {
+  closeMeasures,
+  listMeasured,
+  listMeasuredAccounts,
+  listMeasuredCharges,
+  type MeasuredAccount,
+} from './store-measured.ts';
+import {
   type AccountSettlement,
   claimOverages,
-  listMeasured,
-  listMeasuredCharges,
   listOverages,
   settleAccounts,
   uninvoice,
   unsettleAccounts,
   writeCharges,
-  writeMeasuredCharges,
 } from './store-overages.ts';
 
 /**
@@ -162,27 +168,81 @@ export async function claimOverage(work: Work, bills: readonly UsageToBill[]): P
   return accountIds.length === 0 ? [] : claimOverages(work, accountIds, bills);
 }
 
+const notMeasured = { per: null, waived: 0n, reopened: false } as const;
+const notCounted = { released: 0n, events: 0n, releasedEvents: 0n, ownAmount: 0n, releasedOwnAmount: 0n } as const;
+
+/** How much of a usage period of a measured meter is billed. */
+interface MeasuredPeriodCharge extends MeasuredCharge {
+  readonly ledgerAccountId: string;
+  readonly priceId: string;
+}
+
 /** Saves how much of usage periods is billed, after `claimOverage` took their usage. */
 export async function saveCharges(
   work: Work,
-  charges: readonly ChargedPeriod[],
-  measured: Parameters<typeof writeMeasuredCharges>[1],
+  counted: readonly ChargedPeriod[],
+  measured: readonly MeasuredPeriodCharge[],
 ): Promise<void> {
-  await writeCharges(work, charges);
-  await writeMeasuredCharges(work, measured);
+  await writeCharges(work, [
+    ...counted.map((charge) => ({ ...charge, ...notMeasured })),
+    ...measured.map((charge) => ({ ...charge, ...notCounted })),
+  ]);
+}
+
+/** A measured meter of a subscription whose usage is billed, with the running totals of its open usage period. */
+interface MeasuredToBill extends MeasuredAccount {
+  readonly priceId: string;
+  readonly soFar: MeasuredSoFar;
+  /** The end of the usage period so far, and the interval that its price is for. */
+  readonly until: MeasuredEnd;
 }
 
 /**
- * The measured meters of the subscriptions, with their usage periods so far and what is billed of them. To be billed,
+ * The measured meters of the subscriptions that the bills take, and what is billed of their usage periods. To be billed,
  * they are read after `claimOverage` has locked their accounts.
  */
 export async function readMeasured(work: Work, bills: readonly UsageToBill[]) {
-  // Measured units are those of a billing period, also at a price with an interval of its own.
-  const accounts = await listMeasured(
-    work,
-    bills.filter(({ takes }) => takes?.following !== false),
-  );
+  const known = new Map(bills.map((bill) => [bill.subscriptionId, bill]));
+  const accounts = (await listMeasured(work, bills)).flatMap((account): MeasuredToBill[] => {
+    const { priceId, soFar, own, schedule, current } = account;
+    const bill = known.get(account.subscriptionId);
+    if (bill === undefined || priceId === null || soFar === null || !takesMeasured(bill, own)) return [];
+    const end = Math.max(soFar.at, Math.min(current.endAt, bill.until ?? work.now, work.now));
+    const { whole } = measuredPeriod(bill.schedule ?? schedule, own, current);
+    return [{ ...account, priceId, soFar, until: { end, whole: whole ?? { start: soFar.periodStart, end } } }];
+  });
   return { accounts, charges: await listMeasuredCharges(work, accounts) };
+}
+
+function takesMeasured({ takes }: UsageToBill, own: Interval | null): boolean {
+  if (takes === undefined) return true;
+  if (own === null) return takes.following;
+  return takes.intervals.some(({ unit, count }) => unit === own.unit && count === own.count);
+}
+
+/** Ends the usage periods of measured meters that a bill took to their ends. The next ones begin there. */
+export async function endMeasuredPeriods(work: Work, accounts: readonly MeasuredToBill[]): Promise<void> {
+  await closeMeasures(
+    work,
+    accounts.map(({ ledgerAccountId, until }) => ({ ledgerAccountId, at: until.end })),
+  );
+}
+
+/**
+ * Ends all usage periods of the measured meters of subscriptions whose next billing period begins outside of their
+ * rhythm: after a pause, or with another interval or anchor.
+ */
+export async function endMeasuredPeriodsAt(
+  work: Work,
+  begun: readonly { readonly subscriptionId: string; readonly startAt: Instant }[],
+): Promise<void> {
+  if (begun.length === 0) return;
+  const starts = new Map(begun.map(({ subscriptionId, startAt }) => [subscriptionId, startAt]));
+  const accounts = await listMeasuredAccounts(work, [...starts.keys()]);
+  await closeMeasures(
+    work,
+    accounts.map(({ ledgerAccountId, subscriptionId }) => ({ ledgerAccountId, at: starts.get(subscriptionId) ?? 0 })),
+  );
 }
 
 /** The usage that `claimOverage` would take now. Nothing is taken. */

@@ -5,10 +5,26 @@ import { type Batch, type BatchedOperation, PartialRejection } from '../jobs/bat
 import { Turns } from '../jobs/turns.ts';
 import { Problem } from '../kernel/problem.ts';
 import { maxMetersPerEvent } from '../pricing/usage-meter.ts';
+import {
+  addMeasured,
+  compareDated,
+  type MeasuredEvent,
+  type MeasuredSoFar,
+  openMeasured,
+} from '../rating/measured-usage.ts';
+import { measuredPeriod } from '../subscriptions/interim.ts';
 import { publishLowBalances } from './actions-low-balance.ts';
 import { type CatchUp, openMissingSeries, resolveEvents, UsageCache } from './actions-resolve.ts';
 import * as store from './store.ts';
-import { holdValues } from './store-overages.ts';
+import { lockAccounts } from './store-accounts.ts';
+import {
+  insertLevels,
+  type Level,
+  listAround,
+  listMeasured,
+  type MeasuredAccount,
+  saveMeasures,
+} from './store-measured.ts';
 import { askForThresholdChecks } from './store-subscriptions.ts';
 import {
   countsDistinct,
@@ -91,7 +107,7 @@ async function recordInTransaction(
   const added = drafts.filter(({ event }) => !earlier.has(event.id));
   await bookEvents(work, added, { booking, counted: await countedOf(work, added) });
   const measured = added.filter(isMeasured);
-  await holdValues(work, measured);
+  await measureEvents(work, measured);
   await askForThresholdChecks(work, thresholdsOf(measured));
   return drafted.map((each) => answerOf(each, earlier));
 }
@@ -203,6 +219,68 @@ export async function countedOf(work: Work, events: readonly Draft[]): Promise<R
   const rows = distinct.map((draft) => ({ eventId: store.shortId(draft.event.id), digest: digestOf(draft) }));
   const firstIds = await store.insertFirstWithProperties(work, rows);
   return new Set(added.filter((draft) => !countsDistinct(draft) || firstIds.has(store.shortId(draft.event.id))));
+}
+
+/** Adds new events of measured meters to the running totals of their accounts. A late one looks up the values around it. */
+async function measureEvents(work: Work, added: readonly Draft[]): Promise<void> {
+  if (added.length === 0) return;
+  const ofAccounts = Map.groupBy(added, (draft) => seriesOf(draft).ledgerAccountId);
+  await lockAccounts(work, [...ofAccounts.keys()]);
+  const subscriptionIds = [...new Set(added.map(({ event }) => event.subscriptionId))];
+  const accounts = await listMeasured(
+    work,
+    subscriptionIds.map((subscriptionId) => ({ subscriptionId })),
+  );
+  const opened = accounts.flatMap((account) => {
+    const drafts = ofAccounts.get(account.ledgerAccountId);
+    return drafts === undefined ? [] : { ...openUsage(account), events: drafts.map(toMeasuredEvent) };
+  });
+  assert(opened.length === ofAccounts.size, 'a measured event is in a billing period');
+  const levels = opened.filter(({ measure }) => measure.kind === 'unit_hours').flatMap(levelsOf);
+  const latest = new Map(opened.map(({ ledgerAccountId, soFar }) => [ledgerAccountId, soFar.latest]));
+  const around = await listAround(
+    work,
+    levels.filter((level) => isLate(level, latest.get(level.ledgerAccountId) ?? null)),
+  );
+  const aroundOf = ({ id }: MeasuredEvent) => {
+    const found = around.get(id);
+    assert(found !== undefined, 'the latest event comes after a late one');
+    return found;
+  };
+  await saveMeasures(
+    work,
+    opened.map(({ ledgerAccountId, measure, soFar, end, whole, events }) => {
+      return { ledgerAccountId, ...addMeasured(measure, soFar, events, { end, whole, around: aroundOf }) };
+    }),
+  );
+  await insertLevels(work, levels);
+}
+
+/** The running totals of an account before new events, and the end of its period and the interval of its price. */
+function openUsage({ ledgerAccountId, measure, soFar, own, schedule, current }: MeasuredAccount) {
+  const { start, whole } = measuredPeriod(schedule, own, current);
+  const known = { ledgerAccountId, measure, end: current.endAt };
+  const ofPeriod = { start: current.startAt, end: current.endAt };
+  return { ...known, soFar: soFar ?? openMeasured(start), whole: whole ?? ofPeriod };
+}
+
+/** A date that is still to come counts from the arrival of its event. */
+function toMeasuredEvent({ event: { id, usageDate, createdAt, amount } }: Draft): MeasuredEvent {
+  return { date: Math.min(usageDate, createdAt), id: store.shortId(id), amount: BigInt(amount) };
+}
+
+function levelsOf({ ledgerAccountId, soFar: { periodStart }, events }: MeasuredUse): Level[] {
+  return events.map((event) => ({ ...event, ledgerAccountId, periodStart }));
+}
+
+interface MeasuredUse {
+  readonly ledgerAccountId: string;
+  readonly soFar: MeasuredSoFar;
+  readonly events: readonly MeasuredEvent[];
+}
+
+function isLate(event: MeasuredEvent, latest: MeasuredSoFar['latest']): boolean {
+  return latest !== null && compareDated(event, latest) < 0;
 }
 
 /**

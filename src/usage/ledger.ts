@@ -6,6 +6,7 @@ import type { Pricing } from '../pricing/pricing.ts';
 import { UsageMeter } from '../pricing/usage-meter.ts';
 import type { Quantities, UsageCharge } from '../rating/usage-parts.ts';
 import type { PeriodSchedule } from '../subscriptions/billing-period.ts';
+import type { InterimSchedule } from '../subscriptions/interim.ts';
 import type { OverrideSpan } from '../subscriptions/price-override.ts';
 
 /** The remaining balance of a meter: credits granted and not expired, minus usage. Negative: usage without credit. */
@@ -139,6 +140,10 @@ export interface UsageToBill {
   readonly ownPeriodStart?: (interval: Interval) => Instant;
   /** The usage that is taken. Absent: all. */
   readonly takes?: UsageTaken;
+  /** The end of the usage periods that are taken. Absent: now. */
+  readonly until?: Instant;
+  /** The schedule until then. Absent: the present one. */
+  readonly schedule?: InterimSchedule;
 }
 
 /**

@@ -2,14 +2,9 @@ import { type RawBuilder, sql } from 'kysely';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant, Interval } from '../kernel/calendar.ts';
-import type { Pricing } from '../pricing/pricing.ts';
-import type { UsageMeter } from '../pricing/usage-meter.ts';
 import { type Conditions, conditionsText } from '../rating/conditions.ts';
-import type { MeasuredCharge, MeasuredPeriod, Proration } from '../rating/measured-usage.ts';
 import type { UsageCharge } from '../rating/usage-parts.ts';
-import type { PeriodSchedule } from '../subscriptions/billing-period.ts';
 import type { OverrideSpan } from '../subscriptions/price-override.ts';
-import { holdsItsStart } from '../subscriptions/store-billing-periods.ts';
 import { overrideHistory, type StoredSpans, withAmounts } from '../subscriptions/store-price-overrides.ts';
 import {
   type BilledUsage,
@@ -20,8 +15,6 @@ import {
   type Side,
   type UsageToBill,
 } from './ledger.ts';
-import { shortId } from './store.ts';
-import { type Draft, seriesOf } from './usage-draft.ts';
 
 interface FoundOverage extends Omit<Overage, 'charges' | 'overrides' | 'periodStart'> {
   readonly priceName: string | null;
@@ -85,7 +78,7 @@ function overages(work: Work, which: RawBuilder<boolean>, bills: readonly UsageT
 }
 
 // Whether usage at a price is billed by the price's own interval. One that costs nothing has no invoices of its own.
-const isOwn = sql<boolean>`has_own_interval and is_billed and (unit_price > 0 or pricing is not null or overrides <> '[]')`;
+export const isOwn = sql<boolean>`has_own_interval and is_billed and (unit_price > 0 or pricing is not null or overrides <> '[]')`;
 
 /** Marks all uncovered usage of locked accounts as invoiced. Returns the newly marked part. */
 export async function claimOverages(
@@ -163,12 +156,19 @@ function keyOf({ ledgerAccountId, priceId }: { readonly ledgerAccountId: string;
   return `${ledgerAccountId} ${priceId}`;
 }
 
+/** A charge as it is stored: of counted units, or of measured ones (`per`). */
+interface StoredCharge extends ChargedPeriod {
+  readonly per: bigint | null;
+  readonly waived: bigint;
+  readonly reopened: boolean;
+}
+
 /** Writes the charges of usage periods of locked accounts. Each is listed once. */
-export async function writeCharges(work: Work, charges: readonly ChargedPeriod[]): Promise<void> {
+export async function writeCharges(work: Work, charges: readonly StoredCharge[]): Promise<void> {
   if (charges.length === 0) return;
   await sql`
     insert into usage_charges (environment_id, ledger_account_id, price_id, period_start, units, released, amount, events,
-           released_events, own_amount, released_own_amount)
+           released_events, own_amount, released_own_amount, per, waived, reopened)
     select ${work.environmentId}, asked.*
       from unnest(
              ${charges.map(({ ledgerAccountId }) => ledgerAccountId)}::text[],
@@ -180,262 +180,15 @@ export async function writeCharges(work: Work, charges: readonly ChargedPeriod[]
              ${charges.map(({ events }) => events)}::numeric[],
              ${charges.map(({ releasedEvents }) => releasedEvents)}::numeric[],
              ${charges.map(({ ownAmount }) => ownAmount)}::numeric[],
-             ${charges.map(({ releasedOwnAmount }) => releasedOwnAmount)}::numeric[]
+             ${charges.map(({ releasedOwnAmount }) => releasedOwnAmount)}::numeric[],
+             ${charges.map(({ per }) => per)}::numeric[],
+             ${charges.map(({ waived }) => waived)}::numeric[],
+             ${charges.map(({ reopened }) => reopened)}::boolean[]
            ) as asked
     on conflict (environment_id, ledger_account_id, price_id, period_start)
     do update set units = excluded.units, released = excluded.released, amount = excluded.amount, events = excluded.events,
                   released_events = excluded.released_events, own_amount = excluded.own_amount,
-                  released_own_amount = excluded.released_own_amount`.execute(work.db);
-}
-
-/** The events of a measured meter on one account, summed up for the value that it holds. */
-interface HeldChange {
-  readonly sum: bigint;
-  readonly draft: Draft;
-}
-
-/**
- * Keeps the value that accounts hold over time, after new events of measured meters are stored. An event of an earlier
- * date than the latest changes the value at that date only, so the order of arrival decides nothing.
- */
-export async function holdValues(work: Work, added: readonly Draft[]): Promise<void> {
-  const held = new Map<string, HeldChange>();
-  for (const draft of added) {
-    const { aggregationType, isRecurring } = draft.price;
-    if (aggregationType !== 'unit_hours' && !isRecurring) continue;
-    const id = seriesOf(draft).ledgerAccountId;
-    const before = held.get(id);
-    const isLatest = before === undefined || compareDated(before.draft, draft) < 0;
-    const sum = (before?.sum ?? 0n) + BigInt(draft.event.amount);
-    held.set(id, { sum, draft: isLatest ? draft : before.draft });
-  }
-  if (held.size === 0) return;
-  const changes = [...held.values()].map(({ sum, draft }) => ({ sum, draft, isSet: !draft.price.isRecurring }));
-  await sql`
-    with given as (
-      select * from unnest(
-        ${[...held.keys()]}::text[],
-        ${changes.map(({ draft }) => draft.event.billingPeriodId)}::text[],
-        ${changes.map(({ isSet, sum, draft }) => (isSet ? BigInt(draft.event.amount) : sum))}::numeric[],
-        ${changes.map(({ isSet, draft }) => (isSet ? datedOf(draft) : null))}::bigint[],
-        ${changes.map(({ isSet, draft }) => (isSet ? shortId(draft.event.id) : null))}::text[]
-      ) as given (ledger_account_id, period_id, value, dated, event_id)
-    ), locked as (
-      select a.id, a.held_value, a.opening_value, given.*,
-             a.value_period_id is distinct from given.period_id as opens_period,
-             a.value_period_id is distinct from given.period_id
-               or (a.value_at, a.value_event_id) < (given.dated, given.event_id) as is_latest
-        from given
-        join ledger_accounts a on a.environment_id = ${work.environmentId} and a.id = given.ledger_account_id
-       order by a.subscription_id, a.usage_meter_id for no key update of a
-    )
-    update ledger_accounts a
-       set opening_value = case when locked.opens_period then coalesce(locked.held_value, 0) else locked.opening_value end,
-           held_value = case when locked.dated is null then coalesce(locked.held_value, 0) + locked.value
-                             when locked.is_latest then locked.value else locked.held_value end,
-           value_period_id = locked.period_id,
-           value_at = case when locked.is_latest then locked.dated else a.value_at end,
-           value_event_id = case when locked.is_latest then locked.event_id else a.value_event_id end
-      from locked
-     where a.environment_id = ${work.environmentId} and a.id = locked.id`.execute(work.db);
-}
-
-/** The instant from which an event counts: a date that is still to come counts from its arrival. */
-function datedOf({ event: { usageDate, createdAt } }: Draft): Instant {
-  return Math.min(usageDate, createdAt);
-}
-
-function compareDated(one: Draft, other: Draft): number {
-  return datedOf(one) - datedOf(other) || (one.event.id < other.event.id ? -1 : 1);
-}
-
-/** An account of a measured meter, with the present usage period so far and the price of the plan for it. */
-export interface MeasuredAccount extends Rated {
-  readonly subscriptionId: string;
-  readonly ledgerAccountId: string;
-  readonly meterName: string;
-  readonly aggregationType: UsageMeter['aggregationType'];
-  readonly recurring: boolean;
-  readonly proration: Proration;
-  readonly isBilled: boolean;
-  readonly period: MeasuredPeriod;
-  readonly schedule: PeriodSchedule;
-  readonly wholeStartAt: Instant | null;
-}
-
-/** A usage price. */
-export interface Rated {
-  readonly priceId: string;
-  readonly unitPrice: bigint;
-  readonly usageEventsPerUnit: number;
-  readonly pricing: Pricing | null;
-  /** Own terms that the customer has had for it. */
-  readonly overrides: readonly OverrideSpan[];
-}
-
-interface MeasuredRow extends Omit<MeasuredAccount, 'period' | 'schedule' | 'overrides'>, PeriodSchedule {
-  readonly overrides: StoredSpans;
-  readonly periodStart: Instant;
-  readonly periodEnd: Instant;
-  readonly opening: bigint;
-  readonly events: string | null;
-}
-
-/**
- * The accounts of measured meters of these subscriptions, whose usage periods they have begun. A period that is billed
- * in part keeps its price. Only one event counts for `max` and `latest`, and no other is read.
- */
-export async function listMeasured(work: Work, bills: readonly UsageToBill[]): Promise<MeasuredAccount[]> {
-  if (bills.length === 0) return [];
-  const { environmentId, now } = work;
-  const { rows } = await sql<MeasuredRow>`
-    with account as materialized (
-      select a.subscription_id, a.id, a.usage_meter_id, a.value_period_id, a.opening_value, a.held_value,
-             m.name as meter_name, m.aggregation_type, m.recurring, m.proration, asked.period_start
-        from unnest(
-               ${bills.map(({ subscriptionId }) => subscriptionId)}::text[],
-               ${bills.map(({ periodStart }) => periodStart)}::bigint[]
-             ) as asked (subscription_id, period_start)
-        join ledger_accounts a on a.environment_id = ${environmentId} and a.subscription_id = asked.subscription_id
-        join usage_meters m on m.environment_id = ${environmentId} and m.id = a.usage_meter_id and m.is_measured
-    ), begun as materialized (
-      select account.*, b.id as period_id, b.start_at, greatest(b.start_at, least(b.end_at, ${now}::bigint)) as until,
-             b.whole_start_at
-        from account
-        join billing_periods b on b.environment_id = ${environmentId} and b.subscription_id = account.subscription_id
-         and b.start_at = account.period_start and ${holdsItsStart('b')}
-    ), planned as materialized (
-      select begun.*, plan.overage = 'bill' as is_billed, plan.product_id, s.start_date, s.trial_end, s.billing_anchor,
-             s.first_period, s.billing_cycle_anchor_date, s.interval_unit, s.interval_count
-        from begun
-        join subscriptions s on s.environment_id = ${environmentId} and s.id = begun.subscription_id
-        join prices plan on plan.environment_id = ${environmentId} and plan.id = s.price_id
-    ), rated as materialized (
-      select planned.*, coalesce(
-               (select c.price_id from usage_charges c
-                 where c.environment_id = ${environmentId} and c.ledger_account_id = planned.id
-                   and c.period_start = planned.start_at limit 1),
-               (select product.usage_prices ->> planned.usage_meter_id from products product
-                 where product.environment_id = ${environmentId} and product.id = planned.product_id),
-               (select usual.id from prices usual
-                 where usual.environment_id = ${environmentId} and usual.usage_meter_id = planned.usage_meter_id
-                   and usual.is_default)) as price_id
-        from planned
-    ), used as materialized (
-      select u.id as series_id, rated.id as ledger_account_id
-        from rated
-        join prices ofmeter on ofmeter.environment_id = ${environmentId} and ofmeter.usage_meter_id = rated.usage_meter_id
-        join usage_series u on u.environment_id = ${environmentId} and u.subscription_id = rated.subscription_id
-         and u.price_id = ofmeter.id and u.billing_period_id = rated.period_id
-    )
-    select a.subscription_id, a.id as ledger_account_id, a.meter_name, a.aggregation_type, a.recurring, a.proration,
-           coalesce(a.is_billed, false) as is_billed, a.start_at as period_start, a.until as period_end,
-           case when a.value_period_id = a.period_id then a.opening_value else coalesce(a.held_value, 0) end as opening,
-           counted.events, a.whole_start_at, a.start_date, a.trial_end, a.billing_anchor, a.first_period,
-           a.billing_cycle_anchor_date, a.interval_unit, a.interval_count, p.id as price_id, p.unit_price,
-           p.usage_events_per_unit, p.pricing,
-           ${overrideHistory(work, sql.ref('a.subscription_id'), sql.ref('p.id'))} as overrides
-      from rated a
-      join prices p on p.environment_id = ${environmentId} and p.id = a.price_id
-     cross join lateral (
-       select string_agg(greatest(a.start_at, least(e.dated, a.until)) || ' ' || e.amount, ',' order by e.dated, e.id) as events
-         from (select e.id, e.amount, e.dated,
-                      row_number() over (order by case when a.aggregation_type = 'max' then e.amount end desc, e.dated desc, e.id desc) as place
-                 from (select e.id, e.amount, least(e.usage_date, e.created_at) as dated
-                         from used
-                         join usage_events e on e.environment_id = ${environmentId} and e.series_id = used.series_id
-                        where used.ledger_account_id = a.id) e) e
-        where a.aggregation_type not in ('max', 'latest') or e.place = 1) counted
-     order by a.usage_meter_id`.execute(work.db);
-  return rows.map(toMeasured);
-}
-
-function toMeasured(row: MeasuredRow): MeasuredAccount {
-  const { periodStart: start, periodEnd: end, opening, events, overrides, ...rest } = row;
-  const {
-    startDate,
-    trialEnd,
-    billingAnchor,
-    firstPeriod,
-    billingCycleAnchorDate,
-    intervalUnit,
-    intervalCount,
-    ...account
-  } = rest;
-  const read = (events ?? '')
-    .split(',')
-    .filter(Boolean)
-    .map((text) => {
-      const [at = '', amount = ''] = text.split(' ');
-      return { at: Number(at), amount: BigInt(amount) };
-    });
-  const schedule = {
-    startDate,
-    trialEnd,
-    billingAnchor,
-    firstPeriod,
-    billingCycleAnchorDate,
-    intervalUnit,
-    intervalCount,
-  };
-  return {
-    ...account,
-    overrides: withAmounts<OverrideSpan>(overrides),
-    schedule,
-    period: { start, end, opening, events: read },
-  };
-}
-
-/** A measured usage period of an account at a price, as far as invoices bill it. */
-interface MeasuredPeriodCharge extends MeasuredCharge, Rated {
-  readonly ledgerAccountId: string;
-}
-
-/** The charges of these accounts for their present periods, and of earlier ones that are reopened. */
-export async function listMeasuredCharges(
-  work: Work,
-  accounts: readonly MeasuredAccount[],
-): Promise<MeasuredPeriodCharge[]> {
-  if (accounts.length === 0) return [];
-  const { rows } = await sql<Omit<MeasuredPeriodCharge, 'overrides'> & { readonly overrides: StoredSpans }>`
-    select c.ledger_account_id, c.period_start, c.units, c.per, c.amount, c.waived, c.reopened,
-           c.price_id, p.unit_price, p.usage_events_per_unit, p.pricing,
-           ${overrideHistory(work, sql.ref('a.subscription_id'), sql.ref('p.id'))} as overrides
-      from unnest(
-             ${accounts.map(({ ledgerAccountId }) => ledgerAccountId)}::text[],
-             ${accounts.map(({ period }) => period.start)}::bigint[]
-           ) as asked (ledger_account_id, period_start)
-      join usage_charges c on c.environment_id = ${work.environmentId} and c.ledger_account_id = asked.ledger_account_id
-       and (c.period_start = asked.period_start or c.reopened)
-      join ledger_accounts a on a.environment_id = ${work.environmentId} and a.id = c.ledger_account_id
-      join prices p on p.environment_id = ${work.environmentId} and p.id = c.price_id
-     order by c.ledger_account_id, c.period_start`.execute(work.db);
-  return rows.map((row) => ({ ...row, overrides: withAmounts<OverrideSpan>(row.overrides) }));
-}
-
-/** Writes the charges of measured periods of locked accounts. */
-export async function writeMeasuredCharges(
-  work: Work,
-  charges: readonly Omit<MeasuredPeriodCharge, keyof Omit<Rated, 'priceId'>>[],
-): Promise<void> {
-  if (charges.length === 0) return;
-  await sql`
-    insert into usage_charges (environment_id, ledger_account_id, price_id, period_start, units, per, released, amount, waived,
-           reopened)
-    select ${work.environmentId}, asked.ledger_account_id, asked.price_id, asked.period_start, asked.units, asked.per, 0,
-           asked.amount, asked.waived, asked.reopened
-      from unnest(
-             ${charges.map(({ ledgerAccountId }) => ledgerAccountId)}::text[],
-             ${charges.map(({ priceId }) => priceId)}::text[],
-             ${charges.map(({ periodStart }) => periodStart)}::bigint[],
-             ${charges.map(({ units }) => units)}::numeric[],
-             ${charges.map(({ per }) => per)}::numeric[],
-             ${charges.map(({ amount }) => amount)}::numeric[],
-             ${charges.map(({ waived }) => waived)}::numeric[],
-             ${charges.map(({ reopened }) => reopened)}::boolean[]
-           ) as asked (ledger_account_id, price_id, period_start, units, per, amount, waived, reopened)
-    on conflict (environment_id, ledger_account_id, price_id, period_start)
-    do update set units = excluded.units, per = excluded.per, amount = excluded.amount, waived = excluded.waived,
+                  released_own_amount = excluded.released_own_amount, per = excluded.per, waived = excluded.waived,
                   reopened = excluded.reopened`.execute(work.db);
 }
 

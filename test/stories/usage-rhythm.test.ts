@@ -40,6 +40,13 @@ const structure = {
     meter('jobs', 'Jobs', { slug: 'job', unitPrice: 0, pricing: firstTierFree }),
     meter('pages', 'Pages', { slug: 'page', unitPrice: 10, ...withSubscription }),
     meter('peak', 'Peak', { slug: 'peak', unitPrice: 100 }, { aggregationType: 'max' }),
+    meter(
+      'quarter-peak',
+      'Quarter peak',
+      { slug: 'quarter', unitPrice: 1000, intervalCount: 3 },
+      { aggregationType: 'max' },
+    ),
+    meter('machines', 'Machines', { slug: 'machine', unitPrice: 100 }, { recurring: true, proration: 'second' }),
     meter('disks', 'Disks', { slug: 'disk', unitPrice: 0, pricing: firstTierFree, intervalCount: 3 }),
   ],
 };
@@ -223,20 +230,64 @@ test('an end at the end of a month bills that month once', async () => {
   await assertSound(app);
 });
 
-test('measured units are billed with the billing period, beside usage of its months', async () => {
+test('the peak of each month is billed with the month on a yearly plan, and that of each quarter with the quarter', async () => {
   const mia = await subscriber('mia', 'year');
+  const measure = async (usageMeterSlug: string, amount: number) => {
+    const transactionId = `mia-${usageMeterSlug}-${amount}`;
+    const usageEvent = { subscriptionId: mia.subscriptionId, usageMeterSlug, amount, transactionId };
+    await caller.post('/usage-events', { usageEvent });
+  };
+  const since = (await mia.invoices()).length;
+  const billed = async () => (await mia.invoices()).slice(since);
   await mia.use('call', 200);
-  await caller.post('/usage-events', {
-    usageEvent: { subscriptionId: mia.subscriptionId, usageMeterSlug: 'peak', amount: 5, transactionId: 'mia-peak' },
-  });
+  await measure('peak', 5);
+  await measure('quarter-peak', 4);
+  await moveTo('2030-03-11');
+  const { invoice } = await caller.get(`/invoices/upcoming?subscriptionId=${mia.subscriptionId}`);
+  assert.deepEqual([dayOf(invoice.invoiceDate), invoice.total], ['2030-03-12', 600]);
   await moveTo('2030-03-12');
-  assert.deepEqual(await mia.invoices(), ['2030-02-12 paid 120000', '2030-03-12 paid 100']);
-  await moveTo('2031-02-12');
-  assert.deepEqual((await mia.invoices()).at(-1), '2031-02-12 paid 120500');
+  await measure('peak', 2);
+  await measure('quarter-peak', 9);
+  await moveTo('2030-04-12');
+  await measure('quarter-peak', 7);
+  await moveTo('2030-08-12');
+  // April's 2 at 1.00, and with the end of the quarter its 9 at 10.00. A month without events has no peak.
+  assert.deepEqual(await billed(), ['2030-03-12 paid 600', '2030-04-12 paid 200', '2030-05-12 paid 9000']);
+  await assertSound(app);
+});
+
+test('machines by the second at a monthly price are billed each month, on plans of a year and of a month alike', async () => {
+  const [ora, pam] = [await subscriber('ora', 'year'), await subscriber('pam', 'month')];
+  const add = (who: typeof ora, amount: number, transactionId: string) => {
+    const { subscriptionId } = who;
+    const usageEvent = {
+      subscriptionId,
+      usageMeterSlug: 'machines',
+      amount,
+      transactionId: `${subscriptionId} ${transactionId}`,
+    };
+    return caller.post('/usage-events', { usageEvent });
+  };
+  for (const who of [ora, pam]) await add(who, 10, 'first');
+  await moveTo('2030-08-31');
+  for (const who of [ora, pam]) await add(who, -10, 'away');
+  for (const who of [ora, pam]) await add(who, 31, 'last');
+  await moveTo('2030-11-12');
+  // 10 for 19 of 31 days and 31 for 12 of them; then 31 for all of each month, at 1.00.
+  const usage = [10 * 19 + 31 * 12, 31 * 31, 31 * 31].map((days) => Math.round((days / 31) * 100));
+  assert.deepEqual(
+    (await ora.invoices()).slice(1).map((told: string) => Number(told.split(' ').at(-1))),
+    usage,
+  );
+  assert.deepEqual(
+    (await pam.invoices()).slice(1).map((told: string) => Number(told.split(' ').at(-1)) - 3000),
+    usage,
+  );
   await assertSound(app);
 });
 
 test('a change to another interval at the end of a period bills the usage of longer intervals by its own tiers', async () => {
+  await moveTo('2031-02-12');
   const sue = await subscriber('sue', 'month');
   await sue.use('disk', 150);
   const adjustment = {
@@ -294,6 +345,8 @@ test('the interval of a usage price comes through export, setup and clone, and c
     ['job', 'own'],
     ['page', 'subscription'],
     ['peak', 'own'],
+    ['quarter', 'own'],
+    ['machine', 'own'],
     ['disk', 'own'],
   ]);
   const again = await caller.post('/pricing-models/setup', { ...exported, name: 'Again', isDefault: false });

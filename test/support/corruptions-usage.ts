@@ -8,6 +8,10 @@ const userPrice = "(select id from prices where slug = 'user-overage')";
 const closed = `update ledger_accounts set open_series_id = null, open_hour = null, open_units = null, open_events = null
   where used = 130`;
 
+/** A measure of the calls from the beginning of time. */
+const measureOfCalls = (value: number) =>
+  `insert into usage_measures select environment_id, id, 0, 0, 0, ${value}, 0, null, null, 0, null from ledger_accounts where used = 130`;
+
 /** Makes each entry say what is available with it as the entries now are. */
 const restate = `update ledger_entries e set available_after = booked
   from (select id, sum(case 'available' when credit_side then amount when debit_side then -amount end)
@@ -320,20 +324,28 @@ export const usageCorruptions: readonly Corruption[] = [
     statements: ['update usage_events set amount = -1 where amount = 70'],
     breaks: ['usageIsSumOfEvents', 'amountsFitTheirMeter', 'usageIsBookedWithItsEvents', 'rollUpsAreSumsOfEvents'],
   },
-  ...(['max', 'unit_hours'] as const).map((type) => ({
-    fault: `calls that were booked as they came are measured as ${type}`,
+  ...[
+    { kept: 'as they are', value: 70, breaks: [] },
+    { kept: 'as fewer', value: 60, breaks: ['measuresFollowEvents'] },
+  ].map(({ kept, value, breaks }) => ({
+    fault: `calls that were booked as they came are measured as the largest amount, which is kept ${kept}`,
     statements: [
-      `update usage_meters set aggregation_type = '${type}'
-        where id = (select usage_meter_id from ledger_accounts where used = 130)`,
+      `update usage_meters set aggregation_type = 'max' where id = (select usage_meter_id from ledger_accounts where used = 130)`,
+      measureOfCalls(value),
     ],
     breaks: [
       'usageIsSumOfEvents',
       'measuredMetersHaveNoBalance',
-      ...(type === 'max' ? [] : ['heldValuesFollowEvents']),
+      ...breaks,
       'usageIsBookedWithItsEvents',
       'rollUpsAreSumsOfEvents',
     ],
   })),
+  {
+    fault: 'calls are counted, and measured as well',
+    statements: [measureOfCalls(70)],
+    breaks: ['measuresFollowEvents'],
+  },
   {
     fault: 'a usage event was deleted',
     statements: ['delete from usage_events where amount = 70'],

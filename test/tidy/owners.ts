@@ -42,6 +42,8 @@ export const owners: Owners = {
   ledger_entries: 'usage',
   usage_credits: 'usage',
   usage_charges: 'usage',
+  usage_levels: 'usage',
+  usage_measures: 'usage',
   usage_overages: 'usage',
   usage_threshold_checks: 'usage',
   usage_holds: 'usage',
