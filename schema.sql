@@ -1738,6 +1738,7 @@ CREATE INDEX subscription_price_overrides_one_at_a_time ON public.subscription_p
 CREATE INDEX subscriptions_by_creation ON public.subscriptions USING btree (environment_id, created_at);
 CREATE INDEX subscriptions_by_customer ON public.subscriptions USING btree (environment_id, customer_id);
 CREATE INDEX subscriptions_by_metadata ON public.subscriptions USING gin (metadata jsonb_path_ops) WHERE (metadata IS NOT NULL);
+CREATE INDEX subscriptions_by_other_anchor ON public.subscriptions USING btree (environment_id, id) WHERE (billing_anchor <> '"anniversary"'::jsonb);
 CREATE INDEX subscriptions_by_price ON public.subscriptions USING btree (environment_id, price_id);
 CREATE INDEX subscriptions_by_status ON public.subscriptions USING btree (environment_id, status, id);
 CREATE INDEX subscriptions_cancel_due ON public.subscriptions USING btree (environment_id, cancel_scheduled_at) WHERE (status = 'cancellation_scheduled'::text);

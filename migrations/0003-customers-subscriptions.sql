@@ -192,6 +192,7 @@ create index subscriptions_waiting on subscriptions (environment_id, created_at)
 create index subscriptions_by_customer on subscriptions (environment_id, customer_id);
 create index subscriptions_by_status on subscriptions (environment_id, status, id);
 create index subscriptions_by_creation on subscriptions (environment_id, created_at);
+create index subscriptions_by_other_anchor on subscriptions (environment_id, id) where billing_anchor <> '"anniversary"';
 create index subscriptions_by_price on subscriptions (environment_id, price_id);
 create index subscriptions_by_metadata on subscriptions using gin (metadata jsonb_path_ops) where metadata is not null;
 create index subscriptions_period_end on subscriptions (environment_id, current_billing_period_end)

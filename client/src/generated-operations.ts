@@ -77,7 +77,7 @@ export const operations = {
     deletePortalSessions: { method: 'DELETE', path: '/api/v1/customers/{externalId}/portal-sessions', params: ['externalId'], query: ['pricingModelId'] },
   },
   subscriptions: {
-    list: { method: 'GET', path: '/api/v1/subscriptions', params: [], query: ['cursor', 'limit', 'order', 'status', 'customerId', 'customerExternalId', 'priceId', 'pricingModelId', 'metadata', 'createdAtFrom', 'createdAtTo'], pages: true },
+    list: { method: 'GET', path: '/api/v1/subscriptions', params: [], query: ['cursor', 'limit', 'order', 'status', 'customerId', 'customerExternalId', 'priceId', 'pricingModelId', 'billingAnchor', 'metadata', 'createdAtFrom', 'createdAtTo'], pages: true },
     create: { method: 'POST', path: '/api/v1/subscriptions', params: [], query: ['pricingModelId'] },
     get: { method: 'GET', path: '/api/v1/subscriptions/{id}', params: ['id'], query: [] },
     update: { method: 'PUT', path: '/api/v1/subscriptions/{id}', params: ['id'], query: [] },
@@ -105,7 +105,7 @@ export const operations = {
   },
   products: {
     create: { method: 'POST', path: '/api/v1/products', params: [], query: [] },
-    list: { method: 'GET', path: '/api/v1/products', params: [], query: ['cursor', 'limit', 'order', 'pricingModelId', 'active', 'default', 'slug', 'metadata', 'createdAtFrom', 'createdAtTo'], pages: true },
+    list: { method: 'GET', path: '/api/v1/products', params: [], query: ['cursor', 'limit', 'order', 'pricingModelId', 'active', 'default', 'slug', 'addOn', 'metadata', 'createdAtFrom', 'createdAtTo'], pages: true },
     get: { method: 'GET', path: '/api/v1/products/{id}', params: ['id'], query: [] },
     update: { method: 'PUT', path: '/api/v1/products/{id}', params: ['id'], query: [] },
     delete: { method: 'DELETE', path: '/api/v1/products/{id}', params: ['id'], query: [] },
@@ -118,20 +118,20 @@ export const operations = {
   },
   prices: {
     create: { method: 'POST', path: '/api/v1/prices', params: [], query: [] },
-    list: { method: 'GET', path: '/api/v1/prices', params: [], query: ['cursor', 'limit', 'order', 'pricingModelId', 'productId', 'usageMeterId', 'type', 'active', 'isDefault', 'slug', 'metadata', 'createdAtFrom', 'createdAtTo'], pages: true },
+    list: { method: 'GET', path: '/api/v1/prices', params: [], query: ['cursor', 'limit', 'order', 'pricingModelId', 'productId', 'usageMeterId', 'type', 'active', 'isDefault', 'slug', 'billingTiming', 'usageInterval', 'metadata', 'createdAtFrom', 'createdAtTo'], pages: true },
     quote: { method: 'POST', path: '/api/v1/prices/quote', params: [], query: [] },
     get: { method: 'GET', path: '/api/v1/prices/{id}', params: ['id'], query: [] },
     update: { method: 'PUT', path: '/api/v1/prices/{id}', params: ['id'], query: [] },
   },
   features: {
     create: { method: 'POST', path: '/api/v1/features', params: [], query: [] },
-    list: { method: 'GET', path: '/api/v1/features', params: [], query: ['cursor', 'limit', 'order', 'pricingModelId', 'type', 'active', 'slug', 'createdAtFrom', 'createdAtTo'], pages: true },
+    list: { method: 'GET', path: '/api/v1/features', params: [], query: ['cursor', 'limit', 'order', 'pricingModelId', 'type', 'active', 'slug', 'usageMeterId', 'resourceId', 'renewalFrequency', 'createdAtFrom', 'createdAtTo'], pages: true },
     get: { method: 'GET', path: '/api/v1/features/{id}', params: ['id'], query: [] },
     update: { method: 'PUT', path: '/api/v1/features/{id}', params: ['id'], query: [] },
   },
   usageMeters: {
     create: { method: 'POST', path: '/api/v1/usage-meters', params: [], query: [] },
-    list: { method: 'GET', path: '/api/v1/usage-meters', params: [], query: ['cursor', 'limit', 'order', 'pricingModelId', 'slug', 'aggregationType', 'eventName', 'createdAtFrom', 'createdAtTo'], pages: true },
+    list: { method: 'GET', path: '/api/v1/usage-meters', params: [], query: ['cursor', 'limit', 'order', 'pricingModelId', 'slug', 'aggregationType', 'eventName', 'recurring', 'createdAtFrom', 'createdAtTo'], pages: true },
     get: { method: 'GET', path: '/api/v1/usage-meters/{id}', params: ['id'], query: [] },
     update: { method: 'PUT', path: '/api/v1/usage-meters/{id}', params: ['id'], query: [] },
     getSummary: { method: 'GET', path: '/api/v1/usage-meters/{id}/summary', params: ['id'], query: ['from', 'to', 'groupBy', 'property', 'customerId', 'subscriptionId'] },

@@ -4248,6 +4248,7 @@ export interface SubscriptionsListInput {
   customerExternalId?: string;
   priceId?: string;
   pricingModelId?: string;
+  billingAnchor?: 'anniversary' | 'calendar' | 'day';
   /** `metadata[key]=value`, up to five times. A number or boolean of the metadata is compared as text. */
   metadata?: Record<string, string>;
   /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
@@ -4693,6 +4694,7 @@ export interface ProductsListInput {
   active?: boolean;
   default?: boolean;
   slug?: string;
+  addOn?: boolean;
   /** `metadata[key]=value`, up to five times. A number or boolean of the metadata is compared as text. */
   metadata?: Record<string, string>;
   /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
@@ -4939,6 +4941,8 @@ export interface PricesListInput {
   active?: boolean;
   isDefault?: boolean;
   slug?: string;
+  billingTiming?: BillingTiming;
+  usageInterval?: UsageInterval;
   /** `metadata[key]=value`, up to five times. A number or boolean of the metadata is compared as text. */
   metadata?: Record<string, string>;
   /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
@@ -5083,6 +5087,9 @@ export interface FeaturesListInput {
   type?: FeatureType;
   active?: boolean;
   slug?: string;
+  usageMeterId?: string;
+  resourceId?: string;
+  renewalFrequency?: RenewalFrequency;
   /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
   createdAtFrom?: string | number;
   /** Records created before this instant. */
@@ -5175,6 +5182,7 @@ export interface UsageMetersListInput {
   slug?: string;
   aggregationType?: UsageMeterAggregationType;
   eventName?: string;
+  recurring?: boolean;
   /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
   createdAtFrom?: string | number;
   /** Records created before this instant. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { route } from '../http/route.ts';
 import { booleanFilter, createdFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { createFeature, getFeature, listFeatures, updateFeature } from '../pricing/actions-features.ts';
-import { Feature, FeatureChange, FeatureId, FeatureInput, FeatureType } from '../pricing/feature.ts';
+import { Feature, FeatureChange, FeatureId, FeatureInput, FeatureType, RenewalFrequency } from '../pricing/feature.ts';
 
 const tag = 'Features';
 
@@ -41,6 +41,9 @@ export const featureRoutes = [
       type: FeatureType.optional(),
       active: booleanFilter,
       slug: textFilter,
+      usageMeterId: textFilter,
+      resourceId: textFilter,
+      renewalFrequency: RenewalFrequency.optional(),
       ...createdFilters,
     }),
     returns: pageOf(Feature),

@@ -10,7 +10,7 @@ import {
   textFilter,
 } from '../kernel/pagination.ts';
 import { createPrice, getPrice, listPrices, quotePrices, updatePrice } from '../pricing/actions-prices.ts';
-import { Price, PriceId, PriceType } from '../pricing/price.ts';
+import { BillingTiming, Price, PriceId, PriceType, UsageInterval } from '../pricing/price.ts';
 import { PriceChange, PriceInput, Quote, QuoteInput } from '../pricing/price-input.ts';
 
 const tag = 'Prices';
@@ -53,6 +53,8 @@ export const priceRoutes = [
       active: booleanFilter,
       isDefault: booleanFilter,
       slug: textFilter,
+      billingTiming: BillingTiming.optional(),
+      usageInterval: UsageInterval.optional(),
       metadata: metadataFilter,
       ...createdFilters,
     }),

@@ -55,6 +55,7 @@ export const productRoutes = [
       active: booleanFilter,
       default: booleanFilter,
       slug: textFilter,
+      addOn: booleanFilter,
       metadata: metadataFilter,
       ...createdFilters,
     }),

@@ -111,6 +111,7 @@ export const subscriptionRoutes = [
       ...customerFilters,
       priceId: textFilter,
       pricingModelId: textFilter,
+      billingAnchor: z.enum(['anniversary', 'calendar', 'day']).optional(),
       metadata: metadataFilter,
       ...createdFilters,
     }),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { route } from '../http/route.ts';
-import { createdFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import { booleanFilter, createdFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { createUsageMeter, getUsageMeter, listUsageMeters, updateUsageMeter } from '../pricing/actions-usage-meters.ts';
 import {
   AggregationType,
@@ -42,6 +42,7 @@ export const usageMeterRoutes = [
       slug: textFilter,
       aggregationType: AggregationType.optional(),
       eventName: textFilter,
+      recurring: booleanFilter,
       ...createdFilters,
     }),
     returns: pageOf(UsageMeter),

@@ -138,7 +138,15 @@ export async function listFeatures(work: Work, pricingModelIds: readonly string[
 }
 
 export async function pageOfFeatures(work: Work, request: PageRequest): Promise<{ rows: Feature[]; total: number }> {
-  const filters = { pricingModelId: 'pricing_model_id', type: 'type', active: 'active', slug: 'slug' };
+  const filters = {
+    pricingModelId: 'pricing_model_id',
+    type: 'type',
+    active: 'active',
+    slug: 'slug',
+    usageMeterId: 'usage_meter_id',
+    resourceId: 'resource_id',
+    renewalFrequency: 'renewal_frequency',
+  };
   const page = await selectPage<FeatureRow>(work, 'features', featureColumns, request, filters);
   return { rows: page.rows.map((row) => toFeature(work, row)), total: page.total };
 }

@@ -313,6 +313,8 @@ export async function pageOfPrices(work: Work, request: PageRequest): Promise<{ 
     active: 'active',
     isDefault: 'is_default',
     slug: 'slug',
+    billingTiming: 'billing_timing',
+    usageInterval: (interval: string) => sql`type = 'usage' and has_own_interval = ${interval === 'own'}`,
   };
   const page = await selectPage<PriceRow>(work, 'prices', priceColumns, request, filters);
   return { rows: page.rows.map((row) => toPrice(work, row)), total: page.total };

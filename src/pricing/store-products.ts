@@ -214,7 +214,13 @@ export async function listProducts(work: Work, pricingModelIds: readonly string[
 }
 
 export async function pageOfProducts(work: Work, request: PageRequest): Promise<{ rows: Product[]; total: number }> {
-  const filters = { pricingModelId: 'pricing_model_id', active: 'active', default: 'is_default', slug: 'slug' };
+  const filters = {
+    pricingModelId: 'pricing_model_id',
+    active: 'active',
+    default: 'is_default',
+    slug: 'slug',
+    addOn: 'add_on',
+  };
   const page = await selectPage<ProductRow>(work, 'products', productColumns, request, filters);
   return { rows: await toProducts(work, page.rows), total: page.total };
 }

@@ -115,6 +115,7 @@ export async function pageOfUsageMeters(
     slug: 'slug',
     aggregationType: 'aggregation_type',
     eventName: 'event_name',
+    recurring: 'recurring',
   };
   const page = await selectPage<UsageMeterRow>(work, 'usage_meters', usageMeterColumns, request, filters);
   return { rows: page.rows.map((row) => toUsageMeter(work, row)), total: page.total };

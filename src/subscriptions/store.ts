@@ -245,6 +245,7 @@ export async function pageOfSubscriptions(
     customerExternalId: (externalId) => ofCustomerNamed(work, sql.ref('customer_id'), externalId),
     priceId: 'price_id',
     pricingModelId: 'pricing_model_id',
+    billingAnchor: ofAnchor,
   });
   const ofRows = await listOverridesInForce(
     work,
@@ -252,6 +253,12 @@ export async function pageOfSubscriptions(
   );
   // Table constraints limit the statuses and units, and only parsed metadata is written.
   return { rows: rows.map((row) => ({ ...row, priceOverrides: ofRows.get(row.id) ?? [] }) as SubscriptionRow), total };
+}
+
+/** Anchors other than the anniversary are few, and have an index. A day of the month is an object. */
+function ofAnchor(kind: string): RawBuilder<unknown> {
+  if (kind === 'anniversary') return sql`billing_anchor = '"anniversary"'`;
+  return sql`billing_anchor <> '"anniversary"' and (jsonb_typeof(billing_anchor) = 'object') = ${kind === 'day'}`;
 }
 
 export async function insertSubscription(

@@ -300,6 +300,35 @@ test('the interval of credits comes through export, setup and clone, and an item
   await assertSound(app);
 });
 
+test('lists are filtered by the terms of prices, products, features, meters and subscriptions', async () => {
+  const sold = await seller('2026-01-10');
+  const { pricingModelId } = sold;
+  await sold.post('/usage-meters', { usageMeter: { name: 'Disks', slug: 'disks', pricingModelId, recurring: true } });
+  const { id: usageMeterId } = (await sold.get('/usage-meters?slug=calls')).data[0];
+  await sold.post('/prices', {
+    price: { type: 'usage', usageMeterId, slug: 'weekly', unitPrice: 1, intervalUnit: 'week', isDefault: false },
+  });
+  const ada = await sold.subscribe('ada', 'month', { billingAnchor: 'calendar' });
+  const ben = await sold.subscribe('ben', 'month', { billingAnchor: { day: 20 } });
+  const cleo = await sold.subscribe('cleo', 'year');
+  const found = async (path: string) =>
+    (await sold.get(`${path}&limit=100`)).data.map(({ slug, id }: Body) => slug ?? id);
+  assert.deepEqual(await found(`/features?usageMeterId=${usageMeterId}&renewalFrequency=every_billing_period`), [
+    'upfront',
+  ]);
+  assert.deepEqual(await found('/features?resourceId=resource_of_nobody'), []);
+  assert.deepEqual(await found('/usage-meters?recurring=true'), ['disks']);
+  assert.deepEqual(await found('/products?addOn=true'), []);
+  assert.ok((await found('/products?addOn=false')).includes('kept'));
+  assert.deepEqual(await found('/prices?billingTiming=in_arrears'), []);
+  const own = await found(`/prices?usageInterval=own&pricingModelId=${pricingModelId}`);
+  assert.ok(own.includes('weekly') && !own.includes('year-monthly'), String(own));
+  assert.ok(!(await found('/prices?usageInterval=subscription')).includes('weekly'));
+  assert.deepEqual(await found('/subscriptions?billingAnchor=calendar'), [ada.id]);
+  assert.deepEqual(await found('/subscriptions?billingAnchor=day'), [ben.id]);
+  assert.ok((await found('/subscriptions?billingAnchor=anniversary')).includes(cleo.id));
+});
+
 test('a jump of the clock grants what steps grant', async () => {
   const [jumper, stepper] = [await seller('2026-01-31'), await seller('2026-01-31')];
   const ran: string[][] = [];
