@@ -10,6 +10,7 @@ import {
   groupPermissions,
   missingFrom,
   type Permission,
+  type Role,
   roles,
   routeGroups,
 } from '../../src/kernel/permission.ts';
@@ -61,10 +62,6 @@ describe('what a route needs', () => {
 
   const sets: Readonly<Record<string, readonly Permission[]>> = {
     ...Object.fromEntries(accesses.map((each) => [each, [each]])),
-    owner: roles.owner,
-    billing: roles.billing,
-    support: roles.support,
-    developer: roles.developer,
     'every group': groupPermissions,
     'usage alone': ['usage-events:write'],
   };
@@ -83,6 +80,26 @@ describe('what a route needs', () => {
       };
       await inTurns(routes, ask);
     });
+
+  test('is had by each role as its name says', () => {
+    const kindOf = (needs: string) => needs.split(':')[1] ?? '';
+    const mayDo: Readonly<Record<Role, (needs: string) => boolean>> = {
+      owner: () => true,
+      billing: (needs) => ['read', 'money'].includes(kindOf(needs)),
+      support: (needs) => kindOf(needs) === 'read' || ['cancellations:write', 'deliveries:write'].includes(needs),
+      developer: (needs) =>
+        kindOf(needs) !== 'money' && !['settings:admin', 'customers:admin', 'organizations:admin'].includes(needs),
+      viewer: (needs) => kindOf(needs) === 'read',
+    };
+    for (const [role, may] of Object.entries(mayDo))
+      for (const { method, path, needs } of routes)
+        if (needs !== null)
+          assert.equal(
+            missingFrom(roles[role as Role], [needs]).length === 0,
+            may(needs),
+            `${role}: ${method} ${path}`,
+          );
+  });
 
   test('is in the documentation with its group, and the permissions of each role are too', async () => {
     const text = await readFile(new URL('../../docs/permissions.md', import.meta.url), 'utf8');
