@@ -217,8 +217,9 @@ export function decideAddOns(
   if (stray !== undefined) throw invalid(['addOns'], `must not name ${stray.priceId}: the session does not offer it`);
   return addOns.map((addOn, index) => {
     const { priceId, optional, quantity: set, minimumQuantity: least, maximumQuantity: most } = addOn;
-    const usual = addOn.selectedQuantity ?? (optional ? 0 : set);
-    const quantity = chosen.find((each) => each.priceId === priceId)?.quantity ?? usual;
+    const choice = chosen.find((each) => each.priceId === priceId);
+    if (choice === undefined) return { priceId, quantity: addOn.selectedQuantity ?? (optional ? 0 : set) };
+    const { quantity } = choice;
     const isWithin = least === null || most === null ? quantity === set : quantity >= least && quantity <= most;
     if (isWithin || (optional && quantity === 0)) return { priceId, quantity };
     const range = least === null || most === null || least === most ? `${set}` : `from ${least} to ${most}`;

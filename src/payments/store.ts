@@ -163,8 +163,8 @@ export async function findLastPaymentOf(
 }
 
 /**
- * The subscriptions that ever received a payment, even if it was returned later. Those with a plan in arrears that has
- * begun or was billed count too: their time has been used.
+ * The subscriptions that ever received a payment, even if it was returned later. A plan in arrears that has begun or was
+ * billed counts too: its time has been used.
  */
 export async function listEverPaid(work: Work, subscriptionIds: readonly string[]): Promise<Set<string>> {
   const { rows } = await sql<{ subscriptionId: string }>`

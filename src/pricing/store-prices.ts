@@ -196,21 +196,24 @@ export async function listUsagePrices(work: Work, productIds: readonly string[],
     where: Where | null;
     ownUnit: IntervalUnit | null;
     ownCount: number | null;
+    place: number;
   }>`
     select plan.id as product_id, usage.*
       from products plan
      cross join lateral (
        select p.id as price_id, m.name as meter_name, p.unit_price, p.usage_events_per_unit, p.pricing, p.where,
               case when p.has_own_interval then p.interval_unit end as own_unit,
-              case when p.has_own_interval then p.interval_count end as own_count
+              case when p.has_own_interval then p.interval_count end as own_count,
+              row_number() over (order by m.id, p.where is null, p.id) as place
          from usage_meters m
          join prices p on p.environment_id = plan.environment_id and p.usage_meter_id = m.id and p.active
           and (p.where is not null or case when plan.usage_prices ? m.id then p.id = plan.usage_prices ->> m.id else p.is_default end)
         where m.environment_id = plan.environment_id and m.pricing_model_id = plan.pricing_model_id
           and (p.unit_price > 0 or p.pricing is not null)
-        order by m.id, p.where is null, p.id limit ${limit}) usage
-     where plan.environment_id = ${work.environmentId} and plan.id = any(${productIds}::text[])`.execute(work.db);
-  return rows.map(({ ownUnit, ownCount, ...row }) => {
+        order by place limit ${limit}) usage
+     where plan.environment_id = ${work.environmentId} and plan.id = any(${productIds}::text[])
+     order by plan.id, usage.place`.execute(work.db);
+  return rows.map(({ ownUnit, ownCount, place: _, ...row }) => {
     const ownInterval = ownUnit === null || ownCount === null ? null : { unit: ownUnit, count: ownCount };
     return { ...row, ownInterval };
   });
