@@ -8,7 +8,7 @@ import { findUsageMeter, listUsageMeters } from '../pricing/store-usage-meters.t
 import { isMeasured, noCreditsOfMeasured, type UsageMeter } from '../pricing/usage-meter.ts';
 import { grantCredits } from './actions-ledger.ts';
 import { publishLowBalances } from './actions-low-balance.ts';
-import { hasFallen } from './low-balance.ts';
+import { hasFallen } from './ledger.ts';
 import { lockBalances } from './store-accounts.ts';
 import * as store from './store-credits.ts';
 import { takeBackByHand, writePendingApplication } from './store-credits.ts';

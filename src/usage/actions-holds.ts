@@ -8,7 +8,7 @@ import { noCreditsOfMeasured } from '../pricing/usage-meter.ts';
 import { publishLowBalances } from './actions-low-balance.ts';
 import { bookEvents, draftInTransaction, storeEvents, toUsageEvent } from './actions-record.ts';
 import { type CatchUp, openMissingSeries, UsageCache } from './actions-resolve.ts';
-import { hasFallen } from './low-balance.ts';
+import { hasFallen } from './ledger.ts';
 import { listByTransactionKey, nextBooking, transactionKeyOf } from './store.ts';
 import { type LockedBalance, lockBalances } from './store-accounts.ts';
 import { closeHold, countOpenHolds, findHold, insertHold, pageOfHolds } from './store-holds.ts';

@@ -4,7 +4,7 @@ import { publish } from '../customers/store-events.ts';
 import type { Work } from '../database/work.ts';
 import { findSubscriptions } from '../subscriptions/store.ts';
 import { toSubscription } from '../subscriptions/subscription.ts';
-import { hasFallen, type LowBalance } from './low-balance.ts';
+import { hasFallen, type LowBalance } from './ledger.ts';
 import { lockAccountsOfSubscriptions } from './store-accounts.ts';
 import { type BookedBalance, listBookedBalances } from './store-balances.ts';
 

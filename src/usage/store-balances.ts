@@ -3,7 +3,7 @@ import { idArray, textArray } from '../database/array-literal.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { currentStatuses } from '../subscriptions/subscription.ts';
-import type { LowBalance } from './low-balance.ts';
+import type { LowBalance } from './ledger.ts';
 
 /** The applied amount of a credit `c` of account `a`, including the pending one. */
 export const appliedInAll = sql<bigint>`(c.applied + case when c.id = a.pending_credit_id then a.covered - a.applied else 0 end)`;

@@ -20,6 +20,5 @@ export const shortFiles: Readonly<Record<string, string>> = {
   'src/kernel/record.ts': 'one function that many files use',
   'src/payments/processor-manual.ts': 'one processor',
   'src/rating/usage.ts': 'one sum',
-  'src/usage/low-balance.ts': 'one decision',
   'src/webhooks/actions-events.ts': 'one record',
 };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hasFallen } from './low-balance.ts';
+import { hasFallen } from './ledger.ts';
 
 test('a balance falls below 20 from 20 or more to 19 or less; who was below before does not fall', () => {
   const rows: [before: bigint, after: bigint, fallen: boolean][] = [
