@@ -37,6 +37,7 @@ export interface Ids {
   readonly openInvoiceId: string;
   readonly openInvoiceLineItemId: string;
   readonly creditNoteId: string;
+  readonly customerBalanceId: string;
   /** Offsets the open invoice. */
   readonly issuedCreditNoteId: string;
   readonly invoiceId: string;
@@ -88,6 +89,7 @@ export const placeholders: Ids = {
   openInvoiceId: idOf('invoice'),
   openInvoiceLineItemId: idOf('invoiceLineItem'),
   creditNoteId: idOf('creditNote'),
+  customerBalanceId: idOf('customerBalance'),
   issuedCreditNoteId: idOf('creditNote'),
   invoiceId: idOf('invoice'),
   invoiceLineItemId: idOf('invoiceLineItem'),

@@ -359,6 +359,13 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
   'GET /credit-notes/{id}/html': (ids) => at(`/credit-notes/${ids.creditNoteId}/html`),
   'GET /credit-notes/{id}/pdf': (ids) => at(`/credit-notes/${ids.creditNoteId}/pdf`),
   'POST /credit-notes/{id}/void': (ids) => at(`/credit-notes/${ids.issuedCreditNoteId}/void`, {}),
+  'POST /customer-balances/adjust': (ids) => {
+    const adjustment = { customerExternalId: ids.externalId, amount: 500, description: 'An hour without service' };
+    return at('/customer-balances/adjust', { adjustment });
+  },
+  'GET /customer-balances': () => at('/customer-balances'),
+  'GET /customer-balances/{id}': (ids) => at(`/customer-balances/${ids.customerBalanceId}`),
+  'GET /customer-balances/{id}/entries': (ids) => at(`/customer-balances/${ids.customerBalanceId}/entries`),
   'GET /tax-rates': () => at('/tax-rates'),
   'POST /tax-rates': (_, n) =>
     at('/tax-rates', { taxRate: { country: 'US', state: `NY ${n}`, type: 'sales_tax', percentage: '8.875' } }),

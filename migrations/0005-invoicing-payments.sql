@@ -21,6 +21,7 @@ create table invoices (
   amount_refunded numeric(38, 0) not null default 0,
   credited_amount numeric(38, 0) not null default 0,
   offset_amount numeric(38, 0) not null default 0,
+  balance_applied numeric(38, 0) not null default 0,
   memo text,
   -- An invoice at a threshold until it is first settled. One whose payment is reversed afterwards is a debt like any other.
   is_open_threshold boolean not null default false constraint invoices_open_threshold
@@ -38,8 +39,9 @@ create table invoices (
   constraint invoices_total check (total = subtotal + tax_amount and subtotal >= 0 and tax_amount >= 0),
   constraint invoices_money_within_bounds check (amount_paid between 0 and total and amount_refunded between 0 and amount_paid),
   constraint invoices_credited_within_total check (credited_amount between 0 and total and offset_amount between 0 and credited_amount
-    and amount_paid + offset_amount <= total)
+    and balance_applied >= 0 and amount_paid + offset_amount + balance_applied <= total)
 );
+comment on column invoices.balance_applied is 'What the balance of the customer paid of it when it was made. Nothing, once it is void.';
 comment on column invoices.credited_amount is 'The total of its credit notes that are not void.';
 comment on column invoices.offset_amount is 'The part of it that lowers the amount due.';
 -- Billing a period twice for the same reason is impossible.
@@ -207,6 +209,51 @@ create table credit_note_lines (
 );
 comment on column credit_note_lines.amount_before is 'What was credited of the invoice line before; discount_before and tax_before likewise.';
 create index credit_note_lines_by_invoice_line on credit_note_lines (environment_id, invoice_line_item_id);
+
+-- The money that a customer has with the seller in one currency: an account whose columns are the totals of its sides.
+create table customer_balances (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  customer_id text collate "C" not null,
+  currency text not null,
+  credited numeric(38, 0) not null default 0,
+  debited numeric(38, 0) not null default 0,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, customer_id) references customers,
+  constraint customer_balances_one_per_currency unique (environment_id, customer_id, currency),
+  constraint customer_balances_not_negative check (debited >= 0 and credited >= debited)
+);
+create index customer_balances_by_creation on customer_balances (environment_id, created_at);
+
+-- An entry names both sides: the balance, and by its source the other one.
+create table customer_balance_entries (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  customer_id text collate "C" not null,
+  customer_balance_id text collate "C" not null,
+  source text not null,
+  amount numeric(38, 0) not null,
+  balance_after numeric(38, 0) not null,
+  invoice_id text collate "C",
+  description text,
+  created_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, customer_id) references customers,
+  foreign key (environment_id, customer_balance_id) references customer_balances,
+  foreign key (environment_id, invoice_id) references invoices,
+  -- A balance pays for an invoice once, and gets that back once.
+  constraint customer_balance_entries_once unique (environment_id, invoice_id, source),
+  constraint customer_balance_entries_source check (case source when 'manual' then invoice_id is null
+    when 'invoice' then invoice_id is not null and amount < 0 when 'voided_invoice' then invoice_id is not null and amount > 0 else false end),
+  constraint customer_balance_entries_amount check (amount <> 0 and balance_after >= 0)
+);
+create index customer_balance_entries_by_balance on customer_balance_entries (environment_id, customer_balance_id, id);
+create index customer_balance_entries_by_customer on customer_balance_entries (environment_id, customer_id);
+create index customer_balance_entries_by_creation on customer_balance_entries (environment_id, created_at);
 
 create table refunds (
   environment_id bigint not null,

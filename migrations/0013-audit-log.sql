@@ -41,7 +41,7 @@ create function unaudited_tables() returns text[] language sql immutable
     'usage_events', 'usage_series', 'usage_rollups', 'usage_event_distinct_properties',
     -- The ledger.
     'ledger_transactions', 'ledger_entries', 'ledger_accounts', 'usage_overages', 'usage_charges', 'usage_measures',
-    'usage_levels', 'usage_threshold_checks',
+    'usage_levels', 'usage_threshold_checks', 'customer_balances',
     -- What is told to others.
     'events', 'webhook_deliveries', 'webhook_attempts',
     -- Answers kept for repeats, messages of a processor that were seen.

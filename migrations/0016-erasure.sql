@@ -51,7 +51,8 @@ create function personal_columns() returns table (table_name text, column_name t
       ('invoices', 'buyer', null),
       ('invoices', 'memo', null),
       ('invoice_line_items', 'description', null),
-      ('credit_notes', 'reason', null);
+      ('credit_notes', 'reason', null),
+      ('customer_balance_entries', 'description', 'null');
   end;
 
 -- The records of a customer that may hold personal data, or that events are about.
@@ -78,6 +79,9 @@ create function records_of_customer(p_environment bigint, p_customer text) retur
      where i.environment_id = p_environment and i.customer_id = p_customer
     union all
     select 'credit_notes', id from credit_notes where environment_id = p_environment and customer_id = p_customer
+    union all
+    select 'customer_balance_entries', id from customer_balance_entries
+     where environment_id = p_environment and customer_id = p_customer
     union all
     select 'subscriptions', id from subscriptions where environment_id = p_environment and customer_id = p_customer
     union all

@@ -99,6 +99,11 @@ export const tags = [
       'by a refund, or lowers the amount due. Credit notes have numbers of their own, without gaps.',
   },
   {
+    name: 'Customer balances',
+    description:
+      'The balance of a customer is money that it has with the seller. It pays for the next invoices of periods and usage.',
+  },
+  {
     name: 'Payments',
     description: 'A payment is one attempt to collect what is due on an invoice.',
   },

@@ -28,6 +28,7 @@ import type {
   InvoicesMethods,
   InvoiceLineItemsMethods,
   CreditNotesMethods,
+  CustomerBalancesMethods,
   TaxRatesMethods,
   PurchasesMethods,
   CheckoutSessionsMethods,
@@ -218,6 +219,12 @@ export const operations = {
     getHtml: { method: 'GET', path: '/api/v1/credit-notes/{id}/html', params: ['id'], query: [], answers: 'text' },
     getPdf: { method: 'GET', path: '/api/v1/credit-notes/{id}/pdf', params: ['id'], query: [], answers: 'bytes' },
   },
+  customerBalances: {
+    adjust: { method: 'POST', path: '/api/v1/customer-balances/adjust', params: [], query: ['pricingModelId'] },
+    list: { method: 'GET', path: '/api/v1/customer-balances', params: [], query: ['cursor', 'limit', 'order', 'customerId', 'customerExternalId', 'createdAtFrom', 'createdAtTo'], pages: true },
+    get: { method: 'GET', path: '/api/v1/customer-balances/{id}', params: ['id'], query: [] },
+    listEntries: { method: 'GET', path: '/api/v1/customer-balances/{id}/entries', params: ['id'], query: ['cursor', 'limit', 'order', 'source', 'invoiceId', 'createdAtFrom', 'createdAtTo'], pages: true },
+  },
   taxRates: {
     create: { method: 'POST', path: '/api/v1/tax-rates', params: [], query: [] },
     list: { method: 'GET', path: '/api/v1/tax-rates', params: [], query: ['cursor', 'limit', 'order', 'country', 'state', 'type', 'active', 'createdAtFrom', 'createdAtTo'], pages: true },
@@ -299,6 +306,7 @@ export abstract class Families {
   readonly invoices: InvoicesMethods;
   readonly invoiceLineItems: InvoiceLineItemsMethods;
   readonly creditNotes: CreditNotesMethods;
+  readonly customerBalances: CustomerBalancesMethods;
   readonly taxRates: TaxRatesMethods;
   readonly purchases: PurchasesMethods;
   readonly checkoutSessions: CheckoutSessionsMethods;
@@ -335,6 +343,7 @@ export abstract class Families {
     this.invoices = methodsOf(caller, operations.invoices);
     this.invoiceLineItems = methodsOf(caller, operations.invoiceLineItems);
     this.creditNotes = methodsOf(caller, operations.creditNotes);
+    this.customerBalances = methodsOf(caller, operations.customerBalances);
     this.taxRates = methodsOf(caller, operations.taxRates);
     this.purchases = methodsOf(caller, operations.purchases);
     this.checkoutSessions = methodsOf(caller, operations.checkoutSessions);

@@ -3,7 +3,7 @@
 import type { CallOptions, WriteOptions } from './transport.ts';
 
 /** Something that a key may do: a kind of access in all groups of operations, such as `read`, or in one of them, such as `usage-events:write`. */
-export type Permission = 'read' | 'write' | 'money' | 'catalog' | 'admin' | 'api-keys:read' | 'api-keys:admin' | 'organizations:admin' | 'settings:read' | 'settings:admin' | 'audit-log:read' | 'customers:read' | 'customers:write' | 'customers:admin' | 'portal-sessions:write' | 'subscriptions:read' | 'subscriptions:write' | 'subscriptions:money' | 'cancellations:write' | 'pricing-models:read' | 'pricing-models:catalog' | 'products:read' | 'products:catalog' | 'product-features:read' | 'product-features:catalog' | 'prices:read' | 'prices:catalog' | 'features:read' | 'features:catalog' | 'usage-meters:read' | 'usage-meters:catalog' | 'resources:read' | 'resources:catalog' | 'catalogs:read' | 'catalogs:catalog' | 'discounts:read' | 'discounts:catalog' | 'subscription-item-features:read' | 'subscription-item-features:write' | 'resource-claims:read' | 'resource-claims:write' | 'entitlements:read' | 'usage-credits:read' | 'usage-credits:money' | 'usage-events:read' | 'usage-events:write' | 'holds:read' | 'holds:write' | 'invoices:read' | 'invoices:money' | 'invoice-line-items:read' | 'credit-notes:read' | 'credit-notes:money' | 'tax-rates:read' | 'tax-rates:money' | 'purchases:read' | 'purchases:write' | 'checkout-sessions:read' | 'checkout-sessions:write' | 'payments:read' | 'payments:money' | 'payment-methods:read' | 'payment-methods:write' | 'webhooks:read' | 'webhooks:admin' | 'deliveries:read' | 'deliveries:write' | 'events:read' | 'test-clock:read' | 'test-clock:admin';
+export type Permission = 'read' | 'write' | 'money' | 'catalog' | 'admin' | 'api-keys:read' | 'api-keys:admin' | 'organizations:admin' | 'settings:read' | 'settings:admin' | 'audit-log:read' | 'customers:read' | 'customers:write' | 'customers:admin' | 'portal-sessions:write' | 'subscriptions:read' | 'subscriptions:write' | 'subscriptions:money' | 'cancellations:write' | 'pricing-models:read' | 'pricing-models:catalog' | 'products:read' | 'products:catalog' | 'product-features:read' | 'product-features:catalog' | 'prices:read' | 'prices:catalog' | 'features:read' | 'features:catalog' | 'usage-meters:read' | 'usage-meters:catalog' | 'resources:read' | 'resources:catalog' | 'catalogs:read' | 'catalogs:catalog' | 'discounts:read' | 'discounts:catalog' | 'subscription-item-features:read' | 'subscription-item-features:write' | 'resource-claims:read' | 'resource-claims:write' | 'entitlements:read' | 'usage-credits:read' | 'usage-credits:money' | 'usage-events:read' | 'usage-events:write' | 'holds:read' | 'holds:write' | 'invoices:read' | 'invoices:money' | 'invoice-line-items:read' | 'credit-notes:read' | 'credit-notes:money' | 'customer-balances:read' | 'customer-balances:money' | 'tax-rates:read' | 'tax-rates:money' | 'purchases:read' | 'purchases:write' | 'checkout-sessions:read' | 'checkout-sessions:write' | 'payments:read' | 'payments:money' | 'payment-methods:read' | 'payment-methods:write' | 'webhooks:read' | 'webhooks:admin' | 'deliveries:read' | 'deliveries:write' | 'events:read' | 'test-clock:read' | 'test-clock:admin';
 
 /** Epoch milliseconds, or an ISO 8601 date-time, which is in UTC unless it names an offset. */
 export type TimestampInput = number | string;
@@ -593,6 +593,13 @@ export interface CreditNoteLineInput {
 export type CreditNoteSettlement = 'refund' | 'offset';
 
 export type CreditNoteStatus = 'issued' | 'settled' | 'void';
+
+export interface BalanceAdjustment {
+  customerExternalId: string;
+  /** Positive: added to the balance. Negative: taken off it, at most what is left. */
+  amount: number;
+  description?: string | null;
+}
 
 export type TaxType = 'amusement_tax' | 'communications_tax' | 'gst' | 'hst' | 'igst' | 'jct' | 'lease_tax' | 'pst' | 'qst' | 'rst' | 'sales_tax' | 'vat' | 'none';
 
@@ -1314,6 +1321,8 @@ export type Invoice = {
   creditedAmount?: WholeNumber;
   /** The part of it that lowers the amount due instead of going back. Absent without any. */
   offsetAmount?: WholeNumber;
+  /** What the customer's balance paid of it when it was made. Absent where that was nothing. */
+  balanceApplied?: WholeNumber;
   billingRunId: string | null;
   ownerMembershipId: string | null;
   pdfURL: string | null;
@@ -1361,6 +1370,8 @@ export type Invoice = {
   creditedAmount?: WholeNumber;
   /** The part of it that lowers the amount due instead of going back. Absent without any. */
   offsetAmount?: WholeNumber;
+  /** What the customer's balance paid of it when it was made. Absent where that was nothing. */
+  balanceApplied?: WholeNumber;
   billingRunId: string | null;
   ownerMembershipId: string | null;
   pdfURL: string | null;
@@ -1407,6 +1418,8 @@ export type Invoice = {
   creditedAmount?: WholeNumber;
   /** The part of it that lowers the amount due instead of going back. Absent without any. */
   offsetAmount?: WholeNumber;
+  /** What the customer's balance paid of it when it was made. Absent where that was nothing. */
+  balanceApplied?: WholeNumber;
   billingRunId: string | null;
   ownerMembershipId: string | null;
   pdfURL: string | null;
@@ -2787,6 +2800,8 @@ export interface UpcomingInvoice {
   creditedAmount?: WholeNumber;
   /** The part of it that lowers the amount due instead of going back. Absent without any. */
   offsetAmount?: WholeNumber;
+  /** What the customer's balance paid of it when it was made. Absent where that was nothing. */
+  balanceApplied?: WholeNumber;
   billingRunId: string | null;
   ownerMembershipId: string | null;
   pdfURL: null;
@@ -3058,6 +3073,41 @@ export interface ExplainedCreditShare {
   denominator: string;
   share: WholeNumber;
 }
+
+export interface CustomerBalance {
+  id: string;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
+  livemode: boolean;
+  organizationId: string;
+  pricingModelId: string;
+  customerId: string;
+  currency: CurrencyCode;
+  /** What is left: `credited` less `debited`, at least 0. */
+  balance: WholeNumber;
+  /** All that was added, also by invoices that were voided. */
+  credited: WholeNumber;
+  /** All that invoices and corrections took. */
+  debited: WholeNumber;
+}
+
+export interface CustomerBalanceEntry {
+  id: string;
+  createdAt: Timestamp;
+  livemode: boolean;
+  pricingModelId: string;
+  customerId: string;
+  customerBalanceId: string;
+  source: BalanceEntrySource;
+  /** Positive: added to the balance. Negative: taken off it. */
+  amount: WholeNumber;
+  balanceAfter: WholeNumber;
+  invoiceId: string | null;
+  description: string | null;
+}
+
+/** The other side of the entry. `manual`: given or taken by hand. `invoice`: paid for an invoice. `voided_invoice`: that came back. */
+export type BalanceEntrySource = 'manual' | 'invoice' | 'voided_invoice';
 
 export interface TaxRate {
   id: string;
@@ -5964,6 +6014,73 @@ export interface CreditNotesGetPdfInput {
   id: string;
 }
 
+export interface CustomerBalancesAdjustInput {
+  /** Required only if several pricing models have this `customerExternalId`. */
+  pricingModelId?: string;
+  adjustment: BalanceAdjustment;
+}
+
+export interface CustomerBalancesAdjustAnswer {
+  customerBalance: CustomerBalance;
+  customerBalanceEntry: CustomerBalanceEntry;
+}
+
+export interface CustomerBalancesListInput {
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
+  cursor?: string;
+  /** The number of rows on a page: 1 to 100, by default 10. */
+  limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
+  customerId?: string;
+  /** Your own id of the customer. Archived customers with this id count too. */
+  customerExternalId?: string;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
+}
+
+export interface CustomerBalancesListAnswer {
+  data: Array<CustomerBalance>;
+  hasMore: boolean;
+  total: number;
+  currentCursor: string;
+  nextCursor?: string;
+}
+
+export interface CustomerBalancesGetInput {
+  id: string;
+}
+
+export interface CustomerBalancesGetAnswer {
+  customerBalance: CustomerBalance;
+}
+
+export interface CustomerBalancesListEntriesInput {
+  id: string;
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
+  cursor?: string;
+  /** The number of rows on a page: 1 to 100, by default 10. */
+  limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
+  source?: string;
+  invoiceId?: string;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
+}
+
+export interface CustomerBalancesListEntriesAnswer {
+  data: Array<CustomerBalanceEntry>;
+  hasMore: boolean;
+  total: number;
+  currentCursor: string;
+  nextCursor?: string;
+}
+
 export interface TaxRatesCreateInput {
   taxRate: {
     /** The ISO 3166-1 alpha-2 code, such as `DE`. */
@@ -7070,6 +7187,26 @@ export interface CreditNotesMethods {
 
   /** Get a credit note as PDF. Returns the credit note as a PDF document. */
   getPdf(input: CreditNotesGetPdfInput, options?: CallOptions): Promise<Uint8Array>;
+}
+
+export interface CustomerBalancesMethods {
+  /** Adjust the balance of a customer. Adds money to the balance of a customer, or takes some off it, in the currency of the environment. The balance pays for the next invoices of periods and usage, oldest first, and `balanceApplied` on them says how much. Send an `Idempotency-Key`, so that a repeat is not booked twice. */
+  adjust(input: CustomerBalancesAdjustInput, options?: WriteOptions): Promise<CustomerBalancesAdjustAnswer>;
+
+  /** List the balances of customers. Returns the balances in money, optionally of one customer: one for each currency. */
+  list(input?: CustomerBalancesListInput, options?: CallOptions): Promise<CustomerBalancesListAnswer>;
+
+  /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
+  listAll(input?: Omit<CustomerBalancesListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<CustomerBalancesListAnswer['data'][number], void, undefined>;
+
+  /** Get the balance of a customer. Returns one balance and what was added and taken. */
+  get(input: CustomerBalancesGetInput, options?: CallOptions): Promise<CustomerBalancesGetAnswer>;
+
+  /** List the entries of a balance. Returns the entries of a balance in the order in which they were booked. */
+  listEntries(input: CustomerBalancesListEntriesInput, options?: CallOptions): Promise<CustomerBalancesListEntriesAnswer>;
+
+  /** Every row that `listEntries` lists, page after page; `limit` is the size of a page, 100 when absent. */
+  listAllEntries(input: Omit<CustomerBalancesListEntriesInput, 'cursor'>, options?: CallOptions): AsyncGenerator<CustomerBalancesListEntriesAnswer['data'][number], void, undefined>;
 }
 
 export interface TaxRatesMethods {

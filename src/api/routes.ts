@@ -4,6 +4,7 @@ import { auditLogRoutes } from './audit-log.ts';
 import { catalogRoutes } from './catalogs.ts';
 import { checkoutSessionRoutes } from './checkout-sessions.ts';
 import { creditNoteRoutes } from './credit-notes.ts';
+import { customerBalanceRoutes } from './customer-balances.ts';
 import { customerRoutes } from './customers.ts';
 import { deliveryRoutes } from './deliveries.ts';
 import { discountRoutes } from './discounts.ts';
@@ -93,6 +94,7 @@ export const routes: readonly Route[] = withFieldsOfReference([
   ...invoiceRoutes,
   ...invoiceLineItemRoutes,
   ...creditNoteRoutes,
+  ...customerBalanceRoutes,
   ...taxRateRoutes,
   ...purchaseRoutes,
   ...checkoutSessionRoutes,

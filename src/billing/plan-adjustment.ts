@@ -6,6 +6,7 @@ import { checkCapacities } from '../entitlements/resource-claim.ts';
 import { countClaims } from '../entitlements/store-claims.ts';
 import { listCreditFeatures, listItemFeatures } from '../entitlements/store-item-features.ts';
 import { isForPeriod } from '../invoicing/collection.ts';
+import { amountDue } from '../invoicing/invoice.ts';
 import { type NewLine, priceLine } from '../invoicing/invoice-line-item.ts';
 import { withPeriod } from '../invoicing/line-text.ts';
 import type { InvoiceDraft } from '../invoicing/new-invoice.ts';
@@ -429,10 +430,11 @@ export async function priceChange(work: Work, change: PeriodChange): Promise<Pla
   };
 }
 
-/** The period's own invoice without any received or pending payment, or credit note (worked example A4). */
+/** The period's own invoice without any received or pending payment, credit note or balance (worked example A4). */
 function isNeverPaid(invoice: PeriodInvoice): boolean {
-  const { status, isBeingPaid, amountPaid, offsetAmount } = invoice;
-  return isForPeriod(invoice) && status === 'open' && !isBeingPaid && amountPaid === 0n && offsetAmount === 0n;
+  return (
+    isForPeriod(invoice) && invoice.status === 'open' && !invoice.isBeingPaid && amountDue(invoice) === invoice.total
+  );
 }
 
 /**

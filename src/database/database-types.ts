@@ -275,6 +275,32 @@ export interface CreditNotes {
   voidedAt: number | null;
 }
 
+export interface CustomerBalanceEntries {
+  amount: bigint;
+  balanceAfter: bigint;
+  createdAt: number;
+  customerBalanceId: string;
+  customerId: string;
+  description: string | null;
+  environmentId: number;
+  id: string;
+  invoiceId: string | null;
+  pricingModelId: string;
+  source: string;
+}
+
+export interface CustomerBalances {
+  createdAt: number;
+  credited: Generated<bigint>;
+  currency: string;
+  customerId: string;
+  debited: Generated<bigint>;
+  environmentId: number;
+  id: string;
+  pricingModelId: string;
+  updatedAt: number;
+}
+
 export interface Customers {
   archived: Generated<boolean>;
   billingAddress: Json | null;
@@ -471,6 +497,10 @@ export interface Invoices {
    * Attempts to collect it that have ended without money.
    */
   attemptCount: Generated<number>;
+  /**
+   * What the balance of the customer paid of it when it was made. Nothing, once it is void.
+   */
+  balanceApplied: Generated<bigint>;
   billingPeriodEndDate: number | null;
   billingPeriodId: string | null;
   billingPeriodStartDate: number | null;
@@ -1342,6 +1372,8 @@ export interface DB {
   "checks.seriesSums": ChecksSeriesSums;
   creditNoteLines: CreditNoteLines;
   creditNotes: CreditNotes;
+  customerBalanceEntries: CustomerBalanceEntries;
+  customerBalances: CustomerBalances;
   customers: Customers;
   discountRedemptions: DiscountRedemptions;
   discounts: Discounts;

@@ -61,7 +61,7 @@ export const creditNoteInvariants: readonly Invariant[] = [
                     where c.status <> 'void' group by c.environment_id, c.invoice_id) n
           on n.environment_id = i.environment_id and n.invoice_id = i.id
        where i.credited_amount <> coalesce(n.total, 0) or i.offset_amount <> coalesce(n.offset_total, 0)
-          or i.credited_amount not between 0 and i.total or i.amount_paid + i.offset_amount > i.total
+          or i.credited_amount not between 0 and i.total or i.amount_paid + i.offset_amount + i.balance_applied > i.total
       union all
       select n.environment_id, n.id, null, null, null, null, null
         from credit_note_lines c
@@ -83,5 +83,29 @@ export const creditNoteInvariants: readonly Invariant[] = [
                  or n.status <> case r.status when 'pending' then 'issued' when 'succeeded' then 'settled' else 'void' end
                else r.id is not null or (n.status = 'issued' and i.status in ('paid', 'partially_refunded', 'void'))
              end`,
+  },
+  {
+    name: 'balancesAreSumsOfEntries',
+    sentence:
+      'Each side of the balance of a customer is the sum over its entries, and the balance is never below zero.',
+    query: sql`
+      select b.environment_id, b.id, b.credited, b.debited, e.credited as entries_credited, e.debited as entries_debited
+        from customer_balances b
+        left join (select environment_id, customer_balance_id, coalesce(sum(amount) filter (where amount > 0), 0) as credited,
+                          coalesce(-sum(amount) filter (where amount < 0), 0) as debited
+                     from customer_balance_entries group by environment_id, customer_balance_id) e
+          on e.environment_id = b.environment_id and e.customer_balance_id = b.id
+       where b.credited <> coalesce(e.credited, 0) or b.debited <> coalesce(e.debited, 0) or b.credited < b.debited`,
+  },
+  {
+    name: 'balanceAppliedIsBooked',
+    sentence: 'What a balance paid of an invoice is what its entries took for it less what they gave back.',
+    query: sql`
+      select i.environment_id, i.id, i.status, i.balance_applied, e.amount as entries_amount
+        from invoices i
+        left join (select environment_id, invoice_id, -sum(amount) as amount from customer_balance_entries
+                    where invoice_id is not null group by environment_id, invoice_id) e
+          on e.environment_id = i.environment_id and e.invoice_id = i.id
+       where i.balance_applied <> coalesce(e.amount, 0)`,
   },
 ];

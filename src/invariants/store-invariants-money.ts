@@ -87,10 +87,10 @@ export const moneyInvariants: readonly Invariant[] = [
     // A void or uncollectible invoice keeps its status when a payment arrives; a draft requests none.
     sentence: 'An invoice is paid, with or without refunds, if and only if no part of its total is due.',
     query: sql`
-      select environment_id, id, status, total, amount_paid, offset_amount
+      select environment_id, id, status, total, amount_paid, offset_amount, balance_applied
         from invoices
        where status not in ('draft', 'void', 'uncollectible')
-         and (status in ('paid', 'partially_refunded', 'refunded')) <> (amount_paid + offset_amount = total)`,
+         and (status in ('paid', 'partially_refunded', 'refunded')) <> (amount_paid + offset_amount + balance_applied = total)`,
   },
   {
     name: 'invoiceStatusTellsRefund',
@@ -151,7 +151,7 @@ export const moneyInvariants: readonly Invariant[] = [
       select p.environment_id, p.id, p.kept_value, paid.amount as paid
         from billing_periods p
         left join lateral (
-          select sum(case when i.status in ('open', 'awaiting_payment_confirmation') then i.total - i.offset_amount else i.amount_paid end
+          select sum(case when i.status in ('open', 'awaiting_payment_confirmation') then i.total - i.offset_amount else i.amount_paid + i.balance_applied end
                      - i.amount_refunded + lines.paused_time) as amount
             from invoices i
            cross join lateral (

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { applyBalances, returnToBalance } from '../customers/actions-balances.ts';
 import { takeInvoiceNumbers } from '../customers/store.ts';
+import { bookEntries } from '../customers/store-balances.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { threads } from '../jobs/threads.ts';
@@ -8,8 +10,11 @@ import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
 import type { layOut } from './actions-pdf.ts';
 import {
+  amountDue,
+  decideBalanceApplied,
   decideRefunded,
   type Invoice,
+  type InvoiceReason,
   type InvoiceTrigger,
   nextInvoiceStatus,
   type UpcomingInvoice,
@@ -46,8 +51,9 @@ interface InvoiceWithLines {
 export async function createInvoices(work: Work, requests: readonly NewInvoice[]): Promise<InvoiceRow[]> {
   if (requests.length === 0) return [];
   const drafts = requests.map(draftInvoice);
-  const invoices = await numberDrafts(work, drafts);
+  const { invoices, entries } = await payFromBalances(work, await numberDrafts(work, drafts));
   await store.insertInvoices(work, invoices);
+  await bookEntries(work, entries);
   const lines = drafts.flatMap((draft, index) => {
     const invoice = invoices[index];
     assert(invoice, 'each draft has its invoice');
@@ -55,6 +61,23 @@ export async function createInvoices(work: Work, requests: readonly NewInvoice[]
   });
   await store.insertLines(work, lines);
   return invoices;
+}
+
+// Invoices that nobody has asked for. A purchase, a start and a change are paid first, at the amount that was shown.
+const paidFromBalance: ReadonlySet<InvoiceReason> = new Set(['renewal', 'usage', 'usage_threshold', 'final_usage']);
+
+/** The new invoices, each less what the balance of its customer pays, oldest first. */
+async function payFromBalances(work: Work, invoices: readonly InvoiceRow[]) {
+  const payable = invoices.filter(({ reason }) => paidFromBalance.has(reason));
+  const { applied, entries } = await applyBalances(
+    work,
+    payable.map((invoice) => ({ ...invoice, due: amountDue(invoice) })),
+  );
+  const paid = invoices.map((invoice) => {
+    const amount = applied.get(invoice.id);
+    return amount === undefined ? invoice : { ...invoice, ...decideBalanceApplied(invoice, amount) };
+  });
+  return { invoices: paid, entries };
 }
 
 /** Numbers the drafts with the next invoice numbers of their customers. */
@@ -140,9 +163,15 @@ async function lock(work: Work, id: string): Promise<InvoiceRow> {
   return invoice;
 }
 
-/** Voids an invoice. Refuses one with a payment in flight, and one in a final status. */
-export function voidInvoice(work: Work, id: string): Promise<InvoiceRow> {
-  return moveInvoice(work, id, 'voided');
+/**
+ * Voids an invoice, and gives back what the customer's balance paid of it. Refuses one with a payment in flight, and one
+ * in a final status.
+ */
+export async function voidInvoice(work: Work, id: string): Promise<InvoiceRow> {
+  const voided = await moveInvoice(work, id, 'voided');
+  if (voided.balanceApplied === 0n) return voided;
+  await returnToBalance(work, voided, voided.balanceApplied);
+  return store.updateInvoice(work, id, { balanceApplied: 0n });
 }
 
 /** Writes off an open invoice as uncollectible. */
@@ -201,11 +230,12 @@ export async function listInvoiceLineItems(work: Work, request: PageRequest) {
 export function renderInvoice(work: Work, row: InvoiceRow): Invoice {
   const { reason: _, type, subscriptionId, purchaseId, seller: _seller, buyer: _buyer, ...known } = row;
   const { discountRedemptionId: _redemption, taxInclusive: _inclusive, attemptCount: _count, ...counted } = known;
-  const { nextAttemptAt: _next, creditedAmount, offsetAmount, ...kept } = counted;
+  const { nextAttemptAt: _next, creditedAmount, offsetAmount, balanceApplied, ...kept } = counted;
   const everyInvoice = {
     ...kept,
     ...(creditedAmount === 0n ? {} : { creditedAmount }),
     ...(offsetAmount === 0n ? {} : { offsetAmount }),
+    ...(balanceApplied === 0n ? {} : { balanceApplied }),
     livemode: work.livemode,
     organizationId: work.organizationId,
     applicationFee: null,

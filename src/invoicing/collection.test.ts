@@ -25,6 +25,7 @@ function invoice(status: InvoiceStatus, more: Partial<Collection> = {}): Collect
     amountRefunded: 0n,
     creditedAmount: 0n,
     offsetAmount: 0n,
+    balanceApplied: 0n,
     attemptCount: 0,
     nextAttemptAt: null,
     ...more,

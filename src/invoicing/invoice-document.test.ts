@@ -23,6 +23,7 @@ const invoice: InvoiceToPrint = {
   amountPaid: 0n,
   amountRefunded: 0n,
   offsetAmount: 0n,
+  balanceApplied: 0n,
   memo: null,
   seller: null,
   buyer: { name: 'Acme', email: 'a@acme.test', billingAddress: null },

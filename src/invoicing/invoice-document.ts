@@ -38,6 +38,7 @@ export interface InvoiceToPrint {
   readonly amountPaid: bigint;
   readonly amountRefunded: bigint;
   readonly offsetAmount: bigint;
+  readonly balanceApplied: bigint;
   readonly memo: string | null;
   readonly seller: Seller | null;
   readonly buyer: Buyer | null;
@@ -194,7 +195,17 @@ function sumsOf(
   lines: readonly DocumentLine[],
   money: (amount: bigint) => string,
 ): DocumentSum[] {
-  const { total, amountPaid, amountRefunded, offsetAmount, discountAmount, taxAmount, taxType, status } = invoice;
+  const {
+    total,
+    amountPaid,
+    amountRefunded,
+    offsetAmount,
+    balanceApplied,
+    discountAmount,
+    taxAmount,
+    taxType,
+    status,
+  } = invoice;
   const row = (label: string, amount: bigint, strong = false) => ({ label, amount: money(amount), strong });
   const sums = [
     row(
@@ -206,6 +217,7 @@ function sumsOf(
   if (taxAmount > 0n || (taxType !== null && taxType !== 'none'))
     sums.push(row('Net amount before tax', total - taxAmount), row(taxName(invoice), taxAmount));
   sums.push(row('Total', total, true));
+  if (balanceApplied > 0n) sums.push(row('Balance applied', -balanceApplied));
   if (offsetAmount > 0n) sums.push(row('Credited', -offsetAmount));
   if (amountPaid > 0n) sums.push(row('Paid', -amountPaid));
   if (amountRefunded > 0n) sums.push(row('Refunded', amountRefunded));

@@ -149,6 +149,9 @@ const everyInvoice = {
   offsetAmount: WholeNumber.optional().meta({
     description: 'The part of it that lowers the amount due instead of going back. Absent without any.',
   }),
+  balanceApplied: WholeNumber.optional().meta({
+    description: "What the customer's balance paid of it when it was made. Absent where that was nothing.",
+  }),
   billingRunId: z.string().nullable(),
   ownerMembershipId: z.string().nullable(),
   pdfURL: z.string().nullable(),
@@ -214,17 +217,19 @@ export interface InvoiceMoney {
   readonly creditedAmount: bigint;
   /** The part of it that lowers the amount due. */
   readonly offsetAmount: bigint;
+  /** The part that the customer's balance paid. */
+  readonly balanceApplied: bigint;
 }
 
 /** The amounts that determine the amount due. */
-type InvoiceDue = Pick<InvoiceMoney, 'total' | 'offsetAmount' | 'amountPaid'>;
+type InvoiceDue = Pick<InvoiceMoney, 'total' | 'offsetAmount' | 'balanceApplied' | 'amountPaid'>;
 
 /**
  * The unpaid amount in minor units. Worked example I7: of 5000, 2000 are paid, so 3000 are due. Credit notes that offset
- * lower it.
+ * lower it, and so does the part that a balance paid.
  */
 export function amountDue(invoice: InvoiceDue): bigint {
-  return invoice.total - invoice.offsetAmount - invoice.amountPaid;
+  return invoice.total - invoice.balanceApplied - invoice.offsetAmount - invoice.amountPaid;
 }
 
 /**
@@ -234,7 +239,7 @@ export function amountDue(invoice: InvoiceDue): bigint {
 export function decideNewInvoice(total: bigint): InvoiceMoney {
   assert(total >= 0n, 'an invoice never owes the customer');
   if (total > maxInvoiceTotal) throw new Problem('invoiceTooLarge', { total, limit: maxInvoiceTotal });
-  const nothing = { amountPaid: 0n, amountRefunded: 0n, creditedAmount: 0n, offsetAmount: 0n };
+  const nothing = { amountPaid: 0n, amountRefunded: 0n, creditedAmount: 0n, offsetAmount: 0n, balanceApplied: 0n };
   return { total, ...nothing, status: total === 0n ? 'paid' : 'open' };
 }
 
@@ -246,6 +251,15 @@ export function decidePaid(invoice: InvoiceMoney, paid: bigint): Pick<InvoiceMon
   assert(paid > 0n && paid <= amountDue(invoice), 'a payment is at most what is due');
   const amountPaid = invoice.amountPaid + paid;
   return { amountPaid, status: statusWhenDue({ ...invoice, amountPaid }) };
+}
+
+/** A new invoice after the balance of its customer has paid `applied` minor units of it, or all. */
+export function decideBalanceApplied(
+  invoice: InvoiceMoney,
+  applied: bigint,
+): Pick<InvoiceMoney, 'status' | 'balanceApplied'> {
+  assert(applied >= 0n && applied <= amountDue(invoice), 'a balance pays at most what is due');
+  return { balanceApplied: applied, status: statusWhenDue({ ...invoice, balanceApplied: applied }) };
 }
 
 /** The status of an invoice that owes less than before: paid if nothing is due any more. */

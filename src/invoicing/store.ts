@@ -44,6 +44,7 @@ const invoiceColumns = [
   'amountRefunded',
   'creditedAmount',
   'offsetAmount',
+  'balanceApplied',
   'seller',
   'buyer',
   'attemptCount',
@@ -152,7 +153,12 @@ export async function attachInvoices(work: Work, ids: readonly string[], billing
 export async function updateInvoice(
   work: Work,
   id: string,
-  change: Partial<Pick<InvoiceRow, 'status' | 'amountRefunded' | 'creditedAmount' | 'offsetAmount' | 'nextAttemptAt'>>,
+  change: Partial<
+    Pick<
+      InvoiceRow,
+      'status' | 'amountRefunded' | 'creditedAmount' | 'offsetAmount' | 'balanceApplied' | 'nextAttemptAt'
+    >
+  >,
 ): Promise<InvoiceRow> {
   const row = await work.db
     .updateTable('invoices')
@@ -271,6 +277,9 @@ export async function hasAmounts(work: Work): Promise<boolean> {
   const { rows } = await sql<{ found: boolean }>`
     select exists (select from prices where environment_id = ${work.environmentId} and (unit_price > 0 or pricing is not null))
         or exists (select from discounts where environment_id = ${work.environmentId} and amount_type = 'fixed')
-        or exists (select from invoices where environment_id = ${work.environmentId}) as found`.execute(work.db);
+        or exists (select from invoices where environment_id = ${work.environmentId})
+        or exists (select from customer_balances where environment_id = ${work.environmentId}) as found`.execute(
+    work.db,
+  );
   return rows[0]?.found ?? false;
 }

@@ -29,6 +29,8 @@ export const idPrefixes = {
   ledgerEntry: 'ledger_entry',
   invoice: 'inv',
   invoiceLineItem: 'inv_li',
+  customerBalance: 'cust_balance',
+  customerBalanceEntry: 'balance_entry',
   creditNote: 'cn',
   creditNoteLine: 'cn_line',
   payment: 'pym',

@@ -33,6 +33,7 @@ export const routeGroups = {
   invoices: ['read', 'money'],
   'invoice-line-items': ['read'],
   'credit-notes': ['read', 'money'],
+  'customer-balances': ['read', 'money'],
   'tax-rates': ['read', 'money'],
   purchases: ['read', 'write'],
   'checkout-sessions': ['read', 'write'],

@@ -377,6 +377,7 @@ export const registry = {
     'BAD_REQUEST',
     '{amount} of invoice {id} has been paid and not refunded: refund it before voiding the invoice, or mark the invoice uncollectible.',
   ],
+  customerBalanceNotFound: ['NOT_FOUND', 'No customer balance with id {id}.'],
   creditNoteNotFound: ['NOT_FOUND', 'No credit note with id {id}.'],
   creditNoteNotVoidable: ['BAD_REQUEST', 'Credit note {id} cannot be voided: {reason}.'],
   invoiceNotCreditable: ['BAD_REQUEST', 'Invoice {id} cannot be credited: {reason}.'],

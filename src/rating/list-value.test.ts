@@ -8,6 +8,7 @@ const paid: PlanInvoice = {
   amountPaid: 3000n,
   amountRefunded: 0n,
   offsetAmount: 0n,
+  balanceApplied: 0n,
   listAmount: 3000n,
   planDiscount: 0n,
   netAmount: 3000n,

@@ -8,6 +8,8 @@ export interface PlanInvoice {
   readonly amountRefunded: bigint;
   /** The part of the total that credit notes took off the amount due. */
   readonly offsetAmount: bigint;
+  /** The part of the total that the customer's balance paid. */
+  readonly balanceApplied: bigint;
   /** The sum of its plan lines before discount and tax, without usage and paused time. */
   readonly listAmount: bigint;
   /** The discount on these lines. */
@@ -51,9 +53,10 @@ export function planPaid(invoice: PlanInvoice): bigint {
 
 /** The paid part of an amount that is on the invoice. Rounded once. */
 function paidPartOf(invoice: PlanInvoice, amount: bigint): bigint {
-  const { status, total, amountPaid, amountRefunded, offsetAmount, netAmount, pausedTime, isBeingPaid } = invoice;
+  const { status, total, amountPaid, amountRefunded, offsetAmount, balanceApplied } = invoice;
+  const { netAmount, pausedTime, isBeingPaid } = invoice;
   if (status === 'void') return 0n;
   if (total === 0n) return amount;
-  const received = (isBeingPaid ? total - offsetAmount : amountPaid) - amountRefunded;
+  const received = (isBeingPaid ? total - offsetAmount : amountPaid + balanceApplied) - amountRefunded;
   return mulDiv(amount, pausedTime * total + (netAmount - pausedTime) * received, netAmount * total);
 }

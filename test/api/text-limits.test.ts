@@ -95,6 +95,8 @@ const textsOfOurs = new Set([
   ...['invoices.reason', 'invoices.currency', 'invoices.tax_type', 'invoices.tax_country', 'payments.payment_method'],
   ...[
     'credit_notes.currency',
+    'customer_balances.currency',
+    'customer_balance_entries.source',
     'payments.currency',
     'payments.tax_type',
     'payments.tax_country',

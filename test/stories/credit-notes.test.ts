@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { NewLine } from '../../src/invoicing/invoice-line-item.ts';
 import type { NewInvoice } from '../../src/invoicing/new-invoice.ts';
 import type { InvoiceRow } from '../../src/invoicing/store.ts';
 import { charge, eventsOf, newPayer, operationsOf, type Payer, tell } from '../support/charge.ts';
-import { newDebtor } from '../support/debtor.ts';
+import { type Debtor, newDebtor } from '../support/debtor.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { createInvoice, insertRedemption, standalone, staticLine } from '../support/invoice-fixture.ts';
@@ -281,4 +281,68 @@ test('an offset of a renewal that could not be collected makes its subscription 
   assert.deepEqual([status, body.creditNote?.status], [200, 'settled'], JSON.stringify(body));
   assert.equal((await debtor.subscription()).status, 'active');
   await sound();
+});
+
+describe('the balance of a customer', () => {
+  const balanceOf = async ({ caller, customerId }: Debtor): Promise<Body> =>
+    (await caller.get(`/customer-balances?customerId=${customerId}`)).data[0];
+  const give = (debtor: Debtor, amount: number) =>
+    debtor.send('/customer-balances/adjust', {
+      adjustment: { customerExternalId: 'ada', amount, description: 'Sorry' },
+    });
+
+  test('a balance of 50.75 pays a renewal of 30.75 and 20.00 of the next, whose card pays 10.00', async () => {
+    const debtor = await newDebtor(app);
+    const given = await give(debtor, 5075);
+    assert.equal(given.status, 200, JSON.stringify(given.body));
+    await debtor.moveTo('2026-03-01');
+    const { data } = await debtor.caller.get(`/invoices?subscriptionId=${debtor.subscriptionId}`);
+    assert.deepEqual(
+      data.map(({ status, total, amountPaid, balanceApplied }: Body) => [status, total, amountPaid, balanceApplied]),
+      [
+        ['paid', 3000, 3000, undefined],
+        ['paid', 3075, 0, 3075],
+        ['paid', 3000, 1000, 2000],
+      ],
+    );
+    const { id, balance, credited: added, debited } = await balanceOf(debtor);
+    assert.deepEqual([balance, added, debited], [0, 5075, 5075]);
+    const entries = await debtor.caller.get(`/customer-balances/${id}/entries`);
+    assert.deepEqual(
+      entries.data.map(({ source, amount, balanceAfter }: Body) => [source, amount, balanceAfter]),
+      [
+        ['manual', 5075, 5075],
+        ['invoice', -3075, 2000],
+        ['invoice', -2000, 0],
+      ],
+    );
+    assert.equal((await debtor.subscription()).status, 'active');
+    await sound();
+  });
+
+  test('a voided invoice gives back what the balance paid of it', async () => {
+    const debtor = await newDebtor(app);
+    await give(debtor, 1000);
+    await debtor.swapCard('pm_card_chargeCustomerFail');
+    await debtor.moveTo('2026-02-01');
+    const { data } = await debtor.caller.get(`/invoices?status=open&subscriptionId=${debtor.subscriptionId}`);
+    assert.deepEqual([data[0].balanceApplied, (await balanceOf(debtor)).balance], [1000, 0]);
+    const { invoice } = await debtor.caller.post(`/invoices/${data[0].id}/void`);
+    assert.equal(invoice.balanceApplied, undefined);
+    assert.equal((await balanceOf(debtor)).balance, 1000);
+    await sound();
+  });
+
+  test('a balance is taken off by hand down to nothing, and fifty at once never take more', async () => {
+    const debtor = await newDebtor(app);
+    await give(debtor, 100);
+    const answers = await Promise.all(Array.from({ length: 50 }, () => give(debtor, -3)));
+    assert.equal(answers.filter(({ status }) => status === 200).length, 33);
+    const refused = await give(debtor, -2);
+    assert.equal(refused.status, 400);
+    assert.match(refused.body.message, /adjustment\.amount: must take off at most 1/);
+    assert.equal((await give(debtor, 0)).status, 400);
+    assert.equal((await balanceOf(debtor)).balance, 1);
+    await sound();
+  });
 });

@@ -69,7 +69,7 @@ for (const [name, units, due] of [
 }
 
 test('I7: of 5000, 2000 are paid already, so 3000 are due', () => {
-  assert.equal(amountDue({ total: 5000n, offsetAmount: 0n, amountPaid: 2000n }), 3000n);
+  assert.equal(amountDue({ total: 5000n, offsetAmount: 0n, balanceApplied: 0n, amountPaid: 2000n }), 3000n);
 });
 
 test('an invoice is the sum of its lines, each of them price x quantity', () => {
@@ -95,7 +95,7 @@ test('no way leads out of void, uncollectible and refunded; out of paid lead ref
 });
 
 test('paying 100 in two parts and refunding it in two parts passes every status on the way', () => {
-  const nothing = { amountPaid: 0n, amountRefunded: 0n, creditedAmount: 0n, offsetAmount: 0n };
+  const nothing = { amountPaid: 0n, amountRefunded: 0n, creditedAmount: 0n, offsetAmount: 0n, balanceApplied: 0n };
   const open = { status: 'open', total: 100n, ...nothing } as const;
   const part = { ...open, ...decidePaid(open, 40n) };
   const paid = { ...part, ...decidePaid(part, 60n) };

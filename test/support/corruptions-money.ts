@@ -350,4 +350,16 @@ export const moneyCorruptions: readonly Corruption[] = [
     ],
     breaks: ['creditedInvoicesAreSumsOfCreditNotes', 'creditNotesFollowTheirMoney'],
   },
+  {
+    fault: 'a balance has a cent that no entry gave',
+    statements: ['update customer_balances set credited = credited + 1'],
+    breaks: ['balancesAreSumsOfEntries'],
+  },
+  {
+    fault: 'an entry gives back what no balance paid of an invoice',
+    statements: [
+      `update customer_balance_entries set source = 'voided_invoice', invoice_id = (select min(id) from invoices)`,
+    ],
+    breaks: ['balanceAppliedIsBooked'],
+  },
 ];

@@ -393,6 +393,7 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
     .insertInto('payments')
     .values({ ...payment, id: paymentId, status: 'succeeded', attemptNumber: 2, ...refunded })
     .execute();
+  await insertBalance({ app, model, customerId });
   const creditNoteId = await insertCreditNote({ app, model, customerId, invoiceId, paymentId, creditedLineId });
   const refund = { ...model, paymentId };
   await app.owner
@@ -435,4 +436,23 @@ async function insertCreditNote(data: Credited): Promise<string> {
     })
     .execute();
   return id;
+}
+
+/** 1.00 that the customer has with the seller. */
+async function insertBalance({
+  app,
+  model,
+  customerId,
+}: Pick<Credited, 'app' | 'model' | 'customerId'>): Promise<void> {
+  const customerBalanceId = newId('customerBalance');
+  await app.owner
+    .insertInto('customerBalances')
+    .values({ ...model, id: customerBalanceId, customerId, currency: 'USD', credited: 100n })
+    .execute();
+  const { updatedAt: _, ...ofEntry } = model;
+  const entry = { customerId, customerBalanceId, source: 'manual', amount: 100n, balanceAfter: 100n };
+  await app.owner
+    .insertInto('customerBalanceEntries')
+    .values({ ...ofEntry, id: newId('customerBalanceEntry'), ...entry })
+    .execute();
 }

@@ -168,6 +168,8 @@ export const emptyForAll: ReadonlySet<string> = new Set([
   'GET /purchases subscriptionId',
   'GET /purchases checkoutSessionId',
   'GET /payments purchaseId',
+  // Balances that were only given something by hand.
+  'GET /customer-balances/{id}/entries invoiceId',
   // The only delivery of a tenant is a sample, which is about nobody.
   'GET /webhooks/{id}/deliveries customerId',
   'GET /webhooks/{id}/deliveries customerExternalId',

@@ -97,6 +97,8 @@ export async function buildWorld(
     `/invoices/${paid.invoice.id}/credit-notes`,
     creditOf(paid.invoiceLineItems[0], 'refund'),
   );
+  const given = { customerExternalId: externalId, amount: 1, description: 'Sorry' };
+  const { customerBalance } = await post('/customer-balances/adjust', { adjustment: given });
   // A pinned key makes no pricing model, and could not delete it.
   const spareModel = await app.post('/pricing-models', { pricingModel: { name: `Spare ${suffix}` } }, whole);
   const price = { type: 'single_payment', unitPrice: 100 };
@@ -133,6 +135,7 @@ export async function buildWorld(
     ...(await owing),
     invoiceId: paid.invoice.id,
     creditNoteId: credited.creditNote.id,
+    customerBalanceId: customerBalance.id,
     invoiceLineItemId: paid.invoiceLineItems[0].id,
     paymentId: (await get(`/payments?customerId=${data.customer.id}`)).data[0].id,
     paymentMethodId: paymentMethod.id,

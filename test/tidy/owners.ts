@@ -29,6 +29,8 @@ export const owners: Owners = {
   discounts: 'pricing',
 
   customers: 'customers',
+  customer_balances: 'customers',
+  customer_balance_entries: 'customers',
 
   subscriptions: 'subscriptions',
   subscription_items: 'subscriptions',
