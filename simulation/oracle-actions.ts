@@ -1,5 +1,5 @@
 import { type Discount, freePlan, type Plan, pack, smallestCharge } from './catalogue.ts';
-import { calendarStart, dayMs, intervalAt } from './oracle-arithmetic.ts';
+import { boundary, calendarStart, dayAnchor, dayMs, intervalAt } from './oracle-arithmetic.ts';
 import { byProgram, endAttempt, takeAttempt } from './oracle-attempts.ts';
 import { feeLines, grantAwaited, issue, order, pay, recover, takeBack, takeBackPacks } from './oracle-billing.ts';
 import { recountKept } from './oracle-changes.ts';
@@ -92,6 +92,10 @@ export interface Wish {
   readonly ownMethod?: Method | null;
   /** Whether the periods are those of the calendar. Without a trial. */
   readonly isByCalendar?: boolean;
+  /** The day of the month on which they begin. */
+  readonly day?: number | null;
+  /** Whether the first one lasts through the next interval. */
+  readonly isLong?: boolean;
   readonly threshold?: number | null;
   readonly ownTerms?: readonly OwnTermsChange[];
 }
@@ -123,6 +127,8 @@ export function subscribe(books: Books, customer: Customer, wish: Wish): Subscri
     offered = null,
     ownMethod = null,
     isByCalendar = false,
+    day = null,
+    isLong = false,
     threshold = null,
     ownTerms = [],
   } = wish;
@@ -131,10 +137,13 @@ export function subscribe(books: Books, customer: Customer, wish: Wish): Subscri
   const trialEnd = plan.trialDays > 0 && !hadTrial ? now + plan.trialDays * dayMs : null;
   if (plan.trialDays > 0 && hadTrial) reach(books, 'second trial asked for', customer);
   const method = trialEnd === null ? (ownMethod ?? customer.defaultMethod) : null;
-  const anchor = isByCalendar ? calendarStart(plan, now) : now;
+  const ofDay = day === null ? now : dayAnchor(plan, day, now);
+  const anchor = isByCalendar ? calendarStart(plan, now) : ofDay;
   const whole = intervalAt(anchor, plan, now);
   if (whole.start < now) reach(books, 'first period by the calendar', customer);
-  const end = trialEnd ?? whole.end;
+  const lasts = isLong && whole.start < now;
+  if (lasts) reach(books, 'long first period', customer);
+  const end = trialEnd ?? (lasts ? boundary(anchor, plan, whole.index + 2) : whole.end);
   const isInvoiced =
     trialEnd === null &&
     (plan.billsAtEnd === true ||
@@ -142,10 +151,17 @@ export function subscribe(books: Books, customer: Customer, wish: Wish): Subscri
   const waits = trialEnd === null && method === null && !isInvoiced;
   const period: Period | null = waits
     ? null
-    : { start: now, end, wholeStart: whole.start, isTrial: trialEnd !== null, waived: 0, returned: 0 };
+    : {
+        start: now,
+        end,
+        wholeStart: lasts ? whole.end : whole.start,
+        isTrial: trialEnd !== null,
+        waived: 0,
+        returned: 0,
+      };
   const status = trialEnd !== null ? 'trialing' : isInvoiced ? 'active' : 'incomplete';
   const known = { customer, plan, quantity, discount, trialEnd, period, isInvoiced, offered, method: ownMethod };
-  const subscription = newSubscription(books, { ...known, status, anchor, isByCalendar, threshold });
+  const subscription = newSubscription(books, { ...known, status, anchor, isByCalendar, day, threshold });
   changeOwnTerms(subscription, ownTerms, now);
   if (period !== null && (method === null || plan.billsAtEnd)) grantPeriod(subscription, period, true);
   if (period !== null && trialEnd === null) {

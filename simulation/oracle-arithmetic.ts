@@ -40,6 +40,21 @@ export function calendarStart({ unit, count }: Interval, at: number): number {
   return Date.UTC(year, month, date.getUTCDate() - days);
 }
 
+/**
+ * The anchor of periods that begin on a day of the month: the next such day. It is counted from a month that has the
+ * day, so that a shorter month does not replace it.
+ */
+export function dayAnchor({ unit, count }: Interval, day: number, at: number): number {
+  const date = new Date(at);
+  const months = unit === 'year' ? 12 * count : count;
+  const lastOf = (month: number) => new Date(Date.UTC(date.getUTCFullYear(), month + 1, 0)).getUTCDate();
+  const dayIn = (month: number) => Date.UTC(date.getUTCFullYear(), month, Math.min(day, lastOf(month)));
+  let month = date.getUTCMonth();
+  if (dayIn(month) < at) month += 1;
+  while (lastOf(month) < day) month -= months;
+  return dayIn(month);
+}
+
 export function isSameInterval(one: Interval, other: Interval): boolean {
   return one.unit === other.unit && one.count === other.count;
 }

@@ -172,6 +172,7 @@ function renew(books: Books, subscription: Subscription): void {
     if (!isSameInterval(plan, scheduled.plan)) {
       subscription.anchor = start;
       subscription.isByCalendar = false;
+      subscription.day = null;
     }
   }
   subscription.scheduled = null;

@@ -51,6 +51,7 @@ export function subscriptionWith(books: Books, beginning: Beginning): Subscripti
     startsAt: null,
     anchor: books.now,
     isByCalendar: false,
+    day: null,
     trialEnd: null,
     period: null,
     quantity,

@@ -1,4 +1,4 @@
-import { calendarStart, intervalAt, isSameInterval, share } from './oracle-arithmetic.ts';
+import { calendarStart, dayAnchor, intervalAt, isSameInterval, share } from './oracle-arithmetic.ts';
 import { changeTerms, draft, issue, methodOf, order, withPausedTime } from './oracle-billing.ts';
 import { type Changed, unusedOf } from './oracle-changes.ts';
 import { itemLines } from './oracle-clock.ts';
@@ -40,11 +40,18 @@ export function changeInterval(
   anchorIs: BillingAnchor,
 ): Changed | 'owes' {
   const { now } = books;
-  const { isByCalendar, trialEnd } = subscription;
-  const unchanged = isByCalendar ? calendarStart(terms.plan, now) : subscription.anchor;
+  const { isByCalendar, day, trialEnd } = subscription;
+  const ofDay = day === null ? subscription.anchor : dayAnchor(terms.plan, day, now);
+  const unchanged = isByCalendar ? calendarStart(terms.plan, now) : ofDay;
   const anchor = anchorIs === 'now' ? now : Math.max(unchanged, trialEnd ?? 0);
   const next = anchorIs === 'now' ? now : unchanged;
-  const known = { terms, anchor, next, isByCalendar: isByCalendar && anchorIs === 'unchanged' };
+  const known = {
+    terms,
+    anchor,
+    next,
+    isByCalendar: isByCalendar && anchorIs === 'unchanged',
+    day: anchorIs === 'unchanged' ? day : null,
+  };
   return charge(books, subscription, { ...known, name: `change of interval, anchor ${anchorIs}` });
 }
 
@@ -60,6 +67,7 @@ export function moveAnchor(books: Books, subscription: Subscription, anchor: num
   reach(books, 'anchor at the end of the period', subscription.customer);
   subscription.anchor = anchor;
   subscription.isByCalendar = false;
+  subscription.day = null;
   return 'made';
 }
 
@@ -70,6 +78,7 @@ interface NewCount {
   readonly next: number;
   /** Whether it stays one of the calendar. Absent: it does not. */
   readonly isByCalendar?: boolean;
+  readonly day?: number | null;
   readonly carriesOn?: Period | null;
   readonly name: string;
 }
@@ -96,7 +105,14 @@ function charge(books: Books, subscription: Subscription, count: NewCount): Chan
   if (unused > 0) reach(books, 'change of interval with unused value', subscription.customer);
   if (draft(subscription, bill).discountAmount > 0)
     reach(books, 'change of interval with a discount', subscription.customer);
-  const begins = { terms, period, anchor: next, isByCalendar: count.isByCalendar ?? false, unused };
+  const begins = {
+    terms,
+    period,
+    anchor: next,
+    isByCalendar: count.isByCalendar ?? false,
+    day: count.day ?? null,
+    unused,
+  };
   const change = (paid: Invoice) => beginInterval(books, paid, begins);
   const invoice = issue(books, subscription, bill, { change });
   // A plan that costs nothing has no invoice.
@@ -149,6 +165,7 @@ interface IntervalStart {
   /** The instant from which boundaries are counted. */
   readonly anchor: number;
   readonly isByCalendar: boolean;
+  readonly day: number | null;
   /** The unused paid value of the period that ends. */
   readonly unused: number;
 }
@@ -162,7 +179,7 @@ function begin(
   books: Books,
   subscription: Subscription,
   invoice: Invoice | null,
-  { terms, period, anchor, isByCalendar, unused }: IntervalStart,
+  { terms, period, anchor, isByCalendar, day, unused }: IntervalStart,
 ): void {
   const { period: old } = subscription;
   const { now } = books;
@@ -178,6 +195,7 @@ function begin(
   subscription.period = period;
   if (subscription.isFree) noteFreeTime(subscription.customer, period, true);
   subscription.isByCalendar = isByCalendar;
+  subscription.day = day;
   subscription.anchor = anchor;
   const ending = subscription.credits.filter((each) => isOfPeriod(each, old.start, now));
   takeFrom(ending, takenBack);

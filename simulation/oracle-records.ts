@@ -161,6 +161,8 @@ export interface Subscription {
   anchor: number;
   /** Whether its boundaries are those of the calendar. */
   isByCalendar: boolean;
+  /** The day of the month on which its periods begin; null: another count. */
+  day: number | null;
   trialEnd: number | null;
   /** Null while it awaits its first payment. */
   period: Period | null;

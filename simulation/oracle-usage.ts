@@ -25,7 +25,9 @@ export function grantPeriod(subscription: Subscription, period: Period, isFirst:
   const share = partOf(plan.recurring * quantity, period.start, period);
   const isRunning = ({ expiresAt }: Credit) => expiresAt !== null && expiresAt > period.start;
   const used = isFirst && subscription.isFree ? usedBefore(subscription, 'recurring', isRunning) : 0;
-  const issued = Math.max(0, Math.min(share, plan.recurring * quantity - used));
+  // A long first period gives more than an interval.
+  const most = Math.max(share, plan.recurring * quantity);
+  const issued = Math.max(0, Math.min(share, most - used));
   const { start } = period;
   give(subscription, { issued, expiresAt: period.end, kind: 'recurring', plan, from: start, periodStart: start });
 }

@@ -44,6 +44,8 @@ export const changePlan: Draw = ({ random, books, customers, wish }) => {
   const takesInterval = !isSameInterval(subscription.plan, plan);
   const anchor: BillingAnchor = wish.anchor ?? (random.chance(0.4) ? 'unchanged' : 'now');
   const begins = isNow && beginsPeriod(subscription, terms);
+  // Weeks have no day of the month.
+  if (begins && subscription.day !== null && plan.unit === 'week') return null;
   const lacksSeats = plan.seats * terms.quantity < subscription.claims.size;
   const how = `${timing}${begins ? `, anchor ${anchor}` : ''}${prorates ? '' : ', without proration'}${collectsRefunded ? ', collecting refunds' : ''}`;
   return {

@@ -38,9 +38,14 @@ export const subscribeTo: Draw = ({ random, books, customers, wish }) => {
   const hasTrial = plan.trialDays > 0 && customer.subscriptions.every(({ trialEnd }) => trialEnd === null);
   const threshold = random.chance(0.3) ? (random.pick([0, 500, 2000]) ?? 0) : null;
   const ownTerms = random.chance(0.3) ? drawOwnTerms(random) : [];
-  const isByCalendar = !hasTrial && wish.plan === undefined && random.chance(0.3);
+  const isByCalendar = !hasTrial && random.chance(wish.plan === undefined ? 0.3 : 0.15);
+  const isByDay = !isByCalendar && !hasTrial && random.chance(0.2);
+  const day = isByDay ? random.between(1, plan.unit === 'year' ? 28 : 31) : null;
+  const isLong = random.chance(0.3);
+  const hasNoDay = day !== null && plan.unit === 'week';
+  const billingAnchor = isByCalendar ? { billingAnchor: 'calendar' } : day === null ? {} : { billingAnchor: { day } };
   return {
-    text: `subscribes ${customer.name} to ${quantity} of ${plan.slug}${discount === null ? '' : ` with ${discount.code}`}${isByCalendar ? ' by the calendar' : ''}${threshold === null ? '' : ` up to ${threshold}`}${ownTerms.length === 0 ? '' : ` at own prices ${ownTerms.map(({ slug }) => slug)}`}`,
+    text: `subscribes ${customer.name} to ${quantity} of ${plan.slug}${discount === null ? '' : ` with ${discount.code}`}${isByCalendar ? ' by the calendar' : ''}${day === null ? '' : ` on day ${day}`}${isLong ? ' with a long first period' : ''}${threshold === null ? '' : ` up to ${threshold}`}${ownTerms.length === 0 ? '' : ` at own prices ${ownTerms.map(({ slug }) => slug)}`}`,
     customer,
     ask: async () => ({
       method: 'POST',
@@ -50,18 +55,22 @@ export const subscribeTo: Draw = ({ random, books, customers, wish }) => {
         priceSlug: plan.slug,
         quantity,
         ...(discount === null ? {} : { discountCode: discount.code.toLowerCase() }),
-        ...(isByCalendar ? { billingAnchor: 'calendar' } : {}),
+        ...billingAnchor,
+        ...(isLong ? { firstPeriod: 'long' } : {}),
         ...(threshold === null ? {} : { billingThresholdAmount: threshold }),
         ...(ownTerms.length === 0 ? {} : { priceOverrides: ownTerms.map(overrideOf) }),
       },
     }),
     apply: () => {
       if (!hasPlan && isUsed) reach(books, 'code used a second time', customer);
-      if (hasPlan || isUsed || !isChargeable(books, customer, { plan, quantity, discount })) return 'refused';
+      if (hasPlan || isUsed || hasNoDay || !isChargeable(books, customer, { plan, quantity, discount }))
+        return 'refused';
       const charged = isChargedAtOnce(customer, { plan, quantity, discount });
       const attempt = byProgram(customer);
       if (charged && !takeAttempt(books, attempt)) return 'refused';
-      const subscription = subscribe(books, customer, { plan, quantity, discount, isByCalendar, threshold, ownTerms });
+      const subscription = subscribe(books, customer, {
+        ...{ plan, quantity, discount, isByCalendar, day, isLong, threshold, ownTerms },
+      });
       if (isTerminal(subscription)) return 'refused_late';
       if (charged) endAttempt(books, attempt, subscription.status === 'active' ? 'paid' : 'passed');
       return 'done';
