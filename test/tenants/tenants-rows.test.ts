@@ -322,6 +322,17 @@ describe('row-level security', () => {
         assert.equal(await countOf('customers'), 0);
       });
     },
+    async make_organization() {
+      const call = `select make_organization('org_of_nobody', 'Nobody', 1, 0)`;
+      assert.equal(await outcomeOfAlone(call), 'P0002');
+      const { environmentId } = tenants.victim;
+      const setting = { environment: String(environmentId), pricingModel: pinned.pinnedPricingModelId ?? '' };
+      await inSetting(service, setting, async () => assert.equal(await outcomeOf(service, call), '42501'));
+      // One that may make none.
+      await inSetting(service, { environment: String(environmentId) }, async () =>
+        assert.equal(await outcomeOf(service, call), '54000'),
+      );
+    },
     async switch_environment() {
       assert.equal(await outcomeOfAlone('select switch_environment(true)'), 'P0002');
       const { environmentId } = tenants.victim;
