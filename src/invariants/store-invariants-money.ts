@@ -329,7 +329,8 @@ export const moneyInvariants: readonly Invariant[] = [
         join subscription_items i on i.environment_id = price.environment_id and i.price_id = price.id and i.quantity > 0
         join subscriptions s on s.environment_id = i.environment_id and s.id = i.subscription_id and not s.do_not_charge
         join billing_periods p on p.environment_id = s.environment_id and p.subscription_id = s.id
-         and p.status in ('completed', 'past_due') and not p.trial_period and p.whole_start_at is null and p.whole_end_at is null
+         and p.start_at < p.end_at and p.status in ('completed', 'past_due') and not p.trial_period
+         and p.whole_start_at is null and p.whole_end_at is null
          and i.effective_from <= p.start_at and (i.expired_at is null or i.expired_at >= p.end_at)
         join billing_periods next on next.environment_id = p.environment_id and next.subscription_id = p.subscription_id
          and next.start_at = p.end_at and next.status <> 'upcoming'

@@ -28,6 +28,7 @@ const values: Readonly<Record<string, string>> = {
   tax_rates: `{"active": false}`,
   usage_holds: `{"status": "released"}`,
   discount_redemptions: `{"is_only": false}`,
+  customer_balance_entries: `{"source": "invoice", "amount": -1, "invoice_id": "inv"}`,
   webhook_deliveries: `{"status": "succeeded", "next_attempt_at": null}`,
 };
 
@@ -61,7 +62,7 @@ async function tablesOf(owner: pg.Pool): Promise<Table[]> {
            (select coalesce(array_agg(distinct k.name), '{}') from (
               select (select x.attname::text from unnest(i.indkey::smallint[]) with ordinality as key (attnum, place)
                         join pg_attribute x on x.attrelid = i.indrelid and x.attnum = key.attnum
-                       where format_type(x.atttypid, null) in ('text', 'bytea', 'bigint', 'uuid') and x.attname not in ('environment_id', 'type', 'status', 'reason')
+                       where format_type(x.atttypid, null) in ('text', 'bytea', 'bigint', 'uuid') and x.attname not in ('environment_id', 'type', 'status', 'reason', 'source')
                        order by x.attname = 'id' desc, x.attname !~ '_id$' desc, key.place desc limit 1) as name
                 from pg_index i where i.indrelid = c.oid and i.indisunique and i.indpred is null) k where k.name is not null) as varied
       from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
@@ -76,6 +77,8 @@ async function tablesOf(owner: pg.Pool): Promise<Table[]> {
 const mostOfParent: Readonly<Record<string, number>> = {
   // One for each price of the pricing model.
   invoice_line_items: 20_000,
+  // As many as a request may name.
+  credit_note_lines: 500,
   // One for each usage meter.
   ledger_accounts: 200,
   resource_claims: 100_000,
