@@ -159,6 +159,7 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
   }
   // Reads leave no audit log entries, so they need no audit context.
   const auditContext = route.method === 'GET' ? undefined : { action: actionOf(route), requestId: request.id };
+  const publicUrl = context.publicUrl ?? addressAsked(request);
   const outcome = await runInEnvironment(
     context.database,
     entry,
@@ -166,7 +167,7 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
     {
       auditContext,
       dryRun: !(asked instanceof Problem) && asked.dryRun,
-      publicUrl: context.publicUrl ?? addressAsked(request),
+      publicUrl,
     },
   );
   if (outcome === null || asked instanceof Problem) throw new Problem('unauthorized');
@@ -177,7 +178,7 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
   if (asked.dryRun) reply.header('dry-run', 'true');
   if (performed.replayed) reply.header('idempotent-replayed', 'true');
   if (route.file) return filePayload(reply, await route.file.render(performed.answer), route.file.contentType);
-  const text = await finish({ ...context, auditContext }, asked, apiKeyHash, performed, outcome.effects);
+  const text = await finish({ ...context, auditContext, publicUrl }, asked, apiKeyHash, performed, outcome.effects);
   return jsonPayload(route, request, reply, text);
 }
 
@@ -316,7 +317,7 @@ async function perform(
 
 /** Runs the effects that the commit requested outside the database, then reads the response again. */
 async function finish(
-  context: ApiContext,
+  context: ApiContext & { readonly publicUrl: string },
   requested: Asked,
   apiKeyHash: Buffer,
   performed: Performed,
@@ -328,7 +329,7 @@ async function finish(
   const entry: KeyEntry = { apiKeyHash, sufficient: null };
   await runEffects(context, effects);
   try {
-    const outcome = await runInEnvironment(context.database, entry, async (work) => {
+    const readAgain = async (work: Work) => {
       const final = idempotency && route.afterEffects ? await lockFinalAnswer(work, idempotency) : null;
       if (final !== null) return final;
       const answer = await route.afterEffects?.(work, performed.answer ?? JSON.parse(performed.text), context);
@@ -336,7 +337,8 @@ async function finish(
       const text = route.afterEffects ? await jsonInTurns(answer) : performed.text;
       if (idempotency) await renewAnswer(work, idempotency, text);
       return text;
-    });
+    };
+    const outcome = await runInEnvironment(context.database, entry, readAgain, { publicUrl: context.publicUrl });
     if (outcome?.answer instanceof Problem) throw outcome.answer;
     return outcome?.answer ?? performed.text;
   } catch (error) {

@@ -80,6 +80,7 @@ test('one of three seats is credited with its share of the discount and the tax,
   assert.deepEqual(amountsOf(creditNote), [100, 900, 171, 1071]);
   assert.deepEqual([creditNote.status, creditNote.paymentId, creditNote.reason], ['settled', paymentId, 'Late']);
   assert.match(creditNote.creditNoteNumber, /-CN-00001$/);
+  assert.equal(creditNote.pdfURL, `${app.url}/api/v1/credit-notes/${creditNote.id}/pdf`);
   const [{ quantity, amount, description }] = creditNoteLines;
   assert.deepEqual([creditNoteLines.length, quantity, amount, description], [1, 1, 1000, 'Seats']);
   assert.deepEqual(await operationsOf(app, paymentId), ['charge', 'refund']);
