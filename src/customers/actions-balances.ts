@@ -113,6 +113,15 @@ export async function applyBalances(
   return { applied: new Map(entries.map(({ invoiceId, amount }) => [invoiceId ?? '', -amount])), entries };
 }
 
+/** The part of `due` that the balance of the customer would pay now. */
+export async function previewApplied(
+  work: Work,
+  { customerId, currency, due }: Omit<DueInvoice, 'id'>,
+): Promise<bigint> {
+  const balance = await store.findBalanceIn(work, customerId, currency);
+  return balance === null ? 0n : (decideApplied(leftOf(balance), [due])[0] ?? 0n);
+}
+
 /** Gives back what a balance paid for a voided invoice. The caller has locked the customer and the invoice. */
 export async function returnToBalance(
   work: Work,

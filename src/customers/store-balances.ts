@@ -62,6 +62,15 @@ export function lockBalances(work: Work, customerIds: readonly string[]): Promis
     .execute();
 }
 
+export async function findBalanceIn(
+  work: Work,
+  customerId: string,
+  currency: string,
+): Promise<CustomerBalanceRow | null> {
+  const found = select(work).where('customerId', '=', customerId).where('currency', '=', currency);
+  return (await found.executeTakeFirst()) ?? null;
+}
+
 /** Makes the balance of a customer unless there is one. */
 export async function insertBalance(work: Work, row: CustomerBalanceRow): Promise<void> {
   await work.db

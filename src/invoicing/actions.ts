@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { applyBalances, returnToBalance } from '../customers/actions-balances.ts';
+import { applyBalances, previewApplied, returnToBalance } from '../customers/actions-balances.ts';
 import { takeInvoiceNumbers } from '../customers/store.ts';
 import { bookEntries } from '../customers/store-balances.ts';
 import { newId } from '../database/new-id.ts';
@@ -284,10 +284,11 @@ export interface UpcomingInvoiceWithLines {
 // Placeholders that are not shown: fields without a value yet are null in the response.
 const unnamed = { id: '', invoiceNumber: '', buyer: null };
 
-/** A draft as returned by the API. */
-export function renderDraft(work: Work, draft: InvoiceDraft): UpcomingInvoiceWithLines {
-  const stamps = { createdAt: work.now, updatedAt: work.now };
-  const invoice = renderInvoice(work, { ...rowOf(draft), ...unnamed, ...stamps });
+/** A draft as returned by the API, with what the balance of the customer would pay of it. */
+export async function renderDraft(work: Work, draft: InvoiceDraft): Promise<UpcomingInvoiceWithLines> {
+  const row = { ...rowOf(draft), ...unnamed, createdAt: work.now, updatedAt: work.now };
+  const applied = await previewApplied(work, { ...row, due: amountDue(row) });
+  const invoice = renderInvoice(work, { ...row, ...decideBalanceApplied(row, applied) });
   assert(invoice.type === 'subscription', 'only subscriptions have an upcoming invoice');
   return {
     invoice: { ...invoice, id: null, invoiceNumber: null, status: 'draft', billingPeriodId: null, pdfURL: null },

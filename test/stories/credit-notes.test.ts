@@ -296,7 +296,12 @@ describe('the balance of a customer', () => {
     const debtor = await newDebtor(app);
     const given = await give(debtor, 5075);
     assert.equal(given.status, 200, JSON.stringify(given.body));
+    const upcoming = async () =>
+      (await debtor.caller.get(`/invoices/upcoming?subscriptionId=${debtor.subscriptionId}`)).invoice;
+    // What is used raises it by 0.75.
+    assert.deepEqual([(await upcoming()).total, (await upcoming()).balanceApplied], [3075, 3075]);
     await debtor.moveTo('2026-03-01');
+    assert.equal((await upcoming()).balanceApplied, undefined);
     const { data } = await debtor.caller.get(`/invoices?subscriptionId=${debtor.subscriptionId}`);
     assert.deepEqual(
       data.map(({ status, total, amountPaid, balanceApplied }: Body) => [status, total, amountPaid, balanceApplied]),
