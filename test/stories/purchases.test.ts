@@ -258,6 +258,7 @@ test('a quote is what buying bills, needs no card, and leaves nothing behind', a
     total: 5950n,
     dueNow: 5950n,
     trialEnd: null,
+    nextChargeAt: null,
     currency: 'USD',
   });
 });

@@ -43,6 +43,7 @@ const heldByNothing: Readonly<Record<string, string>> = {
   record_id: 'of any kind of record, also of one that is gone',
   source_id: 'of any kind of record, or two in one: a text that makes the row the only one',
   api_key_id: 'history: it stays when the key is gone',
+  event_id: 'orders events of one instant: a text that is compared, and followed nowhere',
   'purchases.checkout_session_id': 'the session names the purchase, and each is read within its environment',
   'checkout_sessions.purchase_id': 'written by the trigger that follows the purchase, from the same environment',
   'checkout_sessions.payment_method_id': 'read within its environment only, by its id',
