@@ -156,8 +156,8 @@ function partOfDiscount(discount: Discount, { reason, period }: Pick<Invoice, 'r
   // The first invoice has all of it, however short its period is.
   const isWhole = reason === 'final_usage' || reason === 'subscription_start';
   if (discount.type === 'percent' || period === null || isWhole) return discount;
-  const { start, end, wholeStart } = period;
-  return { ...discount, amount: share(discount.amount, end - start, end - wholeStart) };
+  const { start, end, wholeStart, discountStart = wholeStart } = period;
+  return { ...discount, amount: share(discount.amount, end - start, end - discountStart) };
 }
 
 /**

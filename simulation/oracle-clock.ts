@@ -197,15 +197,23 @@ export function itemLines({ plan, quantity }: Subscription, { start, end, wholeS
   return [{ kind: 'item', amount: share(worthOf({ plan, quantity }), end - start, end - wholeStart) }];
 }
 
-/** Resumes until the next boundary, at the prorated price minus kept paused time. */
+/**
+ * Resumes until the next boundary, or to the end of a long first period, at the prorated price minus kept paused time.
+ */
 export function resume(books: Books, subscription: Subscription, at: number): void {
   const { plan, pausedParts, period: paused } = subscription;
   const from = anchorOf(subscription);
   const whole = intervalAt(from, plan, at);
-  const isRestOfPaused = paused !== null && intervalAt(from, plan, paused.start).index === whole.index;
-  const { start: wholeStart, end } = whole;
+  const long = pausedParts.findLast(({ period }) => period.wholeStart > period.start && at < period.end)?.period;
+  const goesOn = long !== undefined && paused?.start === long.start;
+  if (goesOn) reach(books, 'resumption of a long first period', subscription.customer);
+  const isRestOfPaused = goesOn || (paused !== null && intervalAt(from, plan, paused.start).index === whole.index);
+  const { wholeStart, end } = goesOn ? long : { wholeStart: whole.start, end: whole.end };
   const carriesOn = isRestOfPaused ? (pausedParts.at(-1)?.period ?? null) : null;
-  const known = carriesOn === null ? {} : { discountKey: discountKeyOf(carriesOn) };
+  const known = {
+    ...(carriesOn === null ? {} : { discountKey: discountKeyOf(carriesOn) }),
+    ...(goesOn ? { discountStart: long.start } : {}),
+  };
   const period: Period = { start: at, end, wholeStart, isTrial: false, waived: 0, returned: 0, ...known };
   const usage = usageLines(subscription);
   const before = pausedParts.at(-1)?.period;

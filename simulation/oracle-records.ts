@@ -55,6 +55,8 @@ export interface Period {
   returned: number;
   /** The value of the periods before it that rounding left out, in trillionths; none when absent. */
   readonly carried?: bigint;
+  /** The start of the time that a discount covers, where that is a long first period that goes on; else `wholeStart`. */
+  readonly discountStart?: number;
   /** The interval whose discount it carries on; its own when absent. */
   readonly discountKey?: string;
 }
