@@ -56,6 +56,14 @@ test('the table of changes: recurring credits for the rest of the period, less w
   assert.deepEqual(extra(pro, ['new'], [granted('calls-900', 900n)], 15), []);
 });
 
+test('in a long first period all that it granted counts, also before the interval that its amounts refer to', () => {
+  // From 15 days before April to its end: 1.5 intervals, so 360 of an interval were 540.
+  const long = { ...granted('calls-360', 540n), startAt: day(-15), endAt: april.end };
+  // 400 of an interval are 600 of the whole period.
+  assert.deepEqual(extra([credits('new', 'calls-400', 400n)], ['new'], [long], -15), [['calls-400', 60n, april.end]]);
+  assert.deepEqual(extra([credits('new', 'calls-300', 300n)], ['new'], [long], -15), []);
+});
+
 test('what an item that stays was granted is its own, up to what it gives', () => {
   const features = [credits('kept', 'calls-360', 360n), credits('new', 'calls-1000', 1000n)];
   assert.deepEqual(extra(features, ['new'], [granted('calls-360', 360n)], 10), [['calls-1000', 667n, april.end]]);

@@ -1,4 +1,4 @@
-import type { Instant, Interval, Period } from '../kernel/calendar.ts';
+import { calendarStart, type Instant, type Interval, type Period } from '../kernel/calendar.ts';
 import { allocate, mulDiv, saturated } from '../kernel/money.ts';
 import type { IntervalSpan } from './credits.ts';
 import { proratedCredit } from './proration.ts';
@@ -122,7 +122,9 @@ export function creditsOfChange<Feature extends GivenFeature>(
     const remaining = { start: Math.max(at, span?.start ?? at), end: span?.end ?? whole.end };
     const amounts = alike.map(({ amount }) => amount ?? 0n);
     const amount = sumOf(amounts);
-    const before = grantedByOthers(granted, meterId, kept, { start: period.start, end: remaining.end });
+    // A long first period begins before the interval that its amounts refer to, and all that it granted counts.
+    const from = span === null ? calendarStart : period.start;
+    const before = grantedByOthers(granted, meterId, kept, { start: from, end: remaining.end });
     const alreadyGranted = atLeastZero(before - (counted.get(meterId) ?? 0n));
     const extra = proratedCredit({ amount, remaining, period, alreadyGranted });
     const share = proratedCredit({ amount, remaining, period, alreadyGranted: 0n });
