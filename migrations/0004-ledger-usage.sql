@@ -290,7 +290,7 @@ create table usage_measures (
   period_start bigint not null,
   -- Bookings up to this number are of earlier periods.
   booked_before bigint not null,
-  -- What is held over periods: the value at the start. Else 0.
+  -- The value at the start, where it is held over periods. Else 0.
   opening_value numeric(38, 0) not null,
   -- The largest amount, that of the latest event, or the sum of all.
   value numeric(38, 0) not null,

@@ -41,7 +41,7 @@ create table invoices (
   constraint invoices_credited_within_total check (credited_amount between 0 and total and offset_amount between 0 and credited_amount
     and balance_applied >= 0 and amount_paid + offset_amount + balance_applied <= total)
 );
-comment on column invoices.balance_applied is 'What the balance of the customer paid of it when it was made. Nothing, once it is void.';
+comment on column invoices.balance_applied is 'The amount that the balance of the customer paid of it when it was made. 0 once it is void.';
 comment on column invoices.credited_amount is 'The total of its credit notes that are not void.';
 comment on column invoices.offset_amount is 'The part of it that lowers the amount due.';
 -- Billing a period twice for the same reason is impossible.
@@ -83,7 +83,7 @@ create table invoice_line_items (
   constraint invoice_line_items_usage_has_account check ((type = 'usage') = (ledger_account_id is not null)
     and (type = 'usage') = (ledger_account_credit is not null))
 );
-comment on column invoice_line_items.credited_amount is 'What credit notes that are not void take back of the amount; credited_discount and credited_tax likewise.';
+comment on column invoice_line_items.credited_amount is 'The part of the amount that credit notes take back, void ones left out; credited_discount and credited_tax likewise.';
 create index invoice_line_items_by_invoice on invoice_line_items (environment_id, invoice_id, id);
 create index invoice_line_items_by_price on invoice_line_items (environment_id, price_id) where price_id is not null;
 create index invoice_line_items_by_creation on invoice_line_items (environment_id, created_at);
@@ -207,7 +207,7 @@ create table credit_note_lines (
   constraint credit_note_lines_amounts check (amount > 0 and discount_amount between 0 and amount and tax_amount >= 0
     and amount_before >= 0 and discount_before >= 0 and tax_before >= 0 and quantity > 0)
 );
-comment on column credit_note_lines.amount_before is 'What was credited of the invoice line before; discount_before and tax_before likewise.';
+comment on column credit_note_lines.amount_before is 'The amount of the invoice line that was credited before; discount_before and tax_before likewise.';
 create index credit_note_lines_by_invoice_line on credit_note_lines (environment_id, invoice_line_item_id);
 
 -- The money that a customer has with the seller in one currency: an account whose columns are the totals of its sides.

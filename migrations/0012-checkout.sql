@@ -81,11 +81,11 @@ create table checkout_session_add_ons (
   position smallint not null,
   -- Whether the buyer may leave it out.
   optional boolean not null,
-  -- That of the seller. Within the limits, if there are any, the buyer may choose another one.
+  -- The quantity of the seller. The buyer may choose another one within the limits, if there are any.
   quantity bigint not null,
   minimum_quantity bigint,
   maximum_quantity bigint,
-  -- That of the buyer. Null: nothing was confirmed yet. 0: it was left out.
+  -- The quantity of the buyer. Null: nothing was confirmed yet. 0: it was left out.
   selected_quantity bigint,
   primary key (environment_id, checkout_session_id, price_id),
   foreign key (environment_id, checkout_session_id) references checkout_sessions,

@@ -236,7 +236,7 @@ export interface ChecksSeriesSums {
 export interface CreditNoteLines {
   amount: bigint;
   /**
-   * What was credited of the invoice line before; discount_before and tax_before likewise.
+   * The amount of the invoice line that was credited before; discount_before and tax_before likewise.
    */
   amountBefore: bigint;
   createdAt: number;
@@ -464,7 +464,7 @@ export interface InvoiceLineItems {
   amount: bigint;
   createdAt: number;
   /**
-   * What credit notes that are not void take back of the amount; credited_discount and credited_tax likewise.
+   * The part of the amount that credit notes take back, void ones left out; credited_discount and credited_tax likewise.
    */
   creditedAmount: Generated<bigint>;
   creditedDiscount: Generated<bigint>;
@@ -498,7 +498,7 @@ export interface Invoices {
    */
   attemptCount: Generated<number>;
   /**
-   * What the balance of the customer paid of it when it was made. Nothing, once it is void.
+   * The amount that the balance of the customer paid of it when it was made. 0 once it is void.
    */
   balanceApplied: Generated<bigint>;
   billingPeriodEndDate: number | null;

@@ -47,7 +47,7 @@ describe('a permission', () => {
 
 describe('a role', () => {
   const may = (role: Role, needed: Permission) => missingFrom(roles[role], [needed]).length === 0;
-  /** What each may do, one line for each of its actions: owner, billing, support, developer, viewer. */
+  /** The roles that may do each action, in the order owner, billing, support, developer, viewer. */
   const table: Readonly<Partial<Record<Permission, string>>> = {
     'customers:read': 'owner billing support developer viewer',
     'audit-log:read': 'owner billing support developer viewer',

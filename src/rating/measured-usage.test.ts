@@ -48,7 +48,7 @@ function aroundIn(known: readonly MeasuredEvent[], event: MeasuredEvent) {
   return { before, after };
 }
 
-/** What a period comes to, its events added in these batches. */
+/** The units of a period whose events are added in these batches. */
 function addAll(measure: Measure, period: Events, batches: readonly (readonly MeasuredEvent[])[]): MeasuredSoFar {
   const opening = measure.kind === 'max' || measure.kind === 'latest' ? 0n : period.opening;
   const known: MeasuredEvent[] = [];

@@ -61,8 +61,8 @@ export function openMeasured(periodStart: Instant): MeasuredSoFar {
 }
 
 /**
- * Adds events that arrive together to the running totals of the earlier ones. The result is that of all events in order of their
- * dates, whatever the order in which they arrive, and no earlier event is read. A late event of `unit_hours` changes the
+ * Adds events that arrive together to the running totals of the earlier ones. The result does not depend on the order of
+ * arrival: it is that of all events in order of their dates. No earlier event is read. A late event of `unit_hours` changes the
  * value until the next one: `around` finds these two.
  */
 export function addMeasured(

@@ -226,7 +226,7 @@ export async function listAround(work: Work, levels: readonly Level[]): Promise<
   );
 }
 
-// So that those of earlier periods go at least as fast as new ones come, and no statement deletes all of a period.
+// Values of earlier periods go at least as fast as new ones come, and no statement deletes all of a period.
 const deletedForEach = 2;
 
 /** Stores values of locked accounts, and deletes some of earlier usage periods. */

@@ -298,7 +298,7 @@ describe('the balance of a customer', () => {
     assert.equal(given.status, 200, JSON.stringify(given.body));
     const upcoming = async () =>
       (await debtor.caller.get(`/invoices/upcoming?subscriptionId=${debtor.subscriptionId}`)).invoice;
-    // What is used raises it by 0.75.
+    // The usage so far raises it by 0.75.
     assert.deepEqual([(await upcoming()).total, (await upcoming()).balanceApplied], [3075, 3075]);
     await debtor.moveTo('2026-03-01');
     assert.equal((await upcoming()).balanceApplied, undefined);

@@ -93,7 +93,7 @@ describe('references', () => {
         const environment = target === 'environments' ? 'id' : 'environment_id';
         return columns[0] !== 'environment_id' || targetColumns[0] !== environment;
       });
-      // Where an organization begins there is no environment yet. No tenant sees which key of another had it made.
+      // A new organization has no environment yet. No tenant sees which key of another created it.
       assert.deepEqual(
         wrong.map(({ name }) => name),
         ['environments_organization_id_fkey', 'organizations_made_by_fk'],
