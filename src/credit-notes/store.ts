@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type Selectable, sql } from 'kysely';
 import { ofCustomerNamed } from '../customers/store.ts';
 import type { CreditNoteLines, CreditNotes } from '../database/database-types.ts';
-import { jsonRecords } from '../database/json-records.ts';
+import { insertRecords } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { CurrencyCode } from '../kernel/currency.ts';
@@ -73,11 +73,7 @@ export async function insertCreditNote(
     .insertInto('creditNotes')
     .values({ environmentId: work.environmentId, ...note })
     .execute();
-  const names = sql.join(lineColumns.map((column) => sql.ref(column)));
-  await sql`
-    insert into credit_note_lines (environment_id, ${names})
-    select ${work.environmentId}, ${names}
-      from json_populate_recordset(null::credit_note_lines, ${jsonRecords(lines, lineColumns)}::json)`.execute(work.db);
+  await insertRecords(work, 'creditNoteLines', lineColumns, lines);
 }
 
 function select(work: Work) {

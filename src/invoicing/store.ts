@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import { ofCustomerNamed } from '../customers/store.ts';
 import type { InvoiceLineItems, Invoices } from '../database/database-types.ts';
-import { jsonRecords } from '../database/json-records.ts';
+import { insertRecords } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { CountryCode } from '../kernel/country.ts';
@@ -96,23 +96,16 @@ export interface ExplainedLineRow extends InvoiceLineItemRow {
 
 /** Inserts invoices in one statement. */
 export async function insertInvoices(work: Work, invoices: readonly InvoiceRow[]): Promise<void> {
-  if (invoices.length === 0) return;
-  const columns = sql.join(invoiceColumns.map((column) => sql.ref(column)));
-  await sql`
-    insert into invoices (environment_id, ${columns}, is_open_threshold)
-    select ${work.environmentId}, ${columns}, reason = 'usage_threshold' and status = 'open'
-      from json_populate_recordset(null::invoices, ${jsonRecords(invoices, invoiceColumns)}::json)`.execute(work.db);
+  const rows = invoices.map((invoice) => {
+    const { reason, status } = invoice;
+    return { ...invoice, isOpenThreshold: reason === 'usage_threshold' && status === 'open' };
+  });
+  await insertRecords(work, 'invoices', [...invoiceColumns, 'isOpenThreshold'], rows);
 }
 
 /** Inserts the lines of many invoices in one statement. */
 export async function insertLines(work: Work, lines: readonly ExplainedLineRow[]): Promise<void> {
-  if (lines.length === 0) return;
-  const written = [...lineColumns, 'explanation'] as const;
-  const columns = sql.join(written.map((column) => sql.ref(column)));
-  await sql`
-    insert into invoice_line_items (environment_id, ${columns})
-    select ${work.environmentId}, ${columns}
-      from json_populate_recordset(null::invoice_line_items, ${jsonRecords(lines, written)}::json)`.execute(work.db);
+  await insertRecords(work, 'invoiceLineItems', [...lineColumns, 'explanation'], lines);
 }
 
 /** The common start of invoice queries. */

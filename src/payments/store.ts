@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type Selectable, sql } from 'kysely';
 import { ofCustomerNamed } from '../customers/store.ts';
 import type { Payments } from '../database/database-types.ts';
-import { jsonRecords } from '../database/json-records.ts';
+import { insertRecords, jsonRecords } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { TaxType } from '../invoicing/invoice.ts';
@@ -83,12 +83,7 @@ export function isInFlight({ status }: Pick<PaymentRow, 'status'>): boolean {
 
 /** Inserts payments in one statement. A second payment in flight for an invoice fails. */
 export async function insertPayments(work: Work, payments: readonly PaymentRow[]): Promise<void> {
-  if (payments.length === 0) return;
-  const names = sql.join(columns.map((column) => sql.ref(column)));
-  await sql`
-    insert into payments (environment_id, ${names})
-    select ${work.environmentId}, ${names}
-      from json_populate_recordset(null::payments, ${jsonRecords(payments, columns)}::json)`.execute(work.db);
+  await insertRecords(work, 'payments', columns, payments);
 }
 
 function select(work: Work) {

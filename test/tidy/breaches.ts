@@ -220,6 +220,7 @@ const tables: Breach[] = [
     "db.selectFrom('products').leftJoin('invoices as i', 'i.id', 'products.id');",
     "db.selectFrom(['products', 'invoices']);",
     "selectPage(work, 'invoices', ['id'], request, {});",
+    "insertRecords(work, 'events', ['id'], rows);",
     'sql`insert into events values (${1})`;',
     'sql`update only invoices set id = 1`;',
     'sql`delete from public.invoices`;',

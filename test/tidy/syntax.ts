@@ -265,8 +265,9 @@ function functionName(node: ast.FunctionLikeDeclaration): string {
 
 const kyselyReads = /^(selectFrom|from|using|(inner|left|right|full|cross)(Lateral)?Join(Lateral)?)$/;
 const kyselyWrites = /^(insertInto|updateTable|deleteFrom|mergeInto|replaceInto|table)$/;
-/** The page query of platform takes the table as its second argument. */
+/** The functions of `src/database` that take the table as their second argument. */
 const pageRead = 'selectPage';
+const rowsWrite = 'insertRecords';
 /** Calls that take SQL as a plain string. */
 const rawCalls = /^(raw|query|copyFrom|copyTo)$/;
 
@@ -280,11 +281,13 @@ function tablesAt(node: ast.Node): (TableMention & { position: number })[] {
   const callee = node.expression;
   const name = ast.isPropertyAccessExpression(callee) ? callee.name.text : identifier(callee);
   if (name === undefined) return [];
-  const does = name === pageRead || kyselyReads.test(name) ? 'read' : kyselyWrites.test(name) ? 'write' : undefined;
+  const isRead = name === pageRead || kyselyReads.test(name);
+  const does = isRead ? 'read' : name === rowsWrite || kyselyWrites.test(name) ? 'write' : undefined;
+  const place = name === pageRead || name === rowsWrite ? 1 : 0;
   return node.arguments.flatMap((argument, index) => {
     const position = argument.getStart();
     if (rawCalls.test(name)) return tablesIn(textOf(argument)).map((mention) => ({ ...mention, position }));
-    if (does === undefined || index !== (name === pageRead ? 1 : 0)) return [];
+    if (does === undefined || index !== place) return [];
     const names = ast.isArrayLiteralExpression(argument) ? argument.elements.map(literal) : [literal(argument)];
     return names
       .filter((written) => written !== undefined)
