@@ -2258,8 +2258,15 @@ begin
       foreach booked_at in array coalesce(booked, '{}') loop
         is_booked[booked_at] := true;
       end loop;
-      fallen := book_other_usage(p_environment, p_now, p_hour, p_transaction, is_booked, u_account, u_revision, u_price, u_period,
-                                 u_series, u_entry, u_units, u_hour_units, u_hour_events, u_threshold, u_events, u_own_amount);
+      begin
+        fallen := book_other_usage(p_environment, p_now, p_hour, p_transaction, is_booked, u_account, u_revision, u_price, u_period,
+                                   u_series, u_entry, u_units, u_hour_units, u_hour_events, u_threshold, u_events, u_own_amount);
+      exception when lock_not_available then
+        if p_locks_first then
+          raise;
+        end if;
+        raise exception using errcode = 'TK002', message = 'an account out of the lock order is locked';
+      end;
     end if;
   end if;
   if cardinality(r_series) > 0 then

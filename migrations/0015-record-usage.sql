@@ -151,7 +151,7 @@ end $$;
 
 -- Books any usage that `is_booked` does not name, on accounts that it locks first: what is read after the locks is final.
 -- Accounts that come earlier in the order may be locked already, so two batches may wait for each other: a wait is short, and
--- fails with lock_not_available before PostgreSQL looks for deadlocks.
+-- fails before PostgreSQL looks for deadlocks.
 -- Returns the accounts whose balance fell below their threshold.
 create function book_other_usage(p_environment bigint, p_now bigint, p_hour bigint, p_transaction text, is_booked boolean[],
   u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[],
@@ -295,8 +295,15 @@ begin
       foreach booked_at in array coalesce(booked, '{}') loop
         is_booked[booked_at] := true;
       end loop;
-      fallen := book_other_usage(p_environment, p_now, p_hour, p_transaction, is_booked, u_account, u_revision, u_price, u_period,
-                                 u_series, u_entry, u_units, u_hour_units, u_hour_events, u_threshold, u_events, u_own_amount);
+      begin
+        fallen := book_other_usage(p_environment, p_now, p_hour, p_transaction, is_booked, u_account, u_revision, u_price, u_period,
+                                   u_series, u_entry, u_units, u_hour_units, u_hour_events, u_threshold, u_events, u_own_amount);
+      exception when lock_not_available then
+        if p_locks_first then
+          raise;
+        end if;
+        raise exception using errcode = 'TK002', message = 'an account out of the lock order is locked';
+      end;
     end if;
   end if;
   if cardinality(r_series) > 0 then
@@ -371,9 +378,9 @@ end $$;
 -- Fails with
 --   serialization_failure  where one of these is different now
 --   unique_violation       where an event is stored already (usage_events_transaction_unique)
---   lock_not_available     where it would have to wait for an account out of their order
 --   TK001                  where a balance falls below its threshold: the event that tells it is written by the caller
--- and then the caller records the batch in a transaction of its own.
+--   TK002                  where it would have to wait for an account out of their order
+-- and then the caller records the batch in a transaction of its own. A wait in their order that takes too long is lock_not_available.
 create function record_usage(p_key bytea, p_sufficient text[], p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint,
   p_models text[], p_versions bigint[], p_transaction text, p_model text, c_kind text[], c_value text[], c_state text[],
   e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[],

@@ -300,7 +300,7 @@ function customerArrays(drafts: readonly Draft[]): RawBuilder<unknown> {
 }
 
 /** The SQLSTATEs by which `record_usage` asks for a transaction in its place. */
-const needsTransaction = new Set(['40001', '40P01', '55P03', '23505', 'TK001']);
+const needsTransaction = new Set(['40001', '40P01', '23505', 'TK001', 'TK002']);
 
 /**
  * Stores and books new events of an API key: one statement, which is a transaction by itself. False where something that
