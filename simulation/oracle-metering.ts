@@ -1,8 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Interval, ownIntervals, type Terms, type UsagePrice, usagePrices } from './catalogue-usage.ts';
-import { intervalAt, isSameInterval } from './oracle-arithmetic.ts';
+import { intervalAt, isSameInterval, share } from './oracle-arithmetic.ts';
 import { costOf, nothing, plus, type Used } from './oracle-pricing.ts';
-import { isBooked, isCurrent, type Line, type OwnTermsChange, type Subscription } from './oracle-records.ts';
+import {
+  type Invoice,
+  invoicesOf,
+  isBooked,
+  isCurrent,
+  type Line,
+  type OwnTermsChange,
+  type Subscription,
+} from './oracle-records.ts';
+import { spread } from './oracle-tax.ts';
 
 /**
  * Usage that no credit covers, by price. With a model a price is a function of all units of its usage period: a bill is
@@ -58,7 +67,39 @@ export function hasOpenUsage(subscription: Subscription): boolean {
 
 /** The lines of a bill that takes the usage of some prices. */
 export function usageLines(subscription: Subscription, takes: (price: UsagePrice) => boolean = () => true): Line[] {
-  return usagePrices.filter(takes).flatMap((price) => linesOf(subscription, price));
+  const lines = usagePrices.filter(takes).flatMap((price) => linesOf(subscription, price));
+  return lines.map((line) => (line.amount < 0 ? paidBack(subscription, line) : line));
+}
+
+/** A line that pays back does so after the discount: as much stays billed as one invoice would have billed. */
+function paidBack(subscription: Subscription, line: Line): Line {
+  const billed = invoicesOf(subscription)
+    .filter(({ status }) => status !== 'void')
+    .flatMap((invoice) => billedOf(invoice, line));
+  const sum = (key: 'listed' | 'off' | 'net') => billed.reduce((total, each) => total + each[key], 0);
+  const rates = new Set(billed.flatMap(({ listed, rate }) => (listed > 0 ? rate : [])));
+  const listed = Math.max(0, sum('listed'));
+  const left = Math.max(0, listed + line.amount);
+  const [rate = 0, other] = rates;
+  const off = other === undefined ? share(left, rate, 100) : share(sum('off'), left, listed);
+  const back = Math.max(0, Math.min(sum('net'), listed - sum('off') - (left - off)));
+  // Nothing goes back if nothing became cheaper than what was billed.
+  const amount = left === listed ? 0 : -back;
+  return { ...line, amount, takenBack: amount - line.amount };
+}
+
+/** The part of an invoice that bills the usage period of a line. */
+function billedOf({ lines, discount, discountAmount }: Invoice, { usage }: Line) {
+  const discounts = spread(
+    discountAmount,
+    lines.map(({ amount }) => amount),
+  );
+  return lines.flatMap(({ amount, takenBack = 0, usage: other }, index) => {
+    if (other === undefined || other.price !== usage?.price || other.start !== usage.start) return [];
+    const rate = discount?.type === 'percent' ? Math.min(100, discount.amount) : 0;
+    const own = discounts[index] ?? 0;
+    return { listed: amount - takenBack, off: takenBack + (rate > 0 ? own : 0), rate, net: amount - own };
+  });
 }
 
 function linesOf(subscription: Subscription, price: UsagePrice): Line[] {
@@ -110,7 +151,7 @@ export function changeOwnTerms({ ownTerms }: Subscription, changes: readonly Own
 }
 
 /** Puts a line on an invoice. */
-export function putOnInvoice({ metered }: Subscription, { usage, amount }: Line): void {
+export function putOnInvoice({ metered }: Subscription, { usage, amount, takenBack = 0 }: Line): void {
   if (usage === undefined) return;
   const { price, start, used, isWaived } = usage;
   const known = metered.get(price.slug);
@@ -129,13 +170,13 @@ export function putOnInvoice({ metered }: Subscription, { usage, amount }: Line)
   const fresh = plus(used, period.released, -1n);
   period.taken = plus(period.taken, fresh);
   period.released = nothing;
-  period.amount += amount;
+  period.amount += amount - takenBack;
   known.fresh = plus(known.fresh, fresh, -1n);
   known.periods.set(start, period);
 }
 
 /** Takes a line off an invoice: its units and its amount are of their own usage period again. */
-export function takeOffInvoice({ metered }: Subscription, { usage, amount }: Line): void {
+export function takeOffInvoice({ metered }: Subscription, { usage, amount, takenBack = 0 }: Line): void {
   if (usage === undefined) return;
   const { price, start, used } = usage;
   const known = metered.get(price.slug);
@@ -146,7 +187,7 @@ export function takeOffInvoice({ metered }: Subscription, { usage, amount }: Lin
     return;
   }
   period.released = plus(period.released, used);
-  period.amount -= amount;
+  period.amount -= amount - takenBack;
 }
 
 /** The instant from which the intervals of a subscription count. */

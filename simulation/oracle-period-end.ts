@@ -1,5 +1,5 @@
 import { rounded } from './oracle-arithmetic.ts';
-import { settledForPlan, sumOf } from './oracle-billing.ts';
+import { settledForPlan } from './oracle-billing.ts';
 import { type Holding, invoicesOf, type Line, type Period, type Subscription } from './oracle-records.ts';
 
 /** The lines with which a period ends: a plan that is billed then, and what is missing to its commitment. */
@@ -32,7 +32,7 @@ export function periodEndLines(subscription: Subscription, { period, at, keepsRe
   const present = holdings.findLast(({ start }) => start <= at)?.value ?? 0;
   const rest = keepsRest ? rounded(BigInt(present) * BigInt(period.end - at), whole) : 0;
   const paid = Math.max(0, settledForPlan(subscription, period) - rest);
-  const missing = commitment - paid - plan - sumOf(usage) - usageWithin(subscription, period, at);
+  const missing = commitment - paid - plan - listOfUsage(usage) - usageWithin(subscription, period, at);
   return [
     ...(plan === 0 ? [] : [{ kind: 'at_end', amount: plan } as const]),
     ...(missing <= 0 ? [] : [{ kind: 'commitment', amount: missing } as const]),
@@ -46,5 +46,11 @@ function usageWithin(subscription: Subscription, period: Period, at: number): nu
     if (each.reason === 'usage_threshold') return each.period?.start === period.start;
     return each.period === null && each.at > period.start && each.at <= at;
   });
-  return within.reduce((sum, { lines }) => sum + sumOf(lines.filter(({ kind }) => kind === 'usage')), 0);
+  return within.reduce((sum, { lines }) => sum + listOfUsage(lines), 0);
+}
+
+/** Usage before its discount. */
+function listOfUsage(lines: readonly Line[]): number {
+  const usage = lines.filter(({ kind }) => kind === 'usage');
+  return usage.reduce((sum, { amount, takenBack = 0 }) => sum + amount - takenBack, 0);
 }

@@ -250,6 +250,8 @@ export interface Line {
   readonly kind: 'item' | 'at_end' | 'commitment' | 'setup_fee' | 'usage' | 'change' | 'paused_time' | 'pack';
   readonly amount: number;
   readonly usage?: MeteredLine;
+  /** The discount of usage that has become cheaper, which it does not pay back. None when absent. */
+  readonly takenBack?: number;
 }
 
 export interface Payment {

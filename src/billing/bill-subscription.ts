@@ -3,10 +3,11 @@ import type { CustomerRow } from '../customers/customer.ts';
 import type { Work } from '../database/work.ts';
 import { listGrantIntervals } from '../entitlements/store-item-features.ts';
 import { createInvoices } from '../invoicing/actions.ts';
+import { withPaybacks } from '../invoicing/actions-paybacks.ts';
 import { quoteTaxes } from '../invoicing/actions-tax.ts';
 import { fitPaybacks, fitUsage } from '../invoicing/fitting-lines.ts';
 import type { InvoiceDiscount, InvoiceReason } from '../invoicing/invoice.ts';
-import { type BilledItem, isItem, itemLine, type NewLine, priceLine } from '../invoicing/invoice-line-item.ts';
+import { type BilledItem, isItem, itemLine, listAmount, type NewLine } from '../invoicing/invoice-line-item.ts';
 import {
   describeEvents,
   describeItems,
@@ -230,7 +231,7 @@ export async function takeUsageLines(
     const uncharged = others.length === 0 ? [] : (await readMeasured(work, others)).accounts;
     await endMeasuredPeriods(work, [...found.accounts, ...uncharged]);
   }
-  return linesBySubscription([...billed, ...measured]);
+  return withPaybacks(work, linesBySubscription([...billed, ...measured]));
 }
 
 /** The lines that `takeUsageLines` would return now, without marking the usage. */
@@ -242,7 +243,7 @@ export async function draftUsageLines(
   const { charged } = await usageToBill(work, subscriptions, takenBy);
   const billed = billUsage(await readOverage(work, charged), work.currency);
   const measured = billMeasuredUsage(await readMeasured(work, charged), work.currency);
-  return linesBySubscription([...billed, ...measured]);
+  return withPaybacks(work, linesBySubscription([...billed, ...measured]));
 }
 
 /**
@@ -466,7 +467,7 @@ export async function periodEndLines(work: Work, ends: readonly PeriodEnd[]): Pr
       const arrears = planInArrears(ofPeriod, step);
       const billed = {
         invoices: invoices.get(period.id) ?? [],
-        usage: [...usage, ...arrears].reduce((sum, line) => sum + priceLine(line).amount, before),
+        usage: [...usage, ...arrears].reduce((sum, line) => sum + listAmount(line), before),
       };
       return [id, [...arrears, ...trueUpLines(ofPeriod, billed, step)]];
     }),

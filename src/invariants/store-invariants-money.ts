@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
+import { listAmountOf } from '../invoicing/store-collecting.ts';
 import { paidUses } from '../invoicing/store-redemptions.ts';
 import type { Invariant } from './store-invariants.ts';
 import { standingUsageLines } from './store-invariants-ledger.ts';
@@ -335,7 +336,7 @@ export const moneyInvariants: readonly Invariant[] = [
         join billing_periods next on next.environment_id = p.environment_id and next.subscription_id = p.subscription_id
          and next.start_at = p.end_at and next.status <> 'upcoming'
        cross join lateral (
-         select coalesce(sum(l.amount), 0) as amount
+         select coalesce(sum(${listAmountOf('l')}), 0) as amount
            from invoices v
            join invoice_line_items l on l.environment_id = v.environment_id and l.invoice_id = v.id
           where v.environment_id = p.environment_id and v.subscription_id = p.subscription_id
@@ -360,7 +361,7 @@ export const moneyInvariants: readonly Invariant[] = [
          and (o.end_at is null or o.end_at > (l.explanation ->> 'periodStart')::bigint)
        cross join lateral (select case when o.id is null then p.pricing else o.pricing end as pricing) terms
        where l.explanation ->> 'kind' = 'priced_usage'
-         and (l.explanation -> 'pricing' is distinct from terms.pricing or l.amount + (l.explanation ->> 'billedBefore')::numeric
+         and (l.explanation -> 'pricing' is distinct from terms.pricing or ${listAmountOf('l')} + (l.explanation ->> 'billedBefore')::numeric
               is distinct from price_of_units(terms.pricing, (l.explanation ->> 'unitsSoFar')::numeric, ${stepOf(sql`p.currency`)},
                    coalesce((l.explanation ->> 'eventsSoFar')::numeric, 0), coalesce((l.explanation ->> 'ownAmountSoFar')::numeric, 0)))`,
   },
@@ -396,7 +397,7 @@ export const moneyInvariants: readonly Invariant[] = [
                 case when o.id is null then p.unit_price else coalesce(o.unit_price, 0) end as unit_price) terms
        cross join lateral (
          select (l.explanation ->> 'units')::numeric as units, (l.explanation ->> 'per')::numeric as per, ${stepOf(sql`p.currency`)} as step,
-                l.amount + (l.explanation ->> 'billedBefore')::numeric as amount) e
+                ${listAmountOf('l')} + (l.explanation ->> 'billedBefore')::numeric as amount) e
        where l.explanation ->> 'kind' = 'measured_usage'
          and case when terms.pricing is null
              then abs(e.units * terms.unit_price - e.amount * e.per * p.usage_events_per_unit) * 2 > e.step * e.per * p.usage_events_per_unit
@@ -412,7 +413,7 @@ export const moneyInvariants: readonly Invariant[] = [
         from (select * from usage_charges where per is not null) c
         full join (
           select line.environment_id, line.ledger_account_id, line.price_id, (line.explanation ->> 'periodStart')::bigint as period_start,
-                 sum(line.amount) as amount
+                 sum(${listAmountOf('line')}) as amount
             from ${standingUsageLines} where line.explanation ->> 'kind' = 'measured_usage'
            group by line.environment_id, line.ledger_account_id, line.price_id, line.explanation ->> 'periodStart') l
        using (environment_id, ledger_account_id, price_id, period_start)
@@ -497,7 +498,7 @@ export const moneyInvariants: readonly Invariant[] = [
              c.released, c.amount as known_amount, l.events, c.events as known_events, c.released_events
         from (select line.environment_id, line.ledger_account_id, line.price_id,
                      (line.explanation ->> 'periodStart')::bigint as period_start,
-                     sum(line.ledger_account_credit) as units, sum(line.amount) as amount,
+                     sum(line.ledger_account_credit) as units, sum(${listAmountOf('line')}) as amount,
                      coalesce(sum((line.explanation ->> 'events')::numeric), 0) as events
                 from ${standingUsageLines}
                where line.explanation ->> 'kind' = 'priced_usage'

@@ -6,7 +6,7 @@ import { invoiceAmounts } from '../rating/invoice-amounts.ts';
 import { usageAmount } from '../rating/usage.ts';
 import { partWithin, type Quantities } from '../rating/usage-parts.ts';
 import { maxInvoiceTotal } from './invoice.ts';
-import { type LineExplanation, type NewLine, priceLine } from './invoice-line-item.ts';
+import { isPartOfUsage, type LineExplanation, listAmount, type NewLine, priceLine } from './invoice-line-item.ts';
 import { describeFewer } from './line-text.ts';
 import type { NewInvoice } from './new-invoice.ts';
 
@@ -34,7 +34,7 @@ export function fitUsage(request: NewInvoice): { readonly request: NewInvoice; r
   let excess = sum - (tax === null ? maxInvoiceTotal : maxInvoiceTotal / 2n);
   const left: LeftUsage[] = [];
   const fitting = lines.toReversed().flatMap((line) => {
-    if (line.type !== 'usage' || excess <= 0n) return line;
+    if (line.type !== 'usage' || line.amount <= 0n || excess <= 0n) return line;
     const cut = cutTo(line, line.amount - excess, step);
     const units = line.units - (cut?.units ?? 0n);
     const amount = line.amount - (cut?.amount ?? 0n);
@@ -62,7 +62,7 @@ export function fitPaybacks(request: NewInvoice): {
   const left: LeftUsage[] = [];
   const kept = lines.filter((line) => {
     if (rest >= 0n || line.type !== 'usage' || line.amount >= 0n) return true;
-    left.push({ ...leftOf(line), units: line.units, amount: line.amount });
+    left.push({ ...leftOf(line), units: line.units, amount: listAmount(line) });
     rest -= line.amount;
     return false;
   });
@@ -74,8 +74,8 @@ const noEvents = { events: 0n, ownAmount: 0n };
 function leftOf({ ledgerAccountId, priceId, explanation }: UsageLine) {
   const isPriced = explanation.kind === 'priced_usage';
   const { events, ownAmount } = isPriced ? explanation : noEvents;
-  const ofPeriod = isPriced || explanation.kind === 'measured_usage';
-  return { ledgerAccountId, priceId, periodStart: ofPeriod ? explanation.periodStart : null, events, ownAmount };
+  const periodStart = isPartOfUsage(explanation) ? explanation.periodStart : null;
+  return { ledgerAccountId, priceId, periodStart, events, ownAmount };
 }
 
 /** The units of the line that cost at most `room` minor units; null: none. */

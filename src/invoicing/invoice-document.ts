@@ -7,7 +7,7 @@ import type { Seller } from '../organizations/setting.ts';
 import { priceModelOf } from '../pricing/pricing.ts';
 import { type PriceRow, priceRows } from '../rating/price-text.ts';
 import { amountDue, type Buyer, type InvoiceStatus } from './invoice.ts';
-import type { LineExplanation } from './invoice-line-item.ts';
+import type { LineExplanation, PartOfUsage } from './invoice-line-item.ts';
 
 /** A line. Money in minor units. */
 interface DocumentLine {
@@ -130,15 +130,17 @@ function rowsOf(explanation: LineExplanation, amount: bigint, currency: string):
       const before = unitsSoFar - units;
       const isPart = before > 0n || billedBefore !== 0n;
       const billed = { text: `${before.toLocaleString('en-US')} of them billed before`, amount: -billedBefore };
-      return [...priceRows(priceModelOf(pricing), soFar, currency, step), ...(isPart ? [billed] : [])];
+      const rows = priceRows(priceModelOf(pricing), soFar, currency, step);
+      return [...rows, ...(isPart ? [billed] : []), ...takenBack(explanation)];
     }
     case 'measured_usage': {
       const { pricing, units, per, billedBefore } = explanation;
       const before = billedBefore === 0n ? [] : [{ text: 'Billed before', amount: -billedBefore }];
-      if (pricing === null)
-        return billedBefore === 0n ? [] : [{ text: 'So far', amount: amount + billedBefore }, ...before];
+      const after = [...before, ...takenBack(explanation)];
+      const soFar = amount + billedBefore - (explanation.discountTakenBack ?? 0n);
+      if (pricing === null) return billedBefore === 0n ? [] : [{ text: 'So far', amount: soFar }, ...after];
       const usage = { units, per, events: 0n, ownAmount: 0n };
-      return [...priceRows(priceModelOf(pricing), usage, currency, step), ...before];
+      return [...priceRows(priceModelOf(pricing), usage, currency, step), ...after];
     }
     case 'priced_item': {
       const { pricing, quantity, value, period } = explanation;
@@ -152,6 +154,10 @@ function rowsOf(explanation: LineExplanation, amount: bigint, currency: string):
     default:
       return [];
   }
+}
+
+function takenBack({ discountTakenBack = 0n }: PartOfUsage): PriceRow[] {
+  return discountTakenBack === 0n ? [] : [{ text: 'Discount on what is paid back', amount: discountTakenBack }];
 }
 
 /** Each plan of a period with its worth for its time, and the amount that was settled before. */

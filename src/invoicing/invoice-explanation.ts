@@ -7,7 +7,7 @@ import { type Rounding, taxRounding } from '../rating/invoice-amounts.ts';
 import { priceQuantities, priceUnits } from '../rating/usage-parts.ts';
 import type { ItemizedSegment } from '../subscriptions/adjustment.ts';
 import { type InvoiceDiscount, InvoiceReason, taxFields } from './invoice.ts';
-import { isItem, type LineExplanation } from './invoice-line-item.ts';
+import { isItem, isPartOfUsage, type LineExplanation } from './invoice-line-item.ts';
 
 const PeriodShown = z
   .object({ startAt: Timestamp, endAt: Timestamp })
@@ -58,7 +58,7 @@ const ExplainedLine = z
       ])
       .meta({
         description:
-          'The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `priced_item`: `value` x fraction, where `value` is the price of itemQuantity by `pricing`. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` (and `eventsSoFar`, or `eventsAmount`) by `pricing`, less `billedBefore`. `measured_usage`: the price of unitsSoFar / unitsPer units, by `pricing` or at unitPrice for usageEventsPerUnit, less `billedBefore`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `setup_fee`: unitPrice, once. `minimum_commitment`: the sum of value x fraction of the segments, less planAmount and usageAmount, at least 0. `arrears`: the sum of value x fraction of the segments, for the period that has ended. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount.',
+          'The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `priced_item`: `value` x fraction, where `value` is the price of itemQuantity by `pricing`. `usage`: units x unitPrice / usageEventsPerUnit. `priced_usage`: the price of `unitsSoFar` (and `eventsSoFar`, or `eventsAmount`) by `pricing`, less `billedBefore`. `measured_usage`: the price of unitsSoFar / unitsPer units, by `pricing` or at unitPrice for usageEventsPerUnit, less `billedBefore`. Where usage has become cheaper, both are plus `discountTakenBack`. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `setup_fee`: unitPrice, once. `minimum_commitment`: the sum of value x fraction of the segments, less planAmount and usageAmount, at least 0. `arrears`: the sum of value x fraction of the segments, for the period that has ended. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount.',
       }),
     description: z.string().nullable(),
     quantity: z
@@ -87,6 +87,10 @@ const ExplainedLine = z
     }),
     billedBefore: WholeNumber.nullable().meta({
       description: 'The amount that was billed for the usage period before.',
+    }),
+    discountTakenBack: WholeNumber.optional().meta({
+      description:
+        'Present where the usage period has become cheaper: the part that is not paid back, because a discount had taken it off before.',
     }),
     tiers: z.array(PricedTier).nullable().meta({
       description:
@@ -307,12 +311,18 @@ function explainLine(line: ExplainableLine, currency: string): ExplainedLine {
     usageAmount: null,
     kept: null,
     ...reckoningOf(line, currency),
+    ...takenBackOf(line.explanation),
     discountShare: line.discountAmount,
     taxShare: line.taxAmount,
     priceId,
     subscriptionItemId,
     ledgerAccountId,
   };
+}
+
+function takenBackOf(explanation: LineExplanation) {
+  if (!isPartOfUsage(explanation) || explanation.discountTakenBack === undefined) return {};
+  return { discountTakenBack: explanation.discountTakenBack };
 }
 
 /** The part of a line's explanation that depends on its kind. */

@@ -65,6 +65,12 @@ export interface CreditableLine {
   readonly credited: LineAmounts;
 }
 
+/** A part of a usage period that has become cheaper pays back only what was billed net of discount. */
+interface Payback {
+  /** The part of its list price that it does not pay back. Absent: none. */
+  readonly discountTakenBack?: bigint;
+}
+
 /** The inputs of a line's amount, so that anybody can recompute it. Money in minor units. */
 export type LineExplanation =
   /** unitPrice x quantity x time of `period` / time of `whole`, rounded once. */
@@ -95,17 +101,18 @@ export type LineExplanation =
       readonly ownAmount?: bigint;
     }
   /** The price of all usage of the usage period so far, rounded once, less what was billed for the period before. */
-  | (Omit<UsagePart, 'amount'> & { readonly kind: 'priced_usage'; readonly pricing: Pricing })
+  | (Omit<UsagePart, 'amount'> & Payback & { readonly kind: 'priced_usage'; readonly pricing: Pricing })
   /**
    * The price of the `units / per` units of the usage period so far, rounded once, less what was billed or waived
    * before.
    */
-  | (Omit<MeasuredPart, 'amount'> & {
-      readonly kind: 'measured_usage';
-      readonly unitPrice: bigint;
-      readonly usageEventsPerUnit: number;
-      readonly pricing: Pricing | null;
-    })
+  | (Omit<MeasuredPart, 'amount'> &
+      Payback & {
+        readonly kind: 'measured_usage';
+        readonly unitPrice: bigint;
+        readonly usageEventsPerUnit: number;
+        readonly pricing: Pricing | null;
+      })
   /** max(0, sum of value x time of the segment / time of `whole`, rounded once - paid - waived). */
   | {
       readonly kind: 'proration';
@@ -152,6 +159,7 @@ const moneyOfExplanations: ReadonlySet<string> = new Set([
   'ownAmount',
   'ownAmountSoFar',
   'billedBefore',
+  'discountTakenBack',
   'value',
   'fairValue',
   'paid',
@@ -234,6 +242,19 @@ export function priceLine(line: NewLine): PricedLine {
     ledgerAccountCredit: units,
     explanation,
   };
+}
+
+/** The amount of a line before discount: a payback of usage has its discount taken off already. */
+export function listAmount({ explanation, ...line }: NewLine): bigint {
+  const { amount } = priceLine({ explanation, ...line });
+  return amount - (isPartOfUsage(explanation) ? (explanation.discountTakenBack ?? 0n) : 0n);
+}
+
+export type PartOfUsage = Extract<LineExplanation, { kind: 'priced_usage' | 'measured_usage' }>;
+
+/** Whether a line bills a part of a usage period. */
+export function isPartOfUsage(explanation: LineExplanation): explanation is PartOfUsage {
+  return explanation.kind === 'priced_usage' || explanation.kind === 'measured_usage';
 }
 
 /** An item to bill. */

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import type { BilledSoFar } from '../rating/discount.ts';
 import type { Quantities } from '../rating/usage-parts.ts';
 import { type Collection, type Dunnable, dunnedReasons } from './collection.ts';
 import type { InvoiceReason } from './invoice.ts';
@@ -79,6 +80,10 @@ export async function findOldestOwed(work: Work, subscriptionId: string): Promis
   return row ?? null;
 }
 
+/** The amount of a line before discount: `listAmount` in SQL. */
+export const listAmountOf = (line: string) =>
+  sql`(${sql.ref(`${line}.amount`)} - coalesce((${sql.ref(`${line}.explanation`)} ->> 'discountTakenBack')::numeric, 0))`;
+
 /** The usage billed by an invoice: units and amount by account, price and usage period (null: without a pricing). */
 interface BilledUnits extends Quantities {
   readonly invoiceId: string;
@@ -91,13 +96,54 @@ interface BilledUnits extends Quantities {
 export async function listBilledUsage(work: Work, invoiceIds: readonly string[]): Promise<BilledUnits[]> {
   const { rows } = await sql<BilledUnits>`
     select invoice_id, ledger_account_id, price_id, (explanation ->> 'periodStart')::bigint as period_start,
-           sum(ledger_account_credit) as units, sum(amount) as amount,
+           sum(ledger_account_credit) as units, sum(${listAmountOf('l')}) as amount,
            coalesce(sum((explanation ->> 'events')::numeric), 0) as events,
            coalesce(sum((explanation ->> 'ownAmount')::numeric), 0) as own_amount
-      from invoice_line_items
+      from invoice_line_items l
      where environment_id = ${work.environmentId} and invoice_id = any(${invoiceIds}::text[]) and type = 'usage'
      group by invoice_id, ledger_account_id, price_id, period_start
      order by invoice_id, ledger_account_id, price_id`.execute(work.db);
+  return rows;
+}
+
+/** A usage period, at one price. */
+interface PeriodOfUsage {
+  readonly subscriptionId: string;
+  readonly ledgerAccountId: string;
+  readonly priceId: string;
+  readonly periodStart: Instant;
+}
+
+/** The bills so far of these usage periods, by invoices that stand and are not to be replaced by another one. */
+export async function listBilledSoFar(
+  work: Work,
+  periods: readonly PeriodOfUsage[],
+): Promise<(PeriodOfUsage & BilledSoFar)[]> {
+  if (periods.length === 0) return [];
+  const { rows } = await sql<PeriodOfUsage & BilledSoFar>`
+    select asked.*, sum(${listAmountOf('l')}) as listed,
+           sum(${listAmountOf('l')} - l.amount + case when r.amount_type = 'percent' then l.discount_amount else 0 end) as percent_off,
+           case when count(distinct percent.taken) filter (where l.amount > 0) = 1
+             then max(percent.taken) filter (where l.amount > 0) end as percentage,
+           sum(l.amount - l.discount_amount - l.credited_amount + l.credited_discount) as net
+      from unnest(
+             ${periods.map(({ subscriptionId }) => subscriptionId)}::text[],
+             ${periods.map(({ ledgerAccountId }) => ledgerAccountId)}::text[],
+             ${periods.map(({ priceId }) => priceId)}::text[], ${periods.map(({ periodStart }) => periodStart)}::bigint[]
+           ) as asked (subscription_id, ledger_account_id, price_id, period_start)
+      join invoices i on i.environment_id = ${work.environmentId} and i.subscription_id = asked.subscription_id
+       and i.status <> 'void' and i.invoice_date >= asked.period_start
+      join invoice_line_items l on l.environment_id = i.environment_id and l.invoice_id = i.id and l.type = 'usage'
+       and l.ledger_account_id = asked.ledger_account_id and l.price_id = asked.price_id
+       and (l.explanation ->> 'periodStart')::bigint = asked.period_start
+      left join discount_redemptions r on r.environment_id = i.environment_id and r.id = i.discount_redemption_id
+     cross join lateral (select case when r.amount_type = 'percent' then least(r.amount, 100) else 0 end as taken) percent
+     where not exists (
+       select from subscription_adjustments a
+         join invoices taking on taking.environment_id = a.environment_id and taking.id = a.invoice_id
+        where a.environment_id = i.environment_id and a.replaced_invoice_id = i.id
+          and taking.status in ('open', 'awaiting_payment_confirmation'))
+     group by asked.subscription_id, asked.ledger_account_id, asked.price_id, asked.period_start`.execute(work.db);
   return rows;
 }
 

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Work } from '../database/work.ts';
 import type { InvoiceMoney, InvoiceReason } from '../invoicing/invoice.ts';
+import { listAmountOf } from '../invoicing/store-collecting.ts';
 import type { PlanInvoice } from '../rating/list-value.ts';
 
 /** The fields of a period's invoice that a plan change needs. */
@@ -62,7 +63,7 @@ export async function sumUsageWithin(
   // An interim, and a change of plan, bill usage without a period; one of interval or anchor bills it before it is
   // made.
   const { rows } = await sql<{ id: string; amount: bigint }>`
-    select asked.id, sum(l.amount) as amount
+    select asked.id, sum(${listAmountOf('l')}) as amount
       from unnest(
              ${periods.map(({ id }) => id)}::text[], ${periods.map(({ subscriptionId }) => subscriptionId)}::text[],
              ${periods.map(({ startAt }) => startAt)}::bigint[], ${periods.map(({ endAt }) => endAt)}::bigint[]

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { DiscountTerms } from './discount.ts';
-import { discountAmount, discountOfPart, spreadDiscount } from './discount.ts';
+import { discountAmount, discountOfPart, paidBack, spreadDiscount } from './discount.ts';
 
 const percent = (amount: bigint): DiscountTerms => ({ kind: 'percent', amount });
 const fixed = (amount: bigint): DiscountTerms => ({ kind: 'fixed', amount });
@@ -97,4 +97,47 @@ test('ten days of thirty get a third of a fixed discount, and a percentage whole
   ];
   assert.deepEqual(discountOfPart({ kind: 'fixed', amount: 1000n }, part, whole), { kind: 'fixed', amount: 333n });
   assert.deepEqual(discountOfPart({ kind: 'percent', amount: 50n }, part, whole), { kind: 'percent', amount: 50n });
+});
+
+test('a payback gives back what was billed after its discount, so that one bill at the lower price stays', () => {
+  const billed = { listed: 500n, percentOff: 100n, percentage: 20n, net: 400n };
+  const undiscounted = { listed: 500n, percentOff: 0n, percentage: 0n, net: 500n };
+  const rows: [
+    payback: bigint,
+    so: typeof billed | (Omit<typeof billed, 'percentage'> & { percentage: null }),
+    back: bigint,
+  ][] = [
+    [98n, undiscounted, 98n],
+    // One bill of 402 has 80 off: 322 of 400 stay.
+    [98n, billed, 78n],
+    // Half had 20 % off and half nothing: 402 keep 40 of 50.
+    [98n, { ...undiscounted, percentOff: 50n, percentage: null, net: 450n }, 88n],
+    // A fixed discount of 50 stays whole, and one of 480 leaves 20 to give back.
+    [98n, { ...undiscounted, net: 450n }, 98n],
+    [98n, { ...undiscounted, net: 20n }, 20n],
+    // A credit note gave all of it back already.
+    [98n, { ...billed, net: 0n }, 0n],
+    [500n, { ...billed, percentOff: 500n, percentage: 100n, net: 0n }, 0n],
+    // A plan that bills no usage waived it.
+    [98n, { listed: 0n, percentOff: 0n, percentage: null as never, net: 0n }, 0n],
+  ];
+  for (const [payback, so, back] of rows) assert.equal(paidBack(payback, so), back, `${payback} of ${so.listed}`);
+  assert.equal(paidBack(980n, { listed: 5000n, percentOff: 750n, percentage: 15n, net: 4250n }, 10n), 830n);
+});
+
+test('however usage is billed in parts at one percentage, a payback leaves billed what one bill would have billed', () => {
+  const parts = fc.array(fc.bigInt(1n, 10n ** 9n), { minLength: 1, maxLength: 6 });
+  fc.assert(
+    fc.property(parts, fc.bigInt(0n, 100n), fc.bigInt(0n, 1000n), (amounts, percentage, rest) => {
+      const listed = sumOf(amounts);
+      const terms = percent(percentage);
+      const percentOff = sumOf(amounts.map((amount) => discountAmount(terms, amount)));
+      const price = (listed * rest) / 1001n;
+      const net = listed - percentOff;
+      const back = paidBack(listed - price, { listed, percentOff, percentage, net });
+      const once = price - discountAmount(terms, price);
+      // Roundings of the parts may have billed less already.
+      assert.equal(net - back, net < once ? net : once);
+    }),
+  );
 });

@@ -50,3 +50,33 @@ export function spreadDiscount(discount: bigint, lineAmounts: readonly bigint[])
   if (discount === 0n) return lineAmounts.map(() => 0n);
   return allocate(discount, discountable);
 }
+
+/** The invoices so far of a usage period that has become cheaper, in minor units. */
+export interface BilledSoFar {
+  /** Before discount. */
+  readonly listed: bigint;
+  /** The part of it that percentages took off. */
+  readonly percentOff: bigint;
+  /** The percentage, if all of it had the same one. */
+  readonly percentage: bigint | null;
+  /** After each discount and credit note. */
+  readonly net: bigint;
+}
+
+/**
+ * The money that goes back where all units of a usage period have become cheaper by `payback`, in minor units. So much
+ * stays billed as one invoice of the lower price under the same percentage would bill, and no more goes back than was
+ * billed. A fixed discount stays whole. Worked example: of 500 a percentage of 20 took 100 off. A price of 402 has 80
+ * off, so 322 stay and 78 go back.
+ */
+export function paidBack(payback: bigint, { listed, percentOff, percentage, net }: BilledSoFar, step = 1n): bigint {
+  const billed = listed > 0n ? listed : 0n;
+  const left = billed > payback ? billed - payback : 0n;
+  if (left === billed || net <= 0n) return 0n;
+  const off =
+    percentage === null
+      ? mulDiv(percentOff, left, billed, step)
+      : discountAmount({ kind: 'percent', amount: percentage }, left, step);
+  const back = billed - percentOff - (left - off);
+  return smallerOf(back > 0n ? back : 0n, net);
+}

@@ -89,9 +89,17 @@ const structure = {
 await moveTo(today);
 const { pricingModel } = await caller.post('/pricing-models/setup', structure);
 
-async function subscriber(externalId: string, priceSlug = 'pro-monthly', token = 'pm_card_visa') {
+async function subscriber(
+  externalId: string,
+  priceSlug = 'pro-monthly',
+  { token = 'pm_card_visa', ...terms }: { token?: string; discountCode?: string } = {},
+) {
   const customer = await newCustomer(caller, externalId, { token });
-  const { subscription } = await caller.post('/subscriptions', { customerId: customer.customerId, priceSlug });
+  const { subscription } = await caller.post('/subscriptions', {
+    customerId: customer.customerId,
+    priceSlug,
+    ...terms,
+  });
   let count = 0;
   const use = (slug: string, amount: number) => {
     count += 1;
@@ -300,19 +308,31 @@ test('usage billed in parts adds up: 80 calls at a change of the plan and 50 at 
   await assertSound(app);
 });
 
-test('a unit that makes all units cheaper is paid back by the next invoice', async () => {
+test('a unit that makes all units cheaper is paid back by the next invoice, net of the discount of the dearer ones', async () => {
+  const code = { code: 'DEARER', amountType: 'percent', amount: 20, duration: 'forever' };
+  await caller.post('/discounts', { discount: { name: 'A fifth off', ...code } });
   const cleo = await subscriber('cleo');
-  await cleo.use('volume', 100);
-  const change = (priceSlug: string) =>
-    caller.post(`/subscriptions/${cleo.id}/adjust`, {
-      adjustment: { timing: 'immediately', newSubscriptionItems: [{ priceSlug, quantity: 1 }] },
-    });
-  await change('flat-monthly');
-  await change('pro-monthly');
-  await cleo.use('volume', 1);
-  // 101 at 2 and 10 are 212, and 300 were billed.
+  const zoe = await subscriber('zoe', 'pro-monthly', { discountCode: 'DEARER' });
+  for (const { id, use } of [cleo, zoe]) {
+    await use('volume', 100);
+    for (const priceSlug of ['flat-monthly', 'pro-monthly'])
+      await caller.post(`/subscriptions/${id}/adjust`, {
+        adjustment: { timing: 'immediately', newSubscriptionItems: [{ priceSlug, quantity: 1 }] },
+      });
+    await use('volume', 1);
+  }
+  assert.equal((await lastInvoice(zoe.id)).total, 300 - 60);
+  const { invoice: upcoming } = await caller.get(`/invoices/upcoming?subscriptionId=${zoe.id}`);
   await moveTo('2026-04-01');
+  // 101 at 2 and 10 are 212, and 300 were billed.
   assert.deepEqual(await usageLines(cleo.id), ['1 volume: -88', '100 volume: 300']);
+  // One bill of 212 has 42 off. So 170 of 240 stay, and 70 go back.
+  assert.deepEqual(await usageLines(zoe.id), ['1 volume: -70', '100 volume: 300']);
+  const renewal = await lastInvoice(zoe.id);
+  assert.deepEqual([renewal.total, upcoming.total], [3000 - 600 - 70, 3000 - 600 - 70]);
+  const { lines } = await caller.get(`/invoices/${renewal.id}/explain`);
+  const { amount, billedBefore, discountTakenBack, discountShare, rounding } = lines.at(-1);
+  assert.deepEqual([amount, rounding.rounded, billedBefore, discountTakenBack, discountShare], [-70, 212, 300, 18, 0]);
   await assertSound(app);
 });
 

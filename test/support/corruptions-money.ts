@@ -92,6 +92,15 @@ export const moneyCorruptions: readonly Corruption[] = [
     breaks: ['pricedUsageFollowsPricing'],
   },
   {
+    fault: 'a payback leaves out a cent of discount that its amount has in it',
+    statements: [
+      ...halfCentCalls(0),
+      chargeOf(24),
+      `update invoice_line_items set explanation = explanation || '{"discountTakenBack": 1}' where type = 'usage'`,
+    ],
+    breaks: ['pricedUsageFollowsPricing'],
+  },
+  {
     fault: 'a seat is billed for half of its period at the price of a whole one',
     statements: seatOf({ period: { start: 1, end: 2 }, whole: { start: 0, end: 2 } }),
     breaks: ['pricedItemsFollowPricing'],
