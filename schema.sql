@@ -63,6 +63,133 @@ create table checks.series_sums (
   constraint series_sums_pkey PRIMARY KEY (environment_id, series_id)
 );
 
+create table people.accounts (
+  id text not null,
+  account_id text not null,
+  provider_id text not null,
+  user_id text not null,
+  access_token text,
+  refresh_token text,
+  id_token text,
+  access_token_expires_at timestamp(3) with time zone,
+  refresh_token_expires_at timestamp(3) with time zone,
+  scope text,
+  password text,
+  created_at timestamp(3) with time zone not null default now(),
+  updated_at timestamp(3) with time zone not null default now(),
+  constraint accounts_one_person UNIQUE (provider_id, account_id),
+  constraint accounts_pkey PRIMARY KEY (id),
+  constraint accounts_user_id_fkey FOREIGN KEY (user_id) REFERENCES people.users(id) ON DELETE CASCADE
+);
+
+create table people.invitations (
+  id text not null,
+  organization_id text not null,
+  role text not null,
+  email text,
+  token_hash bytea not null,
+  expires_at bigint not null,
+  created_at bigint not null,
+  accepted_at bigint,
+  accepted_by text,
+  constraint invitations_token_unique UNIQUE (token_hash),
+  constraint invitations_pkey PRIMARY KEY (id),
+  constraint invitations_accepted_by_fkey FOREIGN KEY (accepted_by) REFERENCES people.users(id) ON DELETE SET NULL,
+  constraint invitations_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  constraint invitations_email CHECK (((email = lower(email)) AND (char_length(email) <= 320))),
+  constraint invitations_role CHECK ((role = ANY (ARRAY['owner'::text, 'billing'::text, 'support'::text, 'developer'::text, 'viewer'::text]))),
+  constraint invitations_token_is_sha256 CHECK ((octet_length(token_hash) = 32))
+);
+
+create table people.memberships (
+  organization_id text not null,
+  user_id text not null,
+  role text not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  constraint memberships_pkey PRIMARY KEY (organization_id, user_id),
+  constraint memberships_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  constraint memberships_user_id_fkey FOREIGN KEY (user_id) REFERENCES people.users(id) ON DELETE CASCADE,
+  constraint memberships_role CHECK ((role = ANY (ARRAY['owner'::text, 'billing'::text, 'support'::text, 'developer'::text, 'viewer'::text])))
+);
+
+create table people.passkeys (
+  id text not null,
+  name text,
+  public_key text not null,
+  user_id text not null,
+  credential_id text not null,
+  counter bigint not null,
+  device_type text not null,
+  backed_up boolean not null,
+  transports text,
+  created_at timestamp(3) with time zone,
+  aaguid text,
+  constraint passkeys_credential_unique UNIQUE (credential_id),
+  constraint passkeys_pkey PRIMARY KEY (id),
+  constraint passkeys_user_id_fkey FOREIGN KEY (user_id) REFERENCES people.users(id) ON DELETE CASCADE
+);
+
+create table people.rate_limits (
+  id text not null,
+  key text not null,
+  count integer not null,
+  last_request bigint not null,
+  constraint rate_limits_key_unique UNIQUE (key),
+  constraint rate_limits_pkey PRIMARY KEY (id)
+);
+
+create table people.sessions (
+  id text not null,
+  token text not null,
+  user_id text not null,
+  expires_at timestamp(3) with time zone not null,
+  ip_address text,
+  user_agent text,
+  created_at timestamp(3) with time zone not null default now(),
+  updated_at timestamp(3) with time zone not null default now(),
+  constraint sessions_token_unique UNIQUE (token),
+  constraint sessions_pkey PRIMARY KEY (id),
+  constraint sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES people.users(id) ON DELETE CASCADE
+);
+
+create table people.two_factors (
+  id text not null,
+  secret text not null,
+  backup_codes text not null,
+  user_id text not null,
+  verified boolean default true,
+  failed_verification_count integer default 0,
+  locked_until timestamp(3) with time zone,
+  constraint two_factors_pkey PRIMARY KEY (id),
+  constraint two_factors_user_id_fkey FOREIGN KEY (user_id) REFERENCES people.users(id) ON DELETE CASCADE
+);
+
+create table people.users (
+  id text not null,
+  name text not null,
+  email text not null,
+  email_verified boolean not null default false,
+  image text,
+  two_factor_enabled boolean default false,
+  created_at timestamp(3) with time zone not null default now(),
+  updated_at timestamp(3) with time zone not null default now(),
+  constraint users_email_unique UNIQUE (email),
+  constraint users_pkey PRIMARY KEY (id),
+  constraint users_email_is_lower CHECK ((email = lower(email))),
+  constraint users_texts CHECK (((char_length(name) <= 255) AND (char_length(email) <= 320) AND (char_length(image) <= 2048)))
+);
+
+create table people.verifications (
+  id text not null,
+  identifier text not null,
+  value text not null,
+  expires_at timestamp(3) with time zone not null,
+  created_at timestamp(3) with time zone not null default now(),
+  updated_at timestamp(3) with time zone not null default now(),
+  constraint verifications_pkey PRIMARY KEY (id)
+);
+
 create table public.api_keys (
   environment_id bigint not null,
   id text not null,
@@ -118,6 +245,7 @@ create table public.audit_log (
   occurred_at bigint not null,
   actor_type text not null,
   api_key_id text,
+  user_id text,
   action text,
   request_id text,
   record text not null,
@@ -126,7 +254,7 @@ create table public.audit_log (
   before json,
   after json,
   constraint audit_log_pkey PRIMARY KEY (environment_id, id),
-  constraint audit_log_actor CHECK (((actor_type = ANY (ARRAY['api_key'::text, 'customer'::text, 'operator'::text, 'system'::text])) AND ((actor_type = 'api_key'::text) = (api_key_id IS NOT NULL)))),
+  constraint audit_log_actor CHECK (((actor_type = ANY (ARRAY['api_key'::text, 'user'::text, 'customer'::text, 'operator'::text, 'system'::text])) AND ((actor_type = 'api_key'::text) = (api_key_id IS NOT NULL)) AND ((actor_type = 'user'::text) = (user_id IS NOT NULL)))),
   constraint audit_log_operation CHECK ((ROW((before IS NOT NULL), (after IS NOT NULL)) =
 CASE operation
     WHEN 'insert'::text THEN ROW(false, true)
@@ -741,9 +869,10 @@ create table public.organizations (
   updated_at bigint not null,
   made_by_environment_id bigint,
   made_by_api_key_id text,
+  made_by_user_id text,
   constraint organizations_pkey PRIMARY KEY (id),
   constraint organizations_made_by_fk FOREIGN KEY (made_by_environment_id, made_by_api_key_id) REFERENCES api_keys(environment_id, id),
-  constraint organizations_made_by_key CHECK (((made_by_environment_id IS NULL) = (made_by_api_key_id IS NULL))),
+  constraint organizations_made_by_one CHECK ((num_nonnulls(made_by_api_key_id, made_by_user_id) = num_nonnulls(made_by_environment_id))),
   constraint organizations_name_length CHECK ((char_length(name) <= 255))
 );
 
@@ -1686,12 +1815,14 @@ create table test_processor.operations (
   constraint operations_pkey PRIMARY KEY (idempotency_key)
 );
 
+CREATE INDEX accounts_by_user ON people.accounts USING btree (user_id);
 CREATE INDEX attempt_counts_kept_until ON public.attempt_counts USING btree (kept_until);
 CREATE INDEX audit_log_by_action ON public.audit_log USING btree (environment_id, action, id) WHERE (action IS NOT NULL);
 CREATE INDEX audit_log_by_api_key ON public.audit_log USING btree (environment_id, api_key_id, id) WHERE (api_key_id IS NOT NULL);
 CREATE INDEX audit_log_by_record ON public.audit_log USING btree (environment_id, record, id);
 CREATE INDEX audit_log_by_record_id ON public.audit_log USING btree (environment_id, record_id, id);
 CREATE INDEX audit_log_by_request ON public.audit_log USING btree (environment_id, request_id, id) WHERE (request_id IS NOT NULL);
+CREATE INDEX audit_log_by_user ON public.audit_log USING btree (environment_id, user_id, id) WHERE (user_id IS NOT NULL);
 CREATE INDEX billing_periods_credits_await ON public.billing_periods USING btree (environment_id, subscription_id) WHERE credits_await_payment;
 CREATE INDEX checkout_session_add_ons_by_price ON public.checkout_session_add_ons USING btree (environment_id, price_id);
 CREATE INDEX checkout_sessions_by_adjustment ON public.checkout_sessions USING btree (environment_id, adjustment_id) WHERE (adjustment_id IS NOT NULL);
@@ -1723,6 +1854,7 @@ CREATE INDEX events_by_object ON public.events USING btree (environment_id, obje
 CREATE INDEX events_by_time ON public.events USING btree (environment_id, occurred_at);
 CREATE INDEX features_by_slug ON public.features USING btree (environment_id, pricing_model_id, slug);
 CREATE INDEX idempotency_keys_created_at ON public.idempotency_keys USING btree (created_at);
+CREATE INDEX invitations_by_organization ON people.invitations USING btree (organization_id, id);
 CREATE INDEX invoice_line_items_by_creation ON public.invoice_line_items USING btree (environment_id, created_at);
 CREATE INDEX invoice_line_items_by_invoice ON public.invoice_line_items USING btree (environment_id, invoice_id, id);
 CREATE INDEX invoice_line_items_by_price ON public.invoice_line_items USING btree (environment_id, price_id) WHERE (price_id IS NOT NULL);
@@ -1733,8 +1865,10 @@ CREATE INDEX invoices_by_status ON public.invoices USING btree (environment_id, 
 CREATE INDEX invoices_by_subscription ON public.invoices USING btree (environment_id, subscription_id);
 CREATE INDEX invoices_owed ON public.invoices USING btree (environment_id, subscription_id) WHERE (status = ANY (ARRAY['open'::text, 'awaiting_payment_confirmation'::text]));
 CREATE INDEX ledger_entries_by_sequence ON public.ledger_entries USING brin (sequence) WITH (pages_per_range='32');
+CREATE INDEX memberships_by_user ON people.memberships USING btree (user_id);
 CREATE INDEX operations_by_reference ON test_processor.operations USING btree (reference);
 CREATE INDEX organizations_made_by ON public.organizations USING btree (made_by_environment_id) WHERE (made_by_environment_id IS NOT NULL);
+CREATE INDEX passkeys_by_user ON people.passkeys USING btree (user_id);
 CREATE INDEX payment_method_attachments_by_customer ON public.payment_method_attachments USING btree (environment_id, customer_id);
 CREATE INDEX payment_methods_by_creation ON public.payment_methods USING btree (environment_id, created_at);
 CREATE INDEX payment_methods_by_customer ON public.payment_methods USING btree (environment_id, customer_id);
@@ -1766,11 +1900,13 @@ CREATE INDEX purchases_by_price ON public.purchases USING btree (environment_id,
 CREATE INDEX purchases_by_status ON public.purchases USING btree (environment_id, status, id);
 CREATE INDEX purchases_by_subscription ON public.purchases USING btree (environment_id, subscription_id) WHERE (subscription_id IS NOT NULL);
 CREATE INDEX purchases_to_try_again ON public.purchases USING btree (environment_id, customer_id, price_id) WHERE ((status = 'failed'::text) AND (invoice_id IS NULL));
+CREATE INDEX rate_limits_by_time ON people.rate_limits USING btree (last_request);
 CREATE INDEX refunds_by_payment ON public.refunds USING btree (environment_id, payment_id);
 CREATE INDEX resource_claims_active ON public.resource_claims USING btree (environment_id, subscription_id, resource_id, id) WHERE (released_at IS NULL);
 CREATE INDEX resource_claims_by_subscription ON public.resource_claims USING btree (environment_id, subscription_id);
 CREATE INDEX resource_claims_held ON public.resource_claims USING btree (environment_id, subscription_id, id) WHERE (released_at IS NULL);
 CREATE INDEX resources_by_slug ON public.resources USING btree (environment_id, pricing_model_id, slug);
+CREATE INDEX sessions_by_user ON people.sessions USING btree (user_id);
 CREATE INDEX subscription_adjustments_by_invoice ON public.subscription_adjustments USING btree (environment_id, invoice_id) WHERE (invoice_id IS NOT NULL);
 CREATE INDEX subscription_adjustments_by_subscription ON public.subscription_adjustments USING btree (environment_id, subscription_id);
 CREATE INDEX subscription_adjustments_replacing ON public.subscription_adjustments USING btree (environment_id, replaced_invoice_id) WHERE (replaced_invoice_id IS NOT NULL);
@@ -1803,6 +1939,8 @@ CREATE INDEX subscriptions_resume_due ON public.subscriptions USING btree (envir
 CREATE INDEX subscriptions_set_aside ON public.subscriptions USING btree (environment_id) WHERE (work_retry_at IS NOT NULL);
 CREATE INDEX subscriptions_trials ON public.subscriptions USING btree (environment_id, customer_id) WHERE (trial_end IS NOT NULL);
 CREATE INDEX subscriptions_waiting ON public.subscriptions USING btree (environment_id, created_at) WHERE ((status = 'incomplete'::text) AND (current_billing_period_start IS NULL));
+CREATE INDEX two_factors_by_secret ON people.two_factors USING btree (secret);
+CREATE INDEX two_factors_by_user ON people.two_factors USING btree (user_id);
 CREATE INDEX usage_credits_by_account ON public.usage_credits USING btree (ledger_account_id, expires_at);
 CREATE INDEX usage_credits_by_creation ON public.usage_credits USING btree (environment_id, created_at);
 CREATE INDEX usage_credits_by_origin ON public.usage_credits USING btree (environment_id, transferred_from) WHERE (transferred_from IS NOT NULL);
@@ -1819,6 +1957,7 @@ CREATE INDEX usage_rollups_by_hour ON public.usage_rollups USING brin (hour int8
 CREATE INDEX usage_series_by_customer ON public.usage_series USING btree (customer_id);
 CREATE INDEX usage_series_by_meter ON public.usage_series USING btree (usage_meter_id);
 CREATE INDEX usage_threshold_checks_due ON public.usage_threshold_checks USING btree (environment_id, due_at);
+CREATE INDEX verifications_by_identifier ON people.verifications USING btree (identifier);
 CREATE INDEX webhook_attempts_started_at ON public.webhook_attempts USING btree (started_at);
 CREATE INDEX webhook_deliveries_by_creation ON public.webhook_deliveries USING btree (environment_id, webhook_id, created_at);
 CREATE INDEX webhook_deliveries_by_webhook ON public.webhook_deliveries USING btree (environment_id, webhook_id, id);
@@ -1828,6 +1967,7 @@ CREATE UNIQUE INDEX billing_periods_one_per_start ON public.billing_periods USIN
 CREATE UNIQUE INDEX customers_external_id_unique ON public.customers USING btree (environment_id, external_id, pricing_model_id) WHERE (NOT archived);
 CREATE UNIQUE INDEX discount_redemptions_one_per_customer ON public.discount_redemptions USING btree (environment_id, customer_id, discount_id) WHERE is_only_use;
 CREATE UNIQUE INDEX features_active_slug_unique ON public.features USING btree (environment_id, pricing_model_id, slug) WHERE active;
+CREATE UNIQUE INDEX invitations_one_open ON people.invitations USING btree (organization_id, email) WHERE (accepted_at IS NULL);
 CREATE UNIQUE INDEX invoices_one_of_usage ON public.invoices USING btree (environment_id, subscription_id, invoice_date) WHERE (reason = 'usage'::text);
 CREATE UNIQUE INDEX invoices_one_open_threshold ON public.invoices USING btree (environment_id, subscription_id) WHERE is_open_threshold;
 CREATE UNIQUE INDEX invoices_one_per_period ON public.invoices USING btree (environment_id, billing_period_id, reason) WHERE ((reason <> ALL (ARRAY['adjustment'::text, 'usage_threshold'::text])) AND (status <> 'void'::text));
@@ -1933,9 +2073,9 @@ declare
   pricing_model text := case when audited_table = 'pricing_models' then 'row.id'
     when 'pricing_model_id' = any (columns) then 'row.pricing_model_id' else 'null' end;
   entry text := format($entry$
-    insert into audit_log (environment_id, id, pricing_model_id, occurred_at, actor_type, api_key_id, action, request_id,
+    insert into audit_log (environment_id, id, pricing_model_id, occurred_at, actor_type, api_key_id, user_id, action, request_id,
            record, record_id, operation, before, after)
-    select row.%I, first_id || to_hex(1048576 + row_number() over ()), %s, microseconds / 1000, actor, key_id, doing, request_name,
+    select row.%I, first_id || to_hex(1048576 + row_number() over ()), %s, microseconds / 1000, actor, key_id, person_id, doing, request_name,
            %L, row.%I::text, lower(tg_op), $entry$, environment_column, pricing_model, record, id_column);
   change text;
 begin
@@ -1946,7 +2086,8 @@ begin
       microseconds bigint := extract(epoch from clock_timestamp()) * 1000000;
       first_id text := 'audit_' || lpad(to_hex(microseconds), 14, '0') || lpad(to_hex(pg_backend_pid()), 6, '0');
       key_id text := nullif(current_setting('tollkeeper.api_key_id', true), '');
-      actor text := case when key_id is not null then 'api_key'
+      person_id text := nullif(current_setting('tollkeeper.user_id', true), '');
+      actor text := case when key_id is not null then 'api_key' when person_id is not null then 'user'
         -- The role stays that of the one who asks while a function of the owner runs.
         else coalesce(nullif(current_setting('tollkeeper.actor_type', true), ''),
           case current_setting('role') when 'tollkeeper_service' then 'system' else 'operator' end) end;
@@ -2031,7 +2172,7 @@ declare
   said text;
 begin
   select case when k.permissions && sufficient is not false then e.id end, e.organization_id, e.livemode, e.currency,
-         shared_settings(e), e.clock_now, k.id, k.pricing_model_id
+         shared_settings(e), e.clock_now, k.id, k.pricing_model_id, null, null
     into found_scope
     from api_keys k join environments e on e.id = k.environment_id
    where k.hash = key_hash and k.active and (k.expires_at is null or k.expires_at > at);
@@ -2039,6 +2180,28 @@ begin
   said := set_config('tollkeeper.environment_id', coalesce(found_scope.environment_id::text, ''), true);
   said := set_config('tollkeeper.pricing_model_id', coalesce(found_scope.pinned_to, ''), true);
   said := set_config('tollkeeper.api_key_id', coalesce(found_scope.api_key_id, ''), true);
+  return found_scope;
+end $function$;
+CREATE OR REPLACE FUNCTION public.authenticate_session(session_token text, wanted bigint, at bigint, sufficient_roles text[])
+ RETURNS environment_scope
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  found_scope environment_scope;
+begin
+  select case when m.role = any (sufficient_roles) is not false then e.id end, e.organization_id, e.livemode, e.currency,
+         shared_settings(e), e.clock_now, null, null, m.user_id, m.role
+    into found_scope
+    from people.sessions s
+    join people.memberships m on m.user_id = s.user_id
+    join environments e on e.organization_id = m.organization_id
+   where s.token = session_token and s.expires_at > to_timestamp(at / 1000.0) and e.id = wanted;
+  perform set_config('tollkeeper.environment_id', coalesce(found_scope.environment_id::text, ''), true),
+          set_config('tollkeeper.pricing_model_id', '', true),
+          set_config('tollkeeper.api_key_id', '', true),
+          set_config('tollkeeper.user_id', coalesce(found_scope.user_id, ''), true);
   return found_scope;
 end $function$;
 CREATE OR REPLACE FUNCTION public.balance_of_account(account ledger_accounts, p_now bigint)
@@ -2456,6 +2619,11 @@ CREATE OR REPLACE FUNCTION public.current_environment()
  LANGUAGE sql
  STABLE
 RETURN (NULLIF(current_setting('tollkeeper.environment_id'::text, true), ''::text))::bigint;
+CREATE OR REPLACE FUNCTION public.current_organization()
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+RETURN (SELECT environments.organization_id FROM environments WHERE (environments.id = current_environment()));
 CREATE OR REPLACE FUNCTION public.current_pricing_model()
  RETURNS text
  LANGUAGE sql
@@ -2492,12 +2660,13 @@ AS $function$
 declare
   found_scope environment_scope;
 begin
-  select e.id, e.organization_id, e.livemode, e.currency, shared_settings(e), e.clock_now, null, null
+  select e.id, e.organization_id, e.livemode, e.currency, shared_settings(e), e.clock_now, null, null, null, null
     into found_scope
     from environments e where e.id = wanted;
   perform set_config('tollkeeper.environment_id', coalesce(found_scope.environment_id::text, ''), true),
           set_config('tollkeeper.pricing_model_id', '', true),
-          set_config('tollkeeper.api_key_id', '', true);
+          set_config('tollkeeper.api_key_id', '', true),
+          set_config('tollkeeper.user_id', '', true);
   return found_scope;
 end $function$;
 CREATE OR REPLACE FUNCTION public.environments_with_work_due(real_now bigint, incomplete_lifetime bigint)
@@ -2913,6 +3082,7 @@ CREATE OR REPLACE FUNCTION public.make_organization(new_id text, new_name text, 
 AS $function$
 declare
   maker organizations;
+  asking_user text := nullif(current_setting('tollkeeper.user_id', true), '');
 begin
   if current_pricing_model() is not null then
     raise insufficient_privilege using message = 'a key that is pinned to a pricing model makes no organization';
@@ -2921,14 +3091,18 @@ begin
   select o.* into strict maker
     from environments e join organizations o on o.id = e.organization_id
    where e.id = current_environment() for no key update of o;
-  if maker.made_by_api_key_id is not null or at_most <= (
+  if maker.made_by_environment_id is not null or at_most <= (
     select count(*) from environments e join organizations o on o.made_by_environment_id = e.id where e.organization_id = maker.id)
   then
     raise program_limit_exceeded using message = 'the organization may make no other organization', table = 'organizations',
-      detail = (case when maker.made_by_api_key_id is null then at_most else 0 end)::text;
+      detail = (case when maker.made_by_environment_id is null then at_most else 0 end)::text;
   end if;
-  insert into organizations (id, name, made_by_environment_id, made_by_api_key_id, created_at, updated_at)
-    values (new_id, new_name, current_environment(), current_setting('tollkeeper.api_key_id'), at, at);
+  insert into organizations (id, name, made_by_environment_id, made_by_api_key_id, made_by_user_id, created_at, updated_at)
+    values (new_id, new_name, current_environment(), nullif(current_setting('tollkeeper.api_key_id'), ''), asking_user, at, at);
+  if asking_user is not null then
+    insert into people.memberships (organization_id, user_id, role, created_at, updated_at)
+      values (new_id, asking_user, 'owner', at, at);
+  end if;
   -- The audit log of the new organization does not name the key of another.
   perform set_config('tollkeeper.api_key_id', '', true);
   return query
@@ -3219,13 +3393,14 @@ begin
   raise check_violation using message = format('%s %s is %s for good', tg_table_name, old.id, old.status),
     table = tg_table_name, constraint = tg_table_name || '_end_for_good';
 end $function$;
-CREATE OR REPLACE FUNCTION public.return_to_environment(wanted bigint, key_id text)
+CREATE OR REPLACE FUNCTION public.return_to_environment(wanted bigint, key_id text, asking_user text)
  RETURNS void
  LANGUAGE sql
  SET search_path TO 'public', 'pg_temp'
 BEGIN ATOMIC
  SELECT set_config('tollkeeper.environment_id'::text, (wanted)::text, true) AS set_config,
-     set_config('tollkeeper.api_key_id'::text, key_id, true) AS set_config;
+     set_config('tollkeeper.api_key_id'::text, key_id, true) AS set_config,
+     set_config('tollkeeper.user_id'::text, asking_user, true) AS set_config;
 END;
 CREATE OR REPLACE FUNCTION public.revise_subscription()
  RETURNS trigger
@@ -3336,7 +3511,7 @@ begin
   if current_pricing_model() is not null then
     raise insufficient_privilege using message = 'a key that is pinned to a pricing model may not change the environment';
   end if;
-  select other.id, other.organization_id, other.livemode, other.currency, shared_settings(other), other.clock_now, null, null
+  select other.id, other.organization_id, other.livemode, other.currency, shared_settings(other), other.clock_now, null, null, null, null
     into strict found_scope
     from environments here
     join environments other on other.organization_id = here.organization_id

@@ -67,10 +67,12 @@ create table api_keys (
   constraint api_keys_hash_is_sha256 check (octet_length(hash) = 32)
 );
 
--- The key that had an organization made, if it was made over the API.
-alter table organizations add column made_by_environment_id bigint, add column made_by_api_key_id text collate "C",
+-- The key or the person that had an organization made, if it was made over the API.
+alter table organizations add column made_by_environment_id bigint,
+  add column made_by_api_key_id text collate "C", add column made_by_user_id text collate "C",
   add constraint organizations_made_by_fk foreign key (made_by_environment_id, made_by_api_key_id) references api_keys,
-  add constraint organizations_made_by_key check ((made_by_environment_id is null) = (made_by_api_key_id is null));
+  add constraint organizations_made_by_one check (
+    num_nonnulls(made_by_api_key_id, made_by_user_id) = num_nonnulls(made_by_environment_id));
 create index organizations_made_by on organizations (made_by_environment_id) where made_by_environment_id is not null;
 
 -- A stored answer exists exactly when the request it belongs to was committed.
@@ -119,7 +121,10 @@ create type environment_scope as (
   clock_now bigint,
   api_key_id text,
   -- The pricing model to which the key is pinned.
-  pinned_to text
+  pinned_to text,
+  -- The person who asks, instead of a key, and their role in the organization.
+  user_id text,
+  role text
 );
 
 create function shared_settings(environment environments) returns jsonb language sql stable
@@ -141,7 +146,7 @@ declare
   said text;
 begin
   select case when k.permissions && sufficient is not false then e.id end, e.organization_id, e.livemode, e.currency,
-         shared_settings(e), e.clock_now, k.id, k.pricing_model_id
+         shared_settings(e), e.clock_now, k.id, k.pricing_model_id, null, null
     into found_scope
     from api_keys k join environments e on e.id = k.environment_id
    where k.hash = key_hash and k.active and (k.expires_at is null or k.expires_at > at);
@@ -158,16 +163,17 @@ create function enter_environment(wanted bigint) returns environment_scope
 declare
   found_scope environment_scope;
 begin
-  select e.id, e.organization_id, e.livemode, e.currency, shared_settings(e), e.clock_now, null, null
+  select e.id, e.organization_id, e.livemode, e.currency, shared_settings(e), e.clock_now, null, null, null, null
     into found_scope
     from environments e where e.id = wanted;
   perform set_config('tollkeeper.environment_id', coalesce(found_scope.environment_id::text, ''), true),
           set_config('tollkeeper.pricing_model_id', '', true),
-          set_config('tollkeeper.api_key_id', '', true);
+          set_config('tollkeeper.api_key_id', '', true),
+          set_config('tollkeeper.user_id', '', true);
   return found_scope;
 end $$;
 
--- Makes an organization and its two environments for the key of the request: at most `at_most` of them for one organization,
+-- Makes an organization and its two environments for the key or the person of the request, who becomes its owner: at most `at_most` of them for one organization,
 -- and none for an organization that was made so itself, so that their number is bounded. The service role sees no organization,
 -- so this function is the only way. The transaction then enters the new environments by `enter_environment`.
 create function make_organization(new_id text, new_name text, at bigint, at_most integer)
@@ -175,6 +181,7 @@ create function make_organization(new_id text, new_name text, at bigint, at_most
   language plpgsql volatile security definer set search_path = public, pg_temp as $$
 declare
   maker organizations;
+  asking_user text := nullif(current_setting('tollkeeper.user_id', true), '');
 begin
   if current_pricing_model() is not null then
     raise insufficient_privilege using message = 'a key that is pinned to a pricing model makes no organization';
@@ -183,14 +190,18 @@ begin
   select o.* into strict maker
     from environments e join organizations o on o.id = e.organization_id
    where e.id = current_environment() for no key update of o;
-  if maker.made_by_api_key_id is not null or at_most <= (
+  if maker.made_by_environment_id is not null or at_most <= (
     select count(*) from environments e join organizations o on o.made_by_environment_id = e.id where e.organization_id = maker.id)
   then
     raise program_limit_exceeded using message = 'the organization may make no other organization', table = 'organizations',
-      detail = (case when maker.made_by_api_key_id is null then at_most else 0 end)::text;
+      detail = (case when maker.made_by_environment_id is null then at_most else 0 end)::text;
   end if;
-  insert into organizations (id, name, made_by_environment_id, made_by_api_key_id, created_at, updated_at)
-    values (new_id, new_name, current_environment(), current_setting('tollkeeper.api_key_id'), at, at);
+  insert into organizations (id, name, made_by_environment_id, made_by_api_key_id, made_by_user_id, created_at, updated_at)
+    values (new_id, new_name, current_environment(), nullif(current_setting('tollkeeper.api_key_id'), ''), asking_user, at, at);
+  if asking_user is not null then
+    insert into people.memberships (organization_id, user_id, role, created_at, updated_at)
+      values (new_id, asking_user, 'owner', at, at);
+  end if;
   -- The audit log of the new organization does not name the key of another.
   perform set_config('tollkeeper.api_key_id', '', true);
   return query
@@ -199,11 +210,12 @@ begin
     returning environments.livemode, environments.id;
 end $$;
 
--- Brings a transaction back from another environment into that of the key of its request.
-create function return_to_environment(wanted bigint, key_id text) returns void
+-- Brings a transaction back from another environment into that of its request: the key or the person who asked.
+create function return_to_environment(wanted bigint, key_id text, asking_user text) returns void
   language sql volatile set search_path = public, pg_temp
   begin atomic
-    select set_config('tollkeeper.environment_id', wanted::text, true), set_config('tollkeeper.api_key_id', key_id, true);
+    select set_config('tollkeeper.environment_id', wanted::text, true), set_config('tollkeeper.api_key_id', key_id, true),
+           set_config('tollkeeper.user_id', asking_user, true);
   end;
 
 -- Last use is written apart from the request, many keys at a time, so that a read stays a read.

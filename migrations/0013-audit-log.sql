@@ -12,6 +12,8 @@ create table audit_log (
   occurred_at bigint not null,
   actor_type text not null,
   api_key_id text collate "C",
+  -- The person who was signed in. No foreign key: the log outlives them.
+  user_id text collate "C",
   -- The operation of the API, the page, the task or the command.
   action text,
   request_id text,
@@ -22,8 +24,8 @@ create table audit_log (
   before json,
   after json,
   primary key (environment_id, id),
-  constraint audit_log_actor check (actor_type in ('api_key', 'customer', 'operator', 'system')
-    and (actor_type = 'api_key') = (api_key_id is not null)),
+  constraint audit_log_actor check (actor_type in ('api_key', 'user', 'customer', 'operator', 'system')
+    and (actor_type = 'api_key') = (api_key_id is not null) and (actor_type = 'user') = (user_id is not null)),
   constraint audit_log_operation check ((before is not null, after is not null) = case operation
     when 'insert' then (false, true) when 'update' then (true, true) when 'delete' then (true, false) end)
 );
@@ -31,6 +33,7 @@ create index audit_log_by_record_id on audit_log (environment_id, record_id, id)
 create index audit_log_by_record on audit_log (environment_id, record, id);
 create index audit_log_by_action on audit_log (environment_id, action, id) where action is not null;
 create index audit_log_by_api_key on audit_log (environment_id, api_key_id, id) where api_key_id is not null;
+create index audit_log_by_user on audit_log (environment_id, user_id, id) where user_id is not null;
 create index audit_log_by_request on audit_log (environment_id, request_id, id) where request_id is not null;
 
 -- Tables with an environment that are not audited: histories themselves, which nobody changes afterwards, what is reckoned
@@ -134,9 +137,9 @@ declare
   pricing_model text := case when audited_table = 'pricing_models' then 'row.id'
     when 'pricing_model_id' = any (columns) then 'row.pricing_model_id' else 'null' end;
   entry text := format($entry$
-    insert into audit_log (environment_id, id, pricing_model_id, occurred_at, actor_type, api_key_id, action, request_id,
+    insert into audit_log (environment_id, id, pricing_model_id, occurred_at, actor_type, api_key_id, user_id, action, request_id,
            record, record_id, operation, before, after)
-    select row.%I, first_id || to_hex(1048576 + row_number() over ()), %s, microseconds / 1000, actor, key_id, doing, request_name,
+    select row.%I, first_id || to_hex(1048576 + row_number() over ()), %s, microseconds / 1000, actor, key_id, person_id, doing, request_name,
            %L, row.%I::text, lower(tg_op), $entry$, environment_column, pricing_model, record, id_column);
   change text;
 begin
@@ -147,7 +150,8 @@ begin
       microseconds bigint := extract(epoch from clock_timestamp()) * 1000000;
       first_id text := 'audit_' || lpad(to_hex(microseconds), 14, '0') || lpad(to_hex(pg_backend_pid()), 6, '0');
       key_id text := nullif(current_setting('tollkeeper.api_key_id', true), '');
-      actor text := case when key_id is not null then 'api_key'
+      person_id text := nullif(current_setting('tollkeeper.user_id', true), '');
+      actor text := case when key_id is not null then 'api_key' when person_id is not null then 'user'
         -- The role stays that of the one who asks while a function of the owner runs.
         else coalesce(nullif(current_setting('tollkeeper.actor_type', true), ''),
           case current_setting('role') when 'tollkeeper_service' then 'system' else 'operator' end) end;

@@ -56,6 +56,8 @@ const licences = new Set([
   'ISC',
   'MIT',
   'MIT-0',
+  // The same, spelt out by xml-escape.
+  'MIT License',
   'Python-2.0',
   'Unlicense',
 ]);

@@ -64,7 +64,7 @@ async function databaseTypes(url: string): Promise<string> {
     '--type-mapping',
     mapping,
     '--exclude-pattern',
-    '(graphile_worker|test_processor).*',
+    '(graphile_worker|test_processor|people).*',
     '--log-level',
     'silent',
     '--print',

@@ -1,6 +1,7 @@
 import './http/json-bigint.ts';
 import type { FastifyInstance } from 'fastify';
 import { registerInvariants } from './api/invariants.ts';
+import { registerSignIn, sessionsOf } from './api/me.ts';
 import { processorEventHooks } from './api/processor-events.ts';
 import { routes } from './api/routes.ts';
 import { auditTasks } from './audit/jobs.ts';
@@ -34,6 +35,7 @@ import type { WithStripe } from './payments/actions.ts';
 import type { WithChargeReports } from './payments/actions-settle.ts';
 import type { WithAttemptLimits } from './payments/attempt.ts';
 import { paymentTasks } from './payments/jobs.ts';
+import { createSignIn } from './people/actions-sign-in.ts';
 import type { WithWebhooks } from './webhooks/actions.ts';
 import { eventMessages } from './webhooks/event-messages.ts';
 import { webhookTasks } from './webhooks/jobs.ts';
@@ -80,6 +82,8 @@ export type ExternalServices = WithEncryption &
 interface AppOptions {
   /** Bound by row-level security. */
   readonly database: Database;
+  /** The worker's connection for people who sign in; nobody can when absent. */
+  readonly people?: Database | null;
   /** Silent when absent. */
   readonly log?: Log;
   /** Metrics in Prometheus format, besides those of requests and of the last check. */
@@ -113,6 +117,7 @@ function rateLimitOf({ rateLimit: perKey, pagesPerAddress }: AppLimits): RateLim
 /** The HTTP server, ready to listen. Closing it flushes data in memory. */
 export async function createApp({
   database,
+  people = null,
   log = createLog('silent').log,
   moreMetrics = async () => '',
   services = {},
@@ -126,7 +131,15 @@ export async function createApp({
   const keyUse = startKeyUse(database);
   const limited = limits === undefined ? {} : { loadLimits: limits, rateLimit: rateLimitOf(limits) };
   const context = { database, tasks, services, keyUse, ...(pageShare && { pageShare }) };
-  const server = createHttp({ ...context, ...limited, routes, hooks, pages, log, publicUrl, connections });
+  const { encryption } = services;
+  const signIn =
+    people && encryption
+      ? createSignIn({ worker: people, encryption, log: (level, message) => log[level](`sign-in: ${message}`) })
+      : null;
+  const signInContext = signIn && { ...limited, signIn, publicUrl };
+  const sessions = signInContext && sessionsOf(signInContext);
+  const server = createHttp({ ...context, ...limited, sessions, routes, hooks, pages, log, publicUrl, connections });
+  if (signInContext) registerSignIn(server, signInContext);
   server.addHook('onClose', () => keyUse.stop());
   if ('rateLimit' in limited) limitReaders(server, limited.rateLimit);
   registerMetrics(server, () => listInvariantCounts(database), moreMetrics);

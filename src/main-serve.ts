@@ -28,6 +28,7 @@ import { startWorker, type Worker } from './jobs/worker.ts';
 import { connectWorker, openServer, openServerToServe, type Server, type WorkerAccess } from './main-database.ts';
 import { Watch } from './main-watch.ts';
 import { createStripeProcessor } from './payments/processor-stripe.ts';
+import { createFirstLink } from './people/actions-links.ts';
 import type { WebhookServices } from './webhooks/actions.ts';
 import { startSender } from './webhooks/jobs-sender.ts';
 
@@ -35,6 +36,9 @@ import { startSender } from './webhooks/jobs-sender.ts';
 const jobsPoolSize = 10;
 // One per concurrent job, one to listen, and one for liveness locks.
 const queuePoolSize = 12;
+
+// Few people sign in at a time, and a password takes longer to check than a row to find.
+const signInPoolSize = 5;
 
 /** Cleanup steps, run in reverse order. */
 type Undo = (() => Promise<void>)[];
@@ -61,8 +65,12 @@ export async function serve(config: Config): Promise<void> {
     const patience = patienceOfRequests(limits.statementTimeoutMs);
     const requests = openServicePool(server, { size: limits.connections, patience }, undo);
     pools.set('requests', requests.pool);
+    const people = createPool({ url: server.url, size: signInPoolSize, as: 'worker' });
+    undo.push(() => people.end());
+    pools.set('people', people);
     const app = await createApp({
       database: requests.database,
+      people: createDatabase(people),
       log,
       moreMetrics: () => watch.metrics(),
       services,
@@ -86,6 +94,11 @@ export async function serve(config: Config): Promise<void> {
       throw listenProblem(error, config);
     });
     notice(`Tollkeeper listens on ${address} (reference: ${address}/docs). Press Ctrl-C to stop.`);
+    const firstLink = await createFirstLink(access.worker, Date.now());
+    if (firstLink !== null)
+      notice(
+        `Become the owner, once and within a day: ${(config.publicUrl ?? address).replace(/\/+$/, '')}${firstLink}`,
+      );
   });
 }
 

@@ -61,7 +61,7 @@ export const operations = {
     update: { method: 'PUT', path: '/api/v1/settings', params: [], query: [] },
   },
   auditLog: {
-    list: { method: 'GET', path: '/api/v1/audit-log', params: [], query: ['cursor', 'limit', 'order', 'recordId', 'record', 'action', 'apiKeyId', 'requestId', 'since', 'until'], pages: true },
+    list: { method: 'GET', path: '/api/v1/audit-log', params: [], query: ['cursor', 'limit', 'order', 'recordId', 'record', 'action', 'apiKeyId', 'userId', 'requestId', 'since', 'until'], pages: true },
   },
   customers: {
     list: { method: 'GET', path: '/api/v1/customers', params: [], query: ['cursor', 'limit', 'order', 'search', 'email', 'externalId', 'pricingModelId', 'archived', 'erased', 'metadata', 'createdAtFrom', 'createdAtTo'], pages: true },

@@ -717,9 +717,10 @@ export interface AuditLogEntry {
   occurredAt: Timestamp;
   pricingModelId: string | null;
   actor: {
-    /** `customer`: a page of the checkout or portal. `operator`: the command line. `system`: background work. */
-    type: 'api_key' | 'customer' | 'operator' | 'system';
+    /** `user`: a person who was signed in. `customer`: a page of the checkout or portal. `operator`: the command line. `system`: background work. */
+    type: 'api_key' | 'user' | 'customer' | 'operator' | 'system';
     apiKeyId: string | null;
+    userId: string | null;
   };
   /** The operation, such as `POST /products`, or the name of the task or command. */
   action: string | null;
@@ -4079,6 +4080,7 @@ export interface AuditLogListInput {
   record?: string;
   action?: string;
   apiKeyId?: string;
+  userId?: string;
   requestId?: string;
   /** Changes made at this instant or later. */
   since?: string | number;

@@ -8,6 +8,7 @@ const row: AuditLogRow = {
   occurredAt: 0,
   actorType: 'system',
   apiKeyId: null,
+  userId: null,
   action: null,
   requestId: null,
   record: 'price',

@@ -4,7 +4,7 @@ import { Timestamp } from '../kernel/json.ts';
 import { instantFilter, instantRange, type PageRequest, textFilter } from '../kernel/pagination.ts';
 
 const operations = ['insert', 'update', 'delete'] as const;
-const actorTypes = ['api_key', 'customer', 'operator', 'system'] as const;
+const actorTypes = ['api_key', 'user', 'customer', 'operator', 'system'] as const;
 
 const Columns = z.record(z.string(), z.unknown()).nullable().meta({
   description:
@@ -20,9 +20,11 @@ export const AuditLogEntry = z
     actor: z.object({
       type: z.enum(actorTypes).meta({
         description:
-          '`customer`: a page of the checkout or portal. `operator`: the command line. `system`: background work.',
+          '`user`: a person who was signed in. `customer`: a page of the checkout or portal. `operator`: the command ' +
+          'line. `system`: background work.',
       }),
       apiKeyId: z.string().nullable(),
+      userId: z.string().nullable(),
     }),
     action: z
       .string()
@@ -43,6 +45,7 @@ export const auditFilters = {
   record: textFilter.meta({ description: 'The type of the record, such as `subscriptionItem`.' }),
   action: textFilter,
   apiKeyId: textFilter,
+  userId: textFilter,
   requestId: textFilter,
   since: instantFilter.meta({ description: 'Changes made at this instant or later.' }),
   until: instantFilter.meta({ description: 'Changes made before this instant.' }),
@@ -55,6 +58,7 @@ export interface AuditLogRow {
   readonly occurredAt: Instant;
   readonly actorType: string;
   readonly apiKeyId: string | null;
+  readonly userId: string | null;
   readonly action: string | null;
   readonly requestId: string | null;
   readonly record: string;
@@ -72,7 +76,7 @@ export function toEntry(row: AuditLogRow): AuditLogEntry {
     occurredAt,
     pricingModelId,
     // The database allows no other value.
-    actor: { type: row.actorType as (typeof actorTypes)[number], apiKeyId: row.apiKeyId },
+    actor: { type: row.actorType as (typeof actorTypes)[number], apiKeyId: row.apiKeyId, userId: row.userId },
     action,
     requestId,
     record: { type: row.record, id: row.recordId },

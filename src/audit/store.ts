@@ -9,6 +9,7 @@ const filterColumns = {
   record: 'record',
   action: 'action',
   apiKeyId: 'api_key_id',
+  userId: 'user_id',
   requestId: 'request_id',
 } as const;
 
@@ -35,7 +36,7 @@ export async function pageOfAuditLog(
   const upwards = isAscending(request);
   const beyond = request.after === null ? sql`` : sql` and id ${upwards ? sql`>` : sql`<`} ${request.after}`;
   const { rows } = await sql<AuditLogRow>`
-    select id, pricing_model_id, occurred_at, actor_type, api_key_id, action, request_id, record, record_id, operation,
+    select id, pricing_model_id, occurred_at, actor_type, api_key_id, user_id, action, request_id, record, record_id, operation,
            before::text as before, after::text as after
       from audit_log where ${matches}${beyond}
      order by id ${upwards ? sql`asc` : sql`desc`} limit ${request.limit + 1}`.execute(work.db);

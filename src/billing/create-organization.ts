@@ -5,13 +5,7 @@ import { newId } from '../database/new-id.ts';
 import { inNewEnvironment } from '../database/switch-environment.ts';
 import { enter, type Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import {
-  type ApiKeyRequest,
-  createApiKey,
-  lockAskingKey,
-  type MadeApiKey,
-  showNewKey,
-} from '../organizations/actions.ts';
+import { type ApiKeyRequest, createApiKey, lockAsking, type MadeApiKey, showNewKey } from '../organizations/actions.ts';
 import {
   makeOrganization as insertMade,
   insertOrganization,
@@ -59,11 +53,11 @@ async function found(db: DatabaseTransaction, request: FoundRequest, now: Instan
 const maxMadeOrganizations = 100;
 
 /**
- * Makes an organization for the key that asks, with a key for each mode that this one may know: a test key makes no live key.
+ * Makes an organization for the key or the person that asks, with a key for each mode that this one may know: a test key makes no live key.
  * The new keys may do everything in the new organization, which is empty, and last as long as the key that asks.
  */
 export async function makeOrganization(work: Work, { name }: { readonly name: string }, now: Instant) {
-  const { expiresAt } = await lockAskingKey(work);
+  const { expiresAt } = await lockAsking(work);
   const id = newId('organization');
   const environments = await insertMade(work, { id, name, atMost: maxMadeOrganizations }, now);
   const apiKeys: Awaited<ReturnType<typeof showNewKey>>[] = [];

@@ -80,6 +80,7 @@ export interface AuditLog {
   record: string;
   recordId: string;
   requestId: string | null;
+  userId: string | null;
 }
 
 export interface BillingPeriods {
@@ -630,6 +631,7 @@ export interface Organizations {
   id: string;
   madeByApiKeyId: string | null;
   madeByEnvironmentId: number | null;
+  madeByUserId: string | null;
   name: string;
   updatedAt: number;
 }

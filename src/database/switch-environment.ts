@@ -46,6 +46,7 @@ export async function inNewEnvironment<Answer>(
   const there = await enter(work.db, { environmentId }, work);
   assert(there, 'the environment was just made');
   const answer = await act(there);
-  await sql`select return_to_environment(${work.environmentId}, ${work.apiKeyId ?? ''})`.execute(work.db);
+  const { apiKeyId, userId } = work;
+  await sql`select return_to_environment(${work.environmentId}, ${apiKeyId ?? ''}, ${userId ?? ''})`.execute(work.db);
   return answer;
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { sql } from 'kysely';
 import type { Instant } from '../kernel/calendar.ts';
+import { type Role, rolesWith } from '../kernel/permission.ts';
 import { permissionMissing } from '../kernel/problem.ts';
 import type { Database, DatabaseTransaction } from './database.ts';
 
@@ -12,8 +13,12 @@ interface Scope {
   readonly currency: string;
   /** The settings of the environment that several folders need, by name. */
   readonly settings: Readonly<Record<string, unknown>>;
-  /** The key that asked, or null for work of our own. */
+  /** The key that asked, or null for a person or work of our own. */
   readonly apiKeyId: string | null;
+  /** The person who asked, or null for a key or work of our own. */
+  readonly userId: string | null;
+  /** The role of that person in the organization. */
+  readonly role: Role | null;
   /** The id of the one record to which the key is pinned, or null if it may see all of the environment. */
   readonly pinnedTo: string | null;
 }
@@ -46,6 +51,8 @@ interface ScopeRow {
   clockNow: number | null;
   apiKeyId: string | null;
   pinnedTo: string | null;
+  userId: string | null;
+  role: Role | null;
 }
 
 /** An API key that asks for something. */
@@ -55,10 +62,17 @@ export interface KeyEntry {
   readonly sufficient: readonly string[] | null;
 }
 
-/** How a transaction finds its environment: by an API key, or by its number for work of our own. */
-type Entry = KeyEntry | { readonly environmentId: number };
+/** A person who is signed in, and asks for something in one of the environments of their organizations. */
+export interface SessionEntry {
+  readonly sessionToken: string;
+  readonly environmentId: number;
+  readonly sufficient: readonly string[] | null;
+}
 
-/** The context of a change in the audit log, besides its API key. */
+/** How a transaction finds its environment: by an API key, by a session, or by its number for work of our own. */
+type Entry = KeyEntry | SessionEntry | { readonly environmentId: number };
+
+/** The context of a change in the audit log, besides its API key or person. */
 export interface AuditContext {
   /** The operation, the page or the task. */
   readonly action: string;
@@ -142,17 +156,23 @@ function beginOf(database: Database, { readOnly = false }: RunOptions) {
 /** Puts a transaction that is open into an environment; answers null when there is none. Its effects are the caller's to run. */
 export async function enter(db: DatabaseTransaction, entry: Entry, options: RunOptions = {}): Promise<Work | null> {
   const realNow = Date.now();
-  const scope =
-    'apiKeyHash' in entry
-      ? sql`authenticate(${entry.apiKeyHash}, ${realNow}, ${entry.sufficient}::text[])`
-      : sql`enter_environment(${entry.environmentId})`;
+  const scope = scopeOf(entry, realNow);
   const said = options.auditContext === undefined ? sql`` : setAuditContext(options.auditContext);
   const { rows } = await sql<ScopeRow>`select scope.* ${said} from ${scope} as scope`.execute(db);
   const [row] = rows;
   if (row === undefined) return null;
   if (row.environmentId !== null) return workIn(db, row, realNow, options);
-  if (row.apiKeyId === null || !('sufficient' in entry)) return null;
+  if ((row.apiKeyId ?? row.userId) === null || !('sufficient' in entry)) return null;
   throw permissionMissing(entry.sufficient ?? []);
+}
+
+function scopeOf(entry: Entry, realNow: Instant) {
+  if ('apiKeyHash' in entry) return sql`authenticate(${entry.apiKeyHash}, ${realNow}, ${entry.sufficient}::text[])`;
+  if ('sessionToken' in entry) {
+    const roles = entry.sufficient && rolesWith(entry.sufficient);
+    return sql`authenticate_session(${entry.sessionToken}, ${entry.environmentId}, ${realNow}, ${roles}::text[])`;
+  }
+  return sql`enter_environment(${entry.environmentId})`;
 }
 
 function workIn(
@@ -175,6 +195,8 @@ function workIn(
     currency: row.currency,
     settings: row.settings,
     apiKeyId: row.apiKeyId,
+    userId: row.userId,
+    role: row.role,
     pinnedTo: row.pinnedTo,
   };
 }

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { keyHashOf } from '../database/api-key.ts';
+import { hashApiKey, keyHashOf } from '../database/api-key.ts';
 import { refreshStatistics } from '../database/statistics.ts';
-import { type Effect, type KeyEntry, runInEnvironment, type Work } from '../database/work.ts';
+import { type Effect, type KeyEntry, runInEnvironment, type SessionEntry, type Work } from '../database/work.ts';
 import { createRequestBatcher, type RequestBatcher } from '../jobs/batcher.ts';
 import { type JobContext, runEffects } from '../jobs/queue.ts';
 import { listLimits, ordinaryLimits } from '../kernel/json-weight.ts';
 import { gatherMetadata } from '../kernel/pagination.ts';
 import { sufficientFor } from '../kernel/permission.ts';
-import { Problem } from '../kernel/problem.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
 import {
   attempt,
   type BodyReading,
@@ -19,7 +19,7 @@ import {
   readBody,
   readBodyInTurns,
 } from './body.ts';
-import { addressAsked } from './connections.ts';
+import { addressAsked, isFromOurPages } from './connections.ts';
 import {
   beginIdempotent,
   forgetAnswer,
@@ -44,6 +44,14 @@ export interface ApiContext extends JobContext {
   readonly rateLimit?: RateLimit;
   /** The public address of the service; when absent, the address that the request was sent to. */
   readonly publicUrl?: string | null;
+  /** The ones who are signed in; when absent, only keys are accepted. */
+  readonly sessions?: Sessions | null;
+}
+
+/** Reads the cookie of somebody who is signed in. */
+interface Sessions {
+  /** The token of the session, or null without a valid cookie. */
+  tokenOf(request: FastifyRequest): Promise<string | null>;
 }
 
 /** State that the routes of one server share. */
@@ -103,12 +111,14 @@ function admitBy(rateLimit: RateLimit) {
 }
 
 /** Reports to the rate limit whether the key was valid, judging by the response. */
-async function noteKey(rateLimit: RateLimit, { caller }: FastifyRequest, answered: Promise<Payload>) {
+async function noteKey(rateLimit: RateLimit, request: FastifyRequest, answered: Promise<Payload>) {
   try {
     const answer = await answered;
+    const { caller } = request;
     if (caller) rateLimit.accept(caller);
     return answer;
   } catch (error) {
+    const { caller } = request;
     if (caller) {
       const problem = error instanceof Problem ? error : null;
       if (problem?.problem === 'unauthorized') rateLimit.reject(caller);
@@ -139,8 +149,10 @@ interface Requested {
 
 /** The payload to send; the headers are set. */
 async function answer(context: Serving, route: Route, request: FastifyRequest, reply: FastifyReply): Promise<Payload> {
-  const apiKeyHash = request.caller?.apiKeyHash ?? hashOfKey(request);
-  const entry: KeyEntry = { apiKeyHash, sufficient: route.needs && sufficientFor(route.needs) };
+  const sufficient = route.needs && sufficientFor(route.needs);
+  const entry: CallerEntry = isSignedIn(context, request)
+    ? { ...(await sessionOf(context, request)), sufficient }
+    : { apiKeyHash: request.caller?.apiKeyHash ?? hashOfKey(request), sufficient };
   // Parse problems are reported to holders of a valid key only, so they wait for the transaction.
   const { body = {} } = request;
   const read =
@@ -149,12 +161,12 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
       : readBody(route, body);
   const requested = readRequest(route, request, read);
   const { asked } = requested;
-  if (route.batched && isBatchable(requested)) {
+  if (route.batched && 'apiKeyHash' in entry && isBatchable(requested)) {
     const { operation, request: toRequest, text } = route.batched;
     const action = route.method === 'GET' ? null : actionOf(route);
     const answered = await context.batcher.submit(operation, entry, toRequest(requested.asked.input as never), action);
     nameIgnored(reply, requested.ignored);
-    context.keyUse.note(apiKeyHash);
+    context.keyUse.note(entry.apiKeyHash);
     return jsonPayload(route, request, reply, await text(answered));
   }
   // Reads leave no audit log entries, so they need no audit context.
@@ -171,14 +183,14 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
     },
   );
   if (outcome === null || asked instanceof Problem) throw new Problem('unauthorized');
-  context.keyUse.note(apiKeyHash);
+  if ('apiKeyHash' in entry) context.keyUse.note(entry.apiKeyHash);
   const performed = outcome.answer;
   if (performed instanceof Problem) throw performed;
   if (auditContext) refreshStatistics(context.database).catch((error) => request.log.warn(error));
   if (asked.dryRun) reply.header('dry-run', 'true');
   if (performed.replayed) reply.header('idempotent-replayed', 'true');
   if (route.file) return filePayload(reply, await route.file.render(performed.answer), route.file.contentType);
-  const text = await finish({ ...context, auditContext, publicUrl }, asked, apiKeyHash, performed, outcome.effects);
+  const text = await finish({ ...context, auditContext, publicUrl }, asked, entry, performed, outcome.effects);
   return jsonPayload(route, request, reply, text);
 }
 
@@ -213,6 +225,33 @@ function hashOfKey(request: FastifyRequest): Buffer {
   const apiKeyHash = keyHashOf(request.headers.authorization);
   if (apiKeyHash === null) throw new Problem('unauthorized');
   return apiKeyHash;
+}
+
+/** A key, or somebody who is signed in. */
+type CallerEntry = KeyEntry | SessionEntry;
+
+/** Whether a request has a cookie in place of a key. The header tells in which environment, and no form of another page can send it. */
+function isSignedIn({ sessions }: ApiContext, { headers }: FastifyRequest): boolean {
+  return sessions != null && headers.authorization === undefined && headers['x-tollkeeper-environment'] !== undefined;
+}
+
+// An id of an environment is a number of the database.
+const environmentPattern = /^[1-9]\d{0,14}$/;
+
+async function sessionOf(context: ApiContext, request: FastifyRequest): Promise<Omit<SessionEntry, 'sufficient'>> {
+  const { headers, method, ip } = request;
+  const environment = String(headers['x-tollkeeper-environment']);
+  if (!environmentPattern.test(environment))
+    throw invalid(['X-Tollkeeper-Environment'], 'must be the id of an environment');
+  if (method !== 'GET') {
+    const isAsked = headers['x-tollkeeper-request'] === 'dashboard';
+    if (!isAsked || !isFromOurPages(request, context.publicUrl ?? addressAsked(request)))
+      throw new Problem('changeFromElsewhere');
+  }
+  const sessionToken = (await context.sessions?.tokenOf(request)) ?? null;
+  if (sessionToken === null) throw new Problem('unauthorized');
+  if (context.rateLimit) request.caller = context.rateLimit.admit(hashApiKey(sessionToken), ip);
+  return { sessionToken, environmentId: Number(environment) };
 }
 
 // Returned to the server instead of sent here: Fastify awaits a returned reply like a promise, several times.
@@ -319,14 +358,14 @@ async function perform(
 async function finish(
   context: ApiContext & { readonly publicUrl: string },
   requested: Asked,
-  apiKeyHash: Buffer,
+  caller: CallerEntry,
   performed: Performed,
   effects: readonly Effect[],
 ): Promise<string> {
   const { idempotency, route } = requested;
   if (effects.length === 0) return performed.text;
   // A request that was permitted is finished, whatever its key may do now.
-  const entry: KeyEntry = { apiKeyHash, sufficient: null };
+  const entry: CallerEntry = { ...caller, sufficient: null };
   await runEffects(context, effects);
   try {
     const readAgain = async (work: Work) => {

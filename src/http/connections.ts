@@ -89,3 +89,15 @@ export function hostProblem({ headers: { host }, raw }: FastifyRequest): Problem
 export function addressAsked({ protocol, host }: FastifyRequest): string {
   return `${protocol}://${host || 'localhost'}`;
 }
+
+/**
+ * Whether a request was sent by one of our pages. Browsers send `Sec-Fetch-Site` on secure connections, and the page's
+ * origin otherwise. A proxy may change the protocol, so only the hosts are compared.
+ */
+export function isFromOurPages({ headers, host }: FastifyRequest, publicUrl: string): boolean {
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined) return site === 'same-origin';
+  const origin = headers.origin;
+  if (origin === undefined || !URL.canParse(origin)) return false;
+  return [host, new URL(publicUrl).host].includes(new URL(origin).host);
+}

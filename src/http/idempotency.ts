@@ -36,12 +36,12 @@ export function readIdempotencyKey(request: FastifyRequest, identity: () => stri
 }
 
 /** The same request with another API key is a different request. */
-export function withKey({ apiKeyId }: Work, { key, requestHash }: IdempotentRequest): IdempotentRequest {
+export function withKey({ apiKeyId, userId }: Work, { key, requestHash }: IdempotentRequest): IdempotentRequest {
   return {
     key,
     requestHash: createHash('sha256')
       .update(requestHash)
-      .update(apiKeyId ?? '')
+      .update(apiKeyId ?? userId ?? '')
       .digest(),
   };
 }

@@ -7,7 +7,7 @@ import type { JobContext } from '../jobs/queue.ts';
 import { type Html, html } from '../kernel/html.ts';
 import { jsonIssues } from '../kernel/json.ts';
 import { Problem } from '../kernel/problem.ts';
-import { addressAsked } from './connections.ts';
+import { addressAsked, isFromOurPages } from './connections.ts';
 import { sayWhenToRetry } from './load-shedding.ts';
 import { networkOf, type RateLimit } from './rate-limit.ts';
 
@@ -185,18 +185,6 @@ function withDoing(context: JobContext, { method, path }: Page, { id: requestId 
   if (method === 'GET') return context;
   const action = `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`;
   return { ...context, auditContext: { action, requestId, actor: 'customer' } };
-}
-
-/**
- * Whether a form was sent by one of our pages. Browsers send `Sec-Fetch-Site` on secure connections, and the page's
- * origin otherwise. A proxy may change the protocol, so only the hosts are compared.
- */
-function isFromOurPages({ headers, host }: FastifyRequest, publicUrl: string): boolean {
-  const site = headers['sec-fetch-site'];
-  if (site !== undefined) return site === 'same-origin';
-  const origin = headers.origin;
-  if (origin === undefined || !URL.canParse(origin)) return false;
-  return [host, new URL(publicUrl).host].includes(new URL(origin).host);
 }
 
 function pageRequest(request: FastifyRequest, publicUrl: string): PageRequest {

@@ -21,6 +21,8 @@ export interface Encryption {
   open(sealed: string, context: string): string;
   /** A MAC of `text`: 43 characters that only this service can compute, valid in this context only. */
   mac(text: string, context: string): string;
+  /** A secret of its own for each key, for a library that encrypts by itself. The current one first. */
+  secretsFor(purpose: string): readonly { readonly keyId: string; readonly secret: string }[];
   /** Whether `mac` is valid for `text` in `context` under any of the keys. Takes constant time. */
   isMac(text: string, context: string, mac: string): boolean;
 }
@@ -70,6 +72,11 @@ export function createEncryption(keys: readonly Buffer[]): Encryption {
   return {
     keyIds: [...byId.keys()],
     mac: (text, context) => macOf(macKeyOf(current), text, context).toString('base64url'),
+    secretsFor: (purpose) =>
+      [...byId].map(([keyId, key]) => ({
+        keyId,
+        secret: Buffer.from(hkdfSync('sha256', key, '', `tollkeeper ${purpose}`, keyBytes)).toString('base64url'),
+      })),
     isMac(text, context, mac) {
       const given = Buffer.from(mac, 'base64url');
       // Accepts only the canonical base64url encoding.

@@ -5,6 +5,10 @@ import { z } from 'zod';
 export const idPrefixes = {
   organization: 'org',
   apiKey: 'apikey',
+  user: 'user',
+  session: 'session',
+  account: 'account',
+  invitation: 'invitation',
   pricingModel: 'pricing_model',
   product: 'prod',
   price: 'price',

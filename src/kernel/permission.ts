@@ -82,3 +82,9 @@ export const roles = {
   viewer: ['read'],
 } as const satisfies Record<string, readonly Permission[]>;
 export type Role = keyof typeof roles;
+const roleNames = Object.keys(roles) as Role[];
+
+/** The roles that have one of these permissions. */
+export function rolesWith(sufficient: readonly string[]): readonly Role[] {
+  return roleNames.filter((role) => roles[role].some((permission) => sufficient.includes(permission)));
+}

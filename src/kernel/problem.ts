@@ -27,7 +27,7 @@ export const registry = {
   unauthorized: ['UNAUTHORIZED', 'Send a valid API key: Authorization: Bearer <key>.'],
   permissionMissing: [
     'FORBIDDEN',
-    'The API key lacks the permission {permission}: use a key that has it, or give it to this one.',
+    'The permission {permission} is missing: use a key or a role that has it, or give it to this one.',
   ],
   operatorTokenWrong: ['UNAUTHORIZED', "Send the operator's token: Authorization: Bearer <TOLLKEEPER_OPERATOR_TOKEN>."],
   checkRunning: ['CONFLICT', 'A check of the data is already running. Request its result when it has finished.'],
@@ -96,6 +96,10 @@ export const registry = {
   notOfferedInPortal: [
     'CONFLICT',
     'The portal does not offer this for subscription {id}, because the seller decides about it. Change it over the API.',
+  ],
+  changeFromElsewhere: [
+    'FORBIDDEN',
+    'A change by somebody who is signed in must come from our own page, with the header X-Tollkeeper-Request: dashboard.',
   ],
   formFromElsewhere: ['FORBIDDEN', 'This form was not sent from our page. Please open the page and try again.'],
 

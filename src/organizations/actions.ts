@@ -5,13 +5,14 @@ import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
-import { accesses, type Permission } from '../kernel/permission.ts';
+import { accesses, type Permission, roles } from '../kernel/permission.ts';
 import { Problem } from '../kernel/problem.ts';
 import {
   type ApiKey,
   type ApiKeyChange,
   decideKeyChange,
   endOfRotated,
+  type Grant,
   maskApiKey,
   type NewApiKey,
   requireFuture,
@@ -141,9 +142,10 @@ export async function revokeApiKey(worker: Database, id: string, now: Instant): 
   if (!(await store.deactivateApiKey(worker, id, now))) throw new Problem('apiKeyNotFound', { id });
 }
 
-/** The key that asks. Changes of the keys of its environment wait until the work ends. */
-export async function lockAskingKey(work: Work): Promise<StoredApiKey> {
+/** The rights of the key or the person that asks. Changes of the keys of the environment wait until the work ends. */
+export async function lockAsking(work: Work): Promise<Grant> {
   await store.lockApiKeys(work);
+  if (work.role !== null) return { permissions: roles[work.role], expiresAt: null };
   const asking = work.apiKeyId === null ? null : await store.findApiKey(work, work.apiKeyId);
   // It may have been revoked while this request waited.
   if (asking === null || !asking.active) throw new Problem('unauthorized');
@@ -161,7 +163,7 @@ async function requireRoom(work: Work): Promise<void> {
 
 /** Creates a key for the key that asks, which gives no more than it has. */
 export async function giveApiKey(work: Work, input: NewApiKey, now: Instant): Promise<ShownApiKey> {
-  const asking = await lockAskingKey(work);
+  const asking = await lockAsking(work);
   const { name, permissions, pricingModelId = work.pinnedTo, expiresAt = asking.expiresAt } = input;
   requireFuture(expiresAt, now);
   requireGrantable(asking, { permissions, expiresAt });
@@ -182,7 +184,7 @@ export async function updateApiKey(
   now: Instant,
 ): Promise<ApiKey> {
   if (bodyId !== undefined && bodyId !== id) throw new Problem('idMismatch', { bodyId, pathId: id });
-  const asking = await lockAskingKey(work);
+  const asking = await lockAsking(work);
   await store.saveApiKey(work, decideKeyChange(asking, await getApiKey(work, id), change, now), now);
   return getApiKey(work, id);
 }
@@ -194,7 +196,7 @@ export async function giveRotatedApiKey(
   overlapSeconds: number,
   now: Instant,
 ): Promise<ShownApiKey> {
-  const asking = await lockAskingKey(work);
+  const asking = await lockAsking(work);
   const old = await getApiKey(work, id);
   requireGrantable(asking, old);
   await requireRoom(work);
@@ -206,7 +208,7 @@ export async function giveRotatedApiKey(
 
 /** Revokes a key for the key that asks. A repeat changes nothing. */
 export async function endApiKey(work: Work, id: string, now: Instant): Promise<ApiKey> {
-  await lockAskingKey(work);
+  await lockAsking(work);
   await getApiKey(work, id);
   await store.deactivateApiKey(work.db, id, now);
   return getApiKey(work, id);

@@ -107,8 +107,8 @@ export const ApiKeyRotation = z.object({
     .meta({ description: 'How long the old key stays valid beside the new one, at most 30 days.' }),
 });
 
-/** The part of a key that another key may have no more of. */
-interface Grant {
+/** The part of a key, or of a role, that another key may have no more of. */
+export interface Grant {
   readonly permissions: readonly Permission[];
   readonly expiresAt: Instant | null;
 }

@@ -76,7 +76,7 @@ describe('what a route needs', () => {
         assert.equal(status === 403, isMissing, `${method} ${path}: ${status} ${JSON.stringify(body)}`);
         if (!isMissing) return;
         assert.deepEqual([body.reason, body.permission], ['permission_missing', needs]);
-        assert(body.message.includes(`lacks the permission ${needs}`));
+        assert(body.message.includes(`The permission ${needs} is missing`));
       };
       await inTurns(routes, ask);
     });

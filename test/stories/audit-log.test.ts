@@ -35,7 +35,7 @@ describe('an entry', () => {
     assert(Math.abs(occurredAt - Date.now()) < 60_000);
     assert.deepEqual(rest, {
       pricingModelId: plans.pricingModelId,
-      actor: { type: 'api_key', apiKeyId: ownKey.id },
+      actor: { type: 'api_key', apiKeyId: ownKey.id, userId: null },
       action: 'PUT /customers/{externalId}',
       requestId,
       record: { type: 'customer', id: customerId },
@@ -99,9 +99,12 @@ describe('who', () => {
     const { requestId } = await ask('POST', '/subscriptions', { customerId, priceId });
     const [settled, ...others] = await log(`requestId=${requestId}&record=payment`);
     assert.deepEqual(records(others), ['insert payment']);
-    assert.deepEqual(others[0].actor, { type: 'api_key', apiKeyId: ownKey.id });
+    assert.deepEqual(others[0].actor, { type: 'api_key', apiKeyId: ownKey.id, userId: null });
     assert.deepEqual([settled.before.status, settled.after.status], ['processing', 'succeeded']);
-    assert.deepEqual([settled.actor, settled.action], [{ type: 'system', apiKeyId: null }, 'charge_payments']);
+    assert.deepEqual(
+      [settled.actor, settled.action],
+      [{ type: 'system', apiKeyId: null, userId: null }, 'charge_payments'],
+    );
   });
 
   test('what a customer does in the portal is the doing of the customer', async () => {
@@ -120,7 +123,7 @@ describe('who', () => {
     });
     assert.equal(answer.status, 303, await answer.text());
     const [entry] = await log(`recordId=${id}`);
-    assert.deepEqual(entry.actor, { type: 'customer', apiKeyId: null });
+    assert.deepEqual(entry.actor, { type: 'customer', apiKeyId: null, userId: null });
     assert.equal(entry.action, 'POST /portal/subscriptions/{id}/cancel');
     assert.equal(entry.requestId, answer.headers.get('x-request-id'));
     assert.equal(entry.after.status, 'cancellation_scheduled');

@@ -147,11 +147,11 @@ async function ordinaryService(taken: TestDatabase): Promise<Service> {
   return taken.service;
 }
 
-async function startService({ database }: TestDatabase, given: ExternalServices): Promise<Service> {
+async function startService({ database, owner }: TestDatabase, given: ExternalServices): Promise<Service> {
   const webhooks = given.webhooks ?? testWebhookServices();
   const services = { encryption: webhooks.encryption, ...given, webhooks };
   const { log } = createLog(process.env.TEST_LOG ?? 'silent');
-  const server = await createApp({ database, log, services, migrated: async () => true });
+  const server = await createApp({ database, people: owner, log, services, migrated: async () => true });
   return { server, webhooks, address: await server.listen({ host: '127.0.0.1', port: 0 }) };
 }
 

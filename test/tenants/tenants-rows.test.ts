@@ -32,6 +32,9 @@ const ofWholeEnvironment: Readonly<Record<string, string>> = {
   usage_threshold_checks: 'found by a subscription, which is of a pricing model',
 };
 
+/** Tables of people that the service reads: those of the organization of its environment. */
+const ofPeople = ['users', 'memberships', 'invitations'];
+
 /** Tables of no tenant, and what the service does there. */
 const ofNobody: Readonly<Record<string, string>> = {
   encryption_keys: 'fingerprints of the keys that secrets are sealed with, so that a wrong one is noticed at the start',
@@ -78,7 +81,7 @@ describe('row-level security', () => {
        where n.nspname !~ '^pg_|^information_schema$' and c.relkind in ('r', 'p', 'v', 'm', 'f')
          and has_schema_privilege('${serviceRole}', n.oid, 'usage')
          and has_any_column_privilege('${serviceRole}', c.oid, 'select')`);
-      const walled = new Set([...tables.map(({ name }) => name), 'organizations', 'operations']);
+      const walled = new Set([...tables.map(({ name }) => name), ...ofPeople, 'organizations', 'operations']);
       const open = rows.filter(({ name }) => !walled.has(name)).map(({ name }) => name);
       assert.deepEqual(open.sort(), Object.keys(ofNobody).sort());
       // A view looks with the eyes of its owner.
@@ -303,6 +306,34 @@ describe('row-level security', () => {
       await inSetting(service, setting, async () => assert.equal(await outcomeOf(service, statement), '42501'));
   }
 
+  test('the people of an organization are seen in its environments only, and their secrets nowhere', async () => {
+    const count = () => Promise.all(ofPeople.map((table) => countOf(`people.${table}`)));
+    for (const { environmentId } of [tenants.victim, stranger])
+      await owner.query(
+        `with org as (select organization_id as id from environments where id = $1),
+              who as (insert into people.users (id, name, email) values ('user_' || $1, 'N', $1 || '@people.test') returning id),
+              member as (insert into people.memberships select org.id, who.id, 'owner', 0, 0 from org, who)
+         insert into people.invitations (id, organization_id, role, token_hash, expires_at, created_at)
+           select 'invitation_' || $1, org.id, 'viewer', sha256($1::text::bytea), 0, 0 from org`,
+        [String(environmentId)],
+      );
+    await inSetting(service, {}, async () => assert.deepEqual(await count(), [0, 0, 0]));
+    await inSetting(service, { environment: String(stranger.environmentId) }, async () => {
+      assert.deepEqual(await count(), [1, 1, 1]);
+      for (const table of ['sessions', 'accounts', 'verifications', 'two_factors', 'passkeys', 'rate_limits'])
+        assert.equal(await outcomeOf(service, `select from people.${table}`), '42501', table);
+      assert.equal(
+        await outcomeOf(service, `update people.memberships set organization_id = organization_id || 'x'`),
+        '42501',
+      );
+      assert.equal(
+        await outcomeOf(service, `insert into people.memberships values ('o', 'u', 'owner', 0, 0)`),
+        '42501',
+      );
+      assert.equal(await outcomeOf(service, `update people.users set email = 'me@people.test'`), '42501');
+    });
+  });
+
   /** What each function that runs as the owner does for whom it should not: nothing, or nothing but its purpose. */
   const proofs: Readonly<Record<string, () => Promise<void>>> = {
     async authenticate() {
@@ -312,6 +343,17 @@ describe('row-level security', () => {
         ]);
         assert.deepEqual(new Set(Object.values(rows[0])), new Set([null]));
         // Whoever fails to enter is thrown out of where it was.
+        assert.equal(await countOf('customers'), 0);
+      });
+    },
+    async authenticate_session() {
+      const { environmentId } = tenants.victim;
+      await inSetting(service, { environment: String(environmentId) }, async () => {
+        const { rows } = await service.query(`select * from authenticate_session('no session', $1, $2, null)`, [
+          environmentId,
+          Date.now(),
+        ]);
+        assert.deepEqual(new Set(Object.values(rows[0])), new Set([null]));
         assert.equal(await countOf('customers'), 0);
       });
     },

@@ -9,6 +9,7 @@ export const order = [
   'jobs',
   'http',
   'organizations',
+  'people',
   'audit',
   'pricing',
   'customers',

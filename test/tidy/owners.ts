@@ -17,6 +17,16 @@ export const owners: Owners = {
   environments: 'organizations',
   api_keys: 'organizations',
 
+  'people.users': 'people',
+  'people.sessions': 'people',
+  'people.accounts': 'people',
+  'people.verifications': 'people',
+  'people.two_factors': 'people',
+  'people.passkeys': 'people',
+  'people.rate_limits': 'people',
+  'people.memberships': 'people',
+  'people.invitations': 'people',
+
   audit_log: 'audit',
 
   pricing_models: 'pricing',

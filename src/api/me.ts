@@ -1,0 +1,83 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { apiPrefix } from '../http/api.ts';
+import { addressAsked } from '../http/connections.ts';
+import type { RateLimit } from '../http/rate-limit.ts';
+import { Problem } from '../kernel/problem.ts';
+import { addressHeader, type SignIn, signInPath } from '../people/actions-sign-in.ts';
+
+interface SignInContext {
+  readonly signIn: SignIn;
+  readonly publicUrl: string | null;
+  readonly rateLimit?: RateLimit;
+}
+
+// A passkey and an answer of a provider take some kilobytes.
+const maxBodyBytes = 256 * 1024;
+
+/** The origin of the service for browsers. */
+function originOf(publicUrl: string | null, request: FastifyRequest): string {
+  return new URL(publicUrl ?? addressAsked(request)).origin;
+}
+
+/** Reads the cookies of people who are signed in. */
+export function sessionsOf({ signIn, publicUrl }: SignInContext) {
+  return {
+    async tokenOf(request: FastifyRequest): Promise<string | null> {
+      const session = await signIn.sessionOf(originOf(publicUrl, request), request.headers.cookie ?? '');
+      return session?.token ?? null;
+    },
+  };
+}
+
+/**
+ * Adds the routes of people: those of the library, and `GET /api/v1/me`. They are outside of the API, because somebody who
+ * signs in is in no environment yet.
+ */
+export function registerSignIn(server: FastifyInstance, context: SignInContext): void {
+  const { signIn, publicUrl, rateLimit } = context;
+  server.get(`${apiPrefix}/me`, async (request, reply) => {
+    rateLimit?.admitPage('address', request.ip);
+    const session = await signIn.sessionOf(originOf(publicUrl, request), request.headers.cookie ?? '');
+    if (session === null) throw new Problem('unauthorized');
+    reply.header('cache-control', 'no-store');
+    return { me: await signIn.me(session) };
+  });
+  server.register((scope, _options, done) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser(
+      '*',
+      { parseAs: 'buffer', bodyLimit: maxBodyBytes },
+      async (_: unknown, body: Buffer) => body,
+    );
+    scope.route({
+      method: ['GET', 'POST'],
+      url: `${signInPath}/*`,
+      bodyLimit: maxBodyBytes,
+      handler: async (request, reply) => {
+        rateLimit?.admitPage('address', request.ip);
+        const origin = originOf(publicUrl, request);
+        return answer(reply, await signIn.handle(origin, toWebRequest(origin, request)));
+      },
+    });
+    done();
+  });
+}
+
+function toWebRequest(origin: string, { method, url, headers, body, ip }: FastifyRequest): Request {
+  const given = Object.entries(headers).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : []));
+  const sent = new Headers(given as [string, string][]);
+  sent.set(addressHeader, ip);
+  return new Request(origin + url, {
+    method,
+    headers: sent,
+    ...(method === 'GET' || !Buffer.isBuffer(body) ? {} : { body }),
+  });
+}
+
+async function answer(reply: FastifyReply, response: Response): Promise<FastifyReply> {
+  reply.code(response.status).header('cache-control', 'no-store').header('x-content-type-options', 'nosniff');
+  for (const [name, value] of response.headers) reply.header(name, value);
+  const retryAfter = response.headers.get('x-retry-after');
+  if (retryAfter !== null) reply.header('retry-after', retryAfter);
+  return reply.send(Buffer.from(await response.arrayBuffer()));
+}

@@ -1,0 +1,150 @@
+import { createHash } from 'node:crypto';
+import { betterAuth } from 'better-auth';
+import { APIError, createAuthMiddleware, isAPIError } from 'better-auth/api';
+import { LRUCache } from 'lru-cache';
+import type { Database } from '../database/database.ts';
+import { newId } from '../database/new-id.ts';
+import type { Encryption } from '../jobs/encryption.ts';
+import { invitationLinks } from './actions-links.ts';
+import { longestPassword, type Me, normalEmail, shortestPassword, toMemberships } from './person.ts';
+import * as store from './store.ts';
+
+/** The path of everything that the library answers. */
+export const signInPath = '/auth';
+
+/** The header in which the library reads the address of a request. The server sets it, whatever a client sent. */
+export const addressHeader = 'x-tollkeeper-address';
+
+interface SignInOptions {
+  /** The worker's connection: people belong to no environment. */
+  readonly worker: Database;
+  readonly encryption: Encryption;
+  readonly log: (level: 'error' | 'info', message: string) => void;
+}
+
+/** A session, and the person whose it is. */
+interface Session {
+  readonly token: string;
+  readonly user: Me['user'];
+}
+
+/** How people sign in and are recognized. `origin` is the address of the service for browsers, without a path. */
+export interface SignIn {
+  readonly handle: (origin: string, request: Request) => Promise<Response>;
+  readonly sessionOf: (origin: string, cookie: string) => Promise<Session | null>;
+  readonly me: (session: Session) => Promise<Me>;
+}
+
+// Without a public address every address that was asked is an origin of its own.
+const mostOrigins = 10;
+
+export function createSignIn(options: SignInOptions): SignIn {
+  const byOrigin = new LRUCache<string, ReturnType<typeof createAuth>>({ max: mostOrigins });
+  const authOf = (origin: string) => {
+    const auth = byOrigin.get(origin) ?? createAuth(origin, options);
+    byOrigin.set(origin, auth);
+    return auth;
+  };
+  return {
+    handle: (origin, request) => authOf(origin).handler(request),
+    async sessionOf(origin, cookie) {
+      const headers = new Headers({ cookie });
+      // The library's own routes extend a session, because they can send its cookie again.
+      const found = await authOf(origin).api.getSession({ headers, query: { disableRefresh: true } });
+      if (found === null) return null;
+      const { id, name, email } = found.user;
+      return { token: found.session.token, user: { id, name, email } };
+    },
+    async me({ user }) {
+      return { user, memberships: toMemberships(await store.listMemberships(options.worker, user.id)) };
+    },
+  };
+}
+
+const daySeconds = 86_400;
+// Signing in again every week is little work, and what is lost or left open ends.
+const sessionSeconds = 7 * daySeconds;
+// Tries of one password in this time, from all addresses together.
+const tries = { most: 10, windowMs: 15 * 60_000 };
+
+function createAuth(origin: string, { worker, encryption, log }: SignInOptions) {
+  return betterAuth({
+    appName: 'Tollkeeper',
+    baseURL: origin,
+    basePath: signInPath,
+    trustedOrigins: [origin],
+    secrets: encryption
+      .secretsFor('sign-in')
+      .map(({ keyId, secret }) => ({ version: versionOf(keyId), value: secret })),
+    database: { db: worker, type: 'postgres', schemaName: 'people', transaction: true },
+    user: { modelName: 'users' },
+    session: { modelName: 'sessions', expiresIn: sessionSeconds, updateAge: daySeconds },
+    account: { modelName: 'accounts', encryptOAuthTokens: true },
+    verification: { modelName: 'verifications' },
+    emailAndPassword: {
+      enabled: true,
+      // People come by invitation.
+      disableSignUp: true,
+      minPasswordLength: shortestPassword,
+      maxPasswordLength: longestPassword,
+      revokeSessionsOnPasswordReset: true,
+    },
+    rateLimit: { enabled: true, storage: 'database', modelName: 'rateLimits' },
+    plugins: [invitationLinks(worker)],
+    hooks: { before: limitTries(worker), after: forgetTries(worker) },
+    advanced: {
+      cookiePrefix: 'tollkeeper',
+      useSecureCookies: origin.startsWith('https:'),
+      // The library would leave these out in its own test mode.
+      disableOriginCheck: false,
+      disableCSRFCheck: false,
+      ipAddress: { ipAddressHeaders: [addressHeader] },
+      database: {
+        generateId: ({ model }) => (model === 'user' || model === 'users' ? newId('user') : newId('session')),
+      },
+    },
+    telemetry: { enabled: false },
+    // The library calls a wrong password an error. Faults of our own come by the other way.
+    logger: { level: 'warn', log: (_level, message) => log('info', message) },
+    onAPIError: {
+      onError(error) {
+        if (!isAPIError(error)) log('error', error instanceof Error ? String(error.stack) : String(error));
+      },
+    },
+  });
+}
+
+/** A number for a key that stays the same when keys are rotated: the library names the secret by it. */
+function versionOf(keyId: string): number {
+  return Number.parseInt(keyId.slice(0, 8), 16);
+}
+
+const passwordPath = '/sign-in/email';
+
+/** The key under which tries are counted. A hash, because anybody may send any text. */
+function tryKey(body: unknown): string | null {
+  const email = (body as { email?: unknown } | undefined)?.email;
+  if (typeof email !== 'string') return null;
+  return `password ${createHash('sha256').update(normalEmail(email)).digest('hex')}`;
+}
+
+/** Limits the tries of one password, because many addresses together are not limited by their own. */
+function limitTries(worker: Database) {
+  return createAuthMiddleware(async (context) => {
+    const key = context.path === passwordPath ? tryKey(context.body) : null;
+    if (key === null) return;
+    if ((await store.countTry(worker, key, tries.windowMs, Date.now())) > tries.most)
+      throw new APIError('TOO_MANY_REQUESTS', {
+        code: 'TOO_MANY_TRIES',
+        message: 'There were too many tries with this address. Try again in 15 minutes, or sign in with a passkey.',
+      });
+  });
+}
+
+/** The right password ends the count. */
+function forgetTries(worker: Database) {
+  return createAuthMiddleware(async (context) => {
+    const key = context.path === passwordPath ? tryKey(context.body) : null;
+    if (key !== null && context.context.newSession) await store.forgetTries(worker, key);
+  });
+}

@@ -1,0 +1,48 @@
+import { type Role, roles } from '../kernel/permission.ts';
+
+/** A person who is signed in, and where they may do what. */
+export interface Me {
+  readonly user: { readonly id: string; readonly name: string; readonly email: string };
+  readonly memberships: readonly MyMembership[];
+}
+
+interface MyMembership {
+  readonly organization: { readonly id: string; readonly name: string };
+  readonly role: Role;
+  readonly permissions: readonly string[];
+  readonly environments: readonly { readonly id: string; readonly livemode: boolean }[];
+}
+
+/** A row for each environment of the organizations of a person. */
+export interface MembershipRow {
+  readonly organizationId: string;
+  readonly organizationName: string;
+  readonly role: Role;
+  readonly environmentId: number;
+  readonly livemode: boolean;
+}
+
+/** Groups the rows, which are in the order of the organizations. */
+export function toMemberships(rows: readonly MembershipRow[]): MyMembership[] {
+  const byOrganization = Map.groupBy(rows, ({ organizationId }) => organizationId);
+  return [...byOrganization.values()].flatMap((of) => {
+    const [first] = of;
+    if (first === undefined) return [];
+    const { organizationId: id, organizationName: name, role } = first;
+    const environments = of.map(({ environmentId, livemode }) => ({ id: String(environmentId), livemode }));
+    return { organization: { id, name }, role, permissions: roles[role], environments };
+  });
+}
+
+/** The link of the first start is used at once. Each start prints another. */
+export const firstLinkHours = 24;
+
+/** The shortest password. A sentence is easier to keep than a short secret. */
+export const shortestPassword = 10;
+/** The longest password: more would only take time to hash. */
+export const longestPassword = 128;
+
+/** The form of an e-mail address in which the database keeps and compares it. */
+export function normalEmail(email: string): string {
+  return email.trim().toLowerCase();
+}

@@ -1,0 +1,146 @@
+import { sql } from 'kysely';
+import type { Database, DatabaseTransaction } from '../database/database.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import type { Role } from '../kernel/permission.ts';
+import type { MembershipRow } from './person.ts';
+
+// Requests of people who are not signed in have no environment, so most of this is on the worker's connection.
+
+/** The organizations of a person, with their environments: test before live. The worker's connection. */
+export async function listMemberships(worker: Database, userId: string): Promise<MembershipRow[]> {
+  const { rows } = await sql<MembershipRow>`
+    select o.id as organization_id, o.name as organization_name, m.role, e.id as environment_id, e.livemode
+      from people.memberships m
+      join organizations o on o.id = m.organization_id
+      join environments e on e.organization_id = o.id
+     where m.user_id = ${userId} order by o.id, e.livemode`.execute(worker);
+  return rows;
+}
+
+export interface OpenInvitation {
+  readonly organizationId: string;
+  readonly organizationName: string;
+  readonly role: Role;
+  /** Null in the link of the first start. */
+  readonly email: string | null;
+  readonly expiresAt: Instant;
+}
+
+/** The invitation of a link, if it can still be used. The worker's connection. */
+export async function findInvitation(
+  worker: Database,
+  tokenHash: Buffer,
+  now: Instant,
+): Promise<OpenInvitation | null> {
+  const { rows } = await sql<OpenInvitation>`
+    select i.organization_id, o.name as organization_name, i.role, i.email, i.expires_at
+      from people.invitations i join organizations o on o.id = i.organization_id
+     where i.token_hash = ${tokenHash} and i.accepted_at is null and i.expires_at > ${now}
+       and (i.email is not null or ${hasNoMembers(sql`i.organization_id`)})`.execute(worker);
+  return rows[0] ?? null;
+}
+
+function hasNoMembers(organizationId: ReturnType<typeof sql>) {
+  return sql`not exists (select from people.memberships m where m.organization_id = ${organizationId})`;
+}
+
+export async function findUserId(worker: Database, email: string): Promise<string | null> {
+  const { rows } = await sql<{ id: string }>`select id from people.users where email = ${email}`.execute(worker);
+  return rows[0]?.id ?? null;
+}
+
+/**
+ * Marks an invitation as used by a person; false if it was used, has expired, or was the first link and there is somebody
+ * now. The lock lets two of the links of an organization be used one after the other only.
+ */
+export async function useInvitation(
+  db: DatabaseTransaction,
+  { tokenHash, userId }: { readonly tokenHash: Buffer; readonly userId: string },
+  now: Instant,
+): Promise<boolean> {
+  await sql`
+    select from organizations where id = (select organization_id from people.invitations where token_hash = ${tokenHash})
+       for no key update`.execute(db);
+  const { rows } = await sql<{ isMember: boolean }>`
+    with used as (
+      update people.invitations i set accepted_at = ${now}, accepted_by = ${userId}
+       where i.token_hash = ${tokenHash} and i.accepted_at is null and i.expires_at > ${now}
+         and (i.email is not null or ${hasNoMembers(sql`i.organization_id`)})
+      returning i.organization_id, i.role)
+    insert into people.memberships (organization_id, user_id, role, created_at, updated_at)
+      select organization_id, ${userId}, role, ${now}, ${now} from used
+    on conflict (organization_id, user_id) do nothing
+    returning true as is_member`.execute(db);
+  return rows.length > 0;
+}
+
+interface NewUser {
+  readonly id: string;
+  readonly name: string;
+  readonly email: string;
+  readonly passwordHash: string;
+  readonly accountId: string;
+}
+
+/**
+ * A person and their password, as the library keeps them; false if the address is known. Nobody has proven yet that it is
+ * theirs.
+ */
+export async function insertUser(db: DatabaseTransaction, user: NewUser): Promise<boolean> {
+  const { id, name, email, passwordHash, accountId } = user;
+  const { rows } = await sql`
+    insert into people.users (id, name, email) values (${id}, ${name}, ${email})
+    on conflict (email) do nothing returning id`.execute(db);
+  if (rows.length === 0) return false;
+  await sql`
+    insert into people.accounts (id, account_id, provider_id, user_id, password)
+    values (${accountId}, ${id}, 'credential', ${id}, ${passwordHash})`.execute(db);
+  return true;
+}
+
+interface NewInvitation {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly role: Role;
+  readonly email: string | null;
+  readonly tokenHash: Buffer;
+  readonly expiresAt: Instant;
+}
+
+/** Stores an invitation in place of an open one for the same address. */
+export async function insertInvitation(db: Database, invitation: NewInvitation, now: Instant): Promise<void> {
+  const { id, organizationId, role, email, tokenHash, expiresAt } = invitation;
+  await sql`
+    delete from people.invitations
+     where organization_id = ${organizationId} and email is not distinct from ${email} and accepted_at is null`.execute(
+    db,
+  );
+  await sql`
+    insert into people.invitations (id, organization_id, role, email, token_hash, expires_at, created_at)
+    values (${id}, ${organizationId}, ${role}, ${email}, ${tokenHash}, ${expiresAt}, ${now})`.execute(db);
+}
+
+/** The first organization, if nobody belongs to any yet. Starts at the same time wait for each other. The worker's connection. */
+export async function findUnownedOrganization(db: DatabaseTransaction): Promise<string | null> {
+  const { rows } = await sql<{ id: string }>`
+    select id from organizations order by created_at, id limit 1 for no key update`.execute(db);
+  const [first] = rows;
+  if (first === undefined) return null;
+  const { rows: somebody } = await sql`select from people.memberships limit 1`.execute(db);
+  return somebody.length > 0 ? null : first.id;
+}
+
+/** Counts a try of a password of an address in a window; answers how many there were, in all processes together. */
+export async function countTry(worker: Database, key: string, windowMs: number, now: Instant): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    insert into people.rate_limits as r (id, key, count, last_request) values (${key}, ${key}, 1, ${now})
+    on conflict (key) do update set
+      count = case when r.last_request <= ${now - windowMs} then 1 else r.count + 1 end,
+      last_request = case when r.last_request <= ${now - windowMs} then ${now}::bigint else r.last_request end
+    returning count`.execute(worker);
+  return rows[0]?.count ?? 1;
+}
+
+export async function forgetTries(worker: Database, key: string): Promise<void> {
+  await sql`delete from people.rate_limits where key = ${key}`.execute(worker);
+}
