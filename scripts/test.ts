@@ -19,8 +19,8 @@ const named = process.argv.slice(2);
 const interruption = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => interruption.abort());
 
-// Tests spend about half of the time waiting for the database, so one process more than cores keeps the cores busy.
-const concurrency = availableParallelism() + 1;
+// Tests wait for the database, for processes to start and for time to pass, so more processes than cores keep the cores busy.
+const concurrency = availableParallelism() + 2;
 const longestShown = 15;
 
 /** The programs of the oldest supported version, on machines that have it. */
