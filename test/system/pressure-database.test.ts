@@ -94,6 +94,7 @@ async function openTunnel() {
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   const url = new URL(app.databaseUrl);
+  url.searchParams.delete('host');
   url.hostname = '127.0.0.1';
   url.port = String((server.address() as { port: number }).port);
   return {
