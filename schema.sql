@@ -422,7 +422,7 @@ create table public.credit_notes (
   voided_at bigint,
   created_at bigint not null,
   updated_at bigint not null,
-  constraint credit_notes_number_unique UNIQUE (environment_id, customer_id, credit_note_number),
+  constraint credit_notes_number_unique UNIQUE (environment_id, credit_note_number),
   constraint credit_notes_pkey PRIMARY KEY (environment_id, id),
   constraint credit_notes_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
   constraint credit_notes_environment_id_invoice_id_fkey FOREIGN KEY (environment_id, invoice_id) REFERENCES invoices(environment_id, id),
@@ -491,8 +491,6 @@ create table public.customers (
   user_id text,
   billing_address jsonb,
   invoice_number_base text not null,
-  invoice_count bigint not null default 0,
-  credit_note_count bigint not null default 0,
   portal_version bigint not null default 0,
   metadata jsonb,
   erased_at bigint,
@@ -595,6 +593,8 @@ create table public.environments (
   unknown_fields text not null default 'refuse'::text,
   billing_anchor jsonb not null default '"anniversary"'::jsonb,
   first_period text not null default 'short'::text,
+  numbering jsonb not null default '{"invoices": {"per": "customer", "prefix": null, "yearly": false}, "creditNotes": {"per": "customer", "prefix": null, "yearly": false}}'::jsonb,
+  time_zone text not null default 'UTC'::text,
   clock_now bigint,
   created_at bigint not null,
   updated_at bigint not null,
@@ -617,6 +617,7 @@ create table public.environments (
   constraint environments_first_period CHECK ((first_period = ANY (ARRAY['short'::text, 'long'::text]))),
   constraint environments_live_time_is_real CHECK (((clock_now IS NULL) OR (NOT livemode))),
   constraint environments_net_terms CHECK (((net_terms_days >= 0) AND (net_terms_days <= 365))),
+  constraint environments_numbering CHECK (((jsonb_typeof((numbering -> 'invoices'::text)) = 'object'::text) AND (jsonb_typeof((numbering -> 'creditNotes'::text)) = 'object'::text))),
   constraint environments_seller_length CHECK (((char_length((seller #>> '{email}'::text[])) <= 320) AND (char_length((seller #>> '{name}'::text[])) <= 255) AND (char_length((seller #>> '{taxId}'::text[])) <= 255) AND (jsonb_array_length((seller -> 'addressLines'::text)) <= 10) AND (NOT jsonb_path_exists(seller, '$."addressLines"[*]?(@ like_regex "^.{201}" flag "s")'::jsonpath)))),
   constraint environments_tax_provider CHECK ((tax_provider = ANY (ARRAY['none'::text, 'rates'::text]))),
   constraint environments_unknown_fields CHECK ((unknown_fields = ANY (ARRAY['refuse'::text, 'ignore'::text])))
@@ -762,7 +763,7 @@ create table public.invoices (
   attempt_count integer not null default 0,
   next_attempt_at bigint,
   purchase_id text,
-  constraint invoices_number_unique UNIQUE (environment_id, customer_id, invoice_number),
+  constraint invoices_number_unique UNIQUE (environment_id, invoice_number),
   constraint invoices_pkey PRIMARY KEY (environment_id, id),
   constraint invoices_environment_id_billing_period_id_fkey FOREIGN KEY (environment_id, billing_period_id) REFERENCES billing_periods(environment_id, id),
   constraint invoices_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
@@ -860,6 +861,15 @@ create table public.ledger_transactions (
   constraint ledger_transactions_once UNIQUE (type, source_id, environment_id),
   constraint ledger_transactions_pkey PRIMARY KEY (environment_id, id),
   constraint ledger_transactions_type CHECK ((type = ANY (ARRAY['usage_event_processed'::text, 'credit_grant_recognized'::text, 'billing_period_transition'::text, 'credit_grant_expired'::text, 'credit_taken_back'::text, 'credit_taken_back_by_hand'::text, 'credit_transferred'::text, 'settle_invoice_usage_costs'::text, 'settlement_undone'::text, 'admin_credit_adjusted'::text])))
+);
+
+create table public.number_series (
+  environment_id bigint not null,
+  stem text not null,
+  counted bigint not null,
+  constraint number_series_pkey PRIMARY KEY (environment_id, stem),
+  constraint number_series_counted CHECK ((counted > 0)),
+  constraint number_series_stem CHECK ((stem ~~ '_%-'::text))
 );
 
 create table public.organizations (
@@ -2054,7 +2064,7 @@ CREATE OR REPLACE FUNCTION public.audit_decisions()
  LANGUAGE sql
  IMMUTABLE
 BEGIN ATOMIC
- VALUES ('api_keys'::text,'hash'::text,'secret'::text), ('webhooks'::text,'sealed_secret'::text,'secret'::text), ('webhooks'::text,'sealed_previous_secret'::text,'secret'::text), ('payment_methods'::text,'processor_token'::text,'secret'::text), ('payment_methods'::text,'fingerprint'::text,'secret'::text), ('payments'::text,'processor_token'::text,'secret'::text), ('payments'::text,'next_action'::text,'secret'::text), ('payment_method_attachments'::text,'request'::text,'secret'::text), ('payment_method_attachments'::text,'outcome'::text,'secret'::text), ('checkout_sessions'::text,'payment_token'::text,'secret'::text), ('webhooks'::text,'url'::text,'address'::text), ('payments'::text,'receipt_url'::text,'address'::text), ('checkout_sessions'::text,'success_url'::text,'address'::text), ('checkout_sessions'::text,'cancel_url'::text,'address'::text), ('api_keys'::text,'last_used_at'::text,'passing'::text), ('pricing_models'::text,'catalog_version'::text,'passing'::text), ('customers'::text,'invoice_count'::text,'passing'::text), ('customers'::text,'credit_note_count'::text,'passing'::text), ('invoices'::text,'is_open_threshold'::text,'passing'::text), ('customers'::text,'erased_external_id_mac'::text,'secret'::text), ('webhooks'::text,'failing_since'::text,'passing'::text), ('subscriptions'::text,'work_retry_at'::text,'passing'::text), ('subscriptions'::text,'revision'::text,'passing'::text), ('attempt_counts'::text,'failures'::text,'passing'::text), ('attempt_counts'::text,'counted_from'::text,'passing'::text), ('attempt_counts'::text,'next_at'::text,'passing'::text), ('attempt_counts'::text,'kept_until'::text,'passing'::text);
+ VALUES ('api_keys'::text,'hash'::text,'secret'::text), ('webhooks'::text,'sealed_secret'::text,'secret'::text), ('webhooks'::text,'sealed_previous_secret'::text,'secret'::text), ('payment_methods'::text,'processor_token'::text,'secret'::text), ('payment_methods'::text,'fingerprint'::text,'secret'::text), ('payments'::text,'processor_token'::text,'secret'::text), ('payments'::text,'next_action'::text,'secret'::text), ('payment_method_attachments'::text,'request'::text,'secret'::text), ('payment_method_attachments'::text,'outcome'::text,'secret'::text), ('checkout_sessions'::text,'payment_token'::text,'secret'::text), ('webhooks'::text,'url'::text,'address'::text), ('payments'::text,'receipt_url'::text,'address'::text), ('checkout_sessions'::text,'success_url'::text,'address'::text), ('checkout_sessions'::text,'cancel_url'::text,'address'::text), ('api_keys'::text,'last_used_at'::text,'passing'::text), ('pricing_models'::text,'catalog_version'::text,'passing'::text), ('invoices'::text,'is_open_threshold'::text,'passing'::text), ('customers'::text,'erased_external_id_mac'::text,'secret'::text), ('webhooks'::text,'failing_since'::text,'passing'::text), ('subscriptions'::text,'work_retry_at'::text,'passing'::text), ('subscriptions'::text,'revision'::text,'passing'::text), ('attempt_counts'::text,'failures'::text,'passing'::text), ('attempt_counts'::text,'counted_from'::text,'passing'::text), ('attempt_counts'::text,'next_at'::text,'passing'::text), ('attempt_counts'::text,'kept_until'::text,'passing'::text);
 END;
 CREATE OR REPLACE FUNCTION public.audit_table(audited_table text)
  RETURNS void
@@ -3498,7 +3508,7 @@ CREATE OR REPLACE FUNCTION public.shared_settings(environment environments)
  RETURNS jsonb
  LANGUAGE sql
  STABLE
-RETURN jsonb_build_object('allowMultipleSubscriptions', (environment).allow_multiple_subscriptions, 'allowRepeatedTrials', (environment).allow_repeated_trials, 'allowRepeatedDiscounts', (environment).allow_repeated_discounts, 'accessPastDue', (environment).access_past_due, 'accessUnpaid', (environment).access_unpaid, 'unknownFields', (environment).unknown_fields, 'billingAnchor', (environment).billing_anchor, 'firstPeriod', (environment).first_period);
+RETURN jsonb_build_object('allowMultipleSubscriptions', (environment).allow_multiple_subscriptions, 'allowRepeatedTrials', (environment).allow_repeated_trials, 'allowRepeatedDiscounts', (environment).allow_repeated_discounts, 'accessPastDue', (environment).access_past_due, 'accessUnpaid', (environment).access_unpaid, 'unknownFields', (environment).unknown_fields, 'billingAnchor', (environment).billing_anchor, 'firstPeriod', (environment).first_period, 'numbering', (environment).numbering, 'timeZone', (environment).time_zone);
 CREATE OR REPLACE FUNCTION public.switch_environment(wanted_livemode boolean)
  RETURNS environment_scope
  LANGUAGE plpgsql
@@ -3635,7 +3645,7 @@ CREATE OR REPLACE FUNCTION public.unaudited_tables()
  RETURNS text[]
  LANGUAGE sql
  IMMUTABLE
-RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'customer_balances'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
+RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
 CREATE OR REPLACE FUNCTION public.usage_state_of_customer(p_environment bigint, p_now bigint, p_kind text, p_value text)
  RETURNS text
  LANGUAGE plpgsql
@@ -3763,6 +3773,8 @@ create policy tenant on ledger_entries to {tollkeeper_service} using ((environme
 create policy worker on ledger_entries to {tollkeeper_worker} using true;
 create policy tenant on ledger_transactions to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on ledger_transactions to {tollkeeper_worker} using true;
+create policy tenant on number_series to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
+create policy worker on number_series to {tollkeeper_worker} using true;
 create policy worker on organizations to {tollkeeper_worker} using true;
 create policy tenant on payment_method_attachments to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on payment_method_attachments to {tollkeeper_worker} using true;

@@ -68,10 +68,11 @@ export function duePopulation(size: number): string {
         join prices overage on overage.pricing_model_id = m.id and overage.slug = 'calls-overage'
        where m.name = 'Renewals';
     create temporary table numbers as select n, lpad(n::text, 21, '0') as id from generate_series(1, ${size}) n;
-    insert into customers (environment_id, id, pricing_model_id, external_id, email, name, invoice_number_base, invoice_count,
+    insert into customers (environment_id, id, pricing_model_id, external_id, email, name, invoice_number_base,
            created_at, updated_at)
-    select environment_id, 'cust_' || n.id, model, 'customer-' || n, n || '@bench.test', 'Customer ' || n, 'B' || n, 1, ${monthStart}, ${monthStart}
+    select environment_id, 'cust_' || n.id, model, 'customer-' || n, n || '@bench.test', 'Customer ' || n, 'B' || n, ${monthStart}, ${monthStart}
       from plan, numbers n;
+    insert into number_series (environment_id, stem, counted) select environment_id, 'B' || n || '-', 1 from plan, numbers n;
     insert into payment_methods (environment_id, id, pricing_model_id, customer_id, type, is_default, billing_details,
            payment_method_data, processor, processor_token, created_at, updated_at)
     select environment_id, 'pm_' || n.id, model, 'cust_' || n.id, 'card', true, '{"name": null, "email": null}',

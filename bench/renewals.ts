@@ -7,12 +7,18 @@ import type { Measured, Row } from './measured.ts';
 import { ask, type BenchService, startService } from './running.ts';
 import { renewalSubscriptions } from './settings.ts';
 
+interface Population {
+  readonly usagePrice?: object;
+  readonly settings?: object;
+}
+
 /** Fills the test environment with subscriptions that become due on 1 February. Not measured. */
 async function populate(
   service: BenchService,
   client: pg.Client,
-  { size, usagePrice }: { size: number; usagePrice: object },
+  { size, usagePrice = plainUsage, settings = {} }: Population & { size: number },
 ): Promise<void> {
+  await ask(service, 'PUT', '/settings', { settings });
   await ask(service, 'PUT', '/test-clock', { testClock: { now: monthStart } });
   await ask(service, 'POST', '/pricing-models/setup', duePlan(usagePrice));
   await client.query(duePopulation(size));
@@ -63,12 +69,12 @@ async function measure(
   service: BenchService,
   size: number,
   months: number,
-  usagePrice: object = plainUsage,
+  population: Population = {},
 ): Promise<Measured> {
   const client = new pg.Client({ connectionString: service.databaseUrl });
   await client.connect();
   try {
-    await populate(service, client, { size, usagePrice });
+    await populate(service, client, { ...population, size });
     const before = await countRows(client);
     const target = months === 1 ? nextMonth : nextYear;
     const { answer: seconds, costs } = await withCosts(service, async () => {
@@ -113,17 +119,22 @@ async function requireRenewed(client: pg.Client, renewals: number): Promise<void
   if (Number(rows[0]?.paid) !== renewals) throw new Error(`${rows[0]?.paid} of ${renewals} renewals are paid`);
 }
 
-/** Renewals with usage in three tiers, beside those with one amount per unit in the same run. */
-async function measureTiered(service: BenchService): Promise<Measured> {
-  const plain = await startService();
-  const { value: limit } = await measure(plain, renewalSubscriptions, 1).finally(() => plain.stop());
-  const measured = await measure(service, renewalSubscriptions, 1, tieredUsage);
-  return { ...measured, limit, note: `${renewalSubscriptions} due at once; limit: renewals without tiers just before` };
+/** Renewals of a population, beside those of the usual one in the same run. */
+function besidePlain(population: Population, limitNote: string): Row {
+  return async (service) => {
+    const plain = await startService();
+    const { value: limit } = await measure(plain, renewalSubscriptions, 1).finally(() => plain.stop());
+    const measured = await measure(service, renewalSubscriptions, 1, population);
+    return { ...measured, limit, note: `${renewalSubscriptions} due at once; limit: ${limitNote} just before` };
+  };
 }
+
+const perEnvironment = { numbering: { invoices: { per: 'environment', yearly: true } } };
 
 export const renewalRows: Readonly<Record<string, Row>> = {
   /** From due to invoiced and paid by the test processor. */
   renewals: (service) => measure(service, renewalSubscriptions, 1),
-  'renewals-tiered': measureTiered,
+  'renewals-tiered': besidePlain({ usagePrice: tieredUsage }, 'renewals without tiers'),
+  'finalize-per-environment': besidePlain({ settings: perEnvironment }, 'renewals numbered per customer'),
   'year-by-test-clock': (service) => measure(service, Math.ceil(renewalSubscriptions / 10), 12),
 };

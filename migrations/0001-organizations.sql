@@ -24,12 +24,17 @@ create table environments (
   unknown_fields text not null default 'refuse',
   billing_anchor jsonb not null default '"anniversary"',
   first_period text not null default 'short',
+  -- The series of invoices and of credit notes: per customer or environment, a prefix, and whether each year has its own.
+  numbering jsonb not null default '{"invoices": {"per": "customer", "prefix": null, "yearly": false}, "creditNotes": {"per": "customer", "prefix": null, "yearly": false}}',
+  -- The time zone of the seller: the year of a number, and the days on documents.
+  time_zone text not null default 'UTC',
   clock_now bigint,
   created_at bigint not null,
   updated_at bigint not null,
   constraint environments_unknown_fields check (unknown_fields in ('refuse', 'ignore')),
   constraint environments_billing_anchor check (billing_anchor in ('"anniversary"', '"calendar"')
     or (jsonb_typeof(billing_anchor -> 'day') = 'number' and (billing_anchor ->> 'day')::numeric between 1 and 31)),
+  constraint environments_numbering check (jsonb_typeof(numbering -> 'invoices') = 'object' and jsonb_typeof(numbering -> 'creditNotes') = 'object'),
   constraint environments_first_period check (first_period in ('short', 'long')),
   constraint environments_one_per_mode unique (organization_id, livemode),
   constraint environments_live_time_is_real check (clock_now is null or not livemode),
@@ -133,7 +138,8 @@ create function shared_settings(environment environments) returns jsonb language
     'allowRepeatedDiscounts', environment.allow_repeated_discounts,
     'accessPastDue', environment.access_past_due, 'accessUnpaid', environment.access_unpaid,
     'unknownFields', environment.unknown_fields,
-    'billingAnchor', environment.billing_anchor, 'firstPeriod', environment.first_period);
+    'billingAnchor', environment.billing_anchor, 'firstPeriod', environment.first_period,
+    'numbering', environment.numbering, 'timeZone', environment.time_zone);
 
 -- Finds the key and puts the transaction into its environment, in one round trip. The service role cannot read
 -- api_keys of an environment that it has not entered, so this function is the only way in. The key must have one of the

@@ -12,8 +12,6 @@ create table customers (
   user_id text,
   billing_address jsonb,
   invoice_number_base text not null,
-  invoice_count bigint not null default 0,
-  credit_note_count bigint not null default 0,
   portal_version bigint not null default 0,
   metadata jsonb,
   -- Personal data goes at this instant, and its copies until the other one: see 0016.
@@ -31,8 +29,6 @@ create table customers (
   constraint customers_erasure check ((erased_at is null) = (erased_external_id_mac is null)
     and (erased_at is not null or erasure_completed_at is null))
 );
-comment on column customers.invoice_count is 'How many invoices were numbered: the next number is this plus one, taken by an update, so numbers have no gap.';
-comment on column customers.credit_note_count is 'The same for the series of credit notes.';
 comment on column customers.portal_version is 'Links to the portal are of a version, and open nothing once this one is another.';
 create unique index customers_external_id_unique on customers (environment_id, external_id, pricing_model_id) where not archived;
 create index customers_by_pricing_model on customers (environment_id, pricing_model_id);

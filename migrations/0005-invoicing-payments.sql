@@ -1,3 +1,15 @@
+-- A series of numbers of documents: the text before the counter, which ends in a hyphen, and the last number taken. A
+-- number is that text and digits, so a number belongs to one series. Whoever takes from a series gets its next number.
+create table number_series (
+  environment_id bigint not null,
+  stem text collate "C" not null,
+  counted bigint not null,
+  primary key (environment_id, stem),
+  constraint number_series_stem check (stem like '_%-'),
+  constraint number_series_counted check (counted > 0)
+);
+comment on column number_series.counted is 'The last number taken, by an update in the commit of the document, so numbers have no gap.';
+
 create table invoices (
   environment_id bigint not null,
   id text collate "C" not null,
@@ -32,7 +44,7 @@ create table invoices (
   foreign key (environment_id, customer_id) references customers,
   foreign key (environment_id, subscription_id) references subscriptions,
   foreign key (environment_id, billing_period_id) references billing_periods,
-  constraint invoices_number_unique unique (environment_id, customer_id, invoice_number),
+  constraint invoices_number_unique unique (environment_id, invoice_number),
   constraint invoices_type check (type in ('subscription', 'purchase', 'standalone')),
   constraint invoices_status check (status in ('draft', 'open', 'paid', 'uncollectible', 'void', 'refunded', 'partially_refunded',
     'awaiting_payment_confirmation')),
@@ -173,7 +185,7 @@ create table credit_notes (
   foreign key (environment_id, customer_id) references customers,
   foreign key (environment_id, invoice_id) references invoices,
   foreign key (environment_id, payment_id) references payments,
-  constraint credit_notes_number_unique unique (environment_id, customer_id, credit_note_number),
+  constraint credit_notes_number_unique unique (environment_id, credit_note_number),
   constraint credit_notes_status check (status in ('issued', 'settled', 'void')
     and (settled_at is not null) = (status = 'settled') and (voided_at is not null) = (status = 'void')),
   constraint credit_notes_settle check (settle in ('refund', 'offset') and (payment_id is not null) = (settle = 'refund')),

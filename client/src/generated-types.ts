@@ -22,6 +22,18 @@ export type FirstPeriod = 'short' | 'long';
 
 export type TerminalAction = 'unpaid' | 'canceled' | 'past_due';
 
+export interface NumberSeriesChange {
+  /** `customer`: each customer has its own series. `environment`: all customers share one. */
+  per?: 'customer' | 'environment';
+  /** The first part of the numbers. null: the usual one of the series. */
+  prefix?: string | null;
+  /** If true, each year has its own series, with the year in its numbers: that of the date in `timeZone`. */
+  yearly?: boolean;
+}
+
+/** The name of a time zone of the IANA database, such as `Europe/Vienna`. */
+export type TimeZone = string;
+
 /** The treatment of fields and query parameters that an operation does not have. `refuse`: the request is refused with 400. `ignore`: they are dropped, and the header `Tollkeeper-Ignored` names them. */
 export type UnknownFields = 'refuse' | 'ignore';
 
@@ -687,9 +699,12 @@ export interface Settings {
   };
   /** The days from the date of an invoice to its due date, for customers without a payment method. */
   netTermsDays: number;
+  numbering: Numbering;
   seller: Seller | null;
   /** `none`: invoices carry no tax. `rates`: the tax rates apply, by the billing address of the customer. */
   taxProvider: 'none' | 'rates';
+  /** The time zone of the seller: the year of a number, and the days on documents. Periods are in UTC. */
+  timeZone: string;
   unknownFields: UnknownFields;
 }
 
@@ -703,6 +718,21 @@ export interface Access {
 
 /** A whole number. An amount of money is in the smallest unit of its currency. */
 export type WholeNumber = number;
+
+/** The series of the numbers of invoices and of credit notes. A series has no gap, and a number is used once in an environment. After a change the next document begins another series, or continues one that was used before. */
+export interface Numbering {
+  invoices: NumberSeries;
+  creditNotes: NumberSeries;
+}
+
+export interface NumberSeries {
+  /** `customer`: each customer has its own series. `environment`: all customers share one. */
+  per: 'customer' | 'environment';
+  /** The first part of the numbers. null: the usual one of the series. */
+  prefix: string | null;
+  /** If true, each year has its own series, with the year in its numbers: that of the date in `timeZone`. */
+  yearly: boolean;
+}
 
 export interface Seller {
   name: string | null;
@@ -756,7 +786,7 @@ export interface Customer {
   domain: string | null;
   userId: string | null;
   billingAddress: BillingAddress | null;
-  /** The first part of the numbers of the invoices. */
+  /** Names the customer in the numbers of its own series. */
   invoiceNumberBase: string;
   /** True if the customer owes no tax. */
   taxExempt: boolean;
@@ -1296,7 +1326,7 @@ export type Invoice = {
   organizationId: string;
   customerId: string;
   pricingModelId: string;
-  /** The number of the invoice. The numbers of a customer have no gaps. */
+  /** The number of the invoice, the next one of its series. A series has no gaps. */
   invoiceNumber: string;
   invoiceDate: Timestamp;
   dueDate: Timestamp | null;
@@ -1345,7 +1375,7 @@ export type Invoice = {
   organizationId: string;
   customerId: string;
   pricingModelId: string;
-  /** The number of the invoice. The numbers of a customer have no gaps. */
+  /** The number of the invoice, the next one of its series. A series has no gaps. */
   invoiceNumber: string;
   invoiceDate: Timestamp;
   dueDate: Timestamp | null;
@@ -1393,7 +1423,7 @@ export type Invoice = {
   organizationId: string;
   customerId: string;
   pricingModelId: string;
-  /** The number of the invoice. The numbers of a customer have no gaps. */
+  /** The number of the invoice, the next one of its series. A series has no gaps. */
   invoiceNumber: string;
   invoiceDate: Timestamp;
   dueDate: Timestamp | null;
@@ -3004,7 +3034,7 @@ export interface CreditNote {
   pricingModelId: string;
   customerId: string;
   invoiceId: string;
-  /** The number of the credit note. The credit notes of a customer have a series without gaps. */
+  /** The number of the credit note, the next one of its series. A series has no gaps. */
   creditNoteNumber: string;
   /** `issued` until its money is back, or its invoice is paid; then `settled`. A `void` one counts for nothing. */
   status: CreditNoteStatus;
@@ -4052,6 +4082,10 @@ export interface SettingsUpdateInput {
       terminalAction?: TerminalAction;
     };
     netTermsDays?: number;
+    numbering?: {
+      invoices?: NumberSeriesChange;
+      creditNotes?: NumberSeriesChange;
+    };
     seller?: {
       name?: string | null;
       email?: string | null;
@@ -4060,6 +4094,7 @@ export interface SettingsUpdateInput {
     } | null;
     /** `none`: invoices carry no tax. `rates`: the tax rates apply, by the billing address of the customer. */
     taxProvider?: 'none' | 'rates';
+    timeZone?: TimeZone;
     unknownFields?: UnknownFields;
   };
 }

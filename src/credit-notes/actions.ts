@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { listExternalIds, takeCreditNoteNumber } from '../customers/store.ts';
+import { listExternalIds } from '../customers/store.ts';
 import { publish } from '../customers/store-events.ts';
+import { takeNumbers } from '../customers/store-numbers.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { voidInvoice } from '../invoicing/actions.ts';
@@ -61,9 +62,11 @@ export async function issueCreditNote(
   const { lines, ...money } = draft;
   const { pricingModelId, customerId, currency } = invoice;
   const stamps = { createdAt: work.now, updatedAt: work.now, pricingModelId };
+  const [numbered] = await takeNumbers(work, 'creditNote', [{ customerId, date: work.now }]);
+  assert(numbered, 'a number was taken for the credit note');
   const note: CreditNoteRow = {
     ...{ id: newId('creditNote'), ...stamps, customerId, invoiceId: invoice.id },
-    creditNoteNumber: await takeCreditNoteNumber(work, customerId),
+    creditNoteNumber: numbered.number,
     ...{ status: 'issued', settle, reason: reason ?? null, currency, ...money },
     ...{ paymentId, settledAt: null, voidedAt: null },
   };

@@ -47,7 +47,7 @@ export const CreditNote = z
     customerId: z.string(),
     invoiceId: z.string(),
     creditNoteNumber: z.string().meta({
-      description: 'The number of the credit note. The credit notes of a customer have a series without gaps.',
+      description: 'The number of the credit note, the next one of its series. A series has no gaps.',
     }),
     status: CreditNoteStatus.meta({
       description:

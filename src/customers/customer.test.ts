@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type CustomerRow, decideChange, invoiceNumber } from './customer.ts';
+import { type CustomerRow, decideChange } from './customer.ts';
 
 const customer: CustomerRow = {
   id: 'cust_1',
@@ -48,9 +48,4 @@ test('what is named changes, what is null goes, and the rest stays', () => {
   const billingAddress = { address: { country: 'DE' } };
   assert.deepEqual(decideChange(customer, { billingAddress }), { ...customer, billingAddress });
   assert.deepEqual(decideChange(customer, { taxExempt: true }), { ...customer, taxExempt: true });
-});
-
-test('invoice numbers count from the base', () => {
-  assert.equal(invoiceNumber('9F3A0C1', 1), '9F3A0C1-00001');
-  assert.equal(invoiceNumber('9F3A0C1', 123_456), '9F3A0C1-123456');
 });

@@ -51,7 +51,7 @@ export const Customer = z
     domain: z.string().nullable(),
     userId: z.string().nullable(),
     billingAddress: BillingAddress.nullable(),
-    invoiceNumberBase: z.string().meta({ description: 'The first part of the numbers of the invoices.' }),
+    invoiceNumberBase: z.string().meta({ description: 'Names the customer in the numbers of its own series.' }),
     taxExempt: z.boolean().meta({ description: 'True if the customer owes no tax.' }),
     metadata: Metadata.nullable(),
   })
@@ -111,17 +111,4 @@ export function decideChange(customer: CustomerRow, change: CustomerChange): Cus
 
 function given<Value>(value: Value | undefined, stored: Value): Value {
   return value === undefined ? stored : value;
-}
-
-// With five digits, the numbers of a customer sort as text for longer than anyone is billed.
-const numberDigits = 5;
-
-/** The n-th invoice number of a customer, counted from 1: `9F3A0C1-00001`. */
-export function invoiceNumber(base: string, n: number): string {
-  return `${base}-${String(n).padStart(numberDigits, '0')}`;
-}
-
-/** The n-th credit note of a customer, in a series of its own: `9F3A0C1-CN-00001`. */
-export function creditNoteNumber(base: string, n: number): string {
-  return invoiceNumber(`${base}-CN`, n);
 }

@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { Customers } from '../database/database-types.ts';
 import { jsonb } from '../database/json-records.ts';
@@ -8,7 +7,7 @@ import type { Instant } from '../kernel/calendar.ts';
 import type { Metadata } from '../kernel/json.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
-import { type BillingAddress, type CustomerRow, creditNoteNumber, invoiceNumber } from './customer.ts';
+import type { BillingAddress, CustomerRow } from './customer.ts';
 
 const columns = [
   'id',
@@ -218,59 +217,6 @@ export async function completeErasure(work: Work, id: string): Promise<void> {
     .where('erasedAt', 'is not', null)
     .where('erasureCompletedAt', 'is', null)
     .execute();
-}
-
-/** Assigned invoice numbers, and the customer's details at that time. */
-interface InvoiceNumbers {
-  /** In order, without a gap. */
-  readonly numbers: readonly string[];
-  readonly customer: Pick<CustomerRow, 'name' | 'email' | 'billingAddress'>;
-}
-
-interface CountedCustomer extends Pick<StoredCustomer, 'id' | 'invoiceNumberBase' | 'name' | 'email'> {
-  readonly billingAddress: BillingAddress | null;
-  readonly invoiceCount: number;
-}
-
-/**
- * Assigns the next invoice numbers: `counts` gives the number per customer id. Numbers have no gap: a rollback returns
- * them. Customers are locked in order of id to avoid deadlocks between batches.
- */
-export async function takeInvoiceNumbers(
-  work: Work,
-  counts: ReadonlyMap<string, number>,
-): Promise<Map<string, InvoiceNumbers>> {
-  const { rows } = await sql<CountedCustomer>`
-    with held as (
-      select c.id, asked.count
-        from unnest(${[...counts.keys()]}::text[], ${[...counts.values()]}::bigint[]) as asked (id, count)
-        join customers c on c.environment_id = ${work.environmentId} and c.id = asked.id
-       order by c.id for no key update of c
-    )
-    update customers c set invoice_count = c.invoice_count + held.count
-      from held where c.environment_id = ${work.environmentId} and c.id = held.id
-    returning c.id, c.invoice_number_base, c.invoice_count, c.name, c.email, c.billing_address`.execute(work.db);
-  assert(rows.length === counts.size, 'every customer that is billed exists');
-  return new Map(rows.map((row) => [row.id, numbersOf(row, counts.get(row.id) ?? 0)]));
-}
-
-/** Assigns the next number of the customer's credit notes. A rollback returns it, so the series has no gap. */
-export async function takeCreditNoteNumber(work: Work, customerId: string): Promise<string> {
-  const { rows } = await sql<{ invoiceNumberBase: string; creditNoteCount: number }>`
-    update customers set credit_note_count = credit_note_count + 1
-     where environment_id = ${work.environmentId} and id = ${customerId}
-    returning invoice_number_base, credit_note_count`.execute(work.db);
-  const [row] = rows;
-  assert(row, 'a credit note has its customer');
-  return creditNoteNumber(row.invoiceNumberBase, row.creditNoteCount);
-}
-
-function numbersOf(row: CountedCustomer, count: number): InvoiceNumbers {
-  const { invoiceNumberBase, invoiceCount, name, email, billingAddress } = row;
-  const numbers = Array.from({ length: count }, (_, index) =>
-    invoiceNumber(invoiceNumberBase, invoiceCount - count + 1 + index),
-  );
-  return { numbers, customer: { name, email, billingAddress } };
 }
 
 /** Whether `customerId` is that of a customer with this external id, archived ones included. */

@@ -306,10 +306,6 @@ export interface Customers {
   archived: Generated<boolean>;
   billingAddress: Json | null;
   createdAt: number;
-  /**
-   * The same for the series of credit notes.
-   */
-  creditNoteCount: Generated<number>;
   domain: string | null;
   email: string;
   environmentId: number;
@@ -319,10 +315,6 @@ export interface Customers {
   externalId: string;
   iconUrl: string | null;
   id: string;
-  /**
-   * How many invoices were numbered: the next number is this plus one, taken by an update, so numbers have no gap.
-   */
-  invoiceCount: Generated<number>;
   invoiceNumberBase: string;
   logoUrl: string | null;
   metadata: Json | null;
@@ -413,9 +405,11 @@ export interface Environments {
   id: Generated<number>;
   livemode: boolean;
   netTermsDays: Generated<number>;
+  numbering: Generated<Json>;
   organizationId: string;
   seller: Json | null;
   taxProvider: Generated<string>;
+  timeZone: Generated<string>;
   unknownFields: Generated<string>;
   updatedAt: number;
 }
@@ -624,6 +618,15 @@ export interface LedgerTransactions {
   pricingModelId: string;
   sourceId: string;
   type: string;
+}
+
+export interface NumberSeries {
+  /**
+   * The last number taken, by an update in the commit of the document, so numbers have no gap.
+   */
+  counted: number;
+  environmentId: number;
+  stem: string;
 }
 
 export interface Organizations {
@@ -1389,6 +1392,7 @@ export interface DB {
   ledgerAccounts: LedgerAccounts;
   ledgerEntries: LedgerEntries;
   ledgerTransactions: LedgerTransactions;
+  numberSeries: NumberSeries;
   organizations: Organizations;
   paymentMethodAttachments: PaymentMethodAttachments;
   paymentMethods: PaymentMethods;

@@ -4,18 +4,6 @@ import type { Invariant } from './store-invariants.ts';
 /** Credit notes, and what they take back of invoices. */
 export const creditNoteInvariants: readonly Invariant[] = [
   {
-    name: 'creditNoteNumbersHaveNoGap',
-    sentence: 'The credit notes of a customer are numbered from 1 without gaps up to the last number issued.',
-    query: sql`
-      select c.environment_id, c.id, c.credit_note_count, count(n.id) as credit_notes, min(n.number) as first_number, max(n.number) as last_number
-        from customers c
-        left join (select environment_id, customer_id, id, substring(credit_note_number from '-CN-([0-9]+)$')::numeric as number
-                     from credit_notes) n on n.environment_id = c.environment_id and n.customer_id = c.id
-       group by c.environment_id, c.id, c.credit_note_count
-      having c.credit_note_count <> count(n.id) or count(distinct n.number) <> count(n.id)
-          or (count(n.id) > 0 and (min(n.number) <> 1 or max(n.number) <> count(n.id)))`,
-  },
-  {
     name: 'creditNotesAreSumsOfLines',
     sentence:
       'The discount and tax of a credit note are sums over its lines; its total is the sum of their amounts less the discount, plus tax unless the prices include it.',

@@ -7,17 +7,21 @@ import { standingUsageLines } from './store-invariants-ledger.ts';
 /** Invoices, and the payments and refunds that settle them. */
 export const moneyInvariants: readonly Invariant[] = [
   {
-    name: 'invoiceNumbersHaveNoGap',
-    sentence: 'The invoices of a customer are numbered from 1 without gaps up to the last number issued.',
+    name: 'numberSeriesHaveNoGap',
+    sentence:
+      'The invoices and credit notes of a series are numbered from 1 without gaps up to the last number taken, and each belongs to a series.',
     query: sql`
-      select c.environment_id, c.id, c.invoice_count, count(i.id) as invoices, count(distinct i.number) as numbers,
-             min(i.number) as first_number, max(i.number) as last_number
-        from customers c
-        left join (select environment_id, customer_id, id, substring(invoice_number from '-([0-9]+)$')::numeric as number
-                     from invoices) i on i.environment_id = c.environment_id and i.customer_id = c.id
-       group by c.environment_id, c.id, c.invoice_count
-      having c.invoice_count <> count(i.id) or count(distinct i.number) <> count(i.id)
-          or (count(i.id) > 0 and (min(i.number) <> 1 or max(i.number) <> count(i.id)))`,
+      with numbered as (
+        select environment_id, id, substring(number from '^(.*-)[0-9]+$') as stem, substring(number from '-([0-9]+)$')::numeric as n
+          from (select environment_id, id, invoice_number as number from invoices
+                union all select environment_id, id, credit_note_number from credit_notes) documents
+      )
+      select environment_id, stem as id, s.counted, count(d.id) as documents, count(distinct d.n) as numbers,
+             min(d.n) as first_number, max(d.n) as last_number
+        from number_series s full join numbered d using (environment_id, stem)
+       group by environment_id, stem, s.counted
+      having s.counted is distinct from count(d.id) or count(distinct d.n) <> count(d.id)
+          or min(d.n) <> 1 or max(d.n) <> count(d.id)`,
   },
   {
     name: 'periodIsBilledOnce',

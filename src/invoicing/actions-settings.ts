@@ -1,3 +1,4 @@
+import { refuseSharedSeries } from '../customers/number-series.ts';
 import type { Work } from '../database/work.ts';
 import { Problem } from '../kernel/problem.ts';
 import { decideSettings, type Settings, type SettingsChange } from '../organizations/setting.ts';
@@ -14,6 +15,7 @@ export async function updateSettings(work: Work, change: SettingsChange): Promis
   if (work.pinnedTo !== null) throw new Problem('outsidePinnedPricingModel');
   const current = await lockSettings(work);
   const settings = decideSettings(current, change);
+  refuseSharedSeries(settings.numbering);
   if (settings.currency !== current.currency) await refuseAmounts(work, current.currency);
   await saveSettings(work, settings);
   if (settings.allowMultipleSubscriptions && !current.allowMultipleSubscriptions) await liftExclusivity(work);

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { applyBalances, previewApplied, returnToBalance } from '../customers/actions-balances.ts';
-import { takeInvoiceNumbers } from '../customers/store.ts';
+
 import { bookEntries } from '../customers/store-balances.ts';
+import { takeNumbers } from '../customers/store-numbers.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { threads } from '../jobs/threads.ts';
@@ -43,7 +44,7 @@ interface InvoiceWithLines {
 }
 
 /**
- * Creates invoices in the order of the requests; a customer's invoices are numbered in that order. A total of 0 is paid
+ * Creates invoices in the order of the requests; they are numbered in that order. A total of 0 is paid
  * from the start, otherwise the invoice is open. A billing period has one invoice per reason, except adjustments: a
  * second one violates the constraint behind `periodAlreadyInvoiced`. The number of statements does not depend on the
  * number of invoices.
@@ -80,17 +81,17 @@ async function payFromBalances(work: Work, invoices: readonly InvoiceRow[]) {
   return { invoices: paid, entries };
 }
 
-/** Numbers the drafts with the next invoice numbers of their customers. */
+/** Numbers the drafts with the next numbers of their series. */
 async function numberDrafts(work: Work, drafts: readonly InvoiceDraft[]): Promise<InvoiceRow[]> {
-  const byCustomer = Map.groupBy(drafts, ({ request }) => request.customerId);
-  const counts = new Map([...byCustomer].map(([customerId, { length }]) => [customerId, length]));
-  const taken = await takeInvoiceNumbers(work, counts);
-  const left = new Map([...taken].map(([id, { numbers, customer }]) => [id, { numbers: numbers.values(), customer }]));
-  return drafts.map((draft) => {
-    const given = left.get(draft.request.customerId);
-    const { value: invoiceNumber } = given?.numbers.next() ?? {};
-    assert(given && invoiceNumber !== undefined, 'a number was taken for each invoice');
-    const known = { id: newId('invoice'), invoiceNumber, buyer: given.customer };
+  const numbers = await takeNumbers(
+    work,
+    'invoice',
+    drafts.map(({ request: { customerId, invoiceDate } }) => ({ customerId, date: invoiceDate })),
+  );
+  return drafts.map((draft, index) => {
+    const numbered = numbers[index];
+    assert(numbered, 'a number was taken for each invoice');
+    const known = { id: newId('invoice'), invoiceNumber: numbered.number, buyer: numbered.buyer };
     return { ...known, createdAt: work.now, updatedAt: work.now, ...rowOf(draft) };
   });
 }

@@ -133,7 +133,9 @@ const everyInvoice = {
   organizationId: z.string(),
   customerId: z.string(),
   pricingModelId: z.string(),
-  invoiceNumber: z.string().meta({ description: 'The number of the invoice. The numbers of a customer have no gaps.' }),
+  invoiceNumber: z
+    .string()
+    .meta({ description: 'The number of the invoice, the next one of its series. A series has no gaps.' }),
   invoiceDate: Timestamp,
   dueDate: Timestamp.nullable(),
   status: InvoiceStatus,

@@ -59,6 +59,12 @@ export function periodAt(anchor: Instant, interval: Interval, at: Instant): Peri
   return period;
 }
 
+/** The calendar year of an instant in a time zone. Worked example: 31 December 23:30 in UTC is next year in Vienna. */
+export function yearOf(at: Instant, timeZone: string): number {
+  if (timeZone === 'UTC') return inUtc(at).year;
+  return Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(timeZone).year;
+}
+
 /**
  * The instant of an ISO 8601 text, for tests and examples: `2026-01-31` (midnight) or `2026-01-31T09:30:00.250`. UTC
  * unless the text ends in `Z` or an offset. Unreadable text is a bug; user input is parsed by a schema.

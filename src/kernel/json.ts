@@ -154,6 +154,22 @@ export function freeText(use: TextUse) {
 /** A name: trimmed text of 1 to 255 characters. */
 export const SafeString = freeText('name').trim().min(1);
 
+function isTimeZone(name: string): boolean {
+  try {
+    return /^[A-Za-z]/.test(name) && new Intl.DateTimeFormat('en', { timeZone: name }) !== null;
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
+}
+
+/** The name of a time zone of the IANA database, such as `Europe/Vienna`. */
+export const TimeZone = z
+  .string()
+  .max(64)
+  .refine(isTimeZone, 'must be the name of an IANA time zone, such as Europe/Vienna or UTC')
+  .meta({ id: 'TimeZone', description: 'The name of a time zone of the IANA database, such as `Europe/Vienna`.' });
+
 export const MetadataKey = freeText('metadataKey').min(1);
 export const MetadataText = freeText('metadataValue');
 /** Metadata of a record: keys of up to 40 characters, and values that are texts, numbers or booleans. */

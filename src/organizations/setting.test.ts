@@ -13,8 +13,13 @@ const settings: Settings = {
   billingThresholdAmount: null,
   dunning: { retryDays: [3, 5, 5], terminalAction: 'unpaid' },
   netTermsDays: 0,
+  numbering: {
+    invoices: { per: 'customer', prefix: null, yearly: false },
+    creditNotes: { per: 'customer', prefix: null, yearly: false },
+  },
   seller: null,
   taxProvider: 'none',
+  timeZone: 'UTC',
   unknownFields: 'refuse',
 };
 const after = (change: unknown, from = settings) => decideSettings(from, SettingsChange.parse(change));

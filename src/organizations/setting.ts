@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CurrencyCode } from '../kernel/currency.ts';
-import { amountInput, countInput, freeText, SafeString, WholeNumber } from '../kernel/json.ts';
+import { amountInput, countInput, freeText, SafeString, TimeZone, WholeNumber } from '../kernel/json.ts';
 import { maxAddressLines } from '../kernel/text-limits.ts';
 
 const TerminalAction = z.enum(['unpaid', 'canceled', 'past_due']).meta({ id: 'TerminalAction' });
@@ -60,6 +60,41 @@ export interface AnchorTerms {
   readonly firstPeriod: FirstPeriod;
 }
 
+// Prefixes of real companies are shorter.
+const maxPrefix = 20;
+// Separators stand inside, so that a series has one spelling.
+const prefixPattern = /^[A-Za-z0-9]([A-Za-z0-9./_-]{0,18}[A-Za-z0-9])?$/;
+
+const seriesFields = {
+  per: z.enum(['customer', 'environment']).meta({
+    description: '`customer`: each customer has its own series. `environment`: all customers share one.',
+  }),
+  prefix: z
+    .string()
+    .max(maxPrefix)
+    .regex(prefixPattern, 'must be 1 to 20 letters, digits and `.`, `/`, `_`, `-` between them')
+    .nullable()
+    .meta({ description: 'The first part of the numbers. null: the usual one of the series.' }),
+  yearly: z.boolean().meta({
+    description: 'If true, each year has its own series, with the year in its numbers: that of the date in `timeZone`.',
+  }),
+};
+
+/** A series of numbers of documents. */
+const NumberSeries = z.object(seriesFields).meta({ id: 'NumberSeries' });
+export type NumberSeries = Readonly<z.infer<typeof NumberSeries>>;
+
+/** The numbers of documents. */
+export const Numbering = z.object({ invoices: NumberSeries, creditNotes: NumberSeries }).meta({
+  id: 'Numbering',
+  description:
+    'The series of the numbers of invoices and of credit notes. A series has no gap, and a number is used once in an ' +
+    'environment. After a change the next document begins another series, or continues one that was used before.',
+});
+export type Numbering = Readonly<z.infer<typeof Numbering>>;
+
+const NumberSeriesChange = z.object(seriesFields).partial().meta({ id: 'NumberSeriesChange' });
+
 const UnknownFields = z.enum(['refuse', 'ignore']).meta({
   id: 'UnknownFields',
   description:
@@ -114,8 +149,12 @@ export const Settings = z
     netTermsDays: z.int().meta({
       description: 'The days from the date of an invoice to its due date, for customers without a payment method.',
     }),
+    numbering: Numbering,
     seller: Seller.nullable(),
     taxProvider: TaxProviderName,
+    timeZone: z.string().meta({
+      description: 'The time zone of the seller: the year of a number, and the days on documents. Periods are in UTC.',
+    }),
     unknownFields: UnknownFields,
   })
   .meta({ id: 'Settings' });
@@ -134,7 +173,7 @@ const SellerInput = z.object({
   taxId: SafeString.nullish(),
 });
 
-/** A change of the settings. Absent fields keep their value, within `access`, `dunning` and `seller` too. */
+/** A change of the settings. Absent fields keep their value, within the objects too. */
 export const SettingsChange = z.object({
   currency: CurrencyCode.optional(),
   allowMultipleSubscriptions: z.boolean().optional(),
@@ -157,14 +196,21 @@ export const SettingsChange = z.object({
     })
     .optional(),
   netTermsDays: countInput(0, maxDays).optional(),
+  numbering: z
+    .object({ invoices: NumberSeriesChange.optional(), creditNotes: NumberSeriesChange.optional() })
+    .optional(),
   seller: SellerInput.nullish(),
   taxProvider: TaxProviderName.optional(),
+  timeZone: TimeZone.optional(),
   unknownFields: UnknownFields.optional(),
 });
 export type SettingsChange = z.output<typeof SettingsChange>;
 
 /** The settings after a change. */
-export function decideSettings(current: Settings, { access, dunning, seller, ...change }: SettingsChange): Settings {
+export function decideSettings(
+  current: Settings,
+  { access, dunning, numbering, seller, ...change }: SettingsChange,
+): Settings {
   return {
     currency: change.currency ?? current.currency,
     allowMultipleSubscriptions: change.allowMultipleSubscriptions ?? current.allowMultipleSubscriptions,
@@ -183,9 +229,22 @@ export function decideSettings(current: Settings, { access, dunning, seller, ...
       terminalAction: dunning?.terminalAction ?? current.dunning.terminalAction,
     },
     netTermsDays: change.netTermsDays ?? current.netTermsDays,
+    numbering: {
+      invoices: decideSeries(current.numbering.invoices, numbering?.invoices),
+      creditNotes: decideSeries(current.numbering.creditNotes, numbering?.creditNotes),
+    },
     seller: seller === undefined ? current.seller : decideSeller(current.seller, seller),
     taxProvider: change.taxProvider ?? current.taxProvider,
+    timeZone: change.timeZone ?? current.timeZone,
     unknownFields: change.unknownFields ?? current.unknownFields,
+  };
+}
+
+function decideSeries(current: NumberSeries, change: z.output<typeof NumberSeriesChange> = {}): NumberSeries {
+  return {
+    per: change.per ?? current.per,
+    prefix: change.prefix === undefined ? current.prefix : change.prefix,
+    yearly: change.yearly ?? current.yearly,
   };
 }
 
@@ -233,4 +292,9 @@ export function anchorSettings({ settings }: KnownSettings): AnchorTerms {
     billingAnchor: AnchorRule.parse(settings.billingAnchor),
     firstPeriod: FirstPeriod.parse(settings.firstPeriod),
   };
+}
+
+/** How documents are numbered, and the time zone of their years. */
+export function numberingOf({ settings }: KnownSettings): { readonly numbering: Numbering; readonly timeZone: string } {
+  return { numbering: Numbering.parse(settings.numbering), timeZone: String(settings.timeZone) };
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { jsonb } from '../database/json-records.ts';
 import type { Work } from '../database/work.ts';
-import type { Seller, Settings } from './setting.ts';
+import type { Numbering, Seller, Settings } from './setting.ts';
 
 const columns = [
   'currency',
@@ -16,8 +16,10 @@ const columns = [
   'dunningRetryDays',
   'dunningTerminalAction',
   'netTermsDays',
+  'numbering',
   'seller',
   'taxProvider',
+  'timeZone',
   'unknownFields',
 ] as const;
 
@@ -30,10 +32,10 @@ type StoredSettings = Awaited<ReturnType<ReturnType<typeof select>['executeTakeF
 function toSettings(row: StoredSettings): Settings {
   assert(row, 'the environment of the work exists');
   const { accessPastDue: pastDue, accessUnpaid: unpaid, ...others } = row;
-  const { dunningRetryDays: retryDays, dunningTerminalAction: terminalAction, seller, ...rest } = others;
+  const { dunningRetryDays: retryDays, dunningTerminalAction: terminalAction, seller, numbering, ...rest } = others;
   const groups = { access: { pastDue, unpaid }, dunning: { retryDays, terminalAction } };
   // Table constraints and the schema of the settings guarantee this type.
-  return { ...rest, ...groups, seller: seller as Seller | null } as Settings;
+  return { ...rest, ...groups, numbering: numbering as Numbering, seller: seller as Seller | null } as Settings;
 }
 
 /** The billing settings of the environment. */
@@ -61,6 +63,7 @@ export async function saveSettings(work: Work, { access, dunning, seller, ...set
     .set({
       ...settings,
       billingAnchor: jsonb(settings.billingAnchor),
+      numbering: jsonb(settings.numbering),
       accessPastDue: access.pastDue,
       accessUnpaid: access.unpaid,
       dunningRetryDays: [...dunning.retryDays],

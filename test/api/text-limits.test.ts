@@ -73,6 +73,8 @@ const textsOfOurs = new Set([
   ...['audit_log.action', 'audit_log.request_id', 'audit_log.record', 'events.type', 'events.object', 'events.payload'],
   ...['invoice_line_items.explanation', 'invoices.invoice_number', 'subscription_adjustments.capacities'],
   'credit_notes.credit_note_number',
+  // Made of a prefix of at most 20 characters.
+  ...['number_series.stem', 'environments.numbering', 'environments.time_zone'],
   // Ids by ids.
   'products.usage_prices',
   // Copies of the pricing of a price.

@@ -20,8 +20,13 @@ const initial = {
   billingThresholdAmount: null,
   dunning: { retryDays: [3, 5, 5], terminalAction: 'unpaid' },
   netTermsDays: 0,
+  numbering: {
+    invoices: { per: 'customer', prefix: null, yearly: false },
+    creditNotes: { per: 'customer', prefix: null, yearly: false },
+  },
   seller: null,
   taxProvider: 'none',
+  timeZone: 'UTC',
   unknownFields: 'refuse',
 };
 
@@ -71,6 +76,10 @@ test('what is out of bounds is refused by its field, and a dry run changes nothi
   refused(await put({ seller: { name: 'x'.repeat(256) } }), 400, /settings\.seller\.name/);
   refused(await put({ currency: 'EURO' }), 400, /settings\.currency/);
   refused(await put({ taxProvider: 'magic' }), 400, /settings\.taxProvider/);
+  refused(await put({ timeZone: 'Europe/Atlantis' }), 400, /settings\.timeZone.*IANA/);
+  refused(await put({ numbering: { invoices: { prefix: 'A-' } } }), 400, /settings\.numbering\.invoices\.prefix/);
+  const one = { per: 'environment', prefix: 'A' };
+  refused(await put({ numbering: { invoices: one, creditNotes: one } }), 400, /numbering\.creditNotes\.prefix.*differ/);
   refused(await app.request('PUT', '/settings', {}), 400, /settings/);
   const dry = await app.request('PUT', '/settings?dryRun=true', { settings: { netTermsDays: 9 } });
   assert.deepEqual([dry.status, dry.body.settings.netTermsDays], [200, 9]);

@@ -12,7 +12,6 @@ const hidden: ReadonlySet<string> = new Set([
   'paused_credit',
   'revision',
   'work_retry_at',
-  'invoice_count',
   'erased_external_id_mac',
   'erasure_completed_at',
 ]);

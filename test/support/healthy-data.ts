@@ -309,9 +309,11 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
     ])
     .execute();
   await app.owner
-    .updateTable('customers')
-    .set({ invoiceCount: 2, creditNoteCount: 1 })
-    .where('id', '=', customerId)
+    .insertInto('numberSeries')
+    .values([
+      { environmentId: app.testEnvironmentId, stem: 'ACME-', counted: 2 },
+      { environmentId: app.testEnvironmentId, stem: 'ACME-CN-', counted: 1 },
+    ])
     .execute();
   const line = { ...model, invoiceId, quantity: 1 };
   const creditedLineId = newId('invoiceLineItem');

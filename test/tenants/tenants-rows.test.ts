@@ -23,6 +23,7 @@ const ofWholeEnvironment: Readonly<Record<string, string>> = {
   processor_customers: 'who a customer is at the processor: found by the id of a customer, which is of a pricing model',
   attempt_counts: 'numbers of failed attempts',
   processor_events: 'ids of events of the processor',
+  number_series: 'the number of the last document of a series',
   tax_rates: 'taxes are those of the seller',
   usage_event_distinct_properties: 'digests, compared within one usage meter',
   usage_charges: 'found by a ledger account, which is of a pricing model',

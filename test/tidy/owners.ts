@@ -40,6 +40,7 @@ export const owners: Owners = {
 
   customers: 'customers',
   customer_balances: 'customers',
+  number_series: 'customers',
   customer_balance_entries: 'customers',
 
   subscriptions: 'subscriptions',
