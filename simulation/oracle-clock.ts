@@ -212,7 +212,10 @@ export function resume(books: Books, subscription: Subscription, at: number): vo
   const carriesOn = isRestOfPaused ? (pausedParts.at(-1)?.period ?? null) : null;
   const known = {
     ...(carriesOn === null ? {} : { discountKey: discountKeyOf(carriesOn) }),
-    ...(goesOn ? { discountStart: long.start } : {}),
+    ...(goesOn ? { discountStart: long.discountStart ?? long.start } : {}),
+    ...(carriesOn?.end === end && carriesOn.discountStart !== undefined && !goesOn
+      ? { discountStart: carriesOn.discountStart }
+      : {}),
   };
   const period: Period = { start: at, end, wholeStart, isTrial: false, waived: 0, returned: 0, ...known };
   const usage = usageLines(subscription);

@@ -58,8 +58,11 @@ export function grantChange(subscription: Subscription, now: number): void {
   const { plan, quantity, credits, period, hadOnce } = subscription;
   if (period === null) return;
   const due = partOf(plan.recurring * quantity, now, period);
+  const since = Math.min(period.start, period.discountStart ?? period.wholeStart);
   const had = credits
     .filter(({ kind, expiresAt }) => kind === 'recurring' && expiresAt === period.end)
+    // Those of a period before, which was left for another interval, were for another time.
+    .filter(({ periodStart }) => (periodStart ?? 0) >= since)
     .reduce((sum, { issued, pausedBack, pausedOwed }) => sum + issued - pausedBack - pausedOwed, 0);
   const times = { from: now, periodStart: period.start, expiresAt: period.end };
   give(subscription, { issued: Math.max(0, due - had), kind: 'recurring', plan, ...times });

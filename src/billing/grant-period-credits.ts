@@ -8,7 +8,7 @@ import { accessOf } from '../organizations/setting.ts';
 import { type IntervalSpan, lessTaken, shareOfInterval } from '../rating/credits.ts';
 import { grantedByOthers } from '../rating/plan-change.ts';
 import { wholeOf } from '../subscriptions/adjustment.ts';
-import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
+import { type BillingPeriodRow, longStartOf } from '../subscriptions/billing-period.ts';
 import { beginsAt, grantSpans } from '../subscriptions/interim.ts';
 import {
   findCurrentBillingPeriods,
@@ -259,7 +259,7 @@ function grantOf({ each: { subscription, period }, feature, span }: Offered, lef
 /** The time in which credits of a period were granted: also before a pause, and before the interval of a long first period. */
 export function grantedIn(period: BillingPeriodRow): Period {
   const { start, end } = wholeOf(period);
-  return { start: Math.min(start, period.startAt), end };
+  return { start: longStartOf(period) ?? Math.min(start, period.startAt), end };
 }
 
 /** The share of an amount less what the customer has had of it. A long first period grants more than the amount. */

@@ -6,7 +6,7 @@ import { chargedStep } from '../kernel/currency.ts';
 import { accessOf } from '../organizations/setting.ts';
 import { newBillingPeriod, publishSubscriptions } from '../subscriptions/actions.ts';
 import type { PartPeriod } from '../subscriptions/billing-anchor.ts';
-import { type BillingPeriodRow, discountIntervalOf } from '../subscriptions/billing-period.ts';
+import { type BillingPeriodRow, discountIntervalOf, longStartOf } from '../subscriptions/billing-period.ts';
 import { resumedPeriod } from '../subscriptions/pause.ts';
 import { findSubscriptions } from '../subscriptions/store.ts';
 import { findCurrentBillingPeriods } from '../subscriptions/store-billing-periods.ts';
@@ -148,6 +148,5 @@ export function activeAgain({ status: paused }: SubscriptionRow, arrears: Arrear
 
 /** The start of the time that the discount of its interval covers: a long first period has one for all of it. */
 function wholeStart({ start, wholeStartAt }: PartPeriod, rested: BillingPeriodRow | null): Instant {
-  const isLong = wholeStartAt !== null && rested !== null && wholeStartAt > rested.startAt;
-  return isLong ? (discountIntervalOf(rested).discountStartAt ?? rested.startAt) : (wholeStartAt ?? start);
+  return (rested === null ? null : longStartOf(rested)) ?? wholeStartAt ?? start;
 }

@@ -58,6 +58,14 @@ export function discountIntervalOf(
   };
 }
 
+/** The start of the long first period of which a period is a part, also after a pause; null: it is of none. */
+export function longStartOf(period: BillingPeriodRow): Instant | null {
+  const { discountStartAt, discountEndAt } = discountIntervalOf(period);
+  const { wholeStartAt, wholeEndAt, endAt } = period;
+  const isLong = wholeStartAt !== null && discountStartAt !== null && discountStartAt < wholeStartAt;
+  return isLong && discountEndAt === (wholeEndAt ?? endAt) ? discountStartAt : null;
+}
+
 /**
  * The trial, or the interval of its price, whose share a period of usage is; null: it does not renew. A long first
  * period is more than the interval that begins within it.

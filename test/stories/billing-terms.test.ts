@@ -85,6 +85,35 @@ test('a pause in a long first period gives back its rest, and the period goes on
   assert.deepEqual(await totals(id), [4935, 0, 2033]);
 });
 
+test('a change after a pause in a long first period grants what no part of it has granted', async () => {
+  const { id, externalId } = await onTheEleventh('pro', { billingAnchor: 'calendar', firstPeriod: 'long' });
+  await plans.moveTo(day(20));
+  await app.post(`/subscriptions/${id}/pause`);
+  await plans.moveTo(may);
+  await app.post(`/subscriptions/${id}/resume`);
+  assert.equal(await plans.calls(externalId, id), 475);
+  await plans.moveTo(day(46));
+  // 15 of 31 days of 900 are 435: fewer than the 475 of both parts.
+  await plans.adjust(id, 'mega');
+  assert.equal(await plans.calls(externalId, id), 475);
+  await plans.moveTo(day(51));
+});
+
+test('credits of a long first period that was left for another interval do not count in a later one', async () => {
+  const { id, externalId } = await onTheEleventh('pro', { billingAnchor: 'calendar', firstPeriod: 'long' });
+  await plans.moveTo(day(20));
+  await app.post(`/subscriptions/${id}/pause`);
+  await plans.moveTo(day(25));
+  await app.post(`/subscriptions/${id}/resume`);
+  await plans.moveTo(may);
+  await plans.adjust(id, 'bare-year', { billingAnchor: 'unchanged' });
+  await plans.adjust(id, 'p3000', { billingAnchor: 'unchanged' });
+  const before = await plans.calls(externalId, id);
+  await plans.moveTo(day(46));
+  await plans.adjust(id, 'mega');
+  assert.equal((await plans.calls(externalId, id)) - before, 435, '15 of 31 days of 900');
+});
+
 test('after a trial the calendar counts from its end, also when the end moves', async () => {
   const { id, subscription } = await onTheEleventh('trial', { billingAnchor: { day: 1 } });
   assert.deepEqual(periodOf(subscription), [day(10), day(24)]);
