@@ -64,9 +64,9 @@ export const invoiceRoutes = [
     needs: 'invoices:read',
     summary: 'Preview the next invoice of a subscription',
     description:
-      'Returns the invoice that a renewal would create now: the items of the next period and the usage so far. ' +
-      'It has no id, number or billing period. If the subscription will not renew, the request is refused with ' +
-      '400.',
+      'Returns the next invoice as it would be now: that of usage by an interval of its own, of a scheduled end, or of a ' +
+      'renewal with the items of the next period. It has no id, number or billing period. If none will follow, the ' +
+      'request is refused with 400.',
     tag,
     query: z.object({ subscriptionId: SubscriptionId }),
     returns: z.object({ invoice: UpcomingInvoice, invoiceLineItems: z.array(UpcomingInvoiceLineItem) }),

@@ -3,6 +3,7 @@ import { settleOffsets } from '../credit-notes/actions.ts';
 import type { Work } from '../database/work.ts';
 import { expireItemFeatures, releaseClaims } from '../entitlements/actions.ts';
 import { countDiscounts } from '../invoicing/actions-discounts.ts';
+import type { NewLine } from '../invoicing/invoice-line-item.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { listBilledUsage, listInArrears, listOwedPeriods, startAttempts } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
@@ -39,7 +40,7 @@ import {
 import { settleUsage } from '../usage/actions-ledger.ts';
 import { carryCredits } from '../usage/actions-transfer.ts';
 import { applyPaidAdjustments } from './apply-adjustment.ts';
-import { issueBills, periodEndLines, takeUsageLines } from './bill-subscription.ts';
+import { type Bill, issueBills, periodEndLines, takeUsageLines } from './bill-subscription.ts';
 import { completePurchasesOf } from './complete-purchases.ts';
 import { grantAwaitedCredits } from './grant-period-credits.ts';
 import { takeOffPausedTime } from './paused-time.ts';
@@ -269,6 +270,29 @@ export async function closeSubscription(
   return ended;
 }
 
+/** A subscription that has ended, as it was before, and the period for whose time it owes; null: none. */
+interface Ended {
+  readonly ended: SubscriptionRow;
+  readonly before: SubscriptionRow;
+  readonly period: BillingPeriodRow | null;
+}
+
+/** The last usage of a subscription that ends, and the period for whose time it owes; null: none. */
+interface FinalUsage extends Pick<Bill, 'subscription' | 'period' | 'at'> {
+  readonly over: BillingPeriodRow | null;
+  readonly usage: readonly NewLine[];
+}
+
+/** The last bill of a subscription: its usage, and what is missing to the commitment, minus paid paused time. */
+export async function finalBill(work: Work, { subscription, period, over, usage, at }: FinalUsage): Promise<Bill> {
+  // The time that nobody used is not kept, so the whole plan counts, and the commitment of the time until the end.
+  const cut = over && { period: { ...over, endAt: Math.min(over.endAt, at) }, whole: wholeOf(over) };
+  const missing = cut && (await periodEndLines(work, [{ subscription, usage, ...cut }])).get(subscription.id);
+  const bill: Bill = { subscription, period, reason: 'final_usage', lines: [...usage, ...(missing ?? [])], at };
+  const [reduced = bill] = await takeOffPausedTime(work, [bill]);
+  return reduced;
+}
+
 /**
  * Invoices the unbilled usage and what is missing to the commitment of the period, and charges it, minus paid paused
  * time, whose rest is lost with the subscription. The invoice stays open without a payment method, and after a failed
@@ -276,11 +300,7 @@ export async function closeSubscription(
  */
 async function billFinalUsage(
   work: Work,
-  {
-    ended: subscription,
-    before,
-    period: over,
-  }: { ended: SubscriptionRow; before: SubscriptionRow; period: BillingPeriodRow | null },
+  { ended: subscription, before, period: over }: Ended,
   at: Instant,
   reason: CancellationReason | undefined,
 ): Promise<void> {
@@ -288,12 +308,8 @@ async function billFinalUsage(
   const usage = (await takeUsageLines(work, [before])).get(subscription.id) ?? [];
   const period = await findCurrentBillingPeriod(work, subscription);
   const keeping = { ...subscription, pausedCredit: before.pausedCredit };
-  // The time that nobody used is not kept, so the whole plan counts, and the commitment of the time until the end.
-  const cut = over && { period: { ...over, endAt: Math.min(over.endAt, at) }, whole: wholeOf(over) };
-  const missing = cut && (await periodEndLines(work, [{ subscription, usage, ...cut }])).get(subscription.id);
-  const lines = [...usage, ...(missing ?? [])];
-  const bill = { subscription: keeping, period, reason: 'final_usage', lines, at } as const;
-  const [invoice] = await issueBills(work, await takeOffPausedTime(work, [bill]));
+  const bill = await finalBill(work, { subscription: keeping, period, over, usage, at });
+  const [invoice] = await issueBills(work, [bill]);
   if (!invoice) return;
   if (invoice.status === 'paid') return recordPaid(work, [{ invoice, paymentMethodId: null }]);
   if (reason === 'non_payment') return;

@@ -332,6 +332,29 @@ test('usage that falls due within one minute is billed at one stop of the clock,
   await assertSound(app);
 });
 
+test('the upcoming invoice is the one that comes next: of a quarter of usage, or of a scheduled end', async () => {
+  const upcoming = async ({ subscriptionId }: { subscriptionId: string }) => {
+    const { invoice } = await caller.get(`/invoices/upcoming?subscriptionId=${subscriptionId}`);
+    return [dayOf(invoice.invoiceDate), invoice.total].join(' ');
+  };
+  const kim = await subscriber('next-quarter', 'year');
+  assert.equal(await upcoming(kim), '2032-08-02 120000');
+  // Calls would be invoiced each month, and disks are invoiced each quarter. 100 of 150 disks are free.
+  await kim.use('disk', 150);
+  assert.equal(await upcoming(kim), '2031-11-02 100');
+  const max = await subscriber('next-end', 'month');
+  await max.use('disk', 150);
+  assert.equal(await upcoming(max), '2031-09-02 3000');
+  await caller.post(`/subscriptions/${max.subscriptionId}/cancel`, {
+    cancellation: { timing: 'at_end_of_current_billing_period' },
+  });
+  assert.equal(await upcoming(max), '2031-09-02 100');
+  await moveTo('2031-11-02');
+  assert.deepEqual(await max.invoices(), ['2031-08-02 paid 3000', '2031-09-02 paid 100']);
+  assert.deepEqual(await kim.invoices(), ['2031-08-02 paid 120000', '2031-11-02 paid 100']);
+  await assertSound(app);
+});
+
 test('the interval of a usage price comes through export, setup and clone, and cannot change', async () => {
   const [call] = (await caller.get('/prices?slug=call')).data;
   const { pricingModel: exported } = await caller.get(`/pricing-models/${call.pricingModelId}/export`);
