@@ -7157,7 +7157,7 @@ export interface HoldsMethods {
 }
 
 export interface InvoicesMethods {
-  /** Preview the next invoice of a subscription. Returns the invoice that a renewal would create now: the items of the next period and the usage so far. It has no id, number or billing period. If the subscription will not renew, the request is refused with 400. */
+  /** Preview the next invoice of a subscription. Returns the next invoice as it would be now: that of usage by an interval of its own, of a scheduled end, or of a renewal with the items of the next period. It has no id, number or billing period. If none will follow, the request is refused with 400. */
   getUpcoming(input: InvoicesGetUpcomingInput, options?: CallOptions): Promise<InvoicesGetUpcomingAnswer>;
 
   /** List invoices. Returns the invoices of the environment, optionally of one customer, subscription, purchase, type or status. */
