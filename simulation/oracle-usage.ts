@@ -61,7 +61,7 @@ export function grantChange(subscription: Subscription, now: number): void {
   const since = Math.min(period.start, period.discountStart ?? period.wholeStart);
   const had = credits
     .filter(({ kind, expiresAt }) => kind === 'recurring' && expiresAt === period.end)
-    // Those of a period before, which was left for another interval, were for another time.
+    // A period before, which was left for another interval, had them for another time.
     .filter(({ periodStart }) => (periodStart ?? 0) >= since)
     .reduce((sum, { issued, pausedBack, pausedOwed }) => sum + issued - pausedBack - pausedOwed, 0);
   const times = { from: now, periodStart: period.start, expiresAt: period.end };

@@ -15,8 +15,8 @@ import { finalBill } from './record-paid.ts';
 import { draftRenewalBills, interimBill, type RenewalBill } from './renew.ts';
 
 /**
- * Previews the next invoice as if it came now: that of usage whose interval ends before the period, else that of a
- * scheduled end, else that of the renewal, with the scheduled change applied. Uses the functions of these invoices themselves, and stores nothing.
+ * Previews the next invoice as if it came now. It is that of usage whose interval ends before the period, else that of a
+ * scheduled end, else that of the renewal with the scheduled change. Uses the functions of these invoices themselves, and stores nothing.
  * Refuses with `subscriptionNotFound` and `noUpcomingInvoice`.
  */
 export async function previewUpcomingInvoice(work: Work, subscriptionId: string): Promise<UpcomingInvoiceWithLines> {
