@@ -36,6 +36,9 @@ export interface Ids {
   readonly owingSubscriptionId: string;
   readonly openInvoiceId: string;
   readonly openInvoiceLineItemId: string;
+  /** One that is not finalized. */
+  readonly draftInvoiceId: string;
+  readonly draftInvoiceLineItemId: string;
   readonly creditNoteId: string;
   readonly customerBalanceId: string;
   /** Offsets the open invoice. */
@@ -88,6 +91,8 @@ export const placeholders: Ids = {
   owingSubscriptionId: idOf('subscription'),
   openInvoiceId: idOf('invoice'),
   openInvoiceLineItemId: idOf('invoiceLineItem'),
+  draftInvoiceId: idOf('invoice'),
+  draftInvoiceLineItemId: idOf('invoiceLineItem'),
   creditNoteId: idOf('creditNote'),
   customerBalanceId: idOf('customerBalance'),
   issuedCreditNoteId: idOf('creditNote'),

@@ -335,6 +335,32 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
   'POST /usage-credits/{id}/take-back': (ids) => at(`/usage-credits/${ids.usageCreditId}/take-back`, { amount: 1 }),
 
   'GET /invoices': () => at('/invoices'),
+  'POST /invoices': (ids) =>
+    at('/invoices', {
+      invoice: {
+        customerExternalId: ids.externalId,
+        lines: [
+          {
+            description: 'Onboarding workshop',
+            quantity: 2,
+            unitAmount: 45000,
+            servicePeriod: { start: '2026-11-02', end: '2026-11-04' },
+          },
+        ],
+        netTermsDays: 14,
+        purchaseOrderNumber: 'PO-4711',
+      },
+    }),
+  'PUT /invoices/{id}': (ids) => at(`/invoices/${ids.draftInvoiceId}`, { invoice: { memo: 'Thank you' } }),
+  'DELETE /invoices/{id}': (ids) => at(`/invoices/${ids.draftInvoiceId}`),
+  'POST /invoices/{id}/lines': (ids) =>
+    at(`/invoices/${ids.draftInvoiceId}/lines`, {
+      lines: [{ description: 'Travel', unitAmount: 12000, taxable: false }],
+    }),
+  'DELETE /invoices/{id}/lines/{lineId}': (ids) =>
+    at(`/invoices/${ids.draftInvoiceId}/lines/${ids.draftInvoiceLineItemId}`),
+  'POST /invoices/{id}/finalize': (ids) => at(`/invoices/${ids.draftInvoiceId}/finalize`, {}),
+  'POST /invoices/{id}/send': (ids) => at(`/invoices/${ids.invoiceId}/send`, {}),
   'GET /invoices/{id}': (ids) => at(`/invoices/${ids.invoiceId}`),
   'GET /invoices/upcoming': (ids) => at(`/invoices/upcoming?subscriptionId=${ids.subscriptionId}`),
   'GET /invoices/{id}/explain': (ids) => at(`/invoices/${ids.invoiceId}/explain`),

@@ -20,7 +20,7 @@ create table invoices (
   type text not null,
   reason text not null,
   status text not null,
-  invoice_number text not null,
+  invoice_number text,
   invoice_date bigint not null,
   due_date bigint,
   billing_period_start_date bigint,
@@ -35,6 +35,12 @@ create table invoices (
   offset_amount numeric(38, 0) not null default 0,
   balance_applied numeric(38, 0) not null default 0,
   memo text,
+  footer text,
+  purchase_order_number text,
+  -- The terms of an invoice that somebody wrote, for the time at which it is finalized.
+  net_terms_days integer,
+  auto_collect boolean not null default false,
+  sent_at bigint,
   -- An invoice at a threshold until it is first settled. One whose payment is reversed afterwards is a debt like any other.
   is_open_threshold boolean not null default false constraint invoices_open_threshold
     check (not is_open_threshold or (reason = 'usage_threshold' and status in ('open', 'awaiting_payment_confirmation'))),
@@ -48,11 +54,18 @@ create table invoices (
   constraint invoices_type check (type in ('subscription', 'purchase', 'standalone')),
   constraint invoices_status check (status in ('draft', 'open', 'paid', 'uncollectible', 'void', 'refunded', 'partially_refunded',
     'awaiting_payment_confirmation')),
+  -- A number is taken when a draft is finalized. A draft that is voided has none.
+  constraint invoices_numbered_when_finalized check (case status when 'draft' then invoice_number is null
+    when 'void' then true else invoice_number is not null end),
+  -- Nothing was paid of a draft.
+  constraint invoices_draft_is_unpaid check (status <> 'draft' or (amount_paid = 0 and credited_amount = 0 and balance_applied = 0 and sent_at is null)),
+  constraint invoices_net_terms check (net_terms_days between 0 and 365),
   constraint invoices_total check (total = subtotal + tax_amount and subtotal >= 0 and tax_amount >= 0),
   constraint invoices_money_within_bounds check (amount_paid between 0 and total and amount_refunded between 0 and amount_paid),
   constraint invoices_credited_within_total check (credited_amount between 0 and total and offset_amount between 0 and credited_amount
     and balance_applied >= 0 and amount_paid + offset_amount + balance_applied <= total)
 );
+comment on column invoices.sent_at is 'When the seller sent it last; in the environment''s time.';
 comment on column invoices.balance_applied is 'The amount that the balance of the customer paid of it when it was made. 0 once it is void.';
 comment on column invoices.credited_amount is 'The total of its credit notes that are not void.';
 comment on column invoices.offset_amount is 'The part of it that lowers the amount due.';
@@ -80,6 +93,10 @@ create table invoice_line_items (
   description text,
   ledger_account_id text collate "C",
   ledger_account_credit numeric(38, 0),
+  taxable boolean not null default true,
+  -- The time that a line of the seller's own is for.
+  service_start_at bigint,
+  service_end_at bigint,
   credited_amount numeric(38, 0) not null default 0,
   credited_discount numeric(38, 0) not null default 0,
   credited_tax numeric(38, 0) not null default 0,
@@ -92,6 +109,7 @@ create table invoice_line_items (
   foreign key (environment_id, ledger_account_id) references ledger_accounts,
   constraint invoice_line_items_type check (type in ('static', 'usage')),
   constraint invoice_line_items_amount check (amount = price * quantity),
+  constraint invoice_line_items_service check ((service_start_at is null) = (service_end_at is null) and service_start_at < service_end_at),
   constraint invoice_line_items_usage_has_account check ((type = 'usage') = (ledger_account_id is not null)
     and (type = 'usage') = (ledger_account_credit is not null))
 );

@@ -377,6 +377,7 @@ alter table invoice_line_items
   add column discount_amount numeric(38, 0) not null default 0,
   add column tax_amount numeric(38, 0) not null default 0,
   add column explanation jsonb not null default '{}',
+  add constraint invoice_line_items_untaxed check (taxable or tax_amount = 0),
   -- Credit notes never take back more than a line, whoever writes.
   add constraint invoice_line_items_credited check (credited_amount between 0 and greatest(amount, 0)
     and credited_discount between 0 and discount_amount and credited_tax between 0 and tax_amount);

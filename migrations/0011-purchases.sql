@@ -113,5 +113,8 @@ alter table discount_redemptions
   alter column subscription_id drop not null,
   add column purchase_id text collate "C",
   add foreign key (environment_id, purchase_id) references purchases,
-  add constraint discount_redemptions_one_redeemer check ((subscription_id is null) <> (purchase_id is null)),
+  -- That of an invoice which somebody wrote has neither: the invoice names it.
+  add constraint discount_redemptions_one_redeemer check (num_nonnulls(subscription_id, purchase_id) <= 1),
   add constraint discount_redemptions_one_per_purchase unique (environment_id, purchase_id);
+create unique index invoices_one_redeems on invoices (environment_id, discount_redemption_id)
+  where discount_redemption_id is not null and type = 'standalone';

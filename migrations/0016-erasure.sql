@@ -50,6 +50,8 @@ create function personal_columns() returns table (table_name text, column_name t
       ('processor_customers', 'reference', null),
       ('invoices', 'buyer', null),
       ('invoices', 'memo', null),
+      ('invoices', 'footer', null),
+      ('invoices', 'purchase_order_number', null),
       ('invoice_line_items', 'description', null),
       ('credit_notes', 'reason', null),
       ('customer_balance_entries', 'description', 'null');

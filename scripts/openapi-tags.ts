@@ -90,7 +90,8 @@ export const tags = [
   },
   {
     name: 'Invoices',
-    description: 'An invoice asks a customer for money. Its lines, discount and tax never change after it is made.',
+    description:
+      'An invoice asks a customer for money. A draft may change. Lines, discount and tax never change after it is finalized.',
   },
   {
     name: 'Credit notes',

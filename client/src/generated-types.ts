@@ -573,6 +573,25 @@ export interface NewHold {
 
 export type InvoiceStatus = 'draft' | 'open' | 'awaiting_payment_confirmation' | 'paid' | 'partially_refunded' | 'refunded' | 'void' | 'uncollectible';
 
+export interface WrittenLine {
+  /** The text of the line. By default the name of the price; required with `unitAmount`. */
+  description?: string | null;
+  /** 1 by default. */
+  quantity?: number;
+  /** The amount of one, in the smallest unit of the currency. */
+  unitAmount?: number;
+  priceId?: string;
+  /** The slug of an active price of the customer's pricing model. A price of usage bills no line. */
+  priceSlug?: string;
+  /** If false, the line bears no tax. True by default. */
+  taxable?: boolean;
+  /** The time that the line is for. */
+  servicePeriod?: {
+    start: TimestampInput;
+    end: TimestampInput;
+  } | null;
+}
+
 export interface MoneyReceived {
   /** The amount received, in the smallest unit of the currency. At most the amount due, which is the default. */
   amount?: number | null;
@@ -634,13 +653,13 @@ export interface NewCheckoutItem {
 export type PaymentStatus = 'processing' | 'requires_confirmation' | 'requires_action' | 'succeeded' | 'failed' | 'canceled' | 'refunded';
 
 /** A type of event. `sync.events_available` is accepted for compatibility, and no such event is ever sent. */
-export type WebhookFilterType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'customer.erased' | 'attempts.limit_reached' | 'credit_note.created' | 'credit_note.settled' | 'credit_note.voided' | 'sync.events_available';
+export type WebhookFilterType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'customer.erased' | 'attempts.limit_reached' | 'credit_note.created' | 'credit_note.settled' | 'credit_note.voided' | 'invoice.sent' | 'sync.events_available';
 
 export type WebhookDeliveryStatus = 'pending' | 'succeeded' | 'failed';
 
-export type EventType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'customer.erased' | 'attempts.limit_reached' | 'credit_note.created' | 'credit_note.settled' | 'credit_note.voided';
+export type EventType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'customer.erased' | 'attempts.limit_reached' | 'credit_note.created' | 'credit_note.settled' | 'credit_note.voided' | 'invoice.sent';
 
-export type EventObject = 'customer' | 'payment' | 'purchase' | 'subscription' | 'checkoutSession' | 'creditNote';
+export type EventObject = 'customer' | 'payment' | 'purchase' | 'subscription' | 'checkoutSession' | 'creditNote' | 'invoice';
 
 export interface ApiKey {
   id: string;
@@ -1326,8 +1345,8 @@ export type Invoice = {
   organizationId: string;
   customerId: string;
   pricingModelId: string;
-  /** The number of the invoice, the next one of its series. A series has no gaps. */
-  invoiceNumber: string;
+  /** The number of the invoice, the next one of its series. A series has no gaps. Null until a draft is finalized. */
+  invoiceNumber: string | null;
   invoiceDate: Timestamp;
   dueDate: Timestamp | null;
   status: InvoiceStatus;
@@ -1359,6 +1378,12 @@ export type Invoice = {
   pdfURL: string | null;
   receiptPdfURL: string | null;
   memo: string | null;
+  /** The text below the totals. Absent without one. */
+  footer?: string;
+  /** The buyer's reference. Absent without one. */
+  purchaseOrderNumber?: string;
+  /** The time at which it was sent last. Absent before. */
+  sentAt?: Timestamp;
   bankPaymentOnly: boolean | null;
   type: 'subscription';
   subscriptionId: string;
@@ -1375,8 +1400,8 @@ export type Invoice = {
   organizationId: string;
   customerId: string;
   pricingModelId: string;
-  /** The number of the invoice, the next one of its series. A series has no gaps. */
-  invoiceNumber: string;
+  /** The number of the invoice, the next one of its series. A series has no gaps. Null until a draft is finalized. */
+  invoiceNumber: string | null;
   invoiceDate: Timestamp;
   dueDate: Timestamp | null;
   status: InvoiceStatus;
@@ -1408,6 +1433,12 @@ export type Invoice = {
   pdfURL: string | null;
   receiptPdfURL: string | null;
   memo: string | null;
+  /** The text below the totals. Absent without one. */
+  footer?: string;
+  /** The buyer's reference. Absent without one. */
+  purchaseOrderNumber?: string;
+  /** The time at which it was sent last. Absent before. */
+  sentAt?: Timestamp;
   bankPaymentOnly: boolean | null;
   type: 'purchase';
   subscriptionId: null;
@@ -1423,8 +1454,8 @@ export type Invoice = {
   organizationId: string;
   customerId: string;
   pricingModelId: string;
-  /** The number of the invoice, the next one of its series. A series has no gaps. */
-  invoiceNumber: string;
+  /** The number of the invoice, the next one of its series. A series has no gaps. Null until a draft is finalized. */
+  invoiceNumber: string | null;
   invoiceDate: Timestamp;
   dueDate: Timestamp | null;
   status: InvoiceStatus;
@@ -1456,6 +1487,12 @@ export type Invoice = {
   pdfURL: string | null;
   receiptPdfURL: string | null;
   memo: string | null;
+  /** The text below the totals. Absent without one. */
+  footer?: string;
+  /** The buyer's reference. Absent without one. */
+  purchaseOrderNumber?: string;
+  /** The time at which it was sent last. Absent before. */
+  sentAt?: Timestamp;
   bankPaymentOnly: boolean | null;
   type: 'standalone';
   subscriptionId: null;
@@ -1463,6 +1500,10 @@ export type Invoice = {
   billingPeriodStartDate: null;
   billingPeriodEndDate: null;
   purchaseId: null;
+  /** The days from its finalization to its due date. Absent: those of the settings, or a date was given. */
+  netTermsDays?: number;
+  /** If true, finalization charges the customer's default payment method. Absent: false. */
+  autoCollect?: boolean;
   stripePaymentIntentId: string | null;
   stripeTaxCalculationId: string | null;
   stripeTaxTransactionId: string | null;
@@ -1484,6 +1525,10 @@ export type InvoiceLineItem = {
   price: WholeNumber;
   /** The product of price and quantity. */
   amount: WholeNumber;
+  /** False: the line bears no tax. Absent: it bears the tax of the invoice. */
+  taxable?: false;
+  /** The time that a line of the seller's own is for. Absent without one. */
+  servicePeriod?: ServicePeriod;
   type: 'static';
   ledgerAccountId: null;
   ledgerAccountCredit: null;
@@ -1501,6 +1546,10 @@ export type InvoiceLineItem = {
   price: WholeNumber;
   /** The product of price and quantity. */
   amount: WholeNumber;
+  /** False: the line bears no tax. Absent: it bears the tax of the invoice. */
+  taxable?: false;
+  /** The time that a line of the seller's own is for. Absent without one. */
+  servicePeriod?: ServicePeriod;
   type: 'usage';
   /** The ledger account of the subscription and the meter. */
   ledgerAccountId: string;
@@ -1509,6 +1558,12 @@ export type InvoiceLineItem = {
   /** The id of the invoice that billed the units. */
   billingRunId: string;
 };
+
+/** A range of time. `start` is part of it and `end` is not. */
+export interface ServicePeriod {
+  start: Timestamp;
+  end: Timestamp;
+}
 
 export interface PaymentMethod {
   id: string;
@@ -2838,6 +2893,12 @@ export interface UpcomingInvoice {
   pdfURL: null;
   receiptPdfURL: string | null;
   memo: string | null;
+  /** The text below the totals. Absent without one. */
+  footer?: string;
+  /** The buyer's reference. Absent without one. */
+  purchaseOrderNumber?: string;
+  /** The time at which it was sent last. Absent before. */
+  sentAt?: Timestamp;
   bankPaymentOnly: boolean | null;
   type: 'subscription';
   subscriptionId: string;
@@ -2861,6 +2922,10 @@ export type UpcomingInvoiceLineItem = {
   price: WholeNumber;
   /** The product of price and quantity. */
   amount: WholeNumber;
+  /** False: the line bears no tax. Absent: it bears the tax of the invoice. */
+  taxable?: false;
+  /** The time that a line of the seller's own is for. Absent without one. */
+  servicePeriod?: ServicePeriod;
   type: 'static';
   ledgerAccountId: null;
   ledgerAccountCredit: null;
@@ -2878,6 +2943,10 @@ export type UpcomingInvoiceLineItem = {
   price: WholeNumber;
   /** The product of price and quantity. */
   amount: WholeNumber;
+  /** False: the line bears no tax. Absent: it bears the tax of the invoice. */
+  taxable?: false;
+  /** The time that a line of the seller's own is for. Absent without one. */
+  servicePeriod?: ServicePeriod;
   type: 'usage';
   /** The ledger account of the subscription and the meter. */
   ledgerAccountId: string;
@@ -2888,7 +2957,8 @@ export type UpcomingInvoiceLineItem = {
 
 export interface InvoiceExplanation {
   invoiceId: string;
-  invoiceNumber: string;
+  /** Null until a draft is finalized. */
+  invoiceNumber: string | null;
   currency: string;
   reason: InvoiceReason;
   subscriptionId: string | null;
@@ -2908,7 +2978,7 @@ export interface InvoiceExplanation {
     computed: WholeNumber;
     rounding: ExplainedRounding;
   } | null;
-  /** The sum of the lines less the discount. */
+  /** The sum of the lines less their shares of the discount, without those that bear no tax. */
   taxable: WholeNumber;
   tax: {
     type: TaxType | null;
@@ -2926,7 +2996,7 @@ export interface InvoiceExplanation {
   total: WholeNumber;
 }
 
-export type InvoiceReason = 'subscription_start' | 'renewal' | 'usage' | 'final_usage' | 'usage_threshold' | 'adjustment' | 'purchase';
+export type InvoiceReason = 'subscription_start' | 'renewal' | 'usage' | 'final_usage' | 'usage_threshold' | 'adjustment' | 'purchase' | 'one_off';
 
 /** A range of time. `startAt` is part of it and `endAt` is not. */
 export interface ExplainedPeriod {
@@ -2999,6 +3069,8 @@ export interface ExplainedInvoiceLine {
   rounding: ExplainedRounding;
   discountShare: WholeNumber;
   taxShare: WholeNumber;
+  /** False: the line bears no tax. Absent: it does. */
+  taxable?: false;
   priceId: string | null;
   subscriptionItemId: string | null;
   ledgerAccountId: string | null;
@@ -3393,7 +3465,7 @@ export interface Webhook {
   pricingModelId: string;
   name: string;
   url: string;
-  /** The event types that are sent. Empty: all types but `usage_balance.low`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`. */
+  /** The event types that are sent. Empty: all types but `usage_balance.low`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`. */
   filterTypes: Array<WebhookFilterType>;
   active: boolean;
   /** The reason why the service has disabled the webhook, or null. To enable it, set `active` to `true`. */
@@ -3951,8 +4023,33 @@ export interface CreditNoteVoidedPayload {
   data: CreditNote | null;
 }
 
+export interface InvoiceSentPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'invoice';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The customer. For a checkout session without one, both are the id of the session. */
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'invoice.sent';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
+  data: Invoice | null;
+}
+
 /** The body of a message to a webhook. */
-export type WebhookPayload = CustomerCreatedPayload | CustomerUpdatedPayload | PurchaseCompletedPayload | PaymentFailedPayload | PaymentSucceededPayload | SubscriptionCreatedPayload | SubscriptionUpdatedPayload | SubscriptionCanceledPayload | UsageBalanceLowPayload | CustomerErasedPayload | AttemptsLimitReachedPayload | CreditNoteCreatedPayload | CreditNoteSettledPayload | CreditNoteVoidedPayload;
+export type WebhookPayload = CustomerCreatedPayload | CustomerUpdatedPayload | PurchaseCompletedPayload | PaymentFailedPayload | PaymentSucceededPayload | SubscriptionCreatedPayload | SubscriptionUpdatedPayload | SubscriptionCanceledPayload | UsageBalanceLowPayload | CustomerErasedPayload | AttemptsLimitReachedPayload | CreditNoteCreatedPayload | CreditNoteSettledPayload | CreditNoteVoidedPayload | InvoiceSentPayload;
 
 export interface UtilsGetPingAnswer {
   message: 'pong';
@@ -5891,6 +5988,32 @@ export interface InvoicesListAnswer {
   nextCursor?: string;
 }
 
+export interface InvoicesCreateInput {
+  /** Required only if several pricing models have this `customerExternalId`. */
+  pricingModelId?: string;
+  invoice: {
+    customerId?: string;
+    customerExternalId?: string;
+    lines?: Array<WrittenLine>;
+    /** The date on which it is due. Not with `netTermsDays`. */
+    dueDate?: TimestampInput | null;
+    /** The days from its finalization to its due date. Without both, those of the settings. */
+    netTermsDays?: number | null;
+    memo?: string | null;
+    footer?: string | null;
+    purchaseOrderNumber?: string | null;
+    /** If true, finalization charges the customer's default payment method, where there is one. It is then due at once, unless other terms are given. False by default. */
+    autoCollect?: boolean;
+    /** The code of an active discount. */
+    discountCode?: string | null;
+  };
+}
+
+export interface InvoicesCreateAnswer {
+  invoice: Invoice;
+  invoiceLineItems: Array<InvoiceLineItem>;
+}
+
 export interface InvoicesGetInput {
   id: string;
 }
@@ -5898,6 +6021,75 @@ export interface InvoicesGetInput {
 export interface InvoicesGetAnswer {
   invoice: Invoice;
   invoiceLineItems: Array<InvoiceLineItem>;
+}
+
+export interface InvoicesUpdateInput {
+  id: string;
+  invoice: {
+    id?: string;
+    lines?: Array<WrittenLine>;
+    /** The date on which it is due. Not with `netTermsDays`. */
+    dueDate?: TimestampInput | null;
+    /** The days from its finalization to its due date. Without both, those of the settings. */
+    netTermsDays?: number | null;
+    memo?: string | null;
+    footer?: string | null;
+    purchaseOrderNumber?: string | null;
+    /** If true, finalization charges the customer's default payment method, where there is one. It is then due at once, unless other terms are given. False by default. */
+    autoCollect?: boolean;
+    /** The code of an active discount. */
+    discountCode?: string | null;
+  };
+}
+
+export interface InvoicesUpdateAnswer {
+  invoice: Invoice;
+  invoiceLineItems: Array<InvoiceLineItem>;
+}
+
+export interface InvoicesDeleteInput {
+  id: string;
+}
+
+export interface InvoicesDeleteAnswer {
+  invoice: Invoice;
+}
+
+export interface InvoicesCreateLineInput {
+  id: string;
+  lines: Array<WrittenLine>;
+}
+
+export interface InvoicesCreateLineAnswer {
+  invoice: Invoice;
+  invoiceLineItems: Array<InvoiceLineItem>;
+}
+
+export interface InvoicesDeleteLinesInput {
+  id: string;
+  lineId: string;
+}
+
+export interface InvoicesDeleteLinesAnswer {
+  invoice: Invoice;
+  invoiceLineItems: Array<InvoiceLineItem>;
+}
+
+export interface InvoicesFinalizeInput {
+  id: string;
+}
+
+export interface InvoicesFinalizeAnswer {
+  invoice: Invoice;
+  invoiceLineItems: Array<InvoiceLineItem>;
+}
+
+export interface InvoicesSendInput {
+  id: string;
+}
+
+export interface InvoicesSendAnswer {
+  invoice: Invoice;
 }
 
 export interface InvoicesExplainInput {
@@ -6530,7 +6722,7 @@ export interface WebhooksCreateInput {
   webhook: {
     name: string;
     url: string;
-    /** The event types to send. Empty: all types but `usage_balance.low`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`. */
+    /** The event types to send. Empty: all types but `usage_balance.low`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`. */
     filterTypes: Array<WebhookFilterType>;
     active?: boolean;
     /** By default the pricing model of the key, or else the default one. */
@@ -6573,7 +6765,7 @@ export interface WebhooksUpdateInput {
     id?: string;
     name?: string;
     url?: string;
-    /** The event types to send. Empty: all types but `usage_balance.low`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`. */
+    /** The event types to send. Empty: all types but `usage_balance.low`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`. */
     filterTypes?: Array<WebhookFilterType>;
     active?: boolean;
     /** Fixed: send the present value or nothing. */
@@ -7166,8 +7358,29 @@ export interface InvoicesMethods {
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<InvoicesListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<InvoicesListAnswer['data'][number], void, undefined>;
 
+  /** Write an invoice. Writes a one-off invoice as a draft, with lines at amounts of their own or at prices. A draft has no number, and the customer does not see it. Its amounts are those of now: tax, seller and buyer are taken again when it is finalized. */
+  create(input: InvoicesCreateInput, options?: WriteOptions): Promise<InvoicesCreateAnswer>;
+
   /** Get an invoice. Returns one invoice with its lines. */
   get(input: InvoicesGetInput, options?: CallOptions): Promise<InvoicesGetAnswer>;
+
+  /** Change a draft. Changes a draft. Absent fields keep their value, null removes one, and `lines` replaces all lines. A finalized invoice is not changed any more. */
+  update(input: InvoicesUpdateInput, options?: WriteOptions): Promise<InvoicesUpdateAnswer>;
+
+  /** Delete a draft. Deletes a draft with its lines, and returns its last values. A finalized invoice is voided instead. */
+  delete(input: InvoicesDeleteInput, options?: WriteOptions): Promise<InvoicesDeleteAnswer>;
+
+  /** Add lines to a draft. Adds lines to a draft. Discount and tax are computed again for all of it. */
+  createLine(input: InvoicesCreateLineInput, options?: WriteOptions): Promise<InvoicesCreateLineAnswer>;
+
+  /** Take a line off a draft. Deletes a line of a draft. Discount and tax are computed again for the rest. */
+  deleteLines(input: InvoicesDeleteLinesInput, options?: WriteOptions): Promise<InvoicesDeleteLinesAnswer>;
+
+  /** Finalize a draft. Gives a draft its number and its due date. The balance of its customer pays what it can, and `autoCollect` charges the rest before the answer; a declined charge leaves the invoice open. A repeat returns the invoice unchanged. */
+  finalize(input: InvoicesFinalizeInput, options?: WriteOptions): Promise<InvoicesFinalizeAnswer>;
+
+  /** Send an invoice. Marks an invoice as sent to its customer, and publishes `invoice.sent`. Finalize a draft before. */
+  send(input: InvoicesSendInput, options?: WriteOptions): Promise<InvoicesSendAnswer>;
 
   /** Explain an invoice. Returns the inputs of each line, the discount and the tax, with the exact value before each rounding. Every amount can be computed again from the answer. */
   explain(input: InvoicesExplainInput, options?: CallOptions): Promise<InvoicesExplainAnswer>;

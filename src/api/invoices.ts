@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import {
   creditInvoice,
+  finalizeInvoice,
   payInvoice,
   type RecordedPayment,
   recordPayment,
@@ -21,11 +22,20 @@ import {
   listInvoices,
   renderInvoice,
 } from '../invoicing/actions.ts';
+import {
+  addLines,
+  changeDraft,
+  createDraft,
+  removeDraft,
+  removeLine,
+  sendInvoice,
+} from '../invoicing/actions-drafts.ts';
 import { Invoice, InvoiceId, InvoiceStatus, maxInvoiceTotal, UpcomingInvoice } from '../invoicing/invoice.ts';
 import type { InvoiceDocument } from '../invoicing/invoice-document.ts';
 import { InvoiceExplanation } from '../invoicing/invoice-explanation.ts';
-import { InvoiceLineItem, UpcomingInvoiceLineItem } from '../invoicing/invoice-line-item.ts';
+import { InvoiceLineItem, InvoiceLineItemId, UpcomingInvoiceLineItem } from '../invoicing/invoice-line-item.ts';
 import { invoicePage } from '../invoicing/invoice-page.ts';
+import { DraftChange, OneOffInvoice, WrittenLines } from '../invoicing/one-off.ts';
 import { Turns } from '../jobs/turns.ts';
 import { amountInput, freeText, SafeString, TimestampInput } from '../kernel/json.ts';
 import { createdFilters, customerFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
@@ -37,6 +47,7 @@ import { SubscriptionId } from '../subscriptions/subscription.ts';
 const tag = 'Invoices';
 
 const params = z.object({ id: InvoiceId });
+const InvoiceWithLines = z.object({ invoice: Invoice, invoiceLineItems: z.array(InvoiceLineItem) });
 
 const MoneyReceived = z
   .object({
@@ -103,9 +114,123 @@ export const invoiceRoutes = [
     description: 'Returns one invoice with its lines.',
     tag,
     params,
-    returns: z.object({ invoice: Invoice, invoiceLineItems: z.array(InvoiceLineItem) }),
+    returns: InvoiceWithLines,
     refuses: ['invoiceNotFound'],
     handle: (work, { params }) => getInvoice(work, params.id),
+  }),
+  route({
+    method: 'POST',
+    path: '/invoices',
+    needs: 'invoices:money',
+    summary: 'Write an invoice',
+    description:
+      'Writes a one-off invoice as a draft, with lines at amounts of their own or at prices. A draft has no number, and ' +
+      'the customer does not see it. Its amounts are those of now: tax, seller and buyer are taken again when it is finalized.',
+    tag,
+    query: z.object({
+      pricingModelId: textFilter.meta({
+        description: 'Required only if several pricing models have this `customerExternalId`.',
+      }),
+    }),
+    body: z.object({ invoice: OneOffInvoice }),
+    returns: InvoiceWithLines,
+    refuses: [
+      'customerNotFound',
+      'customerArchived',
+      'externalIdAmbiguous',
+      'priceNotFound',
+      'priceInactive',
+      'discountAlreadyUsed',
+      'invoiceTooLarge',
+    ],
+    handle: (work, { query, body }) => createDraft(work, body.invoice, query.pricingModelId),
+  }),
+  route({
+    method: 'PUT',
+    path: '/invoices/{id}',
+    needs: 'invoices:money',
+    summary: 'Change a draft',
+    description:
+      'Changes a draft. Absent fields keep their value, null removes one, and `lines` replaces all lines. A finalized ' +
+      'invoice is not changed any more.',
+    tag,
+    params,
+    body: z.object({ invoice: DraftChange }),
+    returns: InvoiceWithLines,
+    refuses: [
+      'invoiceNotFound',
+      'idMismatch',
+      'invoiceStatusForbids',
+      'priceNotFound',
+      'priceInactive',
+      'discountAlreadyUsed',
+      'invoiceTooLarge',
+    ],
+    handle: (work, input) => changeDraft(work, input.params.id, input.body.invoice),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/invoices/{id}',
+    needs: 'invoices:money',
+    summary: 'Delete a draft',
+    description: 'Deletes a draft with its lines, and returns its last values. A finalized invoice is voided instead.',
+    tag,
+    params,
+    returns: z.object({ invoice: Invoice }),
+    refuses: ['invoiceNotFound', 'invoiceStatusForbids'],
+    handle: async (work, input) => ({ invoice: await removeDraft(work, input.params.id) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/invoices/{id}/lines',
+    needs: 'invoices:money',
+    summary: 'Add lines to a draft',
+    description: 'Adds lines to a draft. Discount and tax are computed again for all of it.',
+    tag,
+    params,
+    body: z.object({ lines: WrittenLines.min(1) }),
+    returns: InvoiceWithLines,
+    refuses: ['invoiceNotFound', 'invoiceStatusForbids', 'priceNotFound', 'priceInactive', 'invoiceTooLarge'],
+    handle: (work, input) => addLines(work, input.params.id, input.body.lines),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/invoices/{id}/lines/{lineId}',
+    needs: 'invoices:money',
+    summary: 'Take a line off a draft',
+    description: 'Deletes a line of a draft. Discount and tax are computed again for the rest.',
+    tag,
+    params: params.extend({ lineId: InvoiceLineItemId }),
+    returns: InvoiceWithLines,
+    refuses: ['invoiceNotFound', 'invoiceLineItemNotFound', 'invoiceStatusForbids'],
+    handle: (work, input) => removeLine(work, input.params.id, input.params.lineId),
+  }),
+  route({
+    method: 'POST',
+    path: '/invoices/{id}/finalize',
+    needs: 'invoices:money',
+    summary: 'Finalize a draft',
+    description:
+      'Gives a draft its number and its due date. The balance of its customer pays what it can, and `autoCollect` charges ' +
+      'the rest before the answer; a declined charge leaves the invoice open. A repeat returns the invoice unchanged.',
+    tag,
+    params,
+    returns: InvoiceWithLines,
+    refuses: ['processorUnavailable', 'invoiceNotFound', 'draftHasNoLines', 'invoiceTooLarge'],
+    handle: (work, input) => finalizeInvoice(work, input.params.id),
+    afterEffects: (work, { invoice }) => getInvoice(work, invoice.id),
+  }),
+  route({
+    method: 'POST',
+    path: '/invoices/{id}/send',
+    needs: 'invoices:money',
+    summary: 'Send an invoice',
+    description: 'Marks an invoice as sent to its customer, and publishes `invoice.sent`. Finalize a draft before.',
+    tag,
+    params,
+    returns: z.object({ invoice: Invoice }),
+    refuses: ['invoiceNotFound', 'invoiceStatusForbids'],
+    handle: async (work, input) => ({ invoice: await sendInvoice(work, input.params.id) }),
   }),
   route({
     method: 'GET',

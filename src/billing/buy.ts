@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { saveChangedCustomer } from '../customers/actions.ts';
+import { lockNamedCustomer, saveChangedCustomer } from '../customers/actions.ts';
 import { type BillingAddress, type CustomerRow, decideChange } from '../customers/customer.ts';
 import { lockCustomer } from '../customers/store.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { createInvoices } from '../invoicing/actions.ts';
+import { findGivenDiscount, quoteRedemption, redeem } from '../invoicing/actions-discounts.ts';
 import { draftInvoice, type InvoiceDraft } from '../invoicing/new-invoice.ts';
 import { findInvoice } from '../invoicing/store.ts';
 import { addDays } from '../kernel/calendar.ts';
@@ -43,16 +44,14 @@ import {
   composePurchase,
   findSold,
 } from './make-bought.ts';
-import { composeOpening, type Opened, quoteRedemption, redeem } from './open-subscription.ts';
+import { composeOpening, type Opened } from './open-subscription.ts';
 import { recordPaid } from './record-paid.ts';
 import {
   anchorOfFreePlan,
   coversAll,
   decidePlan,
-  findGivenDiscount,
   findItems,
   findOffer,
-  lockSubscriber,
   openDecided,
   type PlanOrder,
   refuseWhileBuying,
@@ -440,7 +439,7 @@ export function refuseActivation({ id, status, currentBillingPeriodStart }: Subs
  * commit; `readSold` returns the outcome.
  */
 export async function sell(work: Work, given: NewPurchase, pricingModelId: string | undefined): Promise<Purchase> {
-  const customer = await lockSubscriber(work, given, pricingModelId);
+  const customer = await lockNamedCustomer(work, given, pricingModelId);
   const [{ price, product, quantity }, ...addOns] = await findOrdered(work, customer, given);
   anchorTermsOf(given, anchorSettings(work), price);
   const { purchase } = await buy(work, {

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import {
   draftCreditNote,
   getCreditNote,
@@ -10,7 +11,8 @@ import {
 import type { CreditNoteInput, CreditNoteWithLines } from '../credit-notes/credit-note.ts';
 import type { CreditNoteRow } from '../credit-notes/store.ts';
 import type { Work } from '../database/work.ts';
-import { giveUpInvoice } from '../invoicing/actions.ts';
+import { getInvoice, giveUpInvoice, type InvoiceWithLines } from '../invoicing/actions.ts';
+import { finalizeDrafts } from '../invoicing/actions-drafts.ts';
 import { amountDue } from '../invoicing/invoice.ts';
 import { findInvoice, type InvoiceRow, lockInvoice } from '../invoicing/store.ts';
 import { findOldestOwed, listBilledUsage } from '../invoicing/store-collecting.ts';
@@ -160,6 +162,25 @@ export async function voidCreditNote(work: Work, id: string): Promise<CreditNote
   if ((await listInvoicesBeingPaid(work, [invoice.id])).has(invoice.id))
     throw new Problem('invoiceAlreadyBeingPaid', { invoiceId: invoice.id });
   return takeBackCreditNote(work, { note, invoice });
+}
+
+/**
+ * Finalizes a draft: it gets its number and its due date, and the balance of its customer pays what it can. The rest is
+ * charged after the commit where the draft says so; a declined charge leaves it open. A repeat changes nothing.
+ */
+export async function finalizeInvoice(work: Work, id: string): Promise<InvoiceWithLines> {
+  const found = await findInvoice(work, id);
+  if (found === null) throw new Problem('invoiceNotFound', { id });
+  await lockPayers(work, [found]);
+  const draft = await lockInvoice(work, id);
+  if (draft === null) throw new Problem('invoiceNotFound', { id });
+  if (draft.status !== 'draft') return getInvoice(work, id);
+  const [invoice] = await finalizeDrafts(work, [draft]);
+  assert(invoice, 'a draft that is finalized is an invoice');
+  await recordPaid(work, [{ invoice, paymentMethodId: null }]);
+  const method = draft.autoCollect ? await defaultPaymentMethod(work, invoice.customerId) : null;
+  if (invoice.status === 'open' && method) await chargeInvoice(work, invoice, method.id);
+  return getInvoice(work, id);
 }
 
 /** A payment received by bank transfer, in cash or in any other way outside the processors. */

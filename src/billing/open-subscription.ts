@@ -2,19 +2,14 @@ import type { CustomerRow } from '../customers/customer.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { grantItemFeatures } from '../entitlements/actions.ts';
+import { redeem } from '../invoicing/actions-discounts.ts';
 import type { InvoiceDiscount, TaxQuote } from '../invoicing/invoice.ts';
 import { itemLine, type NewLine } from '../invoicing/invoice-line-item.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { saveCollections } from '../invoicing/store-collecting.ts';
-import { freeUnusedRedemption, hasUsedDiscount, insertRedemption } from '../invoicing/store-redemptions.ts';
 import { calendarStart, type Instant, type Interval, type Period } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
-import { Problem } from '../kernel/problem.ts';
-import {
-  allowsMultipleSubscriptions,
-  allowsRepeatedDiscounts,
-  allowsRepeatedTrials,
-} from '../organizations/setting.ts';
+import { allowsMultipleSubscriptions, allowsRepeatedTrials } from '../organizations/setting.ts';
 import type { DiscountRow } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
 import { amountOf } from '../pricing/pricing.ts';
@@ -254,53 +249,4 @@ function firstLine(item: SubscriptionItemRow, period: BillingPeriodRow | null, s
   if (period === null) return itemLine(item, null, null, step);
   const { startAt: start, endAt: end, wholeStartAt } = period;
   return itemLine(item, { start, end }, { start: wholeStartAt ?? start, end }, step);
-}
-
-/** The redeemer of a discount: a subscription or a single-payment purchase. */
-type Redeemer = { readonly subscriptionId: string } | { readonly purchaseId: string };
-
-/**
- * Copies the current discount for its redeemer, and returns the discount of the next invoice. Refuses with
- * `discountAlreadyUsed` one that the customer has used. The caller has locked the customer.
- */
-export async function redeem(
-  work: Work,
-  discount: DiscountRow,
-  { id: customerId }: Pick<CustomerRow, 'id'>,
-  redeemer: Redeemer,
-): Promise<InvoiceDiscount> {
-  const { id: discountId, pricingModelId, name, code, amountType, amount, duration, numberOfPayments } = discount;
-  const redeemed = await quoteRedemption(work, discount, { id: customerId });
-  const isOnlyUse = !allowsRepeatedDiscounts(work);
-  if (isOnlyUse) await freeUnusedRedemption(work, { customerId, discountId });
-  const id = redeemed.redemptionId;
-  await insertRedemption(work, {
-    id,
-    pricingModelId,
-    discountId,
-    customerId,
-    isOnlyUse,
-    subscriptionId: null,
-    purchaseId: null,
-    ...redeemer,
-    ...{ name, code, amountType, amount, duration, numberOfPayments },
-    createdAt: work.now,
-    updatedAt: work.now,
-  });
-  return redeemed;
-}
-
-/** The discount of the next invoice, as `redeem` returns it. Refuses what that refuses, and stores nothing. */
-export async function quoteRedemption(
-  work: Work,
-  { id: discountId, code, amountType: kind, amount }: DiscountRow,
-  { id: customerId }: Pick<CustomerRow, 'id'>,
-): Promise<InvoiceDiscount> {
-  if (await hasUsedDiscount(work, { customerId, discountId })) throw discountUsed(code, ['discountCode']);
-  return { redemptionId: newId('discountRedemption'), code, kind, amount };
-}
-
-/** The refusal of a code that the customer has used, in the field `path`. */
-export function discountUsed(code: string, path: readonly string[]): Problem {
-  return new Problem('discountAlreadyUsed', { code }, [{ path, message: 'has already been used', code: 'custom' }]);
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type CustomerRow, decideChange } from '../customers/customer.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
+import { quoteRedemption } from '../invoicing/actions-discounts.ts';
 import { draftInvoice, type InvoiceDraft } from '../invoicing/new-invoice.ts';
 import { findInvoice, listLinesOfInvoice } from '../invoicing/store.ts';
 import type { Instant } from '../kernel/calendar.ts';
@@ -16,7 +17,7 @@ import { findUpToDate } from './catch-up.ts';
 import { requireHolder } from './complete-purchases.ts';
 import { decideDefaultPlan } from './default-plan.ts';
 import { composeActivation, composePurchase } from './make-bought.ts';
-import { composeOpening, quoteRedemption } from './open-subscription.ts';
+import { composeOpening } from './open-subscription.ts';
 import { planAdjustment } from './plan-adjustment.ts';
 import { decideOpening, type PlanHistory } from './subscribe.ts';
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
+import { lockNamedCustomer } from '../customers/actions.ts';
 import type { CustomerRow } from '../customers/customer.ts';
-import { findCustomer, findCustomerEvenArchived, lockCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
+import { findGivenDiscount } from '../invoicing/actions-discounts.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { isSameJson } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
@@ -9,10 +10,9 @@ import { allowsMultipleSubscriptions, anchorSettings } from '../organizations/se
 import { readSettings } from '../organizations/store-settings.ts';
 import { defaultPaymentMethod, findPaymentMethod } from '../payments/actions.ts';
 import { findLastFailure } from '../payments/store.ts';
-import { type DiscountRow, normalizeCode } from '../pricing/discount.ts';
+import type { DiscountRow } from '../pricing/discount.ts';
 import { firstAmountAt, type Price } from '../pricing/price.ts';
 import type { Product } from '../pricing/product.ts';
-import { findDiscountByCode } from '../pricing/store-discounts.ts';
 import { listActivePricesBySlug, listPrices, listPricesByIds } from '../pricing/store-prices.ts';
 import { findProducts } from '../pricing/store-products.ts';
 import { awaitsOnlyPlan } from '../purchases/store.ts';
@@ -62,7 +62,7 @@ export async function subscribe(
   given: NewSubscription,
   pricingModelId: string | undefined,
 ): Promise<SubscriptionRow> {
-  const customer = await lockSubscriber(work, given, pricingModelId);
+  const customer = await lockNamedCustomer(work, given, pricingModelId);
   const { sold, priceOverrides } = await findItems(work, customer, given);
   const [{ price, product, quantity }, ...addOns] = sold;
   await checkPaymentMethods(work, customer, given);
@@ -108,22 +108,6 @@ export async function readSubscribed(work: Work, subscription: { id: string }): 
   const { failureCode, failureMessage } = (await findLastFailure(work, row.id)) ?? {};
   const details = { code: failureCode ?? 'declined', reason: failureMessage ?? '' };
   throw new Problem('subscriptionNotPaid', details, [], { subscription: toSubscription(work, row) });
-}
-
-/** The named customer, locked. Refuses with `customerNotFound` or `customerArchived`. */
-export async function lockSubscriber(
-  work: Work,
-  { customerId, customerExternalId }: Pick<NewSubscription, 'customerId' | 'customerExternalId'>,
-  pricingModelId: string | undefined,
-): Promise<CustomerRow> {
-  const found =
-    customerId === undefined
-      ? await findCustomerEvenArchived(work, customerExternalId ?? '', pricingModelId)
-      : await findCustomer(work, customerId);
-  const customer = found === null ? null : await lockCustomer(work, found.id);
-  if (customer === null) throw new Problem('customerNotFound', { id: customerId ?? customerExternalId ?? '' });
-  if (customer.archived) throw new Problem('customerArchived', { id: customer.id });
-  return customer;
 }
 
 type Reference = Pick<NewSubscription, 'priceId' | 'priceSlug'>;
@@ -211,18 +195,6 @@ async function findOverrides(
   const overrides = resolveOverrides(priceOverrides, await listPrices(work, [pricingModelId]), path);
   refuseStrayOverrides(overrides, new Set(sold.map(({ price }) => price.id)), path);
   return overrides;
-}
-
-/** The discount to redeem, from the customer's pricing model. */
-export async function findGivenDiscount(
-  work: Work,
-  { pricingModelId }: CustomerRow,
-  { discountCode }: Pick<NewSubscription, 'discountCode'>,
-): Promise<DiscountRow | null> {
-  if (discountCode === null || discountCode === undefined) return null;
-  const discount = await findDiscountByCode(work, pricingModelId, normalizeCode(discountCode));
-  if (!discount?.active) throw invalid(['discountCode'], 'must be the code of an active discount of the pricing model');
-  return discount;
 }
 
 const paymentMethodFields = ['defaultPaymentMethodId', 'backupPaymentMethodId'] as const;

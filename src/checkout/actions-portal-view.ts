@@ -49,7 +49,7 @@ export async function viewPortal(work: Work, processors: Processors, customer: C
 
 function describeInvoice(invoice: InvoiceRow): PortalInvoice[] {
   const { id, invoiceNumber: number, invoiceDate: date, status, total, currency } = invoice;
-  return status === 'draft' ? [] : [{ id, number, date, status, total, due: amountDue(invoice), currency }];
+  return number === null ? [] : [{ id, number, date, status, total, due: amountDue(invoice), currency }];
 }
 
 async function describe(work: Work, rows: readonly SubscriptionRow[]): Promise<PortalSubscription[]> {

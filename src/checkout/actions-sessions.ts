@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { discountUsed } from '../billing/open-subscription.ts';
 import { findOffers } from '../billing/subscribe.ts';
 import { requireCustomerByExternalId } from '../customers/actions.ts';
 import type { CustomerRow } from '../customers/customer.ts';
 import { lockCustomer } from '../customers/store.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
+import { discountUsed } from '../invoicing/actions-discounts.ts';
 import { hasUsedDiscount } from '../invoicing/store-redemptions.ts';
 import type { Encryption } from '../jobs/encryption.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';

@@ -145,7 +145,7 @@ export function* creditNoteDocument(
     facts: [
       { label: 'Credit note number', value: note.creditNoteNumber },
       { label: 'Credit note date', value: dayText(note.createdAt) },
-      { label: 'Invoice number', value: invoice.invoiceNumber },
+      { label: 'Invoice number', value: invoice.invoiceNumber ?? '' },
       { label: 'Invoice date', value: dayText(invoice.invoiceDate) },
     ],
     seller: sellerLines(invoice.seller),
@@ -153,5 +153,6 @@ export function* creditNoteDocument(
     lines: printed,
     sums: [...sums, row('Total credited', note.total, true)],
     memo: note.reason,
+    footer: null,
   };
 }

@@ -24,6 +24,28 @@ export async function requireCustomerByExternalId(
   return customer;
 }
 
+/** A customer by its id or its external id. */
+interface CustomerReference {
+  readonly customerId?: string | undefined;
+  readonly customerExternalId?: string | undefined;
+}
+
+/** The named customer, locked. Refuses with `customerNotFound` or `customerArchived`. */
+export async function lockNamedCustomer(
+  work: Work,
+  { customerId, customerExternalId }: CustomerReference,
+  pricingModelId: string | undefined,
+): Promise<CustomerRow> {
+  const found =
+    customerId === undefined
+      ? await store.findCustomerEvenArchived(work, customerExternalId ?? '', pricingModelId)
+      : await store.findCustomer(work, customerId);
+  const customer = found === null ? null : await store.lockCustomer(work, found.id);
+  if (customer === null) throw new Problem('customerNotFound', { id: customerId ?? customerExternalId ?? '' });
+  if (customer.archived) throw new Problem('customerArchived', { id: customer.id });
+  return customer;
+}
+
 export async function listCustomers(work: Work, request: PageRequest) {
   const { rows, total } = await store.pageOfCustomers(work, request);
   return page(

@@ -479,7 +479,10 @@ export interface InvoiceLineItems {
   priceId: string | null;
   pricingModelId: string;
   quantity: number;
+  serviceEndAt: number | null;
+  serviceStartAt: number | null;
   subscriptionItemId: string | null;
+  taxable: Generated<boolean>;
   taxAmount: Generated<bigint>;
   type: string;
   updatedAt: number;
@@ -492,6 +495,7 @@ export interface Invoices {
    * Attempts to collect it that have ended without money.
    */
   attemptCount: Generated<number>;
+  autoCollect: Generated<boolean>;
   /**
    * The amount that the balance of the customer paid of it when it was made. 0 once it is void.
    */
@@ -511,11 +515,13 @@ export interface Invoices {
   discountRedemptionId: string | null;
   dueDate: number | null;
   environmentId: number;
+  footer: string | null;
   id: string;
   invoiceDate: number;
-  invoiceNumber: string;
+  invoiceNumber: string | null;
   isOpenThreshold: Generated<boolean>;
   memo: string | null;
+  netTermsDays: number | null;
   /**
    * When to try to collect it again; in the environment's time.
    */
@@ -526,8 +532,13 @@ export interface Invoices {
   offsetAmount: Generated<bigint>;
   pricingModelId: string;
   purchaseId: string | null;
+  purchaseOrderNumber: string | null;
   reason: string;
   seller: Json | null;
+  /**
+   * When the seller sent it last; in the environment's time.
+   */
+  sentAt: number | null;
   status: string;
   subscriptionId: string | null;
   subtotal: bigint;

@@ -13,7 +13,7 @@ export const moneyInvariants: readonly Invariant[] = [
     query: sql`
       with numbered as (
         select environment_id, id, substring(number from '^(.*-)[0-9]+$') as stem, substring(number from '-([0-9]+)$')::numeric as n
-          from (select environment_id, id, invoice_number as number from invoices
+          from (select environment_id, id, invoice_number as number from invoices where invoice_number is not null
                 union all select environment_id, id, credit_note_number from credit_notes) documents
       )
       select environment_id, stem as id, s.counted, count(d.id) as documents, count(distinct d.n) as numbers,
@@ -22,6 +22,30 @@ export const moneyInvariants: readonly Invariant[] = [
        group by environment_id, stem, s.counted
       having s.counted is distinct from count(d.id) or count(distinct d.n) <> count(d.id)
           or min(d.n) <> 1 or max(d.n) <> count(d.id)`,
+  },
+  {
+    name: 'draftsMoveNoMoney',
+    sentence:
+      'An invoice has its number from the end of its draft on. Before, it has no payment and no balance pays for it.',
+    query: sql`
+      select i.environment_id, i.id, i.status, i.invoice_number, i.amount_paid, i.balance_applied, i.credited_amount
+        from invoices i
+       where i.invoice_number is null and i.status not in ('draft', 'void')
+          or i.invoice_number is not null and i.status = 'draft'
+          or i.invoice_number is null
+             and (i.amount_paid <> 0 or i.balance_applied <> 0 or i.credited_amount <> 0
+                  or exists (select from payments p where p.environment_id = i.environment_id and p.invoice_id = i.id)
+                  or exists (select from customer_balance_entries e where e.environment_id = i.environment_id and e.invoice_id = i.id))`,
+  },
+  {
+    name: 'redemptionsHaveTheirRedeemer',
+    sentence: 'A discount redemption is that of a subscription, of a purchase or of the one invoice that names it.',
+    query: sql`
+      select r.environment_id, r.id, r.subscription_id, r.purchase_id
+        from discount_redemptions r
+       where r.subscription_id is null and r.purchase_id is null
+         and (select count(*) from invoices i
+               where i.environment_id = r.environment_id and i.customer_id = r.customer_id and i.discount_redemption_id = r.id) <> 1`,
   },
   {
     name: 'periodIsBilledOnce',
@@ -138,14 +162,14 @@ export const moneyInvariants: readonly Invariant[] = [
   {
     name: 'redemptionCountsPaidInvoices',
     sentence:
-      'A discount redemption counts the paid invoices with the discount for a start, a renewal (or its replacement) or a purchase, those of one interval once.',
+      'A discount redemption counts the paid invoices with the discount for a start, a renewal (or its replacement), a purchase or an invoice of its own, those of one interval once.',
     query: sql`
       select environment_id, id, payments_made, uses
         from (select r.environment_id, r.id, r.payments_made,
-                     case when r.purchase_id is null then ${paidUses}
+                     case when r.subscription_id is not null then ${paidUses}
                           else (select count(*) from invoices i
                                  where i.environment_id = r.environment_id and i.discount_redemption_id = r.id
-                                   and i.status in ('paid', 'partially_refunded', 'refunded') and i.reason = 'purchase') end as uses
+                                   and i.status in ('paid', 'partially_refunded', 'refunded') and i.reason in ('purchase', 'one_off')) end as uses
                 from discount_redemptions r) redemption
        where payments_made <> uses`,
   },

@@ -31,6 +31,7 @@ export async function layOut(document: InvoiceDocument): Promise<Uint8Array> {
   writeLines(pdf, document);
   writeSums(pdf, document);
   if (document.memo !== null) pdf.font(regular).moveDown(2).text(document.memo, margin);
+  if (document.footer !== null) pdf.font(regular).moveDown(2).text(document.footer, margin);
   pdf.end();
   await ended;
   return Buffer.concat(chunks);

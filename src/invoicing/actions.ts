@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { applyBalances, previewApplied, returnToBalance } from '../customers/actions-balances.ts';
-
+import { listExternalIds } from '../customers/store.ts';
 import { bookEntries } from '../customers/store-balances.ts';
+import { publish } from '../customers/store-events.ts';
 import { takeNumbers } from '../customers/store-numbers.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
@@ -23,7 +24,7 @@ import {
 import { type InvoiceDocument, invoiceDocument } from './invoice-document.ts';
 import { explainInvoice, type InvoiceExplanation } from './invoice-explanation.ts';
 import type { DraftLine, InvoiceLineItem, UpcomingInvoiceLineItem } from './invoice-line-item.ts';
-import { draftInvoice, type InvoiceDraft, type NewInvoice } from './new-invoice.ts';
+import { draftInvoice, type InvoiceDraft, type NewInvoice, type WrittenTerms } from './new-invoice.ts';
 import * as store from './store.ts';
 import {
   type ExplainedLineRow,
@@ -38,7 +39,7 @@ import { findRedemptions } from './store-redemptions.ts';
 const maxLinesListed = 100;
 
 /** An invoice with its lines, as returned by the API. */
-interface InvoiceWithLines {
+export interface InvoiceWithLines {
   readonly invoice: Invoice;
   readonly invoiceLineItems: InvoiceLineItem[];
 }
@@ -65,10 +66,16 @@ export async function createInvoices(work: Work, requests: readonly NewInvoice[]
 }
 
 // Invoices that nobody has asked for. A purchase, a start and a change are paid first, at the amount that was shown.
-const paidFromBalance: ReadonlySet<InvoiceReason> = new Set(['renewal', 'usage', 'usage_threshold', 'final_usage']);
+const paidFromBalance: ReadonlySet<InvoiceReason> = new Set([
+  'renewal',
+  'usage',
+  'usage_threshold',
+  'final_usage',
+  'one_off',
+]);
 
 /** The new invoices, each less what the balance of its customer pays, oldest first. */
-async function payFromBalances(work: Work, invoices: readonly InvoiceRow[]) {
+export async function payFromBalances(work: Work, invoices: readonly InvoiceRow[]) {
   const payable = invoices.filter(({ reason }) => paidFromBalance.has(reason));
   const { applied, entries } = await applyBalances(
     work,
@@ -81,24 +88,39 @@ async function payFromBalances(work: Work, invoices: readonly InvoiceRow[]) {
   return { invoices: paid, entries };
 }
 
-/** Numbers the drafts with the next numbers of their series. */
+/** Gives the drafts their ids and the next numbers of their series. */
 async function numberDrafts(work: Work, drafts: readonly InvoiceDraft[]): Promise<InvoiceRow[]> {
-  const numbers = await takeNumbers(
+  const numbers = await numberInvoices(
     work,
-    'invoice',
-    drafts.map(({ request: { customerId, invoiceDate } }) => ({ customerId, date: invoiceDate })),
+    drafts.map(({ request }) => request),
   );
   return drafts.map((draft, index) => {
     const numbered = numbers[index];
     assert(numbered, 'a number was taken for each invoice');
-    const known = { id: newId('invoice'), invoiceNumber: numbered.number, buyer: numbered.buyer };
-    return { ...known, createdAt: work.now, updatedAt: work.now, ...rowOf(draft) };
+    const stamps = { createdAt: work.now, updatedAt: work.now };
+    return { id: newId('invoice'), ...stamps, ...rowOf(draft), ...numbered };
   });
 }
 
+/** The next numbers of their series for these invoices, in order, with the buyers of now. */
+export async function numberInvoices(
+  work: Work,
+  invoices: readonly Pick<NewInvoice, 'customerId' | 'invoiceDate'>[],
+): Promise<Pick<InvoiceRow, 'invoiceNumber' | 'buyer'>[]> {
+  const numbers = await takeNumbers(
+    work,
+    'invoice',
+    invoices.map(({ customerId, invoiceDate: date }) => ({ customerId, date })),
+  );
+  return numbers.map(({ number: invoiceNumber, buyer }) => ({ invoiceNumber, buyer }));
+}
+
 /** The columns of an invoice that are known before it has an id and a number. */
-function rowOf(draft: InvoiceDraft): Omit<InvoiceRow, 'id' | 'createdAt' | 'updatedAt' | 'invoiceNumber' | 'buyer'> {
+export function rowOf(
+  draft: InvoiceDraft,
+): Omit<InvoiceRow, 'id' | 'createdAt' | 'updatedAt' | 'invoiceNumber' | 'buyer'> {
   const { request, discount, lines: _, ...money } = draft;
+  const { memo, footer, purchaseOrderNumber, netTermsDays, autoCollect } = request.written ?? unwritten;
   const {
     pricingModelId,
     customerId,
@@ -132,9 +154,18 @@ function rowOf(draft: InvoiceDraft): Omit<InvoiceRow, 'id' | 'createdAt' | 'upda
     seller: request.seller,
     attemptCount: 0,
     nextAttemptAt: null,
-    memo: null,
+    ...{ memo, footer, purchaseOrderNumber, netTermsDays, autoCollect },
+    sentAt: null,
   };
 }
+
+const unwritten: WrittenTerms = {
+  memo: null,
+  footer: null,
+  purchaseOrderNumber: null,
+  netTermsDays: null,
+  autoCollect: false,
+};
 
 function typeOf({ subscriptionId, purchaseId }: NewInvoice): Invoice['type'] {
   if (subscriptionId !== null) return 'subscription';
@@ -231,12 +262,16 @@ export async function listInvoiceLineItems(work: Work, request: PageRequest) {
 export function renderInvoice(work: Work, row: InvoiceRow): Invoice {
   const { reason: _, type, subscriptionId, purchaseId, seller: _seller, buyer: _buyer, ...known } = row;
   const { discountRedemptionId: _redemption, taxInclusive: _inclusive, attemptCount: _count, ...counted } = known;
-  const { nextAttemptAt: _next, creditedAmount, offsetAmount, balanceApplied, ...kept } = counted;
+  const { nextAttemptAt: _next, creditedAmount, offsetAmount, balanceApplied, ...collected } = counted;
+  const { footer, purchaseOrderNumber, netTermsDays, autoCollect, sentAt, ...kept } = collected;
   const everyInvoice = {
     ...kept,
     ...(creditedAmount === 0n ? {} : { creditedAmount }),
     ...(offsetAmount === 0n ? {} : { offsetAmount }),
     ...(balanceApplied === 0n ? {} : { balanceApplied }),
+    ...(footer === null ? {} : { footer }),
+    ...(purchaseOrderNumber === null ? {} : { purchaseOrderNumber }),
+    ...(sentAt === null ? {} : { sentAt }),
     livemode: work.livemode,
     organizationId: work.organizationId,
     applicationFee: null,
@@ -258,6 +293,8 @@ export function renderInvoice(work: Work, row: InvoiceRow): Invoice {
   return {
     ...everyInvoice,
     ...noPeriod,
+    ...(netTermsDays === null ? {} : { netTermsDays }),
+    ...(autoCollect ? { autoCollect } : {}),
     type,
     purchaseId: null,
     stripePaymentIntentId: null,
@@ -266,11 +303,40 @@ export function renderInvoice(work: Work, row: InvoiceRow): Invoice {
   };
 }
 
+/** Events about invoices. */
+type InvoiceEventType = 'invoice.sent';
+
+/** Publishes an event for each of these invoices, as the API returns them now. */
+export async function publishInvoices(
+  work: Work,
+  type: InvoiceEventType,
+  invoices: readonly InvoiceRow[],
+): Promise<void> {
+  if (invoices.length === 0) return;
+  const externalIds = await listExternalIds(work, [...new Set(invoices.map(({ customerId }) => customerId))]);
+  await publish(
+    work,
+    invoices.map((invoice) => {
+      const { id, pricingModelId, customerId } = invoice;
+      const externalId = externalIds.get(customerId);
+      assert(externalId !== undefined, 'an invoice has its customer');
+      const customer = { id: customerId, externalId };
+      return { type, object: 'invoice', objectId: id, pricingModelId, customer, data: renderInvoice(work, invoice) };
+    }),
+  );
+}
+
 /** A line as returned by the API. */
 function renderLine(work: Work, row: InvoiceLineItemRow): InvoiceLineItem {
   const { type, subscriptionItemId: _, ledgerAccountId, ledgerAccountCredit, ...shared } = row;
-  const { discountAmount: _discount, taxAmount: _tax, ...kept } = shared;
-  const everyLine = { ...kept, livemode: work.livemode };
+  const { discountAmount: _discount, taxAmount: _tax, taxable, serviceStartAt, serviceEndAt, ...kept } = shared;
+  const isFor = serviceStartAt === null || serviceEndAt === null ? null : { start: serviceStartAt, end: serviceEndAt };
+  const everyLine = {
+    ...kept,
+    ...(taxable ? {} : { taxable }),
+    ...(isFor === null ? {} : { servicePeriod: isFor }),
+    livemode: work.livemode,
+  };
   if (type === 'static') return { ...everyLine, type, ledgerAccountId: null, ledgerAccountCredit: null };
   assert(ledgerAccountId !== null && ledgerAccountCredit !== null, 'a usage line names its account and its units');
   return { ...everyLine, type, ledgerAccountId, ledgerAccountCredit, billingRunId: row.invoiceId };

@@ -24,6 +24,8 @@ const invoice: InvoiceToPrint = {
   amountRefunded: 0n,
   offsetAmount: 0n,
   balanceApplied: 0n,
+  footer: null,
+  purchaseOrderNumber: null,
   memo: null,
   seller: null,
   buyer: { name: 'Acme', email: 'a@acme.test', billingAddress: null },

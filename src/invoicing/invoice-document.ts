@@ -8,6 +8,7 @@ import { priceModelOf } from '../pricing/pricing.ts';
 import { type PriceRow, priceRows } from '../rating/price-text.ts';
 import { amountDue, type Buyer, type InvoiceStatus } from './invoice.ts';
 import type { LineExplanation, PartOfUsage } from './invoice-line-item.ts';
+import { withPeriod } from './line-text.ts';
 
 /** A line. Money in minor units. */
 interface DocumentLine {
@@ -15,12 +16,15 @@ interface DocumentLine {
   readonly quantity: number;
   readonly price: bigint;
   readonly amount: bigint;
+  readonly serviceStartAt?: Instant | null;
+  readonly serviceEndAt?: Instant | null;
   readonly explanation?: LineExplanation;
 }
 
 /** The data of a printed invoice. Money in minor units. */
 export interface InvoiceToPrint {
-  readonly invoiceNumber: string;
+  /** Null on a draft. */
+  readonly invoiceNumber: string | null;
   readonly invoiceDate: Instant;
   readonly dueDate: Instant | null;
   readonly billingPeriodStartDate: Instant | null;
@@ -40,6 +44,8 @@ export interface InvoiceToPrint {
   readonly offsetAmount: bigint;
   readonly balanceApplied: bigint;
   readonly memo: string | null;
+  readonly footer: string | null;
+  readonly purchaseOrderNumber: string | null;
   readonly seller: Seller | null;
   readonly buyer: Buyer | null;
 }
@@ -68,6 +74,7 @@ export interface InvoiceDocument {
   }[];
   readonly sums: readonly DocumentSum[];
   readonly memo: string | null;
+  readonly footer: string | null;
 }
 
 /** The printed name of each status. */
@@ -91,10 +98,11 @@ export function* invoiceDocument(
 ): Generator<void, InvoiceDocument> {
   const money = (amount: bigint) => moneyText(amount, invoice.currency);
   const printed: InvoiceDocument['lines'][number][] = [];
-  for (const { description, quantity, price, amount, explanation } of lines) {
+  for (const { description, quantity, price, amount, explanation, serviceStartAt, serviceEndAt } of lines) {
     yield;
+    const service = serviceStartAt && serviceEndAt ? { start: serviceStartAt, end: serviceEndAt } : null;
     printed.push({
-      description: description ?? '',
+      description: withPeriod(description ?? '', service),
       quantity: String(quantity),
       price: money(price),
       amount: money(amount),
@@ -102,7 +110,7 @@ export function* invoiceDocument(
     });
   }
   return {
-    title: `Invoice ${invoice.invoiceNumber}`,
+    title: invoice.invoiceNumber === null ? 'Invoice draft' : `Invoice ${invoice.invoiceNumber}`,
     status: invoiceStatusTexts[invoice.status],
     facts: factsOf(invoice),
     seller: sellerLines(invoice.seller),
@@ -110,6 +118,7 @@ export function* invoiceDocument(
     lines: printed,
     sums: sumsOf(invoice, lines, money),
     memo: invoice.memo,
+    footer: invoice.footer,
   };
 }
 
@@ -183,16 +192,16 @@ function factsOf({
   dueDate,
   billingPeriodStartDate,
   billingPeriodEndDate,
+  purchaseOrderNumber,
 }: InvoiceToPrint) {
-  const facts = [
-    { label: 'Invoice number', value: invoiceNumber },
-    { label: 'Invoice date', value: dayText(invoiceDate) },
-  ];
+  const facts = [{ label: 'Invoice date', value: dayText(invoiceDate) }];
+  if (invoiceNumber !== null) facts.unshift({ label: 'Invoice number', value: invoiceNumber });
   if (dueDate !== null) facts.push({ label: 'Due date', value: dayText(dueDate) });
   if (billingPeriodStartDate !== null && billingPeriodEndDate !== null) {
     const period = { start: billingPeriodStartDate, end: billingPeriodEndDate };
     facts.push({ label: 'Billing period', value: rangeText(period) });
   }
+  if (purchaseOrderNumber !== null) facts.push({ label: 'Purchase order', value: purchaseOrderNumber });
   return facts;
 }
 

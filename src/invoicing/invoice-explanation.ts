@@ -3,7 +3,7 @@ import type { Period } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { Timestamp, WholeNumber } from '../kernel/json.ts';
 import { fineText, PricedTier, Pricing, priceMeasured, priceModelOf, shownTier } from '../pricing/pricing.ts';
-import { type Rounding, taxRounding } from '../rating/invoice-amounts.ts';
+import { type Rounding, taxableAmount, taxRounding } from '../rating/invoice-amounts.ts';
 import { priceQuantities, priceUnits } from '../rating/usage-parts.ts';
 import type { ItemizedSegment } from '../subscriptions/adjustment.ts';
 import { type InvoiceDiscount, InvoiceReason, taxFields } from './invoice.ts';
@@ -123,6 +123,7 @@ const ExplainedLine = z
     rounding: RoundingShown,
     discountShare: WholeNumber,
     taxShare: WholeNumber,
+    taxable: z.literal(false).optional().meta({ description: 'False: the line bears no tax. Absent: it does.' }),
     priceId: z.string().nullable(),
     subscriptionItemId: z.string().nullable(),
     ledgerAccountId: z.string().nullable(),
@@ -134,7 +135,7 @@ type ExplainedLine = z.infer<typeof ExplainedLine>;
 export const InvoiceExplanation = z
   .object({
     invoiceId: z.string(),
-    invoiceNumber: z.string(),
+    invoiceNumber: z.string().nullable().meta({ description: 'Null until a draft is finalized.' }),
     currency: z.string(),
     reason: InvoiceReason,
     subscriptionId: z.string().nullable(),
@@ -156,7 +157,9 @@ export const InvoiceExplanation = z
         rounding: RoundingShown,
       })
       .nullable(),
-    taxable: WholeNumber.meta({ description: 'The sum of the lines less the discount.' }),
+    taxable: WholeNumber.meta({
+      description: 'The sum of the lines less their shares of the discount, without those that bear no tax.',
+    }),
     tax: z
       .object({
         type: taxFields.taxType,
@@ -181,7 +184,7 @@ export type InvoiceExplanation = z.infer<typeof InvoiceExplanation>;
 /** The fields of an invoice that its arithmetic uses. */
 interface ExplainableInvoice extends Pick<InvoiceExplanation, 'reason' | 'subscriptionId' | 'billingPeriodId'> {
   readonly id: string;
-  readonly invoiceNumber: string;
+  readonly invoiceNumber: string | null;
   readonly currency: string;
   readonly billingPeriodStartDate: number | null;
   readonly billingPeriodEndDate: number | null;
@@ -211,6 +214,7 @@ interface ExplainableLine
   > {
   readonly discountAmount: bigint;
   readonly taxAmount: bigint;
+  readonly taxable: boolean;
   readonly explanation: LineExplanation;
 }
 
@@ -226,7 +230,7 @@ export function* explainInvoice(
     explained.push(explainLine(line, invoice.currency));
   }
   const sumOfLines = lines.reduce((sum, line) => sum + line.amount, 0n);
-  const taxable = sumOfLines - invoice.discountAmount;
+  const taxable = taxableAmount(lines.map((line) => (line.taxable ? line.amount - line.discountAmount : 0n)));
   const { billingPeriodStartDate: start, billingPeriodEndDate: end } = invoice;
   return {
     invoiceId: invoice.id,
@@ -314,6 +318,7 @@ function explainLine(line: ExplainableLine, currency: string): ExplainedLine {
     ...takenBackOf(line.explanation),
     discountShare: line.discountAmount,
     taxShare: line.taxAmount,
+    ...(line.taxable ? {} : { taxable: false as const }),
     priceId,
     subscriptionItemId,
     ledgerAccountId,

@@ -1,7 +1,8 @@
+import assert from 'node:assert/strict';
 import { z } from 'zod';
-import type { Period } from '../kernel/calendar.ts';
+import type { Instant, Period } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
-import { WholeNumber } from '../kernel/json.ts';
+import { Timestamp, WholeNumber } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
 import { amountOf, type Priced, type Pricing } from '../pricing/pricing.ts';
 import type { LineAmounts } from '../rating/credited.ts';
@@ -12,6 +13,11 @@ import type { UsagePart } from '../rating/usage-parts.ts';
 import type { ItemizedSegment } from '../subscriptions/adjustment.ts';
 
 export const InvoiceLineItemId = idSchema('invoiceLineItem');
+
+/** The time that a line is for. */
+const ServicePeriod = z
+  .object({ start: Timestamp, end: Timestamp })
+  .meta({ id: 'ServicePeriod', description: 'A range of time. `start` is part of it and `end` is not.' });
 
 const everyLine = {
   id: InvoiceLineItemId,
@@ -24,6 +30,13 @@ const everyLine = {
   quantity: z.int(),
   price: WholeNumber.meta({ description: 'The price of one.' }),
   amount: WholeNumber.meta({ description: 'The product of price and quantity.' }),
+  taxable: z
+    .literal(false)
+    .optional()
+    .meta({ description: 'False: the line bears no tax. Absent: it bears the tax of the invoice.' }),
+  servicePeriod: ServicePeriod.optional().meta({
+    description: "The time that a line of the seller's own is for. Absent without one.",
+  }),
 };
 
 const StaticLine = z.object({
@@ -189,6 +202,10 @@ export type NewLine =
       readonly priceId: string | null;
       readonly subscriptionItemId: string | null;
       readonly description: string | null;
+      /** Absent: it bears tax. */
+      readonly taxable?: boolean;
+      /** The time that a line of the seller's own is for. Absent or null: none. */
+      readonly service?: Period | null;
     }
   | {
       readonly type: 'usage';
@@ -212,6 +229,9 @@ interface PricedLine {
   readonly description: string | null;
   readonly ledgerAccountId: string | null;
   readonly ledgerAccountCredit: bigint | null;
+  readonly taxable: boolean;
+  readonly serviceStartAt: Instant | null;
+  readonly serviceEndAt: Instant | null;
   readonly explanation: LineExplanation;
 }
 
@@ -225,9 +245,11 @@ export interface DraftLine extends PricedLine, LineShares {}
 export function priceLine(line: NewLine): PricedLine {
   if (line.type === 'static') {
     const { type, quantity, price, priceId, subscriptionItemId, description, explanation } = line;
+    const { taxable = true, service = null } = line;
     const amount = price * BigInt(quantity);
     const noUsage = { ledgerAccountId: null, ledgerAccountCredit: null };
-    return { type, quantity, price, amount, priceId, subscriptionItemId, description, explanation, ...noUsage };
+    const own = { taxable, serviceStartAt: service?.start ?? null, serviceEndAt: service?.end ?? null };
+    return { type, quantity, price, amount, priceId, subscriptionItemId, description, explanation, ...noUsage, ...own };
   }
   const { type, units, amount, priceId, ledgerAccountId, description, explanation } = line;
   return {
@@ -240,6 +262,9 @@ export function priceLine(line: NewLine): PricedLine {
     description,
     ledgerAccountId,
     ledgerAccountCredit: units,
+    taxable: true,
+    serviceStartAt: null,
+    serviceEndAt: null,
     explanation,
   };
 }
@@ -255,6 +280,19 @@ export type PartOfUsage = Extract<LineExplanation, { kind: 'priced_usage' | 'mea
 /** Whether a line bills a part of a usage period. */
 export function isPartOfUsage(explanation: LineExplanation): explanation is PartOfUsage {
   return explanation.kind === 'priced_usage' || explanation.kind === 'measured_usage';
+}
+
+/** The line as it was before it was priced, so that it is priced again. */
+export function unpricedLine(line: PricedLine): NewLine {
+  const { type, quantity, price, amount, priceId, description, explanation } = line;
+  if (type === 'static') {
+    const { subscriptionItemId, taxable, serviceStartAt: start, serviceEndAt: end } = line;
+    const service = start === null || end === null ? null : { start, end };
+    return { type, quantity, price, priceId, subscriptionItemId, description, explanation, taxable, service };
+  }
+  const { ledgerAccountId, ledgerAccountCredit: units } = line;
+  assert(priceId !== null && ledgerAccountId !== null && units !== null, 'a line of usage has its account');
+  return { type, units, amount, priceId, ledgerAccountId, description, explanation };
 }
 
 /** An item to bill. */

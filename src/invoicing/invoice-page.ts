@@ -24,7 +24,7 @@ const style = `
 
 /** Renders an invoice as one printable HTML page without external resources, a line a step. */
 export function* invoicePage(document: InvoiceDocument): Generator<void, string> {
-  const { title, status, facts, seller, buyer, lines, sums, memo } = document;
+  const { title, status, facts, seller, buyer, lines, sums, memo, footer } = document;
   const rows: string[] = [];
   for (const line of lines) {
     yield;
@@ -59,6 +59,7 @@ ${sums
 </tfoot>
 </table>
 ${memo === null ? '' : `<h2>Memo</h2><p>${escapeHtml(memo)}</p>`}
+${footer === null ? '' : `<p>${escapeHtml(footer)}</p>`}
 </body>
 </html>
 `;

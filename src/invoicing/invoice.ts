@@ -88,7 +88,16 @@ export interface Buyer {
  * of the interval of its price, or at a threshold.
  */
 export const InvoiceReason = z
-  .enum(['subscription_start', 'renewal', 'usage', 'final_usage', 'usage_threshold', 'adjustment', 'purchase'])
+  .enum([
+    'subscription_start',
+    'renewal',
+    'usage',
+    'final_usage',
+    'usage_threshold',
+    'adjustment',
+    'purchase',
+    'one_off',
+  ])
   .meta({ id: 'InvoiceReason' });
 export type InvoiceReason = z.infer<typeof InvoiceReason>;
 
@@ -133,9 +142,10 @@ const everyInvoice = {
   organizationId: z.string(),
   customerId: z.string(),
   pricingModelId: z.string(),
-  invoiceNumber: z
-    .string()
-    .meta({ description: 'The number of the invoice, the next one of its series. A series has no gaps.' }),
+  invoiceNumber: z.string().nullable().meta({
+    description:
+      'The number of the invoice, the next one of its series. A series has no gaps. Null until a draft is finalized.',
+  }),
   invoiceDate: Timestamp,
   dueDate: Timestamp.nullable(),
   status: InvoiceStatus,
@@ -159,6 +169,9 @@ const everyInvoice = {
   pdfURL: z.string().nullable(),
   receiptPdfURL: z.string().nullable(),
   memo: z.string().nullable(),
+  footer: z.string().optional().meta({ description: 'The text below the totals. Absent without one.' }),
+  purchaseOrderNumber: z.string().optional().meta({ description: "The buyer's reference. Absent without one." }),
+  sentAt: Timestamp.optional().meta({ description: 'The time at which it was sent last. Absent before.' }),
   bankPaymentOnly: z.boolean().nullable(),
 };
 
@@ -188,6 +201,12 @@ const StandaloneInvoice = z.object({
   billingPeriodStartDate: z.null(),
   billingPeriodEndDate: z.null(),
   purchaseId: z.null(),
+  netTermsDays: z.int().optional().meta({
+    description: 'The days from its finalization to its due date. Absent: those of the settings, or a date was given.',
+  }),
+  autoCollect: z.boolean().optional().meta({
+    description: "If true, finalization charges the customer's default payment method. Absent: false.",
+  }),
   stripePaymentIntentId: z.string().nullable(),
   stripeTaxCalculationId: z.string().nullable(),
   stripeTaxTransactionId: z.string().nullable(),

@@ -26,10 +26,23 @@ export interface NewInvoice {
   readonly lines: readonly NewLine[];
   /** The date on which the billed items came due, which may be in the past. */
   readonly invoiceDate: Instant;
-  readonly dueDate: Instant;
+  /** Null while a draft has none. */
+  readonly dueDate: Instant | null;
   readonly discount: InvoiceDiscount | null;
   readonly tax: TaxQuote | null;
   readonly seller: Seller | null;
+  /** Only of an invoice that somebody wrote. */
+  readonly written?: WrittenTerms;
+}
+
+/** The terms and texts of an invoice that somebody wrote. */
+export interface WrittenTerms {
+  readonly memo: string | null;
+  readonly footer: string | null;
+  readonly purchaseOrderNumber: string | null;
+  readonly netTermsDays: number | null;
+  /** Whether its finalization charges the customer. */
+  readonly autoCollect: boolean;
 }
 
 /** The amounts of an invoice without a number, in minor units. */
@@ -59,6 +72,7 @@ export function draftInvoice(request: NewInvoice): InvoiceDraft {
     request.discount,
     request.tax,
     chargedStep(request.currency),
+    lines.map(({ taxable }) => !taxable),
   );
   return {
     ...decideNewInvoice(total),

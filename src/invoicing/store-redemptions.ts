@@ -13,7 +13,7 @@ interface NewRedemption {
   readonly customerId: string;
   /** Whether the customer may not redeem the discount again. */
   readonly isOnlyUse: boolean;
-  /** Either a subscription or a purchase. */
+  /** A subscription, a purchase or, where both are null, an invoice that names it. */
   readonly subscriptionId: string | null;
   readonly purchaseId: string | null;
   readonly name: string;
@@ -55,6 +55,16 @@ export async function giveRedemption(work: Work, id: string, subscriptionId: str
     .set({ subscriptionId, purchaseId: null, updatedAt: work.now })
     .where('environmentId', '=', work.environmentId)
     .where('id', '=', id)
+    .execute();
+}
+
+/** Deletes redemptions that no invoice names any more. */
+export async function deleteRedemptions(work: Work, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await work.db
+    .deleteFrom('discountRedemptions')
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', sql<string>`any(${ids}::text[])`)
     .execute();
 }
 
@@ -226,15 +236,15 @@ export async function findRedemptions(
 
 /**
  * Recounts the uses of these redemptions by paid invoices, so that it is idempotent and handles reversed payments. For
- * a single-payment purchase, its one invoice counts.
+ * a single-payment purchase or an invoice of its own, that one invoice counts.
  */
 export async function countRedemptions(work: Work, redemptionIds: readonly string[]): Promise<void> {
   if (redemptionIds.length === 0) return;
   await sql`
     update discount_redemptions r
-       set payments_made = case when r.purchase_id is not null then (
+       set payments_made = case when r.subscription_id is null then (
              select count(*) from invoices i
-              where i.environment_id = r.environment_id and i.purchase_id = r.purchase_id
+              where i.environment_id = r.environment_id and i.customer_id = r.customer_id
                 and i.discount_redemption_id = r.id and i.status in (${sql.join(paidStatuses)})
            ) else ${paidUses} end, updated_at = ${work.now}
      where r.environment_id = ${work.environmentId} and r.id = any(${redemptionIds}::text[])`.execute(work.db);

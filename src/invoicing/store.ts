@@ -12,7 +12,7 @@ import type { Seller } from '../organizations/setting.ts';
 import type { Buyer, Invoice, InvoiceReason, InvoiceStatus, TaxType } from './invoice.ts';
 import { type InvoiceLineItem, type LineExplanation, readExplanation } from './invoice-line-item.ts';
 
-const invoiceColumns = [
+export const invoiceColumns = [
   'id',
   'createdAt',
   'updatedAt',
@@ -50,6 +50,11 @@ const invoiceColumns = [
   'attemptCount',
   'nextAttemptAt',
   'memo',
+  'footer',
+  'purchaseOrderNumber',
+  'netTermsDays',
+  'autoCollect',
+  'sentAt',
 ] as const;
 
 /** A stored invoice: money in minor units. Check constraints guarantee the types. */
@@ -66,7 +71,7 @@ export interface InvoiceRow
   buyer: Buyer | null;
 }
 
-const lineColumns = [
+export const lineColumns = [
   'id',
   'createdAt',
   'updatedAt',
@@ -83,6 +88,9 @@ const lineColumns = [
   'ledgerAccountCredit',
   'discountAmount',
   'taxAmount',
+  'taxable',
+  'serviceStartAt',
+  'serviceEndAt',
 ] as const;
 
 export interface InvoiceLineItemRow extends Pick<Selectable<InvoiceLineItems>, (typeof lineColumns)[number]> {
@@ -149,7 +157,7 @@ export async function updateInvoice(
   change: Partial<
     Pick<
       InvoiceRow,
-      'status' | 'amountRefunded' | 'creditedAmount' | 'offsetAmount' | 'balanceApplied' | 'nextAttemptAt'
+      'status' | 'amountRefunded' | 'creditedAmount' | 'offsetAmount' | 'balanceApplied' | 'nextAttemptAt' | 'sentAt'
     >
   >,
 ): Promise<InvoiceRow> {
@@ -177,9 +185,14 @@ export function pageOfInvoices(work: Work, request: PageRequest): Promise<{ rows
   });
 }
 
-/** The newest invoices of a customer, newest first. */
+/** The newest invoices of a customer, newest first. A draft is not for the customer yet. */
 export async function listInvoicesOfCustomer(work: Work, customerId: string, limit: number): Promise<InvoiceRow[]> {
-  return selectInvoices(work).where('customerId', '=', customerId).orderBy('id', 'desc').limit(limit).execute();
+  return selectInvoices(work)
+    .where('customerId', '=', customerId)
+    .where('status', '<>', 'draft')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute();
 }
 
 function selectLines(work: Work) {

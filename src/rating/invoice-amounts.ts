@@ -22,7 +22,7 @@ interface InvoiceAmounts {
   /** The part of it that a discount applies to: all but paused time. */
   readonly discountable: bigint;
   readonly discountAmount: bigint;
-  /** The taxable amount: the sum minus the discount, zero or more. Tax included in the prices is still part of it. */
+  /** The sum of the taxable lines minus their discount, zero or more. Tax included in the prices is still part of it. */
   readonly taxable: bigint;
   readonly taxAmount: bigint;
   /** Net of discount and tax. */
@@ -44,7 +44,7 @@ export interface TaxTerms {
  * Computes the amounts of an invoice. The discount applies to the sum of the positive lines, tax to the remainder. Each is
  * rounded once, half away from zero, and split over the lines so that the shares add up. Included tax is taken out of
  * the prices, so the total is unchanged; other tax is added. A negative line is money that was paid before: it lowers
- * the sum, not the discount, and has no share of discount or tax. Worked examples I1 to I4, I6 and I8; 1000 plus 19 % is
+ * the sum, not the discount, and has no share of discount or tax. A line that is `exempt` bears no tax. Worked examples I1 to I4, I6 and I8; 1000 plus 19 % is
  * 1190, and 1190 including 19 % is 1000 and 190. The total of lines that are multiples of `step` is one too.
  */
 export function invoiceAmounts(
@@ -52,19 +52,19 @@ export function invoiceAmounts(
   discount: DiscountTerms | null,
   tax: TaxTerms | null,
   step = 1n,
+  exempt: readonly boolean[] = [],
 ): InvoiceAmounts {
   const sum = total(lineAmounts);
   const discountable = total(lineAmounts.filter((amount) => amount > 0n));
   const discounted = discount === null ? 0n : discountAmount(discount, discountable, step);
   const discountShares = spreadDiscount(discounted, lineAmounts);
-  const taxable = sum - discounted;
-  assert(taxable >= 0n, 'an invoice never owes the customer');
+  const left = sum - discounted;
+  assert(left >= 0n, 'an invoice never owes the customer');
+  const taxed = lineAmounts.map((amount, index) => (exempt[index] ? 0n : amount - (discountShares[index] ?? 0n)));
+  const taxable = taxableAmount(taxed);
   const taxAmount = tax === null ? 0n : taxRounding(tax, taxable, step).rounded;
-  const taxShares = spreadTax(
-    taxAmount,
-    lineAmounts.map((amount, index) => amount - (discountShares[index] ?? 0n)),
-  );
-  const subtotal = tax?.inclusive ? taxable - taxAmount : taxable;
+  const taxShares = spreadTax(taxAmount, taxed);
+  const subtotal = tax?.inclusive ? left - taxAmount : left;
   return {
     sum,
     discountable,
@@ -78,6 +78,12 @@ export function invoiceAmounts(
       taxAmount: taxShares[index] ?? 0n,
     })),
   };
+}
+
+/** The amount that tax is computed of: the taxable lines less their discount. Money that was paid before lowers it to 0. */
+export function taxableAmount(taxed: readonly bigint[]): bigint {
+  const sum = total(taxed);
+  return sum > 0n ? sum : 0n;
 }
 
 // Six decimal places: a percentage is a whole number of millionths.

@@ -3,6 +3,7 @@ import { CheckoutSession } from '../checkout/checkout.ts';
 import { CreditNote } from '../credit-notes/credit-note.ts';
 import { Customer } from '../customers/customer.ts';
 import type { OutgoingMessage } from '../http/openapi.ts';
+import { Invoice } from '../invoicing/invoice.ts';
 import { Payment } from '../payments/payment.ts';
 import { Purchase } from '../purchases/purchase.ts';
 import { Subscription } from '../subscriptions/subscription.ts';
@@ -59,6 +60,7 @@ const records = {
   subscription: Subscription,
   checkoutSession: CheckoutSession,
   creditNote: CreditNote,
+  invoice: Invoice,
 };
 
 /** The message of an event of this type. */

@@ -27,12 +27,13 @@ export const eventTypes = [
   'credit_note.created',
   'credit_note.settled',
   'credit_note.voided',
+  'invoice.sent',
 ] as const;
 export const EventType = z.enum(eventTypes).meta({ id: 'EventType' });
 export type EventType = z.infer<typeof EventType>;
 
 export const EventObject = z
-  .enum(['customer', 'payment', 'purchase', 'subscription', 'checkoutSession', 'creditNote'])
+  .enum(['customer', 'payment', 'purchase', 'subscription', 'checkoutSession', 'creditNote', 'invoice'])
   .meta({ id: 'EventObject' });
 export type EventObject = z.infer<typeof EventObject>;
 
@@ -108,6 +109,11 @@ export const eventMeanings: Readonly<Record<EventType, EventMeaning>> = {
     description:
       'Sent when a credit note is voided, also with its invoice or because its refund failed. Only webhooks that name ' +
       'the type receive it.',
+  },
+  'invoice.sent': {
+    object: 'invoice',
+    description:
+      'Sent each time an invoice is sent to its customer on request. Only webhooks that name the type receive it.',
   },
 };
 

@@ -15,6 +15,7 @@ const sampleIds: Readonly<Record<EventObject, string>> = {
   subscription: 'sub_sample',
   checkoutSession: 'chckt_session_sample',
   creditNote: 'cn_sample',
+  invoice: 'inv_sample',
 };
 
 /** The varying parts of a sample. */

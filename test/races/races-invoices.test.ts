@@ -170,3 +170,44 @@ describe('race: double finalize', () => {
     await assertSound(app);
   });
 });
+
+describe('race: the end of a draft', () => {
+  async function newDraft() {
+    const debtor = await newDebtor(app);
+    const lines = [{ description: 'Workshop', unitAmount: 5000 }];
+    const { invoice } = await debtor.caller.post('/invoices', {
+      invoice: { customerExternalId: 'ada', lines, autoCollect: true },
+    });
+    return { ...debtor, path: `/invoices/${invoice.id}` };
+  }
+
+  test('twelve finalize a draft at once: one number, one charge, and each answers the same invoice', async () => {
+    const { send, path, caller, customerId } = await newDraft();
+    const answers = await atOnce(12, () => send(`${path}/finalize`));
+    assertStatuses(answers, [200]);
+    const numbers = new Set(answers.map(({ body }) => body.invoice.invoiceNumber));
+    assert.deepEqual(
+      [...numbers].map((number) => number.slice(-5)),
+      ['00002'],
+    );
+    const { invoice } = await caller.get(path);
+    assert.deepEqual([invoice.status, invoice.amountPaid], ['paid', 5000]);
+    assert.equal((await moneyMoved(app, customerId)).charged, 3000n + 5000n);
+    await assertSound(app);
+  });
+
+  test('while a draft is finalized, it is not changed, and whoever waited is refused', async () => {
+    const { send, path, caller } = await newDraft();
+    const place = { table: 'invoices', on: 'update', when: "old.status = 'draft'" } as const;
+    const [finalized, ...others] = await meet<Answer, Answer>(
+      app,
+      place,
+      () => send(`${path}/finalize`),
+      () => send(`${path}/lines`, { lines: [{ description: 'More', unitAmount: 1 }] }),
+      () => send(`${path}/lines`, { lines: [{ description: 'Most', unitAmount: 2 }] }),
+    );
+    assert.equal(finalized.status, 200);
+    assertStatuses(others, [400]);
+    assert.equal((await caller.get(path)).invoice.total, 5000);
+  });
+});

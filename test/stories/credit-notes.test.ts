@@ -117,7 +117,7 @@ test('a credit note has an explanation, a page and a PDF', async () => {
   const text = String(page.body);
   for (const part of [
     `Credit note ${creditNote.creditNoteNumber}`,
-    invoice.invoiceNumber,
+    invoice.invoiceNumber ?? '',
     'Year &lt;1&gt;',
     '5.95',
     'Late',

@@ -18,6 +18,7 @@ const records = {
   subscription: [newId('subscription'), newId('subscription')],
   payment: ['p'],
   checkoutSession: ['s'],
+  invoice: ['i'],
   creditNote: ['n'],
 };
 
@@ -96,7 +97,7 @@ test('a range that is empty, an instant that is none and an object of which noth
   const [issue] = await refused({ occurredAtFrom: 'yesterday' });
   assert.deepEqual(issue.path, ['occurredAtFrom']);
   assert.match(issue.message, /epoch milliseconds or an ISO 8601 date-time/);
-  const [object] = await refused({ object: 'invoice' });
+  const [object] = await refused({ object: 'taxRate' });
   assert.deepEqual(object.path, ['object']);
   assert.match(object.message, /customer.*payment.*purchase.*subscription/);
 });

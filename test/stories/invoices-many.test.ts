@@ -13,7 +13,8 @@ import { countStatements } from '../support/statements.ts';
 const app = await startTestApp();
 const seller: Seller = { name: 'Tolls Ltd', email: 'b@tolls.test', addressLines: ['1 Gate', 'York'], taxId: 'GB1' };
 
-const numberOf = ({ invoiceNumber }: { readonly invoiceNumber: string }) => Number(invoiceNumber.split('-').at(-1));
+const numberOf = ({ invoiceNumber }: { readonly invoiceNumber: string | null }) =>
+  Number(invoiceNumber?.split('-').at(-1));
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 const inOrder = (numbers: readonly number[]) => numbers.toSorted((one, other) => one - other);
 

@@ -84,6 +84,7 @@ const addressed = (lines: number, letters: number): InvoiceDocument => ({
   lines: [],
   sums: [],
   memo: null,
+  footer: null,
 });
 
 test('a PDF is laid out beside the event loop, and given up after its time', async () => {

@@ -70,6 +70,23 @@ export const moneyCorruptions: readonly Corruption[] = [
     breaks: ['numberSeriesHaveNoGap'],
   })),
   {
+    fault: 'an invoice that was paid is a draft again',
+    statements: [
+      'alter table invoices drop constraint invoices_numbered_when_finalized',
+      'alter table invoices drop constraint invoices_draft_is_unpaid',
+      `update invoices set status = 'draft' where invoice_number = 'ACME-00002'`,
+    ],
+    breaks: ['draftsMoveNoMoney'],
+  },
+  {
+    fault: 'nobody has redeemed a discount',
+    statements: [
+      'update discount_redemptions set subscription_id = null, payments_made = 0',
+      'update invoices set discount_redemption_id = null',
+    ],
+    breaks: ['redemptionsHaveTheirRedeemer'],
+  },
+  {
     fault: 'a period was billed twice',
     statements: [
       'drop index invoices_one_per_period',

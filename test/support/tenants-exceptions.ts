@@ -91,6 +91,8 @@ export const answeredOtherwise: Readonly<Record<string, Otherwise>> = {
   'POST /subscriptions discountCode': ofNobody,
   'POST /checkout-sessions checkoutSession.discountCode': ofNobody,
   'POST /purchases purchase.discountCode': ofNobody,
+  'POST /invoices invoice.discountCode': ofNobody,
+  'PUT /invoices/{id} invoice.discountCode': ofNobody,
   'POST /purchases purchase.paymentMethodId': ofCustomer,
   'POST /subscriptions/{id}/retry-payment paymentMethodId': ofCustomer,
   'POST /invoices/{id}/pay paymentMethodId': ofCustomer,

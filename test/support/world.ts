@@ -97,6 +97,9 @@ export async function buildWorld(
     `/invoices/${paid.invoice.id}/credit-notes`,
     creditOf(paid.invoiceLineItems[0], 'refund'),
   );
+  const written = await post('/invoices', {
+    invoice: { customerExternalId: externalId, lines: [{ description: 'Training', unitAmount: 100 }] },
+  });
   const given = { customerExternalId: externalId, amount: 1, description: 'Sorry' };
   const { customerBalance } = await post('/customer-balances/adjust', { adjustment: given });
   // A pinned key makes no pricing model, and could not delete it.
@@ -134,6 +137,8 @@ export async function buildWorld(
     usageCreditId: usageCredit.id,
     ...(await owing),
     invoiceId: paid.invoice.id,
+    draftInvoiceId: written.invoice.id,
+    draftInvoiceLineItemId: written.invoiceLineItems[0].id,
     creditNoteId: credited.creditNote.id,
     customerBalanceId: customerBalance.id,
     invoiceLineItemId: paid.invoiceLineItems[0].id,

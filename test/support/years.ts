@@ -39,6 +39,11 @@ export function callerOf(app: TestApp, { testKey: key }: TestOrganization) {
     get: (path: string): Promise<Body> => app.get(path, { key }),
     post: (path: string, body: Body = {}): Promise<Body> => app.post(path, body, { key }),
     put: (path: string, body: Body): Promise<Body> => app.put(path, body, { key }),
+    delete: async (path: string): Promise<Body> => {
+      const { status, body } = await app.request('DELETE', path, undefined, { key });
+      assert.equal(status, 200, JSON.stringify(body));
+      return body;
+    },
     /** Moves the test clock. */
     moveTo: (now: number): Promise<Body> => app.put('/test-clock', { testClock: { now } }, { key }),
   };

@@ -1,0 +1,345 @@
+import { lockNamedCustomer } from '../customers/actions.ts';
+import type { CustomerRow } from '../customers/customer.ts';
+import { lockCustomer } from '../customers/store.ts';
+import { bookEntries } from '../customers/store-balances.ts';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
+import { chargedStep } from '../kernel/currency.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
+import { readSettings } from '../organizations/store-settings.ts';
+import { normalizeCode } from '../pricing/discount.ts';
+import { listActivePricesBySlug, listPlanNames, listPricesByIds } from '../pricing/store-prices.ts';
+import {
+  getInvoice,
+  type InvoiceWithLines,
+  numberInvoices,
+  payFromBalances,
+  publishInvoices,
+  renderInvoice,
+  rowOf,
+} from './actions.ts';
+import { findGivenDiscount, redeem } from './actions-discounts.ts';
+import { quoteTaxes } from './actions-tax.ts';
+import type { Invoice, InvoiceDiscount } from './invoice.ts';
+import { type NewLine, unpricedLine } from './invoice-line-item.ts';
+import { draftInvoice, type NewInvoice } from './new-invoice.ts';
+import {
+  changeTerms,
+  type DraftChange,
+  type DraftTerms,
+  decideTerms,
+  dueDateAt,
+  maxWrittenLines,
+  type OneOffInvoice,
+  refuseFineLines,
+  refuseUnwritable,
+  requireDraft,
+  type WrittenLine,
+  writtenLine,
+} from './one-off.ts';
+import {
+  type ExplainedLineRow,
+  findInvoice,
+  type InvoiceRow,
+  insertInvoices,
+  insertLines,
+  listExplainedLines,
+  lockInvoice,
+  updateInvoice,
+} from './store.ts';
+import { deleteDraft, listLinesOfDrafts, saveDraftLines, saveDrafts } from './store-drafts.ts';
+import { deleteRedemptions, findRedemptions } from './store-redemptions.ts';
+
+/** A line of a draft: stored with its id and the time at which it was written, or new. */
+interface DraftedLine {
+  readonly stored: Pick<ExplainedLineRow, 'id' | 'createdAt'> | null;
+  readonly line: NewLine;
+}
+
+/** Writes a one-off invoice as a draft. It has no number yet, and its amounts are those of now. */
+export async function createDraft(
+  work: Work,
+  { customerId, customerExternalId, lines = [], discountCode, ...given }: OneOffInvoice,
+  pricingModelId: string | undefined,
+): Promise<InvoiceWithLines> {
+  const customer = await lockNamedCustomer(work, { customerId, customerExternalId }, pricingModelId);
+  const terms = decideTerms(given, work.now);
+  const written = await writeLines(work, customer, lines);
+  const discount = await redeemCode(work, customer, discountCode ?? null);
+  const id = newId('invoice');
+  const known = { id, createdAt: work.now, customer, terms, discount };
+  const { row, rows } = await composeDraft(work, known, written.map(unstored));
+  await insertInvoices(work, [row]);
+  await insertLines(work, rows);
+  return getInvoice(work, id);
+}
+
+function unstored(line: NewLine): DraftedLine {
+  return { stored: null, line };
+}
+
+async function redeemCode(work: Work, customer: CustomerRow, discountCode: string | null) {
+  const discount = await findGivenDiscount(work, customer, { discountCode });
+  return discount === null ? null : redeem(work, discount, customer, { invoice: 'own' });
+}
+
+/** The lines that somebody writes, each at its own amount or at that of its price. */
+async function writeLines(
+  work: Work,
+  { pricingModelId }: CustomerRow,
+  lines: readonly WrittenLine[],
+): Promise<NewLine[]> {
+  refuseFineLines(lines, work.currency);
+  const slugs = lines.flatMap(({ priceSlug }) => priceSlug ?? []);
+  const ids = lines.flatMap(({ priceId }) => priceId ?? []);
+  const named = new Map(
+    (await listActivePricesBySlug(work, pricingModelId, slugs)).map((price) => [price.slug, price]),
+  );
+  const known = new Map(
+    (await listPricesByIds(work, ids)).flatMap((price) =>
+      price.pricingModelId === pricingModelId ? [[price.id, price]] : [],
+    ),
+  );
+  const prices = [...named.values(), ...known.values()];
+  const names = await listPlanNames(
+    work,
+    prices.map(({ id }) => id),
+  );
+  const step = chargedStep(work.currency);
+  return lines.map((line) => {
+    const reference = line.priceId ?? line.priceSlug;
+    if (reference === undefined) return writtenLine(line, null, step);
+    const price = line.priceId === undefined ? named.get(reference) : known.get(reference);
+    refuseUnwritable(price, reference);
+    return writtenLine(line, { ...price, name: price.name ?? names.get(price.id)?.productName ?? null }, step);
+  });
+}
+
+interface KnownDraft {
+  readonly id: string;
+  readonly createdAt: number;
+  readonly customer: CustomerRow;
+  readonly terms: DraftTerms;
+  readonly discount: InvoiceDiscount | null;
+}
+
+/** The rows of a draft that somebody writes, by the amounts of now. */
+async function composeDraft(
+  work: Work,
+  { id, createdAt, customer, terms: { dueDate, ...written }, discount }: KnownDraft,
+  lines: readonly DraftedLine[],
+) {
+  if (lines.length > maxWrittenLines)
+    throw invalid(['invoice', 'lines'], `must be at most ${maxWrittenLines} lines in all, not ${lines.length}`);
+  const settings = await readSettings(work);
+  const taxes = await quoteTaxes(work, settings, [customer.id]);
+  const request: NewInvoice = {
+    customerId: customer.id,
+    pricingModelId: customer.pricingModelId,
+    subscriptionId: null,
+    billingPeriod: null,
+    reason: 'one_off',
+    currency: work.currency as NewInvoice['currency'],
+    lines: lines.map(({ line }) => line),
+    invoiceDate: work.now,
+    dueDate,
+    discount,
+    tax: taxes.get(customer.id) ?? null,
+    seller: settings.seller,
+    written,
+  };
+  return composeRows(work, { id, createdAt, buyer: buyerOf(customer), discount }, request, lines);
+}
+
+function buyerOf({ name, email, billingAddress }: CustomerRow): InvoiceRow['buyer'] {
+  return { name, email, billingAddress };
+}
+
+/** The rows of a draft. It keeps its discount even while that has no effect. */
+function composeRows(
+  work: Work,
+  { discount, ...known }: Pick<InvoiceRow, 'id' | 'createdAt' | 'buyer'> & Pick<KnownDraft, 'discount'>,
+  request: NewInvoice,
+  lines: readonly DraftedLine[],
+): { readonly row: InvoiceRow; readonly rows: ExplainedLineRow[] } {
+  const draft = draftInvoice(request);
+  const discountRedemptionId = discount?.redemptionId ?? null;
+  const row: InvoiceRow = {
+    ...rowOf(draft),
+    ...known,
+    ...{ updatedAt: work.now, invoiceNumber: null, status: 'draft', discountRedemptionId },
+  };
+  return { row, rows: rowsOf(work, row, draft.lines, lines) };
+}
+
+function rowsOf(
+  work: Work,
+  { id: invoiceId, pricingModelId }: InvoiceRow,
+  priced: ReturnType<typeof draftInvoice>['lines'],
+  lines: readonly DraftedLine[],
+): ExplainedLineRow[] {
+  return priced.map((line, index) => {
+    const { id, createdAt } = lines[index]?.stored ?? { id: newId('invoiceLineItem'), createdAt: work.now };
+    return { id, createdAt, updatedAt: work.now, pricingModelId, invoiceId, ...line };
+  });
+}
+
+/** Marks an invoice as sent to its customer, and publishes that. Refuses a draft, and one that is not to be paid any more. */
+export async function sendInvoice(work: Work, id: string): Promise<Invoice> {
+  const invoice = await lockInvoice(work, id);
+  if (invoice === null) throw new Problem('invoiceNotFound', { id });
+  const { status } = invoice;
+  if (status === 'draft' || status === 'void' || status === 'uncollectible')
+    throw new Problem('invoiceStatusForbids', { id, status, trigger: 'sent' });
+  const sent = await updateInvoice(work, id, { sentAt: work.now });
+  await publishInvoices(work, 'invoice.sent', [sent]);
+  return renderInvoice(work, sent);
+}
+
+/** The rows of drafts that are finalized now, before they have their numbers. */
+async function composeFinal(work: Work, drafts: readonly InvoiceRow[]) {
+  const settings = await readSettings(work);
+  const taxes = await quoteTaxes(work, settings, [...new Set(drafts.map(({ customerId }) => customerId))]);
+  const discounts = await findRedemptions(
+    work,
+    drafts.flatMap(({ discountRedemptionId }) => discountRedemptionId ?? []),
+  );
+  const ids = drafts.map(({ id }) => id);
+  const lines = Map.groupBy(await listLinesOfDrafts(work, ids), ({ invoiceId }) => invoiceId);
+  return drafts.map((invoice) => {
+    const drafted = (lines.get(invoice.id) ?? []).map(stored);
+    if (drafted.length === 0) throw new Problem('draftHasNoLines', { id: invoice.id });
+    const { discountRedemptionId } = invoice;
+    const request: NewInvoice = {
+      ...invoice,
+      billingPeriod: null,
+      lines: drafted.map(({ line }) => line),
+      invoiceDate: work.now,
+      dueDate: dueDateAt(invoice, settings, work.now),
+      discount: (discountRedemptionId !== null && discounts.get(discountRedemptionId)) || null,
+      tax: taxes.get(invoice.customerId) ?? null,
+      seller: settings.seller,
+      written: invoice,
+    };
+    const draft = draftInvoice(request);
+    const { id, createdAt } = invoice;
+    const row: InvoiceRow = { ...invoice, ...rowOf(draft), id, createdAt, updatedAt: work.now };
+    return { row, rows: rowsOf(work, row, draft.lines, drafted) };
+  });
+}
+
+/** The draft and its customer, locked until the work ends. Refuses with `invoiceNotFound` and `invoiceStatusForbids`. */
+async function lockDraft(work: Work, id: string, trigger: 'changed' | 'deleted') {
+  const found = await findInvoice(work, id);
+  if (found === null) throw new Problem('invoiceNotFound', { id });
+  const customer = await lockCustomer(work, found.customerId);
+  const invoice = await lockInvoice(work, id);
+  if (invoice === null || customer === null) throw new Problem('invoiceNotFound', { id });
+  requireDraft(invoice, trigger);
+  return { invoice, customer };
+}
+
+function stored({ id, createdAt, ...line }: ExplainedLineRow): DraftedLine {
+  return { stored: { id, createdAt }, line: unpricedLine(line) };
+}
+
+/** Changes a draft: its terms and texts, its discount, and all of its lines where lines are given. */
+export async function changeDraft(
+  work: Work,
+  id: string,
+  { id: bodyId, lines, discountCode, ...given }: DraftChange,
+): Promise<InvoiceWithLines> {
+  if (bodyId !== undefined && bodyId !== id) throw new Problem('idMismatch', { bodyId, pathId: id });
+  const { invoice, customer } = await lockDraft(work, id, 'changed');
+  const terms = changeTerms(invoice, given, work.now);
+  const kept = lines ? (await writeLines(work, customer, lines)).map(unstored) : await listDrafted(work, id);
+  const before = await findDiscount(work, invoice);
+  const isKept =
+    discountCode === undefined ||
+    (discountCode === null ? null : normalizeCode(discountCode)) === (before?.code ?? null);
+  // The same customer may redeem the same discount once, so the former one goes first.
+  if (!isKept) await dropDiscount(work, invoice);
+  const discount = isKept ? before : await redeemCode(work, customer, discountCode ?? null);
+  return saveDraft(work, { ...invoice, customer, terms, discount }, kept);
+}
+
+async function dropDiscount(work: Work, invoice: InvoiceRow): Promise<void> {
+  if (invoice.discountRedemptionId === null) return;
+  await saveDrafts(work, [{ ...invoice, discountRedemptionId: null }]);
+  await deleteRedemptions(work, [invoice.discountRedemptionId]);
+}
+
+async function saveDraft(work: Work, known: KnownDraft, lines: readonly DraftedLine[]): Promise<InvoiceWithLines> {
+  const { row, rows } = await composeDraft(work, known, lines);
+  await saveDrafts(work, [row]);
+  await saveDraftLines(work, [row.id], rows);
+  return getInvoice(work, row.id);
+}
+
+async function listDrafted(work: Work, id: string): Promise<DraftedLine[]> {
+  return (await listExplainedLines(work, id)).map(stored);
+}
+
+async function findDiscount(work: Work, { discountRedemptionId: id }: InvoiceRow): Promise<InvoiceDiscount | null> {
+  return id === null ? null : ((await findRedemptions(work, [id])).get(id) ?? null);
+}
+
+/** Adds lines to a draft. */
+export async function addLines(work: Work, id: string, lines: readonly WrittenLine[]): Promise<InvoiceWithLines> {
+  const { invoice, customer } = await lockDraft(work, id, 'changed');
+  const added = (await writeLines(work, customer, lines)).map(unstored);
+  const discount = await findDiscount(work, invoice);
+  return saveDraft(work, { ...invoice, customer, terms: invoice, discount }, [
+    ...(await listDrafted(work, id)),
+    ...added,
+  ]);
+}
+
+/** Takes a line off a draft. Refuses with `invoiceLineItemNotFound` a line of another invoice. */
+export async function removeLine(work: Work, id: string, lineId: string): Promise<InvoiceWithLines> {
+  const { invoice, customer } = await lockDraft(work, id, 'changed');
+  const lines = await listDrafted(work, id);
+  const left = lines.filter((line) => line.stored?.id !== lineId);
+  if (left.length === lines.length) throw new Problem('invoiceLineItemNotFound', { id: lineId });
+  return saveDraft(work, { ...invoice, customer, terms: invoice, discount: await findDiscount(work, invoice) }, left);
+}
+
+/** Deletes a draft, and returns it as it was. The customer may redeem its discount again. */
+export async function removeDraft(work: Work, id: string): Promise<Invoice> {
+  const { invoice } = await lockDraft(work, id, 'deleted');
+  await deleteDraft(work, id);
+  if (invoice.discountRedemptionId !== null) await deleteRedemptions(work, [invoice.discountRedemptionId]);
+  return renderInvoice(work, invoice);
+}
+
+/**
+ * Finalizes drafts that the caller has locked with their customers: computes them by the tax, the seller and the buyer
+ * of now, numbers them, and lets balances pay. Each gets one number, because it is saved only while it is a draft.
+ * Refuses with `draftHasNoLines` one without lines. The caller handles the consequences of an invoice that is paid from the
+ * start, and its collection.
+ */
+export async function finalizeDrafts(work: Work, drafts: readonly InvoiceRow[]): Promise<InvoiceRow[]> {
+  if (drafts.length === 0) return [];
+  const composed = await composeFinal(work, drafts);
+  const numbers = await numberInvoices(
+    work,
+    composed.map(({ row }) => row),
+  );
+  const numbered = composed.map(({ row }, index) => ({ ...row, ...numbers[index] }));
+  const { invoices, entries } = await payFromBalances(work, numbered);
+  await saveDrafts(work, invoices);
+  // A discount without effect is not used up.
+  const kept = new Set(invoices.map(({ discountRedemptionId }) => discountRedemptionId));
+  const named = drafts.flatMap(({ discountRedemptionId }) => discountRedemptionId ?? []);
+  await deleteRedemptions(
+    work,
+    named.filter((id) => !kept.has(id)),
+  );
+  await bookEntries(work, entries);
+  await saveDraftLines(
+    work,
+    drafts.map(({ id }) => id),
+    composed.flatMap(({ rows }) => rows),
+  );
+  return invoices;
+}

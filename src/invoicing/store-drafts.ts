@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { sql } from 'kysely';
+import { jsonRecords } from '../database/json-records.ts';
+import type { Work } from '../database/work.ts';
+import { readExplanation } from './invoice-line-item.ts';
+import {
+  type ExplainedLineRow,
+  type InvoiceLineItemRow,
+  type InvoiceRow,
+  insertLines,
+  invoiceColumns,
+  lineColumns,
+} from './store.ts';
+
+const writtenLines = [...lineColumns, 'explanation'] as const;
+
+/**
+ * Saves drafts, finalized or not, in one statement. Each is still a draft: a second finalization of one fails here, if
+ * its lock did not stop it.
+ */
+export async function saveDrafts(work: Work, invoices: readonly InvoiceRow[]): Promise<void> {
+  if (invoices.length === 0) return;
+  const changed = invoiceColumns.filter((column) => column !== 'id' && column !== 'createdAt');
+  const { numAffectedRows } = await sql`
+    update invoices i set ${sql.join(changed.map((column) => sql`${sql.ref(column)} = saved.${sql.ref(column)}`))}
+      from json_populate_recordset(null::invoices, ${jsonRecords(invoices, invoiceColumns)}::json) as saved
+     where i.environment_id = ${work.environmentId} and i.id = saved.id and i.status = 'draft'`.execute(work.db);
+  assert(numAffectedRows === BigInt(invoices.length), 'what is saved is a draft');
+}
+
+/** Makes these the lines of the drafts: kept ones keep their ids, and others are deleted. */
+export async function saveDraftLines(
+  work: Work,
+  invoiceIds: readonly string[],
+  lines: readonly ExplainedLineRow[],
+): Promise<void> {
+  const kept = lines.map(({ id }) => id);
+  await sql`
+    delete from invoice_line_items
+     where environment_id = ${work.environmentId} and invoice_id = any(${invoiceIds}::text[]) and id <> all(${kept}::text[])`.execute(
+    work.db,
+  );
+  const { rows } = await sql<{ id: string }>`
+    update invoice_line_items l
+       set ${sql.join(changeable.map((column) => sql`${sql.ref(column)} = saved.${sql.ref(column)}`))}
+      from json_populate_recordset(null::invoice_line_items, ${jsonRecords(lines, writtenLines)}::json) as saved
+     where l.environment_id = ${work.environmentId} and l.id = saved.id and l.invoice_id = any(${invoiceIds}::text[])
+    returning l.id`.execute(work.db);
+  const known = new Set(rows.map(({ id }) => id));
+  await insertLines(
+    work,
+    lines.filter(({ id }) => !known.has(id)),
+  );
+}
+
+const changeable = ['quantity', 'price', 'amount', 'discountAmount', 'taxAmount', 'explanation', 'updatedAt'] as const;
+
+/** The lines of drafts with the inputs of their amounts, in order of creation. */
+export async function listLinesOfDrafts(work: Work, invoiceIds: readonly string[]): Promise<ExplainedLineRow[]> {
+  const { rows } = await sql<InvoiceLineItemRow & { explanation: string }>`
+    select ${sql.join(lineColumns.map((column) => sql.ref(column)))}, explanation::text
+      from invoice_line_items
+     where environment_id = ${work.environmentId} and invoice_id = any(${invoiceIds}::text[])
+     order by id`.execute(work.db);
+  return rows.map((row) => ({ ...row, explanation: readExplanation(row.explanation) }));
+}
+
+/** Deletes a draft with its lines. */
+export async function deleteDraft(work: Work, id: string): Promise<void> {
+  await work.db
+    .deleteFrom('invoiceLineItems')
+    .where('environmentId', '=', work.environmentId)
+    .where('invoiceId', '=', id)
+    .execute();
+  await work.db
+    .deleteFrom('invoices')
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .where('status', '=', 'draft')
+    .execute();
+}
