@@ -541,6 +541,7 @@ END stored,
   purchase_id text,
   constraint discount_redemptions_one_per_purchase UNIQUE (environment_id, purchase_id),
   constraint discount_redemptions_one_per_subscription UNIQUE (environment_id, subscription_id),
+  constraint discount_redemptions_mrr TRIGGER DEFERRABLE INITIALLY DEFERRED,
   constraint discount_redemptions_pkey PRIMARY KEY (environment_id, id),
   constraint discount_redemptions_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
   constraint discount_redemptions_environment_id_discount_id_fkey FOREIGN KEY (environment_id, discount_id) REFERENCES discounts(environment_id, id),
@@ -774,6 +775,8 @@ create table public.invoices (
   next_attempt_at bigint,
   purchase_id text,
   constraint invoices_number_unique UNIQUE (environment_id, invoice_number),
+  constraint invoices_mrr TRIGGER DEFERRABLE INITIALLY DEFERRED,
+  constraint invoices_mrr_made TRIGGER DEFERRABLE INITIALLY DEFERRED,
   constraint invoices_pkey PRIMARY KEY (environment_id, id),
   constraint invoices_environment_id_billing_period_id_fkey FOREIGN KEY (environment_id, billing_period_id) REFERENCES billing_periods(environment_id, id),
   constraint invoices_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
@@ -881,6 +884,85 @@ create table public.ledger_transactions (
   constraint ledger_transactions_once UNIQUE (type, source_id, environment_id),
   constraint ledger_transactions_pkey PRIMARY KEY (environment_id, id),
   constraint ledger_transactions_type CHECK ((type = ANY (ARRAY['usage_event_processed'::text, 'credit_grant_recognized'::text, 'billing_period_transition'::text, 'credit_grant_expired'::text, 'credit_taken_back'::text, 'credit_taken_back_by_hand'::text, 'credit_transferred'::text, 'settle_invoice_usage_costs'::text, 'settlement_undone'::text, 'admin_credit_adjusted'::text])))
+);
+
+create table public.mrr_amounts (
+  environment_id bigint not null,
+  subscription_id text not null,
+  price_id text not null,
+  customer_id text not null,
+  pricing_model_id text not null,
+  currency text not null,
+  amount numeric(38,0) not null,
+  constraint mrr_amounts_pkey PRIMARY KEY (environment_id, subscription_id, price_id),
+  constraint mrr_amounts_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES mrr_customers(environment_id, customer_id),
+  constraint mrr_amounts_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
+  constraint mrr_amounts_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
+  constraint mrr_amounts_amount CHECK ((amount > (0)::numeric))
+);
+
+create table public.mrr_balances (
+  environment_id bigint not null,
+  until_at bigint not null,
+  pricing_model_id text not null,
+  currency text not null,
+  price_id text not null,
+  type text not null,
+  amount numeric(38,0) not null,
+  customers bigint not null,
+  constraint mrr_balances_pkey PRIMARY KEY (environment_id, until_at, pricing_model_id, currency, price_id, type),
+  constraint mrr_balances_environment_id_fkey FOREIGN KEY (environment_id) REFERENCES environments(id),
+  constraint mrr_balances_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id)
+);
+
+create table public.mrr_customers (
+  environment_id bigint not null,
+  customer_id text not null,
+  pricing_model_id text not null,
+  "position" bigint not null default 0,
+  amount numeric(38,0) not null default 0,
+  cohort_at bigint,
+  moved_at bigint,
+  constraint mrr_customers_pkey PRIMARY KEY (environment_id, customer_id),
+  constraint mrr_customers_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
+  constraint mrr_customers_amount CHECK ((amount >= (0)::numeric)),
+  constraint mrr_customers_moved CHECK (((("position" = 0) = (cohort_at IS NULL)) AND (("position" = 0) = (moved_at IS NULL)) AND (cohort_at <= moved_at)))
+);
+
+create table public.mrr_movements (
+  environment_id bigint not null,
+  customer_id text not null,
+  "position" bigint not null,
+  line integer not null,
+  pricing_model_id text not null,
+  subscription_id text not null,
+  price_id text not null,
+  currency text not null,
+  type text not null,
+  amount numeric(38,0) not null,
+  customer_amount numeric(38,0) not null,
+  customers smallint not null,
+  cohort_at bigint not null,
+  occurred_at bigint not null,
+  constraint mrr_movements_pkey PRIMARY KEY (environment_id, customer_id, "position", line),
+  constraint mrr_movements_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES mrr_customers(environment_id, customer_id),
+  constraint mrr_movements_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
+  constraint mrr_movements_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
+  constraint mrr_movements_after_cohort CHECK (((cohort_at <= occurred_at) AND ("position" > 0) AND (line > 0) AND (customer_amount >= (0)::numeric))),
+  constraint mrr_movements_customers CHECK ((customers =
+CASE
+    WHEN (line > 1) THEN 0
+    WHEN (type = ANY (ARRAY['new'::text, 'reactivation'::text])) THEN 1
+    WHEN (type = 'churn'::text) THEN '-1'::integer
+    ELSE 0
+END)),
+  constraint mrr_movements_sign CHECK (
+CASE
+    WHEN (type = ANY (ARRAY['new'::text, 'reactivation'::text])) THEN (amount > (0)::numeric)
+    WHEN (type = 'churn'::text) THEN (amount < (0)::numeric)
+    ELSE (amount <> (0)::numeric)
+END),
+  constraint mrr_movements_type CHECK ((type = ANY (ARRAY['new'::text, 'reactivation'::text, 'expansion'::text, 'contraction'::text, 'churn'::text])))
 );
 
 create table public.number_series (
@@ -1401,6 +1483,8 @@ create table public.subscription_items (
   created_at bigint not null,
   updated_at bigint not null,
   effective_from bigint not null,
+  constraint subscription_items_mrr TRIGGER DEFERRABLE INITIALLY DEFERRED,
+  constraint subscription_items_mrr_made TRIGGER DEFERRABLE INITIALLY DEFERRED,
   constraint subscription_items_pkey PRIMARY KEY (environment_id, id),
   constraint subscription_items_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
   constraint subscription_items_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
@@ -1476,11 +1560,13 @@ create table public.subscriptions (
   resumes_at bigint,
   paused_credit numeric(38,0) not null default 0,
   work_retry_at bigint,
+  discounted boolean not null default false,
   constraint subscriptions_one_at_a_time EXCLUDE USING gist (environment_id WITH =, customer_id WITH =, ((is_free_plan)::integer) WITH =, int8range(
 CASE
     WHEN ((status <> ALL (ARRAY['paused'::text, 'incomplete'::text])) AND (current_billing_period_start = current_billing_period_end)) THEN current_billing_period_start
     ELSE NULL::bigint
 END, cancel_scheduled_at) WITH &&) WHERE ((exclusive AND ((status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'unpaid'::text, 'cancellation_scheduled'::text, 'paused'::text])) OR ((status = 'incomplete'::text) AND (current_billing_period_start IS NOT NULL))))),
+  constraint subscriptions_mrr TRIGGER DEFERRABLE INITIALLY DEFERRED,
   constraint subscriptions_pkey PRIMARY KEY (environment_id, id),
   constraint subscriptions_environment_id_backup_payment_method_id_fkey FOREIGN KEY (environment_id, backup_payment_method_id) REFERENCES payment_methods(environment_id, id),
   constraint subscriptions_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
@@ -1896,6 +1982,10 @@ CREATE INDEX invoices_by_subscription ON public.invoices USING btree (environmen
 CREATE INDEX invoices_owed ON public.invoices USING btree (environment_id, subscription_id) WHERE (status = ANY (ARRAY['open'::text, 'awaiting_payment_confirmation'::text]));
 CREATE INDEX ledger_entries_by_sequence ON public.ledger_entries USING brin (sequence) WITH (pages_per_range='32');
 CREATE INDEX memberships_by_user ON people.memberships USING btree (user_id);
+CREATE INDEX mrr_amounts_by_customer ON public.mrr_amounts USING btree (environment_id, customer_id);
+CREATE INDEX mrr_movements_by_cohort ON public.mrr_movements USING btree (environment_id, cohort_at) INCLUDE (occurred_at, currency, amount, customers, pricing_model_id);
+CREATE INDEX mrr_movements_by_subscription ON public.mrr_movements USING btree (environment_id, subscription_id);
+CREATE INDEX mrr_movements_by_time ON public.mrr_movements USING btree (environment_id, occurred_at) INCLUDE (type, currency, amount, customers, price_id, pricing_model_id);
 CREATE INDEX operations_by_reference ON test_processor.operations USING btree (reference);
 CREATE INDEX organizations_made_by ON public.organizations USING btree (made_by_environment_id) WHERE (made_by_environment_id IS NOT NULL);
 CREATE INDEX passkeys_by_user ON people.passkeys USING btree (user_id);
@@ -2085,7 +2175,7 @@ CREATE OR REPLACE FUNCTION public.audit_decisions()
  LANGUAGE sql
  IMMUTABLE
 BEGIN ATOMIC
- VALUES ('api_keys'::text,'hash'::text,'secret'::text), ('webhooks'::text,'sealed_secret'::text,'secret'::text), ('webhooks'::text,'sealed_previous_secret'::text,'secret'::text), ('payment_methods'::text,'processor_token'::text,'secret'::text), ('payment_methods'::text,'fingerprint'::text,'secret'::text), ('payments'::text,'processor_token'::text,'secret'::text), ('payments'::text,'next_action'::text,'secret'::text), ('payment_method_attachments'::text,'request'::text,'secret'::text), ('payment_method_attachments'::text,'outcome'::text,'secret'::text), ('checkout_sessions'::text,'payment_token'::text,'secret'::text), ('webhooks'::text,'url'::text,'address'::text), ('payments'::text,'receipt_url'::text,'address'::text), ('checkout_sessions'::text,'success_url'::text,'address'::text), ('checkout_sessions'::text,'cancel_url'::text,'address'::text), ('api_keys'::text,'last_used_at'::text,'passing'::text), ('pricing_models'::text,'catalog_version'::text,'passing'::text), ('invoices'::text,'is_open_threshold'::text,'passing'::text), ('customers'::text,'erased_external_id_mac'::text,'secret'::text), ('webhooks'::text,'failing_since'::text,'passing'::text), ('subscriptions'::text,'work_retry_at'::text,'passing'::text), ('subscriptions'::text,'revision'::text,'passing'::text), ('attempt_counts'::text,'failures'::text,'passing'::text), ('attempt_counts'::text,'counted_from'::text,'passing'::text), ('attempt_counts'::text,'next_at'::text,'passing'::text), ('attempt_counts'::text,'kept_until'::text,'passing'::text);
+ VALUES ('api_keys'::text,'hash'::text,'secret'::text), ('webhooks'::text,'sealed_secret'::text,'secret'::text), ('webhooks'::text,'sealed_previous_secret'::text,'secret'::text), ('payment_methods'::text,'processor_token'::text,'secret'::text), ('payment_methods'::text,'fingerprint'::text,'secret'::text), ('payments'::text,'processor_token'::text,'secret'::text), ('payments'::text,'next_action'::text,'secret'::text), ('payment_method_attachments'::text,'request'::text,'secret'::text), ('payment_method_attachments'::text,'outcome'::text,'secret'::text), ('checkout_sessions'::text,'payment_token'::text,'secret'::text), ('webhooks'::text,'url'::text,'address'::text), ('payments'::text,'receipt_url'::text,'address'::text), ('checkout_sessions'::text,'success_url'::text,'address'::text), ('checkout_sessions'::text,'cancel_url'::text,'address'::text), ('api_keys'::text,'last_used_at'::text,'passing'::text), ('pricing_models'::text,'catalog_version'::text,'passing'::text), ('invoices'::text,'is_open_threshold'::text,'passing'::text), ('customers'::text,'erased_external_id_mac'::text,'secret'::text), ('webhooks'::text,'failing_since'::text,'passing'::text), ('subscriptions'::text,'work_retry_at'::text,'passing'::text), ('subscriptions'::text,'revision'::text,'passing'::text), ('subscriptions'::text,'discounted'::text,'passing'::text), ('attempt_counts'::text,'failures'::text,'passing'::text), ('attempt_counts'::text,'counted_from'::text,'passing'::text), ('attempt_counts'::text,'next_at'::text,'passing'::text), ('attempt_counts'::text,'kept_until'::text,'passing'::text);
 END;
 CREATE OR REPLACE FUNCTION public.audit_table(audited_table text)
  RETURNS void
@@ -2497,6 +2587,11 @@ begin
   on conflict do nothing;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.charged_step(currency text)
+ RETURNS numeric
+ LANGUAGE sql
+ IMMUTABLE
+RETURN CASE WHEN (currency = ANY (ARRAY['BHD'::text, 'IQD'::text, 'JOD'::text, 'KWD'::text, 'LYD'::text, 'OMR'::text, 'TND'::text])) THEN 10 WHEN (currency = 'MGA'::text) THEN 100 ELSE 1 END;
 CREATE OR REPLACE FUNCTION public.check_ledger_entry_references()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -3141,6 +3236,78 @@ begin
       select new_id, mode, at, at from unnest(array[false, true]) mode
     returning environments.livemode, environments.id;
 end $function$;
+CREATE OR REPLACE FUNCTION public.month_after(at bigint)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+RETURN ((EXTRACT(epoch FROM (date_trunc('month'::text, ('1970-01-01 00:00:00'::timestamp without time zone + ((at)::double precision * '00:00:00.001'::interval))) + '1 mon'::interval)) * (1000)::numeric))::bigint;
+CREATE OR REPLACE FUNCTION public.months_of(interval_unit text, interval_count bigint)
+ RETURNS TABLE(numerator numeric, denominator numeric)
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select m.numerator, m.denominator * interval_count
+    from (values ('month', 1, 1), ('year', 1, 12), ('week', 487, 112), ('day', 487, 16)) m (unit, numerator, denominator)
+   where m.unit = interval_unit
+$function$;
+CREATE OR REPLACE FUNCTION public.mrr_changes(of_environment bigint, of_customer text)
+ RETURNS TABLE(subscription_id text, price_id text, pricing_model_id text, currency text, before numeric, after numeric)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select subscription_id, price_id, coalesce(now.pricing_model_id, was.pricing_model_id), currency,
+         coalesce(was.amount, 0), coalesce(now.amount, 0)
+    from (select * from mrr_amounts where environment_id = of_environment and customer_id = of_customer) was
+    full join mrr_of_customer(of_environment, of_customer) now using (subscription_id, price_id, currency)
+   where now.amount is distinct from was.amount
+$function$;
+CREATE OR REPLACE FUNCTION public.mrr_of_customer(of_environment bigint, of_customer text)
+ RETURNS TABLE(subscription_id text, price_id text, pricing_model_id text, currency text, amount numeric)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  with item as (
+    select s.id as subscription_id, i.price_id, s.pricing_model_id, e.currency, s.interval_unit, s.interval_count,
+           s.discounted, s.current_billing_period_start, step.step, cost.amount, sum(cost.amount) over (partition by s.id) as subtotal
+      from subscriptions s
+      join environments e on e.id = s.environment_id
+     cross join lateral (select charged_step(e.currency) as step) step
+      join subscription_items i on i.environment_id = s.environment_id and i.subscription_id = s.id and i.expired_at is null
+      join prices p on p.environment_id = i.environment_id and p.id = i.price_id and p.type = 'subscription'
+     cross join lateral (select case when i.pricing is null then i.unit_price * i.quantity
+                                else price_of_units(i.pricing, i.quantity, step.step) end as amount) cost
+     where s.environment_id = of_environment and s.customer_id = of_customer
+       and s.status in ('active', 'past_due', 'cancellation_scheduled') and s.arrears <> 'unpaid'
+       and s.renews and not s.do_not_charge
+       and s.current_billing_period_start < s.current_billing_period_end
+       and (s.trial_end is null or s.current_billing_period_end > s.trial_end)
+       and cost.amount > 0
+  ), monthly as (
+    select i.subscription_id, i.price_id, i.pricing_model_id, i.currency,
+           round(sum(i.amount * (i.subtotal - off.amount)) * m.numerator * 1000000000000 / (i.subtotal * m.denominator)) as amount
+      from item i
+     cross join lateral months_of(i.interval_unit, i.interval_count) m
+      left join lateral (
+        select r.amount_type, r.amount
+          from discount_redemptions r
+          left join billing_periods b on b.environment_id = of_environment and b.subscription_id = i.subscription_id
+           and b.start_at = i.current_billing_period_start and b.status <> 'canceled'
+          left join lateral (
+            select bool_or(v.discount_redemption_id is not distinct from r.id) as discounted
+              from invoices v
+             where v.environment_id = of_environment and v.subscription_id = i.subscription_id and v.billing_period_id = b.id and v.status <> 'void'
+               and (v.reason in ('subscription_start', 'renewal') or v.discount_redemption_id = r.id)
+          ) billed on true
+         where i.discounted and r.environment_id = of_environment and r.subscription_id = i.subscription_id
+           and r.duration <> 'once' and coalesce(billed.discounted, not r.fully_redeemed)
+      ) d on true
+     cross join lateral (select case d.amount_type
+         when 'percent' then round(i.subtotal * least(d.amount, 100) / (100 * i.step)) * i.step
+         when 'fixed' then least(d.amount, i.subtotal) else 0 end as amount) off
+     group by i.subscription_id, i.price_id, i.pricing_model_id, i.currency, i.subtotal, m.numerator, m.denominator
+  )
+  select * from monthly where monthly.amount > 0
+$function$;
 CREATE OR REPLACE FUNCTION public.new_catalog_version()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -3158,6 +3325,77 @@ CREATE OR REPLACE FUNCTION public.next_boundary(anchor bigint, unit text, count 
  IMMUTABLE
  SET search_path TO 'public', 'pg_temp'
 RETURN CASE WHEN (unit = ANY (ARRAY['day'::text, 'week'::text])) THEN (anchor + (((((floor((((after - anchor))::numeric / (((count * CASE unit WHEN 'day'::text THEN 1 ELSE 7 END) * 86400000))::numeric)))::bigint + 1) * count) * CASE unit WHEN 'day'::text THEN 1 ELSE 7 END) * 86400000)) WHEN (count > 1200) THEN '4102444800000'::bigint ELSE (SELECT min(((EXTRACT(epoch FROM b.at) * (1000)::numeric))::bigint) AS min FROM ((((SELECT (to_timestamp((((next_boundary.anchor)::numeric / 1000.0))::double precision) AT TIME ZONE 'UTC'::text) AS start, (to_timestamp((((next_boundary.after)::numeric / 1000.0))::double precision) AT TIME ZONE 'UTC'::text) AS later, (next_boundary.count * CASE next_boundary.unit WHEN 'month'::text THEN 1 ELSE 12 END) AS months) i CROSS JOIN LATERAL (SELECT floor((((((EXTRACT(year FROM i.later) - EXTRACT(year FROM i.start)) * (12)::numeric) + EXTRACT(month FROM i.later)) - EXTRACT(month FROM i.start)) / (i.months)::numeric)) AS whole) k) CROSS JOIN LATERAL generate_series((k.whole - (1)::numeric), (k.whole + (1)::numeric)) n(n)) CROSS JOIN LATERAL (SELECT ((i.start + make_interval(months => ((n.n * (i.months)::numeric))::integer)) AT TIME ZONE 'UTC'::text) AS at) b) WHERE (b.at > to_timestamp((((next_boundary.after)::numeric / 1000.0))::double precision))) END;
+CREATE OR REPLACE FUNCTION public.note_discount()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  update subscriptions set discounted = true, updated_at = greatest(updated_at, new.updated_at)
+   where environment_id = new.environment_id and id = new.subscription_id and not discounted;
+  return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.note_mrr(of_environment bigint, of_customer text, at bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  was mrr_customers;
+  moved bigint;
+begin
+  if not exists (select from mrr_changes(of_environment, of_customer)) then
+    return;
+  end if;
+  insert into mrr_customers (environment_id, customer_id, pricing_model_id)
+  select environment_id, id, pricing_model_id from customers where environment_id = of_environment and id = of_customer
+  on conflict do nothing;
+  select * into was from mrr_customers where environment_id = of_environment and customer_id = of_customer for update;
+  perform pg_advisory_xact_lock_shared(7006, of_environment::integer);
+  moved := greatest(at, was.moved_at, (select max(until_at) from mrr_balances where environment_id = of_environment));
+  -- Nothing is left where another transaction has noted it while this one waited.
+  with change as materialized (
+    select d.*, row_number() over (order by d.subscription_id, d.price_id) as line, sum(d.after - d.before) over () as amount
+      from mrr_changes(of_environment, of_customer) d
+  ), typed as materialized (
+    select c.amount, case when was.position = 0 then 'new' when was.amount = 0 then 'reactivation' when was.amount + c.amount = 0 then 'churn'
+                       when c.amount < 0 then 'contraction' else 'expansion' end as type
+      from change c where c.line = 1
+  ), moving as (
+    insert into mrr_movements (environment_id, customer_id, position, line, pricing_model_id, subscription_id, price_id, currency, type,
+           amount, customer_amount, customers, cohort_at, occurred_at)
+    select of_environment, of_customer, was.position + 1, c.line, c.pricing_model_id, c.subscription_id, c.price_id, c.currency, t.type,
+           c.after - c.before, was.amount + t.amount, case when c.line > 1 then 0 when t.type in ('new', 'reactivation') then 1 when t.type = 'churn' then -1 else 0 end,
+           coalesce(was.cohort_at, moved), moved
+      from change c cross join typed t
+  ), gone as (
+    delete from mrr_amounts a using change c
+     where c.after = 0 and a.environment_id = of_environment and a.subscription_id = c.subscription_id and a.price_id = c.price_id
+  ), kept as (
+    insert into mrr_amounts as a (environment_id, subscription_id, price_id, customer_id, pricing_model_id, currency, amount)
+    select of_environment, c.subscription_id, c.price_id, of_customer, c.pricing_model_id, c.currency, c.after from change c where c.after > 0
+    on conflict (environment_id, subscription_id, price_id) do update set amount = excluded.amount
+  )
+  update mrr_customers m
+     set position = m.position + 1, amount = m.amount + t.amount, cohort_at = coalesce(m.cohort_at, moved), moved_at = moved
+    from typed t
+   where m.environment_id = of_environment and m.customer_id = of_customer;
+end $function$;
+CREATE OR REPLACE FUNCTION public.note_mrr_of_row()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  if tg_table_name = 'subscriptions' then
+    perform note_mrr(new.environment_id, new.customer_id, new.updated_at);
+  elsif new.subscription_id is not null then
+    perform note_mrr(s.environment_id, s.customer_id, new.updated_at)
+       from subscriptions s where s.environment_id = new.environment_id and s.id = new.subscription_id;
+  end if;
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.note_what_is_wanted()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -3495,6 +3733,12 @@ begin
   loop
     execute format('revoke delete on %I from tollkeeper_service', tenant_table.name);
   end loop;
+  -- Only the owner notes recurring revenue, at each commit.
+  for tenant_table in
+    select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' and relname like 'mrr\_%'
+  loop
+    execute format('revoke insert, update, delete on %I from tollkeeper_service', tenant_table.name);
+  end loop;
 end $function$;
 CREATE OR REPLACE FUNCTION public.sees_series(wanted_environment bigint, wanted_series bigint)
  RETURNS boolean
@@ -3590,6 +3834,50 @@ begin
       returning c.scope, false, c.next_at, c.reached_at is not null and not reached[i];
   end loop;
 end $function$;
+CREATE OR REPLACE FUNCTION public.take_mrr_balances(at_most integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  due bigint;
+  over record;
+  taken integer := 0;
+begin
+  select e.id into due
+    from environments e
+   where month_after((select m.occurred_at from mrr_movements m
+                       where m.environment_id = e.id
+                         and m.occurred_at >= coalesce((select max(b.until_at) from mrr_balances b where b.environment_id = e.id), m.occurred_at)
+                       order by m.occurred_at limit 1))
+         <= coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint)
+   order by e.id limit 1;
+  if due is null then
+    return 0;
+  end if;
+  perform pg_advisory_xact_lock(7006, due::integer);
+  while taken < at_most loop
+    select last.until_at as last_at, month_after(first.occurred_at) as until_at into over
+      from environments e
+     cross join lateral (select max(b.until_at) as until_at from mrr_balances b where b.environment_id = due) last
+     cross join lateral (select m.occurred_at from mrr_movements m
+                          where m.environment_id = due and (last.until_at is null or m.occurred_at >= last.until_at)
+                          order by m.occurred_at limit 1) first
+     where e.id = due and month_after(first.occurred_at) <= coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint);
+    exit when not found;
+    insert into mrr_balances (environment_id, until_at, pricing_model_id, currency, price_id, type, amount, customers)
+    select due, over.until_at, pricing_model_id, currency, price_id, type, sum(amount), sum(customers)
+      from (select pricing_model_id, currency, price_id, type, amount, customers from mrr_balances
+             where environment_id = due and until_at = over.last_at
+             union all
+            select pricing_model_id, currency, price_id, type, amount, customers from mrr_movements
+             where environment_id = due and (over.last_at is null or occurred_at >= over.last_at) and occurred_at < over.until_at) part
+     group by pricing_model_id, currency, price_id, type;
+    taken := taken + 1;
+  end loop;
+  return taken;
+end $function$;
 CREATE OR REPLACE FUNCTION public.tell_subscription_revisions()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -3666,7 +3954,7 @@ CREATE OR REPLACE FUNCTION public.unaudited_tables()
  RETURNS text[]
  LANGUAGE sql
  IMMUTABLE
-RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
+RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'mrr_customers'::text, 'mrr_amounts'::text, 'mrr_movements'::text, 'mrr_balances'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
 CREATE OR REPLACE FUNCTION public.usage_state_of_customer(p_environment bigint, p_now bigint, p_kind text, p_value text)
  RETURNS text
  LANGUAGE plpgsql
@@ -3794,6 +4082,14 @@ create policy tenant on ledger_entries to {tollkeeper_service} using ((environme
 create policy worker on ledger_entries to {tollkeeper_worker} using true;
 create policy tenant on ledger_transactions to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on ledger_transactions to {tollkeeper_worker} using true;
+create policy tenant on mrr_amounts to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy worker on mrr_amounts to {tollkeeper_worker} using true;
+create policy tenant on mrr_balances to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy worker on mrr_balances to {tollkeeper_worker} using true;
+create policy tenant on mrr_customers to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy worker on mrr_customers to {tollkeeper_worker} using true;
+create policy tenant on mrr_movements to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy worker on mrr_movements to {tollkeeper_worker} using true;
 create policy tenant on number_series to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
 create policy worker on number_series to {tollkeeper_worker} using true;
 create policy worker on organizations to {tollkeeper_worker} using true;

@@ -96,6 +96,8 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
   'POST /organizations': (_ids, n) => at('/organizations', { organization: { name: `Acme ${n}` } }),
 
   'GET /audit-log': () => at('/audit-log'),
+  'GET /analytics/mrr': () => at('/analytics/mrr?interval=month'),
+  'GET /analytics/churn': () => at('/analytics/churn?interval=month'),
 
   'GET /test-clock': () => at('/test-clock'),
   // The last route of all, because time stands still in the environment from then on.

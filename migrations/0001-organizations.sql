@@ -299,4 +299,10 @@ begin
   loop
     execute format('revoke delete on %I from tollkeeper_service', tenant_table.name);
   end loop;
+  -- Only the owner notes recurring revenue, at each commit.
+  for tenant_table in
+    select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' and relname like 'mrr\_%'
+  loop
+    execute format('revoke insert, update, delete on %I from tollkeeper_service', tenant_table.name);
+  end loop;
 end $$;

@@ -258,7 +258,7 @@ begin
 end $$;
 
 -- The price of whole units, as `events` whose own prices add up to `own_amount` (in 10^-12 of a minor unit), by a `pricing`. In minor
--- units: a multiple of `step`. Only checks call it. It is written apart from
+-- units: a multiple of `step`. Checks and recurring revenue call it. It is written apart from
 -- `priceUsage` in src/rating/price-model.ts, which bills, so that each can tell of a mistake in the other.
 create function price_of_units(pricing jsonb, units numeric, step numeric, events numeric default 0, own_amount numeric default 0)
   returns numeric language sql immutable as $$

@@ -47,6 +47,8 @@ create function unaudited_tables() returns text[] language sql immutable
     'usage_levels', 'usage_threshold_checks', 'customer_balances', 'number_series',
     -- What is told to others.
     'events', 'webhook_deliveries', 'webhook_attempts',
+    -- Recurring revenue, which follows from the subscriptions.
+    'mrr_customers', 'mrr_amounts', 'mrr_movements', 'mrr_balances',
     -- Answers kept for repeats, messages of a processor that were seen.
     'idempotency_keys', 'processor_events',
     'audit_log'];
@@ -87,6 +89,7 @@ create function audit_decisions() returns table (table_name text, column_name te
       ('webhooks', 'failing_since', 'passing'),
       ('subscriptions', 'work_retry_at', 'passing'),
       ('subscriptions', 'revision', 'passing'),
+      ('subscriptions', 'discounted', 'passing'),
       ('attempt_counts', 'failures', 'passing'),
       ('attempt_counts', 'counted_from', 'passing'),
       ('attempt_counts', 'next_at', 'passing'),

@@ -1,5 +1,6 @@
 import './http/json-bigint.ts';
 import type { FastifyInstance } from 'fastify';
+import { analyticsTasks } from './analytics/jobs.ts';
 import { registerInvariants } from './api/invariants.ts';
 import { registerSignIn, sessionsOf } from './api/me.ts';
 import { processorEventHooks } from './api/processor-events.ts';
@@ -58,11 +59,13 @@ export const tasks: TaskList = {
   ...webhookTasks,
   ...erasureTasks,
   ...invariantTasks,
+  ...analyticsTasks,
 };
 
 /** The schedule of periodic jobs, in cron syntax (UTC). */
 export const crontab = `
 * * * * * find_due_work
+17 * * * * take_mrr_balances
 7 * * * * check_invariants
 41 3 * * 0 check_invariants ?id=check_all_invariants {full:true}
 */10 * * * * forget_old_answers

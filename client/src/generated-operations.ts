@@ -38,6 +38,7 @@ import type {
   DeliveriesMethods,
   EventsMethods,
   TestClockMethods,
+  AnalyticsMethods,
 } from './generated-types.ts';
 
 /** Every operation of the API, by family and name. */
@@ -284,6 +285,10 @@ export const operations = {
     get: { method: 'GET', path: '/api/v1/test-clock', params: [], query: [] },
     update: { method: 'PUT', path: '/api/v1/test-clock', params: [], query: [] },
   },
+  analytics: {
+    getMrr: { method: 'GET', path: '/api/v1/analytics/mrr', params: [], query: ['from', 'to', 'interval', 'groupBy'] },
+    getChurn: { method: 'GET', path: '/api/v1/analytics/churn', params: [], query: ['from', 'to', 'interval', 'groupBy'] },
+  },
 } as const satisfies Record<string, Record<string, Operation>>;
 
 /** The families of the API's operations. */
@@ -323,6 +328,7 @@ export abstract class Families {
   readonly deliveries: DeliveriesMethods;
   readonly events: EventsMethods;
   readonly testClock: TestClockMethods;
+  readonly analytics: AnalyticsMethods;
 
   constructor(caller: Caller) {
     this.utils = methodsOf(caller, operations.utils);
@@ -360,5 +366,6 @@ export abstract class Families {
     this.deliveries = methodsOf(caller, operations.deliveries);
     this.events = methodsOf(caller, operations.events);
     this.testClock = methodsOf(caller, operations.testClock);
+    this.analytics = methodsOf(caller, operations.analytics);
   }
 }

@@ -3,7 +3,7 @@
 import type { CallOptions, WriteOptions } from './transport.ts';
 
 /** Something that a key may do: a kind of access in all groups of operations, such as `read`, or in one of them, such as `usage-events:write`. */
-export type Permission = 'read' | 'write' | 'money' | 'catalog' | 'admin' | 'api-keys:read' | 'api-keys:admin' | 'organizations:admin' | 'settings:read' | 'settings:admin' | 'audit-log:read' | 'customers:read' | 'customers:write' | 'customers:admin' | 'portal-sessions:write' | 'subscriptions:read' | 'subscriptions:write' | 'subscriptions:money' | 'cancellations:write' | 'pricing-models:read' | 'pricing-models:catalog' | 'products:read' | 'products:catalog' | 'product-features:read' | 'product-features:catalog' | 'prices:read' | 'prices:catalog' | 'features:read' | 'features:catalog' | 'usage-meters:read' | 'usage-meters:catalog' | 'resources:read' | 'resources:catalog' | 'catalogs:read' | 'catalogs:catalog' | 'discounts:read' | 'discounts:catalog' | 'subscription-item-features:read' | 'subscription-item-features:write' | 'resource-claims:read' | 'resource-claims:write' | 'entitlements:read' | 'usage-credits:read' | 'usage-credits:money' | 'usage-events:read' | 'usage-events:write' | 'holds:read' | 'holds:write' | 'invoices:read' | 'invoices:money' | 'invoice-line-items:read' | 'credit-notes:read' | 'credit-notes:money' | 'customer-balances:read' | 'customer-balances:money' | 'tax-rates:read' | 'tax-rates:money' | 'purchases:read' | 'purchases:write' | 'checkout-sessions:read' | 'checkout-sessions:write' | 'payments:read' | 'payments:money' | 'payment-methods:read' | 'payment-methods:write' | 'webhooks:read' | 'webhooks:admin' | 'deliveries:read' | 'deliveries:write' | 'events:read' | 'test-clock:read' | 'test-clock:admin';
+export type Permission = 'read' | 'write' | 'money' | 'catalog' | 'admin' | 'api-keys:read' | 'api-keys:admin' | 'organizations:admin' | 'settings:read' | 'settings:admin' | 'audit-log:read' | 'customers:read' | 'customers:write' | 'customers:admin' | 'portal-sessions:write' | 'subscriptions:read' | 'subscriptions:write' | 'subscriptions:money' | 'cancellations:write' | 'pricing-models:read' | 'pricing-models:catalog' | 'products:read' | 'products:catalog' | 'product-features:read' | 'product-features:catalog' | 'prices:read' | 'prices:catalog' | 'features:read' | 'features:catalog' | 'usage-meters:read' | 'usage-meters:catalog' | 'resources:read' | 'resources:catalog' | 'catalogs:read' | 'catalogs:catalog' | 'discounts:read' | 'discounts:catalog' | 'subscription-item-features:read' | 'subscription-item-features:write' | 'resource-claims:read' | 'resource-claims:write' | 'entitlements:read' | 'usage-credits:read' | 'usage-credits:money' | 'usage-events:read' | 'usage-events:write' | 'holds:read' | 'holds:write' | 'invoices:read' | 'invoices:money' | 'invoice-line-items:read' | 'credit-notes:read' | 'credit-notes:money' | 'customer-balances:read' | 'customer-balances:money' | 'tax-rates:read' | 'tax-rates:money' | 'purchases:read' | 'purchases:write' | 'checkout-sessions:read' | 'checkout-sessions:write' | 'payments:read' | 'payments:money' | 'payment-methods:read' | 'payment-methods:write' | 'webhooks:read' | 'webhooks:admin' | 'deliveries:read' | 'deliveries:write' | 'events:read' | 'analytics:read' | 'test-clock:read' | 'test-clock:admin';
 
 /** Epoch milliseconds, or an ISO 8601 date-time, which is in UTC unless it names an offset. */
 export type TimestampInput = number | string;
@@ -3574,6 +3574,64 @@ export interface ClockWork {
   eventsCreated: number;
 }
 
+/** Monthly recurring revenue in the smallest unit of each currency. Contraction and churn are negative, so that the movements add up. In a group, a change between two prices is an expansion or a contraction of both. */
+export interface MrrReport {
+  from: Timestamp;
+  to: Timestamp;
+  interval: 'day' | 'week' | 'month' | 'quarter' | 'year';
+  groupBy: 'product' | 'price' | 'interval' | null;
+  groups: Array<{
+    currency: string;
+    /** The id of the product or price, or the interval such as `1 month`. Null without groups, and for those beyond the first 50 together. */
+    key: string | null;
+    name: string | null;
+    /** The MRR at the start of the range. */
+    opening: WholeNumber;
+    points: Array<{
+      start: Timestamp;
+      end: Timestamp;
+      new: WholeNumber;
+      reactivation: WholeNumber;
+      expansion: WholeNumber;
+      contraction: WholeNumber;
+      churn: WholeNumber;
+      /** The MRR at the end of the point: that before it and its movements. */
+      mrr: WholeNumber;
+      /** Twelve times the MRR. */
+      arr: WholeNumber;
+      /** Customers with MRR at the end of the point. Null in a group. */
+      customers: number | null;
+    }>;
+  }>;
+}
+
+/** Customers and MRR lost over time. Churn and contraction are negative. */
+export interface ChurnReport {
+  from: Timestamp;
+  to: Timestamp;
+  interval: 'day' | 'week' | 'month' | 'quarter' | 'year';
+  groupBy: 'product' | 'price' | 'interval' | null;
+  groups: Array<{
+    currency: string;
+    /** The id of the product or price, or the interval such as `1 month`. Null without groups, and for those beyond the first 50 together. */
+    key: string | null;
+    name: string | null;
+    points: Array<{
+      start: Timestamp;
+      end: Timestamp;
+      openingCustomers: number | null;
+      churnedCustomers: number | null;
+      /** A decimal text with six decimals. Null where nothing was there to lose. */
+      customerChurnRate: string | null;
+      openingMrr: WholeNumber;
+      churn: WholeNumber;
+      contraction: WholeNumber;
+      /** Churn and contraction by the MRR at the start of the point. */
+      revenueChurnRate: string | null;
+    }>;
+  }>;
+}
+
 export interface ErrorBody {
   /** The reason, in a sentence for people. */
   message: string;
@@ -6932,6 +6990,36 @@ export interface TestClockUpdateAnswer {
   work: ClockWork;
 }
 
+export interface AnalyticsGetMrrInput {
+  /** The first instant of the range, by default twelve months before `to`. */
+  from?: string | number;
+  /** The end of the range, which is not part of it. By default just after the environment's time. */
+  to?: string | number;
+  /** The length of a point, in UTC. `month` by default; weeks begin on Mondays. */
+  interval?: 'day' | 'week' | 'month' | 'quarter' | 'year';
+  /** By default there is one group for each currency. */
+  groupBy?: 'product' | 'price' | 'interval';
+}
+
+export interface AnalyticsGetMrrAnswer {
+  mrr: MrrReport;
+}
+
+export interface AnalyticsGetChurnInput {
+  /** The first instant of the range, by default twelve months before `to`. */
+  from?: string | number;
+  /** The end of the range, which is not part of it. By default just after the environment's time. */
+  to?: string | number;
+  /** The length of a point, in UTC. `month` by default; weeks begin on Mondays. */
+  interval?: 'day' | 'week' | 'month' | 'quarter' | 'year';
+  /** By default there is one group for each currency. */
+  groupBy?: 'product' | 'price' | 'interval';
+}
+
+export interface AnalyticsGetChurnAnswer {
+  churn: ChurnReport;
+}
+
 export interface UtilsMethods {
   /** Check the connection and the key. Returns `pong` if the service responds and the API key is valid. */
   getPing(input?: Record<string, never>, options?: CallOptions): Promise<UtilsGetPingAnswer>;
@@ -7603,4 +7691,12 @@ export interface TestClockMethods {
 
   /** Set the test clock. Freezes the time of test mode at `now`, or moves it forward, and carries out everything that falls due on the way, in order. Returns the new time and a count of the work done. Time stands still until it is moved again. With subscriptions in place, an earlier time is refused with 400. */
   update(input: TestClockUpdateInput, options?: WriteOptions): Promise<TestClockUpdateAnswer>;
+}
+
+export interface AnalyticsMethods {
+  /** Report the monthly recurring revenue. Returns the monthly recurring revenue (MRR) and its movements over time, at each past instant as it was then. Trials, pauses, unpaid subscriptions, setup fees, usage and tax count nothing. */
+  getMrr(input?: AnalyticsGetMrrInput, options?: CallOptions): Promise<AnalyticsGetMrrAnswer>;
+
+  /** Report churn. Returns the customers and the recurring revenue that were lost over time, and their rates. */
+  getChurn(input?: AnalyticsGetChurnInput, options?: CallOptions): Promise<AnalyticsGetChurnAnswer>;
 }

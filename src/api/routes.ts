@@ -1,4 +1,5 @@
 import type { Route } from '../http/route.ts';
+import { analyticsRoutes } from './analytics.ts';
 import { apiKeyRoutes } from './api-keys.ts';
 import { auditLogRoutes } from './audit-log.ts';
 import { catalogRoutes } from './catalogs.ts';
@@ -104,4 +105,5 @@ export const routes: readonly Route[] = withFieldsOfReference([
   ...deliveryRoutes,
   ...eventRoutes,
   ...testClockRoutes,
+  ...analyticsRoutes,
 ]);

@@ -631,6 +631,54 @@ export interface LedgerTransactions {
   type: string;
 }
 
+export interface MrrAmounts {
+  amount: bigint;
+  currency: string;
+  customerId: string;
+  environmentId: number;
+  priceId: string;
+  pricingModelId: string;
+  subscriptionId: string;
+}
+
+export interface MrrBalances {
+  amount: bigint;
+  currency: string;
+  customers: number;
+  environmentId: number;
+  priceId: string;
+  pricingModelId: string;
+  type: string;
+  untilAt: number;
+}
+
+export interface MrrCustomers {
+  amount: Generated<bigint>;
+  cohortAt: number | null;
+  customerId: string;
+  environmentId: number;
+  movedAt: number | null;
+  position: Generated<number>;
+  pricingModelId: string;
+}
+
+export interface MrrMovements {
+  amount: bigint;
+  cohortAt: number;
+  currency: string;
+  customerAmount: bigint;
+  customerId: string;
+  customers: number;
+  environmentId: number;
+  line: number;
+  occurredAt: number;
+  position: number;
+  priceId: string;
+  pricingModelId: string;
+  subscriptionId: string;
+  type: string;
+}
+
 export interface NumberSeries {
   /**
    * The last number taken, by an update in the commit of the document, so numbers have no gap.
@@ -1087,6 +1135,10 @@ export interface Subscriptions {
   currentBillingPeriodStart: number | null;
   customerId: string;
   defaultPaymentMethodId: string | null;
+  /**
+   * True once it has a discount, so its renewals may change its MRR.
+   */
+  discounted: Generated<boolean>;
   doNotCharge: boolean;
   environmentId: number;
   /**
@@ -1403,6 +1455,10 @@ export interface DB {
   ledgerAccounts: LedgerAccounts;
   ledgerEntries: LedgerEntries;
   ledgerTransactions: LedgerTransactions;
+  mrrAmounts: MrrAmounts;
+  mrrBalances: MrrBalances;
+  mrrCustomers: MrrCustomers;
+  mrrMovements: MrrMovements;
   numberSeries: NumberSeries;
   organizations: Organizations;
   paymentMethodAttachments: PaymentMethodAttachments;

@@ -8,6 +8,7 @@ import {
   subscriptionInvariants,
   type Violations,
 } from './store-invariants.ts';
+import { analyticsInvariants } from './store-invariants-analytics.ts';
 import { creditNoteInvariants } from './store-invariants-credit-notes.ts';
 import { creditInvariants } from './store-invariants-credits.ts';
 import { dueInvariants } from './store-invariants-due.ts';
@@ -33,6 +34,7 @@ export const invariants: readonly Invariant[] = [
   ...recordInvariants,
   ...eventInvariants,
   ...dueInvariants,
+  ...analyticsInvariants,
 ];
 
 /** An invariant and its violations. */

@@ -12,4 +12,6 @@ export const advisoryLocks = {
   checks: 7004,
   /** A charge of the simulated payment network while it is refunded, by the payment's id. */
   testCharges: 7005,
+  /** Balances of recurring revenue, by the environment: movements share it. Migrations know the number. */
+  mrrBalances: 7006,
 } as const;

@@ -42,6 +42,7 @@ export const routeGroups = {
   webhooks: ['read', 'admin'],
   deliveries: ['read', 'write'],
   events: ['read'],
+  analytics: ['read'],
   'test-clock': ['read', 'admin'],
 } as const satisfies Record<string, readonly Access[]>;
 

@@ -98,6 +98,10 @@ const textsOfOurs = new Set([
   ...[
     'credit_notes.currency',
     'customer_balances.currency',
+    'mrr_amounts.currency',
+    'mrr_balances.currency',
+    'mrr_balances.type',
+    'mrr_movements.currency',
     'customer_balance_entries.source',
     'payments.currency',
     'payments.tax_type',

@@ -42,7 +42,7 @@ export const dueCorruptions: readonly Corruption[] = [
       movedLongAgo,
       `update subscriptions set status = 'paused', paused_at = start_date, resumes_at = ${clock} - 1 where status = 'active'`,
     ],
-    breaks: ['pausesEnd'],
+    breaks: ['pausesEnd', 'recurringRevenueFollowsState'],
   },
   {
     fault: 'a subscription has waited two days for its first payment',
@@ -51,7 +51,7 @@ export const dueCorruptions: readonly Corruption[] = [
       `update subscriptions set status = 'incomplete', current_billing_period_start = null, current_billing_period_end = null,
               created_at = created_at - ${2 * dayMs} where status = 'active'`,
     ],
-    breaks: ['incompleteSubscriptionsExpire'],
+    breaks: ['incompleteSubscriptionsExpire', 'recurringRevenueFollowsState'],
   },
   {
     fault: 'a trial has ended, and its subscription is in it',
@@ -60,7 +60,7 @@ export const dueCorruptions: readonly Corruption[] = [
       `update billing_periods set trial_period = true where status = 'active'`,
       `update subscriptions set status = 'trialing', trial_end = ${clock} - 1 where status = 'active'`,
     ],
-    breaks: ['trialIsATrialPeriod', 'periodsEndOnTheirAnchor', 'trialsEnd'],
+    breaks: ['trialIsATrialPeriod', 'periodsEndOnTheirAnchor', 'trialsEnd', 'recurringRevenueFollowsState'],
   },
   {
     fault: 'the date of a change has passed',
@@ -166,5 +166,34 @@ export const dueCorruptions: readonly Corruption[] = [
     fault: 'the attempts of a delivery are remembered for half a year',
     statements: [`update webhook_attempts set started_at = ${now} - ${180 * dayMs}`],
     breaks: ['attemptsAreForgotten'],
+  },
+  {
+    fault: 'a subscription is dearer, and its recurring revenue is not',
+    statements: ['update subscription_items set quantity = quantity + 1 where price_id is not null'],
+    breaks: ['recurringRevenueFollowsState'],
+  },
+  {
+    fault: 'a movement of recurring revenue is lost',
+    statements: ['delete from mrr_movements where position = 1'],
+    breaks: ['movementsAddUp', 'movementsFitTheirType'],
+  },
+  {
+    fault: 'a first movement is a return',
+    statements: [`update mrr_movements set type = 'reactivation' where position = 1`],
+    breaks: ['movementsFitTheirType'],
+  },
+  {
+    fault: 'a movement was made before the one before it',
+    statements: ['update mrr_movements set occurred_at = occurred_at + 1 where position = 1'],
+    breaks: ['movementsFitTheirType'],
+  },
+  {
+    fault: 'a balance of recurring revenue leaves out a movement',
+    statements: [
+      `insert into mrr_balances
+       select environment_id, 9000000000000000, pricing_model_id, currency, price_id, type, sum(amount) - 1, sum(customers)
+         from mrr_movements group by 1, 3, 4, 5, 6`,
+    ],
+    breaks: ['recurringBalancesAddUp'],
   },
 ];

@@ -137,7 +137,7 @@ export const moneyCorruptions: readonly Corruption[] = [
     statements: [
       `update subscription_items set unit_price = 0, pricing = '{"model": "per_unit"}' where price_id is not null`,
     ],
-    breaks: ['itemsKeepTheirPricing'],
+    breaks: ['itemsKeepTheirPricing', 'recurringRevenueFollowsState'],
   },
   {
     fault: 'usage is billed at a unit price that neither its price nor its customer has',
@@ -308,12 +308,17 @@ export const moneyCorruptions: readonly Corruption[] = [
       `update purchases set status = 'failed', purchase_date = null, invoice_id = null`,
       'update discount_redemptions set subscription_id = null, purchase_id = (select id from purchases)',
     ],
-    breaks: ['redemptionCountsPaidInvoices', 'unpaidPurchasesRedeemNothing', 'purchasesAndSessionsAgree'],
+    breaks: [
+      'redemptionCountsPaidInvoices',
+      'unpaidPurchasesRedeemNothing',
+      'purchasesAndSessionsAgree',
+      'recurringRevenueFollowsState',
+    ],
   },
   {
     fault: 'a subscription waits for a first payment that nobody has requested',
     statements: [`update subscriptions set status = 'incomplete' where status = 'active'`],
-    breaks: ['activationsEnd'],
+    breaks: ['activationsEnd', 'recurringRevenueFollowsState'],
   },
   {
     fault: 'a payment forgets the tax in it',

@@ -279,7 +279,7 @@ export const termCorruptions: readonly Corruption[] = [
     statements: [
       `update subscriptions set status = 'trialing', trial_end = current_billing_period_end where status = 'active'`,
     ],
-    breaks: ['trialIsATrialPeriod'],
+    breaks: ['trialIsATrialPeriod', 'recurringRevenueFollowsState'],
   },
   {
     fault: 'the periods of a subscription have left its anchor',
@@ -296,7 +296,7 @@ export const termCorruptions: readonly Corruption[] = [
   {
     fault: 'a period of a month ends a day after the month',
     statements: [`update subscriptions set interval_unit = 'month', interval_count = 1 where renews`],
-    breaks: ['periodsEndOnTheirAnchor'],
+    breaks: ['periodsEndOnTheirAnchor', 'recurringRevenueFollowsState'],
   },
   {
     fault: 'a change is scheduled that its subscription does not tell',

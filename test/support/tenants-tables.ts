@@ -135,6 +135,7 @@ export async function fillTables(owner: pg.Client): Promise<void> {
     `insert into usage_overages select a.environment_id, a.id, p.id, 1, 0 from ${one('ledger_accounts')} a
        join ${one('prices')} p on p.environment_id = a.environment_id on conflict do nothing`,
     `insert into usage_measures select environment_id, id, 1, 0, 0, 0, 1, null, null, 0, null from ${one('ledger_accounts')} o on conflict do nothing`,
+    `insert into mrr_balances select environment_id, 1, pricing_model_id, 'USD', id, 'new', 0, 0 from ${one('prices')} o on conflict do nothing`,
     `insert into usage_levels select environment_id, id, 1, 1, 'probe', 0 from ${one('ledger_accounts')} o on conflict do nothing`,
     `insert into usage_threshold_checks select environment_id, id, 1 from ${one('subscriptions')} o on conflict do nothing`,
     `insert into webhook_attempts select environment_id, id, 99, pricing_model_id, 1, 1, 200, null, '' from ${one('webhook_deliveries')} o`,

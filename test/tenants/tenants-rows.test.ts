@@ -442,6 +442,11 @@ describe('row-level security', () => {
     forget_attempts: () => forgetsByTheHour('forget_attempts(0, 10)'),
     forget_webhook_attempts: () => forgetsByTheHour('forget_webhook_attempts(0, 10)'),
     forget_audit_log: () => forgetsByTheHour('forget_audit_log(0, 10)'),
+    async take_mrr_balances() {
+      // It adds up what there is, for each tenant by itself, and answers a number.
+      const { rows } = await service.query('select take_mrr_balances(0) as count');
+      assert.equal(Number(rows[0].count), 0);
+    },
     async invariant_counts() {
       // Of all tenants together, numbers only.
       const { fields } = await service.query('select * from invariant_counts()');

@@ -20,6 +20,7 @@ export const order = [
   'purchases',
   'payments',
   'credit-notes',
+  'analytics',
   'billing',
   'checkout',
   'webhooks',

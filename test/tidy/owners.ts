@@ -74,6 +74,11 @@ export const owners: Owners = {
   discount_redemptions: 'invoicing',
   tax_rates: 'invoicing',
 
+  mrr_customers: 'analytics',
+  mrr_amounts: 'analytics',
+  mrr_movements: 'analytics',
+  mrr_balances: 'analytics',
+
   purchases: 'purchases',
   purchase_add_ons: 'purchases',
 

@@ -1,0 +1,296 @@
+-- Monthly recurring revenue (MRR). The database notes each change of it in the commit of the change, so no action can forget
+-- to. Amounts are fine: they count 10^-12 of a minor unit, so that a twelfth of a price is not rounded to a cent.
+
+-- The MRR of each customer now, and the number of its movements. Its row is the lock under which movements are made.
+create table mrr_customers (
+  environment_id bigint not null,
+  customer_id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  position bigint not null default 0,
+  amount numeric(38, 0) not null default 0,
+  -- The first and the last movement; null before the first one.
+  cohort_at bigint,
+  moved_at bigint,
+  primary key (environment_id, customer_id),
+  foreign key (environment_id, customer_id) references customers,
+  constraint mrr_customers_amount check (amount >= 0),
+  constraint mrr_customers_moved check ((position = 0) = (cohort_at is null) and (position = 0) = (moved_at is null) and cohort_at <= moved_at)
+);
+
+-- The MRR of each price of each subscription now. Nothing without MRR has a row.
+create table mrr_amounts (
+  environment_id bigint not null,
+  subscription_id text collate "C" not null,
+  price_id text collate "C" not null,
+  customer_id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  currency text not null,
+  amount numeric(38, 0) not null,
+  primary key (environment_id, subscription_id, price_id),
+  foreign key (environment_id, subscription_id) references subscriptions,
+  foreign key (environment_id, price_id) references prices,
+  foreign key (environment_id, customer_id) references mrr_customers,
+  constraint mrr_amounts_amount check (amount > 0)
+);
+create index mrr_amounts_by_customer on mrr_amounts (environment_id, customer_id);
+
+-- A movement of a customer's MRR: a line for each price of each subscription whose MRR has changed in one commit.
+create table mrr_movements (
+  environment_id bigint not null,
+  customer_id text collate "C" not null,
+  position bigint not null,
+  line integer not null,
+  pricing_model_id text collate "C" not null,
+  subscription_id text collate "C" not null,
+  price_id text collate "C" not null,
+  currency text not null,
+  type text not null,
+  amount numeric(38, 0) not null,
+  -- The MRR of the customer after the movement.
+  customer_amount numeric(38, 0) not null,
+  -- 1 where the customer has MRR from here on, -1 where it has none; on the first line only.
+  customers smallint not null,
+  -- The customer's first movement.
+  cohort_at bigint not null,
+  occurred_at bigint not null,
+  primary key (environment_id, customer_id, position, line),
+  foreign key (environment_id, customer_id) references mrr_customers,
+  foreign key (environment_id, subscription_id) references subscriptions,
+  foreign key (environment_id, price_id) references prices,
+  constraint mrr_movements_type check (type in ('new', 'reactivation', 'expansion', 'contraction', 'churn')),
+  constraint mrr_movements_sign check (case when type in ('new', 'reactivation') then amount > 0 when type = 'churn' then amount < 0 else amount <> 0 end),
+  constraint mrr_movements_customers check (customers = case when line > 1 then 0 when type in ('new', 'reactivation') then 1 when type = 'churn' then -1 else 0 end),
+  constraint mrr_movements_after_cohort check (cohort_at <= occurred_at and position > 0 and line > 0 and customer_amount >= 0)
+);
+create index mrr_movements_by_time on mrr_movements (environment_id, occurred_at)
+  include (type, currency, amount, customers, price_id, pricing_model_id);
+create index mrr_movements_by_cohort on mrr_movements (environment_id, cohort_at)
+  include (occurred_at, currency, amount, customers, pricing_model_id);
+create index mrr_movements_by_subscription on mrr_movements (environment_id, subscription_id);
+
+-- Sums of all movements before the end of a month, so that no report reads older ones. Months without a movement have none.
+create table mrr_balances (
+  environment_id bigint not null,
+  until_at bigint not null,
+  pricing_model_id text collate "C" not null,
+  currency text not null,
+  price_id text collate "C" not null,
+  type text not null,
+  amount numeric(38, 0) not null,
+  customers bigint not null,
+  primary key (environment_id, until_at, pricing_model_id, currency, price_id, type),
+  foreign key (environment_id) references environments,
+  foreign key (environment_id, price_id) references prices
+);
+
+alter table subscriptions add column discounted boolean not null default false;
+comment on column subscriptions.discounted is 'True once it has a discount, so its renewals may change its MRR.';
+
+-- The number of minor units of which every billed amount is a multiple. src/kernel/currency.ts has the same list.
+create function charged_step(currency text) returns numeric language sql immutable
+  return case when currency in ('BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND') then 10 when currency = 'MGA' then 100 else 1 end;
+
+-- A month as a part of an interval, as numerator and denominator. A month has 30.4375 days, the mean of four years.
+create function months_of(interval_unit text, interval_count bigint) returns table (numerator numeric, denominator numeric)
+  language sql immutable as $$
+  select m.numerator, m.denominator * interval_count
+    from (values ('month', 1, 1), ('year', 1, 12), ('week', 487, 112), ('day', 487, 16)) m (unit, numerator, denominator)
+   where m.unit = interval_unit
+$$;
+
+-- The MRR of a customer by subscription and price, from the state of its subscriptions alone: docs/analytics.md has the rules.
+create function mrr_of_customer(of_environment bigint, of_customer text)
+  returns table (subscription_id text, price_id text, pricing_model_id text, currency text, amount numeric)
+  language sql stable as $$
+  with item as (
+    select s.id as subscription_id, i.price_id, s.pricing_model_id, e.currency, s.interval_unit, s.interval_count,
+           s.discounted, s.current_billing_period_start, step.step, cost.amount, sum(cost.amount) over (partition by s.id) as subtotal
+      from subscriptions s
+      join environments e on e.id = s.environment_id
+     cross join lateral (select charged_step(e.currency) as step) step
+      join subscription_items i on i.environment_id = s.environment_id and i.subscription_id = s.id and i.expired_at is null
+      join prices p on p.environment_id = i.environment_id and p.id = i.price_id and p.type = 'subscription'
+     cross join lateral (select case when i.pricing is null then i.unit_price * i.quantity
+                                else price_of_units(i.pricing, i.quantity, step.step) end as amount) cost
+     where s.environment_id = of_environment and s.customer_id = of_customer
+       and s.status in ('active', 'past_due', 'cancellation_scheduled') and s.arrears <> 'unpaid'
+       and s.renews and not s.do_not_charge
+       and s.current_billing_period_start < s.current_billing_period_end
+       and (s.trial_end is null or s.current_billing_period_end > s.trial_end)
+       and cost.amount > 0
+  ), monthly as (
+    select i.subscription_id, i.price_id, i.pricing_model_id, i.currency,
+           round(sum(i.amount * (i.subtotal - off.amount)) * m.numerator * 1000000000000 / (i.subtotal * m.denominator)) as amount
+      from item i
+     cross join lateral months_of(i.interval_unit, i.interval_count) m
+      left join lateral (
+        select r.amount_type, r.amount
+          from discount_redemptions r
+          left join billing_periods b on b.environment_id = of_environment and b.subscription_id = i.subscription_id
+           and b.start_at = i.current_billing_period_start and b.status <> 'canceled'
+          left join lateral (
+            select bool_or(v.discount_redemption_id is not distinct from r.id) as discounted
+              from invoices v
+             where v.environment_id = of_environment and v.subscription_id = i.subscription_id and v.billing_period_id = b.id and v.status <> 'void'
+               and (v.reason in ('subscription_start', 'renewal') or v.discount_redemption_id = r.id)
+          ) billed on true
+         where i.discounted and r.environment_id = of_environment and r.subscription_id = i.subscription_id
+           and r.duration <> 'once' and coalesce(billed.discounted, not r.fully_redeemed)
+      ) d on true
+     cross join lateral (select case d.amount_type
+         when 'percent' then round(i.subtotal * least(d.amount, 100) / (100 * i.step)) * i.step
+         when 'fixed' then least(d.amount, i.subtotal) else 0 end as amount) off
+     group by i.subscription_id, i.price_id, i.pricing_model_id, i.currency, i.subtotal, m.numerator, m.denominator
+  )
+  select * from monthly where monthly.amount > 0
+$$;
+
+-- What differs between the noted MRR of a customer and that of its state.
+create function mrr_changes(of_environment bigint, of_customer text)
+  returns table (subscription_id text, price_id text, pricing_model_id text, currency text, before numeric, after numeric)
+  language sql stable as $$
+  select subscription_id, price_id, coalesce(now.pricing_model_id, was.pricing_model_id), currency,
+         coalesce(was.amount, 0), coalesce(now.amount, 0)
+    from (select * from mrr_amounts where environment_id = of_environment and customer_id = of_customer) was
+    full join mrr_of_customer(of_environment, of_customer) now using (subscription_id, price_id, currency)
+   where now.amount is distinct from was.amount
+$$;
+
+-- Writes a movement if the MRR of a customer is another one. It counts for the customer, so that a subscription that replaces
+-- another one in the same commit is an expansion or a contraction. Time never runs back within a customer, and nothing
+-- moves in a month whose balance was taken.
+create function note_mrr(of_environment bigint, of_customer text, at bigint) returns void language plpgsql set search_path = public, pg_temp as $$
+declare
+  was mrr_customers;
+  moved bigint;
+begin
+  if not exists (select from mrr_changes(of_environment, of_customer)) then
+    return;
+  end if;
+  insert into mrr_customers (environment_id, customer_id, pricing_model_id)
+  select environment_id, id, pricing_model_id from customers where environment_id = of_environment and id = of_customer
+  on conflict do nothing;
+  select * into was from mrr_customers where environment_id = of_environment and customer_id = of_customer for update;
+  perform pg_advisory_xact_lock_shared(7006, of_environment::integer);
+  moved := greatest(at, was.moved_at, (select max(until_at) from mrr_balances where environment_id = of_environment));
+  -- Nothing is left where another transaction has noted it while this one waited.
+  with change as materialized (
+    select d.*, row_number() over (order by d.subscription_id, d.price_id) as line, sum(d.after - d.before) over () as amount
+      from mrr_changes(of_environment, of_customer) d
+  ), typed as materialized (
+    select c.amount, case when was.position = 0 then 'new' when was.amount = 0 then 'reactivation' when was.amount + c.amount = 0 then 'churn'
+                       when c.amount < 0 then 'contraction' else 'expansion' end as type
+      from change c where c.line = 1
+  ), moving as (
+    insert into mrr_movements (environment_id, customer_id, position, line, pricing_model_id, subscription_id, price_id, currency, type,
+           amount, customer_amount, customers, cohort_at, occurred_at)
+    select of_environment, of_customer, was.position + 1, c.line, c.pricing_model_id, c.subscription_id, c.price_id, c.currency, t.type,
+           c.after - c.before, was.amount + t.amount, case when c.line > 1 then 0 when t.type in ('new', 'reactivation') then 1 when t.type = 'churn' then -1 else 0 end,
+           coalesce(was.cohort_at, moved), moved
+      from change c cross join typed t
+  ), gone as (
+    delete from mrr_amounts a using change c
+     where c.after = 0 and a.environment_id = of_environment and a.subscription_id = c.subscription_id and a.price_id = c.price_id
+  ), kept as (
+    insert into mrr_amounts as a (environment_id, subscription_id, price_id, customer_id, pricing_model_id, currency, amount)
+    select of_environment, c.subscription_id, c.price_id, of_customer, c.pricing_model_id, c.currency, c.after from change c where c.after > 0
+    on conflict (environment_id, subscription_id, price_id) do update set amount = excluded.amount
+  )
+  update mrr_customers m
+     set position = m.position + 1, amount = m.amount + t.amount, cohort_at = coalesce(m.cohort_at, moved), moved_at = moved
+    from typed t
+   where m.environment_id = of_environment and m.customer_id = of_customer;
+end $$;
+
+-- The owner runs it at the commit, when all that the transaction does is done. The row says which customer.
+create function note_mrr_of_row() returns trigger language plpgsql security definer set search_path = public, pg_temp as $$
+begin
+  if tg_table_name = 'subscriptions' then
+    perform note_mrr(new.environment_id, new.customer_id, new.updated_at);
+  elsif new.subscription_id is not null then
+    perform note_mrr(s.environment_id, s.customer_id, new.updated_at)
+       from subscriptions s where s.environment_id = new.environment_id and s.id = new.subscription_id;
+  end if;
+  return null;
+end $$;
+
+-- A renewal alone changes nothing, and fires nothing: only the first period after a trial or a wait, and a discounted one.
+create constraint trigger subscriptions_mrr after update on subscriptions deferrable initially deferred for each row
+  when ((old.status, old.arrears, old.renews, old.do_not_charge, old.interval_unit, old.interval_count, old.customer_id,
+         old.discounted, old.trial_end, old.current_billing_period_end <= old.trial_end,
+         old.current_billing_period_start < old.current_billing_period_end)
+    is distinct from (new.status, new.arrears, new.renews, new.do_not_charge, new.interval_unit, new.interval_count, new.customer_id,
+         new.discounted, new.trial_end, new.current_billing_period_end <= new.trial_end,
+         new.current_billing_period_start < new.current_billing_period_end)
+    or (new.discounted and old.current_billing_period_start is distinct from new.current_billing_period_start))
+  execute function note_mrr_of_row();
+create constraint trigger subscription_items_mrr_made after insert on subscription_items deferrable initially deferred for each row
+  when (new.expired_at is null and new.quantity > 0 and (new.unit_price > 0 or new.pricing is not null))
+  execute function note_mrr_of_row();
+create constraint trigger subscription_items_mrr after update on subscription_items deferrable initially deferred for each row
+  when ((old.price_id, old.unit_price, old.pricing, old.quantity, old.expired_at is null)
+    is distinct from (new.price_id, new.unit_price, new.pricing, new.quantity, new.expired_at is null))
+  execute function note_mrr_of_row();
+create constraint trigger invoices_mrr_made after insert on invoices deferrable initially deferred for each row
+  when (new.discount_redemption_id is not null) execute function note_mrr_of_row();
+create constraint trigger invoices_mrr after update on invoices deferrable initially deferred for each row
+  when (new.discount_redemption_id is not null and (old.status = 'void') <> (new.status = 'void'))
+  execute function note_mrr_of_row();
+create constraint trigger discount_redemptions_mrr after update on discount_redemptions deferrable initially deferred for each row
+  when (old.fully_redeemed <> new.fully_redeemed) execute function note_mrr_of_row();
+
+create function note_discount() returns trigger language plpgsql set search_path = public, pg_temp as $$
+begin
+  update subscriptions set discounted = true, updated_at = greatest(updated_at, new.updated_at)
+   where environment_id = new.environment_id and id = new.subscription_id and not discounted;
+  return null;
+end $$;
+create trigger discount_redemptions_noted after insert or update of subscription_id on discount_redemptions for each row
+  when (new.subscription_id is not null) execute function note_discount();
+
+-- The first instant of the next month, in UTC.
+create function month_after(at bigint) returns bigint language sql immutable
+  return (extract(epoch from date_trunc('month', timestamp 'epoch' + at * interval '1 millisecond') + interval '1 month') * 1000)::bigint;
+
+-- Takes the balances of months that are over, of one environment at a time, and returns their number: at most `at_most`. A
+-- transaction that is still open is waited for, and a later one moves in the next month, so a balance stays as it is.
+create function take_mrr_balances(at_most integer) returns integer
+  language plpgsql volatile security definer set search_path = public, pg_temp as $$
+declare
+  due bigint;
+  over record;
+  taken integer := 0;
+begin
+  select e.id into due
+    from environments e
+   where month_after((select m.occurred_at from mrr_movements m
+                       where m.environment_id = e.id
+                         and m.occurred_at >= coalesce((select max(b.until_at) from mrr_balances b where b.environment_id = e.id), m.occurred_at)
+                       order by m.occurred_at limit 1))
+         <= coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint)
+   order by e.id limit 1;
+  if due is null then
+    return 0;
+  end if;
+  perform pg_advisory_xact_lock(7006, due::integer);
+  while taken < at_most loop
+    select last.until_at as last_at, month_after(first.occurred_at) as until_at into over
+      from environments e
+     cross join lateral (select max(b.until_at) as until_at from mrr_balances b where b.environment_id = due) last
+     cross join lateral (select m.occurred_at from mrr_movements m
+                          where m.environment_id = due and (last.until_at is null or m.occurred_at >= last.until_at)
+                          order by m.occurred_at limit 1) first
+     where e.id = due and month_after(first.occurred_at) <= coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint);
+    exit when not found;
+    insert into mrr_balances (environment_id, until_at, pricing_model_id, currency, price_id, type, amount, customers)
+    select due, over.until_at, pricing_model_id, currency, price_id, type, sum(amount), sum(customers)
+      from (select pricing_model_id, currency, price_id, type, amount, customers from mrr_balances
+             where environment_id = due and until_at = over.last_at
+             union all
+            select pricing_model_id, currency, price_id, type, amount, customers from mrr_movements
+             where environment_id = due and (over.last_at is null or occurred_at >= over.last_at) and occurred_at < over.until_at) part
+     group by pricing_model_id, currency, price_id, type;
+    taken := taken + 1;
+  end loop;
+  return taken;
+end $$;

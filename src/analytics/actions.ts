@@ -1,0 +1,56 @@
+import type { Database } from '../database/database.ts';
+import type { Work } from '../database/work.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import {
+  type ChurnReport,
+  type MrrGrouping,
+  type MrrMovements,
+  type MrrReport,
+  toChurnReport,
+  toMrrReport,
+} from './mrr-report.ts';
+import { type ReportRange, toReportRange } from './report-range.ts';
+import * as store from './store.ts';
+
+/** The query of a report. */
+interface ReportQuery {
+  readonly from?: Instant | undefined;
+  readonly to?: Instant | undefined;
+  readonly interval?: ReportRange['interval'] | undefined;
+}
+
+/** The query of a report on MRR. */
+type MrrQuery = ReportQuery & { readonly groupBy?: MrrGrouping | undefined };
+
+async function movementsOf(
+  work: Work,
+  { groupBy = null, ...query }: Omit<MrrQuery, 'groupBy'> & { groupBy?: MrrGrouping | null | undefined },
+): Promise<MrrMovements> {
+  const range = toReportRange(query, work.now);
+  return { range, groupBy, currency: work.currency, ...(await store.sumMovements(work, range, groupBy)) };
+}
+
+/** The monthly recurring revenue of the environment over time. */
+export async function reportMrr(work: Work, query: MrrQuery): Promise<MrrReport> {
+  return toMrrReport(await movementsOf(work, query));
+}
+
+/** The customers and the recurring revenue that were lost over time. */
+export async function reportChurn(work: Work, query: MrrQuery): Promise<ChurnReport> {
+  return toChurnReport(await movementsOf(work, query));
+}
+
+// Months of one transaction, which keeps movements of its environment waiting, and the most transactions of a job.
+const monthsAtOnce = 12;
+const mostPortions = 1_000;
+
+/** Takes the balances of months that are over, in every environment. Returns their number. */
+export async function takeBalancesOnce(database: Database): Promise<number> {
+  let taken = 0;
+  for (let portion = 0; portion < mostPortions; portion++) {
+    const count = await store.takeBalances(database, monthsAtOnce);
+    taken += count;
+    if (count === 0) break;
+  }
+  return taken;
+}

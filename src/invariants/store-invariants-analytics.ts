@@ -1,0 +1,67 @@
+import { sql } from 'kysely';
+import type { Invariant } from './store-invariants.ts';
+
+/** Invariants of recurring revenue and its movements. */
+export const analyticsInvariants: readonly Invariant[] = [
+  {
+    name: 'recurringRevenueFollowsState',
+    sentence: 'The noted recurring revenue of each subscription is that of a recount from its state.',
+    query: sql`
+      select c.environment_id, c.id, d.subscription_id, d.price_id, d.before as noted, d.after as recounted
+        from customers c
+       cross join lateral mrr_changes(c.environment_id, c.id) d`,
+  },
+  {
+    name: 'movementsAddUp',
+    sentence: 'The movements of a subscription add up to its recurring revenue, and those of a customer to its own.',
+    query: sql`
+      select environment_id, id, price_id, sum(moved) as moved, sum(noted) as noted
+        from (select environment_id, subscription_id as id, price_id, amount as moved, 0 as noted from mrr_movements
+               union all
+              select environment_id, subscription_id, price_id, 0, amount from mrr_amounts
+               union all
+              select environment_id, customer_id, null, amount, 0 from mrr_movements
+               union all
+              select environment_id, customer_id, null, 0, amount from mrr_customers) part
+       group by environment_id, id, price_id having sum(moved) <> sum(noted)`,
+  },
+  {
+    name: 'movementsFitTheirType',
+    sentence:
+      'A movement leads from the recurring revenue before it to that after it, and has the type, the sign and the time that follow.',
+    query: sql`
+      with movement as (
+        select environment_id, customer_id, position, min(type) as type, count(distinct type) as types, sum(amount) as amount,
+               min(customer_amount) as after, max(customer_amount) as other_after, min(occurred_at) as occurred_at,
+               min(cohort_at) as cohort_at
+          from mrr_movements group by environment_id, customer_id, position
+      ), ordered as (
+        select m.*, coalesce(lag(m.after) over customer, 0) as before, lag(m.occurred_at) over customer as earlier_at,
+               first_value(m.occurred_at) over customer as first_at, row_number() over customer as number
+          from movement m window customer as (partition by m.environment_id, m.customer_id order by m.position)
+      )
+      select o.environment_id, o.customer_id as id, o.position, o.type, o.before, o.amount, o.after, o.occurred_at
+        from ordered o
+        left join mrr_customers c on c.environment_id = o.environment_id and c.customer_id = o.customer_id
+       where o.types > 1 or o.after <> o.other_after or o.after <> o.before + o.amount or o.number <> o.position
+          or o.occurred_at < o.earlier_at or o.cohort_at <> o.first_at or c.cohort_at is distinct from o.first_at
+          or o.type <> case when o.number = 1 then 'new' when o.before = 0 then 'reactivation' when o.after = 0 then 'churn'
+                            when o.amount < 0 then 'contraction' else 'expansion' end
+          or (o.position = (select max(l.position) from movement l where l.environment_id = o.environment_id and l.customer_id = o.customer_id)
+              and (c.position, c.moved_at) is distinct from (o.position, o.occurred_at))`,
+  },
+  {
+    name: 'recurringBalancesAddUp',
+    sentence: 'A balance of recurring revenue is the sum of all movements before its end.',
+    query: sql`
+      select environment_id, until_at, price_id, type, sum(amount) as amount, sum(customers) as customers
+        from (select b.environment_id, b.until_at, b.pricing_model_id, b.currency, b.price_id, b.type, b.amount, b.customers
+                from mrr_balances b
+               union all
+              select b.environment_id, b.until_at, m.pricing_model_id, m.currency, m.price_id, m.type, -m.amount, -m.customers
+                from (select distinct environment_id, until_at from mrr_balances) b
+                join mrr_movements m on m.environment_id = b.environment_id and m.occurred_at < b.until_at) part
+       group by environment_id, until_at, pricing_model_id, currency, price_id, type
+      having sum(amount) <> 0 or sum(customers) <> 0`,
+  },
+];

@@ -1,0 +1,342 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { takeBalancesOnce } from '../../src/analytics/actions.ts';
+import { instant } from '../../src/kernel/calendar.ts';
+import { type Body, startTestApp, type TestOrganization } from '../support/harness.ts';
+import { newCustomer, plan } from '../support/shop.ts';
+import { assertSound } from '../support/sound.ts';
+
+const app = await startTestApp();
+
+const model = {
+  name: 'Analytics',
+  isDefault: true,
+  features: [],
+  products: [
+    plan('free', 0),
+    plan('pro', 3000),
+    plan('team', 6000),
+    plan('year', 10_000, [], { intervalUnit: 'year' }),
+    plan('week', 700, [], { intervalUnit: 'week' }),
+    plan('day', 100, [], { intervalUnit: 'day' }),
+    plan('half', 6000, [], { intervalCount: 6 }),
+    plan('trial', 3000, [], { trialPeriodDays: 14 }),
+    plan('setup', 3000, [], { setupFeeAmount: 9900 }),
+    plan('seats', 0, [], {
+      unitPrice: undefined,
+      pricing: {
+        model: 'volume',
+        tiers: [
+          { upTo: 10, unitAmount: '1000' },
+          { upTo: null, unitAmount: '800' },
+        ],
+      },
+    }),
+    plan('support', 500, [], { product: { addOn: true } }),
+  ],
+  usageMeters: [],
+};
+
+interface Told {
+  readonly environmentId: number;
+  readonly moveTo: (day: string) => Promise<void>;
+  readonly subscribe: (slug: string, more?: Body) => Promise<string>;
+  readonly adjust: (id: string, items: readonly Body[], more?: Body) => Promise<Body>;
+  readonly cancel: (id: string, timing: string) => Promise<Body>;
+  readonly post: (path: string, body?: unknown) => Promise<Body>;
+  readonly report: (name: string, query?: string) => Promise<Body>;
+  /** The movements of the whole time, in the order in which they were made. */
+  readonly movements: () => Promise<[day: string, type: string, amount: number][]>;
+  /** The MRR now. */
+  readonly mrr: () => Promise<number>;
+}
+
+let customers = 0;
+
+/** An organization of its own, whose clock stands at the day. */
+async function begin(start: string, settings?: Body): Promise<Told> {
+  const organization: TestOrganization = await app.newOrganization();
+  const options = { key: organization.testKey };
+  const post = (path: string, body?: unknown) => app.post(path, body, options);
+  const moveTo = async (day: string) => {
+    await app.put('/test-clock', { testClock: { now: `${day}T00:00:00Z` } }, options);
+  };
+  if (settings !== undefined) await app.put('/settings', { settings }, options);
+  await moveTo(start);
+  await post('/pricing-models/setup', model);
+  const report = async (name: string, query = '') => (await app.get(`/analytics/${name}?${query}`, options))[name];
+  const environmentId = organization.testEnvironmentId;
+  return {
+    environmentId,
+    moveTo,
+    post,
+    report,
+    async subscribe(slug, more = {}) {
+      customers += 1;
+      const { customerId } = more.customerId
+        ? more
+        : await newCustomer({ post }, `customer-${customers}`, {
+            token: 'pm_card_visa',
+          });
+      const body = { customerId, priceSlug: `${slug}-monthly`, ...more };
+      return (await post('/subscriptions', body)).subscription.id;
+    },
+    adjust: (id, items, more = {}) =>
+      post(`/subscriptions/${id}/adjust`, {
+        adjustment: { timing: 'immediately', newSubscriptionItems: items, ...more },
+      }),
+    cancel: (id, timing) => post(`/subscriptions/${id}/cancel`, { cancellation: { timing } }),
+    async movements() {
+      const rows = await app.owner
+        .selectFrom('mrrMovements')
+        .select(['occurredAt', 'type', 'amount'])
+        .where('environmentId', '=', environmentId)
+        .orderBy('occurredAt')
+        .orderBy('customerId')
+        .orderBy('position')
+        .execute();
+      return rows.map(({ occurredAt, type, amount }) => [
+        new Date(occurredAt).toISOString().slice(0, 10),
+        type,
+        Number(amount) / 1e12,
+      ]);
+    },
+    async mrr() {
+      const { groups } = await report('mrr');
+      return groups[0].points.at(-1).mrr;
+    },
+  };
+}
+
+test('a price counts for a month: a twelfth of a year, a sixth of half a year, and days as parts of 30.4375', async () => {
+  const shop = await begin('2026-01-01');
+  const counted: [string, number][] = [];
+  let before = 0;
+  for (const slug of ['pro', 'year', 'half', 'week', 'day']) {
+    await shop.subscribe(slug);
+    await shop.moveTo(`2026-01-0${counted.length + 2}`);
+    const moved = (await shop.movements()).reduce((sum, [, , amount]) => sum + amount, 0);
+    counted.push([slug, Math.round((moved - before) * 1e6) / 1e6]);
+    before = moved;
+  }
+  // 10000 / 12; 6000 / 6; 700 x 30.4375 / 7; 100 x 30.4375.
+  assert.deepEqual(counted, [
+    ['pro', 3000],
+    ['year', 833.333333],
+    ['half', 1000],
+    ['week', 3043.75],
+    ['day', 3043.75],
+  ]);
+});
+
+test('twelve times the MRR of annual plans is their price, however many there are', async () => {
+  const shop = await begin('2026-01-01');
+  for (let count = 0; count < 3; count++) await shop.subscribe('year');
+  const { groups } = await shop.report('mrr', 'from=2025-12-01&to=2026-02-01');
+  const { mrr, arr, customers: paying } = groups[0].points.at(-1);
+  assert.deepEqual([mrr, arr, paying], [2500, 30_000, 3]);
+});
+
+test('quantities, tiers and add-ons count, and a setup fee does not', async () => {
+  const shop = await begin('2026-01-01');
+  await shop.subscribe('setup');
+  assert.equal(await shop.mrr(), 3000);
+  // 12 seats are above the first tier, so each is at 8.00.
+  await shop.subscribe('seats', { quantity: 12 });
+  assert.equal(await shop.mrr(), 3000 + 9600);
+  await shop.subscribe('pro', {
+    priceSlug: undefined,
+    items: [{ priceSlug: 'pro-monthly' }, { priceSlug: 'support-monthly', quantity: 2 }],
+  });
+  assert.equal(await shop.mrr(), 12_600 + 3000 + 1000);
+});
+
+test('an upgrade in the middle of a month is an expansion on its day, and a change of quantity a contraction', async () => {
+  const shop = await begin('2026-01-01');
+  const id = await shop.subscribe('pro', { quantity: 2 });
+  await shop.moveTo('2026-01-16');
+  await shop.adjust(id, [{ priceSlug: 'team-monthly', quantity: 2 }]);
+  await shop.moveTo('2026-03-10');
+  await shop.adjust(id, [{ priceSlug: 'team-monthly', quantity: 1 }]);
+  await shop.moveTo('2026-04-15');
+  const { groups } = await shop.report('mrr', 'from=2026-01-01&to=2026-04-01');
+  assert.deepEqual(
+    groups[0].points.map((point: Body) => [point.new, point.expansion, point.contraction, point.mrr]),
+    [
+      [6000, 6000, 0, 12_000],
+      [0, 0, 0, 12_000],
+      [0, 0, -6000, 6000],
+    ],
+  );
+  // Each product for itself: what the one lost, the other won.
+  const { groups: products } = await shop.report('mrr', 'from=2026-01-01&to=2026-02-01&groupBy=product');
+  assert.deepEqual(
+    products.map(({ name, points }: Body) => [name, points[0].new, points[0].expansion, points[0].mrr]),
+    [
+      ['team', 0, 12_000, 12_000],
+      ['pro', 6000, -6000, 0],
+    ],
+  );
+});
+
+test('a trial counts from its first paid period on, and one that is canceled never', async () => {
+  const shop = await begin('2026-01-01');
+  await shop.subscribe('trial');
+  const second = await shop.subscribe('trial');
+  await shop.cancel(second, 'immediately');
+  await shop.moveTo('2026-02-01');
+  assert.deepEqual(await shop.movements(), [['2026-01-15', 'new', 3000]]);
+});
+
+test('a pause takes the revenue, a resumption brings it back, and an end at the end of a period is churn on that day', async () => {
+  const shop = await begin('2026-01-01');
+  const id = await shop.subscribe('pro');
+  await shop.moveTo('2026-02-10');
+  await shop.post(`/subscriptions/${id}/pause`, { pause: {} });
+  await shop.moveTo('2026-03-05');
+  await shop.post(`/subscriptions/${id}/resume`);
+  await shop.cancel(id, 'at_end_of_current_billing_period');
+  await shop.moveTo('2026-05-01');
+  const told = await shop.movements();
+  assert.deepEqual(
+    told.map(([, type, amount]) => [type, amount]),
+    [
+      ['new', 3000],
+      ['churn', -3000],
+      ['reactivation', 3000],
+      ['churn', -3000],
+    ],
+  );
+  assert.deepEqual(told.map(([day]) => day).slice(0, 3), ['2026-01-01', '2026-02-10', '2026-03-05']);
+});
+
+test('a discount for three payments counts for three periods, one for ever always, and one for a single payment never', async () => {
+  const shop = await begin('2026-01-01');
+  const discount = (code: string, more: Body) =>
+    shop.post('/discounts', { discount: { name: code, code, amountType: 'percent', amount: 50, ...more } });
+  await discount('THREE', { duration: 'number_of_payments', numberOfPayments: 3 });
+  await discount('EVER', { duration: 'forever', amountType: 'fixed', amount: 1000 });
+  await discount('ONCE', { duration: 'once' });
+  await shop.subscribe('pro', { discountCode: 'THREE' });
+  await shop.moveTo('2026-01-02');
+  await shop.subscribe('team', { discountCode: 'EVER' });
+  await shop.moveTo('2026-01-03');
+  await shop.subscribe('pro', { discountCode: 'ONCE' });
+  await shop.moveTo('2026-06-20');
+  assert.deepEqual(await shop.movements(), [
+    ['2026-01-01', 'new', 1500],
+    ['2026-01-02', 'new', 5000],
+    ['2026-01-03', 'new', 3000],
+    ['2026-04-01', 'expansion', 1500],
+  ]);
+});
+
+test('a customer that does not pay is churn after the last attempt, and a reactivation when the money comes', async () => {
+  const shop = await begin('2026-01-01');
+  const buyer = await newCustomer(shop, 'debtor', { token: 'pm_card_visa' });
+  await shop.subscribe('pro', { customerId: buyer.customerId, defaultPaymentMethodId: buyer.paymentMethodId });
+  const paymentMethod = {
+    customerId: buyer.customerId,
+    type: 'card',
+    token: 'pm_card_chargeCustomerFail',
+    default: true,
+  };
+  await shop.post('/payment-methods', { paymentMethod: { ...paymentMethod, automaticallyUpdateSubscriptions: true } });
+  await shop.moveTo('2026-02-02');
+  assert.equal(await shop.mrr(), 3000);
+  await shop.moveTo('2026-02-27');
+  assert.equal(await shop.mrr(), 0);
+});
+
+test('a second subscription of a customer is an expansion, and the end of one of two a contraction', async () => {
+  const shop = await begin('2026-01-01', { allowMultipleSubscriptions: true });
+  const { customerId } = await newCustomer(shop, 'two-plans', { token: 'pm_card_visa' });
+  const first = await shop.subscribe('pro', { customerId });
+  await shop.subscribe('team', { customerId });
+  await shop.cancel(first, 'immediately');
+  assert.deepEqual(
+    (await shop.movements()).map(([, type, amount]) => [type, amount]),
+    [
+      ['new', 3000],
+      ['expansion', 6000],
+      ['contraction', -3000],
+    ],
+  );
+});
+
+test('churn is told by customers and by revenue, as a part of those at the start of each month', async () => {
+  const shop = await begin('2026-01-01');
+  const ids = [await shop.subscribe('pro'), await shop.subscribe('pro'), await shop.subscribe('team')];
+  await shop.moveTo('2026-02-15');
+  await shop.cancel(ids[0] ?? '', 'immediately');
+  await shop.adjust(ids[2] ?? '', [{ priceSlug: 'pro-monthly' }]);
+  const { groups } = await shop.report('churn', 'from=2026-01-01&to=2026-03-01');
+  const [january, february] = groups[0].points;
+  assert.deepEqual([january.openingCustomers, january.customerChurnRate, january.revenueChurnRate], [0, null, null]);
+  assert.deepEqual(
+    [february.openingCustomers, february.churnedCustomers, february.customerChurnRate],
+    [3, 1, '0.333333'],
+  );
+  // 3000 went, and 3000 of the other plan, of 12000.
+  assert.deepEqual(
+    [february.openingMrr, february.churn, february.contraction, february.revenueChurnRate],
+    [12_000, -3000, -3000, '0.500000'],
+  );
+});
+
+test('balances of past months change no report, and nothing can be written into a month whose balance was taken', async () => {
+  const shop = await begin('2026-01-10');
+  const kept = await shop.subscribe('year');
+  await shop.moveTo('2026-02-10');
+  const gone = await shop.subscribe('pro');
+  await shop.moveTo('2026-05-20');
+  await shop.cancel(gone, 'immediately');
+  await shop.adjust(kept, [{ priceSlug: 'year-monthly', quantity: 3 }]);
+  await shop.moveTo('2026-07-03');
+  const queries = [
+    'from=2026-01-01&to=2026-07-01',
+    'from=2026-03-01&to=2026-08-01&groupBy=price',
+    'from=2026-01-05&to=2026-06-15&interval=week',
+    'from=2026-02-10&to=2026-07-02&interval=quarter&groupBy=interval',
+    'from=2026-05-01&to=2026-06-01&interval=day',
+    'from=2027-01-01&to=2028-01-01',
+  ];
+  const reports = async () =>
+    Promise.all(queries.flatMap((query) => [shop.report('mrr', query), shop.report('churn', query)]));
+  const before = await reports();
+  assert((await takeBalancesOnce(app.owner)) >= 3);
+  assert.equal(await takeBalancesOnce(app.owner), 0);
+  assert.deepEqual(await reports(), before);
+  const [environment] = await app.owner
+    .selectFrom('mrrBalances')
+    .select(({ fn }) => ['environmentId', fn.max('untilAt').as('untilAt')])
+    .where('environmentId', '=', shop.environmentId)
+    .groupBy('environmentId')
+    .execute();
+  assert.equal(environment?.untilAt, instant('2026-06-01'));
+  // A change by a clock that stands before the end of a month whose balance was taken.
+  await app.owner
+    .updateTable('subscriptionItems')
+    .set({ quantity: 4, updatedAt: instant('2026-03-01') })
+    .where('subscriptionId', '=', kept)
+    .execute();
+  assert.deepEqual((await shop.movements()).at(-1)?.slice(0, 2), ['2026-06-01', 'expansion']);
+  await assertSound(app);
+});
+
+const refusals: readonly [query: string, field: string, message: RegExp][] = [
+  ['from=2026-02-01&to=2026-02-01', 'from', /before `to`/],
+  ['from=2020-01-01&to=2026-01-01&interval=day', 'interval', /2192 points, more than the maximum of 400/],
+  ['interval=hour', 'interval', /day/],
+  ['groupBy=customer', 'groupBy', /product/],
+  ['from=yesterday', 'from', /ISO 8601/],
+];
+
+test('a report is refused by the name of the field that is wrong', async () => {
+  for (const [query, field, message] of refusals) {
+    const { status, body } = await app.request('GET', `/analytics/mrr?${query}`);
+    assert.equal(status, 400, query);
+    assert.deepEqual(body.issues[0].path, [field]);
+    assert.match(body.message, message);
+  }
+});
