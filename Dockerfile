@@ -5,6 +5,17 @@ COPY package.json package-lock.json ./
 # Optional packages are the PostgreSQL that comes along on a machine without one; nothing here needs install scripts.
 RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
 
+# The dashboard is built here, so that its tools are not in the image.
+FROM node:26-slim AS dashboard
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY tsconfig.json ./
+COPY scripts ./scripts
+COPY client ./client
+COPY dashboard ./dashboard
+RUN node scripts/build-dashboard.ts
+
 FROM node:26-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 TOLLKEEPER_DATA_DIR=/data
 # Looking up a name takes a thread for as long as its name server takes.
@@ -13,7 +24,10 @@ ENV UV_THREADPOOL_SIZE=64
 RUN mkdir --mode=700 /data && chown node:node /data
 WORKDIR /app
 COPY --from=packages /app/node_modules ./node_modules
-COPY . .
+COPY --from=dashboard /app/dashboard/dist ./dashboard/dist
+COPY package.json openapi.json LICENSE ./
+COPY src ./src
+COPY migrations ./migrations
 USER node
 EXPOSE 3000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \

@@ -75,6 +75,7 @@ function checks(databaseUrl: string): Task[] {
   return [
     // Several threads check many types twice, and the other cores are busy with tests.
     check('Types', () => complaints('tsc', ['--noEmit', '--singleThreaded', '-p', '.'])),
+    check('Types of the dashboard', () => complaints('tsc', ['--noEmit', '--singleThreaded', '-p', 'dashboard'])),
     check('Lint and format', () => complaints('biome', ['check', '--error-on-warnings', '.'])),
     check('Generated files', async () =>
       (await staleFiles(databaseUrl)).map((file) => `${file} is stale: run npm run generate\n`).join(''),

@@ -15,6 +15,7 @@ import { canStore, type Database } from './database/database.ts';
 import type { PageShare } from './database/page-share.ts';
 import { erasureTasks } from './erasure/jobs.ts';
 import { type ConnectionLimits, connectionLimits } from './http/connections.ts';
+import type { Dashboard } from './http/dashboard.ts';
 import type { Hook } from './http/hook.ts';
 import { idempotencyTasks } from './http/idempotency.ts';
 import { startKeyUse } from './http/key-use.ts';
@@ -104,6 +105,8 @@ interface AppOptions {
   readonly connections?: ConnectionLimits;
   /** Whether every migration of this version has run. */
   readonly migrated: () => Promise<boolean>;
+  /** The built dashboard; null where it was not built. */
+  readonly dashboard?: Dashboard | null;
 }
 
 interface AppLimits extends LoadLimits {
@@ -130,6 +133,7 @@ export async function createApp({
   pageShare,
   connections = connectionLimits,
   migrated,
+  dashboard = null,
 }: AppOptions): Promise<FastifyInstance> {
   const keyUse = startKeyUse(database);
   const limited = limits === undefined ? {} : { loadLimits: limits, rateLimit: rateLimitOf(limits) };
@@ -141,7 +145,8 @@ export async function createApp({
       : null;
   const signInContext = signIn && { ...limited, signIn, publicUrl };
   const sessions = signInContext && sessionsOf(signInContext);
-  const server = createHttp({ ...context, ...limited, sessions, routes, hooks, pages, log, publicUrl, connections });
+  const served = { routes, hooks, pages, dashboard };
+  const server = createHttp({ ...context, ...limited, ...served, sessions, log, publicUrl, connections });
   if (signInContext) registerSignIn(server, signInContext);
   server.addHook('onClose', () => keyUse.stop());
   if ('rateLimit' in limited) limitReaders(server, limited.rateLimit);

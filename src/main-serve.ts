@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import process from 'node:process';
 import type pg from 'pg';
 import { createApp, crontab, type ExternalServices, tasks } from './app.ts';
@@ -17,6 +18,7 @@ import { listMissingMigrations } from './database/migrate.ts';
 import { PageShare } from './database/page-share.ts';
 import { endSilentConnections } from './database/silent-connections.ts';
 import { connectionLimits } from './http/connections.ts';
+import { readDashboard } from './http/dashboard.ts';
 import { createLog, type Log, type ServiceLog } from './http/log.ts';
 import { TroubleLog } from './http/trouble-log.ts';
 import { askForFirstCheck, createChecks } from './invariants/run-checks.ts';
@@ -32,6 +34,7 @@ import { createFirstLink } from './people/actions-links.ts';
 import type { WebhookServices } from './webhooks/actions.ts';
 import { startSender } from './webhooks/jobs-sender.ts';
 
+const dashboardFolder = resolve(import.meta.dirname, '../dashboard/dist');
 // One connection per concurrent job.
 const jobsPoolSize = 10;
 // One per concurrent job, one to listen, and one for liveness locks.
@@ -80,6 +83,7 @@ export async function serve(config: Config): Promise<void> {
       pageShare: new PageShare(requests.pool, limits.connections),
       connections: { ...connectionLimits, perAddress: limits.connectionsPerAddress },
       migrated: () => isMigrated(access),
+      dashboard: await readDashboard(dashboardFolder),
     });
     if (config.works) {
       const jobs = openJobsPool(server, undo);

@@ -55,9 +55,10 @@ export function limitReaders(server: FastifyInstance, rateLimit: RateLimit): voi
   });
 }
 
-/** Adds `/`, which says what this is until there is a dashboard, and `/openapi.json` and `/docs`. */
+/** Adds `/openapi.json` and `/docs`, and where the dashboard was not built, `/` which says what this is. */
 export function registerReference(server: FastifyInstance): void {
-  server.get('/', async (_request, reply) => protect(reply).type('text/html; charset=utf-8').send(front));
+  if (!server.hasRoute({ method: 'GET', url: '/' }))
+    server.get('/', async (_request, reply) => protect(reply).type('text/html; charset=utf-8').send(front));
   // The second is where existing clients look for it.
   for (const path of ['/openapi.json', '/api/openapi'])
     server.get(path, async (_request, reply) =>

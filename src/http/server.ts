@@ -12,6 +12,7 @@ import { registerApi } from './api.ts';
 import { type BodyReading, parseJsonBody, parseLinesBody } from './body.ts';
 import { guardConnections } from './connection-guard.ts';
 import { type ConnectionLimits, connectionLimits, connectionOptions, hostProblem } from './connections.ts';
+import { answerDeepLink, type Dashboard, registerDashboard } from './dashboard.ts';
 import { type Hook, registerHooks } from './hook.ts';
 import { type LoadLimits, registerLoadShedding, sayWhenToRetry } from './load-shedding.ts';
 import type { Log } from './log.ts';
@@ -32,6 +33,8 @@ interface HttpOptions extends ApiContext {
   readonly loadLimits?: LoadLimits;
   /** Connection limits that differ from the defaults. */
   readonly connections?: ConnectionLimits;
+  /** The built dashboard; null where there is none. */
+  readonly dashboard?: Dashboard | null;
 }
 
 /** The HTTP server: every route under /api/v1, problems as JSON, and a request id in each response and log line. */
@@ -48,6 +51,11 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     clientErrorHandler: (error, socket) => refuseUnreadable(error, socket, limits),
     forceCloseConnections: true,
   });
+  const taken = new Set<string>();
+  server.addHook('onRoute', ({ url }) => {
+    taken.add(url.split('/')[1] ?? '');
+  });
+  const { dashboard = null } = options;
   const trouble = new TroubleLog(server.log, () => canStore(options.database));
   const notedProblemOf = (error: unknown, bodyLimit?: number) => {
     const problem = problemOf(error, bodyLimit);
@@ -66,15 +74,15 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   guardConnections(server, limits);
   if (options.loadLimits !== undefined) registerLoadShedding(server, options.loadLimits);
   server.setErrorHandler(answerError);
-  server.setNotFoundHandler((request, reply) =>
-    answerError(
-      new Problem('routeNotFound', { method: request.method, path: request.url.split('?')[0] ?? '' }),
-      request,
-      reply,
-    ),
-  );
+  server.setNotFoundHandler((request, reply) => {
+    const page = dashboard === null ? null : answerDeepLink({ dashboard, taken }, request, reply);
+    if (page !== null) return page;
+    const [path = ''] = request.url.split('?');
+    return answerError(new Problem('routeNotFound', { method: request.method, path }), request, reply);
+  });
   registerApi(server, options);
   registerHooks(server, options, options.hooks);
+  if (dashboard !== null) registerDashboard(server, dashboard);
   if (options.pages !== undefined) registerPages(server, options, options.pages, notedProblemOf);
   return server;
 }

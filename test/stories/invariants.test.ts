@@ -173,7 +173,8 @@ describe('the invariants', () => {
   });
 
   test('the invariants hold in an empty database', async () => {
-    const everything = 'truncate pricing_models, events, ledger_transactions, usage_events, ledger_entries, number_series cascade';
+    const everything =
+      'truncate pricing_models, events, ledger_transactions, usage_events, ledger_entries, number_series cascade';
     assert.deepEqual(await brokenAfter([everything]), []);
   });
 

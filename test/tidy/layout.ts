@@ -66,11 +66,12 @@ export const codeFolders = [
   'scripts',
   'bin',
   'client',
+  'dashboard',
 ] as const;
 
 /** Whether a path is code of this project, by its folder and its ending. */
 export function isCode(path: string): boolean {
-  return codeFolders.some((folder) => path.startsWith(`${folder}/`)) && /\.[mc]?[tj]s$/.test(path);
+  return codeFolders.some((folder) => path.startsWith(`${folder}/`)) && /\.([mc]?[tj]s|tsx)$/.test(path);
 }
 
 /** Whether a file is made from others, and so as long as they make it. */

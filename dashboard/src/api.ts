@@ -1,0 +1,93 @@
+import { QueryClient, queryOptions } from '@tanstack/react-query';
+import { type CallOptions, Tollkeeper, TollkeeperError } from '../../client/src/generated-entry.ts';
+
+const environmentKey = 'tollkeeper.environment';
+const notFoundStatus = 404;
+const unauthorizedStatus = 401;
+const freshMs = 15_000;
+const attempts = 2;
+
+/** The environment that requests are for. A tab keeps its own; a new tab begins with the last one that was chosen. */
+export function currentEnvironment(): string | null {
+  return sessionStorage.getItem(environmentKey) ?? localStorage.getItem(environmentKey);
+}
+
+export function chooseEnvironment(id: string): void {
+  sessionStorage.setItem(environmentKey, id);
+  localStorage.setItem(environmentKey, id);
+}
+
+/** Sends requests with the session's cookie. The header proves that a page of ours sent a mutation. */
+function fetchWithSession(input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
+  const headers = new Headers(init.headers);
+  headers.delete('authorization');
+  const environment = currentEnvironment();
+  if (environment !== null) headers.set('x-tollkeeper-environment', environment);
+  headers.set('x-tollkeeper-request', 'dashboard');
+  return fetch(input, { ...init, headers, credentials: 'same-origin' });
+}
+
+/** The API, as the person who is signed in. */
+export const api = new Tollkeeper({
+  key: 'session',
+  baseUrl: location.origin,
+  fetch: fetchWithSession,
+  maxRetries: 1,
+  timeoutMs: 30_000,
+});
+
+export const queries: QueryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: freshMs,
+      retry: (failures, error) => failures < attempts && !(error instanceof TollkeeperError && error.status !== null),
+    },
+  },
+});
+
+type Family = Exclude<keyof Tollkeeper, 'entitlementReader'>;
+type Call<Input, Answer> = (input: Input, options?: CallOptions) => Promise<Answer>;
+type InputOf<Method> = Method extends (input: infer Input, ...rest: never[]) => unknown ? Input : never;
+type AnswerOf<Method> = Method extends (...input: never[]) => Promise<infer Answer> ? Answer : never;
+
+/** A query of an operation that reads. Its key is environment, family, operation and input. */
+export function read<F extends Family, M extends keyof Tollkeeper[F] & string>(
+  family: F,
+  method: M,
+  input: InputOf<Tollkeeper[F][M]>,
+) {
+  type Answer = AnswerOf<Tollkeeper[F][M]>;
+  return queryOptions<Answer, Error>({
+    queryKey: [currentEnvironment(), family, method, input],
+    queryFn: ({ signal }) => (api[family][method] as Call<typeof input, Answer>)(input, { signal }),
+  });
+}
+
+/** Reads again everything that is shown: a change of one record has effects on others. */
+export function refreshAll(): Promise<void> {
+  return queries.invalidateQueries({ queryKey: [currentEnvironment()] });
+}
+
+export function isNotFound(error: unknown): boolean {
+  return error instanceof TollkeeperError && error.status === notFoundStatus;
+}
+
+export function isSignedOut(error: unknown): boolean {
+  return error instanceof TollkeeperError && error.status === unauthorizedStatus;
+}
+
+/** A request to a path of the service that is not an operation of the API, such as the sign-in. */
+export async function send<Answer>(method: 'GET' | 'POST', path: string, body?: unknown): Promise<Answer> {
+  const response = await fetchWithSession(path, {
+    method,
+    ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+  });
+  const answer: unknown = await response.json().catch(() => null);
+  if (response.ok) return answer as Answer;
+  const { message, code } = (answer ?? {}) as { message?: string; code?: string };
+  throw new TollkeeperError(message ?? `The service answered ${response.status}.`, code ?? 'UNKNOWN', {
+    status: response.status,
+    headers: response.headers,
+    body: answer,
+  });
+}

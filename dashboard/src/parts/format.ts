@@ -1,0 +1,59 @@
+/** Amounts, instants and words, as people read them. */
+
+const zeroDecimalDigits = 2;
+const locale = navigator.language;
+
+function digitsOf(currency: string): number {
+  const format = new Intl.NumberFormat('en', { style: 'currency', currency });
+  return format.resolvedOptions().maximumFractionDigits ?? zeroDecimalDigits;
+}
+
+/** An amount in the smallest unit of its currency: 4900 USD -> $49.00. */
+export function moneyText(amount: number, currency: string): string {
+  const digits = digitsOf(currency);
+  return new Intl.NumberFormat(locale, { style: 'currency', currency }).format(amount / 10 ** digits);
+}
+
+/** A price with fractions of the smallest unit, as a decimal text: 0.25 USD cents -> $0.0025. */
+export function exactMoneyText(amount: string | number, currency: string): string {
+  const digits = digitsOf(currency);
+  const format = new Intl.NumberFormat(locale, { style: 'currency', currency, maximumFractionDigits: 12 });
+  return format.format(Number(amount) / 10 ** digits);
+}
+
+/** The number of smallest units in one unit of a currency: 100 for USD. */
+export function unitsOf(currency: string): number {
+  return 10 ** digitsOf(currency);
+}
+
+export function countText(count: number): string {
+  return new Intl.NumberFormat(locale).format(count);
+}
+
+/** Dates are those of UTC, in which billing periods count. */
+export function dateText(instant: number | null | undefined): string {
+  if (instant === null || instant === undefined) return '–';
+  return new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' }).format(instant);
+}
+
+export function instantText(instant: number | null | undefined): string {
+  if (instant === null || instant === undefined) return '–';
+  const format = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
+  return `${format.format(instant)} UTC`;
+}
+
+/** `past_due` -> Past due */
+export function words(name: string): string {
+  const text = name.replaceAll(/[_.-]/g, ' ');
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
+/** `1 seat`, `3 seats` */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${countText(count)} ${count === 1 ? one : many}`;
+}
+
+/** `month` and 3 -> every 3 months */
+export function intervalText(unit: string, count: number): string {
+  return count === 1 ? `per ${unit}` : `every ${count} ${unit}s`;
+}

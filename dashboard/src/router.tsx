@@ -1,0 +1,56 @@
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet } from '@tanstack/react-router';
+import type { ComponentType } from 'react';
+import { Problem } from './parts/problem.tsx';
+import { Frame } from './shell/frame.tsx';
+import { NotFound } from './shell/not-found.tsx';
+
+type Search = Readonly<Record<string, string>>;
+type PageModule = Promise<{ Page: ComponentType }>;
+
+/** Filters are texts, so that the address reads as it was written. */
+function textsOf(search: Record<string, unknown>): Search {
+  return Object.fromEntries(Object.entries(search).map(([name, value]) => [name, String(value)]));
+}
+
+const root = createRootRoute({ component: Outlet, notFoundComponent: NotFound });
+const frame = createRoute({ getParentRoute: () => root, id: 'frame', component: Frame });
+
+/** A page inside of the frame, for people who are signed in. Its module exports `Page` and is loaded when it is opened. */
+function page(path: string, load: () => PageModule) {
+  return createRoute({
+    getParentRoute: () => frame,
+    path,
+    validateSearch: textsOf,
+    component: lazyRouteComponent(load, 'Page'),
+  });
+}
+
+/** A page of its own, for people who are not signed in. */
+function openPage(path: string, load: () => PageModule) {
+  return createRoute({
+    getParentRoute: () => root,
+    path,
+    validateSearch: textsOf,
+    component: lazyRouteComponent(load, 'Page'),
+  });
+}
+
+const pages = [page('/', () => import('./pages/home.tsx'))];
+
+const openPages = [
+  openPage('/sign-in', () => import('./pages/sign-in.tsx')),
+  openPage('/first-owner', () => import('./pages/first-owner.tsx')),
+];
+
+export const router = createRouter({
+  routeTree: root.addChildren([frame.addChildren(pages), ...openPages]),
+  defaultPreload: 'intent',
+  scrollRestoration: true,
+  defaultErrorComponent: ({ error }) => <Problem error={error} />,
+  parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
+  stringifySearch: (search) => {
+    const given = Object.entries(search).filter(([, value]) => value !== undefined && value !== '');
+    const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+    return text === '' ? '' : `?${text}`;
+  },
+});

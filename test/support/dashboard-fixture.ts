@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import type { AddressInfo } from 'node:net';
+import { resolve } from 'node:path';
+import { after } from 'node:test';
+import axe from 'axe-core';
+import type { Page } from 'playwright-core';
+import { buildDashboard } from '../../scripts/build-dashboard.ts';
+import { createApp } from '../../src/app.ts';
+import { readDashboard } from '../../src/http/dashboard.ts';
+import { isWiderThanWindow, openWindow } from './browser.ts';
+import type { TestApp } from './harness.ts';
+
+const folder = resolve(import.meta.dirname, '../../dashboard/dist');
+const pictures = process.env.TOLLKEEPER_TEST_PICTURES;
+const narrow = 360;
+
+/** The service of an app with the dashboard in front, on an address of its own. */
+export async function serveDashboard(app: TestApp): Promise<string> {
+  await buildDashboard();
+  const dashboard = await readDashboard(folder);
+  assert(dashboard !== null, 'the dashboard was just built');
+  const { database, services } = app;
+  const server = await createApp({ database, services, dashboard, migrated: async () => true });
+  after(() => server.close());
+  await server.listen({ host: '127.0.0.1', port: 0 });
+  return `http://127.0.0.1:${(server.server.address() as AddressInfo).port}`;
+}
+
+/** A window of somebody who is signed in as an owner. A key stands in for the cookie. */
+export async function openSignedIn(app: TestApp, address: string): Promise<{ page: Page; errors: string[] }> {
+  const page = await openWindow({ width: 1280, javaScript: true });
+  const errors: string[] = [];
+  page.on('pageerror', (error) => errors.push(String(error)));
+  page.on('console', (message) => {
+    if (message.type() === 'error') errors.push(message.text());
+  });
+  const permissions = ['read', 'write', 'money', 'catalog', 'admin'];
+  const environments = [
+    { id: app.testEnvironmentId, livemode: false },
+    { id: app.liveEnvironmentId, livemode: true },
+  ];
+  const membership = { organization: { id: app.id, name: 'Acme' }, role: 'owner', permissions, environments };
+  const me = { user: { id: 'usr_1', name: 'Ada', email: 'ada@acme.test' }, memberships: [membership] };
+  await page.route('**/api/v1/**', (route) => {
+    if (route.request().url().endsWith('/api/v1/me')) return route.fulfill({ json: { me } });
+    return route.continue({ headers: { ...route.request().headers(), authorization: `Bearer ${app.testKey}` } });
+  });
+  await page.goto(address);
+  return { page, errors };
+}
+
+/** A page has to be good to everybody: in both colour schemes, and on a small telephone. */
+export async function assertGoodPage(page: Page, name: string): Promise<void> {
+  await page.waitForLoadState('networkidle');
+  const found: string[] = [];
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    await page.evaluate(axe.source);
+    const results: unknown = await page.evaluate("axe.run(document, { resultTypes: ['violations'] })");
+    for (const { id, impact, nodes } of (results as axe.AxeResults).violations) {
+      if (impact === 'serious' || impact === 'critical')
+        found.push(`${name}, ${colorScheme}: ${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+    }
+    if (pictures) await takePictures(page, `${name}-${colorScheme}`);
+  }
+  assert.deepEqual(found, []);
+  const size = page.viewportSize() ?? { width: 1280, height: 800 };
+  await page.setViewportSize({ ...size, width: narrow });
+  assert.equal(await isWiderThanWindow(page), false, `${name} is wider than a small telephone`);
+  await page.setViewportSize(size);
+}
+
+async function takePictures(page: Page, name: string): Promise<void> {
+  const size = page.viewportSize() ?? { width: 1280, height: 800 };
+  for (const width of [narrow, 1280, 1920]) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.waitForTimeout(150);
+    await page.screenshot({ path: `${pictures}/${name}-${width}.png` });
+  }
+  await page.setViewportSize(size);
+}

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openWindow } from '../support/browser.ts';
+import { assertGoodPage, openSignedIn, serveDashboard } from '../support/dashboard-fixture.ts';
+import { startTestApp } from '../support/harness.ts';
+import { setUpPlans } from '../support/plans.ts';
+
+const app = await startTestApp();
+await setUpPlans(app);
+const address = await serveDashboard(app);
+
+test('the page allows no script and no style but its own', async () => {
+  const answer = await fetch(address, { headers: { accept: 'text/html' } });
+  const policy = answer.headers.get('content-security-policy') ?? '';
+  const nonce = /'nonce-([\w-]+)'/.exec(policy)?.[1] ?? '';
+  assert.match(policy, /default-src 'none'; script-src 'self'; style-src 'self' 'nonce-/);
+  assert.doesNotMatch(policy, /unsafe/);
+  const html = await answer.text();
+  assert.ok(html.includes(`nonce="${nonce}"`) && !html.includes('NONCE'));
+  const again = await fetch(address);
+  assert.ok(!again.headers.get('content-security-policy')?.includes(nonce), 'each answer has a nonce of its own');
+});
+
+test('assets are compressed, and kept for a year', async () => {
+  const html = await (await fetch(address)).text();
+  const script = /src="(\/assets\/[^"]+\.js)"/.exec(html)?.[1];
+  for (const encoding of ['br', 'gzip']) {
+    const answer = await fetch(address + script, { headers: { 'accept-encoding': encoding } });
+    assert.equal(answer.headers.get('content-encoding'), encoding);
+    assert.equal(answer.headers.get('cache-control'), 'public, max-age=31536000, immutable');
+    assert.match(await answer.text(), /createRoot|import/);
+  }
+  assert.equal((await fetch(`${address}/assets/nothing.js`, { headers: { accept: 'text/html' } })).status, 404);
+});
+
+test('a deep link is answered with the page, and an unknown path of the API is not', async () => {
+  const browser = { headers: { accept: 'text/html,*/*' } };
+  assert.match(await (await fetch(`${address}/customers/cus_1`, browser)).text(), /id="root"/);
+  for (const path of ['/api/v1/nothing', '/api/nothing', '/checkout/nothing/else/here', '/docs/nothing']) {
+    const answer = await fetch(address + path, browser);
+    assert.equal(answer.status, 404, path);
+    assert.doesNotMatch(await answer.text(), /id="root"/, path);
+  }
+  assert.equal((await fetch(`${address}/customers/cus_1`)).status, 404, 'a program is told that there is nothing');
+});
+
+test('somebody who is not signed in is asked to, and returns to the page of the link', async () => {
+  const page = await openWindow({ width: 1280, javaScript: true });
+  await page.route('**/api/v1/me', (route) =>
+    route.fulfill({ status: 401, json: { code: 'UNAUTHORIZED', message: 'Sign in' } }),
+  );
+  await page.goto(`${address}/?day=today`);
+  await page.waitForURL(`${address}/sign-in?next=${encodeURIComponent('/?day=today')}`);
+  await page.getByLabel('E-mail address').waitFor();
+  await assertGoodPage(page, 'sign-in');
+});
+
+test('the frame shows test mode, and the keyboard finds a page', async () => {
+  const { page, errors } = await openSignedIn(app, address);
+  await page.getByRole('heading', { name: 'Home' }).waitFor();
+  assert.equal(await page.locator('.mode').innerText(), 'Test');
+  await assertGoodPage(page, 'home');
+  await page.keyboard.press('Control+k');
+  await page.getByPlaceholder('Search customers').fill('hom');
+  await page.getByRole('button', { name: /Home/ }).waitFor();
+  assert.deepEqual(errors, []);
+});
