@@ -428,7 +428,7 @@ create table public.credit_notes (
   constraint credit_notes_environment_id_invoice_id_fkey FOREIGN KEY (environment_id, invoice_id) REFERENCES invoices(environment_id, id),
   constraint credit_notes_environment_id_payment_id_fkey FOREIGN KEY (environment_id, payment_id) REFERENCES payments(environment_id, id),
   constraint credit_notes_reason_length CHECK ((char_length(reason) <= 2000)),
-  constraint credit_notes_settle CHECK (((settle = ANY (ARRAY['refund'::text, 'offset'::text])) AND ((payment_id IS NOT NULL) = (settle = 'refund'::text)))),
+  constraint credit_notes_settle CHECK (((settle = ANY (ARRAY['refund'::text, 'offset'::text, 'balance'::text])) AND ((payment_id IS NOT NULL) = (settle = 'refund'::text)))),
   constraint credit_notes_status CHECK (((status = ANY (ARRAY['issued'::text, 'settled'::text, 'void'::text])) AND ((settled_at IS NOT NULL) = (status = 'settled'::text)) AND ((voided_at IS NOT NULL) = (status = 'void'::text)))),
   constraint credit_notes_total CHECK (((total = (subtotal + tax_amount)) AND (total > (0)::numeric) AND (subtotal >= (0)::numeric) AND (tax_amount >= (0)::numeric) AND (discount_amount >= (0)::numeric)))
 );
@@ -443,10 +443,13 @@ create table public.customer_balance_entries (
   amount numeric(38,0) not null,
   balance_after numeric(38,0) not null,
   invoice_id text,
+  credit_note_id text,
   description text,
   created_at bigint not null,
+  constraint customer_balance_entries_credited_once UNIQUE (environment_id, credit_note_id, source),
   constraint customer_balance_entries_once UNIQUE (environment_id, invoice_id, source),
   constraint customer_balance_entries_pkey PRIMARY KEY (environment_id, id),
+  constraint customer_balance_entries_environment_id_credit_note_id_fkey FOREIGN KEY (environment_id, credit_note_id) REFERENCES credit_notes(environment_id, id),
   constraint customer_balance_entries_environment_id_customer_balance_i_fkey FOREIGN KEY (environment_id, customer_balance_id) REFERENCES customer_balances(environment_id, id),
   constraint customer_balance_entries_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
   constraint customer_balance_entries_environment_id_invoice_id_fkey FOREIGN KEY (environment_id, invoice_id) REFERENCES invoices(environment_id, id),
@@ -454,9 +457,11 @@ create table public.customer_balance_entries (
   constraint customer_balance_entries_description_length CHECK ((char_length(description) <= 2000)),
   constraint customer_balance_entries_source CHECK (
 CASE source
-    WHEN 'manual'::text THEN (invoice_id IS NULL)
-    WHEN 'invoice'::text THEN ((invoice_id IS NOT NULL) AND (amount < (0)::numeric))
-    WHEN 'voided_invoice'::text THEN ((invoice_id IS NOT NULL) AND (amount > (0)::numeric))
+    WHEN 'manual'::text THEN (num_nonnulls(invoice_id, credit_note_id) = 0)
+    WHEN 'invoice'::text THEN ((invoice_id IS NOT NULL) AND (credit_note_id IS NULL) AND (amount < (0)::numeric))
+    WHEN 'voided_invoice'::text THEN ((invoice_id IS NOT NULL) AND (credit_note_id IS NULL) AND (amount > (0)::numeric))
+    WHEN 'credit_note'::text THEN ((credit_note_id IS NOT NULL) AND (invoice_id IS NULL) AND (amount > (0)::numeric))
+    WHEN 'voided_credit_note'::text THEN ((credit_note_id IS NOT NULL) AND (invoice_id IS NULL) AND (amount < (0)::numeric))
     ELSE false
 END)
 );
@@ -753,6 +758,7 @@ create table public.invoices (
   credited_amount numeric(38,0) not null default 0,
   offset_amount numeric(38,0) not null default 0,
   balance_applied numeric(38,0) not null default 0,
+  balance_credited numeric(38,0) not null default 0,
   memo text,
   footer text,
   purchase_order_number text,
@@ -785,7 +791,7 @@ create table public.invoices (
   constraint invoices_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint invoices_attempted_while_open CHECK (((next_attempt_at IS NULL) OR (status = ANY (ARRAY['open'::text, 'awaiting_payment_confirmation'::text])))),
   constraint invoices_buyer_length CHECK (((char_length((buyer #>> '{email}'::text[])) <= 320) AND (char_length((buyer #>> '{name}'::text[])) <= 255) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,city}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,country}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,line1}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,line2}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,name}'::text[])) <= 255) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,postal_code}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,state}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{email}'::text[])) <= 320) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{firstName}'::text[])) <= 255) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{lastName}'::text[])) <= 255) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{name}'::text[])) <= 255) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{phone}'::text[])) <= 50))),
-  constraint invoices_credited_within_total CHECK ((((credited_amount >= (0)::numeric) AND (credited_amount <= total)) AND ((offset_amount >= (0)::numeric) AND (offset_amount <= credited_amount)) AND (balance_applied >= (0)::numeric) AND (((amount_paid + offset_amount) + balance_applied) <= total))),
+  constraint invoices_credited_within_total CHECK ((((credited_amount >= (0)::numeric) AND (credited_amount <= total)) AND ((offset_amount >= (0)::numeric) AND (offset_amount <= credited_amount)) AND ((balance_credited >= (0)::numeric) AND (balance_credited <= (credited_amount - offset_amount))) AND (balance_applied >= (0)::numeric) AND (((amount_paid + offset_amount) + balance_applied) <= total))),
   constraint invoices_discount_not_negative CHECK ((discount_amount >= (0)::numeric)),
   constraint invoices_draft_is_unpaid CHECK (((status <> 'draft'::text) OR ((amount_paid = (0)::numeric) AND (credited_amount = (0)::numeric) AND (balance_applied = (0)::numeric) AND (sent_at IS NULL)))),
   constraint invoices_footer_length CHECK ((char_length(footer) <= 2000)),

@@ -34,6 +34,7 @@ create table invoices (
   credited_amount numeric(38, 0) not null default 0,
   offset_amount numeric(38, 0) not null default 0,
   balance_applied numeric(38, 0) not null default 0,
+  balance_credited numeric(38, 0) not null default 0,
   memo text,
   footer text,
   purchase_order_number text,
@@ -63,10 +64,11 @@ create table invoices (
   constraint invoices_total check (total = subtotal + tax_amount and subtotal >= 0 and tax_amount >= 0),
   constraint invoices_money_within_bounds check (amount_paid between 0 and total and amount_refunded between 0 and amount_paid),
   constraint invoices_credited_within_total check (credited_amount between 0 and total and offset_amount between 0 and credited_amount
-    and balance_applied >= 0 and amount_paid + offset_amount + balance_applied <= total)
+    and balance_credited between 0 and credited_amount - offset_amount and balance_applied >= 0 and amount_paid + offset_amount + balance_applied <= total)
 );
 comment on column invoices.sent_at is 'When the seller sent it last; in the environment''s time.';
 comment on column invoices.balance_applied is 'The amount that the balance of the customer paid of it when it was made. 0 once it is void.';
+comment on column invoices.balance_credited is 'The part of the credited amount that went to the balance of the customer.';
 comment on column invoices.credited_amount is 'The total of its credit notes that are not void.';
 comment on column invoices.offset_amount is 'The part of it that lowers the amount due.';
 -- Billing a period twice for the same reason is impossible.
@@ -206,7 +208,7 @@ create table credit_notes (
   constraint credit_notes_number_unique unique (environment_id, credit_note_number),
   constraint credit_notes_status check (status in ('issued', 'settled', 'void')
     and (settled_at is not null) = (status = 'settled') and (voided_at is not null) = (status = 'void')),
-  constraint credit_notes_settle check (settle in ('refund', 'offset') and (payment_id is not null) = (settle = 'refund')),
+  constraint credit_notes_settle check (settle in ('refund', 'offset', 'balance') and (payment_id is not null) = (settle = 'refund')),
   constraint credit_notes_total check (total = subtotal + tax_amount and total > 0 and subtotal >= 0 and tax_amount >= 0 and discount_amount >= 0)
 );
 create index credit_notes_by_invoice on credit_notes (environment_id, invoice_id, id);
@@ -269,16 +271,24 @@ create table customer_balance_entries (
   amount numeric(38, 0) not null,
   balance_after numeric(38, 0) not null,
   invoice_id text collate "C",
+  credit_note_id text collate "C",
   description text,
   created_at bigint not null,
   primary key (environment_id, id),
+  foreign key (environment_id, credit_note_id) references credit_notes,
   foreign key (environment_id, customer_id) references customers,
   foreign key (environment_id, customer_balance_id) references customer_balances,
   foreign key (environment_id, invoice_id) references invoices,
   -- A balance pays for an invoice once, and gets that back once.
   constraint customer_balance_entries_once unique (environment_id, invoice_id, source),
-  constraint customer_balance_entries_source check (case source when 'manual' then invoice_id is null
-    when 'invoice' then invoice_id is not null and amount < 0 when 'voided_invoice' then invoice_id is not null and amount > 0 else false end),
+  -- A credit note is added to it once, and taken off it once.
+  constraint customer_balance_entries_credited_once unique (environment_id, credit_note_id, source),
+  constraint customer_balance_entries_source check (case source
+    when 'manual' then num_nonnulls(invoice_id, credit_note_id) = 0
+    when 'invoice' then invoice_id is not null and credit_note_id is null and amount < 0
+    when 'voided_invoice' then invoice_id is not null and credit_note_id is null and amount > 0
+    when 'credit_note' then credit_note_id is not null and invoice_id is null and amount > 0
+    when 'voided_credit_note' then credit_note_id is not null and invoice_id is null and amount < 0 else false end),
   constraint customer_balance_entries_amount check (amount <> 0 and balance_after >= 0)
 );
 create index customer_balance_entries_by_balance on customer_balance_entries (environment_id, customer_balance_id, id);

@@ -14,8 +14,10 @@ create trigger invoices_end_for_good before update of status on invoices for eac
 -- A payment that succeeded may fail after all: a bank takes money back.
 create trigger payments_end_for_good before update of status on payments for each row
   when (old.status in ('failed', 'canceled', 'refunded') and new.status <> old.status) execute function refuse_revival();
+-- What went to a balance is taken off it again while the balance holds it.
 create trigger credit_notes_end_for_good before update of status on credit_notes for each row
-  when (old.status in ('settled', 'void') and new.status <> old.status) execute function refuse_revival();
+  when (old.status in ('settled', 'void') and new.status <> old.status
+    and (old.status, old.settle, new.status) <> ('settled', 'balance', 'void')) execute function refuse_revival();
 create trigger refunds_end_for_good before update of status on refunds for each row
   when (old.status in ('succeeded', 'failed') and new.status <> old.status) execute function refuse_revival();
 -- One that failed may be paid after all.

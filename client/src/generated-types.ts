@@ -620,8 +620,8 @@ export interface CreditNoteLineInput {
   quantity?: number | null;
 }
 
-/** `refund` returns money of a payment of the invoice. `offset` lowers the amount due on an open invoice. */
-export type CreditNoteSettlement = 'refund' | 'offset';
+/** `refund` returns money of a payment of the invoice. `offset` lowers the amount due on an open invoice. `balance` adds what was paid of the invoice to the balance of the customer. */
+export type CreditNoteSettlement = 'refund' | 'offset' | 'balance';
 
 export type CreditNoteStatus = 'issued' | 'settled' | 'void';
 
@@ -1371,6 +1371,8 @@ export type Invoice = {
   creditedAmount?: WholeNumber;
   /** The part of it that lowers the amount due instead of going back. Absent without any. */
   offsetAmount?: WholeNumber;
+  /** The part of `creditedAmount` that went to the balance of the customer. Absent if that is nothing. */
+  balanceCredited?: WholeNumber;
   /** What the customer's balance paid of it when it was made. Absent where that was nothing. */
   balanceApplied?: WholeNumber;
   billingRunId: string | null;
@@ -1426,6 +1428,8 @@ export type Invoice = {
   creditedAmount?: WholeNumber;
   /** The part of it that lowers the amount due instead of going back. Absent without any. */
   offsetAmount?: WholeNumber;
+  /** The part of `creditedAmount` that went to the balance of the customer. Absent if that is nothing. */
+  balanceCredited?: WholeNumber;
   /** What the customer's balance paid of it when it was made. Absent where that was nothing. */
   balanceApplied?: WholeNumber;
   billingRunId: string | null;
@@ -1480,6 +1484,8 @@ export type Invoice = {
   creditedAmount?: WholeNumber;
   /** The part of it that lowers the amount due instead of going back. Absent without any. */
   offsetAmount?: WholeNumber;
+  /** The part of `creditedAmount` that went to the balance of the customer. Absent if that is nothing. */
+  balanceCredited?: WholeNumber;
   /** What the customer's balance paid of it when it was made. Absent where that was nothing. */
   balanceApplied?: WholeNumber;
   billingRunId: string | null;
@@ -2886,6 +2892,8 @@ export interface UpcomingInvoice {
   creditedAmount?: WholeNumber;
   /** The part of it that lowers the amount due instead of going back. Absent without any. */
   offsetAmount?: WholeNumber;
+  /** The part of `creditedAmount` that went to the balance of the customer. Absent if that is nothing. */
+  balanceCredited?: WholeNumber;
   /** What the customer's balance paid of it when it was made. Absent where that was nothing. */
   balanceApplied?: WholeNumber;
   billingRunId: string | null;
@@ -3108,7 +3116,7 @@ export interface CreditNote {
   invoiceId: string;
   /** The number of the credit note, the next one of its series. A series has no gaps. */
   creditNoteNumber: string;
-  /** `issued` until its money is back, or its invoice is paid; then `settled`. A `void` one counts for nothing. */
+  /** `issued` until its money is back, or its invoice is paid; then `settled`. One to a balance is settled at once. A `void` one counts for nothing. */
   status: CreditNoteStatus;
   settle: CreditNoteSettlement;
   reason: string | null;
@@ -3120,7 +3128,7 @@ export interface CreditNote {
   taxAmount: WholeNumber;
   /** The sum of subtotal and tax: the amount that is credited. */
   total: WholeNumber;
-  /** The payment that is refunded; null for an offset. */
+  /** The payment that is refunded, if one is. */
   paymentId: string | null;
   settledAt: Timestamp | null;
   voidedAt: Timestamp | null;
@@ -3208,11 +3216,12 @@ export interface CustomerBalanceEntry {
   amount: WholeNumber;
   balanceAfter: WholeNumber;
   invoiceId: string | null;
+  creditNoteId: string | null;
   description: string | null;
 }
 
-/** The other side of the entry. `manual`: given or taken by hand. `invoice`: paid for an invoice. `voided_invoice`: that came back. */
-export type BalanceEntrySource = 'manual' | 'invoice' | 'voided_invoice';
+/** The other side of the entry. `manual`: given or taken by hand. `invoice`: paid for an invoice. `voided_invoice`: that came back. `credit_note`: returned by a credit note. `voided_credit_note`: taken off again. */
+export type BalanceEntrySource = 'manual' | 'invoice' | 'voided_invoice' | 'credit_note' | 'voided_credit_note';
 
 export interface TaxRate {
   id: string;

@@ -5,15 +5,17 @@ import {
   issueCreditNote,
   lockCreditNote,
   requireCreditNote,
+  settleCreditNote,
   takeBackCreditNote,
   voidWithCreditNotes,
 } from '../credit-notes/actions.ts';
 import type { CreditNoteInput, CreditNoteWithLines } from '../credit-notes/credit-note.ts';
 import type { CreditNoteRow } from '../credit-notes/store.ts';
+import { creditToBalance, takeOffBalance } from '../customers/actions-balances.ts';
 import type { Work } from '../database/work.ts';
 import { getInvoice, giveUpInvoice, type InvoiceWithLines } from '../invoicing/actions.ts';
 import { finalizeDrafts } from '../invoicing/actions-drafts.ts';
-import { amountDue } from '../invoicing/invoice.ts';
+import { amountDue, returnable } from '../invoicing/invoice.ts';
 import { findInvoice, type InvoiceRow, lockInvoice } from '../invoicing/store.ts';
 import { findOldestOwed, listBilledUsage } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
@@ -24,7 +26,7 @@ import { insertManualPayment } from '../payments/actions-charge.ts';
 import { refundPayment } from '../payments/actions-refund.ts';
 import { refundable } from '../payments/payment.ts';
 import type { PaymentMethodType } from '../payments/payment-method.ts';
-import { listInvoicesBeingPaid, listPaymentsKept, type PaymentRow } from '../payments/store.ts';
+import { listInvoicesBeingPaid, listPaymentsKept, type PaymentRow, refundingOf } from '../payments/store.ts';
 import { findRefundOfCreditNote } from '../payments/store-refunds.ts';
 import { listInvoicesOfUnmade } from '../subscriptions/store-adjustments.ts';
 import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
@@ -60,6 +62,7 @@ async function lockUnpaidInvoice(work: Work, id: string): Promise<InvoiceRow> {
 export async function takeBackInvoice(work: Work, id: string): Promise<InvoiceRow> {
   const invoice = await lockUnpaidInvoice(work, id);
   const kept = invoice.amountPaid - invoice.amountRefunded;
+  if (invoice.balanceCredited > 0n) throw new Problem('invoicePartlyPaid', { id, amount: invoice.balanceCredited });
   if (invoice.status === 'open' && kept > 0n) throw new Problem('invoicePartlyPaid', { id, amount: kept });
   const voided = await voidWithCreditNotes(work, id);
   const billed = await listBilledUsage(work, [id]);
@@ -112,9 +115,15 @@ export async function creditInvoice(work: Work, id: string, input: CreditNoteInp
   const { total } = draft;
   if (settle === 'offset' && total > amountDue(locked))
     throw invalid(['creditNote', 'lines'], `must be worth at most ${amountDue(locked)}, the amount due, not ${total}`);
+  if (settle === 'balance' || (settle === 'refund' && locked.balanceCredited > 0n))
+    await requireReturnable(work, locked, total);
   const paymentId = settle === 'refund' ? await findPaymentToRefund(work, id, total) : null;
   const { note, invoice } = await issueCreditNote(work, locked, { draft, settle, reason, paymentId });
-  if (paymentId === null) await recordPaid(work, [{ invoice, paymentMethodId: null }]);
+  if (settle === 'balance') {
+    await creditToBalance(work, note);
+    await settleCreditNote(work, note.id);
+    await recountKeptValue(work, invoice);
+  } else if (paymentId === null) await recordPaid(work, [{ invoice, paymentMethodId: null }]);
   else {
     const assume = recordRefund;
     await refundPayment(work, paymentId, { partialAmount: Number(total), assume, creditNoteId: note.id });
@@ -129,6 +138,14 @@ async function requireOffsettable(work: Work, { id, status }: InvoiceRow): Promi
   }
   if (status !== 'open' || (await listInvoicesBeingPaid(work, [id])).has(id))
     throw new Problem('invoiceAlreadyBeingPaid', { invoiceId: id });
+}
+
+/** Refuses to give back more than was paid of an invoice, less refunds and what went to the balance of the customer. */
+async function requireReturnable(work: Work, invoice: InvoiceRow, amount: bigint): Promise<void> {
+  const left = returnable(invoice, await refundingOf(work, invoice.id));
+  if (amount <= left) return;
+  const reason = `${left} of what was paid of it is left to give back, not ${amount}`;
+  throw new Problem('invoiceNotCreditable', { id: invoice.id, reason });
 }
 
 /** The newest payment of the invoice that has this much left to refund. */
@@ -151,12 +168,16 @@ export async function reportCreditNote(
   return getCreditNote(work, id);
 }
 
-/** Voids a credit note that is not settled. The amount that it took off the invoice is due again. */
+/**
+ * Voids a credit note that is not settled, or one to a balance that still holds it. The amount that it took off the invoice
+ * is due again.
+ */
 export async function voidCreditNote(work: Work, id: string): Promise<CreditNoteRow> {
   const found = await findInvoice(work, (await requireCreditNote(work, id)).invoiceId);
   if (found === null) throw new Problem('creditNoteNotFound', { id });
   await lockPayers(work, [found]);
   const { note, invoice } = await lockCreditNote(work, id);
+  if (note.settle === 'balance') return takeBackFromBalance(work, { note, invoice });
   if (note.status !== 'issued') throw new Problem('creditNoteNotVoidable', { id, reason: `it is ${note.status}` });
   if (note.settle === 'refund') throw new Problem('creditNoteNotVoidable', { id, reason: 'its refund is in flight' });
   if ((await listInvoicesBeingPaid(work, [invoice.id])).has(invoice.id))
@@ -181,6 +202,22 @@ export async function finalizeInvoice(work: Work, id: string): Promise<InvoiceWi
   const method = draft.autoCollect ? await defaultPaymentMethod(work, invoice.customerId) : null;
   if (invoice.status === 'open' && method) await chargeInvoice(work, invoice, method.id);
   return getInvoice(work, id);
+}
+
+async function takeBackFromBalance(
+  work: Work,
+  { note, invoice }: { readonly note: CreditNoteRow; readonly invoice: InvoiceRow },
+): Promise<CreditNoteRow> {
+  const { id, status, total } = note;
+  if (status !== 'settled') throw new Problem('creditNoteNotVoidable', { id, reason: `it is ${status}` });
+  const left = await takeOffBalance(work, note);
+  if (left !== null) {
+    const reason = `${total} went to the balance of the customer, which has ${left} left`;
+    throw new Problem('creditNoteNotVoidable', { id, reason });
+  }
+  const voided = await takeBackCreditNote(work, { note, invoice });
+  await recountKeptValue(work, (await findInvoice(work, invoice.id)) ?? invoice);
+  return voided;
 }
 
 /** A payment received by bank transfer, in cash or in any other way outside the processors. */

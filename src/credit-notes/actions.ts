@@ -55,7 +55,7 @@ export async function issueCreditNote(
     paymentId,
   }: Pick<CreditNoteInput, 'settle' | 'reason'> & {
     readonly draft: CreditNoteDraft;
-    /** The payment to refund; null for an offset. */
+    /** The payment to refund, if one is. */
     readonly paymentId: string | null;
   },
 ): Promise<{ readonly note: CreditNoteRow; readonly invoice: InvoiceRow }> {
@@ -79,7 +79,7 @@ export async function issueCreditNote(
   }));
   const isCounted = await creditLines(work, invoice.id, rows);
   assert(isCounted, 'what is left of the lines of a locked invoice stays');
-  const change = decideCredited(invoice, note.total, { offsets: settle === 'offset' });
+  const change = decideCredited(invoice, note.total, settle);
   // An invoice that is no longer owed is not retried.
   const ended = change.status === 'open' ? {} : { nextAttemptAt: null };
   const credited = await updateInvoice(work, invoice.id, { ...change, ...ended });
@@ -88,7 +88,7 @@ export async function issueCreditNote(
   return { note, invoice: credited };
 }
 
-/** Settles the credit note of a refund that has succeeded. Each is settled once. */
+/** Settles the credit note of a refund that has succeeded, or of a balance that was credited. Each is settled once. */
 export async function settleCreditNote(work: Work, id: string): Promise<void> {
   await publishCreditNotes(work, 'credit_note.settled', await store.endCreditNotes(work, [id], 'settled'));
 }
@@ -131,7 +131,7 @@ export async function takeBackCreditNote(
     })),
   );
   assert(isCounted, 'the credit note was counted');
-  await updateInvoice(work, invoice.id, decideUncredited(invoice, note.total, { offsets: note.settle === 'offset' }));
+  await updateInvoice(work, invoice.id, decideUncredited(invoice, note.total, note.settle));
   const [voided] = await store.endCreditNotes(work, [note.id], 'void');
   assert(voided, 'an issued credit note of a locked invoice stays issued');
   await publishCreditNotes(work, 'credit_note.voided', [voided]);
@@ -139,10 +139,13 @@ export async function takeBackCreditNote(
 }
 
 /**
- * Voids an invoice with the credit notes that offset it: nothing of it is owed any more. Refuses like `voidInvoice`. The
- * caller has locked the customer.
+ * Voids an invoice with the credit notes that offset it: nothing of it is owed any more. One of which a balance was
+ * credited stays as it is. Refuses like `voidInvoice`. The caller has locked the customer.
  */
 export async function voidWithCreditNotes(work: Work, invoiceId: string): Promise<InvoiceRow> {
+  const found = await findInvoice(work, invoiceId);
+  // Its customer has part of its money on the balance, so it stays owed.
+  if (found !== null && found.balanceCredited > 0n) return found;
   const voided = await voidInvoice(work, invoiceId);
   if (voided.offsetAmount === 0n) return voided;
   let invoice = voided;

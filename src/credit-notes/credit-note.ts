@@ -21,7 +21,8 @@ const creditNoteTransitions: Readonly<
   Record<CreditNoteStatus, Readonly<Partial<Record<CreditNoteTrigger, CreditNoteStatus>>>>
 > = {
   issued: { settled: 'settled', voided: 'void' },
-  settled: {},
+  // By its caller only, where it went to a balance that still holds it.
+  settled: { voided: 'void' },
   void: {},
 };
 
@@ -30,9 +31,11 @@ export function nextCreditNoteStatus(status: CreditNoteStatus, trigger: CreditNo
   return creditNoteTransitions[status][trigger] ?? null;
 }
 
-export const CreditNoteSettlement = z.enum(['refund', 'offset']).meta({
+export const CreditNoteSettlement = z.enum(['refund', 'offset', 'balance']).meta({
   id: 'CreditNoteSettlement',
-  description: '`refund` returns money of a payment of the invoice. `offset` lowers the amount due on an open invoice.',
+  description:
+    '`refund` returns money of a payment of the invoice. `offset` lowers the amount due on an open invoice. `balance` ' +
+    'adds what was paid of the invoice to the balance of the customer.',
 });
 export type CreditNoteSettlement = z.infer<typeof CreditNoteSettlement>;
 
@@ -51,7 +54,8 @@ export const CreditNote = z
     }),
     status: CreditNoteStatus.meta({
       description:
-        '`issued` until its money is back, or its invoice is paid; then `settled`. A `void` one counts for nothing.',
+        '`issued` until its money is back, or its invoice is paid; then `settled`. One to a balance is settled at once. A ' +
+        '`void` one counts for nothing.',
     }),
     settle: CreditNoteSettlement,
     reason: z.string().nullable(),
@@ -60,7 +64,7 @@ export const CreditNote = z
     subtotal: WholeNumber.meta({ description: 'The sum of the lines less the discount, without tax.' }),
     taxAmount: WholeNumber,
     total: WholeNumber.meta({ description: 'The sum of subtotal and tax: the amount that is credited.' }),
-    paymentId: z.string().nullable().meta({ description: 'The payment that is refunded; null for an offset.' }),
+    paymentId: z.string().nullable().meta({ description: 'The payment that is refunded, if one is.' }),
     settledAt: Timestamp.nullable(),
     voidedAt: Timestamp.nullable(),
     pdfURL: z.string(),

@@ -99,8 +99,8 @@ export function listIssuedOffsets(work: Work, invoiceIds: readonly string[]): Pr
 }
 
 /**
- * Moves credit notes that are issued to their final status, and returns those that were: the condition is part of the
- * update, so each is moved once.
+ * Moves credit notes that are issued to their final status, or voids one to a balance. Returns those that were moved. The
+ * condition is part of the update, so each is moved once.
  */
 export async function endCreditNotes(
   work: Work,
@@ -109,10 +109,18 @@ export async function endCreditNotes(
 ): Promise<CreditNoteRow[]> {
   return work.db
     .updateTable('creditNotes')
-    .set({ status, [status === 'void' ? 'voidedAt' : 'settledAt']: work.now, updatedAt: work.now })
+    .set({
+      ...{ status, updatedAt: work.now },
+      ...(status === 'void' ? { voidedAt: work.now, settledAt: null } : { settledAt: work.now }),
+    })
     .where('environmentId', '=', work.environmentId)
     .where('id', '=', sql<string>`any(${ids}::text[])`)
-    .where('status', '=', 'issued')
+    .where((each) =>
+      each.or([
+        each('status', '=', 'issued'),
+        each.and([each('status', '=', 'settled'), each('settle', '=', 'balance'), each.val(status === 'void')]),
+      ]),
+    )
     .returning(columns)
     .$castTo<CreditNoteRow>()
     .execute();

@@ -33,17 +33,54 @@ export async function adjustBalance(
   refuseFineAmount(['adjustment', 'amount'], amount < 0n ? -amount : amount, currency);
   const customer = await requireCustomerByExternalId(work, customerExternalId, pricingModelId);
   await lockCustomer(work, customer.id);
-  await store.insertBalance(work, {
-    ...{ id: newId('customerBalance'), createdAt: work.now, updatedAt: work.now, currency },
-    ...{ pricingModelId: customer.pricingModelId, customerId: customer.id, credited: 0n, debited: 0n },
-  });
-  const balance = (await store.lockBalances(work, [customer.id])).find((each) => each.currency === currency);
-  assert(balance, 'a customer that was given a balance has one');
+  const ofCustomer = { customerId: customer.id, pricingModelId: customer.pricingModelId, currency };
+  const balance = await lockOrMakeBalance(work, ofCustomer);
   const left = leftOf(balance);
   if (left + amount < 0n) throw invalid(['adjustment', 'amount'], `must take off at most ${left}, what is left`);
   const entry = entryOf(work, balance, { source: 'manual', amount, left, description: description ?? null });
   await store.bookEntries(work, [entry]);
   return { customerBalance: await getBalance(work, balance.id), customerBalanceEntry: renderEntry(work, entry) };
+}
+
+/** The balance of a customer in a currency, locked until the work ends. The first one is made. The caller has locked the customer. */
+async function lockOrMakeBalance(
+  work: Work,
+  of: Pick<CustomerBalanceRow, 'customerId' | 'pricingModelId' | 'currency'>,
+): Promise<CustomerBalanceRow> {
+  const stamps = { createdAt: work.now, updatedAt: work.now };
+  await store.insertBalance(work, { ...of, ...stamps, id: newId('customerBalance'), credited: 0n, debited: 0n });
+  const balances = await store.lockBalances(work, [of.customerId]);
+  const balance = balances.find(({ currency }) => currency === of.currency);
+  assert(balance, 'a customer that was given a balance has one');
+  return balance;
+}
+
+/** A credit note that goes to a balance. */
+interface BalanceCredit extends Pick<CustomerBalanceRow, 'customerId' | 'pricingModelId' | 'currency'> {
+  readonly id: string;
+  readonly total: bigint;
+}
+
+/** Adds a credit note to the balance of its customer. A unique key refuses a second time. The caller has locked the customer. */
+export async function creditToBalance(work: Work, note: BalanceCredit): Promise<void> {
+  const { customerId, pricingModelId, currency } = note;
+  const balance = await lockOrMakeBalance(work, { customerId, pricingModelId, currency });
+  const entry = { source: 'credit_note', amount: note.total, left: leftOf(balance), creditNoteId: note.id } as const;
+  await store.bookEntries(work, [entryOf(work, balance, entry)]);
+}
+
+/**
+ * Takes a voided credit note off the balance of its customer. Returns what is left of the balance if that is less, and
+ * changes nothing then. The caller has locked the customer.
+ */
+export async function takeOffBalance(work: Work, note: BalanceCredit): Promise<bigint | null> {
+  const { customerId, pricingModelId, currency } = note;
+  const balance = await lockOrMakeBalance(work, { customerId, pricingModelId, currency });
+  const left = leftOf(balance);
+  if (left < note.total) return left;
+  const entry = { source: 'voided_credit_note', amount: -note.total, left, creditNoteId: note.id } as const;
+  await store.bookEntries(work, [entryOf(work, balance, entry)]);
+  return null;
 }
 
 function leftOf({ credited, debited }: CustomerBalanceRow): bigint {
@@ -58,6 +95,7 @@ function entryOf(
     amount,
     left,
     invoiceId = null,
+    creditNoteId = null,
     description = null,
   }: {
     readonly source: BalanceEntrySource;
@@ -65,12 +103,14 @@ function entryOf(
     /** The balance before. */
     readonly left: bigint;
     readonly invoiceId?: string | null;
+    readonly creditNoteId?: string | null;
     readonly description?: string | null;
   },
 ): BalanceEntryRow {
   const of = { pricingModelId, customerId, customerBalanceId };
   const id = newId('customerBalanceEntry');
-  return { id, createdAt: work.now, ...of, source, amount, balanceAfter: left + amount, invoiceId, description };
+  const sources = { invoiceId, creditNoteId, description };
+  return { id, createdAt: work.now, ...of, source, amount, balanceAfter: left + amount, ...sources };
 }
 
 /** An invoice that a balance may pay for. */

@@ -25,10 +25,11 @@ export const CustomerBalance = z
   .meta({ id: 'CustomerBalance' });
 export type CustomerBalance = z.infer<typeof CustomerBalance>;
 
-const BalanceEntrySource = z.enum(['manual', 'invoice', 'voided_invoice']).meta({
+const BalanceEntrySource = z.enum(['manual', 'invoice', 'voided_invoice', 'credit_note', 'voided_credit_note']).meta({
   id: 'BalanceEntrySource',
   description:
-    'The other side of the entry. `manual`: given or taken by hand. `invoice`: paid for an invoice. `voided_invoice`: that came back.',
+    'The other side of the entry. `manual`: given or taken by hand. `invoice`: paid for an invoice. `voided_invoice`: that came back. ' +
+    '`credit_note`: returned by a credit note. `voided_credit_note`: taken off again.',
 });
 export type BalanceEntrySource = z.infer<typeof BalanceEntrySource>;
 
@@ -45,6 +46,7 @@ export const CustomerBalanceEntry = z
     amount: WholeNumber.meta({ description: 'Positive: added to the balance. Negative: taken off it.' }),
     balanceAfter: WholeNumber,
     invoiceId: z.string().nullable(),
+    creditNoteId: z.string().nullable(),
     description: z.string().nullable(),
   })
   .meta({ id: 'CustomerBalanceEntry' });

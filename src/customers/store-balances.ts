@@ -34,6 +34,7 @@ const entryColumns = [
   'amount',
   'balanceAfter',
   'invoiceId',
+  'creditNoteId',
   'description',
 ] as const;
 

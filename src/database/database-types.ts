@@ -280,6 +280,7 @@ export interface CustomerBalanceEntries {
   amount: bigint;
   balanceAfter: bigint;
   createdAt: number;
+  creditNoteId: string | null;
   customerBalanceId: string;
   customerId: string;
   description: string | null;
@@ -500,6 +501,10 @@ export interface Invoices {
    * The amount that the balance of the customer paid of it when it was made. 0 once it is void.
    */
   balanceApplied: Generated<bigint>;
+  /**
+   * The part of the credited amount that went to the balance of the customer.
+   */
+  balanceCredited: Generated<bigint>;
   billingPeriodEndDate: number | null;
   billingPeriodId: string | null;
   billingPeriodStartDate: number | null;

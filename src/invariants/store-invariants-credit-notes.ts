@@ -60,7 +60,7 @@ export const creditNoteInvariants: readonly Invariant[] = [
   {
     name: 'creditNotesFollowTheirMoney',
     sentence:
-      'A credit note is issued, settled or void as its refund is pending, succeeded or failed, and for the same amount; an offset is issued exactly while its invoice is not paid.',
+      'A credit note is issued, settled or void as its refund is pending, succeeded or failed, and for the same amount; an offset is issued exactly while its invoice is not paid, and one to a balance is settled at once.',
     query: sql`
       select n.environment_id, n.id, n.settle, n.status, n.total, r.status as refund_status, r.amount as refund_amount, i.status as invoice_status
         from credit_notes n
@@ -69,6 +69,7 @@ export const creditNoteInvariants: readonly Invariant[] = [
        where case n.settle
                when 'refund' then r.id is null or r.amount <> n.total or r.payment_id <> n.payment_id
                  or n.status <> case r.status when 'pending' then 'issued' when 'succeeded' then 'settled' else 'void' end
+               when 'balance' then r.id is not null or n.status = 'issued'
                else r.id is not null or (n.status = 'issued' and i.status in ('paid', 'partially_refunded', 'void'))
              end`,
   },
@@ -84,6 +85,27 @@ export const creditNoteInvariants: readonly Invariant[] = [
                      from customer_balance_entries group by environment_id, customer_balance_id) e
           on e.environment_id = b.environment_id and e.customer_balance_id = b.id
        where b.credited <> coalesce(e.credited, 0) or b.debited <> coalesce(e.debited, 0) or b.credited < b.debited`,
+  },
+  {
+    name: 'creditNotesToBalancesAreBooked',
+    sentence:
+      'A credit note to a balance has one entry of its total, and another that takes it off again exactly if it is void; the invoice counts those that are not void.',
+    query: sql`
+      select n.environment_id, n.id, n.settle, n.status, n.total, e.added, e.taken
+        from credit_notes n
+        left join (select environment_id, credit_note_id, coalesce(sum(amount) filter (where source = 'credit_note'), 0) as added,
+                          coalesce(-sum(amount) filter (where source = 'voided_credit_note'), 0) as taken
+                     from customer_balance_entries where credit_note_id is not null group by environment_id, credit_note_id) e
+          on e.environment_id = n.environment_id and e.credit_note_id = n.id
+       where coalesce(e.added, 0) <> case when n.settle = 'balance' then n.total else 0 end
+          or coalesce(e.taken, 0) <> case when n.settle = 'balance' and n.status = 'void' then n.total else 0 end
+      union all
+      select i.environment_id, i.id, null, i.status, i.balance_credited, n.total, null
+        from invoices i
+        left join (select environment_id, invoice_id, sum(total) as total from credit_notes
+                    where settle = 'balance' and status <> 'void' group by environment_id, invoice_id) n
+          on n.environment_id = i.environment_id and n.invoice_id = i.id
+       where i.balance_credited <> coalesce(n.total, 0)`,
   },
   {
     name: 'balanceAppliedIsBooked',

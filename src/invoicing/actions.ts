@@ -262,13 +262,14 @@ export async function listInvoiceLineItems(work: Work, request: PageRequest) {
 export function renderInvoice(work: Work, row: InvoiceRow): Invoice {
   const { reason: _, type, subscriptionId, purchaseId, seller: _seller, buyer: _buyer, ...known } = row;
   const { discountRedemptionId: _redemption, taxInclusive: _inclusive, attemptCount: _count, ...counted } = known;
-  const { nextAttemptAt: _next, creditedAmount, offsetAmount, balanceApplied, ...collected } = counted;
+  const { nextAttemptAt: _next, creditedAmount, offsetAmount, balanceApplied, balanceCredited, ...collected } = counted;
   const { footer, purchaseOrderNumber, netTermsDays, autoCollect, sentAt, ...kept } = collected;
   const everyInvoice = {
     ...kept,
     ...(creditedAmount === 0n ? {} : { creditedAmount }),
     ...(offsetAmount === 0n ? {} : { offsetAmount }),
     ...(balanceApplied === 0n ? {} : { balanceApplied }),
+    ...(balanceCredited === 0n ? {} : { balanceCredited }),
     ...(footer === null ? {} : { footer }),
     ...(purchaseOrderNumber === null ? {} : { purchaseOrderNumber }),
     ...(sentAt === null ? {} : { sentAt }),

@@ -26,6 +26,7 @@ function invoice(status: InvoiceStatus, more: Partial<Collection> = {}): Collect
     creditedAmount: 0n,
     offsetAmount: 0n,
     balanceApplied: 0n,
+    balanceCredited: 0n,
     attemptCount: 0,
     nextAttemptAt: null,
     ...more,

@@ -161,6 +161,9 @@ const everyInvoice = {
   offsetAmount: WholeNumber.optional().meta({
     description: 'The part of it that lowers the amount due instead of going back. Absent without any.',
   }),
+  balanceCredited: WholeNumber.optional().meta({
+    description: 'The part of `creditedAmount` that went to the balance of the customer. Absent if that is nothing.',
+  }),
   balanceApplied: WholeNumber.optional().meta({
     description: "What the customer's balance paid of it when it was made. Absent where that was nothing.",
   }),
@@ -240,6 +243,8 @@ export interface InvoiceMoney {
   readonly offsetAmount: bigint;
   /** The part that the customer's balance paid. */
   readonly balanceApplied: bigint;
+  /** The part of the credited amount that went to that balance. */
+  readonly balanceCredited: bigint;
 }
 
 /** The amounts that determine the amount due. */
@@ -260,7 +265,10 @@ export function amountDue(invoice: InvoiceDue): bigint {
 export function decideNewInvoice(total: bigint): InvoiceMoney {
   assert(total >= 0n, 'an invoice never owes the customer');
   if (total > maxInvoiceTotal) throw new Problem('invoiceTooLarge', { total, limit: maxInvoiceTotal });
-  const nothing = { amountPaid: 0n, amountRefunded: 0n, creditedAmount: 0n, offsetAmount: 0n, balanceApplied: 0n };
+  const nothing = {
+    ...{ amountPaid: 0n, amountRefunded: 0n, creditedAmount: 0n },
+    ...{ offsetAmount: 0n, balanceApplied: 0n, balanceCredited: 0n },
+  };
   return { total, ...nothing, status: total === 0n ? 'paid' : 'open' };
 }
 
@@ -301,26 +309,50 @@ function statusWhenDue(invoice: InvoiceMoney): InvoiceStatus {
 export function decideCredited(
   invoice: InvoiceMoney,
   credited: bigint,
-  { offsets }: { readonly offsets: boolean },
-): Pick<InvoiceMoney, 'status' | 'creditedAmount' | 'offsetAmount'> {
+  settle: 'refund' | 'offset' | 'balance',
+): Credited {
   const creditedAmount = invoice.creditedAmount + credited;
   assert(credited > 0n && creditedAmount <= invoice.total, 'a credit is at most what is left of its invoice');
-  if (!offsets) return { status: invoice.status, creditedAmount, offsetAmount: invoice.offsetAmount };
-  assert(credited <= amountDue(invoice), 'an offset is at most what is due');
-  const offsetAmount = invoice.offsetAmount + credited;
-  return { status: statusWhenDue({ ...invoice, offsetAmount }), creditedAmount, offsetAmount };
+  const { status, offsetAmount, balanceCredited } = invoice;
+  switch (settle) {
+    case 'refund':
+      return { status, creditedAmount, offsetAmount, balanceCredited };
+    case 'balance':
+      return { status, creditedAmount, offsetAmount, balanceCredited: balanceCredited + credited };
+    case 'offset': {
+      assert(credited <= amountDue(invoice), 'an offset is at most what is due');
+      const offset = { creditedAmount, offsetAmount: offsetAmount + credited, balanceCredited };
+      return { status: statusWhenDue({ ...invoice, ...offset }), ...offset };
+    }
+    default:
+      return settle satisfies never;
+  }
 }
+
+type Credited = Pick<InvoiceMoney, 'status' | 'creditedAmount' | 'offsetAmount' | 'balanceCredited'>;
 
 /** The invoice after such a credit note was voided. */
 export function decideUncredited(
   invoice: InvoiceMoney,
   credited: bigint,
-  { offsets }: { readonly offsets: boolean },
-): Pick<InvoiceMoney, 'status' | 'creditedAmount' | 'offsetAmount'> {
+  settle: 'refund' | 'offset' | 'balance',
+): Credited {
   const creditedAmount = invoice.creditedAmount - credited;
-  const offsetAmount = invoice.offsetAmount - (offsets ? credited : 0n);
-  assert(creditedAmount >= offsetAmount && offsetAmount >= 0n, 'the credit note was counted');
-  return { status: invoice.status, creditedAmount, offsetAmount };
+  const offsetAmount = invoice.offsetAmount - (settle === 'offset' ? credited : 0n);
+  const balanceCredited = invoice.balanceCredited - (settle === 'balance' ? credited : 0n);
+  const isCounted = offsetAmount >= 0n && balanceCredited >= 0n && creditedAmount >= offsetAmount + balanceCredited;
+  assert(isCounted, 'the credit note was counted');
+  return { status: invoice.status, creditedAmount, offsetAmount, balanceCredited };
+}
+
+/**
+ * The part of an invoice that may still be given back while refunds of `refunding` minor units are in flight. Worked
+ * example: of 100 paid, 30 went to the balance of the customer and 20 were refunded, so 50 may be.
+ */
+export function returnable(invoice: InvoiceMoney, refunding: bigint): bigint {
+  const { amountPaid, balanceApplied, amountRefunded, balanceCredited } = invoice;
+  const left = amountPaid + balanceApplied - amountRefunded - refunding - balanceCredited;
+  return left > 0n ? left : 0n;
 }
 
 /** The invoice after a refund of `refunded` minor units, at most the paid and not yet refunded amount. */

@@ -45,6 +45,7 @@ export const invoiceColumns = [
   'creditedAmount',
   'offsetAmount',
   'balanceApplied',
+  'balanceCredited',
   'seller',
   'buyer',
   'attemptCount',
@@ -157,7 +158,14 @@ export async function updateInvoice(
   change: Partial<
     Pick<
       InvoiceRow,
-      'status' | 'amountRefunded' | 'creditedAmount' | 'offsetAmount' | 'balanceApplied' | 'nextAttemptAt' | 'sentAt'
+      | 'status'
+      | 'amountRefunded'
+      | 'creditedAmount'
+      | 'offsetAmount'
+      | 'balanceApplied'
+      | 'balanceCredited'
+      | 'nextAttemptAt'
+      | 'sentAt'
     >
   >,
 ): Promise<InvoiceRow> {

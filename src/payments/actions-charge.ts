@@ -109,7 +109,16 @@ export async function requestFirstCharge(
   if (method?.customerId !== customerId) throw new Problem('paymentMethodNotFound', { id });
   const payable: Payable = {
     ...{ id: null, subscriptionId, billingPeriodId: null, purchaseId, pricingModelId, customerId, currency },
-    ...{ total, taxAmount, amountPaid: 0n, offsetAmount: 0n, balanceApplied: 0n, attemptCount: 0, description },
+    ...{
+      total,
+      taxAmount,
+      amountPaid: 0n,
+      offsetAmount: 0n,
+      balanceApplied: 0n,
+      balanceCredited: 0n,
+      attemptCount: 0,
+      description,
+    },
     taxType: tax?.type ?? null,
     taxCountry: tax?.country ?? null,
     taxState: tax?.state ?? null,

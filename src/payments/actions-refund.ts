@@ -3,9 +3,10 @@ import { lockCustomer } from '../customers/store.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { recordInvoiceRefund } from '../invoicing/actions.ts';
+import { returnable } from '../invoicing/invoice.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { requestEffect } from '../jobs/queue.ts';
-import { Problem } from '../kernel/problem.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
 import { recordPurchaseRefund } from '../purchases/actions.ts';
 import { type RefundedCredit, readRefundedCredits, takeBackBought } from '../usage/actions-bought.ts';
 import { getPayment, lockWithInvoice } from './actions.ts';
@@ -48,8 +49,9 @@ export async function refundPayment(
     readonly creditNoteId?: string | null;
   },
 ): Promise<RefundAnswer> {
-  const { payment } = await lockRefunded(work, id);
+  const { payment, invoice } = await lockRefunded(work, id);
   const amount = decideRefund(payment, partialAmount);
+  await refuseGivenBack(work, invoice, amount);
   const refund: Refund = {
     id: newId('refund'),
     createdAt: work.now,
@@ -74,6 +76,15 @@ export async function refundPayment(
     },
   });
   return answerOf(work, refund);
+}
+
+/** Refuses to refund what credit notes have added to the balance of the customer. */
+async function refuseGivenBack(work: Work, invoice: InvoiceRow, amount: bigint): Promise<void> {
+  if (invoice.balanceCredited === 0n) return;
+  const left = returnable(invoice, await payments.refundingOf(work, invoice.id));
+  if (amount <= left) return;
+  const reason = `must be at most ${left}: ${invoice.balanceCredited} went to the balance of the customer by credit notes`;
+  throw invalid(['partialAmount'], reason);
 }
 
 /** The payment after its refund, for the original request. Refuses with the reason of a failed refund. */

@@ -18,7 +18,7 @@ export async function listPeriodInvoices(
 ): Promise<PeriodInvoice[]> {
   if (periods.length === 0) return [];
   const { rows } = await sql<PeriodInvoice>`
-    select i.id, i.billing_period_id, i.reason, i.status, i.total, i.amount_paid, i.amount_refunded, i.credited_amount, i.offset_amount, i.balance_applied,
+    select i.id, i.billing_period_id, i.reason, i.status, i.total, i.amount_paid, i.amount_refunded, i.credited_amount, i.offset_amount, i.balance_applied, i.balance_credited,
            lines.list_amount, lines.plan_discount, lines.net_amount, lines.paused_time,
            i.status = 'awaiting_payment_confirmation' or exists (
              select from payments p

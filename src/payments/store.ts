@@ -270,6 +270,14 @@ export async function listPaymentsKept(
     .execute();
 }
 
+/** The amount of refunds in flight of an invoice, which the caller has locked. */
+export async function refundingOf(work: Work, invoiceId: string): Promise<bigint> {
+  const { rows } = await sql<{ refunding: bigint }>`
+    select coalesce(sum(refunding_amount), 0)::numeric(38, 0) as refunding from payments
+     where environment_id = ${work.environmentId} and invoice_id = ${invoiceId}`.execute(work.db);
+  return rows[0]?.refunding ?? 0n;
+}
+
 /** Makes payments those of a billing period that has begun with their invoices. */
 export async function attachPayments(
   work: Work,

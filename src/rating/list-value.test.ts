@@ -9,6 +9,7 @@ const paid: PlanInvoice = {
   amountRefunded: 0n,
   offsetAmount: 0n,
   balanceApplied: 0n,
+  balanceCredited: 0n,
   listAmount: 3000n,
   planDiscount: 0n,
   netAmount: 3000n,

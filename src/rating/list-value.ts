@@ -10,6 +10,8 @@ export interface PlanInvoice {
   readonly offsetAmount: bigint;
   /** The part of the total that the customer's balance paid. */
   readonly balanceApplied: bigint;
+  /** The part of the total that credit notes returned to that balance. */
+  readonly balanceCredited: bigint;
   /** The sum of its plan lines before discount and tax, without usage and paused time. */
   readonly listAmount: bigint;
   /** The discount on these lines. */
@@ -53,10 +55,12 @@ export function planPaid(invoice: PlanInvoice): bigint {
 
 /** The paid part of an amount that is on the invoice. Rounded once. */
 function paidPartOf(invoice: PlanInvoice, amount: bigint): bigint {
-  const { status, total, amountPaid, amountRefunded, offsetAmount, balanceApplied } = invoice;
-  const { netAmount, pausedTime, isBeingPaid } = invoice;
+  const { status, total, amountPaid, amountRefunded, offsetAmount } = invoice;
+  const { netAmount, pausedTime, isBeingPaid, balanceApplied, balanceCredited } = invoice;
   if (status === 'void') return 0n;
   if (total === 0n) return amount;
-  const received = (isBeingPaid ? total - offsetAmount : amountPaid + balanceApplied) - amountRefunded;
+  const given = (isBeingPaid ? total - offsetAmount : amountPaid + balanceApplied) - amountRefunded;
+  // After a reversed payment more may have gone to the balance than was received.
+  const received = given > balanceCredited ? given - balanceCredited : 0n;
   return mulDiv(amount, pausedTime * total + (netAmount - pausedTime) * received, netAmount * total);
 }

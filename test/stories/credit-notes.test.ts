@@ -340,6 +340,101 @@ describe('the balance of a customer', () => {
     await sound();
   });
 
+  /** Credits part of the paid first invoice to the balance. */
+  async function creditToBalance(debtor: Debtor, amount: number) {
+    const { data } = await debtor.caller.get(`/invoices?subscriptionId=${debtor.subscriptionId}`);
+    const [line] = (await debtor.caller.get(`/invoices/${data[0].id}`)).invoiceLineItems;
+    const path = `/invoices/${data[0].id}/credit-notes`;
+    return debtor.send(path, { creditNote: { lines: [{ invoiceLineItemId: line.id, amount }], settle: 'balance' } });
+  }
+
+  test('a credit note of 10.00 to the balance pays 10.00 of the next renewal, and the card the other 20.75', async () => {
+    const debtor = await newDebtor(app);
+    const { status, body } = await creditToBalance(debtor, 1000);
+    assert.deepEqual([status, body.creditNote?.status], [200, 'settled'], JSON.stringify(body));
+    const { id, balance } = await balanceOf(debtor);
+    assert.equal(balance, 1000);
+    const [entry] = (await debtor.caller.get(`/customer-balances/${id}/entries`)).data;
+    assert.deepEqual(
+      [entry.source, entry.amount, entry.creditNoteId, entry.invoiceId],
+      ['credit_note', 1000, body.creditNote.id, null],
+    );
+    await debtor.moveTo('2026-02-01');
+    const { data } = await debtor.caller.get(`/invoices?subscriptionId=${debtor.subscriptionId}`);
+    assert.deepEqual(
+      data.map(({ status: of, amountPaid, balanceApplied, creditedAmount, balanceCredited }: Body) => [
+        of,
+        amountPaid,
+        balanceApplied,
+        creditedAmount,
+        balanceCredited,
+      ]),
+      [
+        ['paid', 3000, undefined, 1000, 1000],
+        ['paid', 2075, 1000, undefined, undefined],
+      ],
+    );
+    // The balance has nothing left to take back.
+    const voided = await debtor.send(`/credit-notes/${body.creditNote.id}/void`);
+    assert.deepEqual([voided.status, voided.body.reason], [400, 'credit_note_not_voidable']);
+    assert.match(voided.body.message, /which has 0 left/);
+    await sound();
+  });
+
+  test('what went to the balance is not refunded too, and can be once its credit note is voided', async () => {
+    const debtor = await newDebtor(app);
+    const { body } = await creditToBalance(debtor, 2000);
+    const [payment] = (await debtor.caller.get('/payments')).data;
+    const refund = (partialAmount?: number) =>
+      debtor.send(`/payments/${payment.id}/refund`, partialAmount === undefined ? {} : { partialAmount });
+    for (const answer of [await refund(), await refund(1001)]) {
+      assert.equal(answer.status, 400);
+      assert.match(answer.body.message, /partialAmount: must be at most 1000: 2000 went to the balance/);
+    }
+    assert.equal((await refund(400)).status, 200);
+    const more = await creditToBalance(debtor, 601);
+    assert.match(more.body.message, /600 of what was paid of it is left to give back/);
+    const { creditNote } = await debtor.caller.post(`/credit-notes/${body.creditNote.id}/void`);
+    assert.deepEqual([creditNote.status, creditNote.settledAt], ['void', null]);
+    assert.equal((await balanceOf(debtor)).balance, 0);
+    assert.equal((await debtor.send(`/credit-notes/${creditNote.id}/void`)).status, 400);
+    assert.equal((await refund()).status, 200);
+    await sound();
+  });
+
+  test('fifty credit notes to a balance at once, half with a refund of their own, never give back more than was paid', async () => {
+    const debtor = await newDebtor(app);
+    const [payment] = (await debtor.caller.get('/payments')).data;
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, n) =>
+        n % 2 === 0
+          ? creditToBalance(debtor, 170)
+          : debtor.send(`/payments/${payment.id}/refund`, { partialAmount: 170 }),
+      ),
+    );
+    // 170 of 3000 fit 17 times.
+    assert.equal(answers.filter(({ status }) => status === 200).length, 17);
+    const { balance } = (await balanceOf(debtor)) ?? { balance: 0 };
+    const { refundedAmount } = (await debtor.caller.get(`/payments/${payment.id}`)).payment;
+    assert.equal(balance + (refundedAmount ?? 0), 17 * 170);
+    await sound();
+  });
+
+  test('an invoice of which a balance was credited is not voided after its payment was reversed', async () => {
+    const payer = await newPayer(app);
+    const { invoice, lineIds } = await invoiceOf(payer, [staticLine(1, 1000n)]);
+    const paymentId = await paid(invoice, payer);
+    await credited(invoice.id, 'balance', [{ invoiceLineItemId: lineIds[0], amount: 300 }]);
+    await tell(app, { id: paymentId }, { result: 'reversed', code: 'dispute', message: 'The bank took it back.' });
+    const { status, body } = await app.request('POST', `/invoices/${invoice.id}/void`);
+    assert.deepEqual([status, body.reason], [400, 'invoice_partly_paid'], JSON.stringify(body));
+    const { status: now, amountPaid, balanceCredited } = await invoiceNow(invoice.id);
+    assert.deepEqual([now, amountPaid, balanceCredited], ['open', 0, 300]);
+    const { invoice: again } = await app.post(`/invoices/${invoice.id}/record-payment`, { payment: {} });
+    assert.deepEqual([again.status, again.amountPaid], ['paid', 1000]);
+    await sound();
+  });
+
   test('a balance is taken off by hand down to nothing, and fifty at once never take more', async () => {
     const debtor = await newDebtor(app);
     await give(debtor, 100);

@@ -95,7 +95,14 @@ test('no way leads out of void, uncollectible and refunded; out of paid lead ref
 });
 
 test('paying 100 in two parts and refunding it in two parts passes every status on the way', () => {
-  const nothing = { amountPaid: 0n, amountRefunded: 0n, creditedAmount: 0n, offsetAmount: 0n, balanceApplied: 0n };
+  const nothing = {
+    amountPaid: 0n,
+    amountRefunded: 0n,
+    creditedAmount: 0n,
+    offsetAmount: 0n,
+    balanceApplied: 0n,
+    balanceCredited: 0n,
+  };
   const open = { status: 'open', total: 100n, ...nothing } as const;
   const part = { ...open, ...decidePaid(open, 40n) };
   const paid = { ...part, ...decidePaid(part, 60n) };

@@ -387,6 +387,18 @@ export const moneyCorruptions: readonly Corruption[] = [
     breaks: ['balancesAreSumsOfEntries'],
   },
   {
+    fault: 'an entry gives a balance what no credit note gave',
+    statements: [
+      `update customer_balance_entries set source = 'credit_note', credit_note_id = (select min(id) from credit_notes)`,
+    ],
+    breaks: ['creditNotesToBalancesAreBooked'],
+  },
+  {
+    fault: 'an invoice counts a credit to a balance that no credit note made',
+    statements: ['update invoices set balance_credited = 1 where credited_amount > 0'],
+    breaks: ['creditNotesToBalancesAreBooked'],
+  },
+  {
     fault: 'an entry gives back what no balance paid of an invoice',
     statements: [
       `update customer_balance_entries set source = 'voided_invoice', invoice_id = (select min(id) from invoices)`,
