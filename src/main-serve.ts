@@ -29,7 +29,6 @@ import { createOutbound } from './jobs/outbound.ts';
 import { startWorker, type Worker } from './jobs/worker.ts';
 import { connectWorker, openServer, openServerToServe, type Server, type WorkerAccess } from './main-database.ts';
 import { Watch } from './main-watch.ts';
-import { createStripeProcessor } from './payments/processor-stripe.ts';
 import { createFirstLink } from './people/actions-links.ts';
 import type { WebhookServices } from './webhooks/actions.ts';
 import { startSender } from './webhooks/jobs-sender.ts';
@@ -200,13 +199,20 @@ async function startExternalServices(
   undo.push(() => outbound.close());
   return {
     encryption,
-    stripe: config.stripe.map(createStripeProcessor),
+    stripe: await stripeProcessors(config),
     webhooks: { encryption, outbound },
     checks: createChecks(worker),
     onCharge: watch.onCharge,
     attemptLimits: config.limits.attempts,
     onLimitedAttempt: watch.onLimitedAttempt,
   } satisfies ExternalServices;
+}
+
+/** Stripe's client is a tenth of what a process loads, so it is loaded where there is an account. */
+async function stripeProcessors({ stripe }: Config) {
+  if (stripe.length === 0) return [];
+  const { createStripeProcessor } = await import('./payments/processor-stripe.ts');
+  return stripe.map(createStripeProcessor);
 }
 
 interface JobsOptions {

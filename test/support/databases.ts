@@ -146,9 +146,9 @@ const largestLeft = 32;
  * so no id is used twice and no cached record fits a new one. To truncate one table, with all that refer to it, takes
  * as long as to make another database.
  */
-async function empty({ url }: TestDatabase): Promise<boolean> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
+async function empty({ ownerPool }: TestDatabase): Promise<boolean> {
+  const client = await ownerPool.connect();
+  let isEmptied = false;
   try {
     const { rows } = await client.query<{ name: string; isLarge: boolean; isAnalyzed: boolean; canForget: boolean }>(
       `select format('%I.%I', n.nspname, c.relname) as name, pg_relation_size(c.oid) > $2 * 8192 as "isLarge",
@@ -161,7 +161,7 @@ async function empty({ url }: TestDatabase): Promise<boolean> {
     );
     const isAnalyzed = rows.some((table) => table.isAnalyzed);
     // Statistics would lead to other plans. PostgreSQL forgets them on request from version 18 on.
-    if (isAnalyzed && !rows[0]?.canForget) return false;
+    if (isAnalyzed && !rows[0]?.canForget) return isEmptied;
     const statements = [
       'begin',
       `set local lock_timeout = ${othersDisconnectMs}`,
@@ -174,13 +174,13 @@ async function empty({ url }: TestDatabase): Promise<boolean> {
     const vacuumed = rows.filter((table) => table.isLarge || table.isAnalyzed).map(({ name }) => name);
     if (vacuumed.length > 0) await client.query(`vacuum ${vacuumed.join(', ')}`);
     if (isAnalyzed) await client.query(forgetStatistics);
-    return true;
+    isEmptied = true;
   } catch {
     // A transaction that a test left open holds rows.
-    return false;
   } finally {
-    await client.end();
+    client.release(!isEmptied);
   }
+  return isEmptied;
 }
 
 const forgetStatistics = `

@@ -23,7 +23,7 @@ export async function setUpUsage(request: Request, key: string): Promise<string>
 }
 
 // What clients without a connection wait before they try again.
-const pauseMs = 20;
+const pauseMs = 50;
 
 /** Clients who send events, one after the other each, whatever they are answered, until they are told to stop. */
 export class PressingUsage {
