@@ -113,6 +113,8 @@ function knownIds({ world, pool }: Tenant): KnownIds {
     priceSlug: [world.usagePriceSlug, 'team-monthly'],
     usageMeterSlug: ['api-calls'],
     meter: ['api-calls'],
+    // A change of a usage meter may give it this name, and an event may then have it.
+    eventName: ['answer'],
     resourceSlug: ['seat'],
     featureSlug: ['sso', 'calls', 'seats'],
     featureId: [world.featureId, world.spareFeatureId],

@@ -21,6 +21,8 @@ const used: readonly ((w: TenantWorld) => object)[] = [
   (w) => ({ subscriptionId: undefined, customerId: w.customerId, usageMeterSlug: w.callsMeterSlug }),
   (w) => ({ subscriptionId: undefined, customerExternalId: w.externalId, usageMeterSlug: w.callsMeterSlug }),
 ];
+const consumed = [...used, (w: TenantWorld) => ({ eventName: w.callsEventName })];
+const told = [...consumed, (w: TenantWorld) => ({ eventName: w.asksEventName, properties: { size: 'large' } })];
 const rateOf = (w: TenantWorld) => ({
   usageMeterId: w.callsMeterId,
   usageMeterSlug: w.callsMeterSlug,
@@ -89,7 +91,7 @@ const wholeModel = (w: Pick<TenantWorld, 'callsMeterSlug' | 'callsPriceSlug' | '
   ],
   usageMeters: [
     {
-      usageMeter: { name: 'Meter', slug: w.callsMeterSlug },
+      usageMeter: { name: 'Meter', slug: w.callsMeterSlug, eventName: `called-${n}` },
       prices: [
         {
           type: 'usage',
@@ -270,6 +272,20 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
       path: '/features',
       body: { feature: { type: 'resource', slug: `seats-${n}`, name: 'S', amount, resourceId: w.seatId } },
     }),
+    (w, n) => ({
+      path: '/features',
+      body: {
+        feature: {
+          type: 'usage_credit_grant',
+          slug: `weekly-${n}`,
+          name: 'W',
+          amount,
+          renewalFrequency: 'every_interval',
+          grantInterval: { unit: 'week', count: 1 },
+          usageMeterId: w.callsMeterId,
+        },
+      },
+    }),
   ],
   'PUT /features/{id}': [
     (w, n) => ({
@@ -281,7 +297,7 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
   'PUT /usage-meters/{id}': [
     (w, n) => ({
       path: `/usage-meters/${w.callsMeterId}`,
-      body: { usageMeter: { id: w.callsMeterId, slug: `meter-${n}` } },
+      body: { usageMeter: { id: w.callsMeterId, slug: `meter-${n}`, eventName: `called-${n}` } },
     }),
   ],
   'PUT /resources/{id}': [
@@ -384,15 +400,15 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
       },
     }),
   ],
-  'POST /usage-events': used.map((by) => (w, n) => ({
+  'POST /usage-events': told.map((by) => (w, n) => ({
     path: '/usage-events',
     body: { usageEvent: event(w, n, by(w)) },
   })),
-  'POST /usage-events/consume': used.map((by) => (w, n) => ({
+  'POST /usage-events/consume': consumed.map((by) => (w, n) => ({
     path: '/usage-events/consume',
     body: { usageEvent: event(w, n, by(w)) },
   })),
-  'POST /usage-events/bulk': used.map((by) => (w, n) => ({
+  'POST /usage-events/bulk': told.map((by) => (w, n) => ({
     path: '/usage-events/bulk',
     body: { usageEvents: ['a', 'b', 'c'].map((part) => event(w, `${n}-${part}`, by(w))) },
   })),

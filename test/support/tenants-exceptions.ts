@@ -14,6 +14,7 @@ const featureSlug: Coin = (w) => w.toggleSlug;
 const productSlug: Coin = (w) => w.productSlug;
 const priceSlug: Coin = (w) => w.planPriceSlug;
 const meterSlug: Coin = (w) => w.callsMeterSlug;
+const eventName: Coin = (w) => w.callsEventName;
 const seatSlug: Coin = (w) => w.seatSlug;
 const seatClaimName: Coin = (w) => w.seatClaimName;
 const transactionId: Coin = (w) => w.usageTransactionId;
@@ -37,6 +38,11 @@ export const coined: Readonly<Record<string, Coin>> = {
   'PUT /features/{id} feature.slug': featureSlug,
   'POST /usage-meters usageMeter.slug': meterSlug,
   'PUT /usage-meters/{id} usageMeter.slug': meterSlug,
+  'POST /usage-meters usageMeter.eventName': eventName,
+  'PUT /usage-meters/{id} usageMeter.eventName': eventName,
+  'POST /pricing-models/setup usageMeters[].usageMeter.eventName': eventName,
+  'POST /pricing-models/apply usageMeters[].usageMeter.eventName': eventName,
+  'PUT /pricing-models/{id} pricingModel.usageMeters[].usageMeter.eventName': eventName,
   'POST /resources resource.slug': seatSlug,
   'PUT /resources/{id} resource.slug': seatSlug,
   'POST /discounts discount.code': (w) => w.discountCode,
@@ -75,6 +81,10 @@ const ofCustomer = {
 const ofPricingModel = {
   status: 400,
   reason: 'it must be of the pricing model: whatever else it is, the answer is the same',
+};
+const ofNoMeter = {
+  status: 400,
+  reason: 'it must be that of a usage meter of the subscription: whatever else it is, the answer is the same',
 };
 const ofNobody = { status: 400, reason: 'a code that nobody has is a mistake of whoever typed it' };
 const fixed = { status: 400, reason: 'it cannot be changed: whatever else is given, the answer is the same' };
@@ -124,6 +134,9 @@ export const answeredOtherwise: Readonly<Record<string, Otherwise>> = {
       ]),
     ),
   ),
+  'POST /usage-events usageEvent.eventName': ofNoMeter,
+  'POST /usage-events/bulk usageEvents[].eventName': ofNoMeter,
+  'POST /usage-events/consume usageEvent.eventName': ofNoMeter,
   'POST /entitlements/check pricingModelId': toldEach,
   'POST /entitlements/check checks[].customerExternalId': toldEach,
   'POST /entitlements/check checks[].featureSlug': toldEach,

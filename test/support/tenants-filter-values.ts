@@ -13,6 +13,7 @@ export const filterValues: Readonly<Record<string, (world: TenantWorld) => strin
   featureId: (w) => w.featureId,
   usageMeterId: (w) => w.callsMeterId,
   usageMeterSlug: (w) => w.callsMeterSlug,
+  eventName: (w) => w.callsEventName,
   subscriptionId: (w) => w.subscriptionId,
   invoiceId: (w) => w.invoiceId,
   purchaseId: (w) => w.purchaseId,

@@ -7,7 +7,7 @@ export interface IdPlace {
   readonly name: string;
 }
 
-const naming = /(^id|Ids?(\[\])?|(^|[a-z])[sS]lugs?(\[\])?|(^|[a-z])[cC]ode|^meter|^token|^key|Key)$/;
+const naming = /(^id|Ids?(\[\])?|(^|[a-z])[sS]lugs?(\[\])?|(^|[a-z])[cC]ode|^meter|^eventName|^token|^key|Key)$/;
 
 /** Whether a field of this name may name a record. */
 export function isNaming(name: string): boolean {

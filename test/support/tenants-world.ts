@@ -24,6 +24,8 @@ export interface TenantWorld extends World {
   readonly seatClaimName: string;
   readonly callsMeterId: string;
   readonly callsMeterSlug: string;
+  readonly callsEventName: string;
+  readonly asksEventName: string;
   readonly callsPriceId: string;
   readonly callsPriceSlug: string;
   readonly discountCode: string;
@@ -84,7 +86,12 @@ export function tenantStructure(suffix: string): Body {
       ...base.features,
       feature('toggle', { type: 'toggle' }),
       feature('spare', { type: 'toggle' }),
-      ...['credits', 'spare-credits'].map((slug) => feature(slug, grant)),
+      feature('credits', grant),
+      feature('spare-credits', {
+        ...grant,
+        renewalFrequency: 'every_interval',
+        grantInterval: { unit: 'week', count: 1 },
+      }),
       ...['seats', 'spare-seats'].map((slug) =>
         feature(slug, { type: 'resource', amount: 9, resourceSlug: `${suffix}-seat` }),
       ),
@@ -109,8 +116,15 @@ export function tenantStructure(suffix: string): Body {
     usageMeters: [
       calls,
       {
-        usageMeter: { name: 'Own calls', slug: `${suffix}-calls` },
+        usageMeter: { name: 'Own calls', slug: `${suffix}-calls`, eventName: `${suffix}-called` },
         prices: [{ ...calls.prices[0], slug: `${suffix}-overage` }],
+      },
+      {
+        usageMeter: { name: 'Questions', slug: `${suffix}-questions`, eventName: `${suffix}-asked` },
+        prices: [
+          { ...calls.prices[0], slug: `${suffix}-question` },
+          { ...calls.prices[0], slug: `${suffix}-large`, isDefault: false, where: { size: ['large'] } },
+        ],
       },
     ],
     resources: [...base.resources, { slug: `${suffix}-seat`, name: 'Own seat' }],
@@ -257,6 +271,8 @@ async function readCatalog(get: (path: string) => Promise<Body>, name: string, {
     seatSlug: `${name}-seat`,
     callsMeterId: idIn(meters, 'calls'),
     callsMeterSlug: `${name}-calls`,
+    callsEventName: `${name}-called`,
+    asksEventName: `${name}-asked`,
     callsPriceId: idIn(prices, 'overage'),
     callsPriceSlug: `${name}-overage`,
   };
