@@ -1077,7 +1077,9 @@ create table public.payments (
   receipt_url text,
   next_action jsonb,
   purchase_id text,
+  adjustment_id text,
   constraint payments_pkey PRIMARY KEY (environment_id, id),
+  constraint payments_environment_id_adjustment_id_fkey FOREIGN KEY (environment_id, adjustment_id) REFERENCES subscription_adjustments(environment_id, id),
   constraint payments_environment_id_billing_period_id_fkey FOREIGN KEY (environment_id, billing_period_id) REFERENCES billing_periods(environment_id, id),
   constraint payments_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
   constraint payments_environment_id_invoice_id_fkey FOREIGN KEY (environment_id, invoice_id) REFERENCES invoices(environment_id, id),
@@ -1091,7 +1093,7 @@ create table public.payments (
   constraint payments_status CHECK ((status = ANY (ARRAY['canceled'::text, 'failed'::text, 'refunded'::text, 'processing'::text, 'succeeded'::text, 'requires_confirmation'::text, 'requires_action'::text]))),
   constraint payments_tax_rate_percentage_length CHECK ((char_length(tax_rate_percentage) <= 255)),
   constraint payments_tax_state_length CHECK ((char_length(tax_state) <= 255)),
-  constraint payments_with_money_have_invoices CHECK (((invoice_id IS NOT NULL) OR ((purchase_id IS NOT NULL) AND (status <> ALL (ARRAY['succeeded'::text, 'refunded'::text])))))
+  constraint payments_with_money_have_invoices CHECK (((invoice_id IS NOT NULL) OR (((purchase_id IS NULL) <> (adjustment_id IS NULL)) AND (status <> ALL (ARRAY['succeeded'::text, 'refunded'::text])))))
 );
 
 create table public.prices (
@@ -1391,6 +1393,7 @@ create table public.subscription_adjustments (
   billing_anchor text,
   billing_cycle_anchor_date bigint,
   proration_waived numeric(38,0) not null default 0,
+  bill jsonb,
   failure_code text,
   failure_message text,
   created_at bigint not null,
@@ -1400,9 +1403,10 @@ create table public.subscription_adjustments (
   constraint subscription_adjustments_environment_id_replaced_invoice_i_fkey FOREIGN KEY (environment_id, replaced_invoice_id) REFERENCES invoices(environment_id, id),
   constraint subscription_adjustments_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint subscription_adjustments_anchor_ahead CHECK ((billing_cycle_anchor_date > effective_at)),
+  constraint subscription_adjustments_bill_until_invoice CHECK (((bill IS NULL) OR ((invoice_id IS NULL) AND (status = ANY (ARRAY['awaiting_payment'::text, 'canceled'::text]))))),
   constraint subscription_adjustments_billing_anchor CHECK ((billing_anchor = ANY (ARRAY['now'::text, 'unchanged'::text]))),
   constraint subscription_adjustments_one_anchor CHECK (((billing_anchor IS NULL) OR (billing_cycle_anchor_date IS NULL))),
-  constraint subscription_adjustments_paid_by_invoice CHECK (((status <> 'awaiting_payment'::text) OR (invoice_id IS NOT NULL))),
+  constraint subscription_adjustments_paid_by_invoice CHECK (((status <> 'awaiting_payment'::text) OR (invoice_id IS NOT NULL) OR (bill IS NOT NULL))),
   constraint subscription_adjustments_status CHECK ((status = ANY (ARRAY['awaiting_payment'::text, 'scheduled'::text, 'applied'::text, 'canceled'::text, 'failed'::text])))
 );
 
@@ -1998,6 +2002,7 @@ CREATE INDEX passkeys_by_user ON people.passkeys USING btree (user_id);
 CREATE INDEX payment_method_attachments_by_customer ON public.payment_method_attachments USING btree (environment_id, customer_id);
 CREATE INDEX payment_methods_by_creation ON public.payment_methods USING btree (environment_id, created_at);
 CREATE INDEX payment_methods_by_customer ON public.payment_methods USING btree (environment_id, customer_id);
+CREATE INDEX payments_by_adjustment ON public.payments USING btree (environment_id, adjustment_id, id) WHERE (adjustment_id IS NOT NULL);
 CREATE INDEX payments_by_creation ON public.payments USING btree (environment_id, created_at);
 CREATE INDEX payments_by_customer ON public.payments USING btree (environment_id, customer_id);
 CREATE INDEX payments_by_invoice ON public.payments USING btree (environment_id, invoice_id);
@@ -2101,6 +2106,7 @@ CREATE UNIQUE INDEX invoices_one_per_purchase ON public.invoices USING btree (en
 CREATE UNIQUE INDEX invoices_one_redeems ON public.invoices USING btree (environment_id, discount_redemption_id) WHERE ((discount_redemption_id IS NOT NULL) AND (type = 'standalone'::text));
 CREATE UNIQUE INDEX payment_methods_one_card_once ON public.payment_methods USING btree (environment_id, customer_id, processor, fingerprint) WHERE ((fingerprint IS NOT NULL) AND (detached_at IS NULL));
 CREATE UNIQUE INDEX payment_methods_one_default ON public.payment_methods USING btree (environment_id, customer_id) WHERE is_default;
+CREATE UNIQUE INDEX payments_one_under_way_per_adjustment ON public.payments USING btree (environment_id, adjustment_id) WHERE ((invoice_id IS NULL) AND (status = ANY (ARRAY['processing'::text, 'requires_confirmation'::text, 'requires_action'::text])));
 CREATE UNIQUE INDEX payments_one_under_way_per_invoice ON public.payments USING btree (environment_id, invoice_id) WHERE (status = ANY (ARRAY['processing'::text, 'requires_confirmation'::text, 'requires_action'::text]));
 CREATE UNIQUE INDEX payments_one_under_way_per_purchase ON public.payments USING btree (environment_id, purchase_id) WHERE ((invoice_id IS NULL) AND (status = ANY (ARRAY['processing'::text, 'requires_confirmation'::text, 'requires_action'::text])));
 CREATE UNIQUE INDEX prices_active_slug_unique ON public.prices USING btree (environment_id, pricing_model_id, slug) WHERE (active AND (slug IS NOT NULL));
@@ -2115,6 +2121,7 @@ CREATE UNIQUE INDEX purchases_one_plan_awaited ON public.purchases USING btree (
 CREATE UNIQUE INDEX resource_claims_external_id_unique ON public.resource_claims USING btree (environment_id, subscription_id, resource_id, external_id) WHERE ((released_at IS NULL) AND (external_id IS NOT NULL));
 CREATE UNIQUE INDEX resources_active_slug_unique ON public.resources USING btree (environment_id, pricing_model_id, slug) WHERE active;
 CREATE UNIQUE INDEX subscription_adjustments_one_pending ON public.subscription_adjustments USING btree (environment_id, subscription_id) WHERE (status = ANY (ARRAY['awaiting_payment'::text, 'scheduled'::text]));
+CREATE UNIQUE INDEX subscription_adjustments_one_to_try_again ON public.subscription_adjustments USING btree (environment_id, subscription_id) WHERE ((status = 'failed'::text) AND (invoice_id IS NULL));
 CREATE UNIQUE INDEX subscription_item_features_pair_unique ON public.subscription_item_features USING btree (environment_id, subscription_item_id, feature_id) WHERE (expired_at IS NULL);
 CREATE UNIQUE INDEX subscription_items_one_manual ON public.subscription_items USING btree (environment_id, subscription_id) WHERE (manually_created AND (expired_at IS NULL));
 CREATE UNIQUE INDEX subscriptions_one_trial_per_customer ON public.subscriptions USING btree (environment_id, customer_id) WHERE is_only_trial;
@@ -3173,6 +3180,16 @@ AS $function$
 begin
   new.updated_at := new.created_at;
   return new;
+end $function$;
+CREATE OR REPLACE FUNCTION public.leave_adjustment()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  update checkout_sessions s set adjustment_id = null, updated_at = greatest(s.updated_at, new.updated_at)
+   where s.environment_id = new.environment_id and s.adjustment_id = new.id;
+  return null;
 end $function$;
 CREATE OR REPLACE FUNCTION public.lock_prices_of_adjustment()
  RETURNS trigger

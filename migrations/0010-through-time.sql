@@ -207,6 +207,7 @@ create table subscription_adjustments (
   billing_anchor text,
   billing_cycle_anchor_date bigint,
   proration_waived numeric(38, 0) not null default 0,
+  bill jsonb,
   failure_code text,
   failure_message text,
   created_at bigint not null,
@@ -219,19 +220,24 @@ create table subscription_adjustments (
   constraint subscription_adjustments_billing_anchor check (billing_anchor in ('now', 'unchanged')),
   constraint subscription_adjustments_one_anchor check (billing_anchor is null or billing_cycle_anchor_date is null),
   constraint subscription_adjustments_anchor_ahead check (billing_cycle_anchor_date > effective_at),
-  constraint subscription_adjustments_paid_by_invoice check (status <> 'awaiting_payment' or invoice_id is not null)
+  constraint subscription_adjustments_paid_by_invoice check (status <> 'awaiting_payment' or invoice_id is not null or bill is not null),
+  constraint subscription_adjustments_bill_until_invoice check (bill is null or (invoice_id is null and status in ('awaiting_payment', 'canceled')))
 );
 comment on column subscription_adjustments.items is 'The complete new set of items, resolved.';
 comment on column subscription_adjustments.price_overrides is 'The changes of own prices that are made with it.';
 comment on column subscription_adjustments.capacities is 'Capacity of each resource, by its id, once the change has been made.';
 comment on column subscription_adjustments.billing_anchor is 'A change to another interval that begins a period at once: how later periods are counted. Null: it begins none.';
 comment on column subscription_adjustments.billing_cycle_anchor_date is 'A move of the billing anchor, which begins a period at once: the new anchor, where that period ends. Null: the change is of items.';
+comment on column subscription_adjustments.bill is 'The invoice that its first payment makes, with the amounts that were shown. Null once that is made, or no payment is in flight.';
 comment on column subscription_adjustments.replaced_next_attempt_at is 'When the replaced invoice was to be tried again: nobody tries it while the change waits, and then again if that fails.';
 -- One change at a time may be under way.
 create unique index subscription_adjustments_one_pending on subscription_adjustments (environment_id, subscription_id)
   where status in ('awaiting_payment', 'scheduled');
 create index subscription_adjustments_replacing on subscription_adjustments (environment_id, replaced_invoice_id)
   where replaced_invoice_id is not null;
+-- A declined change is tried again, however often: the card is declined, and the change stays one.
+create unique index subscription_adjustments_one_to_try_again on subscription_adjustments (environment_id, subscription_id)
+  where status = 'failed' and invoice_id is null;
 create index subscription_adjustments_by_subscription on subscription_adjustments (environment_id, subscription_id);
 create index subscription_adjustments_by_invoice on subscription_adjustments (environment_id, invoice_id) where invoice_id is not null;
 

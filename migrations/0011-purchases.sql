@@ -95,12 +95,18 @@ alter table invoices
 create unique index invoices_one_per_purchase on invoices (environment_id, purchase_id) where purchase_id is not null;
 alter table payments
   add column purchase_id text collate "C",
+  add column adjustment_id text collate "C",
   add foreign key (environment_id, purchase_id) references purchases,
-  -- The first payment of a purchase comes before its invoice. Without money there is none.
+  add foreign key (environment_id, adjustment_id) references subscription_adjustments,
+  -- The first payment of a purchase or of a change of plan comes before its invoice. Without money there is none.
   add constraint payments_with_money_have_invoices check (invoice_id is not null
-    or (purchase_id is not null and status not in ('succeeded', 'refunded')));
+    or ((purchase_id is null) <> (adjustment_id is null) and status not in ('succeeded', 'refunded')));
+comment on column payments.adjustment_id is 'The change of plan that it was to pay before the invoice of that was made.';
 create index payments_by_purchase on payments (environment_id, purchase_id, id) where purchase_id is not null;
 create unique index payments_one_under_way_per_purchase on payments (environment_id, purchase_id)
+  where invoice_id is null and status in ('processing', 'requires_confirmation', 'requires_action');
+create index payments_by_adjustment on payments (environment_id, adjustment_id, id) where adjustment_id is not null;
+create unique index payments_one_under_way_per_adjustment on payments (environment_id, adjustment_id)
   where invoice_id is null and status in ('processing', 'requires_confirmation', 'requires_action');
 
 -- A period whose first payment failed may begin again, at the same instant too. What is void bills nothing.

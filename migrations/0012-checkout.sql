@@ -133,6 +133,15 @@ begin
 end $$;
 create trigger adjustments_told_to_session after update of status on subscription_adjustments
   for each row when (old.status = 'awaiting_payment' and new.status <> old.status) execute function follow_adjustment();
+-- A change that is tried again is that of the last attempt, and no longer of a session before.
+create function leave_adjustment() returns trigger language plpgsql set search_path = public, pg_temp as $$
+begin
+  update checkout_sessions s set adjustment_id = null, updated_at = greatest(s.updated_at, new.updated_at)
+   where s.environment_id = new.environment_id and s.adjustment_id = new.id;
+  return null;
+end $$;
+create trigger adjustments_leave_sessions after update of status on subscription_adjustments
+  for each row when (old.status = 'failed' and new.status = 'awaiting_payment') execute function leave_adjustment();
 
 -- Failed attempts to pay with a card or to guess a discount code: of a link, of a customer, of a network and of the environment.
 -- An attempt is counted before it is made, and taken off again unless it failed, so any number at once are no more than allowed.

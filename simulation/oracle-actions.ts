@@ -1,7 +1,17 @@
 import { type Discount, freePlan, type Plan, pack, smallestCharge } from './catalogue.ts';
 import { boundary, calendarStart, dayAnchor, dayMs, intervalAt } from './oracle-arithmetic.ts';
 import { byProgram, endAttempt, takeAttempt } from './oracle-attempts.ts';
-import { feeLines, grantAwaited, issue, order, pay, recover, takeBack, takeBackPacks } from './oracle-billing.ts';
+import {
+  feeLines,
+  grantAwaited,
+  issue,
+  leaveUnmade,
+  order,
+  pay,
+  recover,
+  takeBack,
+  takeBackPacks,
+} from './oracle-billing.ts';
 import { recountKept } from './oracle-changes.ts';
 import { itemLines } from './oracle-clock.ts';
 import { carryOut, collect, conclude } from './oracle-collecting.ts';
@@ -207,11 +217,7 @@ export function sellPacks(books: Books, customer: Customer, quantity: number, me
   const invoice = issue(books, account, { reason: 'purchase', at: books.now, period: null, lines });
   if (invoice !== null && method !== null) order(books, invoice, method);
   carryOut(books);
-  if (invoice?.status !== 'void') return invoice?.status ?? 'paid';
-  // The invoice is made with the money, or while it is on its way.
-  customer.invoices.splice(customer.invoices.indexOf(invoice), 1);
-  customer.declined += 1;
-  return 'void';
+  return leaveUnmade(invoice) ? 'void' : (invoice?.status ?? 'paid');
 }
 
 /** A discount that leaves nothing to pay needs no payment method. */

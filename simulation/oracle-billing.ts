@@ -41,10 +41,10 @@ export function listOf({ lines }: Invoice): number {
   return sumOf(lines.filter(({ kind }) => kind === 'item' || kind === 'change'));
 }
 
-/** The list value that nothing collects again. Other void invoices of such a period are those of failed changes. */
+/** The list value that nothing collects again. */
 export function settledForPlan(subscription: Subscription, period: Period): number {
-  const settled = invoicesOf(subscription).filter((each) => each.status !== 'void' || isDunned(each));
-  return settled.filter((each) => each.period === period).reduce((sum, each) => sum + listOf(each), period.waived);
+  const ofPeriod = invoicesOf(subscription).filter((each) => each.period === period);
+  return ofPeriod.reduce((sum, each) => sum + listOf(each), period.waived);
 }
 
 /** The fee of the first invoice, whatever the quantity. */
@@ -298,6 +298,15 @@ export function takeBack(books: Books, invoice: Invoice): void {
   invoice.nextAt = null;
   if (invoice.reason === 'usage_threshold') askForThreshold(books, subscription);
   for (const line of invoice.lines) takeOffInvoice(subscription, line);
+}
+
+/** An invoice that is made with its money: a declined first payment is all that it leaves. Returns whether it was left so. */
+export function leaveUnmade(invoice: Invoice | null): boolean {
+  if (invoice?.status !== 'void') return false;
+  const { customer } = invoice;
+  customer.invoices.splice(customer.invoices.indexOf(invoice), 1);
+  customer.declined += 1;
+  return true;
 }
 
 export function methodOf({ method, customer }: Subscription): Method | null {

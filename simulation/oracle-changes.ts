@@ -1,5 +1,15 @@
 import { rounded } from './oracle-arithmetic.ts';
-import { applyChange, draft, issue, listOf, methodOf, order, settledForPlan, sumOf } from './oracle-billing.ts';
+import {
+  applyChange,
+  draft,
+  issue,
+  leaveUnmade,
+  listOf,
+  methodOf,
+  order,
+  settledForPlan,
+  sumOf,
+} from './oracle-billing.ts';
 import { carryOut, collect } from './oracle-collecting.ts';
 import {
   advanceOf,
@@ -64,6 +74,7 @@ export function changeNow(
   const invoice = issue(books, subscription, bill, { change });
   if (invoice?.status === 'open' && method !== null) order(books, invoice, method, { change });
   carryOut(books);
+  if (leaveUnmade(invoice)) reach(books, 'change not paid', subscription.customer);
   return invoice?.status === 'paid' ? 'made' : 'not_paid';
 }
 

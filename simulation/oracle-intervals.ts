@@ -1,5 +1,5 @@
 import { calendarStart, dayAnchor, intervalAt, isSameInterval, share } from './oracle-arithmetic.ts';
-import { changeTerms, draft, issue, methodOf, order, withPausedTime } from './oracle-billing.ts';
+import { changeTerms, draft, issue, leaveUnmade, methodOf, order, withPausedTime } from './oracle-billing.ts';
 import { type Changed, unusedOf } from './oracle-changes.ts';
 import { itemLines } from './oracle-clock.ts';
 import { carryOut } from './oracle-collecting.ts';
@@ -119,6 +119,7 @@ function charge(books: Books, subscription: Subscription, count: NewCount): Chan
   if (invoice === null) begin(books, subscription, null, begins);
   if (invoice?.status === 'open' && method !== null) order(books, invoice, method, { change });
   carryOut(books);
+  leaveUnmade(invoice);
   const isMade = invoice === null || invoice.status === 'paid';
   reach(books, isMade ? name : 'change of interval not paid', subscription.customer);
   return isMade ? 'made' : 'not_paid';

@@ -119,6 +119,7 @@ export const testCards: Draw = ({ random, books, customers, newName }) => {
 interface Offer {
   readonly body: object;
   readonly quantity: number;
+  readonly least: number;
   readonly most: number | null;
 }
 
@@ -134,16 +135,18 @@ export const chooseQuantity: Draw = ({ random, books, customers, newName, wish }
     : null;
   const discount = gift === null || hasUsed(customer, gift) ? null : gift;
   const session = random.between(1, 2);
-  const offer = random.pick(offersOf(plan, session)) ?? { body: {}, quantity: 1, most: null };
+  const offer = random.pick(offersOf(plan, session)) ?? { body: {}, quantity: 1, least: 1, most: null };
   const asked = random.pick([1, session, 3, 4, 5, 6, 900_000_000]) ?? 1;
   const attempt = attemptOf('payment', customer, newName('link'));
   const body = { priceSlug: plan.slug, ...offer.body, ...(discount === null ? {} : { discountCode: discount.code }) };
   const text = `${customer.name} asks for ${asked} of ${plan.slug} on a page of ${JSON.stringify(body)}`;
   return checkout({ text, customer }, body, () => {
-    const quantity = offer.most === null ? offer.quantity : asked;
-    const wished = { plan, quantity, discount };
     const isTrial = plan.trialDays > 0 && customer.subscriptions.every(({ trialEnd }) => trialEnd === null);
-    const isRefused = quantity > (offer.most ?? quantity) || (isTrial && quantity > offer.quantity);
+    const most = isTrial && offer.most !== null ? offer.quantity : offer.most;
+    // A page that offers one quantity has no field for it, and ignores that of a form made by hand.
+    const quantity = most === null || most === offer.least ? offer.quantity : asked;
+    const wished = { plan, quantity, discount };
+    const isRefused = quantity > (most ?? quantity);
     const form = { ...placeOf(customer), step: 'pay', shownDue, quantity: String(asked), paymentMethodId: '' };
     if (asked !== quantity) reach(books, 'quantity of a page that is fixed', customer);
     if (isRefused)
@@ -167,9 +170,10 @@ export const chooseQuantity: Draw = ({ random, books, customers, newName, wish }
 };
 
 function offersOf({ quantities }: Plan, quantity: number): Offer[] {
-  const fixed = { body: { quantity }, quantity, most: null };
-  const own = { body: { quantity, minimumQuantity: 1, maximumQuantity: 5 }, quantity, most: 5 };
-  const none = { body: {}, quantity: quantities?.least ?? 1, most: quantities?.most ?? null };
+  const fixed = { body: { quantity }, quantity, least: quantity, most: null };
+  const own = { body: { quantity, minimumQuantity: 1, maximumQuantity: 5 }, quantity, least: 1, most: 5 };
+  const least = quantities?.least ?? 1;
+  const none = { body: {}, quantity: least, least, most: quantities?.most ?? null };
   return [fixed, own, none];
 }
 

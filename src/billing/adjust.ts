@@ -10,6 +10,7 @@ import type { Instant } from '../kernel/calendar.ts';
 import { Timestamp, WholeNumber } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { findPaymentMethod } from '../payments/actions.ts';
+import { requestFirstCharge } from '../payments/actions-charge.ts';
 import { PaymentMethodType } from '../payments/payment-method.ts';
 import { Pricing } from '../pricing/pricing.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
@@ -19,20 +20,23 @@ import { saveSubscription } from '../subscriptions/store.ts';
 import {
   cancelPendingAdjustments,
   findAdjustment,
+  findAdjustmentToTryAgain,
   findPendingAdjustment,
   insertAdjustment,
+  replaceAdjustment,
 } from '../subscriptions/store-adjustments.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
 import type { SubscriptionUpdate } from '../subscriptions/subscription-start.ts';
 import { applyNow } from './apply-adjustment.ts';
-import { issueBills } from './bill-subscription.ts';
+import { type Bill, holdBill, issueBills } from './bill-subscription.ts';
 import { findUpToDate, lockCurrent } from './catch-up.ts';
 import { collectInvoices } from './collect-invoices.ts';
 import type { LockedSubscription } from './end-subscription.ts';
+import { assumeMade } from './make-bought.ts';
 import { type AdjustmentPlan, judgeAnchorMove, planAdjustment, planAnchorMove } from './plan-adjustment.ts';
-import { chargeInvoice, recordPaid } from './record-paid.ts';
+import { recordPaid } from './record-paid.ts';
 import { reread, updateSubscription } from './subscribe.ts';
 
 /** A requested plan change, with its subscription. */
@@ -83,7 +87,8 @@ async function schedule(
 }
 
 async function changeNow(work: Work, plan: AdjustmentPlan): Promise<string> {
-  const { subscription, effectiveAt: at, bill, paymentMethodId, dueDate } = plan;
+  const { subscription, effectiveAt: at, bill, draft, dueDate } = plan;
+  if (bill !== null && draft !== null && draft.total > 0n && dueDate === null) return payFirst(work, plan, bill);
   const [invoice] = bill === null ? [] : await issueBills(work, [bill]);
   const nextAttemptAt = await restReplaced(work, plan);
   const adjustment = { ...newAdjustment(work, plan, invoice ?? null), replacedNextAttemptAt: nextAttemptAt };
@@ -93,11 +98,30 @@ async function changeNow(work: Work, plan: AdjustmentPlan): Promise<string> {
     const [changed] = await applyNow(work, [{ adjustment, subscription, at }]);
     assert(changed, 'the change was applied');
     await collectInvoices(work, [{ invoice, subscription: changed }]);
-  } else if (invoice.status === 'paid') await recordPaid(work, [{ invoice, paymentMethodId: null }]);
-  else {
-    assert(paymentMethodId !== null, 'a charge has something to charge');
-    await chargeInvoice(work, invoice, paymentMethodId);
-  }
+  } else await recordPaid(work, [{ invoice, paymentMethodId: null }]);
+  return adjustment.id;
+}
+
+/**
+ * Requests the first payment of a change, which keeps its bill until the payment is there: a declined card leaves that
+ * payment, and nothing else of the attempt. The next attempt is the same change.
+ */
+async function payFirst(work: Work, plan: AdjustmentPlan, bill: Bill): Promise<string> {
+  const { subscription, paymentMethodId } = plan;
+  assert(paymentMethodId !== null, 'a charge has something to charge');
+  const draft = await holdBill(work, bill);
+  const again = await findAdjustmentToTryAgain(work, subscription.id);
+  const adjustment: AdjustmentRow = {
+    ...newAdjustment(work, plan, null),
+    ...(again === null ? {} : { id: again.id, createdAt: again.createdAt }),
+    status: 'awaiting_payment',
+    replacedNextAttemptAt: await restReplaced(work, plan),
+    bill: JSON.stringify(draft.request),
+  };
+  await (again === null ? insertAdjustment : replaceAdjustment)(work, adjustment);
+  const paid = { purchaseId: null, adjustmentId: adjustment.id, subscriptionId: subscription.id, paymentMethodId };
+  const description = draft.lines[0]?.description ?? `Change of ${subscription.name ?? 'the plan'}`;
+  await requestFirstCharge(work, { ...paid, description, draft }, assumeMade);
   return adjustment.id;
 }
 
@@ -124,6 +148,7 @@ function newAdjustment(work: Work, plan: AdjustmentPlan, invoice: InvoiceRow | n
     priceOverrides: plan.priceOverrides,
     capacities: plan.capacities,
     invoiceId: invoice?.id ?? null,
+    bill: null,
     replacedInvoiceId: charge.replacedInvoiceId,
     replacedNextAttemptAt: null,
     billingAnchor: null,

@@ -32,6 +32,7 @@ import { findSubscriptions, saveSubscriptions } from '../subscriptions/store.ts'
 import {
   addProrationWaived,
   cancelPendingAdjustments,
+  dropBill,
   listAdjustmentsAwaiting,
   listAdjustmentsCalledOff,
   listAdjustmentsScheduled,
@@ -219,6 +220,17 @@ export async function failAdjustments(
     await markAdjustmentFailed(work, adjustment.id, failure);
   }
   await resumeReplaced(work, waiting);
+}
+
+/** The same for a change without an invoice. One that was called off meanwhile stays so. */
+export async function failUninvoiced(
+  work: Work,
+  adjustment: AdjustmentRow,
+  failure: { readonly code: string | null; readonly message: string | null },
+): Promise<void> {
+  if (adjustment.status === 'canceled') return dropBill(work, adjustment.id);
+  await markAdjustmentFailed(work, adjustment.id, failure);
+  await resumeReplaced(work, [adjustment]);
 }
 
 async function resumeReplaced(work: Work, failed: readonly AdjustmentRow[]): Promise<void> {

@@ -120,6 +120,15 @@ export async function composeBills(
   return (await invoicesOf(work, bills, known)).map((request) => draftInvoice(fitted(request).request));
 }
 
+/** The invoice of a change that is paid first, before it is made. Its usage is marked as invoiced, as by `issueBills`. */
+export async function holdBill(work: Work, bill: Bill): Promise<InvoiceDraft> {
+  const [request] = await invoicesOf(work, [bill]);
+  assert(request, 'each bill has its invoice');
+  const held = fitted(request);
+  await releaseOverage(work, held.left);
+  return draftInvoice(held.request);
+}
+
 /** A plan change is a request, and is refused if it is too large; due amounts must be billed. */
 function fitted(given: NewInvoice): ReturnType<typeof fitUsage> {
   const paying = fitPaybacks(given);

@@ -36,7 +36,7 @@ import { composeBills } from './bill-subscription.ts';
 import { recordBought, requireHolder } from './complete-purchases.ts';
 import { lockWithCustomer } from './end-subscription.ts';
 import {
-  assumeBought,
+  assumeMade,
   type Beginning,
   begin,
   beginningOf,
@@ -188,8 +188,9 @@ async function payFirst(work: Work, first: FirstPayment): Promise<Wanted> {
   await (again === null ? insertPurchase : replacePurchase)(work, purchase);
   const { id: purchaseId, subscriptionId } = purchase;
   if (discount !== null) await redeem(work, discount, customer, { purchaseId });
-  const charge = { purchaseId, subscriptionId, paymentMethodId: chargeWith, description: product.name, draft };
-  await requestFirstCharge(work, charge, assumeBought);
+  const paid = { purchaseId, adjustmentId: null, subscriptionId };
+  const charge = { ...paid, paymentMethodId: chargeWith, description: product.name, draft };
+  await requestFirstCharge(work, charge, assumeMade);
   return { id: purchaseId, draft };
 }
 
@@ -475,7 +476,7 @@ async function findOrdered(
 export async function readSold(work: Work, { id }: Pick<Purchase, 'id'>): Promise<Purchase> {
   const purchase = await getPurchase(work, id);
   if (purchase.status !== 'failed') return purchase;
-  const payment = await findLastPaymentOf(work, purchase, 'failed');
+  const payment = await findLastPaymentOf(work, { purchaseId: id, invoiceId: purchase.invoiceId }, 'failed');
   const details = { code: payment?.failureCode ?? 'declined', reason: payment?.failureMessage ?? '' };
   throw new Problem('purchaseNotPaid', details, [], { purchase });
 }

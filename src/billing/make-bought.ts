@@ -6,7 +6,7 @@ import { createInvoices } from '../invoicing/actions.ts';
 import { quoteTaxes } from '../invoicing/actions-tax.ts';
 import type { InvoiceDiscount, TaxQuote } from '../invoicing/invoice.ts';
 import { itemLine } from '../invoicing/invoice-line-item.ts';
-import type { NewInvoice } from '../invoicing/new-invoice.ts';
+import { type NewInvoice, readNewInvoice } from '../invoicing/new-invoice.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import {
   deleteRedemptionsOfPurchases,
@@ -36,6 +36,7 @@ import {
   saveSubscription,
   saveSubscriptions,
 } from '../subscriptions/store.ts';
+import { findAdjustment, invoiceAdjustment } from '../subscriptions/store-adjustments.ts';
 import { insertBillingPeriod, reviveBillingPeriod } from '../subscriptions/store-billing-periods.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isInTheWay, isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
@@ -48,19 +49,19 @@ import { type BoughtTerms, firstLines, openSubscription } from './open-subscript
 import { assumePaid } from './record-paid.ts';
 
 /** The result that a dry run assumes: first payments succeed, and what they paid for is made. */
-export async function assumeBought(work: Work, payments: readonly { readonly id: string }[]): Promise<void> {
+export async function assumeMade(work: Work, payments: readonly { readonly id: string }[]): Promise<void> {
   const ids = payments.map(({ id }) => id);
   const assumed = ids.map((id) => assumedSuccess(work, id));
-  await makeBought(work, assumed, await findPayments(work, ids));
+  await makePaidFor(work, assumed, await findPayments(work, ids));
   await assumePaid(work, payments);
 }
 
 /**
- * Makes what purchases have bought whose first payment has arrived or is on its way: the subscription and its invoice, or
- * the invoice of what is paid once. The terms are those of the payment, whatever has changed since. `payments` are those
- * that were reported; the caller has locked their payers.
+ * Makes what first payments pay for that have arrived or are on their way. For a purchase that is the subscription with
+ * its invoice, or the invoice of what is paid once; for a change of plan its invoice. The terms are those of the
+ * payment, whatever has changed since. `payments` are those that were reported; the caller has locked their payers.
  */
-export async function makeBought(
+export async function makePaidFor(
   work: Work,
   reported: readonly ReportedCharge[],
   payments: readonly PaymentRow[],
@@ -70,7 +71,8 @@ export async function makeBought(
     if (!first.has(paymentId) || !isBought(outcome)) continue;
     // An earlier report may have made it, before its payer was locked.
     const payment = await findPayment(work, paymentId);
-    if (payment?.invoiceId === null && isInFlight(payment)) await makeOne(work, payment);
+    if (payment?.invoiceId !== null || !isInFlight(payment)) continue;
+    await attach(work, payment, await (payment.adjustmentId === null ? makeBought : invoiceChange)(work, payment));
   }
 }
 
@@ -79,7 +81,25 @@ function isBought({ result }: ChargeOutcome): boolean {
   return result === 'succeeded' || result === 'processing' || result === 'awaiting';
 }
 
-async function makeOne(work: Work, payment: PaymentRow): Promise<void> {
+/** The payment is from now on that of the invoice which it has made. */
+async function attach(work: Work, payment: PaymentRow, made: InvoiceRow): Promise<void> {
+  const { id: invoiceId, subscriptionId, billingPeriodId, purchaseId } = made;
+  assert(made.total === payment.amount, `invoice ${invoiceId} is of ${made.total}, its payment of ${payment.amount}`);
+  const description = describePayment(made);
+  await updatePayment(work, payment.id, { invoiceId, subscriptionId, billingPeriodId, purchaseId, description });
+}
+
+/** The invoice of a change, as it was when the payment was requested. */
+async function invoiceChange(work: Work, { adjustmentId }: PaymentRow): Promise<InvoiceRow> {
+  const adjustment = await findAdjustment(work, adjustmentId ?? '');
+  assert(adjustment?.bill, 'a first payment of a change has its bill');
+  const [invoice] = await createInvoices(work, [readNewInvoice(adjustment.bill)]);
+  assert(invoice, 'each request has its invoice');
+  await invoiceAdjustment(work, adjustment.id, invoice.id);
+  return invoice;
+}
+
+async function makeBought(work: Work, payment: PaymentRow): Promise<InvoiceRow> {
   const purchase = await findPurchase(work, payment.purchaseId ?? '');
   const customer = purchase && (await findCustomer(work, purchase.customerId));
   assert(purchase && customer, 'a first payment has its purchase and customer');
@@ -90,11 +110,8 @@ async function makeOne(work: Work, payment: PaymentRow): Promise<void> {
     exclusive: purchase.exclusive,
   };
   const made = await make(work, known, terms);
-  const { id: invoiceId, subscriptionId, billingPeriodId, purchaseId } = made;
-  assert(made.total === payment.amount, `invoice ${invoiceId} is of ${made.total}, its payment of ${payment.amount}`);
-  await savePurchase(work, purchase.id, { invoiceId, subscriptionId });
-  const description = describePayment(made);
-  await updatePayment(work, payment.id, { invoiceId, subscriptionId, billingPeriodId, purchaseId, description });
+  await savePurchase(work, purchase.id, { invoiceId: made.id, subscriptionId: made.subscriptionId });
+  return made;
 }
 
 function taxOf(
@@ -176,13 +193,14 @@ function keptAnchor({ billingAnchor, billingCycleAnchor }: PurchaseRow): Instant
 
 /** Leaves purchases as they were before these first payments, which have brought no money: others may follow. */
 export async function leaveUnbought(work: Work, payments: readonly PaymentRow[]): Promise<void> {
-  const ids = payments.flatMap(({ purchaseId }) => purchaseId ?? []);
+  const first = payments.filter(({ purchaseId }) => purchaseId !== null);
+  const ids = first.flatMap(({ purchaseId }) => purchaseId ?? []);
   if (ids.length === 0) return;
   await failUnmade(work, ids);
   await deleteRedemptionsOfPurchases(work, ids);
   const subscriptions = await findSubscriptions(
     work,
-    payments.flatMap(({ subscriptionId }) => subscriptionId ?? []),
+    first.flatMap(({ subscriptionId }) => subscriptionId ?? []),
   );
   const waiting = subscriptions.filter(({ status }) => status === 'incomplete');
   const unbegun = { currentBillingPeriodStart: null, currentBillingPeriodEnd: null, interimAt: null };

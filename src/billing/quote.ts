@@ -3,7 +3,7 @@ import { type CustomerRow, decideChange } from '../customers/customer.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { quoteRedemption } from '../invoicing/actions-discounts.ts';
-import { draftInvoice, type InvoiceDraft } from '../invoicing/new-invoice.ts';
+import { draftInvoice, type InvoiceDraft, readNewInvoice } from '../invoicing/new-invoice.ts';
 import { findInvoice, listLinesOfInvoice } from '../invoicing/store.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { Problem } from '../kernel/problem.ts';
@@ -175,10 +175,13 @@ export function quoteOfDraft(
 export interface Billed {
   readonly invoiceId: string | null;
   readonly subscriptionId: string | null;
+  /** The request for the invoice of a change that waits for its first payment. Null or absent: none. */
+  readonly bill?: string | null;
 }
 
-/** The amounts billed for a purchase or a change that was made. */
-export async function quoteOf(work: Work, { invoiceId, subscriptionId }: Billed): Promise<Quote> {
+/** The amounts billed for a purchase or a change, or to be billed with the first payment of the change. */
+export async function quoteOf(work: Work, { invoiceId, subscriptionId, bill = null }: Billed): Promise<Quote> {
+  if (bill !== null) return quoteOfDraft(work, draftInvoice(readNewInvoice(bill)), null);
   const invoice = invoiceId === null ? null : await findInvoice(work, invoiceId);
   assert((invoice === null) === (invoiceId === null), 'an invoice that is named is there');
   const lines = invoiceId === null ? [] : await listLinesOfInvoice(work, invoiceId);

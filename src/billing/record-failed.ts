@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import { voidWithCreditNotes } from '../credit-notes/actions.ts';
 import type { Work } from '../database/work.ts';
 import { type Collection, isDunned, isOwed, nextAttempt } from '../invoicing/collection.ts';
+import { usageOf } from '../invoicing/fitting-lines.ts';
+import { readNewInvoice } from '../invoicing/new-invoice.ts';
 import { findInvoice, type InvoiceRow } from '../invoicing/store.ts';
 import { listBilledUsage, saveCollections } from '../invoicing/store-collecting.ts';
 import type { Settings } from '../organizations/setting.ts';
 import { readSettings } from '../organizations/store-settings.ts';
-import { listEverPaid } from '../payments/store.ts';
+import { listEverPaid, type PaymentRow } from '../payments/store.ts';
 import { movePurchase } from '../purchases/actions.ts';
 import type { PurchaseRow } from '../purchases/purchase.ts';
 import { findPurchasesOfInvoices } from '../purchases/store.ts';
@@ -18,7 +20,7 @@ import {
   saveSubscription,
   saveSubscriptions,
 } from '../subscriptions/store.ts';
-import { listInvoicesOfUnmade } from '../subscriptions/store-adjustments.ts';
+import { findAdjustment, listInvoicesOfUnmade } from '../subscriptions/store-adjustments.ts';
 import { cancelBillingPeriod } from '../subscriptions/store-billing-periods.ts';
 import {
   type CancellationReason,
@@ -30,7 +32,7 @@ import {
   withStatusOfPayments,
 } from '../subscriptions/subscription.ts';
 import { releaseOverage } from '../usage/actions-ledger.ts';
-import { failAdjustments, invoiceUsage } from './apply-adjustment.ts';
+import { failAdjustments, failUninvoiced, invoiceUsage } from './apply-adjustment.ts';
 import { restoreDefaultPlan } from './default-plan.ts';
 import { endSubscription, lockWithCustomer } from './end-subscription.ts';
 import type { Ending } from './record-paid.ts';
@@ -139,11 +141,30 @@ async function failChanges(work: Work, failures: readonly FailedAttempt[]): Prom
   );
   await releaseOverage(work, billed);
   await failAdjustments(work, changes);
-  // One that has ended meanwhile has no next invoice.
-  const subscriptions = await findSubscriptions(
+  await billReleased(
     work,
     own.map(({ invoice }) => subscriptionOf(invoice)),
   );
+}
+
+/**
+ * Leaves changes unmade whose first payment has brought no money. They have no invoice, so that payment is all that is
+ * left of the attempt.
+ */
+export async function leaveUnchanged(work: Work, payments: readonly PaymentRow[]): Promise<void> {
+  for (const { adjustmentId, failureCode: code, failureMessage: message } of payments) {
+    const adjustment = adjustmentId === null ? null : await findAdjustment(work, adjustmentId);
+    if (adjustment?.bill == null) continue;
+    const held = beginsPeriod(adjustment) ? usageOf(readNewInvoice(adjustment.bill)) : [];
+    await releaseOverage(work, held);
+    await failUninvoiced(work, adjustment, { code, message });
+    if (held.length > 0) await billReleased(work, [adjustment.subscriptionId]);
+  }
+}
+
+/** Invoices the released usage of subscriptions that have ended meanwhile: they have no next invoice. */
+async function billReleased(work: Work, subscriptionIds: readonly string[]): Promise<void> {
+  const subscriptions = await findSubscriptions(work, subscriptionIds);
   const ended = subscriptions.filter(({ status }) => isTerminal(status));
   await invoiceUsage(
     work,

@@ -27,9 +27,9 @@ import { findPayment, findPayments, isInFlight, takePaymentsToCheck } from '../p
 import { lockLivingSubscriptionsOf, lockSubscriptions } from '../subscriptions/store.ts';
 import { reopenPaidPeriods } from '../subscriptions/store-billing-periods.ts';
 import type { DueWorkHandler } from './due-work-runner.ts';
-import { assumeBought, leaveUnbought, makeBought } from './make-bought.ts';
+import { assumeMade, leaveUnbought, makePaidFor } from './make-bought.ts';
 import { recountKeptValue } from './paused-time.ts';
-import { type FailedAttempt, recordFailed } from './record-failed.ts';
+import { type FailedAttempt, leaveUnchanged, recordFailed } from './record-failed.ts';
 import { recordPaid } from './record-paid.ts';
 
 /**
@@ -100,7 +100,7 @@ export async function settleCharges(
   );
   // Customers and subscriptions first, then invoices and payments: the common lock order.
   await lockPayers(work, payments);
-  await makeBought(work, reported, payments);
+  await makePaidFor(work, reported, payments);
   const changed = await applyChargeOutcomes(work, reported);
   const ofInvoices = changed.filter(hasInvoice);
   const succeeded = ofInvoices.filter(({ payment }) => payment.status === 'succeeded');
@@ -114,10 +114,9 @@ export async function settleCharges(
     failed.filter(wasReversed).map(({ invoice }) => invoice),
   );
   await recordFailed(work, failed.map(toFailedAttempt));
-  await leaveUnbought(
-    work,
-    changed.filter((change) => change.invoice === null && hasFailed(change)).map(({ payment }) => payment),
-  );
+  const unmade = changed.filter((change) => change.invoice === null && hasFailed(change)).map(({ payment }) => payment);
+  await leaveUnbought(work, unmade);
+  await leaveUnchanged(work, unmade);
   return changed;
 }
 
@@ -139,7 +138,7 @@ function hasFailed({ payment: { status } }: ChangedCharge): boolean {
 export const checkHandler: DueWorkHandler = {
   name: 'check',
   take: takePaymentsToCheck,
-  perform: (work, ids) => requestChecks(work, ids, assumeBought),
+  perform: (work, ids) => requestChecks(work, ids, assumeMade),
 };
 
 /** A payer, and the subscription that it pays for; null: a single-payment purchase. */

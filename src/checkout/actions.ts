@@ -172,24 +172,29 @@ function itemsOf(
   return [head, ...addOnsOf(sold, decideAddOns(session, addOns))];
 }
 
-/** The last attempt to buy, with its purchase, or to change the plan. */
-type LastAttempt = Billed & { readonly purchase: PurchaseRow | null };
+/** The last attempt to buy, or to change the plan. */
+type LastAttempt = Billed &
+  (
+    | { readonly purchase: PurchaseRow; readonly purchaseId: string }
+    | { readonly purchase: null; readonly adjustmentId: string }
+  );
 
 /** The last attempt; null without one. */
 async function findAttempt(work: Work, { purchaseId, adjustmentId }: CheckoutSessionRow): Promise<LastAttempt | null> {
   if (adjustmentId !== null) {
     const adjustment = await findAdjustment(work, adjustmentId);
-    return adjustment && { ...adjustment, purchase: null };
+    return adjustment && { ...adjustment, adjustmentId, purchase: null };
   }
   const purchase = purchaseId === null ? null : await findPurchase(work, purchaseId);
-  return purchase && { ...purchase, purchase };
+  return purchase && { ...purchase, purchaseId: purchase.id, purchase };
 }
 
 type PaymentFilters = { readonly [field: string]: string };
 
-/** A purchase has payments of its own until its invoice is made. */
-function paymentsOfAttempt({ invoiceId, purchase }: LastAttempt): PaymentFilters {
-  return invoiceId === null ? { purchaseId: purchase?.id ?? '' } : { invoiceId };
+/** A purchase or a change has payments of its own until its invoice is made. */
+function paymentsOfAttempt({ invoiceId, ...attempt }: LastAttempt): PaymentFilters {
+  if (invoiceId !== null) return { invoiceId };
+  return attempt.purchase === null ? { adjustmentId: attempt.adjustmentId } : { purchaseId: attempt.purchaseId };
 }
 
 // As many as fit on a page; the default one is the first.
@@ -357,7 +362,7 @@ async function quoteSession(work: Work, requested: Asked): Promise<Omit<Quoted, 
 /** The amounts billed for a purchase or a change, or to be billed when the first payment of the purchase has arrived. */
 async function readBill(work: Work, attempt: LastAttempt): Promise<Bill> {
   const { purchase, invoiceId } = attempt;
-  const payment = purchase !== null && invoiceId === null ? await findLastPaymentOf(work, purchase) : null;
+  const payment = purchase !== null && invoiceId === null ? await findLastPaymentOf(work, attempt) : null;
   if (purchase === null || payment === null) return toBill(work, await quoteOf(work, attempt));
   const { amount: total, subtotal, taxAmount } = payment;
   const line = { description: purchase.name, quantity: purchase.quantity, price: subtotal, amount: subtotal };
@@ -399,8 +404,7 @@ function paymentsOf(work: Work, filters: PaymentFilters) {
 /** The processor's reason why the payment of the attempt failed; null without a failed payment. */
 async function lastFailure(work: Work, attempt: LastAttempt | null): Promise<string | null> {
   if (attempt === null) return null;
-  const id = attempt.purchase?.id ?? '';
-  const payment = await findLastPaymentOf(work, { id, invoiceId: attempt.invoiceId }, 'failed');
+  const payment = await findLastPaymentOf(work, attempt, 'failed');
   return payment?.failureMessage ?? null;
 }
 

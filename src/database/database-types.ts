@@ -742,6 +742,10 @@ export interface PaymentMethods {
 }
 
 export interface Payments {
+  /**
+   * The change of plan that it was to pay before the invoice of that was made.
+   */
+  adjustmentId: string | null;
   amount: bigint;
   attemptNumber: Generated<number>;
   billingPeriodId: string | null;
@@ -1003,6 +1007,10 @@ export interface Resources {
 }
 
 export interface SubscriptionAdjustments {
+  /**
+   * The invoice that its first payment makes, with the amounts that were shown. Null once that is made, or no payment is in flight.
+   */
+  bill: Json | null;
   /**
    * A change to another interval that begins a period at once: how later periods are counted. Null: it begins none.
    */

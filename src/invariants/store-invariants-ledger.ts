@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { heldUsageLines } from '../subscriptions/store-adjustments.ts';
 import { belongsToCustomer, creditStart, offered, takenByHandBefore } from '../usage/store-credits.ts';
 import type { Invariant } from './store-invariants.ts';
 import {
@@ -11,9 +12,9 @@ import {
   usageOfPrices,
 } from './store-invariants-sums.ts';
 
-/** The usage lines `line` of invoices that stand. */
+/** The usage lines `line` of invoices that stand, and of those that changes of plan make when their money comes. */
 export const standingUsageLines = sql`(
-  select line.*
+  select line.environment_id, line.ledger_account_id, line.price_id, line.ledger_account_credit, line.amount, line.explanation
     from invoice_line_items line
     join invoices i on i.environment_id = line.environment_id and i.id = line.invoice_id and i.status <> 'void'
    where line.type = 'usage'
@@ -22,7 +23,9 @@ export const standingUsageLines = sql`(
        select from subscription_adjustments a
          join invoices taking on taking.environment_id = a.environment_id and taking.id = a.invoice_id
         where a.environment_id = i.environment_id and a.replaced_invoice_id = i.id
-          and taking.status in ('open', 'awaiting_payment_confirmation'))) line`;
+          and taking.status in ('open', 'awaiting_payment_confirmation'))
+  union all
+  select environment_id, ledger_account_id, price_id, units, amount, explanation from ${heldUsageLines}) line`;
 
 /** The ledger of usage, the credits that cover it, and the holds that reserve balances. */
 export const ledgerInvariants: readonly Invariant[] = [

@@ -229,12 +229,17 @@ export const recordInvariants: readonly Invariant[] = [
   },
   {
     name: 'paymentsAreOfTheirInvoices',
-    sentence: 'A payment has the currency, the purchase and the billing period of its invoice.',
+    sentence:
+      'A payment has the currency, the purchase and the billing period of its invoice, which is that of the plan change it pays first for.',
     query: sql`
       select p.environment_id, p.id, p.currency, p.purchase_id, p.billing_period_id, i.id as invoice_id,
-             i.currency as invoice_currency, i.purchase_id as invoice_purchase_id, i.billing_period_id as invoice_billing_period_id
-        from payments p join invoices i on i.environment_id = p.environment_id and i.id = p.invoice_id
-       where (p.currency, p.purchase_id, p.billing_period_id) is distinct from (i.currency, i.purchase_id, i.billing_period_id)`,
+             i.currency as invoice_currency, i.purchase_id as invoice_purchase_id, i.billing_period_id as invoice_billing_period_id,
+             a.invoice_id as change_invoice_id
+        from payments p
+        join invoices i on i.environment_id = p.environment_id and i.id = p.invoice_id
+        left join subscription_adjustments a on a.environment_id = p.environment_id and a.id = p.adjustment_id
+       where (p.currency, p.purchase_id, p.billing_period_id) is distinct from (i.currency, i.purchase_id, i.billing_period_id)
+          or (a.id is not null and a.invoice_id is distinct from p.invoice_id)`,
   },
   {
     name: 'redemptionsStayWithinDuration',

@@ -246,12 +246,19 @@ export const termInvariants: readonly Invariant[] = [
   },
   {
     name: 'changeWaitsForOwedMoney',
-    sentence: 'A plan change that awaits payment has an unpaid invoice.',
+    sentence:
+      'A plan change that awaits payment has an unpaid invoice, or a bill; it has a bill if and only if one payment is in progress before its invoice.',
     query: sql`
-      select a.environment_id, a.id, a.invoice_id, i.status
+      select a.environment_id, a.id, a.invoice_id, i.status, paying.under_way
         from subscription_adjustments a
         left join invoices i on i.environment_id = a.environment_id and i.id = a.invoice_id
-       where a.status = 'awaiting_payment' and (i.id is null or i.status not in ('open', 'awaiting_payment_confirmation'))`,
+       cross join lateral (
+         select count(*) as under_way
+           from payments y
+          where y.environment_id = a.environment_id and y.adjustment_id = a.id and y.invoice_id is null
+            and y.status in ('processing', 'requires_confirmation', 'requires_action')) paying
+       where (a.status = 'awaiting_payment' and a.bill is null and (i.id is null or i.status not in ('open', 'awaiting_payment_confirmation')))
+          or paying.under_way <> case when a.bill is null then 0 else 1 end`,
   },
   {
     name: 'intervalChangeBeginsItsPeriod',

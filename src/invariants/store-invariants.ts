@@ -87,6 +87,7 @@ const linksWithinPricingModel: readonly Link[] = [
   ['purchases', 'invoices', 'invoice_id'],
   ['payments', 'invoices', 'invoice_id'],
   ['payments', 'purchases', 'purchase_id'],
+  ['payments', 'subscription_adjustments', 'adjustment_id'],
   ['payments', 'customers', 'customer_id'],
   ['refunds', 'payments', 'payment_id'],
   ['refunds', 'credit_notes', 'credit_note_id'],
@@ -141,6 +142,7 @@ const linksWithinSubscription: readonly Link[] = [
   ['usage_series', 'ledger_accounts', 'ledger_account_id'],
   ['invoices', 'billing_periods', 'billing_period_id'],
   ['payments', 'invoices', 'invoice_id'],
+  ['payments', 'subscription_adjustments', 'adjustment_id'],
   ['subscription_item_versions', 'subscription_items', 'subscription_item_id'],
   ['subscription_adjustments', 'invoices', 'invoice_id'],
 ];

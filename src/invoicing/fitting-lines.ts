@@ -69,6 +69,13 @@ export function fitPaybacks(request: NewInvoice): {
   return { request: { ...request, lines: kept }, left };
 }
 
+/** The usage on a request for an invoice that is not made. */
+export function usageOf({ lines }: Pick<NewInvoice, 'lines'>): LeftUsage[] {
+  return lines.flatMap((line) =>
+    line.type === 'usage' ? { ...leftOf(line), units: line.units, amount: listAmount(line) } : [],
+  );
+}
+
 const noEvents = { events: 0n, ownAmount: 0n };
 
 function leftOf({ ledgerAccountId, priceId, explanation }: UsageLine) {

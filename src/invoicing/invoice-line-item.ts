@@ -162,7 +162,7 @@ export type LineExplanation =
   /** The line was created before explanations existed. */
   | { readonly kind: 'unexplained' };
 
-const moneyOfExplanations: ReadonlySet<string> = new Set([
+export const moneyOfExplanations: ReadonlySet<string> = new Set([
   'unitPrice',
   'units',
   'unitsSoFar',
@@ -183,11 +183,17 @@ const moneyOfExplanations: ReadonlySet<string> = new Set([
   'usage',
 ]);
 
+/** Parses JSON with the money of these keys exact at any size. */
+export function parseMoney(text: string, keys: ReadonlySet<string> = moneyOfExplanations): unknown {
+  return JSON.parse(text, (key, value, context?: { readonly source?: string }) =>
+    keys.has(key) && context?.source !== undefined ? BigInt(context.source) : value,
+  );
+}
+
 /** Parses a stored explanation with its money exact at any size. */
 export function readExplanation(text: string): LineExplanation {
-  const read: object = JSON.parse(text, (key, value, context?: { readonly source?: string }) =>
-    moneyOfExplanations.has(key) && context?.source !== undefined ? BigInt(context.source) : value,
-  );
+  // An object is all that is ever written.
+  const read = parseMoney(text) as object;
   // Only explanations are ever written; lines from before have `{}`.
   return 'kind' in read ? (read as LineExplanation) : { kind: 'unexplained' };
 }

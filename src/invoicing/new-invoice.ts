@@ -9,7 +9,7 @@ import {
   type InvoiceReason,
   type TaxQuote,
 } from './invoice.ts';
-import { type DraftLine, type NewLine, priceLine } from './invoice-line-item.ts';
+import { type DraftLine, moneyOfExplanations, type NewLine, parseMoney, priceLine } from './invoice-line-item.ts';
 
 /** A request for an invoice. */
 export interface NewInvoice {
@@ -43,6 +43,14 @@ export interface WrittenTerms {
   readonly netTermsDays: number | null;
   /** Whether its finalization charges the customer. */
   readonly autoCollect: boolean;
+}
+
+const moneyOfRequests = new Set([...moneyOfExplanations, 'price', 'amount']);
+
+/** Parses a request that waits for the first payment of its invoice. */
+export function readNewInvoice(text: string): NewInvoice {
+  // Only requests are ever written.
+  return parseMoney(text, moneyOfRequests) as NewInvoice;
 }
 
 /** The amounts of an invoice without a number, in minor units. */

@@ -82,25 +82,25 @@ function methodOf(
   return method;
 }
 
-/** A purchase to charge before anything of it is made. */
+/** A purchase, or a change of plan, to charge before anything of it is made. */
 interface FirstCharge {
-  readonly purchaseId: string;
-  /** The subscription that waits for it; null: there is none yet. */
+  readonly purchaseId: string | null;
+  readonly adjustmentId: string | null;
+  /** The subscription that waits for it, or changes; null: there is none yet. */
   readonly subscriptionId: string | null;
   readonly paymentMethodId: string;
-  /** The name of the product. */
   readonly description: string;
   /** The invoice that is made when the money has arrived or is on its way. */
   readonly draft: InvoiceDraft;
 }
 
 /**
- * Requests the first payment of a purchase, whose invoice is not made yet: a declined card leaves this payment and
- * nothing else. A purchase has one such payment at a time. Like `requestCharges`.
+ * Requests the first payment of a purchase or of a change of plan, whose invoice is not made yet: a declined card leaves
+ * this payment and nothing else. Each has one such payment at a time. Like `requestCharges`.
  */
 export async function requestFirstCharge(
   work: Work,
-  { purchaseId, subscriptionId, paymentMethodId: id, description, draft }: FirstCharge,
+  { purchaseId, adjustmentId, subscriptionId, paymentMethodId: id, description, draft }: FirstCharge,
   assume: (work: Work, payments: readonly PaymentRow[]) => Promise<void>,
 ): Promise<void> {
   const { request, total, taxAmount } = draft;
@@ -109,6 +109,7 @@ export async function requestFirstCharge(
   if (method?.customerId !== customerId) throw new Problem('paymentMethodNotFound', { id });
   const payable: Payable = {
     ...{ id: null, subscriptionId, billingPeriodId: null, purchaseId, pricingModelId, customerId, currency },
+    adjustmentId,
     ...{
       total,
       taxAmount,
@@ -216,10 +217,10 @@ type Payable = Pick<
   | 'taxCountry'
   | 'taxState'
   | 'taxRatePercentage'
-> & { readonly id: string | null; readonly description: string };
+> & { readonly id: string | null; readonly adjustmentId: string | null; readonly description: string };
 
 function payableOf(invoice: InvoiceRow): Payable {
-  return { ...invoice, description: describePayment(invoice) };
+  return { ...invoice, adjustmentId: null, description: describePayment(invoice) };
 }
 
 /** The description of a payment of this invoice. */
@@ -241,6 +242,7 @@ function paymentOf(work: Work, invoice: Payable, amount: bigint, paymentMethod: 
     subscriptionId: invoice.subscriptionId,
     billingPeriodId: invoice.billingPeriodId,
     purchaseId: invoice.purchaseId,
+    adjustmentId: invoice.adjustmentId,
     paymentMethodId: null,
     paymentMethod,
     processor: manualProcessor.name,

@@ -177,7 +177,7 @@ export function reportCharges(
 /** A charge whose status changed, with its invoice afterwards. */
 export interface ChangedCharge {
   readonly payment: PaymentRow;
-  /** Null for the first payment of a purchase that has brought no money. */
+  /** Null for the first payment of a purchase or a change that has brought no money. */
   readonly invoice: InvoiceRow | null;
   readonly before: PaymentRow['status'];
 }

@@ -62,6 +62,7 @@ export function renderPayment(work: Work, row: PaymentRow): Payment {
     refundingAmount: _refunding,
     customerPresent: _present,
     onRequest: _asked,
+    adjustmentId: _change,
     receiptUrl,
     ...shown
   } = kept;

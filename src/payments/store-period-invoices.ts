@@ -3,6 +3,7 @@ import type { Work } from '../database/work.ts';
 import type { InvoiceMoney, InvoiceReason } from '../invoicing/invoice.ts';
 import { listAmountOf } from '../invoicing/store-collecting.ts';
 import type { PlanInvoice } from '../rating/list-value.ts';
+import { heldUsageLines } from '../subscriptions/store-adjustments.ts';
 
 /** The fields of a period's invoice that a plan change needs. */
 export interface PeriodInvoice extends InvoiceMoney, Omit<PlanInvoice, keyof InvoiceMoney> {
@@ -63,16 +64,23 @@ export async function sumUsageWithin(
   // An interim, and a change of plan, bill usage without a period; one of interval or anchor bills it before it is
   // made.
   const { rows } = await sql<{ id: string; amount: bigint }>`
-    select asked.id, sum(${listAmountOf('l')}) as amount
+    select asked.id, sum(l.amount) as amount
       from unnest(
              ${periods.map(({ id }) => id)}::text[], ${periods.map(({ subscriptionId }) => subscriptionId)}::text[],
              ${periods.map(({ startAt }) => startAt)}::bigint[], ${periods.map(({ endAt }) => endAt)}::bigint[]
            ) as asked (id, subscription_id, start_at, end_at)
-      join invoices i on i.environment_id = ${work.environmentId} and i.subscription_id = asked.subscription_id
-       and i.status <> 'void' and case when i.billing_period_id is null then i.reason in ('usage', 'final_usage', 'adjustment')
-             and i.invoice_date > asked.start_at and i.invoice_date <= asked.end_at
-           else i.billing_period_id = asked.id and i.reason = 'usage_threshold' end
-      join invoice_line_items l on l.environment_id = i.environment_id and l.invoice_id = i.id and l.type = 'usage'
+     cross join lateral (
+       select ${listAmountOf('line')} as amount
+         from invoices i
+         join invoice_line_items line on line.environment_id = i.environment_id and line.invoice_id = i.id and line.type = 'usage'
+        where i.environment_id = ${work.environmentId} and i.subscription_id = asked.subscription_id
+          and i.status <> 'void' and case when i.billing_period_id is null then i.reason in ('usage', 'final_usage', 'adjustment')
+                and i.invoice_date > asked.start_at and i.invoice_date <= asked.end_at
+              else i.billing_period_id = asked.id and i.reason = 'usage_threshold' end
+       union all
+       select ${listAmountOf('held')} from ${heldUsageLines}
+        where held.environment_id = ${work.environmentId} and held.subscription_id = asked.subscription_id
+          and held.effective_at > asked.start_at and held.effective_at <= asked.end_at) l
      group by asked.id`.execute(work.db);
   return new Map(rows.map(({ id, amount }) => [id, amount]));
 }

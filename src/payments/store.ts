@@ -22,6 +22,7 @@ const columns = [
   'subscriptionId',
   'billingPeriodId',
   'purchaseId',
+  'adjustmentId',
   'paymentMethodId',
   'paymentMethod',
   'processor',
@@ -125,10 +126,10 @@ export async function listInvoicesBeingPaid(work: Work, invoiceIds: readonly str
      union
     select a.replaced_invoice_id
       from subscription_adjustments a
-      join invoices i on i.environment_id = a.environment_id and i.id = a.invoice_id
+      left join invoices i on i.environment_id = a.environment_id and i.id = a.invoice_id
      where a.environment_id = ${work.environmentId} and a.replaced_invoice_id = any(${invoiceIds}::text[])
        and a.replaced_invoice_id is not null
-       and i.status in ('open', 'awaiting_payment_confirmation')`.execute(work.db);
+       and (a.bill is not null or i.status in ('open', 'awaiting_payment_confirmation'))`.execute(work.db);
   return new Set(rows.map((row) => row.invoiceId));
 }
 
@@ -143,16 +144,24 @@ export async function findLastFailure(work: Work, subscriptionId: string): Promi
   return row ?? null;
 }
 
-/** The last payment of a purchase: of its invoice or, where that is not made, of itself. */
+/** A purchase or a change of plan, and its invoice; null: that is not made. */
+type PaidFirst = { readonly invoiceId: string | null } & (
+  | { readonly purchaseId: string }
+  | { readonly adjustmentId: string }
+);
+
+/** The last payment of a purchase or a change of plan: of its invoice or, where that is not made, of itself. */
 export async function findLastPaymentOf(
   work: Work,
-  { id, invoiceId }: { readonly id: string; readonly invoiceId: string | null },
+  { invoiceId, ...of }: PaidFirst,
   status: PaymentStatus | null = null,
 ): Promise<PaymentRow | null> {
-  const own =
-    invoiceId === null
-      ? select(work).where('purchaseId', '=', id).where('invoiceId', 'is', null)
-      : select(work).where('invoiceId', '=', invoiceId);
+  const first = select(work).where('invoiceId', 'is', null);
+  const ofFirst =
+    'purchaseId' in of
+      ? first.where('purchaseId', '=', of.purchaseId)
+      : first.where('adjustmentId', '=', of.adjustmentId);
+  const own = invoiceId === null ? ofFirst : select(work).where('invoiceId', '=', invoiceId);
   const wanted = status === null ? own : own.where('status', '=', status);
   return (await wanted.orderBy('id', 'desc').limit(1).executeTakeFirst()) ?? null;
 }
@@ -300,6 +309,7 @@ export function pageOfPayments(work: Work, request: PageRequest): Promise<{ rows
     subscriptionId: 'subscription_id',
     invoiceId: 'invoice_id',
     purchaseId: 'purchase_id',
+    adjustmentId: 'adjustment_id',
     paymentMethodId: 'payment_method_id',
   });
 }

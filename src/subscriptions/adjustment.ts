@@ -54,8 +54,10 @@ export interface AdjustmentRow {
   readonly priceOverrides: readonly OverrideChange[];
   /** The capacity of each resource, by id, after the change; 0 for missing ones. */
   readonly capacities: Readonly<Record<string, number>>;
-  /** The invoice of the change, which is paid first unless it is due later; null: none. */
+  /** The invoice of the change, which is paid first unless it is due later; null: none, or it is not made yet. */
   readonly invoiceId: string | null;
+  /** The request for its invoice, as JSON, until its first payment has arrived or is on its way; null: none. */
+  readonly bill: string | null;
   /** The period's own unpaid invoice, which the change's invoice replaces. */
   readonly replacedInvoiceId: string | null;
   /** The suspended retry date of the replaced invoice: it is not retried while the change awaits its payment. */
@@ -124,7 +126,8 @@ export function refuseUnadjustable(subscription: SubscriptionRow, pending: Adjus
   if (subscription.doNotCharge) throw refuse('it is not charged (doNotCharge)');
   if (subscription.isDefaultPlan) throw refuse("it is the customer's default plan; subscribe to another plan");
   if (subscription.scheduledAdjustmentAt !== null) throw new Problem('adjustmentScheduled', { id });
-  if (pending !== null) throw new Problem('adjustmentAwaitsPayment', { id, invoiceId: pending.invoiceId ?? '' });
+  if (pending !== null)
+    throw new Problem('adjustmentAwaitsPayment', { id, invoiceId: pending.invoiceId ?? 'not made yet' });
   if (status === 'cancellation_scheduled') throw refuse('its cancellation is scheduled; undo it with uncancel first');
   if (status === 'paused') throw new Problem('subscriptionPaused', { id });
   if (start === null || end === null || start > now || end <= now) throw new Problem('adjustmentNeedsPeriod', { id });

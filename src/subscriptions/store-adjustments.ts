@@ -35,7 +35,21 @@ const pendingStatuses = ['awaiting_payment', 'scheduled'] as const satisfies rea
 const isPending = sql<boolean>`status in (${sql.join(pendingStatuses.map((status) => sql.lit(status)))})`;
 const isScheduled = sql<boolean>`status = ${sql.lit('scheduled' satisfies AdjustmentStatus)}`;
 
-type StoredAdjustment = Pick<Selectable<SubscriptionAdjustments>, (typeof columns)[number]>;
+/**
+ * The lines of usage that changes of plan hold as invoiced until their invoices are made. A change that takes the place
+ * of an unpaid invoice holds none: that has it.
+ */
+export const heldUsageLines = sql`(
+  select a.environment_id, a.subscription_id, a.effective_at, line."ledgerAccountId" as ledger_account_id,
+         line."priceId" as price_id, line.units, line.amount, line.explanation
+    from subscription_adjustments a
+   cross join lateral jsonb_to_recordset(a.bill -> 'lines')
+      as line (type text, "ledgerAccountId" text, "priceId" text, units numeric, amount numeric, explanation jsonb)
+   where a.bill is not null and a.replaced_invoice_id is null and line.type = 'usage') held`;
+
+type StoredAdjustment = Pick<Selectable<SubscriptionAdjustments>, (typeof columns)[number]> & {
+  readonly bill: string | null;
+};
 /** JSON has no bigint: an amount is read as a number, and every one is a safe integer. */
 type StoredItem = Omit<PlanItem, 'unitPrice'> & { readonly unitPrice: number };
 type StoredChange = Omit<OverrideChange, 'unitPrice'> & { readonly unitPrice: number | null };
@@ -47,8 +61,14 @@ function toRow({ items, priceOverrides, ...row }: StoredAdjustment): AdjustmentR
   return { ...row, items: planItems, priceOverrides: overrides } as AdjustmentRow;
 }
 
+// The text, because amounts in it are exact at any size.
+const billText = sql<string | null>`bill::text`.as('bill');
+
 function select(work: Work) {
-  return work.db.selectFrom('subscriptionAdjustments').select(columns).where('environmentId', '=', work.environmentId);
+  return work.db
+    .selectFrom('subscriptionAdjustments')
+    .select([...columns, billText])
+    .where('environmentId', '=', work.environmentId);
 }
 
 export async function findAdjustment(work: Work, id: string): Promise<AdjustmentRow | null> {
@@ -107,14 +127,47 @@ export async function listAdjustmentsScheduled(
   return rows.map(toRow);
 }
 
-export async function insertAdjustment(
-  work: Work,
-  { items, capacities, priceOverrides, ...row }: AdjustmentRow,
-): Promise<void> {
-  const json = { items: jsonb(items), priceOverrides: jsonb(priceOverrides), capacities: jsonb(capacities) };
+export async function insertAdjustment(work: Work, adjustment: AdjustmentRow): Promise<void> {
   await work.db
     .insertInto('subscriptionAdjustments')
-    .values({ ...row, environmentId: work.environmentId, ...json })
+    .values({ environmentId: work.environmentId, ...stored(adjustment) })
+    .execute();
+}
+
+function stored({ items, capacities, priceOverrides, bill, ...row }: AdjustmentRow) {
+  const text = bill === null ? null : sql<never>`${bill}::jsonb`;
+  const json = { items: jsonb(items), priceOverrides: jsonb(priceOverrides), capacities: jsonb(capacities) };
+  return { ...row, ...json, bill: text };
+}
+
+/** The declined change of the subscription that the next one takes the place of; null: none. */
+export async function findAdjustmentToTryAgain(work: Work, subscriptionId: string): Promise<AdjustmentRow | null> {
+  const row = await select(work)
+    .where('subscriptionId', '=', subscriptionId)
+    .where('status', '=', sql.lit('failed' satisfies AdjustmentStatus))
+    .where('invoiceId', 'is', null)
+    .executeTakeFirst();
+  return row === undefined ? null : toRow(row);
+}
+
+/** Stores another attempt in the place of a declined one. */
+export async function replaceAdjustment(work: Work, { id, ...adjustment }: AdjustmentRow): Promise<void> {
+  const { id: _, ...change } = stored({ id, ...adjustment });
+  await work.db
+    .updateTable('subscriptionAdjustments')
+    .set(change)
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .execute();
+}
+
+/** The invoice of a change is made, and is what is owed from then on. */
+export async function invoiceAdjustment(work: Work, id: string, invoiceId: string): Promise<void> {
+  await work.db
+    .updateTable('subscriptionAdjustments')
+    .set({ invoiceId, bill: null, updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
     .execute();
 }
 
@@ -129,6 +182,16 @@ export async function markAdjustmentsApplied(work: Work, ids: readonly string[])
     .execute();
 }
 
+/** Drops the bill of a change that was called off while its payment was in flight, which has brought no money. */
+export async function dropBill(work: Work, id: string): Promise<void> {
+  await work.db
+    .updateTable('subscriptionAdjustments')
+    .set({ bill: null, updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .execute();
+}
+
 /** Marks a change as failed, with the reason of the failed payment. */
 export async function markAdjustmentFailed(
   work: Work,
@@ -137,7 +200,7 @@ export async function markAdjustmentFailed(
 ): Promise<void> {
   await work.db
     .updateTable('subscriptionAdjustments')
-    .set({ status: 'failed', failureCode: code, failureMessage: message, updatedAt: work.now })
+    .set({ status: 'failed', bill: null, failureCode: code, failureMessage: message, updatedAt: work.now })
     .where('environmentId', '=', work.environmentId)
     .where('id', '=', id)
     .execute();

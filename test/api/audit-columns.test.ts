@@ -63,6 +63,7 @@ describe('the decisions', () => {
     'purchases.billing_anchor',
     'purchases.metadata',
     'resource_claims.metadata',
+    'subscription_adjustments.bill',
     'subscription_adjustments.capacities',
     'subscription_adjustments.items',
     'subscription_adjustments.price_overrides',

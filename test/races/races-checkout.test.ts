@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { adjustSubscription } from '../../src/billing/adjust.ts';
 import { settlePayments, settleReported } from '../../src/billing/settle-payment.ts';
 import { createProcessors } from '../../src/payments/actions.ts';
 import { findChargedPayments, performCharges } from '../../src/payments/actions-settle.ts';
+import { NewAdjustment } from '../../src/subscriptions/adjustment-input.ts';
 import { buyNow } from '../support/buying.ts';
 import type { Answer, Body } from '../support/harness.ts';
 import { openShop, paidAmounts } from '../support/pages-fixture.ts';
@@ -199,6 +201,101 @@ describe('race: the first payment of a purchase', () => {
       const declined = (await app.get(`/payments?customerId=${customerId}&status=failed`)).total;
       assert.equal(declined, countOf(answers, 402));
       assert((await app.get(`/purchases?customerId=${customerId}`)).total <= 2);
+    }
+    await assertSound(app);
+  });
+});
+
+describe('race: the first payment of a change of plan', () => {
+  const processors = createProcessors(app.database, app.services);
+  const declined = { result: 'failed', reference: null, code: 'card_declined', message: 'Declined.' } as const;
+  const settle = (paymentId: string) => settlePayments(app, processors, app.testEnvironmentId, [paymentId]);
+  const wish = NewAdjustment.parse({
+    timing: 'immediately',
+    newSubscriptionItems: [{ priceSlug: 'pro-monthly', quantity: 2 }],
+  });
+
+  /** A customer of the plan for 30.00 that has asked for two, and the first payment that is on its way. */
+  async function newPayer() {
+    const customer = await plans.newCustomer('pm_card_visa');
+    const { customerId, paymentMethodId: defaultPaymentMethodId } = customer;
+    const { id } = await plans.subscribe({ customerId, priceSlug: 'pro-monthly', defaultPaymentMethodId });
+    const again = () => app.inEnvironment((work) => adjustSubscription(work, id, wish));
+    await again();
+    const { data } = await app.get(`/payments?customerId=${customerId}&status=processing`);
+    const [{ id: paymentId, invoiceId }] = data;
+    assert.equal(invoiceId, null);
+    return { ...customer, id, again, paymentId: paymentId as string };
+  }
+
+  /** Asserts that the change is made once, and paid for once. */
+  async function assertChangedOnce({ customerId, externalId }: { customerId: string; externalId: string }) {
+    assert.deepEqual(await paidAmounts(app, customerId), [3000, 3000]);
+    const { charges, charged } = await moneyMoved(app, customerId);
+    assert.deepEqual([charges, charged], [2, 6000n]);
+    const { currentSubscription, invoices } = await shop.billing(externalId);
+    assert.deepEqual([currentSubscription.subscriptionItems[0].quantity, invoices.length], [2, 2]);
+  }
+
+  test('reports that come again while the change is being made, and another change, make nothing more', async () => {
+    const payer = await newPayer();
+    const { id, paymentId } = payer;
+    // Afterwards nothing is left to change, which costs nothing.
+    const other = async () => {
+      const answer = await app.request('POST', `/subscriptions/${id}/adjust`, { adjustment: wish });
+      assertStatuses([answer], [200, 409]);
+    };
+    const report = () => settle(paymentId);
+    await meet(app, { table: 'invoices', on: 'insert' }, report, report, report, other);
+    await report();
+    await app.runJobs({ all: true });
+    await assertChangedOnce(payer);
+    await assertSound(app);
+  });
+
+  test('a decline after the money is no decline, and a declined change is asked for again as the same one', async () => {
+    const payer = await newPayer();
+    await settle(payer.paymentId);
+    await settleReported(app, app.testEnvironmentId, [{ paymentId: payer.paymentId, outcome: declined }]);
+    await assertChangedOnce(payer);
+
+    const other = await newPayer();
+    const { paymentId } = other;
+    const reports = [0, 1, 2].map(() => settleReported(app, app.testEnvironmentId, [{ paymentId, outcome: declined }]));
+    await Promise.all(reports);
+    await settle(paymentId);
+    assert.equal((await shop.billing(other.externalId)).invoices.length, 1);
+    await other.again();
+    await app.runJobs({ all: true });
+    await assertChangedOnce(other);
+    await assertSound(app);
+  });
+
+  test('a process that dies when the bank has said yes leaves a change that the next one finishes, charged once', async () => {
+    const payer = await newPayer();
+    const payments = await app.inEnvironment((work) => findChargedPayments(work, [payer.paymentId]));
+    const dies = () => Promise.reject(new Error('the process is gone'));
+    await assert.rejects(performCharges(processors, payments, begun, dies), /the process is gone/);
+    assert.equal((await shop.billing(payer.externalId)).invoices.length, 1);
+    await Promise.all([app.runJobs({ all: true }), app.runJobs({ all: true })]);
+    await assertChangedOnce(payer);
+  });
+
+  test('a bad card and a good one on two links at once: one change, and a record for each decline', async () => {
+    for (let round = 0; round < rounds; round++) {
+      const customer = await plans.newCustomer('pm_card_visa');
+      const { customerId, externalId, paymentMethodId: defaultPaymentMethodId } = customer;
+      const { id } = await plans.subscribe({ customerId, priceSlug: 'pro-monthly', defaultPaymentMethodId });
+      const requested = { type: 'product', customerExternalId: externalId, priceSlug: 'pro-monthly', quantity: 2 };
+      const urls = [(await shop.newSession(requested)).url, (await shop.newSession(requested)).url];
+      const good = { ...order, quantity: '2', shownPlan: id };
+      const bad = { ...good, cardNumber: '4000000000000341' };
+      const answers = await atOnce(6, (index) => sendForm(urls[index % 2] ?? '', index % 2 === 0 ? bad : good));
+      assertStatuses(answers, [200, 303, 402, 409, 503]);
+      await sendForm(urls[1] ?? '', good);
+      await assertChangedOnce(customer);
+      const failed = (await app.get(`/payments?customerId=${customerId}&status=failed`)).total;
+      assert.equal(failed, countOf(answers, 402));
     }
     await assertSound(app);
   });

@@ -81,7 +81,6 @@ test('worked example A4: when the period was never paid, the change asks for all
   assert.deepEqual(await invoices(id), [
     ['paid', 100],
     ['void', 225],
-    ['void', 275],
     ['paid', 275],
   ]);
   assert.deepEqual(await items(externalId), [[200, 1]]);
@@ -161,7 +160,6 @@ test('a void invoice is settled too, but not that of a change that failed', asyn
   await adjust(id, 'p6000');
   assert.deepEqual((await invoices(id)).slice(1), [
     ['void', 3000],
-    ['void', 1500],
     ['paid', 1500],
   ]);
 });

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { adjustSubscription } from '../../src/billing/adjust.ts';
+import { lockCurrent } from '../../src/billing/catch-up.ts';
+import { settleCharges } from '../../src/billing/settle-payment.ts';
+import { instant } from '../../src/kernel/calendar.ts';
+import { NewAdjustment } from '../../src/subscriptions/adjustment-input.ts';
 import { day, may, setUpChanges } from '../support/adjust-fixture.ts';
 import { databaseDigest } from '../support/digest.ts';
-import { startTestApp } from '../support/harness.ts';
+import { type Body, startTestApp } from '../support/harness.ts';
 import { assertSound } from '../support/sound.ts';
 
 const app = await startTestApp();
@@ -19,21 +24,150 @@ async function newCard(token: string) {
   return { ...customer, paymentMethodId };
 }
 
-test('a charge that fails changes nothing: 402 with the reason, the invoice is void, and another try is free', async () => {
+test('a charge that fails changes nothing: 402 with the reason, the failed payment is all it leaves, and another try is free', async () => {
   const { id, externalId, customerId } = await newCard('pm_card_chargeCustomerFail');
   const before = await changes.subscription(id);
   const message = await changes.refused(id, 'p6000', 402);
   assert.match(message, /^Nothing was changed because the charge for the change failed\. .*card_declined/);
   assert.deepEqual(await changes.subscription(id), before);
   assert.deepEqual(await items(externalId), [[3000, 1]]);
-  assert.deepEqual(await invoices(id), [
-    ['paid', 3000],
-    ['void', 2000],
-  ]);
+  assert.deepEqual(await invoices(id), [['paid', 3000]]);
+  const [failed] = (await app.get(`/payments?subscriptionId=${id}&status=failed`)).data;
+  assert.deepEqual(
+    [failed.amount, failed.invoiceId, failed.description],
+    [2000, null, 'Change to p6000 - Monthly, 11 Apr – 1 May 2026'],
+  );
   assert.deepEqual(await changes.events(id), ['subscription.created']);
   await changes.chargeOn(id, await changes.attach(customerId, 'pm_card_visa'));
   await adjust(id, 'p6000');
   assert.deepEqual(await items(externalId), [[6000, 1]]);
+});
+
+test('eight declined changes are eight failed payments of one change, and the next invoice has number 2', async () => {
+  const { id, customerId } = await newCard('pm_card_chargeCustomerFail');
+  for (const plan of ['p6000', 'p9000', 'yearly', 'p6000', 'p9000', 'yearly', 'p6000', 'p9000'])
+    await changes.refused(id, plan, 402);
+  const rows = () =>
+    app.owner
+      .selectFrom('subscriptionAdjustments')
+      .select(['status', 'bill'])
+      .where('subscriptionId', '=', id)
+      .execute();
+  assert.deepEqual(await rows(), [{ status: 'failed', bill: null }]);
+  assert.equal((await app.get(`/payments?subscriptionId=${id}&status=failed`)).total, 8);
+  await changes.chargeOn(id, await changes.attach(customerId, 'pm_card_visa'));
+  await adjust(id, 'p6000');
+  assert.deepEqual(await rows(), [{ status: 'applied', bill: null }]);
+  const { data } = await app.get(`/invoices?subscriptionId=${id}`);
+  assert.deepEqual(
+    data.map((invoice: Body) => [invoice.status, invoice.total, /2$/.test(invoice.invoiceNumber)]),
+    [
+      ['paid', 3000, false],
+      ['paid', 2000, true],
+    ],
+  );
+});
+
+/** A change from 30.00 to 60.00 on 11 April, whose first payment has been requested and not answered. */
+async function underWay() {
+  const customer = await newCard('pm_card_visa');
+  const requested = NewAdjustment.parse(changes.adjustmentOf('p6000').adjustment);
+  await app.inEnvironment((work) => adjustSubscription(work, customer.id, requested));
+  assert.deepEqual(await invoices(customer.id), [['paid', 3000]]);
+  return customer;
+}
+
+test('the amounts of a change are those of its payment, whatever changes before the bank has said yes', async () => {
+  const { id, externalId } = await underWay();
+  await app.put('/settings', { settings: { taxProvider: 'rates' } });
+  await app.post('/tax-rates', { taxRate: { country: 'FR', type: 'vat', percentage: '10' } });
+  await app.put(`/customers/${externalId}`, { customer: { billingAddress: { address: { country: 'FR' } } } });
+  const preview = await changes.preview(id, 'p9000');
+  assert.match(preview.reason, /is waiting for its payment \(invoice not made yet\)/);
+  await app.setClock(day(20));
+  await assertSound(app);
+  await app.runJobs({ all: true });
+  const { data } = await app.get(`/invoices?subscriptionId=${id}`);
+  const { status, total, taxAmount, invoiceDate } = data.at(-1);
+  assert.deepEqual([status, total, taxAmount, invoiceDate], ['paid', 2000, 0, day(10)]);
+  assert.deepEqual(await items(externalId), [[6000, 1]]);
+  await app.put('/settings', { settings: { taxProvider: 'none' } });
+});
+
+test('who has left before the bank says yes gets the money of the change back', async () => {
+  const { id } = await underWay();
+  await app.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
+  await assertSound(app);
+  await app.runJobs({ all: true });
+  assert.deepEqual(await invoices(id), [
+    ['paid', 3000],
+    ['refunded', 2000],
+  ]);
+});
+
+/** A change to the yearly plan with usage of 1.00, whose first payment has been requested and not answered. */
+async function billedUnderWay() {
+  const customer = await subscribe('p3000');
+  await app.setClock(day(15));
+  await changes.use(customer.id, 200);
+  const requested = NewAdjustment.parse(changes.adjustmentOf('yearly').adjustment);
+  await app.inEnvironment((work) => adjustSubscription(work, customer.id, requested));
+  const { data } = await app.get(`/payments?customerId=${customer.customerId}&status=processing`);
+  const [{ id: paymentId, amount, invoiceId }] = data;
+  assert.deepEqual([amount, invoiceId, await invoices(customer.id)], [28_600, null, [['paid', 3000]]]);
+  await changes.use(customer.id, 200);
+  await assertSound(app);
+  const declined = { result: 'failed', reference: null, code: 'card_declined', message: 'Declined.' } as const;
+  const decline = () => app.inEnvironment((work) => settleCharges(work, [{ paymentId, outcome: declined }]));
+  return { ...customer, paymentId, decline };
+}
+
+test('usage that comes after a change was shown is on another bill, and that of a declined one on the next', async () => {
+  const made = await billedUnderWay();
+  await app.runJobs({ all: true });
+  assert.deepEqual((await invoices(made.id)).at(-1), ['paid', 28_600]);
+  const declined = await billedUnderWay();
+  await declined.decline();
+  await declined.decline();
+  await assertSound(app);
+  assert.deepEqual(await invoices(declined.id), [['paid', 3000]]);
+  await changes.moveTo(may);
+  // 400 calls at 50 for 100, and the month.
+  assert.deepEqual((await invoices(declined.id)).at(-1), ['paid', 3200]);
+  await changes.moveTo(instant('2027-04-16'));
+  assert.deepEqual((await invoices(made.id)).slice(2), [
+    ['paid', 100],
+    ['paid', 30_000],
+  ]);
+});
+
+test('of a change whose month ends before its money comes, the usage is kept and the rest given back', async () => {
+  const { id } = await billedUnderWay();
+  await app.setClock(may);
+  await app.inEnvironment(async (work) => lockCurrent(work, id));
+  await assertSound(app);
+  await app.runJobs({ all: true });
+  assert.deepEqual(await invoices(id), [
+    ['paid', 3000],
+    ['paid', 3100],
+    ['partially_refunded', 28_600],
+  ]);
+  const [, , change] = (await app.get(`/invoices?limit=100&subscriptionId=${id}`)).data;
+  assert.equal(change.amountRefunded, 28_500);
+  assert.equal((await changes.subscription(id)).interval, 'month');
+});
+
+test('usage of a change that is declined after its subscription has ended is on a last bill, once', async () => {
+  const { id, decline } = await billedUnderWay();
+  await app.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
+  await assertSound(app);
+  await decline();
+  await app.runJobs({ all: true });
+  const bills = await invoices(id);
+  assert.deepEqual(
+    bills.map(([, total]) => total),
+    [3000, 100, 100],
+  );
 });
 
 test('a repeat under the Idempotency-Key of a failed charge tries again', async () => {

@@ -196,17 +196,30 @@ test('for a customer with a plan it is the change: on 11 June 20 of 30 days of 3
   const failed = await checkout.confirm(id, { token: declines });
   assert.equal(failed.status, 'open');
   assert.match(failed.failure ?? '', /declined/i);
-  assert.equal((await checkout.billing(externalId)).currentSubscription.subscriptionItems[0].quantity, 1);
+  const declined = await checkout.billing(externalId);
+  assert.deepEqual([declined.currentSubscription.subscriptionItems[0].quantity, declined.invoices.length], [1, 1]);
+  // Another link to the same change takes its place.
+  const other = await checkout.open({ ...pro, discountCode: null });
+  assert.equal((await checkout.confirm(other, { token: declines })).status, 'open');
+  const changes = await app.owner
+    .selectFrom('subscriptionAdjustments')
+    .select('id')
+    .where('subscriptionId', '=', subscriptionId)
+    .execute();
+  assert.deepEqual([changes.length, (await checkout.session(id)).adjustmentId], [1, null]);
+  await assertSound(app);
 
   const done = await checkout.confirm(id, { token: null, paymentMethodId, changedPlanId: subscriptionId });
   assert.deepEqual([done.status, done.total], ['succeeded', 2000n]);
-  const { currentSubscription, subscriptions } = await checkout.billing(externalId);
+  const { currentSubscription, subscriptions, invoices } = await checkout.billing(externalId);
+  assert.deepEqual(invoices.map(({ invoice }: Body) => invoice.invoiceNumber.slice(-2)).sort(), ['01', '02']);
   assert.deepEqual([currentSubscription.id, currentSubscription.subscriptionItems[0].quantity], [subscriptionId, 2]);
   // The card that was declined is not what later periods are charged to.
   assert.equal(currentSubscription.defaultPaymentMethodId, paymentMethodId);
   assert.equal(subscriptions.length, 2);
   assert.deepEqual(await checkout.payments(customerId), [
     ['succeeded', 3000],
+    ['failed', 2000],
     ['failed', 2000],
     ['succeeded', 2000],
   ]);

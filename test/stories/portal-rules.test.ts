@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
+import { newCard } from '../support/shop.ts';
 
 // The portal as an attacker sees it: forms that no page shows, links that were kept, and words that JavaScript knows.
 
@@ -125,6 +126,27 @@ test('a change of plan keeps the quantity of three, also when its form is sent t
   for (const _time of [1, 2])
     assert.equal((await send(`${at}/change`, form)).headers.get('location'), '/portal?done=changed');
   assert.deepEqual(await itemsOf(externalId), [['team-monthly', 3]]);
+});
+
+test('a declined change of plan in the portal leaves its failed payment, and the next one is invoice number 2', async () => {
+  await app.post('/products', {
+    product: { name: 'Max', slug: 'max', pricingModelId: plans.pricingModelId, active: true },
+    price: { type: 'subscription', slug: 'max-monthly', name: 'Monthly', unitPrice: 9000, ...month },
+  });
+  const priceId = (await app.get('/prices?slug=max-monthly')).data[0].id as string;
+  const { customerId, externalId, subscriptionId, send, paymentMethodId } = await openPortal();
+  const change = () => send(`/portal/subscriptions/${subscriptionId}/change`, { priceId, shownDue: '6000' });
+  const chargeOn = (defaultPaymentMethodId: string | null) =>
+    app.owner.updateTable('subscriptions').set({ defaultPaymentMethodId }).where('id', '=', subscriptionId).execute();
+  await chargeOn(await newCard(app, customerId, 'pm_card_chargeCustomerFail', {}));
+  for (const _time of [1, 2]) assert.equal((await change()).status, 402);
+  const billing = await app.get(`/customers/${externalId}/billing`);
+  assert.deepEqual([billing.invoices.length, await itemsOf(externalId)], [1, [['pro-monthly', 1]]]);
+  assert.equal((await app.get(`/payments?customerId=${customerId}&status=failed`)).total, 2);
+  await chargeOn(paymentMethodId);
+  assert.equal((await change()).headers.get('location'), '/portal?done=changed');
+  const { data } = await app.get(`/invoices?subscriptionId=${subscriptionId}`);
+  assert.deepEqual([data.length, /2$/.test(data[1].invoiceNumber), data[1].status], [2, true, 'paid']);
 });
 
 test('a product with limits lets the customer choose from 2 to 10, and a trial no more than it has', async () => {

@@ -151,6 +151,13 @@ export const recordCorruptions: readonly Corruption[] = [
     breaks: ['paymentsAreOfTheirInvoices'],
   },
   {
+    fault: 'a payment is of a change that has another invoice',
+    statements: [
+      `update payments set adjustment_id = (select id from subscription_adjustments) where status = 'failed'`,
+    ],
+    breaks: ['paymentsAreOfTheirInvoices'],
+  },
+  {
     fault: 'a discount for two invoices took something off a third',
     statements: [
       `update discount_redemptions set duration = 'number_of_payments', number_of_payments = 2, payments_made = 3`,
@@ -307,6 +314,13 @@ export const termCorruptions: readonly Corruption[] = [
     fault: 'a change waits for an invoice that was paid',
     statements: [
       `update subscription_adjustments set status = 'awaiting_payment', invoice_id = (select id from invoices where total = 0)`,
+    ],
+    breaks: ['changeWaitsForOwedMoney'],
+  },
+  {
+    fault: 'a change waits for a first payment that nobody makes',
+    statements: [
+      `update subscription_adjustments set status = 'awaiting_payment', invoice_id = null, bill = '{"lines": []}'`,
     ],
     breaks: ['changeWaitsForOwedMoney'],
   },
