@@ -4302,6 +4302,8 @@ export interface CustomersListInput {
   limit?: number;
   /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
   order?: 'asc' | 'desc';
+  /** Ids of records, separated by commas: at most 100. */
+  ids?: string;
   /** Text of at least 3 characters that the name, e-mail address or external id contains, in any case. */
   search?: string;
   email?: string;

@@ -1,4 +1,4 @@
-import { QueryClient, queryOptions } from '@tanstack/react-query';
+import { QueryClient } from '@tanstack/react-query';
 import { type CallOptions, Tollkeeper, TollkeeperError } from '../../client/src/generated-entry.ts';
 
 const environmentKey = 'tollkeeper.environment';
@@ -50,17 +50,23 @@ type Call<Input, Answer> = (input: Input, options?: CallOptions) => Promise<Answ
 type InputOf<Method> = Method extends (input: infer Input, ...rest: never[]) => unknown ? Input : never;
 type AnswerOf<Method> = Method extends (...input: never[]) => Promise<infer Answer> ? Answer : never;
 
+/** A question to the service, as `useQuery` takes it. */
+export interface Question<Answer> {
+  readonly queryKey: readonly unknown[];
+  readonly queryFn: (context: { readonly signal: AbortSignal }) => Promise<Answer>;
+}
+
 /** A query of an operation that reads. Its key is environment, family, operation and input. */
 export function read<F extends Family, M extends keyof Tollkeeper[F] & string>(
   family: F,
   method: M,
   input: InputOf<Tollkeeper[F][M]>,
-) {
+): Question<AnswerOf<Tollkeeper[F][M]>> {
   type Answer = AnswerOf<Tollkeeper[F][M]>;
-  return queryOptions<Answer, Error>({
+  return {
     queryKey: [currentEnvironment(), family, method, input],
     queryFn: ({ signal }) => (api[family][method] as Call<typeof input, Answer>)(input, { signal }),
-  });
+  };
 }
 
 /** Reads again everything that is shown: a change of one record has effects on others. */

@@ -35,11 +35,21 @@ function openPage(path: string, load: () => PageModule) {
   });
 }
 
-const pages = [page('/', () => import('./pages/home.tsx'))];
+const pages = [
+  page('/', () => import('./pages/home.tsx')),
+  page('/customers', () => import('./pages/customers.tsx')),
+  page('/customers/$id', () => import('./pages/customer.tsx')),
+  page('/subscriptions', () => import('./pages/subscriptions.tsx')),
+  page('/invoices', () => import('./pages/invoices.tsx')),
+  page('/invoices/$id', () => import('./pages/invoice.tsx')),
+  page('/payments', () => import('./pages/payments.tsx')),
+  page('/credit-notes', () => import('./pages/credit-notes.tsx')),
+  page('/catalog', () => import('./pages/catalog.tsx')),
+];
 
 const openPages = [
   openPage('/sign-in', () => import('./pages/sign-in.tsx')),
-  openPage('/first-owner', () => import('./pages/first-owner.tsx')),
+  openPage('/join/$token', () => import('./pages/join.tsx')),
 ];
 
 export const router = createRouter({

@@ -67,9 +67,20 @@ export const theme = createTheme({
     Select: { defaultProps: { size: 'sm', allowDeselect: false } },
     NumberInput: { defaultProps: { size: 'sm' } },
     Modal: {
-      defaultProps: { centered: true, radius: 'lg', overlayProps: { backgroundOpacity: 0.35, blur: 2 } },
+      defaultProps: {
+        centered: true,
+        radius: 'lg',
+        closeButtonProps: { 'aria-label': 'Close' },
+        overlayProps: { backgroundOpacity: 0.35, blur: 2 },
+      },
     },
-    Drawer: { defaultProps: { position: 'right', overlayProps: { backgroundOpacity: 0.25 } } },
+    Drawer: {
+      defaultProps: {
+        closeButtonProps: { 'aria-label': 'Close' },
+        position: 'right',
+        overlayProps: { backgroundOpacity: 0.25 },
+      },
+    },
     Tooltip: { defaultProps: { openDelay: 250 } },
     Anchor: { defaultProps: { underline: 'hover' } },
   },

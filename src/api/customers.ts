@@ -26,6 +26,7 @@ import { TimestampQuery } from '../kernel/json.ts';
 import {
   booleanFilter,
   createdFilters,
+  idsFilter,
   instantFilter,
   metadataFilter,
   pageOf,
@@ -64,6 +65,7 @@ export const customerRoutes = [
       'Archived customers are included unless `archived` is `false`.',
     tag,
     query: pageQuery({
+      ids: idsFilter,
       search: searchFilter,
       email: textFilter,
       externalId: textFilter,

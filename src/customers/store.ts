@@ -128,6 +128,7 @@ export async function pageOfCustomers(
   request: PageRequest,
 ): Promise<{ rows: CustomerRow[]; total: number }> {
   const { rows, total } = await selectPage<StoredCustomer>(work, 'customers', columns, request, {
+    ids: (text) => sql`id = any (string_to_array(${text}, ','))`,
     email: 'email',
     externalId: 'external_id',
     pricingModelId: 'pricing_model_id',

@@ -135,6 +135,17 @@ export const booleanFilter = z
   .optional();
 /** A query filter on a text column. */
 export const textFilter = z.string().min(1).max(255).optional();
+// A page of another list names at most as many records.
+const mostIds = 100;
+/** A query filter by ids: up to a page of them, separated by commas. */
+export const idsFilter = z
+  .string()
+  .regex(
+    new RegExp(`^[\\w-]{1,64}(,[\\w-]{1,64}){0,${mostIds - 1}}$`),
+    `must be 1 to ${mostIds} ids, separated by commas`,
+  )
+  .optional()
+  .meta({ description: 'Ids of records, separated by commas: at most 100.' });
 /**
  * A query filter that is an instant. It remains the text that was sent, as cursors carry it; `TimestampQuery` parses
  * it.

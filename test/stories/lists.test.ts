@@ -120,3 +120,12 @@ test('a search is answered by the trigram index', async () => {
   });
   assert.match(JSON.stringify(plan.rows), /customers_search/);
 });
+
+test('customers are listed by their ids, and an unknown id finds nobody', async () => {
+  const { data } = await app.get('/customers');
+  const ids = data.slice(0, 2).map(({ id }: Body) => id);
+  assert.equal((await app.get(`/customers?ids=${ids.join(',')},cus_nobody`)).total, 2);
+  const refused = await app.request('GET', '/customers?ids=a,,b');
+  assert.equal(refused.status, 400);
+  assert.match(JSON.stringify(refused.body.issues), /1 to 100 ids, separated by commas/);
+});

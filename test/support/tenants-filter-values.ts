@@ -33,6 +33,7 @@ export const filterValues: Readonly<Record<string, (world: TenantWorld) => strin
   'resourceIds[]': (w) => w.seatId,
   resourceSlugs: (w) => w.seatSlug,
   'resourceSlugs[]': (w) => w.seatSlug,
+  'GET /customers ids': (w) => w.customerId,
   'GET /products slug': (w) => w.productSlug,
   'GET /prices slug': (w) => w.planPriceSlug,
   'GET /features slug': (w) => w.toggleSlug,

@@ -6,7 +6,9 @@ import { startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
 
 const app = await startTestApp();
-await setUpPlans(app);
+const plans = await setUpPlans(app);
+const { customerId } = await plans.newCustomer('pm_card_visa');
+await plans.subscribe({ customerId, priceSlug: 'pro-monthly' });
 const address = await serveDashboard(app);
 
 test('the page allows no script and no style but its own', async () => {
@@ -63,5 +65,55 @@ test('the frame shows test mode, and the keyboard finds a page', async () => {
   await page.keyboard.press('Control+k');
   await page.getByPlaceholder('Search customers').fill('hom');
   await page.getByRole('button', { name: /Home/ }).waitFor();
+  assert.deepEqual(errors, []);
+});
+
+test('30.00 are explained, and 10.00 of them refunded after a look at the effects', async () => {
+  const { page, errors } = await openSignedIn(app, `${address}/customers`);
+  await page.getByRole('cell', { name: 'customer-1' }).waitFor();
+  await assertGoodPage(page, 'customers');
+  await page.getByRole('link', { name: 'Acme' }).click();
+  await page.getByRole('heading', { name: 'Pro' }).waitFor();
+  await assertGoodPage(page, 'customer');
+  await page.getByRole('tab', { name: 'Usage' }).click();
+  await page.getByRole('heading', { name: 'Ledger of credits' }).waitFor();
+  await assertGoodPage(page, 'customer-usage');
+  await page.getByRole('tab', { name: 'Money' }).click();
+  await page.getByRole('table', { name: 'Invoices' }).getByRole('link').first().click();
+  await page.getByRole('button', { name: /\$30\.00/ }).click();
+  const drawer = page.getByRole('dialog');
+  await drawer.getByText('$30.00 for each').waitFor();
+  await assertGoodPage(page, 'explain');
+  await page.keyboard.press('Escape');
+  await drawer.waitFor({ state: 'hidden' });
+
+  await page.getByRole('button', { name: 'Refund', exact: true }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Amount in USD').fill('10');
+  await dialog.getByText('$20.00 of the payment is kept.').waitFor();
+  await assertGoodPage(page, 'refund');
+  const [payment] = (await app.get(`/payments?customerId=${customerId}`)).data;
+  assert.equal(payment.refundedAmount, null, 'a look refunds nothing');
+  await dialog.getByRole('button', { name: 'Refund', exact: true }).click();
+  await dialog.waitFor({ state: 'hidden' });
+  assert.equal((await app.get(`/payments/${payment.id}`)).payment.refundedAmount, 1000);
+  assert.deepEqual(errors, []);
+});
+
+test('every list and the catalog are good to everybody', async () => {
+  const { page, errors } = await openSignedIn(app, `${address}/invoices`);
+  for (const [path, heading] of [
+    ['invoices', 'Invoices'],
+    ['payments', 'Payments'],
+    ['subscriptions', 'Subscriptions'],
+    ['credit-notes', 'Credit notes'],
+    ['catalog', 'Catalog'],
+  ]) {
+    await page.goto(`${address}/${path}`);
+    await page.getByRole('heading', { name: heading ?? '', exact: true }).waitFor();
+    await assertGoodPage(page, path ?? '');
+  }
+  await page.getByRole('textbox', { name: 'Units' }).fill('2000');
+  await page.getByText('for 2,000 units a period').waitFor();
   assert.deepEqual(errors, []);
 });

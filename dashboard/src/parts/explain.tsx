@@ -1,6 +1,10 @@
 import { Drawer, Skeleton, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import type { ExplainedInvoiceLine, InvoiceExplanation } from '../../../client/src/generated-entry.ts';
+import type {
+  ExplainedFraction,
+  ExplainedInvoiceLine,
+  InvoiceExplanation,
+} from '../../../client/src/generated-entry.ts';
 import { read } from '../api.ts';
 import { countText, dateText, exactMoneyText, moneyText, words } from './format.ts';
 import { pricingText } from './price-text.ts';
@@ -81,7 +85,7 @@ function stepsOf(line: ExplainedInvoiceLine, { currency, billingPeriod }: Invoic
   add('Units', line.units === null ? null : unitsText(line));
   add('Events', line.events === null ? null : countText(line.events));
   add('Value of the whole period', line.value === null ? null : money(line.value));
-  if (line.fraction !== null) {
+  if (line.fraction !== null && isShare(line.fraction)) {
     const { part, whole } = line.fraction;
     const days = (span: { startAt: number; endAt: number }) => ((span.endAt - span.startAt) / 86_400_000).toFixed(2);
     add(
@@ -100,12 +104,17 @@ function stepsOf(line: ExplainedInvoiceLine, { currency, billingPeriod }: Invoic
   add('Plan', line.planAmount === null ? null : money(line.planAmount));
   add('Usage', line.usageAmount === null ? null : money(line.usageAmount));
   const { numerator, denominator, rounded } = line.rounding;
-  if (denominator !== '1') {
+  if (BigInt(numerator) !== BigInt(rounded) * BigInt(denominator)) {
     const exact = exactMoneyText(Number(numerator) / Number(denominator), currency);
     add('Rounded once', `${exact} is ${money(rounded)}`);
   }
   add('Amount', money(line.amount));
   return steps;
+}
+
+/** Whether a fraction is less than the whole period. */
+function isShare({ part, whole }: ExplainedFraction): boolean {
+  return part.startAt !== whole.startAt || part.endAt !== whole.endAt;
 }
 
 function unitsText({ units, unitsSoFar, usageEventsPerUnit }: ExplainedInvoiceLine): string {

@@ -69,7 +69,7 @@ export function priceText(price: Price, unit = 'unit'): string {
     case 'subscription': {
       const rhythm = intervalText(price.intervalUnit, price.intervalCount);
       if (price.pricing !== null) return `${pricingText(price.pricing, currency, unit)}, ${rhythm}`;
-      return unitPrice === 0 ? `Free, ${rhythm}` : `${moneyText(unitPrice, currency)} ${rhythm}`;
+      return unitPrice === 0 ? 'Free' : `${moneyText(unitPrice, currency)} ${rhythm}`;
     }
     case 'usage': {
       if (price.pricing !== null) return pricingText(price.pricing, currency, unit);

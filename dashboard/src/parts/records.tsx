@@ -1,11 +1,12 @@
 import { Button, Group, Skeleton, Table, Text } from '@mantine/core';
-import { type UseQueryOptions, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import type { Question } from '../api.ts';
 import { countText } from './format.ts';
 import { Problem } from './problem.tsx';
 
-interface PageOfRecords<Row> {
+export interface PageOfRecords<Row> {
   readonly data: readonly Row[];
   readonly hasMore: boolean;
   readonly total: number;
@@ -65,7 +66,7 @@ export function Rows<Row>({ rows, columns, keyOf, to, caption }: RowsProps<Row>)
 }
 
 interface RecordsProps<Row> extends Omit<RowsProps<Row>, 'rows'> {
-  readonly query: UseQueryOptions<PageOfRecords<Row>, Error>;
+  readonly query: Question<PageOfRecords<Row>>;
   readonly empty: ReactNode;
 }
 

@@ -1,4 +1,13 @@
-import { type Icon, IconHome2 } from '@tabler/icons-react';
+import {
+  type Icon,
+  IconBook2,
+  IconCash,
+  IconCreditCardRefund,
+  IconFileInvoice,
+  IconHome2,
+  IconRefresh,
+  IconUsers,
+} from '@tabler/icons-react';
 
 interface Destination {
   readonly to: string;
@@ -11,5 +20,19 @@ export const destinations: readonly { readonly group: string; readonly pages: re
   {
     group: 'Overview',
     pages: [{ to: '/', name: 'Home', icon: IconHome2 }],
+  },
+  {
+    group: 'Money',
+    pages: [
+      { to: '/customers', name: 'Customers', icon: IconUsers },
+      { to: '/subscriptions', name: 'Subscriptions', icon: IconRefresh },
+      { to: '/invoices', name: 'Invoices', icon: IconFileInvoice },
+      { to: '/payments', name: 'Payments', icon: IconCash },
+      { to: '/credit-notes', name: 'Credit notes', icon: IconCreditCardRefund },
+    ],
+  },
+  {
+    group: 'Offer',
+    pages: [{ to: '/catalog', name: 'Catalog', icon: IconBook2 }],
   },
 ];

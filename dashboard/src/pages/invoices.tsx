@@ -1,0 +1,28 @@
+import { Empty } from '../parts/empty.tsx';
+import { ChoiceFilter, FilterBar } from '../parts/filters.tsx';
+import { invoiceColumns, MoneyRecords } from '../parts/money-columns.tsx';
+import { useFilters } from '../parts/records.tsx';
+import { Heading } from '../parts/shown.tsx';
+
+const statuses = ['draft', 'open', 'paid', 'partially_refunded', 'refunded', 'void', 'uncollectible'] as const;
+
+export function Page() {
+  const { filters } = useFilters();
+  const { status, cursor } = filters;
+  return (
+    <>
+      <Heading title="Invoices" />
+      <FilterBar>
+        <ChoiceFilter name="status" label="Any status" choices={statuses} />
+      </FilterBar>
+      <MoneyRecords
+        family="invoices"
+        input={{ status, cursor }}
+        columns={invoiceColumns}
+        to={({ id }) => `/invoices/${id}`}
+        caption="Invoices"
+        empty={<Empty title="No such invoices">A subscription makes one when it starts and at each renewal.</Empty>}
+      />
+    </>
+  );
+}

@@ -1,0 +1,37 @@
+import { Empty } from '../parts/empty.tsx';
+import { ChoiceFilter, FilterBar } from '../parts/filters.tsx';
+import { MoneyRecords, subscriptionColumns } from '../parts/money-columns.tsx';
+import { useFilters } from '../parts/records.tsx';
+import { Heading } from '../parts/shown.tsx';
+
+const statuses = [
+  'active',
+  'trialing',
+  'past_due',
+  'unpaid',
+  'cancellation_scheduled',
+  'paused',
+  'incomplete',
+  'canceled',
+] as const;
+
+export function Page() {
+  const { filters } = useFilters();
+  const { status, cursor } = filters;
+  return (
+    <>
+      <Heading title="Subscriptions" />
+      <FilterBar>
+        <ChoiceFilter name="status" label="Any status" choices={statuses} />
+      </FilterBar>
+      <MoneyRecords
+        family="subscriptions"
+        input={{ status, cursor }}
+        columns={subscriptionColumns}
+        to={({ customerId }) => `/customers/${customerId}`}
+        caption="Subscriptions"
+        empty={<Empty title="No such subscriptions">A customer starts on the default plan, and moves to others.</Empty>}
+      />
+    </>
+  );
+}

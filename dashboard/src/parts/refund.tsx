@@ -1,0 +1,57 @@
+import { Button, NumberInput } from '@mantine/core';
+import { useState } from 'react';
+import type { Payment } from '../../../client/src/generated-entry.ts';
+import { api } from '../api.ts';
+import { useMay } from '../session.ts';
+import { ChangeDialog, type Effect } from './change-dialog.tsx';
+import { countText, moneyText, unitsOf } from './format.ts';
+
+/** Refunds a payment, whole or in part. Shown to roles that move money, for payments with something left. */
+export function RefundButton({ payment }: { readonly payment: Payment }) {
+  const mayRefund = useMay('payments:money');
+  const [isOpen, setOpen] = useState(false);
+  const { id, amount, currency, status, refundedAmount } = payment;
+  const left = amount - (refundedAmount ?? 0);
+  const units = unitsOf(currency);
+  const [wanted, setWanted] = useState<number | string>(left / units);
+  if (!mayRefund || status !== 'succeeded' || left <= 0) return null;
+  const partialAmount = typeof wanted === 'number' ? Math.round(wanted * units) : null;
+  const money = (sum: number) => moneyText(sum, currency);
+  return (
+    <>
+      <Button variant="default" size="compact-sm" onClick={() => setOpen(true)}>
+        Refund
+      </Button>
+      <ChangeDialog
+        title={`Refund ${money(amount)}`}
+        opened={isOpen}
+        onClose={() => setOpen(false)}
+        input={partialAmount === null || partialAmount <= 0 ? null : { id, partialAmount }}
+        call={(input, options) => api.payments.refund(input, options)}
+        effects={(answer, input): readonly Effect[] => [
+          { text: `${money(input.partialAmount)} goes back to the customer.` },
+          { text: `${money(amount - (answer.payment.refundedAmount ?? 0))} of the payment is kept.` },
+          ...answer.credits.map(({ takenBackAmount, usedAmount }) => ({
+            text: `${countText(takenBackAmount)} credits are taken back; ${countText(usedAmount)} were used.`,
+            isLoss: true,
+          })),
+        ]}
+        confirm="Refund"
+        done={`${money(partialAmount ?? 0)} was refunded`}
+        isDanger
+      >
+        <NumberInput
+          label={`Amount in ${currency}`}
+          description={`At most ${money(left)}`}
+          value={wanted}
+          onChange={setWanted}
+          min={0}
+          max={left / units}
+          decimalScale={Math.round(Math.log10(units))}
+          hideControls
+          data-autofocus
+        />
+      </ChangeDialog>
+    </>
+  );
+}
