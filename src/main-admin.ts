@@ -16,7 +16,7 @@ import {
   renameOrganization as saveName,
 } from './organizations/store.ts';
 
-export interface Output {
+interface Output {
   readonly json?: boolean;
 }
 
@@ -96,7 +96,7 @@ export async function checkConfig(config: Config, output: Output): Promise<void>
   print(output, { warnings }, ['The settings are valid.', ...warnings.map((text) => `WARNING  ${text}`)].join('\n'));
 }
 
-export interface KeyOptions extends Output {
+interface KeyOptions extends Output {
   readonly organization?: string;
   readonly live?: boolean;
   readonly name?: string;
@@ -188,7 +188,7 @@ export async function revokeKey(config: Config, id: string, output: Output): Pro
   print(output, { id, active: false }, `Revoked ${id}.`);
 }
 
-export interface CheckOptions extends Output {
+interface CheckOptions extends Output {
   readonly full?: boolean;
 }
 

@@ -6,11 +6,11 @@ import { restoreBackup } from './embedded-postgres/restore.ts';
 import { findEmbeddedPostgres } from './embedded-postgres/start.ts';
 import { openServer } from './main-database.ts';
 
-export interface BackupOptions {
+interface BackupOptions {
   readonly json?: boolean;
 }
 
-export interface RestoreCommandOptions extends BackupOptions {
+interface RestoreCommandOptions extends BackupOptions {
   readonly wal?: string;
   readonly until?: string;
 }

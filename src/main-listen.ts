@@ -8,7 +8,7 @@ import type { Config } from './config.ts';
 import { ask, refusalOf, type Service, serviceOf, unreachable } from './main-request.ts';
 import { eventTypes } from './webhooks/event.ts';
 
-export interface ListenOptions {
+interface ListenOptions {
   /** The port to receive on; any free one when absent. */
   readonly port?: string;
   /** The address of the service; this machine at PORT when absent. */

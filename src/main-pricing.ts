@@ -4,7 +4,7 @@ import type { Config } from './config.ts';
 import { ask, refusalOf, type ServiceOptions, serviceOf, unreachable } from './main-request.ts';
 import { PricingChange } from './pricing/pricing-change.ts';
 
-export interface ApplyOptions extends ServiceOptions {
+interface ApplyOptions extends ServiceOptions {
   readonly dryRun?: boolean;
   readonly json?: boolean;
 }
