@@ -1987,6 +1987,7 @@ CREATE INDEX invoice_line_items_by_price ON public.invoice_line_items USING btre
 CREATE INDEX invoices_attempt_due ON public.invoices USING btree (environment_id, next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
 CREATE INDEX invoices_by_creation ON public.invoices USING btree (environment_id, created_at);
 CREATE INDEX invoices_by_customer ON public.invoices USING btree (environment_id, customer_id);
+CREATE INDEX invoices_by_date ON public.invoices USING btree (environment_id, invoice_date);
 CREATE INDEX invoices_by_status ON public.invoices USING btree (environment_id, status, id);
 CREATE INDEX invoices_by_subscription ON public.invoices USING btree (environment_id, subscription_id);
 CREATE INDEX invoices_owed ON public.invoices USING btree (environment_id, subscription_id) WHERE (status = ANY (ARRAY['open'::text, 'awaiting_payment_confirmation'::text]));
@@ -2009,6 +2010,7 @@ CREATE INDEX payments_by_invoice ON public.payments USING btree (environment_id,
 CREATE INDEX payments_by_payment_method ON public.payments USING btree (environment_id, payment_method_id) WHERE (payment_method_id IS NOT NULL);
 CREATE INDEX payments_by_purchase ON public.payments USING btree (environment_id, purchase_id, id) WHERE (purchase_id IS NOT NULL);
 CREATE INDEX payments_by_reference ON public.payments USING btree (environment_id, processor_reference) WHERE (processor_reference IS NOT NULL);
+CREATE INDEX payments_by_settlement ON public.payments USING btree (environment_id, settlement_date) WHERE (settlement_date IS NOT NULL);
 CREATE INDEX payments_by_status ON public.payments USING btree (environment_id, status, id);
 CREATE INDEX payments_by_subscription ON public.payments USING btree (environment_id, subscription_id);
 CREATE INDEX payments_to_check ON public.payments USING btree (environment_id, check_at) WHERE (check_at IS NOT NULL);
@@ -2032,6 +2034,7 @@ CREATE INDEX purchases_by_status ON public.purchases USING btree (environment_id
 CREATE INDEX purchases_by_subscription ON public.purchases USING btree (environment_id, subscription_id) WHERE (subscription_id IS NOT NULL);
 CREATE INDEX purchases_to_try_again ON public.purchases USING btree (environment_id, customer_id, price_id) WHERE ((status = 'failed'::text) AND (invoice_id IS NULL));
 CREATE INDEX rate_limits_by_time ON people.rate_limits USING btree (last_request);
+CREATE INDEX refunds_by_creation ON public.refunds USING btree (environment_id, created_at);
 CREATE INDEX refunds_by_payment ON public.refunds USING btree (environment_id, payment_id);
 CREATE INDEX resource_claims_active ON public.resource_claims USING btree (environment_id, subscription_id, resource_id, id) WHERE (released_at IS NULL);
 CREATE INDEX resource_claims_by_subscription ON public.resource_claims USING btree (environment_id, subscription_id);

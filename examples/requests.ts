@@ -98,6 +98,10 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
   'GET /audit-log': () => at('/audit-log'),
   'GET /analytics/mrr': () => at('/analytics/mrr?interval=month'),
   'GET /analytics/churn': () => at('/analytics/churn?interval=month'),
+  'GET /analytics/retention': () => at('/analytics/retention?interval=month'),
+  'GET /analytics/revenue': () => at('/analytics/revenue?interval=month'),
+  'GET /analytics/payments': () => at('/analytics/payments?interval=month'),
+  'GET /analytics/usage': () => at('/analytics/usage?interval=month'),
 
   'GET /test-clock': () => at('/test-clock'),
   // The last route of all, because time stands still in the environment from then on.

@@ -79,6 +79,7 @@ create unique index invoices_one_open_threshold on invoices (environment_id, sub
 create index invoices_by_customer on invoices (environment_id, customer_id);
 create index invoices_by_subscription on invoices (environment_id, subscription_id);
 create index invoices_by_status on invoices (environment_id, status, id);
+create index invoices_by_date on invoices (environment_id, invoice_date);
 create index invoices_by_creation on invoices (environment_id, created_at);
 
 create table invoice_line_items (
@@ -174,6 +175,7 @@ create unique index payments_one_live_per_invoice on payments (environment_id, i
   where status in ('processing', 'requires_confirmation', 'requires_action', 'succeeded');
 create index payments_by_invoice on payments (environment_id, invoice_id);
 create index payments_by_status on payments (environment_id, status, id);
+create index payments_by_settlement on payments (environment_id, settlement_date) where settlement_date is not null;
 create index payments_by_creation on payments (environment_id, created_at);
 create index payments_by_customer on payments (environment_id, customer_id);
 create index payments_by_payment_method on payments (environment_id, payment_method_id) where payment_method_id is not null;
@@ -314,6 +316,7 @@ create table refunds (
   constraint refunds_amount_positive check (amount > 0),
   constraint refunds_status check (status in ('pending', 'succeeded', 'failed'))
 );
+create index refunds_by_creation on refunds (environment_id, created_at);
 create index refunds_by_payment on refunds (environment_id, payment_id);
 
 -- What the stand-in payment network remembers. It is outside our transactions, as a real one is, and belongs to no tenant.

@@ -288,6 +288,10 @@ export const operations = {
   analytics: {
     getMrr: { method: 'GET', path: '/api/v1/analytics/mrr', params: [], query: ['from', 'to', 'interval', 'groupBy'] },
     getChurn: { method: 'GET', path: '/api/v1/analytics/churn', params: [], query: ['from', 'to', 'interval', 'groupBy'] },
+    getRetention: { method: 'GET', path: '/api/v1/analytics/retention', params: [], query: ['from', 'to', 'interval'] },
+    getRevenue: { method: 'GET', path: '/api/v1/analytics/revenue', params: [], query: ['from', 'to', 'interval', 'groupBy'] },
+    getPayments: { method: 'GET', path: '/api/v1/analytics/payments', params: [], query: ['from', 'to', 'interval', 'groupBy'] },
+    getUsage: { method: 'GET', path: '/api/v1/analytics/usage', params: [], query: ['from', 'to', 'interval'] },
   },
 } as const satisfies Record<string, Record<string, Operation>>;
 

@@ -3641,6 +3641,116 @@ export interface ChurnReport {
   }>;
 }
 
+/** Retention of revenue at each point, and of the customers of each point. */
+export interface RetentionReport {
+  from: Timestamp;
+  to: Timestamp;
+  interval: 'day' | 'week' | 'month' | 'quarter' | 'year';
+  currency: string;
+  points: Array<{
+    start: Timestamp;
+    end: Timestamp;
+    /** The MRR of all customers at the start. */
+    opening: WholeNumber;
+    /** The MRR of those customers at the end, by that at the start. */
+    netRetention: string | null;
+    /** The same without what any of them has more than at the start. */
+    grossRetention: string | null;
+  }>;
+  cohorts: Array<{
+    start: Timestamp;
+    end: Timestamp;
+    /** The customers whose first MRR was in this time. */
+    customers: number;
+    points: Array<{
+      start: Timestamp;
+      end: Timestamp;
+      /** Those with MRR at the end of the point. */
+      customers: number;
+      mrr: WholeNumber;
+      /** A decimal text with six decimals. */
+      customerRetention: string | null;
+      /** The MRR by that at the end of the first point. */
+      netRetention: string | null;
+    }>;
+  }>;
+}
+
+/** Revenue over time, in the smallest unit of each currency. */
+export interface RevenueReport {
+  from: Timestamp;
+  to: Timestamp;
+  interval: 'day' | 'week' | 'month' | 'quarter' | 'year';
+  groupBy: 'reason' | null;
+  groups: Array<{
+    currency: string;
+    /** The value of the grouping; null without groups. */
+    key: string | null;
+    points: Array<{
+      start: Timestamp;
+      end: Timestamp;
+      /** The net amount of the invoices of this time, without tax. Drafts and void ones do not count. */
+      invoiced: WholeNumber;
+      tax: WholeNumber;
+      /** The net amount of the credit notes of this time that are not void. */
+      credited: WholeNumber;
+      creditedTax: WholeNumber;
+      /** Invoiced less credited. */
+      net: WholeNumber;
+      /** The money of payments that arrived in this time, with tax. */
+      collected: WholeNumber;
+      /** The money of refunds of this time, with tax. */
+      refunded: WholeNumber;
+    }>;
+  }>;
+}
+
+/** Payments over time, in the smallest unit of each currency. */
+export interface PaymentsReport {
+  from: Timestamp;
+  to: Timestamp;
+  interval: 'day' | 'week' | 'month' | 'quarter' | 'year';
+  groupBy: 'processor' | 'paymentMethod' | null;
+  groups: Array<{
+    currency: string;
+    /** The value of the grouping; null without groups. */
+    key: string | null;
+    points: Array<{
+      start: Timestamp;
+      end: Timestamp;
+      succeeded: number;
+      /** By the time at which the money arrived. */
+      succeededAmount: WholeNumber;
+      failed: number;
+      /** By the time of the attempt. */
+      failedAmount: WholeNumber;
+      recovered: number;
+      /** Payments that succeeded after an earlier attempt had failed. */
+      recoveredAmount: WholeNumber;
+    }>;
+  }>;
+}
+
+/** Units and events of each usage meter by the hours of their `usageDate`. The most used meter is first. */
+export interface UsageReport {
+  from: Timestamp;
+  to: Timestamp;
+  interval: 'day' | 'week' | 'month' | 'quarter' | 'year';
+  meters: Array<{
+    usageMeterId: string;
+    name: string;
+    slug: string;
+    units: WholeNumber;
+    events: number;
+    points: Array<{
+      start: Timestamp;
+      end: Timestamp;
+      units: WholeNumber;
+      events: number;
+    }>;
+  }>;
+}
+
 export interface ErrorBody {
   /** The reason, in a sentence for people. */
   message: string;
@@ -7031,6 +7141,60 @@ export interface AnalyticsGetChurnAnswer {
   churn: ChurnReport;
 }
 
+export interface AnalyticsGetRetentionInput {
+  /** The first instant of the range, by default twelve months before `to`. */
+  from?: string | number;
+  /** The end of the range, which is not part of it. By default just after the environment's time. */
+  to?: string | number;
+  /** The length of a point, in UTC. `month` by default; weeks begin on Mondays. */
+  interval?: 'day' | 'week' | 'month' | 'quarter' | 'year';
+}
+
+export interface AnalyticsGetRetentionAnswer {
+  retention: RetentionReport;
+}
+
+export interface AnalyticsGetRevenueInput {
+  /** The first instant of the range, by default twelve months before `to`. */
+  from?: string | number;
+  /** The end of the range, which is not part of it. By default just after the environment's time. */
+  to?: string | number;
+  /** The length of a point, in UTC. `month` by default; weeks begin on Mondays. */
+  interval?: 'day' | 'week' | 'month' | 'quarter' | 'year';
+  groupBy?: 'reason';
+}
+
+export interface AnalyticsGetRevenueAnswer {
+  revenue: RevenueReport;
+}
+
+export interface AnalyticsGetPaymentsInput {
+  /** The first instant of the range, by default twelve months before `to`. */
+  from?: string | number;
+  /** The end of the range, which is not part of it. By default just after the environment's time. */
+  to?: string | number;
+  /** The length of a point, in UTC. `month` by default; weeks begin on Mondays. */
+  interval?: 'day' | 'week' | 'month' | 'quarter' | 'year';
+  groupBy?: 'processor' | 'paymentMethod';
+}
+
+export interface AnalyticsGetPaymentsAnswer {
+  payments: PaymentsReport;
+}
+
+export interface AnalyticsGetUsageInput {
+  /** The first instant of the range, by default twelve months before `to`. */
+  from?: string | number;
+  /** The end of the range, which is not part of it. By default just after the environment's time. */
+  to?: string | number;
+  /** The length of a point, in UTC. `month` by default; weeks begin on Mondays. */
+  interval?: 'day' | 'week' | 'month' | 'quarter' | 'year';
+}
+
+export interface AnalyticsGetUsageAnswer {
+  usage: UsageReport;
+}
+
 export interface UtilsMethods {
   /** Check the connection and the key. Returns `pong` if the service responds and the API key is valid. */
   getPing(input?: Record<string, never>, options?: CallOptions): Promise<UtilsGetPingAnswer>;
@@ -7710,4 +7874,16 @@ export interface AnalyticsMethods {
 
   /** Report churn. Returns the customers and the recurring revenue that were lost over time, and their rates. */
   getChurn(input?: AnalyticsGetChurnInput, options?: CallOptions): Promise<AnalyticsGetChurnAnswer>;
+
+  /** Report retention. Returns the part of the recurring revenue that was kept at each point, and that of the customers of each point since. In the currency of the environment, with at most 60 points. */
+  getRetention(input?: AnalyticsGetRetentionInput, options?: CallOptions): Promise<AnalyticsGetRetentionAnswer>;
+
+  /** Report revenue. Returns the net amounts of invoices and credit notes over time, with tax apart, and the money that was collected and refunded. */
+  getRevenue(input?: AnalyticsGetRevenueInput, options?: CallOptions): Promise<AnalyticsGetRevenueAnswer>;
+
+  /** Report payments. Returns the payments that succeeded and failed over time, and those that a later attempt recovered. */
+  getPayments(input?: AnalyticsGetPaymentsInput, options?: CallOptions): Promise<AnalyticsGetPaymentsAnswer>;
+
+  /** Report usage. Returns the units and events of every usage meter over time, from the roll-ups of whole hours. */
+  getUsage(input?: AnalyticsGetUsageInput, options?: CallOptions): Promise<AnalyticsGetUsageAnswer>;
 }

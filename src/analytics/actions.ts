@@ -2,10 +2,23 @@ import type { Database } from '../database/database.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import {
+  checkCohorts,
+  type PaymentsReport,
+  type RetentionReport,
+  type RevenueReport,
+  toPaymentsReport,
+  toRetentionReport,
+  toRevenueReport,
+  toUsageReport,
+  type UsageReport,
+} from './money-report.ts';
+import {
   type ChurnReport,
+  inMinorUnits,
   type MrrGrouping,
   type MrrMovements,
   type MrrReport,
+  openingsOf,
   toChurnReport,
   toMrrReport,
 } from './mrr-report.ts';
@@ -38,6 +51,46 @@ export async function reportMrr(work: Work, query: MrrQuery): Promise<MrrReport>
 /** The customers and the recurring revenue that were lost over time. */
 export async function reportChurn(work: Work, query: MrrQuery): Promise<ChurnReport> {
   return toChurnReport(await movementsOf(work, query));
+}
+
+/** How the recurring revenue of customers is kept, at each point and by cohorts. */
+export async function reportRetention(work: Work, query: ReportQuery): Promise<RetentionReport> {
+  const movements = await movementsOf(work, query);
+  const { range, currency } = movements;
+  checkCohorts(range);
+  const kept = await store.sumKept(work, range);
+  const cohorts = await store.sumCohorts(work, range);
+  return toRetentionReport({ range, currency, openings: openingsOf(movements), kept, cohorts, round: inMinorUnits });
+}
+
+/** Invoiced and credited revenue, and the money that was collected and refunded. */
+export async function reportRevenue(
+  work: Work,
+  { groupBy = null, ...query }: ReportQuery & { readonly groupBy?: RevenueReport['groupBy'] | undefined },
+): Promise<RevenueReport> {
+  const range = toReportRange(query, work.now);
+  return toRevenueReport(
+    { range, rows: await store.sumRevenue(work, range, groupBy), currency: work.currency },
+    groupBy,
+  );
+}
+
+/** Payments that succeeded, failed and were recovered. */
+export async function reportPayments(
+  work: Work,
+  { groupBy = null, ...query }: ReportQuery & { readonly groupBy?: PaymentsReport['groupBy'] | undefined },
+): Promise<PaymentsReport> {
+  const range = toReportRange(query, work.now);
+  return toPaymentsReport(
+    { range, rows: await store.sumPayments(work, range, groupBy), currency: work.currency },
+    groupBy,
+  );
+}
+
+/** The usage of all meters. */
+export async function reportUsage(work: Work, query: ReportQuery): Promise<UsageReport> {
+  const range = toReportRange(query, work.now);
+  return toUsageReport(range, await store.sumUsage(work, range));
 }
 
 // Months of one transaction, which keeps movements of its environment waiting, and the most transactions of a job.

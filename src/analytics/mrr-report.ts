@@ -257,8 +257,24 @@ export function toMrrReport(request: MrrMovements): MrrReport {
 }
 
 /** A ratio as a decimal text with six decimals; null of nothing. */
-function ratioText(part: bigint, of: bigint): string | null {
+export function ratioText(part: bigint, of: bigint): string | null {
   return of <= 0n ? null : decimalText(divHalfAway(part * 1_000_000n, of), 6);
+}
+
+/** The MRR at the start of each point; fine, and in minor units. */
+export function openingsOf(request: MrrMovements): { exact: bigint; rounded: bigint }[] {
+  const flow = orderedFlows({ ...request, groupBy: null }).find(({ currency }) => currency === request.currency);
+  let exact = flow?.opening.amount ?? 0n;
+  return pointsOf(request.range, (_, index) => {
+    const opening = exact;
+    exact += flow?.points[index] === undefined ? 0n : sumOf(flow.points[index]).amount;
+    return { exact: opening, rounded: inMinorUnits(opening) };
+  });
+}
+
+/** A fine amount in minor units, rounded half away from zero. */
+export function inMinorUnits(amount: bigint): bigint {
+  return divHalfAway(amount, whole);
 }
 
 /** The report on churn. */

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { takeBalancesOnce } from '../../src/analytics/actions.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp, type TestOrganization } from '../support/harness.ts';
-import { newCustomer, plan } from '../support/shop.ts';
+import { meter, newCustomer, plan } from '../support/shop.ts';
 import { assertSound } from '../support/sound.ts';
 
 const app = await startTestApp();
@@ -34,7 +34,7 @@ const model = {
     }),
     plan('support', 500, [], { product: { addOn: true } }),
   ],
-  usageMeters: [],
+  usageMeters: [meter('calls', 'Calls', { slug: 'call', unitPrice: 1 })],
 };
 
 interface Told {
@@ -44,7 +44,9 @@ interface Told {
   readonly adjust: (id: string, items: readonly Body[], more?: Body) => Promise<Body>;
   readonly cancel: (id: string, timing: string) => Promise<Body>;
   readonly post: (path: string, body?: unknown) => Promise<Body>;
+  readonly get: (path: string) => Promise<Body>;
   readonly report: (name: string, query?: string) => Promise<Body>;
+  readonly refused: (name: string, query: string, message: RegExp) => Promise<void>;
   /** The movements of the whole time, in the order in which they were made. */
   readonly movements: () => Promise<[day: string, type: string, amount: number][]>;
   /** The MRR now. */
@@ -70,7 +72,13 @@ async function begin(start: string, settings?: Body): Promise<Told> {
     environmentId,
     moveTo,
     post,
+    get: (path) => app.get(path, options),
     report,
+    async refused(name, query, message) {
+      const { status, body } = await app.request('GET', `/analytics/${name}?${query}`, undefined, options);
+      assert.equal(status, 400);
+      assert.match(body.message, message);
+    },
     async subscribe(slug, more = {}) {
       customers += 1;
       const { customerId } = more.customerId
@@ -322,6 +330,115 @@ test('balances of past months change no report, and nothing can be written into 
     .execute();
   assert.deepEqual((await shop.movements()).at(-1)?.slice(0, 2), ['2026-06-01', 'expansion']);
   await assertSound(app);
+});
+
+test('retention is what the customers of the start have at the end, and what each cohort has left', async () => {
+  const shop = await begin('2026-01-01');
+  const [grows, leaves] = [await shop.subscribe('pro'), await shop.subscribe('pro')];
+  await shop.moveTo('2026-02-10');
+  await shop.subscribe('team');
+  await shop.adjust(grows ?? '', [{ priceSlug: 'team-monthly' }]);
+  await shop.cancel(leaves ?? '', 'immediately');
+  await shop.moveTo('2026-03-20');
+  const { points, cohorts } = await shop.report('retention', 'from=2026-01-01&to=2026-04-01');
+  // Of 6000 in February, 3000 went and 3000 came; the new customer does not count.
+  assert.deepEqual(
+    points.map((point: Body) => [point.opening, point.netRetention, point.grossRetention]),
+    [
+      [0, null, null],
+      [6000, '1.000000', '0.500000'],
+      [12_000, '1.000000', '1.000000'],
+    ],
+  );
+  const told = cohorts.map(({ customers: made, points: later }: Body) => [
+    made,
+    ...later.map((point: Body) => [point.customers, point.mrr, point.netRetention]),
+  ]);
+  assert.deepEqual(told, [
+    [2, [2, 6000, '1.000000'], [1, 6000, '1.000000'], [1, 6000, '1.000000']],
+    [1, [1, 6000, '1.000000'], [1, 6000, '1.000000']],
+    [0, [0, 0, null]],
+  ]);
+  await shop.refused('retention', 'from=2020-01-01&to=2026-01-01', /72 points, more than the maximum of 60/);
+});
+
+test('revenue is invoiced net of tax and credit notes, and collected is what arrived less refunds', async () => {
+  const shop = await begin('2026-01-01', { taxProvider: 'rates' });
+  await shop.post('/tax-rates', { taxRate: { country: 'DE', percentage: '20', type: 'vat', inclusive: false } });
+  const address = { address: { line1: 'Street 1', city: 'Berlin', postal_code: '10115', country: 'DE' } };
+  const { customerId, paymentMethodId } = await newCustomer(shop, 'taxed', {
+    token: 'pm_card_visa',
+    billingAddress: address,
+  });
+  await shop.subscribe('pro', { customerId, defaultPaymentMethodId: paymentMethodId });
+  await shop.moveTo('2026-02-10');
+  const { data } = await shop.get('/payments');
+  await shop.post(`/payments/${data[0].id}/refund`, { partialAmount: 600 });
+  const { groups } = await shop.report('revenue', 'from=2026-01-01&to=2026-03-01');
+  assert.deepEqual(
+    groups[0].points.map((point: Body) => [point.invoiced, point.tax, point.collected, point.refunded]),
+    [
+      [3000, 600, 3600, 0],
+      [3000, 600, 3600, 600],
+    ],
+  );
+  const { groups: reasons } = await shop.report('revenue', 'from=2026-01-01&to=2026-03-01&groupBy=reason');
+  assert.deepEqual(reasons.map(({ key, points }: Body) => [key, points.map((point: Body) => point.invoiced)]).sort(), [
+    ['renewal', [0, 3000]],
+    ['subscription_start', [3000, 0]],
+  ]);
+});
+
+test('a payment fails on its day, and is recovered when a later attempt brings the money', async () => {
+  const shop = await begin('2026-01-01');
+  const buyer = await newCustomer(shop, 'late', { token: 'pm_card_visa' });
+  await shop.subscribe('pro', { customerId: buyer.customerId, defaultPaymentMethodId: buyer.paymentMethodId });
+  const card = (token: string) =>
+    shop.post('/payment-methods', {
+      paymentMethod: {
+        customerId: buyer.customerId,
+        type: 'card',
+        token,
+        default: true,
+        automaticallyUpdateSubscriptions: true,
+      },
+    });
+  await card('pm_card_chargeCustomerFail');
+  await shop.moveTo('2026-02-02');
+  await card('pm_card_visa');
+  await shop.moveTo('2026-02-20');
+  const { groups } = await shop.report('payments', 'from=2026-01-01&to=2026-03-01');
+  assert.deepEqual(
+    groups[0].points.map((point: Body) => [point.succeeded, point.failed, point.recovered, point.recoveredAmount]),
+    [
+      [1, 0, 0, 0],
+      [1, 1, 1, 3000],
+    ],
+  );
+});
+
+test('usage is told for each meter and day, from its roll-ups', async () => {
+  const shop = await begin('2026-01-01');
+  const subscriptionId = await shop.subscribe('pro');
+  const use = (day: string, amount: number) =>
+    shop.post('/usage-events', {
+      usageEvent: {
+        subscriptionId,
+        priceSlug: 'call',
+        transactionId: `${day} ${amount}`,
+        amount,
+        usageDate: `${day}T10:30:00Z`,
+      },
+    });
+  await use('2026-01-01', 5);
+  await shop.moveTo('2026-01-05');
+  await use('2026-01-03', 7);
+  await use('2026-01-03', 8);
+  const { meters } = await shop.report('usage', 'from=2026-01-01&to=2026-01-05&interval=day');
+  assert.deepEqual(
+    [meters[0].slug, meters[0].units, meters[0].events, meters[0].points.map(({ units }: Body) => units)],
+    ['calls', 20, 3, [5, 0, 15, 0]],
+  );
 });
 
 const refusals: readonly [query: string, field: string, message: RegExp][] = [

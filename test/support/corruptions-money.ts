@@ -84,7 +84,7 @@ export const moneyCorruptions: readonly Corruption[] = [
       'update discount_redemptions set subscription_id = null, payments_made = 0',
       'update invoices set discount_redemption_id = null',
     ],
-    breaks: ['redemptionsHaveTheirRedeemer'],
+    breaks: ['redemptionsHaveTheirRedeemer', 'recurringRevenueFollowsState'],
   },
   {
     fault: 'a period was billed twice',
