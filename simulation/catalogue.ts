@@ -141,6 +141,12 @@ export const paidPlans: readonly Plan[] = [
 /** A pack of calls, sold for a single payment. */
 export const pack = { slug: 'pack', unitPrice: 1250, calls: 200 } as const;
 
+/** An add-on, sold beside plans of a month that are paid in advance. It gives no credits. */
+export const addOn = { slug: 'support', unitPrice: 731 } as const;
+export function takesAddOns({ unit, count, billsAtEnd = false }: Plan): boolean {
+  return unit === 'month' && count === 1 && !billsAtEnd;
+}
+
 export interface Discount {
   readonly code: string;
   readonly type: 'percent' | 'fixed';
@@ -203,7 +209,7 @@ export function structure() {
     name: 'Simulated',
     isDefault: true,
     features: [...plans.flatMap(featuresOf), packFeature],
-    products: [...plans.map(productOf), packProduct],
+    products: [...plans.map(productOf), packProduct, addOnProduct],
     usageMeters: metersOf(),
     resources: [{ slug: seatSlug, name: 'Seat', active: true }],
   };
@@ -265,6 +271,20 @@ const packProduct = {
   product: { name: 'Pack', slug: pack.slug, active: true, default: false },
   price: { type: 'single_payment', slug: pack.slug, unitPrice: pack.unitPrice, isDefault: true, active: true },
   features: [packFeature.slug],
+};
+
+const addOnProduct = {
+  product: { name: 'Support', slug: addOn.slug, active: true, default: false, addOn: true },
+  price: {
+    type: 'subscription',
+    slug: addOn.slug,
+    unitPrice: addOn.unitPrice,
+    intervalUnit: 'month',
+    intervalCount: 1,
+    isDefault: true,
+    active: true,
+  },
+  features: [],
 };
 
 function featuresOf({ slug: plan, once, recurring, rollover, seats }: Plan) {

@@ -53,6 +53,7 @@ function subscriptionLine({ now }: Books, each: Subscription) {
     subscription: each.plan.slug,
     status: each.status,
     quantity: each.quantity,
+    addOns: each.addOns,
     start: each.period?.start ?? null,
     end: each.period?.end ?? null,
     trial: each.trialEnd,

@@ -248,10 +248,12 @@ export function takeBackPacks(books: Books, invoice: Invoice): void {
 }
 
 export function applyChange(books: Books, subscription: Subscription, terms: Terms): void {
+  // A plan that stays as it is has its credits.
+  const changesPlan = terms.plan !== subscription.plan || terms.quantity !== subscription.quantity;
   changeTerms(books, subscription, terms, books.now);
   const awaits = subscription.awaiting.some((each) => each === subscription.period);
   grantAwaited(books, subscription);
-  if (!awaits) grantChange(subscription, books.now);
+  if (!awaits && changesPlan) grantChange(subscription, books.now);
 }
 
 /** Grants the credits of periods that began without access and for which nothing is owed any more. */
@@ -274,6 +276,7 @@ export function changeTerms(books: Books, subscription: Subscription, terms: Ter
   if (last !== undefined) last.end = at;
   subscription.holdings.push(holdingOf(terms, at));
   subscription.quantity = terms.quantity;
+  subscription.addOns = terms.addOns ?? 0;
   subscription.plan = terms.plan;
 }
 

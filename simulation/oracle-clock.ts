@@ -1,4 +1,4 @@
-import { incompleteHours } from './catalogue.ts';
+import { addOn, incompleteHours } from './catalogue.ts';
 import { hourMs, intervalAt, isSameInterval, share } from './oracle-arithmetic.ts';
 import { changeTerms, feeLines, issue, sumOf, withPausedTime } from './oracle-billing.ts';
 import { endClaims, letClaimsLast } from './oracle-claims.ts';
@@ -23,7 +23,7 @@ import {
   type Period,
   reach,
   type Subscription,
-  worthOf,
+  worthOfPlan,
 } from './oracle-records.ts';
 import { noteFreeTime } from './oracle-titles.ts';
 import { givePausedBack, grantPeriod } from './oracle-usage.ts';
@@ -192,9 +192,11 @@ function renew(books: Books, subscription: Subscription): void {
 }
 
 /** The plan in advance, prorated if the period is the rest of an interval. */
-export function itemLines({ plan, quantity }: Subscription, { start, end, wholeStart }: Period): Line[] {
-  if (plan.unitPrice === 0 || plan.billsAtEnd || quantity === 0) return [];
-  return [{ kind: 'item', amount: share(worthOf({ plan, quantity }), end - start, end - wholeStart) }];
+export function itemLines({ plan, quantity, addOns }: Subscription, { start, end, wholeStart }: Period): Line[] {
+  const partOf = (amount: number) => share(amount, end - start, end - wholeStart);
+  const ofAddOns = addOns === 0 ? [] : [{ kind: 'item', amount: partOf(addOn.unitPrice * addOns) } as const];
+  if (plan.unitPrice === 0 || plan.billsAtEnd || quantity === 0) return ofAddOns;
+  return [{ kind: 'item', amount: partOf(worthOfPlan({ plan, quantity })) }, ...ofAddOns];
 }
 
 /**

@@ -55,6 +55,7 @@ export function subscriptionWith(books: Books, beginning: Beginning): Subscripti
     trialEnd: null,
     period: null,
     quantity,
+    addOns: 0,
     offered: null,
     holdings: [holdingOf({ plan, quantity }, books.now)],
     method: null,

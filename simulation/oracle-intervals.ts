@@ -60,8 +60,8 @@ export function changeInterval(
  * is only another count of the later ones.
  */
 export function moveAnchor(books: Books, subscription: Subscription, anchor: number): Changed | 'owes' {
-  const { period, plan, quantity } = subscription;
-  const terms = { plan, quantity };
+  const { period, plan, quantity, addOns } = subscription;
+  const terms = { plan, quantity, addOns };
   if (period?.end !== anchor)
     return charge(books, subscription, { terms, anchor, next: anchor, carriesOn: period, name: 'move of an anchor' });
   reach(books, 'anchor at the end of the period', subscription.customer);
@@ -188,7 +188,7 @@ function begin(
   const { takenBack, usedAhead } = givenUp(subscription, old, now);
   if (usedAhead > 0) reach(books, 'change of interval with credits used ahead', subscription.customer);
   const changesPlan = terms.plan !== subscription.plan || terms.quantity !== subscription.quantity;
-  if (changesPlan) changeTerms(books, subscription, terms, now);
+  if (changesPlan || (terms.addOns ?? 0) !== subscription.addOns) changeTerms(books, subscription, terms, now);
   subscription.pausedParts.push({ period: old, at: now, kept: unused });
   subscription.kept = Math.max(0, subscription.kept + unused - (invoice === null ? 0 : pausedTimeOf(invoice)));
   if (subscription.kept > 0) reach(books, 'change of interval that keeps value', subscription.customer);

@@ -1,4 +1,4 @@
-import type { Discount, Place, Plan } from './catalogue.ts';
+import { addOn, type Discount, type Place, type Plan } from './catalogue.ts';
 import type { Terms as CostTerms, UsagePrice } from './catalogue-usage.ts';
 import type { AttemptCount } from './oracle-attempts.ts';
 import type { Metered, MeteredLine } from './oracle-metering.ts';
@@ -136,6 +136,8 @@ export interface Holding {
 export interface Terms {
   readonly plan: Plan;
   readonly quantity: number;
+  /** The units of the add-on beside it; none when absent. */
+  readonly addOns?: number;
   /** Changes of own terms of usage prices; null: the price has its own again. */
   readonly agreed?: readonly OwnTermsChange[];
 }
@@ -169,6 +171,7 @@ export interface Subscription {
   /** Null while it awaits its first payment. */
   period: Period | null;
   quantity: number;
+  addOns: number;
   /** The quantity that the seller has set on the page where it was bought. Null: it was not bought on a page. */
   readonly offered: number | null;
   readonly holdings: Holding[];
@@ -394,13 +397,18 @@ export function advanceOf(terms: Terms): number {
 }
 
 /** For a whole interval. */
-export function worthOf({ plan: { unitPrice, many }, quantity }: Terms): number {
+export function worthOf({ addOns = 0, ...terms }: Terms): number {
+  return worthOfPlan(terms) + addOn.unitPrice * addOns;
+}
+
+/** The same without add-ons. */
+export function worthOfPlan({ plan: { unitPrice, many }, quantity }: Terms): number {
   return many !== undefined && quantity > many.above ? Math.round(many.unitPrice * quantity) : unitPrice * quantity;
 }
 
 /** The holding of these terms from an instant on, by what they cost and give in an interval. */
-export function holdingOf({ plan, quantity }: Terms, start: number): Holding {
-  const worth = worthOf({ plan, quantity });
+export function holdingOf({ plan, quantity, addOns = 0 }: Terms, start: number): Holding {
+  const worth = worthOf({ plan, quantity, addOns });
   const [value, atEnd] = plan.billsAtEnd ? [0, worth] : [worth, 0];
   return { plan, value, atEnd, recurring: plan.recurring * quantity, once: plan.once * quantity, start, end: null };
 }

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../src/database/database.ts';
+import { addOn } from './catalogue.ts';
 import { meterSlug, usersSlug } from './catalogue-usage.ts';
 
 /** Each record as a line of text with its relevant fields, grouped by name. */
@@ -53,7 +54,12 @@ async function subscriptionLines(db: Database, now: number): Promise<Told[]> {
         'subscription', p.slug, 'status', s.status,
         'quantity', (select i.quantity from subscription_items i
            where i.environment_id = s.environment_id and i.subscription_id = s.id and not i.manually_created
+             and i.price_id = s.price_id
            order by i.id desc limit 1),
+        'addOns', coalesce((select sum(i.quantity) from subscription_items i
+             join prices q on q.environment_id = i.environment_id and q.id = i.price_id and q.slug = ${addOn.slug}
+           where i.environment_id = s.environment_id and i.subscription_id = s.id
+             and (i.expired_at is null or i.expired_at = s.canceled_at)), 0),
         'start', s.current_billing_period_start, 'end', s.current_billing_period_end,
         'trial', s.trial_end, 'anchor', s.billing_cycle_anchor_date, 'cancelAt', s.cancel_scheduled_at, 'canceledAt', s.canceled_at, 'reason', s.cancellation_reason,
         'resumesAt', s.resumes_at, 'kept', s.paused_credit, 'isToChange', s.scheduled_adjustment_at is not null,

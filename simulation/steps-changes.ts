@@ -1,4 +1,4 @@
-import { paidPlans } from './catalogue.ts';
+import { addOn, paidPlans, takesAddOns } from './catalogue.ts';
 import { isDefaultPlan } from './oracle-actions.ts';
 import { boundary, hourMs, isSameInterval } from './oracle-arithmetic.ts';
 import { methodOf } from './oracle-billing.ts';
@@ -35,8 +35,14 @@ export const changePlan: Draw = ({ random, books, customers, wish }) => {
   const plans = paidPlans.filter((each) => wish.plan?.(each, subscription.plan) ?? true);
   const plan = !wish.plan && random.chance(0.4) ? subscription.plan : (random.pick(plans) ?? subscription.plan);
   const anyQuantity = random.between(1, random.chance(0.5) ? 2 : mostUnits);
-  const terms: Terms = { plan, quantity: wish.plan ? subscription.quantity + random.below(2) : anyQuantity };
-  if (plan === subscription.plan && terms.quantity === subscription.quantity) return null;
+  const anyAddOns = random.chance(0.4) ? random.between(0, 3) : subscription.addOns;
+  const terms: Terms = {
+    plan,
+    quantity: wish.plan ? subscription.quantity + random.below(2) : anyQuantity,
+    addOns: takesAddOns(plan) ? anyAddOns : 0,
+  };
+  const { quantity, addOns } = subscription;
+  if (plan === subscription.plan && terms.quantity === quantity && terms.addOns === addOns) return null;
   const timing = wish.isNow ? 'immediately' : (random.pick(timings) ?? 'auto');
   const prorates = wish.isNow || random.chance(0.85);
   const collectsRefunded = prorates && random.chance(0.2);
@@ -49,7 +55,7 @@ export const changePlan: Draw = ({ random, books, customers, wish }) => {
   const lacksSeats = plan.seats * terms.quantity < subscription.claims.size;
   const how = `${timing}${begins ? `, anchor ${anchor}` : ''}${prorates ? '' : ', without proration'}${collectsRefunded ? ', collecting refunds' : ''}`;
   return {
-    text: `changes ${nameOf(subscription)} to ${terms.quantity} of ${plan.slug} (${how})`,
+    text: `changes ${nameOf(subscription)} to ${terms.quantity} of ${plan.slug}${terms.addOns ? ` and ${terms.addOns} of ${addOn.slug}` : ''} (${how})`,
     customer,
     ask: async (records) => ({
       method: 'POST',
@@ -57,7 +63,10 @@ export const changePlan: Draw = ({ random, books, customers, wish }) => {
       body: {
         adjustment: {
           timing,
-          newSubscriptionItems: [{ priceSlug: plan.slug, quantity: terms.quantity }],
+          newSubscriptionItems: [
+            { priceSlug: plan.slug, quantity: terms.quantity },
+            ...(terms.addOns ? [{ priceSlug: addOn.slug, quantity: terms.addOns }] : []),
+          ],
           prorateCurrentBillingPeriod: prorates,
           ...(isNow && takesInterval ? { billingAnchor: anchor } : {}),
           ...(collectsRefunded ? { collectRefunded: true } : {}),
@@ -77,6 +86,7 @@ export const changePlan: Draw = ({ random, books, customers, wish }) => {
         const begun = changeInterval(books, subscription, terms, anchor);
         return begun === 'made' ? 'done' : begun === 'not_paid' ? 'refused_late' : 'refused';
       }
+      if (terms.addOns !== addOns) reach(books, 'add-ons added or removed', customer);
       if (worthOf(terms) < worthOf(subscription) && subscription.covered > 0)
         reach(books, 'cheaper plan after use', subscription.customer);
       // A trial goes on, and the new interval begins at its end.
@@ -181,7 +191,7 @@ export const changePrices: Draw = ({ random, books, customers }) => {
   const all = currentSubscriptions({ customers });
   const subscription = random.pick(random.chance(0.9) ? all.filter(isChangeable) : all.filter(isDefaultPlan));
   if (subscription === undefined || subscription.period === null) return null;
-  const { period, scheduled, plan, quantity } = subscription;
+  const { period, scheduled, plan, quantity, addOns } = subscription;
   const ownTerms = drawOwnTerms(random).map((each) => (random.chance(0.3) ? { ...each, terms: null } : each));
   const isNow = random.chance(0.7);
   const timing = isNow ? 'immediately' : 'at_end_of_current_billing_period';
@@ -198,7 +208,7 @@ export const changePrices: Draw = ({ random, books, customers }) => {
       reach(books, `own prices ${isNow ? 'now' : 'for the next period'}`, subscription.customer);
       // A usage period that has begun keeps its terms.
       if (isNow) changeOwnTerms(subscription, ownTerms, books.now === period.start ? books.now + 1 : books.now);
-      else subscription.scheduled = { plan, quantity, agreed: ownTerms };
+      else subscription.scheduled = { plan, quantity, addOns, agreed: ownTerms };
       return 'done';
     },
   };
