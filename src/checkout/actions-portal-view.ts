@@ -14,6 +14,7 @@ import type { Price } from '../pricing/price.ts';
 import { mayCost } from '../pricing/pricing.ts';
 import type { Product } from '../pricing/product.ts';
 import { loadPricingModelDetails } from '../pricing/store-details.ts';
+import { listIncluded } from '../pricing/store-features.ts';
 import { findAddOnPrices, listPricesByIds, listUsagePrices } from '../pricing/store-prices.ts';
 import { ownTermsOf } from '../subscriptions/price-override.ts';
 import { findSubscription, listLivingSubscriptions } from '../subscriptions/store.ts';
@@ -22,7 +23,7 @@ import { isWaitingForStart, type SubscriptionRow } from '../subscriptions/subscr
 import { readBalances } from '../usage/actions-balances.ts';
 import { findPaymentToConfirm } from './actions.ts';
 import { type NewPortalSession, type PortalSession, portalSessionSeconds } from './checkout-input.ts';
-import { maxUsageTerms, type PlanTerms, type UsageBilling, type UsageTerms } from './checkout-view.ts';
+import { maxIncluded, maxUsageTerms, type PlanTerms, type UsageBilling, type UsageTerms } from './checkout-view.ts';
 import type { PortalInvoice, PortalPlan, PortalSubscription, PortalView } from './portal-view.ts';
 import { readSellerName } from './store.ts';
 
@@ -187,6 +188,8 @@ export async function listPlans(
         return [{ priceId, meterName, unitPrice, usageEventsPerUnit, pricing, where, ownInterval, ...own }];
       });
     });
+  const productIds = (model?.products ?? []).map(({ id }) => id);
+  const included = await listIncluded(work, productIds, maxIncluded);
   const plans = (model?.products ?? []).flatMap((product) => {
     const isOffered = ({ id, type, intervalUnit, intervalCount }: Price) =>
       type === 'subscription' &&
@@ -209,6 +212,7 @@ export async function listPlans(
       usageThreshold,
       minimumQuantity: product.minimumQuantity,
       maximumQuantity: product.maximumQuantity,
+      included: included.get(product.id) ?? [],
       addOn: product.addOn,
       isOwn: own.has(id),
     }));

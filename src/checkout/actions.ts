@@ -12,6 +12,7 @@ import { currencyOf } from '../pricing/actions.ts';
 import type { DiscountRow } from '../pricing/discount.ts';
 import { firstAmountAt } from '../pricing/price.ts';
 import { mayCost } from '../pricing/pricing.ts';
+import { type Included, listIncluded } from '../pricing/store-features.ts';
 import { listUsagePrices } from '../pricing/store-prices.ts';
 import type { PurchaseRow } from '../purchases/purchase.ts';
 import { findPurchase } from '../purchases/store.ts';
@@ -46,6 +47,7 @@ import {
   type CheckoutAddOn,
   type CheckoutDraft,
   type CheckoutView,
+  maxIncluded,
   maxUsageTerms,
   type PaymentToConfirm,
   type PlanChange,
@@ -237,6 +239,7 @@ async function describe(
     intervalUnit: sold?.price.intervalUnit ?? null,
     intervalCount: sold?.price.intervalCount ?? null,
     quantity: decideQuantity(session, draft.quantity),
+    included: sold === null ? [] : await describeIncluded(work, sold),
     addOns: sold === null ? [] : describeAddOns(session, sold, draft),
     mayChangeQuantity: isAdjustable(session),
     minimumQuantity: session.minimumQuantity,
@@ -264,6 +267,10 @@ async function describeUsage(
   const usage = prices.map((price) => ({ ...price, ...ownTermsOf(price.priceId, overrides) }));
   const threshold = own?.billingThresholdAmount ?? (await readSettings(work)).billingThresholdAmount;
   return { usage, usageThreshold: threshold || null };
+}
+
+async function describeIncluded(work: Work, { product }: Sold): Promise<readonly Included[]> {
+  return (await listIncluded(work, [product.id], maxIncluded)).get(product.id) ?? [];
 }
 
 function describeAddOns(session: CheckoutSessionRow, sold: Sold, draft: CheckoutDraft): CheckoutAddOn[] {

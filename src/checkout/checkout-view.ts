@@ -4,6 +4,7 @@ import type { PaymentMethodData, PaymentMethodType } from '../payments/payment-m
 import type { CardConfirmation } from '../payments/processor.ts';
 import type { BillingTiming } from '../pricing/price.ts';
 import type { Priced, Pricing } from '../pricing/pricing.ts';
+import type { Included } from '../pricing/store-features.ts';
 import type { Where } from '../pricing/usage-meter.ts';
 import type { AddOnChoice, CheckoutStatus, CheckoutType } from './checkout.ts';
 
@@ -77,6 +78,7 @@ export interface CheckoutAddOn extends Priced, PlanTerms {
 
 /** As many as a page shows. */
 export const maxUsageTerms = 20;
+export const maxIncluded = 20;
 
 /** A line of the order. `amount` is before discount and tax, in minor units. */
 interface CheckoutLine {
@@ -113,6 +115,8 @@ export interface CheckoutView extends PlanTerms, UsageBilling {
   readonly intervalUnit: IntervalUnit | null;
   readonly intervalCount: number | null;
   readonly quantity: number;
+  /** The features of the product, for each unit of its quantity. */
+  readonly included: readonly Included[];
   /** The add-ons beside the plan, in the seller's order. */
   readonly addOns: readonly CheckoutAddOn[];
   /** Whether the buyer may change the quantity. */

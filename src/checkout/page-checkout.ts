@@ -29,6 +29,7 @@ import {
 import { layout } from './page-layout.ts';
 import {
   hasOwnRhythm,
+  includedHtml,
   planTermsText,
   priceText,
   quantityText,
@@ -313,6 +314,7 @@ ${view.addOns
     (addOn) => html`<p>With ${addOnText(addOn, view)}</p>
 `,
   )}
+${includedHtml(view.included, view.quantity, { unit: view.intervalUnit, count: view.intervalCount })}
 ${usageHtml(view, currency, { unit: view.intervalUnit, count: view.intervalCount })}
 ${change !== null && html`<p>${changeText(change)}</p>`}
 <dl>

@@ -4,6 +4,7 @@ import { html } from '../kernel/html.ts';
 import { dayText } from '../kernel/iso-text.ts';
 import type { UsageTerms } from './checkout-view.ts';
 import {
+  includedText,
   intervalText,
   methodText,
   planTermsText,
@@ -81,6 +82,21 @@ test('the price of usage reads as words behind the name of its meter', () => {
     said([{ ...calls, meterName: 'Storage', ownInterval: { unit: 'month', count: 3 } }, monthly]),
     /billed separately\. Storage: USD 0\.50 per 100, billed after every 3 months API calls: .*, billed at the end of each month$/,
   );
+});
+
+test('a plan includes switches by name, places by number, and credits with the rhythm in which they come', () => {
+  const month = { unit: 'month', count: 1 } as const;
+  const none = { amount: null, renewalFrequency: null, grantInterval: null };
+  const credits = { ...none, type: 'usage_credit_grant', name: 'API calls', amount: 1500n } as const;
+  assert.equal(includedText({ ...none, type: 'toggle', name: 'Single sign-on' }, month), 'Single sign-on');
+  assert.equal(includedText({ ...none, type: 'resource', name: 'Seats', amount: 5n }, month), 'Seats: 5');
+  assert.equal(includedText({ ...credits, renewalFrequency: 'once' }, month), 'API calls: 1,500 once');
+  assert.equal(
+    includedText({ ...credits, renewalFrequency: 'every_billing_period' }, month),
+    'API calls: 1,500 each month',
+  );
+  const weekly = { ...credits, renewalFrequency: 'every_interval', grantInterval: { unit: 'week', count: 2 } } as const;
+  assert.equal(includedText(weekly, month), 'API calls: 1,500 every 2 weeks');
 });
 
 test('an address that would run as a script is none', () => {

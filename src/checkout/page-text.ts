@@ -5,6 +5,7 @@ import { type Html, html } from '../kernel/html.ts';
 import { dayText } from '../kernel/iso-text.ts';
 import { moneyText } from '../kernel/money-text.ts';
 import { amountOf, type Priced, priceModelOf } from '../pricing/pricing.ts';
+import type { Included } from '../pricing/store-features.ts';
 import { conditionsText } from '../rating/conditions.ts';
 import { priceText as modelText } from '../rating/price-text.ts';
 import type { PlanTerms, UsageBilling, UsageTerms } from './checkout-view.ts';
@@ -92,6 +93,21 @@ export function usageHtml({ usage, usageThreshold }: UsageBilling, currency: str
   const line = (each: UsageTerms, index: number) =>
     html`<br>${usageText(each, currency)}${!isSame && `, billed ${ends[index]}`}`;
   return html`<p class="soft">Usage beyond what is included is billed ${isSame ? end : 'separately'}${sooner}.${usage.map(line)}</p>\n`;
+}
+
+/** The features of a plan whose periods come `every` so often, each on its line. */
+export function includedHtml(included: readonly Included[], quantity: number, every: Every): Html | false {
+  if (included.length === 0) return false;
+  const line = (each: Included) => html`<br>${includedText(each, every)}`;
+  return html`<p class="soft">Includes${quantity > 1 && ', for each unit'}:${included.map(line)}</p>\n`;
+}
+
+/** `API calls: 1,000 each month`, `Seats: 5`, or the name alone. */
+export function includedText({ type, name, amount, renewalFrequency, grantInterval }: Included, every: Every): string {
+  if (type === 'toggle' || amount === null) return name;
+  const count = `${name}: ${amount.toLocaleString('en-US')}`;
+  if (type === 'resource' || every.unit === null) return count;
+  return `${count} ${renewalFrequency === 'once' ? 'once' : eachText(grantInterval ?? every)}`;
 }
 
 const brands = new Map([

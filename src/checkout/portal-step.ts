@@ -7,7 +7,7 @@ import type { CardConfirmation } from '../payments/processor.ts';
 import { type CardTaker, cardButtonHtml, cardHtml, cardScripts, takesCards } from './page-card.ts';
 import { type FieldErrors, fieldHtml, hiddenHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';
-import { methodText, planTermsText, priceText, quantityText, usageHtml } from './page-text.ts';
+import { includedHtml, methodText, planTermsText, priceText, quantityText, usageHtml } from './page-text.ts';
 import type { Visited } from './portal-page.ts';
 import {
   isChoosable,
@@ -89,6 +89,7 @@ ${hiddenHtml({ formToken: visit.formToken, priceId: plan.priceId, quantity: Stri
 <section>
 <h2>${heading}</h2>
 ${!removes && html`<p>${quantityText({ ...plan, quantity }, frame.currency, { unit: plan.intervalUnit, count: plan.intervalCount })}${planTermsText(plan, frame.currency, everyOf(plan))}</p>`}
+${!removes && includedHtml(plan.included, quantity, everyOf(plan))}
 ${!removes && usageHtml(plan, frame.currency, everyOf(plan))}
 </section>
 ${!removes && range.least < range.most && quantityHtml(action, step)}

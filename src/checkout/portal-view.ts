@@ -2,6 +2,7 @@ import type { InvoiceStatus } from '../invoicing/invoice.ts';
 import type { Instant, IntervalUnit } from '../kernel/calendar.ts';
 import type { PaymentMethod } from '../payments/payment-method.ts';
 import type { Priced } from '../pricing/pricing.ts';
+import type { Included } from '../pricing/store-features.ts';
 import type { PriceOverride } from '../subscriptions/price-override.ts';
 import type { SubscriptionStatus } from '../subscriptions/subscription.ts';
 import type { PaymentToConfirm, PlanTerms, UsageBilling } from './checkout-view.ts';
@@ -79,6 +80,8 @@ export interface PortalPlan extends Priced, PlanTerms, UsageBilling {
   /** The quantities that the seller lets buyers choose; null: none. */
   readonly minimumQuantity: number | null;
   readonly maximumQuantity: number | null;
+  /** The features of the product, for each unit of its quantity. */
+  readonly included: readonly Included[];
   readonly addOn: boolean;
   /** Whether the customer has it. */
   readonly isOwn: boolean;

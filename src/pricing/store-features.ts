@@ -3,6 +3,7 @@ import type { Features } from '../database/database-types.ts';
 import { jsonb } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
+import type { Interval } from '../kernel/calendar.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import type { Feature, NewFeature } from './feature.ts';
 import { namingTakenSlug, newRowStamps, statementsOf } from './store-rows.ts';
@@ -149,4 +150,34 @@ export async function pageOfFeatures(work: Work, request: PageRequest): Promise<
   };
   const page = await selectPage<FeatureRow>(work, 'features', featureColumns, request, filters);
   return { rows: page.rows.map((row) => toFeature(work, row)), total: page.total };
+}
+
+/** A feature that a product includes, for each unit of its quantity. */
+export interface Included {
+  readonly type: Feature['type'];
+  readonly name: string;
+  readonly amount: bigint | null;
+  readonly renewalFrequency: Feature['renewalFrequency'];
+  readonly grantInterval: Interval | null;
+}
+
+/** The active features of products, in order of creation: at most `limit` for each. */
+export async function listIncluded(
+  work: Work,
+  productIds: readonly string[],
+  limit: number,
+): Promise<Map<string, Included[]>> {
+  if (productIds.length === 0) return new Map();
+  const { rows } = await sql<Included & { productId: string }>`
+    select asked.product_id, given.type, given.name, given.amount, given.renewal_frequency, given.grant_interval
+      from unnest(${productIds}::text[]) as asked (product_id)
+     cross join lateral (
+       select f.id, f.type, f.name, f.amount, f.renewal_frequency, f.grant_interval
+         from product_features pf
+         join features f on f.environment_id = pf.environment_id and f.id = pf.feature_id and f.active
+        where pf.environment_id = ${work.environmentId} and pf.product_id = asked.product_id and pf.expired_at is null
+        order by f.id limit ${limit}) given
+     order by given.id`.execute(work.db);
+  const included = Map.groupBy(rows, ({ productId }) => productId);
+  return new Map([...included].map(([id, each]) => [id, each.map(({ productId: _, ...feature }) => feature)]));
 }
