@@ -121,6 +121,7 @@ test('a change of plan keeps the quantity of three, also when its form is sent t
   const priceId = plans.priceOf('team-monthly').id as string;
   const shown = await (await look(`${at}/change?priceId=${priceId}&quantity=9`)).text();
   assert.match(shown, /3 x USD 30\.00/);
+  assert.match(shown, /Includes, for each unit:.*: [\d,]+ each month/s);
   assert.match(shown, /name="quantity" value="3"/);
   const form = { priceId, quantity: '3', shownDue: '0' };
   for (const _time of [1, 2])
