@@ -17,6 +17,7 @@ export function clientFiles(document: ApiDocument): Map<string, string> {
     ['client/src/generated-types.ts', typesFile(types, groups)],
     ['client/src/generated-operations.ts', operationsFile(groups)],
     ['client/src/generated-entry.ts', entryFile(names)],
+    ['client/src/generated-values.ts', valuesFile(document)],
   ]);
 }
 
@@ -92,6 +93,15 @@ function inputType(operation: NamedOperation): NamedType {
   }
   if (params.length + query.length === 0) return declaration(name, body);
   return { name, text: `export type ${name} = ${typeOf(parameters, '')} & (${typeOf(body, '')});\n` };
+}
+
+/** The values of each named choice, for pages that offer them. */
+function valuesFile(document: ApiDocument): string {
+  const choices = Object.entries(document.components.schemas).flatMap(([name, { enum: values }]) => {
+    if (values === undefined || !values.every((value) => typeof value === 'string')) return [];
+    return `  ${typeName(name)}: ${JSON.stringify(values)},\n`;
+  });
+  return `${notice}/** The values of each choice that the API names. */\nexport const values = {\n${choices.join('')}} as const;\n`;
 }
 
 function typesFile(types: readonly NamedType[], groups: Groups): string {

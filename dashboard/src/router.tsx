@@ -45,6 +45,13 @@ const pages = [
   page('/payments', () => import('./pages/payments.tsx')),
   page('/credit-notes', () => import('./pages/credit-notes.tsx')),
   page('/catalog', () => import('./pages/catalog.tsx')),
+  page('/events', () => import('./pages/events.tsx')),
+  page('/webhooks', () => import('./pages/webhooks.tsx')),
+  page('/webhooks/$id', () => import('./pages/webhook.tsx')),
+  page('/api-keys', () => import('./pages/api-keys.tsx')),
+  page('/audit-log', () => import('./pages/audit-log.tsx')),
+  page('/time-machine', () => import('./pages/time-machine.tsx')),
+  page('/settings', () => import('./pages/settings.tsx')),
 ];
 
 const openPages = [

@@ -117,3 +117,66 @@ test('every list and the catalog are good to everybody', async () => {
   await page.getByText('for 2,000 units a period').waitFor();
   assert.deepEqual(errors, []);
 });
+
+test('a developer adds a webhook, sends a sample, and finds both in the audit log', async () => {
+  const { page, errors } = await openSignedIn(app, address);
+  await page.getByRole('link', { name: 'Webhooks' }).click();
+  await page.getByRole('button', { name: 'Add a webhook' }).click();
+  await page.getByLabel('Name').fill('Warehouse');
+  await page.getByLabel('Address').fill('https://warehouse.test/events');
+  await page.getByText('Events from now on are sent to https://warehouse.test/events').waitFor();
+  await page.getByRole('button', { name: 'Add the webhook' }).click();
+  await page.getByText('whsec_').waitFor();
+  await page.getByRole('button', { name: 'I have stored it' }).click();
+  await page.getByRole('link', { name: 'Warehouse' }).click();
+  await page.getByRole('button', { name: 'Send a sample' }).click();
+  await page.getByRole('button', { name: 'Send it' }).click();
+  await page.getByRole('link', { name: 'customer.created (sample)' }).click();
+  await page.getByRole('heading', { name: 'Attempts' }).waitFor();
+  await assertGoodPage(page, 'webhook');
+  await page.goto(`${address}/audit-log`);
+  await page.getByRole('button', { name: 'Created webhook' }).first().click();
+  await page.getByText('https://warehouse.test').first().waitFor();
+  await assertGoodPage(page, 'audit-log');
+  assert.deepEqual(errors, []);
+});
+
+test('a developer creates a key with the permissions that were chosen, and ends it', async () => {
+  const { page, errors } = await openSignedIn(app, address);
+  await page.getByRole('link', { name: 'API keys' }).click();
+  await page.getByRole('button', { name: 'Create a key' }).click();
+  await page.getByLabel('Name').fill('Meter');
+  await page.getByRole('button', { name: 'Create the key' }).click();
+  const token = await page.getByRole('dialog').locator('pre').innerText();
+  await page.getByRole('button', { name: 'I have stored it' }).click();
+  const ask = () => fetch(`${address}/api/v1/customers`, { headers: { authorization: `Bearer ${token}` } });
+  assert.equal((await ask()).status, 200);
+  await assertGoodPage(page, 'api-keys');
+  await page.getByRole('button', { name: 'Actions for Meter' }).click();
+  await page.getByRole('menuitem', { name: 'Revoke' }).click();
+  await page.getByRole('button', { name: 'Revoke the key' }).click();
+  await page.getByText('The key is revoked.').waitFor();
+  assert.equal((await ask()).status, 401);
+  assert.deepEqual(errors, []);
+});
+
+test('a year of test mode is tried out, and then passes', async () => {
+  const { page, errors } = await openSignedIn(app, address);
+  await page.getByRole('link', { name: 'Time machine' }).click();
+  await page.getByRole('button', { name: 'A year' }).click();
+  await page.getByRole('button', { name: 'Move the time' }).click();
+  await page.getByText('Stands still until you move it').waitFor();
+  await assertGoodPage(page, 'time-machine');
+  await page.getByRole('link', { name: 'Events', exact: true }).click();
+  await page.getByRole('heading', { name: 'Events' }).waitFor();
+  await assertGoodPage(page, 'events');
+  await page.getByRole('link', { name: 'Settings' }).click();
+  await page.getByRole('button', { name: 'Change failed payments' }).click();
+  await page.getByRole('combobox', { name: 'After the last attempt' }).click();
+  await page.getByRole('option', { name: 'Canceled' }).click();
+  await page.getByText('After the last attempt: Unpaid → Canceled').waitFor();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('The settings are saved.').waitFor();
+  await assertGoodPage(page, 'settings');
+  assert.deepEqual(errors, []);
+});

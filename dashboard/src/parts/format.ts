@@ -42,9 +42,10 @@ export function instantText(instant: number | null | undefined): string {
   return `${format.format(instant)} UTC`;
 }
 
-/** `past_due` -> Past due */
+/** `past_due` -> Past due, `productFeature` -> Product feature */
 export function words(name: string): string {
-  const text = name.replaceAll(/[_.-]/g, ' ');
+  const apart = name.replaceAll(/([a-z])([A-Z])/g, (_, end: string, start: string) => `${end} ${start.toLowerCase()}`);
+  const text = apart.replaceAll(/[_.-]/g, ' ');
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 

@@ -1,12 +1,18 @@
 import {
   type Icon,
+  IconBolt,
   IconBook2,
   IconCash,
+  IconClockPlay,
   IconCreditCardRefund,
   IconFileInvoice,
+  IconHistory,
   IconHome2,
+  IconKey,
   IconRefresh,
+  IconSettings,
   IconUsers,
+  IconWebhook,
 } from '@tabler/icons-react';
 
 interface Destination {
@@ -34,5 +40,19 @@ export const destinations: readonly { readonly group: string; readonly pages: re
   {
     group: 'Offer',
     pages: [{ to: '/catalog', name: 'Catalog', icon: IconBook2 }],
+  },
+  {
+    group: 'Developers',
+    pages: [
+      { to: '/events', name: 'Events', icon: IconBolt },
+      { to: '/webhooks', name: 'Webhooks', icon: IconWebhook },
+      { to: '/api-keys', name: 'API keys', icon: IconKey },
+      { to: '/audit-log', name: 'Audit log', icon: IconHistory },
+      { to: '/time-machine', name: 'Time machine', icon: IconClockPlay },
+    ],
+  },
+  {
+    group: 'Organization',
+    pages: [{ to: '/settings', name: 'Settings', icon: IconSettings }],
   },
 ];
