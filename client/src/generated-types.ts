@@ -7112,7 +7112,7 @@ export interface TestClockUpdateAnswer {
 }
 
 export interface AnalyticsGetMrrInput {
-  /** The first instant of the range, by default twelve months before `to`. */
+  /** The first instant of the range. By default that of the point twelve months before `to`. */
   from?: string | number;
   /** The end of the range, which is not part of it. By default just after the environment's time. */
   to?: string | number;
@@ -7127,7 +7127,7 @@ export interface AnalyticsGetMrrAnswer {
 }
 
 export interface AnalyticsGetChurnInput {
-  /** The first instant of the range, by default twelve months before `to`. */
+  /** The first instant of the range. By default that of the point twelve months before `to`. */
   from?: string | number;
   /** The end of the range, which is not part of it. By default just after the environment's time. */
   to?: string | number;
@@ -7142,7 +7142,7 @@ export interface AnalyticsGetChurnAnswer {
 }
 
 export interface AnalyticsGetRetentionInput {
-  /** The first instant of the range, by default twelve months before `to`. */
+  /** The first instant of the range. By default that of the point twelve months before `to`. */
   from?: string | number;
   /** The end of the range, which is not part of it. By default just after the environment's time. */
   to?: string | number;
@@ -7155,7 +7155,7 @@ export interface AnalyticsGetRetentionAnswer {
 }
 
 export interface AnalyticsGetRevenueInput {
-  /** The first instant of the range, by default twelve months before `to`. */
+  /** The first instant of the range. By default that of the point twelve months before `to`. */
   from?: string | number;
   /** The end of the range, which is not part of it. By default just after the environment's time. */
   to?: string | number;
@@ -7169,7 +7169,7 @@ export interface AnalyticsGetRevenueAnswer {
 }
 
 export interface AnalyticsGetPaymentsInput {
-  /** The first instant of the range, by default twelve months before `to`. */
+  /** The first instant of the range. By default that of the point twelve months before `to`. */
   from?: string | number;
   /** The end of the range, which is not part of it. By default just after the environment's time. */
   to?: string | number;
@@ -7183,7 +7183,7 @@ export interface AnalyticsGetPaymentsAnswer {
 }
 
 export interface AnalyticsGetUsageInput {
-  /** The first instant of the range, by default twelve months before `to`. */
+  /** The first instant of the range. By default that of the point twelve months before `to`. */
   from?: string | number;
   /** The end of the range, which is not part of it. By default just after the environment's time. */
   to?: string | number;

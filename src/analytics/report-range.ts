@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { calendarEnd, calendarStart, type Instant, type Interval, periodAt } from '../kernel/calendar.ts';
+import { boundary, calendarEnd, calendarStart, type Instant, type Interval, periodAt } from '../kernel/calendar.ts';
 import { Timestamp, TimestampQuery } from '../kernel/json.ts';
 import { invalid } from '../kernel/problem.ts';
 
@@ -23,7 +23,7 @@ const defaultMonths: Interval = { unit: 'month', count: 12 };
 /** The range of a report. */
 export const rangeQuery = {
   from: TimestampQuery.optional().meta({
-    description: 'The first instant of the range, by default twelve months before `to`.',
+    description: 'The first instant of the range. By default that of the point twelve months before `to`.',
   }),
   to: TimestampQuery.optional().meta({
     description: "The end of the range, which is not part of it. By default just after the environment's time.",
@@ -59,13 +59,14 @@ interface RangeInput {
 
 /** Applies defaults. Refuses an empty or unsupported range, and one with too many points. */
 export function toReportRange({ interval = 'month', ...query }: RangeInput, now: Instant): ReportRange {
+  const length = lengths[interval];
+  const anchor = interval === 'week' ? firstMonday : 0;
   const to = query.to ?? now + 1;
-  const from = query.from ?? periodAt(to, defaultMonths, to - 1).start;
+  // A whole first point, which the balances of past months answer.
+  const from = query.from ?? periodAt(anchor, length, boundary(to, defaultMonths, -1)).start;
   if (from >= to) throw invalid([query.from === undefined ? 'to' : 'from'], '`from` must be before `to`');
   if (from < calendarStart) throw invalid(['from'], 'is before the first supported date');
   if (to >= calendarEnd) throw invalid(['to'], 'is after the last supported date');
-  const length = lengths[interval];
-  const anchor = interval === 'week' ? firstMonday : 0;
   const count = periodAt(anchor, length, to - 1).index - periodAt(anchor, length, from).index + 1;
   if (count > maxPoints)
     throw invalid(

@@ -449,6 +449,16 @@ const refusals: readonly [query: string, field: string, message: RegExp][] = [
   ['from=yesterday', 'from', /ISO 8601/],
 ];
 
+test('a report is of the last twelve months and the present one, by whole months, where nothing else is said', async () => {
+  const shop = await begin('2026-05-20');
+  const { from, to, interval, groups } = await shop.report('mrr');
+  assert.deepEqual(
+    [from, to, interval, groups[0].points.length],
+    [instant('2025-05-01'), instant('2026-05-20') + 1, 'month', 13],
+  );
+  assert.deepEqual([groups[0].currency, groups[0].opening, groups[0].points.at(-1).mrr], ['USD', 0, 0]);
+});
+
 test('a report is refused by the name of the field that is wrong', async () => {
   for (const [query, field, message] of refusals) {
     const { status, body } = await app.request('GET', `/analytics/mrr?${query}`);
