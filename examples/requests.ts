@@ -398,6 +398,7 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
   'GET /customer-balances': () => at('/customer-balances'),
   'GET /customer-balances/{id}': (ids) => at(`/customer-balances/${ids.customerBalanceId}`),
   'GET /customer-balances/{id}/entries': (ids) => at(`/customer-balances/${ids.customerBalanceId}/entries`),
+  'GET /exports/{file}': () => at('/exports/invoices.csv'),
   'GET /tax-rates': () => at('/tax-rates'),
   'POST /tax-rates': (_, n) =>
     at('/tax-rates', { taxRate: { country: 'US', state: `NY ${n}`, type: 'sales_tax', percentage: '8.875' } }),

@@ -118,6 +118,10 @@ export const tags = [
       'A webhook is an address of yours that receives events, signed by the Standard Webhooks specification. The payload is small: read the record for more. It belongs to version 1 of the API: fields may be added, and none is renamed, removed or given another meaning. Ignore fields that you do not know.',
   },
   {
+    name: 'Exports',
+    description: 'Files of CSV with all records of a kind, for accounting and spreadsheets.',
+  },
+  {
     name: 'Analytics',
     description: 'Reports on recurring revenue and money over time, exact for any past instant.',
   },

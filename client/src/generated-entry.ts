@@ -195,6 +195,8 @@ export type {
   ExplainedPeriod,
   ExplainedRounding,
   ExplainedSegmentItem,
+  ExportsGetInput,
+  ExportsMethods,
   Feature,
   FeatureStructure,
   FeatureType,

@@ -29,6 +29,7 @@ import type {
   InvoiceLineItemsMethods,
   CreditNotesMethods,
   CustomerBalancesMethods,
+  ExportsMethods,
   TaxRatesMethods,
   PurchasesMethods,
   CheckoutSessionsMethods,
@@ -233,6 +234,9 @@ export const operations = {
     get: { method: 'GET', path: '/api/v1/customer-balances/{id}', params: ['id'], query: [] },
     listEntries: { method: 'GET', path: '/api/v1/customer-balances/{id}/entries', params: ['id'], query: ['cursor', 'limit', 'order', 'source', 'invoiceId', 'createdAtFrom', 'createdAtTo'], pages: true },
   },
+  exports: {
+    get: { method: 'GET', path: '/api/v1/exports/{file}', params: ['file'], query: ['from', 'to'], answers: 'text' },
+  },
   taxRates: {
     create: { method: 'POST', path: '/api/v1/tax-rates', params: [], query: [] },
     list: { method: 'GET', path: '/api/v1/tax-rates', params: [], query: ['cursor', 'limit', 'order', 'country', 'state', 'type', 'active', 'createdAtFrom', 'createdAtTo'], pages: true },
@@ -323,6 +327,7 @@ export abstract class Families {
   readonly invoiceLineItems: InvoiceLineItemsMethods;
   readonly creditNotes: CreditNotesMethods;
   readonly customerBalances: CustomerBalancesMethods;
+  readonly exports: ExportsMethods;
   readonly taxRates: TaxRatesMethods;
   readonly purchases: PurchasesMethods;
   readonly checkoutSessions: CheckoutSessionsMethods;
@@ -361,6 +366,7 @@ export abstract class Families {
     this.invoiceLineItems = methodsOf(caller, operations.invoiceLineItems);
     this.creditNotes = methodsOf(caller, operations.creditNotes);
     this.customerBalances = methodsOf(caller, operations.customerBalances);
+    this.exports = methodsOf(caller, operations.exports);
     this.taxRates = methodsOf(caller, operations.taxRates);
     this.purchases = methodsOf(caller, operations.purchases);
     this.checkoutSessions = methodsOf(caller, operations.checkoutSessions);

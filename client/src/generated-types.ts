@@ -3,7 +3,7 @@
 import type { CallOptions, WriteOptions } from './transport.ts';
 
 /** Something that a key may do: a kind of access in all groups of operations, such as `read`, or in one of them, such as `usage-events:write`. */
-export type Permission = 'read' | 'write' | 'money' | 'catalog' | 'admin' | 'api-keys:read' | 'api-keys:admin' | 'organizations:admin' | 'settings:read' | 'settings:admin' | 'audit-log:read' | 'customers:read' | 'customers:write' | 'customers:admin' | 'portal-sessions:write' | 'subscriptions:read' | 'subscriptions:write' | 'subscriptions:money' | 'cancellations:write' | 'pricing-models:read' | 'pricing-models:catalog' | 'products:read' | 'products:catalog' | 'product-features:read' | 'product-features:catalog' | 'prices:read' | 'prices:catalog' | 'features:read' | 'features:catalog' | 'usage-meters:read' | 'usage-meters:catalog' | 'resources:read' | 'resources:catalog' | 'catalogs:read' | 'catalogs:catalog' | 'discounts:read' | 'discounts:catalog' | 'subscription-item-features:read' | 'subscription-item-features:write' | 'resource-claims:read' | 'resource-claims:write' | 'entitlements:read' | 'usage-credits:read' | 'usage-credits:money' | 'usage-events:read' | 'usage-events:write' | 'holds:read' | 'holds:write' | 'invoices:read' | 'invoices:money' | 'invoice-line-items:read' | 'credit-notes:read' | 'credit-notes:money' | 'customer-balances:read' | 'customer-balances:money' | 'tax-rates:read' | 'tax-rates:money' | 'purchases:read' | 'purchases:write' | 'checkout-sessions:read' | 'checkout-sessions:write' | 'payments:read' | 'payments:money' | 'payment-methods:read' | 'payment-methods:write' | 'webhooks:read' | 'webhooks:admin' | 'deliveries:read' | 'deliveries:write' | 'events:read' | 'analytics:read' | 'test-clock:read' | 'test-clock:admin';
+export type Permission = 'read' | 'write' | 'money' | 'catalog' | 'admin' | 'api-keys:read' | 'api-keys:admin' | 'organizations:admin' | 'settings:read' | 'settings:admin' | 'audit-log:read' | 'customers:read' | 'customers:write' | 'customers:admin' | 'portal-sessions:write' | 'subscriptions:read' | 'subscriptions:write' | 'subscriptions:money' | 'cancellations:write' | 'pricing-models:read' | 'pricing-models:catalog' | 'products:read' | 'products:catalog' | 'product-features:read' | 'product-features:catalog' | 'prices:read' | 'prices:catalog' | 'features:read' | 'features:catalog' | 'usage-meters:read' | 'usage-meters:catalog' | 'resources:read' | 'resources:catalog' | 'catalogs:read' | 'catalogs:catalog' | 'discounts:read' | 'discounts:catalog' | 'subscription-item-features:read' | 'subscription-item-features:write' | 'resource-claims:read' | 'resource-claims:write' | 'entitlements:read' | 'usage-credits:read' | 'usage-credits:money' | 'usage-events:read' | 'usage-events:write' | 'holds:read' | 'holds:write' | 'invoices:read' | 'invoices:money' | 'invoice-line-items:read' | 'credit-notes:read' | 'credit-notes:money' | 'customer-balances:read' | 'customer-balances:money' | 'exports:read' | 'tax-rates:read' | 'tax-rates:money' | 'purchases:read' | 'purchases:write' | 'checkout-sessions:read' | 'checkout-sessions:write' | 'payments:read' | 'payments:money' | 'payment-methods:read' | 'payment-methods:write' | 'webhooks:read' | 'webhooks:admin' | 'deliveries:read' | 'deliveries:write' | 'events:read' | 'analytics:read' | 'test-clock:read' | 'test-clock:admin';
 
 /** Epoch milliseconds, or an ISO 8601 date-time, which is in UTC unless it names an offset. */
 export type TimestampInput = number | string;
@@ -6491,6 +6491,14 @@ export interface CustomerBalancesListEntriesAnswer {
   nextCursor?: string;
 }
 
+export interface ExportsGetInput {
+  file: 'customers.csv' | 'invoices.csv' | 'invoice-line-items.csv' | 'payments.csv' | 'credit-notes.csv' | 'customer-balances.csv';
+  /** Records created at this instant or later. */
+  from?: string | number;
+  /** Records created before this instant. */
+  to?: string | number;
+}
+
 export interface TaxRatesCreateInput {
   taxRate: {
     /** The ISO 3166-1 alpha-2 code, such as `DE`. */
@@ -7722,6 +7730,11 @@ export interface CustomerBalancesMethods {
 
   /** Every row that `listEntries` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAllEntries(input: Omit<CustomerBalancesListEntriesInput, 'cursor'>, options?: CallOptions): AsyncGenerator<CustomerBalancesListEntriesAnswer['data'][number], void, undefined>;
+}
+
+export interface ExportsMethods {
+  /** Export records as CSV. Streams the records of a kind as CSV, oldest first, with a line of column names. Amounts are in minor units, and instants in ISO 8601. A text that a spreadsheet would take for a formula has an apostrophe before it. The file is read page by page: a record that is made or changed meanwhile may be in it or not. */
+  get(input: ExportsGetInput, options?: CallOptions): Promise<string>;
 }
 
 export interface TaxRatesMethods {

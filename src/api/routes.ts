@@ -11,6 +11,7 @@ import { deliveryRoutes } from './deliveries.ts';
 import { discountRoutes } from './discounts.ts';
 import { entitlementRoutes } from './entitlements.ts';
 import { eventRoutes } from './events.ts';
+import { exportRoutes } from './exports.ts';
 import { featureRoutes } from './features.ts';
 import { holdRoutes } from './holds.ts';
 import { invoiceLineItemRoutes } from './invoice-line-items.ts';
@@ -96,6 +97,7 @@ export const routes: readonly Route[] = withFieldsOfReference([
   ...invoiceLineItemRoutes,
   ...creditNoteRoutes,
   ...customerBalanceRoutes,
+  ...exportRoutes,
   ...taxRateRoutes,
   ...purchaseRoutes,
   ...checkoutSessionRoutes,

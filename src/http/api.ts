@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { hashApiKey, keyHashOf } from '../database/api-key.ts';
 import { refreshStatistics } from '../database/statistics.ts';
@@ -34,7 +35,7 @@ import {
 import type { KeyUse } from './key-use.ts';
 import type { Caller, RateLimit } from './rate-limit.ts';
 import { noQuery, parseParams, parseQuery, validationProblem } from './request.ts';
-import type { Route, RouteInput } from './route.ts';
+import type { ReadMore, Route, RouteInput } from './route.ts';
 import { findUnknownFields, ignoredHeader, issuesOfUnknown, placeOf, type UnknownField } from './unknown-fields.ts';
 
 export interface ApiContext extends JobContext {
@@ -189,7 +190,16 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
   if (auditContext) refreshStatistics(context.database).catch((error) => request.log.warn(error));
   if (asked.dryRun) reply.header('dry-run', 'true');
   if (performed.replayed) reply.header('idempotent-replayed', 'true');
-  if (route.file) return filePayload(reply, await route.file.render(performed.answer), route.file.contentType);
+  if (route.file) {
+    const readMore: ReadMore = async (read) => {
+      const again = await runInEnvironment(context.database, entry, read, { publicUrl });
+      if (again === null) throw new Problem('unauthorized');
+      return again.answer;
+    };
+    const name = route.file.name?.(performed.answer);
+    if (name !== undefined) reply.header('content-disposition', `attachment; filename="${name}"`);
+    return filePayload(reply, await route.file.render(performed.answer, readMore), route.file.contentType);
+  }
   const text = await finish({ ...context, auditContext, publicUrl }, asked, entry, performed, outcome.effects);
   return jsonPayload(route, request, reply, text);
 }
@@ -255,7 +265,7 @@ async function sessionOf(context: ApiContext, request: FastifyRequest): Promise<
 }
 
 // Returned to the server instead of sent here: Fastify awaits a returned reply like a promise, several times.
-type Payload = string | Buffer | undefined;
+type Payload = string | Buffer | Readable | undefined;
 
 function jsonPayload(route: Route, request: FastifyRequest, reply: FastifyReply, text: string): Payload {
   if (route.etag) {
@@ -281,7 +291,7 @@ function hasAlready(ifNoneMatch: string | undefined, etag: string): boolean {
 const fileSecurityPolicy =
   "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'";
 
-function filePayload(reply: FastifyReply, file: string | Buffer, contentType: string): Payload {
+function filePayload(reply: FastifyReply, file: string | Buffer | Readable, contentType: string): Payload {
   reply.header('content-security-policy', fileSecurityPolicy).header('x-content-type-options', 'nosniff');
   reply.type(contentType);
   return file;

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { z } from 'zod';
 import type { Work } from '../database/work.ts';
 import { answerAlone, type BatchedOperation } from '../jobs/batcher.ts';
@@ -19,8 +20,14 @@ export interface RouteInput<Params, Query, Body> {
 /** A response that is a document, rendered from the handler's result after the transaction. */
 interface FileAnswer<Answer> {
   readonly contentType: string;
-  readonly render: (answer: Answer) => string | Promise<string | Buffer>;
+  /** A stream is sent as it is read, so it holds no more than its reader takes. */
+  readonly render: (answer: Answer, readMore: ReadMore) => string | Readable | Promise<string | Buffer>;
+  /** The name of a file to be stored. */
+  readonly name?: (answer: Answer) => string;
 }
+
+/** Reads in another transaction of the same caller, whose key may have been revoked meanwhile. */
+export type ReadMore = <Read>(read: (work: Work) => Promise<Read>) => Promise<Read>;
 
 /** The field of a body whose list may be long. Its elements may also be sent as lines of application/x-ndjson. */
 interface LongList {

@@ -126,6 +126,8 @@ export interface PageRequest {
   readonly order: Order;
   readonly limit: number;
   readonly filters: Readonly<Record<string, string | boolean>>;
+  /** Whether all rows are read page after page. Nothing is counted then, because each count reads all of them. */
+  readonly isExport?: boolean;
 }
 
 /** A query filter on a boolean column. */

@@ -34,6 +34,7 @@ export const routeGroups = {
   'invoice-line-items': ['read'],
   'credit-notes': ['read', 'money'],
   'customer-balances': ['read', 'money'],
+  exports: ['read'],
   'tax-rates': ['read', 'money'],
   purchases: ['read', 'write'],
   'checkout-sessions': ['read', 'write'],

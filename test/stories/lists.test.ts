@@ -129,3 +129,77 @@ test('customers are listed by their ids, and an unknown id finds nobody', async 
   assert.equal(refused.status, 400);
   assert.match(JSON.stringify(refused.body.issues), /1 to 100 ids, separated by commas/);
 });
+
+/** Many customers of an organization of its own, made directly in the database: `one-1`, `one-2` and so on. */
+async function manyCustomers(count: number, lengthOfName = 3) {
+  const { testKey: key, testEnvironmentId } = await app.newOrganization();
+  await app.post(
+    '/customers',
+    { customer: { externalId: 'one', email: 'one@acme.test', name: '=1+1, "Ltd"' } },
+    { key },
+  );
+  const copied = `jsonb_populate_record(c, jsonb_build_object('id', 'cust_9' || lpad(n::text, 20, '0'),
+    'external_id', 'one-' || n, 'name', repeat('x', ${lengthOfName}), 'invoice_number_base', 'N' || n))`;
+  await sql`insert into customers select ${sql.raw(`(${copied})`)}.* from customers c, generate_series(1, ${count}) n
+    where c.environment_id = ${testEnvironmentId}`.execute(app.owner);
+  return key;
+}
+
+const download = (file: string, key: string, signal?: AbortSignal) =>
+  fetch(`${app.url}/api/v1/exports/${file}`, {
+    headers: { authorization: key },
+    ...(signal && { signal }),
+  });
+
+test('an export has each record once over several pages, quoted, and no formula', async () => {
+  const key = await manyCustomers(1203);
+  const answer = await download('customers.csv', key);
+  assert.equal(answer.headers.get('content-type'), 'text/csv; charset=utf-8');
+  assert.equal(answer.headers.get('content-disposition'), 'attachment; filename="customers.csv"');
+  const [names = '', first = '', ...others] = (await answer.text()).split('\r\n');
+  assert.match(names, /^id,externalId,name,email,archived,/);
+  assert.match(first, /^cust_\w+,one,"'=1\+1, ""Ltd""",one@acme\.test,false,/);
+  assert.match(first, /,\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+  const named = others.slice(0, -1).map((line) => line.split(',')[1]);
+  assert.deepEqual(
+    named,
+    Array.from({ length: 1203 }, (_, index) => `one-${index + 1}`),
+  );
+  const none = await (await download('customers.csv?to=1970-01-02T00:00:00Z', key)).text();
+  assert.equal(none, `${names}\r\n`);
+  for (const [path, status] of [
+    ['plans.csv', 400],
+    ['customers.csv?from=yesterday', 400],
+    ['customers.csv?to=0&from=5', 400],
+  ] as const)
+    assert.equal((await download(path, key)).status, status, path);
+  const { message } = (await (await download('customers.csv?to=0&from=5', key)).json()) as Body;
+  assert.match(message, /to: must be after from/);
+});
+
+test('every kind of export has its columns, also without a record', async () => {
+  const { testKey: key } = await app.newOrganization();
+  for (const file of ['customers', 'invoices', 'invoice-line-items', 'payments', 'credit-notes', 'customer-balances']) {
+    const answer = await download(`${file}.csv`, key);
+    assert.equal(answer.status, 200, file);
+    assert.match(await answer.text(), /^id,[\w,]+,createdAt,updatedAt\r\n$/, file);
+  }
+});
+
+test('an export is read as it is taken: what is deleted meanwhile is not in it, and a reader may go', async () => {
+  const key = await manyCustomers(30_000, 250);
+  const reading = new AbortController();
+  const gone = await download('customers.csv', key, reading.signal);
+  await gone.body?.getReader().read();
+  reading.abort();
+  const answer = await download('customers.csv', key);
+  const reader = answer.body?.getReader();
+  assert(reader);
+  await reader.read();
+  await sql`delete from customers where external_id like 'one-%'`.execute(app.owner);
+  let length = 0;
+  for (let read = await reader.read(); !read.done; read = await reader.read()) length += read.value.length;
+  // A row has more than 400 characters.
+  assert(length > 100_000 && length < 30_000 * 400, `${length} were read`);
+  assert.equal((await download('customers.csv', key)).status, 200);
+});
