@@ -20,6 +20,7 @@ const longest: Readonly<Record<string, number>> = {
   'test/api/api.test.ts on PostgreSQL 15': 43,
   'test/system/pages-checkout.test.ts': 42,
   'test/system/backup-dump.test.ts': 40,
+  'test/api/text-limits.test.ts': 40,
   'test/system/pages-stripe.test.ts': 37,
   'test/system/launcher.test.ts': 37,
   'test/system/listen.test.ts': 35,
@@ -30,6 +31,8 @@ const longest: Readonly<Record<string, number>> = {
   'test/races/due-work-parallel.test.ts': 27,
   'test/races/holds-parallel.test.ts': 24,
   'test/races/races-changes.test.ts': 24,
+  'test/stories/adjust-interval.test.ts': 24,
+  'test/stories/attempts.test.ts': 24,
   'test/races/renewals-parallel.test.ts': 24,
 };
 

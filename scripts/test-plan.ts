@@ -11,7 +11,7 @@ export function processesOf(files: readonly string[]): string[][] {
 }
 
 function isInBrowser(file: string): boolean {
-  return file.startsWith('test/system/pages-');
+  return file.startsWith('test/system/pages-') || file.startsWith('test/system/dashboard');
 }
 
 const loud: ReadonlySet<string> = new Set([
