@@ -16,7 +16,7 @@ import {
   renameOrganization as saveName,
 } from './organizations/store.ts';
 
-interface Output {
+export interface Output {
   readonly json?: boolean;
 }
 
