@@ -102,7 +102,8 @@ const pathPlaceOf = (route: Route) => /\{(\w+)\}/.exec(route.path)?.[1];
 function pathAttack(pair: Pair): Promise<void>[] {
   const own = pathIdOf(pair.route, pair.own);
   const value = pathIdOf(pair.route, pair.victims);
-  if (own === null || value === null) return [];
+  // A path that names a kind of records names none of the victim's.
+  if (own === null || value === null || own === value) return [];
   // A body that repeats the id repeats the one that is asked for.
   const callWith = (requested: string): Call => JSON.parse(JSON.stringify(pair.own).replaceAll(own, requested));
   return [refuse(pair, pathPlaceOf(pair.route) ?? '', value, callWith)];
