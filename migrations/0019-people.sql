@@ -164,6 +164,57 @@ end $$;
 create trigger keep_an_owner after update of role or delete on people.memberships for each row
   when (old.role = 'owner') execute function people.keep_an_owner();
 
+-- One answer has all members and open invitations of an organization. The lock makes counting and adding one step.
+create function people.limit_members() returns trigger
+  language plpgsql volatile security definer set search_path = public, pg_temp as $$
+begin
+  perform from organizations where id = new.organization_id for no key update;
+  if (select count(*) from people.memberships where organization_id = new.organization_id)
+    + (select count(*) from people.invitations where organization_id = new.organization_id and accepted_at is null) > 500
+  then
+    raise program_limit_exceeded using table = 'members', detail = '500', message = 'an organization has too many members';
+  end if;
+  return null;
+end $$;
+create trigger limit_members after insert on people.invitations for each row execute function people.limit_members();
+
+-- Members and invitations are of an organization, so the logs of both of its environments have their changes. A changed row
+-- shows what has changed, and no row shows the hash of a link.
+create function people.audit_change() returns trigger
+  language plpgsql volatile security definer set search_path = public, pg_temp as $$
+declare
+  microseconds bigint := extract(epoch from clock_timestamp()) * 1000000;
+  key_id text := nullif(current_setting('tollkeeper.api_key_id', true), '');
+  person_id text := nullif(current_setting('tollkeeper.user_id', true), '');
+  unsaid text[] := array['organization_id', 'user_id', 'id', 'token_hash', 'updated_at'];
+  was jsonb := case when tg_op <> 'INSERT' then jsonb_strip_nulls(to_jsonb(old) - unsaid) end;
+  becomes jsonb := case when tg_op <> 'DELETE' then jsonb_strip_nulls(to_jsonb(new) - unsaid) end;
+  changed text[] := array(select e.key from jsonb_each(was || becomes) e where was -> e.key is distinct from becomes -> e.key);
+  row_of jsonb := to_jsonb(coalesce(new, old));
+begin
+  if tg_op = 'UPDATE' then
+    was := (select jsonb_object_agg(key, was -> key) from unnest(changed) key);
+    becomes := (select jsonb_object_agg(key, becomes -> key) from unnest(changed) key);
+    if was is null then
+      return null;
+    end if;
+  end if;
+  insert into audit_log (environment_id, id, occurred_at, actor_type, api_key_id, user_id, action, request_id, record, record_id,
+                         operation, before, after)
+    select e.id, 'audit_' || lpad(to_hex(microseconds), 14, '0') || lpad(to_hex(pg_backend_pid()), 6, '0') || to_hex(1048576),
+           microseconds / 1000,
+           case when key_id is not null then 'api_key' when person_id is not null then 'user' else
+             coalesce(nullif(current_setting('tollkeeper.actor_type', true), ''), 'operator') end,
+           key_id, person_id, nullif(current_setting('tollkeeper.action', true), ''),
+           nullif(current_setting('tollkeeper.request_id', true), ''), tg_argv[0], row_of ->> tg_argv[1], lower(tg_op), was, becomes
+      from environments e where e.organization_id = row_of ->> 'organization_id';
+  return null;
+end $$;
+create trigger audit_change after insert or update or delete on people.memberships for each row
+  execute function people.audit_change('member', 'user_id');
+create trigger audit_change after insert or update or delete on people.invitations for each row
+  execute function people.audit_change('invitation', 'id');
+
 -- Finds the person of a session and puts the transaction into an environment of an organization that they belong to, as
 -- `authenticate` does for a key. The session, the membership and the role are those of this moment.
 create function authenticate_session(session_token text, wanted bigint, at bigint, sufficient_roles text[]) returns environment_scope

@@ -4,7 +4,7 @@ import { analyticsTasks } from './analytics/jobs.ts';
 import { registerInvariants } from './api/invariants.ts';
 import { registerSignIn, sessionsOf } from './api/me.ts';
 import { processorEventHooks } from './api/processor-events.ts';
-import { routes } from './api/routes.ts';
+import { routes, routesOfPeople } from './api/routes.ts';
 import { auditTasks } from './audit/jobs.ts';
 import { billingTasks } from './billing/jobs.ts';
 import { showRefusal } from './checkout/page-layout.ts';
@@ -145,7 +145,7 @@ export async function createApp({
       : null;
   const signInContext = signIn && { ...limited, signIn, publicUrl };
   const sessions = signInContext && sessionsOf(signInContext);
-  const served = { routes, hooks, pages, dashboard };
+  const served = { routes: [...routes, ...routesOfPeople], hooks, pages, dashboard };
   const server = createHttp({ ...context, ...limited, ...served, sessions, log, publicUrl, connections });
   if (signInContext) registerSignIn(server, signInContext);
   server.addHook('onClose', () => keyUse.stop());

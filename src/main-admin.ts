@@ -28,7 +28,7 @@ function by(action: string) {
 }
 
 /** Prints data as one line of JSON, or as text for people. */
-function print({ json = false }: Output, data: unknown, text: string): void {
+export function print({ json = false }: Output, data: unknown, text: string): void {
   console.log(json ? JSON.stringify(data) : text);
 }
 

@@ -96,12 +96,12 @@ export async function serve(config: Config): Promise<void> {
     const address = await app.listen({ host: config.host, port: config.port }).catch((error: unknown) => {
       throw listenProblem(error, config);
     });
-    notice(`Tollkeeper listens on ${address} (reference: ${address}/docs). Press Ctrl-C to stop.`);
     const firstLink = await createFirstLink(access.worker, Date.now());
     if (firstLink !== null)
       notice(
         `Become the owner, once and within a day: ${(config.publicUrl ?? address).replace(/\/+$/, '')}${firstLink}`,
       );
+    notice(`Tollkeeper listens on ${address} (reference: ${address}/docs). Press Ctrl-C to stop.`);
   });
 }
 

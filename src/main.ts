@@ -10,6 +10,7 @@ const service = () => import('./main-serve.ts');
 const listener = () => import('./main-listen.ts');
 const pricing = () => import('./main-pricing.ts');
 const backups = () => import('./main-backup.ts');
+const people = () => import('./main-people.ts');
 
 const config = () => readConfig(process.env);
 const withSettings = (act: (settings: Config) => Promise<void>) => () => act(config());
@@ -85,6 +86,44 @@ keys
   .description('revoke a key immediately')
   .option(...json)
   .action(async (id, options) => (await admin()).revokeKey(config(), id, options));
+
+const ofOrganization = ['--organization <id>', 'the organization, if there are several'] as const;
+const users = program.command('users').description('manage the people who sign in, for a locked-out operator');
+users
+  .command('list')
+  .description('list the people, with their roles')
+  .option('--organization <id>', 'only people of this organization')
+  .option(...json)
+  .action(async (options) => (await people()).showPeople(config(), options));
+users
+  .command('invite <email>')
+  .description('print a link to join, which works once and for seven days')
+  .requiredOption('--role <role>', 'owner, billing, support, developer or viewer')
+  .option(...ofOrganization)
+  .option(...json)
+  .action(async (email, options) => (await people()).invitePerson(config(), email, options));
+users
+  .command('role <email> <role>')
+  .description('give a member another role')
+  .option(...ofOrganization)
+  .option(...json)
+  .action(async (email, role, options) => (await people()).setRole(config(), email, role, options));
+users
+  .command('reset-link <email>')
+  .description('print a link that sets a new password, which works once and for an hour')
+  .option(...json)
+  .action(async (email, options) => (await people()).printResetLink(config(), email, options));
+users
+  .command('remove <email>')
+  .description('end the membership of somebody, everywhere or in one organization')
+  .option('--organization <id>', 'only in this organization')
+  .option(...json)
+  .action(async (email, options) => (await people()).removePerson(config(), email, options));
+users
+  .command('disable-totp <email>')
+  .description('let somebody who has lost the authenticator sign in without a code')
+  .option(...json)
+  .action(async (email, options) => (await people()).disableCodes(config(), email, options));
 
 program
   .command('pricing')

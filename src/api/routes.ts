@@ -14,8 +14,10 @@ import { eventRoutes } from './events.ts';
 import { exportRoutes } from './exports.ts';
 import { featureRoutes } from './features.ts';
 import { holdRoutes } from './holds.ts';
+import { invitationRoutes } from './invitations.ts';
 import { invoiceLineItemRoutes } from './invoice-line-items.ts';
 import { invoiceRoutes } from './invoices.ts';
+import { memberRoutes } from './members.ts';
 import { organizationRoutes } from './organizations.ts';
 import { paymentMethodRoutes } from './payment-methods.ts';
 import { paymentRoutes } from './payments.ts';
@@ -36,6 +38,12 @@ import { usageCreditRoutes } from './usage-credits.ts';
 import { usageEventRoutes } from './usage-events.ts';
 import { usageMeterRoutes } from './usage-meters.ts';
 import { webhookRoutes } from './webhooks.ts';
+
+/**
+ * Operations for people only. They are not in `openapi.json`, because no key may call them: the dashboard does. Otherwise they
+ * are as all others.
+ */
+export const routesOfPeople: readonly Route[] = [...memberRoutes, ...invitationRoutes];
 
 const itemOfAnswer = ['createdAt', 'updatedAt', 'livemode', 'pricingModelId', 'price'].map(
   (field) => `adjustment.newSubscriptionItems.*.${field}`,

@@ -194,6 +194,7 @@ export function problemOf(error: unknown, bodyLimit: number = ordinaryLimits.byt
     case '23503':
     case '23505':
     case '23P01':
+    case '23514':
       return problemOfKey(constraint ?? '');
     // The limit of a table (migrations/0018-row-limits.sql), which is the detail.
     case '54000':

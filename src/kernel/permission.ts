@@ -9,6 +9,8 @@ type Access = (typeof accesses)[number];
 export const routeGroups = {
   'api-keys': ['read', 'admin'],
   organizations: ['admin'],
+  members: ['read', 'admin'],
+  invitations: ['read', 'admin'],
   settings: ['read', 'admin'],
   'audit-log': ['read'],
   customers: ['read', 'write', 'admin'],
@@ -84,7 +86,7 @@ export const roles = {
   viewer: ['read'],
 } as const satisfies Record<string, readonly Permission[]>;
 export type Role = keyof typeof roles;
-const roleNames = Object.keys(roles) as Role[];
+export const roleNames = Object.keys(roles) as Role[];
 
 /** The roles that have one of these permissions. */
 export function rolesWith(sufficient: readonly string[]): readonly Role[] {

@@ -103,6 +103,13 @@ export const registry = {
   ],
   formFromElsewhere: ['FORBIDDEN', 'This form was not sent from our page. Please open the page and try again.'],
 
+  // People
+  personNeeded: ['FORBIDDEN', 'Only a person who is signed in may do this. An API key may not.'],
+  memberNotFound: ['NOT_FOUND', 'The organization has no member with the user id {id}.'],
+  memberExists: ['CONFLICT', '{email} is a member of the organization already. Change the role of the member.'],
+  invitationNotFound: ['NOT_FOUND', 'There is no open invitation with id {id}.'],
+  lastOwner: ['CONFLICT', 'This is the last owner. Make somebody else an owner first.'],
+
   // Organizations
   apiKeyNotFound: ['NOT_FOUND', 'No API key with id {id}.'],
   apiKeyEnded: ['CONFLICT', 'API key {id} was revoked or has expired: create another key.'],
@@ -487,6 +494,7 @@ export function problemCode(problem: ProblemName): ProblemCode {
  * names it. Under row-level security PostgreSQL does not report the conflicting values.
  */
 export const problemOfConstraint: Readonly<Record<string, { problem: ProblemName; details: Details }>> = {
+  memberships_keep_an_owner: { problem: 'lastOwner', details: {} },
   products_active_slug_unique: { problem: 'slugTaken', details: { slug: 'you sent', record: 'product' } },
   prices_active_slug_unique: { problem: 'slugTaken', details: { slug: 'you sent', record: 'price' } },
   features_active_slug_unique: { problem: 'slugTaken', details: { slug: 'you sent', record: 'feature' } },

@@ -130,6 +130,8 @@ interface Joining {
   readonly newUser?: { readonly name: string; readonly email: string; readonly passwordHash: string };
 }
 
+const action = 'POST /auth/invitation/accept';
+
 /** Uses the link, once. A new person is made in the same transaction. */
 async function join(worker: Database, { token, userId, newUser }: Joining): Promise<void> {
   await worker.transaction().execute(async (db) => {
@@ -137,6 +139,7 @@ async function join(worker: Database, { token, userId, newUser }: Joining): Prom
       const isNew = await store.insertUser(db, { ...newUser, id: userId, accountId: newId('account') });
       if (!isNew) throw signInFirst(newUser.email);
     }
-    if (!(await store.useInvitation(db, { tokenHash: hashApiKey(token), userId }, Date.now()))) throw unusable();
+    if (!(await store.useInvitation(db, { tokenHash: hashApiKey(token), userId, action }, Date.now())))
+      throw unusable();
   });
 }

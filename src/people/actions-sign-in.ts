@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
+import { passkey } from '@better-auth/passkey';
 import { betterAuth } from 'better-auth';
 import { APIError, createAuthMiddleware, isAPIError } from 'better-auth/api';
+import { twoFactor } from 'better-auth/plugins';
 import { LRUCache } from 'lru-cache';
 import type { Database } from '../database/database.ts';
 import { newId } from '../database/new-id.ts';
@@ -33,6 +35,8 @@ export interface SignIn {
   readonly handle: (origin: string, request: Request) => Promise<Response>;
   readonly sessionOf: (origin: string, cookie: string) => Promise<Session | null>;
   readonly me: (session: Session) => Promise<Me>;
+  /** The token of a link that sets a new password, or null for an unknown address. For the operator only. */
+  readonly resetToken: (origin: string, email: string) => Promise<string | null>;
 }
 
 // Without a public address every address that was asked is an origin of its own.
@@ -55,6 +59,14 @@ export function createSignIn(options: SignInOptions): SignIn {
       const { id, name, email } = found.user;
       return { token: found.session.token, user: { id, name, email } };
     },
+    async resetToken(origin, email) {
+      let made: string | null = null;
+      const keep = (token: string) => {
+        made = token;
+      };
+      await createAuth(origin, options, keep).api.requestPasswordReset({ body: { email } });
+      return made;
+    },
     async me({ user }) {
       return { user, memberships: toMemberships(await store.listMemberships(options.worker, user.id)) };
     },
@@ -67,7 +79,12 @@ const sessionSeconds = 7 * daySeconds;
 // Tries of one password in this time, from all addresses together.
 const tries = { most: 10, windowMs: 15 * 60_000 };
 
-function createAuth(origin: string, { worker, encryption, log }: SignInOptions) {
+/** `onReset` takes the token of a new password. Without it nobody can ask for one. */
+function createAuth(
+  origin: string,
+  { worker, encryption, log }: SignInOptions,
+  onReset: ((token: string) => void) | null = null,
+) {
   return betterAuth({
     appName: 'Tollkeeper',
     baseURL: origin,
@@ -88,9 +105,26 @@ function createAuth(origin: string, { worker, encryption, log }: SignInOptions) 
       minPasswordLength: shortestPassword,
       maxPasswordLength: longestPassword,
       revokeSessionsOnPasswordReset: true,
+      ...(onReset && { sendResetPassword: async ({ token }) => onReset(token) }),
     },
     rateLimit: { enabled: true, storage: 'database', modelName: 'rateLimits' },
-    plugins: [invitationLinks(worker)],
+    plugins: [
+      invitationLinks(worker),
+      twoFactor({ issuer: 'Tollkeeper', schema: { twoFactor: { modelName: 'twoFactors' } } }),
+      passkey({
+        rpID: new URL(origin).hostname,
+        rpName: 'Tollkeeper',
+        origin,
+        // It takes the place of a password and a code, so the device asks who is there.
+        authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+        authentication: {
+          async afterVerification({ verification }) {
+            if (!verification.authenticationInfo.userVerified) throw notVerified();
+          },
+        },
+        schema: { passkey: { modelName: 'passkeys' } },
+      }),
+    ],
     hooks: { before: limitTries(worker), after: forgetTries(worker) },
     advanced: {
       cookiePrefix: 'tollkeeper',
@@ -117,6 +151,13 @@ function createAuth(origin: string, { worker, encryption, log }: SignInOptions) 
 /** A number for a key that stays the same when keys are rotated: the library names the secret by it. */
 function versionOf(keyId: string): number {
   return Number.parseInt(keyId.slice(0, 8), 16);
+}
+
+function notVerified() {
+  return new APIError('UNAUTHORIZED', {
+    code: 'USER_NOT_VERIFIED',
+    message: 'The passkey did not ask who is there. Use one with a PIN, a fingerprint or a face.',
+  });
 }
 
 const passwordPath = '/sign-in/email';

@@ -1,4 +1,7 @@
-import { type Role, roles } from '../kernel/permission.ts';
+import { z } from 'zod';
+import { idSchema } from '../kernel/id.ts';
+import { Timestamp } from '../kernel/json.ts';
+import { type Role, roleNames, roles } from '../kernel/permission.ts';
 
 /** A person who is signed in, and where they may do what. */
 export interface Me {
@@ -34,6 +37,39 @@ export function toMemberships(rows: readonly MembershipRow[]): MyMembership[] {
   });
 }
 
+export const UserId = idSchema('user');
+export const InvitationId = idSchema('invitation');
+export const RoleName = z.enum(roleNames);
+
+/** A person in an organization. */
+export const Member = z.object({
+  userId: UserId,
+  name: z.string(),
+  email: z.string(),
+  role: RoleName,
+  twoFactorEnabled: z.boolean(),
+  createdAt: Timestamp,
+});
+export type Member = z.infer<typeof Member>;
+
+/** A link to join that was not used. Its text is shown once. */
+export const Invitation = z.object({
+  id: InvitationId,
+  email: z.string(),
+  role: RoleName,
+  expiresAt: Timestamp,
+  createdAt: Timestamp,
+});
+export type Invitation = z.infer<typeof Invitation>;
+
+export const NewInvitation = z.object({
+  email: z.email().max(320).transform(normalEmail),
+  role: RoleName,
+});
+export type NewInvitation = z.output<typeof NewInvitation>;
+
+/** How long a link to join works: over a weekend and a holiday. */
+export const invitationDays = 7;
 /** The link of the first start is used at once. Each start prints another. */
 export const firstLinkHours = 24;
 

@@ -1,8 +1,9 @@
 import { sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../database/database.ts';
+import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import type { Role } from '../kernel/permission.ts';
-import type { MembershipRow } from './person.ts';
+import type { Invitation, Member, MembershipRow } from './person.ts';
 
 // Requests of people who are not signed in have no environment, so most of this is on the worker's connection.
 
@@ -55,11 +56,12 @@ export async function findUserId(worker: Database, email: string): Promise<strin
  */
 export async function useInvitation(
   db: DatabaseTransaction,
-  { tokenHash, userId }: { readonly tokenHash: Buffer; readonly userId: string },
+  { tokenHash, userId, action }: { readonly tokenHash: Buffer; readonly userId: string; readonly action: string },
   now: Instant,
 ): Promise<boolean> {
   await sql`
-    select from organizations where id = (select organization_id from people.invitations where token_hash = ${tokenHash})
+    select set_config('tollkeeper.user_id', ${userId}, true), set_config('tollkeeper.action', ${action}, true)
+      from organizations where id = (select organization_id from people.invitations where token_hash = ${tokenHash})
        for no key update`.execute(db);
   const { rows } = await sql<{ isMember: boolean }>`
     with used as (
@@ -143,4 +145,99 @@ export async function countTry(worker: Database, key: string, windowMs: number, 
 
 export async function forgetTries(worker: Database, key: string): Promise<void> {
   await sql`delete from people.rate_limits where key = ${key}`.execute(worker);
+}
+
+/** The members of the organization of an environment, in the order in which they came: some hundreds at most. */
+export async function listMembers(work: Work): Promise<Member[]> {
+  const { rows } = await sql<Member>`
+    select m.user_id, u.name, u.email, m.role, coalesce(u.two_factor_enabled, false) as two_factor_enabled, m.created_at
+      from people.memberships m join people.users u on u.id = m.user_id
+     where m.organization_id = ${work.organizationId} order by m.created_at, m.user_id`.execute(work.db);
+  return rows;
+}
+
+/** Changes a role; false without such a member. A trigger refuses to leave the organization without an owner. */
+export async function updateRole(work: Work, userId: string, role: Role, now: Instant): Promise<boolean> {
+  const result = await sql`
+    update people.memberships set role = ${role}, updated_at = ${now}
+     where organization_id = ${work.organizationId} and user_id = ${userId}`.execute(work.db);
+  return (result.numAffectedRows ?? 0n) > 0n;
+}
+
+/** Ends a membership; false without one. */
+export async function deleteMember(work: Work, userId: string): Promise<boolean> {
+  const result = await sql`
+    delete from people.memberships
+     where organization_id = ${work.organizationId} and user_id = ${userId}`.execute(work.db);
+  return (result.numAffectedRows ?? 0n) > 0n;
+}
+
+/** The invitations that work, in the order in which they were made. */
+export async function listInvitations(work: Work, now: Instant): Promise<Invitation[]> {
+  const { rows } = await sql<Invitation>`
+    select id, email, role, expires_at, created_at from people.invitations
+     where organization_id = ${work.organizationId} and accepted_at is null and email is not null and expires_at > ${now}
+     order by id`.execute(work.db);
+  return rows;
+}
+
+export async function deleteInvitation(work: Work, id: string): Promise<boolean> {
+  const result = await sql`
+    delete from people.invitations
+     where organization_id = ${work.organizationId} and id = ${id} and accepted_at is null`.execute(work.db);
+  return (result.numAffectedRows ?? 0n) > 0n;
+}
+
+interface PersonRow {
+  readonly email: string;
+  readonly name: string;
+  readonly role: Role;
+  readonly organizationId: string;
+  readonly twoFactorEnabled: boolean;
+}
+
+/** The people of an organization, or of all. The worker's connection. */
+export async function listPeople(worker: Database, organizationId: string | null): Promise<PersonRow[]> {
+  const { rows } = await sql<PersonRow>`
+    select u.email, u.name, m.role, m.organization_id, coalesce(u.two_factor_enabled, false) as two_factor_enabled
+      from people.memberships m join people.users u on u.id = m.user_id
+     where m.organization_id = coalesce(${organizationId}, m.organization_id)
+     order by m.organization_id, u.email`.execute(worker);
+  return rows;
+}
+
+/** Changes the role of an address; false without such a member. The worker's connection. */
+export async function updateRoleOf(
+  worker: Database,
+  { organizationId, email, role }: { readonly organizationId: string; readonly email: string; readonly role: Role },
+  now: Instant,
+): Promise<boolean> {
+  const result = await sql`
+    update people.memberships m set role = ${role}, updated_at = ${now} from people.users u
+     where u.id = m.user_id and u.email = ${email} and m.organization_id = ${organizationId}`.execute(worker);
+  return (result.numAffectedRows ?? 0n) > 0n;
+}
+
+/** Ends memberships, all without an organization, and forgets a person who has none left. The worker's connection. */
+export async function removePerson(worker: Database, email: string, organizationId: string | null): Promise<boolean> {
+  return worker.transaction().execute(async (db) => {
+    const userId = await findUserId(db, email);
+    if (userId === null) return false;
+    await sql`
+      delete from people.memberships
+       where user_id = ${userId} and organization_id = coalesce(${organizationId}, organization_id)`.execute(db);
+    await sql`
+      delete from people.users u
+       where u.id = ${userId} and not exists (select from people.memberships m where m.user_id = u.id)`.execute(db);
+    return true;
+  });
+}
+
+/** Takes the second factor of a person away; false without such a person. The worker's connection. */
+export async function disableCodes(worker: Database, email: string): Promise<boolean> {
+  const result = await sql`
+    with known as (update people.users set two_factor_enabled = false where email = ${email} returning id),
+         gone as (delete from people.two_factors where user_id in (select id from known))
+    select id from known`.execute(worker);
+  return result.rows.length > 0;
 }

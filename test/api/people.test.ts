@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { createOTP } from '@better-auth/utils/otp';
+import { routesOfPeople } from '../../src/api/routes.ts';
+import { createEncryption, keyBytes } from '../../src/jobs/encryption.ts';
 import { roles } from '../../src/kernel/permission.ts';
 import { createFirstLink } from '../../src/people/actions-links.ts';
-import { startTestApp } from '../support/harness.ts';
+import { createSignIn } from '../../src/people/actions-sign-in.ts';
+import { disableCodes } from '../../src/people/store.ts';
+import { type Body, startTestApp } from '../support/harness.ts';
 import { Browser, linkFor, passwordOfAll, personWith } from '../support/people-fixture.ts';
 
 const app = await startTestApp();
@@ -149,6 +154,168 @@ describe('an invitation', () => {
     });
     assert.equal(answer.status, 404);
   });
+});
+
+describe('members', () => {
+  test('are listed, get roles and leave; a key does none of it', async () => {
+    const owner = await personWith(app, 'owner');
+    const { id, email, browser } = await personWith(app, 'viewer');
+    const { members } = await browser.expect('GET', '/members');
+    const found = members.find((member: Body) => member.userId === id);
+    assert.deepEqual([found.email, found.role, found.twoFactorEnabled], [email, 'viewer', false]);
+    assert.equal((await browser.ask('PUT', `/members/${id}`, { member: { role: 'owner' } })).status, 403);
+    const { member } = await owner.browser.expect('PUT', `/members/${id}`, { member: { role: 'billing' } });
+    assert.equal(member.role, 'billing');
+    await owner.browser.expect('DELETE', `/members/${id}`);
+    assert.equal((await browser.ask('GET', '/members')).status, 401);
+    const { data } = await app.get(`/audit-log?recordId=${id}`);
+    assert.deepEqual(
+      data.map(({ operation, before, after, actor, action }: Body) => [
+        operation,
+        before?.role,
+        after?.role,
+        actor.userId,
+        action,
+      ]),
+      [
+        ['delete', 'billing', undefined, owner.id, 'DELETE /members/{userId}'],
+        ['update', 'viewer', 'billing', owner.id, 'PUT /members/{userId}'],
+        ['insert', undefined, 'viewer', id, 'POST /auth/invitation/accept'],
+      ],
+    );
+    const bodies: Readonly<Record<string, object>> = {
+      'PUT /members/{userId}': { member: { role: 'owner' } },
+      'POST /invitations': { invitation: { email: 'k@people.test', role: 'owner' } },
+    };
+    for (const { method, path } of routesOfPeople) {
+      const filled = path.replace('{userId}', id).replace('{id}', id.replace('user', 'invitation'));
+      const answer = await app.request(method, filled, bodies[`${method} ${path}`]);
+      assert.deepEqual([answer.status, answer.body.reason], [403, 'person_needed'], `${method} ${path}`);
+    }
+  });
+
+  test('keep an owner: of two owners who step down or leave at the same time, one stays', async () => {
+    for (const step of ['PUT', 'DELETE']) {
+      await app.ownerPool.query(`delete from people.memberships where role <> 'owner'`);
+      const pair = [await personWith(app, 'owner'), await personWith(app, 'owner')];
+      await app.ownerPool.query(`update people.memberships set role = 'viewer' where user_id <> all ($1)`, [
+        pair.map(({ id }) => id),
+      ]);
+      const answers = await Promise.all(
+        pair.map(({ browser, id }) =>
+          browser.ask(step, `/members/${id}`, step === 'PUT' ? { member: { role: 'viewer' } } : undefined),
+        ),
+      );
+      assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409]);
+      assert(answers.some(({ body }) => body.reason === 'last_owner'));
+    }
+  });
+
+  test('are invited by an owner with a link, which a later one for the same address replaces', async () => {
+    const { browser } = await personWith(app, 'owner');
+    const ask = () =>
+      browser.expect('POST', '/invitations', { invitation: { email: 'New@People.test', role: 'support' } });
+    const [first, second] = [await ask(), await ask()];
+    assert.match(second.url, new RegExp(`^${app.url}/join/[\\w-]{32}$`));
+    const { invitations } = await browser.expect('GET', '/invitations');
+    assert.deepEqual(
+      invitations.filter(({ email }: Body) => email === 'new@people.test'),
+      [second.invitation],
+    );
+    const about = (url: string) => new Browser(app).send('GET', `/auth/invitation?token=${tokenOf(url)}`);
+    assert.equal((await about(first.url)).status, 404);
+    const { body } = await about(second.url);
+    assert.deepEqual(body.invitation, {
+      organization: { name: 'Acme' },
+      role: 'support',
+      email: 'new@people.test',
+      expiresAt: second.invitation.expiresAt,
+      isKnown: false,
+    });
+    await browser.expect('DELETE', `/invitations/${second.invitation.id}`);
+    assert.equal((await about(second.url)).status, 404);
+  });
+
+  test('of another organization join with the account that they have, and nobody else in their place', async () => {
+    const { browser, email, id } = await personWith(app, 'viewer');
+    const other = await app.newOrganization();
+    const { token } = await linkFor({ ...app, id: other.id }, 'owner', email);
+    const stranger = await personWith(app, 'viewer');
+    const accept = (who: Browser) =>
+      who.send('POST', '/auth/invitation/accept', { token, name: 'Mallory', password: 'mallory mallory' });
+    assert.deepEqual(
+      [(await accept(stranger.browser)).body.code, (await accept(new Browser(app))).body.code],
+      ['SIGN_IN_FIRST', 'SIGN_IN_FIRST'],
+    );
+    assert.equal((await accept(browser)).body.user.id, id);
+    const { body } = await browser.send('GET', '/api/v1/me');
+    assert.deepEqual(body.me.memberships.map(({ role }: Body) => role).sort(), ['owner', 'viewer']);
+    assert.equal((await browser.signIn(email)).status, 200);
+  });
+});
+
+test('somebody with an authenticator signs in with a code, and without one has no session', async () => {
+  const { browser, email } = await personWith(app, 'viewer');
+  const enabled = await browser.send('POST', '/auth/two-factor/enable', { password: passwordOfAll });
+  assert.equal(enabled.status, 200, JSON.stringify(enabled.body));
+  const secret = new URL(enabled.body.totpURI).searchParams.get('secret') ?? '';
+  const code = () => createOTP(Buffer.from(fromBase32(secret)).toString('utf8')).totp();
+  assert.equal((await browser.send('POST', '/auth/two-factor/verify-totp', { code: await code() })).status, 200);
+  const again = new Browser(app);
+  const first = await again.signIn(email);
+  assert.equal(first.body.twoFactorRedirect, true, JSON.stringify(first.body));
+  assert.equal((await again.send('GET', '/api/v1/me')).status, 401);
+  assert.equal((await again.send('POST', '/auth/two-factor/verify-totp', { code: '000000' })).status, 401);
+  assert.equal((await again.send('POST', '/auth/two-factor/verify-totp', { code: await code() })).status, 200);
+  assert.equal((await again.send('GET', '/api/v1/me')).body.me.user.email, email);
+  // The database does not have the secret in clear text.
+  const { rows } = await app.ownerPool.query('select secret from people.two_factors');
+  assert(!JSON.stringify(rows).includes(Buffer.from(fromBase32(secret)).toString('utf8')));
+  // Whoever has lost the authenticator is helped by the operator.
+  assert.deepEqual(
+    [await disableCodes(app.owner, email), await disableCodes(app.owner, 'x@people.test')],
+    [true, false],
+  );
+  const without = new Browser(app);
+  await without.signIn(email);
+  assert.equal((await without.send('GET', '/api/v1/me')).body.me.user.email, email);
+});
+
+/** RFC 4648. */
+function fromBase32(text: string): Uint8Array {
+  const bits = [...text.replace(/=+$/, '')]
+    .map((digit) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(digit).toString(2).padStart(5, '0'))
+    .join('');
+  return Uint8Array.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
+}
+
+test('sessions are listed, and one that is revoked elsewhere ends at once', async () => {
+  const { browser, email } = await personWith(app, 'viewer');
+  const lost = new Browser(app);
+  await lost.signIn(email);
+  const { body: sessions } = await browser.send('GET', '/auth/list-sessions');
+  assert.equal(sessions.length, 2);
+  const { body: theirs } = await lost.send('GET', '/auth/get-session');
+  assert.equal((await browser.send('POST', '/auth/revoke-session', { token: theirs.session.token })).status, 200);
+  assert.equal((await lost.ask('GET', '/customers')).status, 401);
+  assert.equal((await browser.ask('GET', '/customers')).status, 200);
+});
+
+test('a link of the operator sets a new password once, and ends all sessions', async () => {
+  const { browser, email } = await personWith(app, 'viewer');
+  const encryption = createEncryption([Buffer.alloc(keyBytes, 2)]);
+  const operator = createSignIn({ worker: app.owner, encryption, log: () => undefined });
+  const token = await operator.resetToken(app.url, email);
+  assert(token);
+  assert.equal(await operator.resetToken(app.url, 'nobody@people.test'), null);
+  const reset = (newPassword: string) => new Browser(app).send('POST', '/auth/reset-password', { token, newPassword });
+  assert.equal((await reset('another sentence')).status, 200);
+  assert.equal((await reset('one more sentence')).status, 400);
+  assert.equal((await browser.send('GET', '/api/v1/me')).status, 401);
+  assert.equal((await browser.signIn(email)).status, 401);
+  assert.equal((await browser.signIn(email, 'another sentence')).status, 200);
+  // Nobody else can ask for such a link.
+  assert.equal((await browser.send('POST', '/auth/request-password-reset', { email })).status, 400);
 });
 
 test('nobody makes an account without a link', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { describe, test } from 'node:test';
 import { sql } from 'kysely';
-import { routes } from '../../src/api/routes.ts';
+import { routes, routesOfPeople } from '../../src/api/routes.ts';
 import { hashApiKey } from '../../src/database/api-key.ts';
 import type { Route } from '../../src/http/route.ts';
 import {
@@ -11,12 +11,14 @@ import {
   missingFrom,
   type Permission,
   type Role,
+  roleNames,
   roles,
   routeGroups,
 } from '../../src/kernel/permission.ts';
 import { createApiKey } from '../../src/organizations/actions.ts';
 import { setUpCredits } from '../support/credits-fixture.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
+import { personWith } from '../support/people-fixture.ts';
 import { inTurns } from '../support/tenants-attack.ts';
 
 const app = await startTestApp();
@@ -33,7 +35,10 @@ const nameOf = ({ method, path }: Route) => `${method} ${path}`;
 
 describe('what a route needs', () => {
   test('is a permission that a key can have, and each permission of a group is needed by a route', () => {
-    assert.deepEqual([...new Set(routes.flatMap(({ needs }) => needs ?? []))].sort(), [...groupPermissions].sort());
+    assert.deepEqual(
+      [...new Set([...routes, ...routesOfPeople].flatMap(({ needs }) => needs ?? []))].sort(),
+      [...groupPermissions].sort(),
+    );
   });
 
   test('is of the group that its path begins with, except where somebody may need it without the rest', () => {
@@ -81,6 +86,19 @@ describe('what a route needs', () => {
       await inTurns(routes, ask);
     });
 
+  for (const role of roleNames)
+    test(`is refused to a person with the role "${role}" that lacks it, before anything else of the request`, async () => {
+      const { browser } = await personWith(app, role);
+      await inTurns([...routes, ...routesOfPeople], async ({ method, path, needs }) => {
+        const filled = path.replaceAll(/\{\w+\}/g, 'nothing') + (method === 'GET' ? '' : '?dryRun=true');
+        const { status, body } = await browser.ask(method, filled, method === 'GET' ? undefined : {});
+        const isMissing = needs !== null && missingFrom(roles[role], [needs]).length > 0;
+        assert.equal(status === 403, isMissing, `${method} ${path}: ${status} ${JSON.stringify(body)}`);
+        assert(status !== 401 && status < 500, `${method} ${path}: ${status}`);
+        if (isMissing) assert.deepEqual([body.reason, body.permission], ['permission_missing', needs]);
+      });
+    });
+
   test('is had by each role as its name says', () => {
     const kindOf = (needs: string) => needs.split(':')[1] ?? '';
     const mayDo: Readonly<Record<Role, (needs: string) => boolean>> = {
@@ -88,11 +106,14 @@ describe('what a route needs', () => {
       billing: (needs) => ['read', 'money'].includes(kindOf(needs)),
       support: (needs) => kindOf(needs) === 'read' || ['cancellations:write', 'deliveries:write'].includes(needs),
       developer: (needs) =>
-        kindOf(needs) !== 'money' && !['settings:admin', 'customers:admin', 'organizations:admin'].includes(needs),
+        kindOf(needs) !== 'money' &&
+        !['settings:admin', 'customers:admin', 'organizations:admin', 'members:admin', 'invitations:admin'].includes(
+          needs,
+        ),
       viewer: (needs) => kindOf(needs) === 'read',
     };
     for (const [role, may] of Object.entries(mayDo))
-      for (const { method, path, needs } of routes)
+      for (const { method, path, needs } of [...routes, ...routesOfPeople])
         if (needs !== null)
           assert.equal(
             missingFrom(roles[role as Role], [needs]).length === 0,

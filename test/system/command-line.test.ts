@@ -119,6 +119,38 @@ describe('a service with its own PostgreSQL', () => {
     assert.equal((await get(service, '/pricing-models/default', keys.TOLLKEEPER_TEST_KEY)).body.pricingModel.id, id);
   });
 
+  test('the last link that a start printed makes the first owner; the operator invites others and helps the locked-out', async () => {
+    const [, token] = /Become the owner, once and within a day: http:\S+\/join\/([\w-]+)/.exec(service.output()) ?? [];
+    const origin = service.address;
+    const post = (path: string, body: object) =>
+      fetch(`${origin}/auth${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', origin },
+        body: JSON.stringify(body),
+      });
+    const password = 'correct horse battery';
+    const owner = { token, email: 'Owner@acme.test', name: 'Owner', password };
+    assert.equal((await post('/invitation/accept', owner)).status, 200);
+    const email = 'owner@acme.test';
+    const last = await run(['users', 'role', email, 'viewer']);
+    assert.deepEqual(
+      [last.code, last.stderr.trim()],
+      [1, 'This is the last owner. Make somebody else an owner first.'],
+    );
+    const invited = json(await run(['users', 'invite', 'two@acme.test', '--role', 'owner', '--json']));
+    const second = { token: invited.url.slice(invited.url.lastIndexOf('/') + 1), name: 'Two', password };
+    assert.equal((await post('/invitation/accept', second)).status, 200);
+    const { url } = json(await run(['users', 'reset-link', email, '--json']));
+    const reset = { token: new URL(url).searchParams.get('token'), newPassword: 'another sentence' };
+    assert.equal((await post('/reset-password', reset)).status, 200);
+    assert.equal((await post('/sign-in/email', { email, password: reset.newPassword })).status, 200);
+    json(await run(['users', 'remove', email, '--json']));
+    assert.deepEqual(
+      json(await run(['users', 'list', '--json'])).map((person: Body) => [person.email, person.role]),
+      [['two@acme.test', 'owner']],
+    );
+  });
+
   test('a start beside a running service is refused in one clear line', async () => {
     const { code, stderr } = await run(['serve']);
     assert.equal(code, 1);

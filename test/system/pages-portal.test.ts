@@ -4,6 +4,7 @@ import { catchUp } from '../../src/billing/catch-up.ts';
 import { openWindow } from '../support/browser.ts';
 import type { Body } from '../support/harness.ts';
 import { assertGood, openShop, paidAmounts, payWith } from '../support/pages-fixture.ts';
+import { passwordOfAll, personWith } from '../support/people-fixture.ts';
 
 const shop = await openShop();
 const { app, plans } = shop;
@@ -267,4 +268,48 @@ test('nothing of another customer can be reached, and no form from another visit
   ])
     assert.equal((await one.page.request.get(`${app.url}${path}`)).status(), 404, path);
   assert.equal((await plans.subscription(other.subscriptionId)).status, 'active');
+});
+
+test('somebody adds a passkey and signs in with it, and not with one that does not ask who is there', async () => {
+  const { email } = await personWith(app, 'viewer');
+  const page = await openWindow({ javaScript: true });
+  // A passkey belongs to a name, and 127.0.0.1 is none.
+  const { port } = new URL(app.url);
+  await page.goto(`http://localhost:${port}/`);
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send('WebAuthn.enable');
+  const device = { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true } as const;
+  const { authenticatorId } = await devtools.send('WebAuthn.addVirtualAuthenticator', {
+    options: { ...device, isUserVerified: true, automaticPresenceSimulation: true },
+  });
+  await page.evaluate(`
+    window.ask = async (path, body) => {
+      const init = body && { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+      const answer = await fetch('/auth' + path, init);
+      return { status: answer.status, body: await answer.json() };
+    };
+    window.signIn = async (userVerification) => {
+      const { body: options } = await ask('/passkey/generate-authenticate-options');
+      const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON({ ...options, userVerification });
+      const response = (await navigator.credentials.get({ publicKey })).toJSON();
+      return (await ask('/passkey/verify-authentication', { response })).status;
+    };`);
+  const made = await page.evaluate(`(async () => {
+    await ask('/sign-in/email', ${JSON.stringify({ email, password: passwordOfAll })});
+    const { body: options } = await ask('/passkey/generate-register-options');
+    const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options);
+    const response = (await navigator.credentials.create({ publicKey })).toJSON();
+    return (await ask('/passkey/verify-registration', { response, name: 'Laptop' })).status;
+  })()`);
+  assert.equal(made, 200);
+  const whoIsIn = `fetch('/api/v1/me').then(async (answer) => (await answer.json()).me?.user.email ?? null)`;
+  await page.context().clearCookies();
+  assert.equal(await page.evaluate(whoIsIn), null);
+  await devtools.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false });
+  assert.equal(await page.evaluate(`signIn('discouraged')`), 401);
+  assert.equal(await page.evaluate(whoIsIn), null);
+  await devtools.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: true });
+  assert.equal(await page.evaluate(`signIn('required')`), 200);
+  assert.equal(await page.evaluate(whoIsIn), email);
+  await page.context().close();
 });
