@@ -45,6 +45,7 @@ const pages = [
   page('/payments', () => import('./pages/payments.tsx')),
   page('/credit-notes', () => import('./pages/credit-notes.tsx')),
   page('/catalog', () => import('./pages/catalog.tsx')),
+  page('/usage', () => import('./pages/usage.tsx')),
   page('/events', () => import('./pages/events.tsx')),
   page('/webhooks', () => import('./pages/webhooks.tsx')),
   page('/webhooks/$id', () => import('./pages/webhook.tsx')),

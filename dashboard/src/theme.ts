@@ -81,6 +81,7 @@ export const theme = createTheme({
         overlayProps: { backgroundOpacity: 0.25 },
       },
     },
+    SegmentedControl: { defaultProps: { size: 'sm', transitionDuration: 0 } },
     Notification: { defaultProps: { closeButtonProps: { 'aria-label': 'Close' } } },
     Tooltip: { defaultProps: { openDelay: 250 } },
     Anchor: { defaultProps: { underline: 'hover' } },

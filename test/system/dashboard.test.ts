@@ -107,6 +107,7 @@ test('every list and the catalog are good to everybody', async () => {
     ['payments', 'Payments'],
     ['subscriptions', 'Subscriptions'],
     ['credit-notes', 'Credit notes'],
+    ['usage', 'Usage'],
     ['catalog', 'Catalog'],
   ]) {
     await page.goto(`${address}/${path}`);

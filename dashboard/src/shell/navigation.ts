@@ -3,6 +3,7 @@ import {
   IconBolt,
   IconBook2,
   IconCash,
+  IconChartBar,
   IconClockPlay,
   IconCreditCardRefund,
   IconFileInvoice,
@@ -39,7 +40,10 @@ export const destinations: readonly { readonly group: string; readonly pages: re
   },
   {
     group: 'Offer',
-    pages: [{ to: '/catalog', name: 'Catalog', icon: IconBook2 }],
+    pages: [
+      { to: '/catalog', name: 'Catalog', icon: IconBook2 },
+      { to: '/usage', name: 'Usage', icon: IconChartBar },
+    ],
   },
   {
     group: 'Developers',

@@ -1,0 +1,213 @@
+import { Code, SegmentedControl, Select, Skeleton, Switch, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { lazy, Suspense, useState } from 'react';
+import type { UsageEvent, UsageMeter, UsageMeterSummary } from '../../../client/src/generated-entry.ts';
+import { read } from '../api.ts';
+import { Empty } from '../parts/empty.tsx';
+import { FilterBar } from '../parts/filters.tsx';
+import { counted, countText, instantText } from '../parts/format.ts';
+import { Problem } from '../parts/problem.tsx';
+import { type Column, Records, Rows, useFilters } from '../parts/records.tsx';
+import { Go, Heading, Identifier, Section } from '../parts/shown.tsx';
+
+const UsageChart = lazy(() => import('../parts/usage-chart.tsx').then(({ UsageChart: Chart }) => ({ default: Chart })));
+
+const mostMeters = 100;
+const pageSize = 25;
+const dayMs = 86_400_000;
+const tailMs = 2_000;
+
+const spans = [
+  { value: '1', label: 'Day' },
+  { value: '30', label: '30 days' },
+  { value: '365', label: 'Year' },
+];
+const groupings = [
+  { value: 'time', label: 'Time' },
+  { value: 'customer', label: 'Customer' },
+  { value: 'property', label: 'Property' },
+];
+
+export function Page() {
+  const { filters, setFilters } = useFilters();
+  const { data, error, refetch } = useQuery(read('usageMeters', 'list', { limit: mostMeters }));
+  if (error !== null) return <Problem error={error} retry={refetch} />;
+  const meters = data?.data;
+  const meter = meters?.find(({ id }) => id === filters.meter) ?? meters?.[0];
+  return (
+    <>
+      <Heading title="Usage" below="What your customers have used, by meter." />
+      {meters?.length === 0 && (
+        <Empty title="No usage meters">
+          A meter counts events of your product. Add one to <Go to="/catalog">the catalog</Go>.
+        </Empty>
+      )}
+      {meters === undefined && <Skeleton height={320} />}
+      {meters && meter && (
+        <>
+          <FilterBar>
+            <Select
+              aria-label="Usage meter"
+              data={meters.map(({ id, name }) => ({ value: id, label: name }))}
+              value={meter.id}
+              onChange={(id) => setFilters({ meter: id ?? undefined })}
+              searchable
+            />
+            <SegmentedControl
+              aria-label="Range"
+              data={spans}
+              value={filters.days ?? '30'}
+              onChange={(days) => setFilters({ days })}
+            />
+            <SegmentedControl
+              aria-label="By"
+              data={groupings}
+              value={filters.by ?? 'time'}
+              onChange={(by) => setFilters({ by })}
+            />
+            {filters.by === 'property' && <PropertyName />}
+          </FilterBar>
+          <Summary meter={meter} />
+          <Events meter={meter} />
+        </>
+      )}
+    </>
+  );
+}
+
+function PropertyName() {
+  const { filters, setFilters } = useFilters();
+  const apply = (text: string) => setFilters({ property: text.trim() || undefined });
+  return (
+    <TextInput
+      aria-label="Name of the property"
+      placeholder="Name of the property"
+      defaultValue={filters.property ?? ''}
+      onBlur={(event) => apply(event.currentTarget.value)}
+      onKeyDown={(event) => event.key === 'Enter' && apply(event.currentTarget.value)}
+    />
+  );
+}
+
+type GroupBy = UsageMeterSummary['groupBy'];
+
+/** The grouping of the service for what was chosen: hours of a day, days of a month, months of a year. */
+function groupByOf(by: string, days: number): GroupBy {
+  if (by === 'customer' || by === 'property') return by;
+  return days === 1 ? 'hour' : days > 31 ? 'month' : 'day';
+}
+
+function Summary({ meter }: { readonly meter: UsageMeter }) {
+  const { filters } = useFilters();
+  const { by = 'time', property } = filters;
+  const days = Number(filters.days ?? '30');
+  // The time of a test environment is that of its clock, and the summary ends with the present hour.
+  const { data: clock } = useQuery(read('testClock', 'get', {}));
+  const now = clock?.testClock.now;
+  const { data, error, refetch } = useQuery({
+    ...read('usageMeters', 'getSummary', {
+      id: meter.id,
+      groupBy: groupByOf(by, days),
+      ...(now !== undefined && { from: now - days * dayMs }),
+      ...(by === 'property' && property && { property }),
+    }),
+    enabled: now !== undefined && (by !== 'property' || property !== undefined),
+  });
+  if (error !== null) return <Problem error={error} retry={refetch} />;
+  if (by === 'property' && property === undefined)
+    return <Empty title="Name a property">Usage is counted by the values of one property of the events.</Empty>;
+  if (data === undefined) return <Skeleton height={240} />;
+  return <Shown summary={data.usageMeterSummary} />;
+}
+
+interface Named {
+  readonly key: string;
+  readonly customerId: string | null;
+  readonly name: string;
+  readonly units: number;
+  readonly events: number;
+}
+
+const columns: readonly Column<Named>[] = [
+  {
+    title: 'Of',
+    cell: ({ name, customerId }) => (customerId === null ? name : <Go to={`/customers/${customerId}`}>{name}</Go>),
+  },
+  { title: 'Units', cell: ({ units }) => countText(units), align: 'right' },
+  { title: 'Events', cell: ({ events }) => countText(events), align: 'right', from: 'xs' },
+];
+
+function Shown({ summary: { groups, units, events, groupBy, other } }: { readonly summary: UsageMeterSummary }) {
+  const times = groups.flatMap((group) => ('start' in group ? [group] : []));
+  const named = groups.flatMap((group): Named[] => {
+    if ('customerId' in group) return [{ ...group, key: group.customerId, name: group.externalId }];
+    if ('value' in group)
+      return [{ ...group, key: JSON.stringify(group.value), customerId: null, name: valueText(group.value) }];
+    return [];
+  });
+  return (
+    <section className="section">
+      <p>
+        <strong className="amount">{counted(units, 'unit')}</strong> in {counted(events, 'event')}
+      </p>
+      {times.length > 0 ? (
+        <Suspense fallback={<Skeleton height={240} />}>
+          <UsageChart groups={times} isHourly={groupBy === 'hour'} />
+        </Suspense>
+      ) : (
+        <Rows rows={named} columns={columns} keyOf={({ key }) => key} caption="Usage" />
+      )}
+      {other !== null && (
+        <p>
+          And {countText(other.groups)} more with {counted(other.units, 'unit')}
+        </p>
+      )}
+    </section>
+  );
+}
+
+function valueText(value: unknown): string {
+  if (value === null || value === undefined) return 'Without the property';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+const eventColumns: readonly Column<UsageEvent>[] = [
+  { title: 'Used', cell: ({ usageDate }) => <span className="amount">{instantText(usageDate)}</span> },
+  { title: 'Units', cell: ({ amount }) => countText(amount), align: 'right' },
+  { title: 'Customer', cell: ({ customerId }) => <Go to={`/customers/${customerId}`}>Show</Go>, from: 'sm' },
+  {
+    title: 'Properties',
+    cell: ({ properties }) => <Code>{properties === null ? '–' : JSON.stringify(properties)}</Code>,
+    from: 'md',
+  },
+  { title: 'Transaction', cell: ({ transactionId }) => <Identifier id={transactionId} />, from: 'lg' },
+];
+
+/** The events of the meter, newest first. A live list is read again every two seconds. */
+function Events({ meter }: { readonly meter: UsageMeter }) {
+  const { filters } = useFilters();
+  const [isLive, setIsLive] = useState(false);
+  const { cursor } = filters;
+  const query = read('usageEvents', 'list', {
+    usageMeterId: meter.id,
+    limit: pageSize,
+    order: 'desc',
+    ...(cursor && { cursor }),
+  });
+  // The list reads the same query, so it shows what this one brings.
+  useQuery({ ...query, enabled: isLive, refetchInterval: isLive ? tailMs : false });
+  return (
+    <Section
+      title="Events"
+      aside={<Switch label="Live" checked={isLive} onChange={(event) => setIsLive(event.currentTarget.checked)} />}
+    >
+      <Records
+        query={query}
+        columns={eventColumns}
+        keyOf={({ id }) => id}
+        caption="Usage events"
+        empty={<Empty title="No events of this meter yet" />}
+      />
+    </Section>
+  );
+}

@@ -1,0 +1,27 @@
+import '@mantine/charts/styles.css';
+import { BarChart } from '@mantine/charts';
+import { countText, dateText, instantText } from './format.ts';
+
+interface UsageChartProps {
+  readonly groups: readonly { readonly start: number; readonly units: number }[];
+  readonly isHourly: boolean;
+}
+
+/** The units of a meter over time. */
+export function UsageChart({ groups, isHourly }: UsageChartProps) {
+  const data = groups.map(({ start, units }) => ({ units, time: isHourly ? instantText(start) : dateText(start) }));
+  return (
+    <figure className="chart" aria-label="Units over time">
+      <BarChart
+        h={240}
+        data={data}
+        dataKey="time"
+        series={[{ name: 'units', label: 'Units', color: 'toll.6' }]}
+        valueFormatter={countText}
+        yAxisProps={{ width: 84 }}
+        barProps={{ maxBarSize: 28 }}
+        gridAxis="x"
+      />
+    </figure>
+  );
+}
