@@ -54,6 +54,7 @@ export const paidPlans: readonly Plan[] = [
     trialDays: 0,
     once: 500,
     recurring: 1000,
+    quantities: { least: 1, most: 5 },
     rollover: { maximum: 700, periods: 1 },
     seats: 5,
     billsOverage: true,

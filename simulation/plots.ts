@@ -208,6 +208,7 @@ const tricks: readonly Plot[] = [
   // Quantities of pages.
   [step('cancel', { isNow: true }), step('chooseQuantity', { plan: hasTrial }), useUp],
   [step('cancel', { isNow: true }), step('chooseQuantity', { plan: begins }), useUp],
+  [step('subscribe', { plan: hasTrial }), step('changeInPortal'), clock('weeks'), step('changeInPortal'), useUp],
   // Codes.
   [step('guessCodes'), step('guessCodes'), step('guessCodes')],
   [step('subscribe', { plan: begins, isDiscounted: true }), useUp, step('cancel', { isNow: true })],

@@ -225,7 +225,7 @@ class Run {
     this.#world.network.troubleRate = 0;
     await this.#world.raise();
     const records = new Records(this.#world.database.owner, this.#told);
-    const { is, should } = await visit(answer, (path, form) => this.#world.submit(path, form), records);
+    const { is, should } = await visit(answer, this.#world, records);
     if (is !== should) throw this.#disagree(`its forms should be answered with ${should}, and were with ${is}`);
   }
 

@@ -25,6 +25,20 @@ export type Expected = 'done' | 'refused' | 'refused_late';
 
 export type Form = Readonly<Record<string, string>>;
 
+/** A visit of the portal: its cookie, and the token of its forms. */
+export interface PortalVisit {
+  readonly cookie: string;
+  readonly formToken: string;
+}
+
+/** The hosted pages. */
+export interface Pages {
+  /** Opens the portal by its link. */
+  enterPortal(link: string): Promise<PortalVisit>;
+  /** Submits a form, and returns the status of the answer. */
+  submit(path: string, form: Form, cookie?: string): Promise<number>;
+}
+
 /** A fully decided action, independent of the service's behavior. */
 export interface Step {
   /** A description for failure reports. */
@@ -38,7 +52,7 @@ export interface Step {
   /** Forms that follow the request, without any fault: the statuses of their answers, and those that they should have. */
   readonly visit?: (
     answer: Body,
-    submit: (path: string, form: Form) => Promise<number>,
+    pages: Pages,
     records: Records,
   ) => Promise<{ readonly is: string; readonly should: string }>;
   /** Prepares the network before the request. */
@@ -136,6 +150,10 @@ export class Records {
       select m.id from payment_methods m join customers c on c.environment_id = m.environment_id and c.id = m.customer_id
        where c.external_id = ${name} order by m.is_default desc, m.id limit 1`;
     return this.#only(rows, 0);
+  }
+
+  price(slug: string): Promise<string> {
+    return this.#only(sql<{ id: string }>`select id from prices where slug = ${slug} and active order by id`, 0);
   }
 
   async payment(invoice: Invoice, payment: Payment): Promise<string> {

@@ -99,7 +99,7 @@ export const changePlan: Draw = ({ random, books, customers, wish }) => {
 };
 
 /** `auto` lets a cheaper plan wait, and one that is billed at the end. */
-function isMadeNow(before: Subscription, terms: Terms, timing: (typeof timings)[number]): boolean {
+export function isMadeNow(before: Subscription, terms: Terms, timing: (typeof timings)[number]): boolean {
   if (timing !== 'auto') return timing === 'immediately';
   return worthOf(terms) >= worthOf(before) && !movesToEnd(before, terms);
 }
@@ -109,7 +109,7 @@ function movesToEnd({ plan, period }: Subscription, terms: Terms): boolean {
   return terms.plan.billsAtEnd === true && !plan.billsAtEnd && isSameInterval(plan, terms.plan) && !period?.isTrial;
 }
 
-function isChangeable(subscription: Subscription): boolean {
+export function isChangeable(subscription: Subscription): boolean {
   const { status, period } = subscription;
   if (isDefaultPlan(subscription) || period === null) return false;
   if (status === 'trialing') return true;

@@ -1,8 +1,20 @@
 import { discounts, type Plan, pack, paidPlans } from './catalogue.ts';
 import { attach, isChargedAtOnce, sellPacks, subscribe } from './oracle-actions.ts';
 import { type Attempt, type AttemptKind, endAttempt, isLimited, isLinkUsedUp, takeAttempt } from './oracle-attempts.ts';
-import { type Books, type Customer, hasUsed, holderOf, isInTheWay, isTerminal, reach } from './oracle-records.ts';
-import type { Draw, Form, Step } from './step.ts';
+import { methodOf } from './oracle-billing.ts';
+import { changeNow } from './oracle-changes.ts';
+import {
+  type Books,
+  type Customer,
+  hasUsed,
+  holderOf,
+  isInTheWay,
+  isTerminal,
+  reach,
+  type Subscription,
+} from './oracle-records.ts';
+import { currentSubscriptions, type Draw, type Form, nameOf, type Step } from './step.ts';
+import { isChangeable, isMadeNow } from './steps-changes.ts';
 
 /** Forms of a checkout page, filled in by a dishonest buyer. */
 
@@ -19,7 +31,15 @@ interface Sent {
   readonly status: number;
 }
 
-const statuses = { shown: 200, goesOn: 303, declined: 402, wrong: 422, limited: 429 } as const;
+const statuses = {
+  shown: 200,
+  goesOn: 303,
+  refused: 400,
+  declined: 402,
+  notOffered: 409,
+  wrong: 422,
+  limited: 429,
+} as const;
 
 /** A step that opens a checkout by the API, and then sends forms to its page. */
 function checkout(
@@ -39,13 +59,13 @@ function checkout(
       sent = decide();
       return 'done';
     },
-    visit: async ({ url }, submit, records) => {
+    visit: async ({ url }, pages, records) => {
       const { pathname, search } = new URL(url);
       const answered: string[] = [];
       for (const { form } of sent) {
         const filled =
           form.paymentMethodId === '' ? { ...form, paymentMethodId: await records.method(customer) } : form;
-        answered.push(String(await submit(pathname + search, filled)));
+        answered.push(String(await pages.submit(pathname + search, filled)));
       }
       return { is: answered.join(), should: sent.map(({ status }) => status).join() };
     },
@@ -179,4 +199,65 @@ function offersOf({ quantities }: Plan, quantity: number): Offer[] {
 
 function placeOf({ place }: Customer): Form {
   return place === null ? { country: 'NZ' } : { country: place.country, state: place.state ?? '' };
+}
+
+/** The link of a customer's portal that is not closed. */
+function portalOf(books: Books, customer: Customer): Attempt {
+  let version = 0;
+  const link = () => attemptOf('payment', customer, `portal of ${customer.name}, ${version}`);
+  while (isLinkUsedUp(books, link())) version += 1;
+  return link();
+}
+
+/** Asks for another quantity of its plan by a form of the portal, within what the seller allows or not. */
+export const changeInPortal: Draw = ({ random, books, customers }) => {
+  const changeable = currentSubscriptions({ customers }).filter(
+    (each) => isChangeable(each) && each.scheduled === null,
+  );
+  const charged = changeable.filter((each) => methodOf(each)?.takesDays === false);
+  const limited = charged.filter(({ plan }) => plan.quantities !== undefined);
+  const subscription = random.pick(limited.length > 0 && random.chance(0.8) ? limited : charged);
+  if (subscription === undefined) return null;
+  const { customer, plan, quantity: present, status: before } = subscription;
+  const { least, most: allowed } = plan.quantities ?? { least: present, most: present };
+  // A trial has not been paid, so it grants no more than it has.
+  const most = before === 'trialing' ? Math.max(least, Math.min(allowed, present)) : allowed;
+  const quantity = random.pick([1, 2, 3, 4, 5, 900_000_000]) ?? 1;
+  let status: number = statuses.shown;
+  return {
+    text: `asks in the portal for ${quantity} instead of ${present} of ${nameOf(subscription)}`,
+    customer,
+    ask: async () => ({ method: 'POST', path: `/customers/${customer.name}/portal-sessions`, body: {} }),
+    apply: () => {
+      const attempt = portalOf(books, customer);
+      const isRefused = quantity < least || quantity > most;
+      const refused = least === most ? statuses.notOffered : statuses.refused;
+      if (isRefused)
+        reach(books, `quantity of the portal refused${before === 'trialing' ? ' in a trial' : ''}`, customer);
+      const lacksSeats = plan.seats * quantity < subscription.claims.size && quantity !== present;
+      if (isRefused || lacksSeats)
+        status = isLimited(books, attempt) ? statuses.limited : isRefused ? refused : statuses.notOffered;
+      else status = tryForm(books, attempt, () => askFor(books, subscription, quantity), statuses.declined);
+      return 'done';
+    },
+    visit: async ({ portalSession }, pages, records) => {
+      const { cookie, formToken } = await pages.enterPortal(portalSession.url);
+      const form = { formToken, priceId: await records.price(plan.slug), quantity: String(quantity), shownDue };
+      const path = `/portal/subscriptions/${await records.subscription(subscription)}/change`;
+      return { is: String(await pages.submit(path, form, cookie)), should: String(status) };
+    },
+  };
+};
+
+function askFor(books: Books, subscription: Subscription, quantity: number): 'passed' | 'failed' {
+  const { plan, customer } = subscription;
+  const terms = { plan, quantity };
+  if (quantity === subscription.quantity) return 'passed';
+  reach(books, 'quantity of the portal allowed', customer);
+  if (isMadeNow(subscription, terms, 'auto')) {
+    const how = { prorates: true, collectsRefunded: false };
+    return changeNow(books, subscription, terms, how) === 'not_paid' ? 'failed' : 'passed';
+  }
+  subscription.scheduled = terms;
+  return 'passed';
 }

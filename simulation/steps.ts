@@ -18,7 +18,7 @@ import {
   takeInvoiceBack,
   writeInvoiceOff,
 } from './steps-money.ts';
-import { chooseQuantity, guessCodes, testCards } from './steps-pages.ts';
+import { changeInPortal, chooseQuantity, guessCodes, testCards } from './steps-pages.ts';
 import { bookNext, cancel, pauseIt, resumeIt, subscribeTo, takeCancelBack } from './steps-plans.ts';
 import { consume, recordUsage } from './steps-usage.ts';
 import { grantUsers, tellUser } from './steps-users.ts';
@@ -71,6 +71,7 @@ const kinds = {
   guessCodes: { draw: guessCodes, weight: 2 },
   testCards: { draw: testCards, weight: 2 },
   chooseQuantity: { draw: chooseQuantity, weight: 3 },
+  changeInPortal: { draw: changeInPortal, weight: 3 },
   askWrongly: { draw: askWrongly, weight: 4 },
   erase: { draw: eraseOne, weight: 2 },
 } as const satisfies Readonly<Record<string, Kind>>;
@@ -97,6 +98,7 @@ const attempts: ReadonlySet<StepKind> = new Set([
   'guessCodes',
   'testCards',
   'chooseQuantity',
+  'changeInPortal',
 ]);
 
 /** Whether it may count an attempt to pay or to enter a code. */

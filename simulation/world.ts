@@ -11,6 +11,7 @@ import { Inbox } from './inbox.ts';
 import { ServiceProcess } from './killable-process.ts';
 import { networkKey, networkSecret, PaymentNetwork } from './payment-network.ts';
 import type { Random } from './random.ts';
+import type { Form, Pages, PortalVisit } from './step.ts';
 
 // Not a performance limit: what has not happened by then is a defect.
 const longestWaitMs = 90_000;
@@ -32,7 +33,7 @@ export interface Deeds {
 export class Defect extends Error {}
 
 /** The real service on a real PostgreSQL, with everything around it: reached through proxies, killed and restarted. */
-export class World {
+export class World implements Pages {
   readonly key = 'sk_test_simulation';
   readonly deeds: Deeds = {
     requests: 0,
@@ -136,16 +137,32 @@ export class World {
   }
 
   /** Submits a form of a page. Returns the status of the answer. */
-  async submit(path: string, form: Readonly<Record<string, string>>): Promise<number> {
+  async submit(path: string, form: Form, cookie = ''): Promise<number> {
     const origin = `http://127.0.0.1:${this.nextProxy.port}`;
     this.#turn += 1;
     this.deeds.requests += 1;
     const body = new URLSearchParams(form);
-    const answer = await fetch(`${origin}${path}`, { method: 'POST', redirect: 'manual', headers: { origin }, body });
+    const answer = await fetch(`${origin}${path}`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { origin, cookie },
+      body,
+    });
     const text = await answer.text();
     if (answer.status >= 500)
       throw new Defect(this.#told({ method: 'POST', path, body: form }, { status: answer.status, body: text }));
     return answer.status;
+  }
+
+  /** Opens the portal by its link. */
+  async enterPortal(link: string): Promise<PortalVisit> {
+    const origin = `http://127.0.0.1:${this.nextProxy.port}`;
+    const { pathname, search } = new URL(link);
+    this.deeds.requests += 2;
+    const entered = await fetch(origin + pathname + search, { redirect: 'manual' });
+    const cookie = entered.headers.get('set-cookie')?.split(';')[0] ?? '';
+    const page = await (await fetch(`${origin}/portal`, { headers: { cookie } })).text();
+    return { cookie, formToken: /name="formToken" value="([^"]+)"/.exec(page)?.[1] ?? '' };
   }
 
   #told({ method, path, body }: Ask, answer: Answer | null): string {
