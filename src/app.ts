@@ -2,7 +2,7 @@ import './http/json-bigint.ts';
 import type { FastifyInstance } from 'fastify';
 import { analyticsTasks } from './analytics/jobs.ts';
 import { registerInvariants } from './api/invariants.ts';
-import { registerSignIn, sessionsOf } from './api/me.ts';
+import { registerSignIn, sessionsOf, signInWhenAsked } from './api/me.ts';
 import { processorEventHooks } from './api/processor-events.ts';
 import { routes, routesOfPeople } from './api/routes.ts';
 import { auditTasks } from './audit/jobs.ts';
@@ -37,7 +37,6 @@ import type { WithStripe } from './payments/actions.ts';
 import type { WithChargeReports } from './payments/actions-settle.ts';
 import type { WithAttemptLimits } from './payments/attempt.ts';
 import { paymentTasks } from './payments/jobs.ts';
-import { createSignIn } from './people/actions-sign-in.ts';
 import type { WithWebhooks } from './webhooks/actions.ts';
 import { eventMessages } from './webhooks/event-messages.ts';
 import { webhookTasks } from './webhooks/jobs.ts';
@@ -141,7 +140,7 @@ export async function createApp({
   const { encryption } = services;
   const signIn =
     people && encryption
-      ? createSignIn({ worker: people, encryption, log: (level, message) => log[level](`sign-in: ${message}`) })
+      ? signInWhenAsked({ worker: people, encryption, log: (level, message) => log[level](`sign-in: ${message}`) })
       : null;
   const signInContext = signIn && { ...limited, signIn, publicUrl };
   const sessions = signInContext && sessionsOf(signInContext);

@@ -6,7 +6,7 @@ import { type Role, roleNames } from './kernel/permission.ts';
 import { type Output, print } from './main-admin.ts';
 import { withWorker } from './main-database.ts';
 import { listOrganizations } from './organizations/store.ts';
-import { createInvitation } from './people/actions-links.ts';
+import { createInvitation } from './people/actions.ts';
 import { createSignIn } from './people/actions-sign-in.ts';
 import { invitationDays, normalEmail } from './people/person.ts';
 import * as store from './people/store.ts';

@@ -29,7 +29,7 @@ import { createOutbound } from './jobs/outbound.ts';
 import { startWorker, type Worker } from './jobs/worker.ts';
 import { connectWorker, openServer, openServerToServe, type Server, type WorkerAccess } from './main-database.ts';
 import { Watch } from './main-watch.ts';
-import { createFirstLink } from './people/actions-links.ts';
+import { createFirstLink } from './people/actions.ts';
 import type { WebhookServices } from './webhooks/actions.ts';
 import { startSender } from './webhooks/jobs-sender.ts';
 

@@ -3,7 +3,8 @@ import { apiPrefix } from '../http/api.ts';
 import { addressAsked } from '../http/connections.ts';
 import type { RateLimit } from '../http/rate-limit.ts';
 import { Problem } from '../kernel/problem.ts';
-import { addressHeader, type SignIn, signInPath } from '../people/actions-sign-in.ts';
+import type { SignIn, SignInOptions } from '../people/actions-sign-in.ts';
+import { addressHeader, signInPath } from '../people/person.ts';
 
 interface SignInContext {
   readonly signIn: SignIn;
@@ -17,6 +18,21 @@ const maxBodyBytes = 256 * 1024;
 /** The origin of the service for browsers. */
 function originOf(publicUrl: string | null, request: FastifyRequest): string {
   return new URL(publicUrl ?? addressAsked(request)).origin;
+}
+
+/** The library for signing in is a seventh of all files, so the first person who signs in loads it. */
+export function signInWhenAsked(options: SignInOptions): SignIn {
+  let loading: Promise<SignIn> | undefined;
+  const load = () => {
+    loading ??= import('../people/actions-sign-in.ts').then(({ createSignIn }) => createSignIn(options));
+    return loading;
+  };
+  return {
+    handle: async (...given) => (await load()).handle(...given),
+    sessionOf: async (...given) => (await load()).sessionOf(...given),
+    me: async (...given) => (await load()).me(...given),
+    resetToken: async (...given) => (await load()).resetToken(...given),
+  };
 }
 
 /** Reads the cookies of people who are signed in. */

@@ -8,16 +8,18 @@ import type { Database } from '../database/database.ts';
 import { newId } from '../database/new-id.ts';
 import type { Encryption } from '../jobs/encryption.ts';
 import { invitationLinks } from './actions-links.ts';
-import { longestPassword, type Me, normalEmail, shortestPassword, toMemberships } from './person.ts';
+import {
+  addressHeader,
+  longestPassword,
+  type Me,
+  normalEmail,
+  shortestPassword,
+  signInPath,
+  toMemberships,
+} from './person.ts';
 import * as store from './store.ts';
 
-/** The path of everything that the library answers. */
-export const signInPath = '/auth';
-
-/** The header in which the library reads the address of a request. The server sets it, whatever a client sent. */
-export const addressHeader = 'x-tollkeeper-address';
-
-interface SignInOptions {
+export interface SignInOptions {
   /** The worker's connection: people belong to no environment. */
   readonly worker: Database;
   readonly encryption: Encryption;

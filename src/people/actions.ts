@@ -1,10 +1,45 @@
+import { randomBytes } from 'node:crypto';
+import { hashApiKey } from '../database/api-key.ts';
+import type { Database } from '../database/database.ts';
+import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import type { Role } from '../kernel/permission.ts';
 import { Problem } from '../kernel/problem.ts';
-import { createInvitation } from './actions-links.ts';
-import { type Invitation, invitationDays, type Member, type NewInvitation } from './person.ts';
+import { firstLinkHours, type Invitation, invitationDays, type Member, type NewInvitation } from './person.ts';
 import * as store from './store.ts';
+
+// 24 bytes are 192 bits, which cannot be guessed.
+const tokenBytes = 24;
+
+interface LinkRequest {
+  readonly organizationId: string;
+  readonly role: Role;
+  readonly email: string | null;
+  readonly expiresAt: Instant;
+}
+
+/** Stores an invitation and returns the text of its link, which is available only here. */
+export async function createInvitation(db: Database, request: LinkRequest, now: Instant) {
+  const token = randomBytes(tokenBytes).toString('base64url');
+  const id = newId('invitation');
+  await store.insertInvitation(db, { ...request, id, tokenHash: hashApiKey(token) }, now);
+  return { id, path: `/join/${token}` };
+}
+
+/**
+ * A link that makes the first owner, or null if there is somebody already. The last one that was printed works. The worker's
+ * connection.
+ */
+export async function createFirstLink(worker: Database, now: Instant): Promise<string | null> {
+  return worker.transaction().execute(async (db) => {
+    const organizationId = await store.findUnownedOrganization(db);
+    if (organizationId === null) return null;
+    const expiresAt = now + firstLinkHours * 3_600_000;
+    const { path } = await createInvitation(db, { organizationId, role: 'owner', email: null, expiresAt }, now);
+    return path;
+  });
+}
 
 const dayMs = 86_400_000;
 

@@ -82,3 +82,9 @@ export const longestPassword = 128;
 export function normalEmail(email: string): string {
   return email.trim().toLowerCase();
 }
+
+/** The path of everything that the library for signing in answers. */
+export const signInPath = '/auth';
+
+/** The header in which that library reads the address of a request. The server sets it, whatever a client sent. */
+export const addressHeader = 'x-tollkeeper-address';

@@ -4,7 +4,7 @@ import { createOTP } from '@better-auth/utils/otp';
 import { routesOfPeople } from '../../src/api/routes.ts';
 import { createEncryption, keyBytes } from '../../src/jobs/encryption.ts';
 import { roles } from '../../src/kernel/permission.ts';
-import { createFirstLink } from '../../src/people/actions-links.ts';
+import { createFirstLink } from '../../src/people/actions.ts';
 import { createSignIn } from '../../src/people/actions-sign-in.ts';
 import { disableCodes } from '../../src/people/store.ts';
 import { type Body, startTestApp } from '../support/harness.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Role } from '../../src/kernel/permission.ts';
-import { createInvitation } from '../../src/people/actions-links.ts';
+import { createInvitation } from '../../src/people/actions.ts';
 import type { Answer, Body, TestApp } from './harness.ts';
 
 /** A browser: it keeps cookies, and says which page it shows. */
