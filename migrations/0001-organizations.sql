@@ -28,6 +28,7 @@ create table environments (
   numbering jsonb not null default '{"invoices": {"per": "customer", "prefix": null, "yearly": false}, "creditNotes": {"per": "customer", "prefix": null, "yearly": false}}',
   -- The time zone of the seller: the year of a number, and the days on documents.
   time_zone text not null default 'UTC',
+  payment_instructions text,
   clock_now bigint,
   created_at bigint not null,
   updated_at bigint not null,

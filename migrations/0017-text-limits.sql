@@ -22,6 +22,7 @@ create function text_columns() returns table (table_name text, column_name text,
     values
       ('organizations', 'name', 'name'),
       ('environments', 'seller', 'seller'),
+      ('environments', 'payment_instructions', 'description'),
       ('api_keys', 'name', 'name'),
       ('pricing_models', 'name', 'name'),
       ('usage_meters', 'name', 'name'),

@@ -8,6 +8,7 @@ import { routes, routesOfPeople } from './api/routes.ts';
 import { auditTasks } from './audit/jobs.ts';
 import { billingTasks } from './billing/jobs.ts';
 import { showRefusal } from './checkout/page-layout.ts';
+import { invoicePages } from './checkout/routes-invoice.ts';
 import { checkoutPages } from './checkout/routes-pages.ts';
 import { portalPages } from './checkout/routes-portal.ts';
 import { portalPlanPages } from './checkout/routes-portal-plans.ts';
@@ -48,7 +49,7 @@ export const messages: readonly OutgoingMessage[] = eventMessages;
 const hooks: readonly Hook[] = processorEventHooks;
 
 /** Pages for browsers. */
-const pages: Pages = { pages: [...checkoutPages, ...portalPages, ...portalPlanPages], showRefusal };
+const pages: Pages = { pages: [...checkoutPages, ...invoicePages, ...portalPages, ...portalPlanPages], showRefusal };
 
 /** All background jobs, by name. */
 export const tasks: TaskList = {

@@ -719,6 +719,8 @@ export interface Settings {
   /** The days from the date of an invoice to its due date, for customers without a payment method. */
   netTermsDays: number;
   numbering: Numbering;
+  /** How to pay without a card, such as the bank account: the text on the page to pay an invoice. */
+  paymentInstructions: string | null;
   seller: Seller | null;
   /** `none`: invoices carry no tax. `rates`: the tax rates apply, by the billing address of the customer. */
   taxProvider: 'none' | 'rates';
@@ -1384,6 +1386,8 @@ export type Invoice = {
   footer?: string;
   /** The buyer's reference. Absent without one. */
   purchaseOrderNumber?: string;
+  /** A page on which anyone who has the link can pay it. Present where one finalized invoice is read or sent, and not in events. */
+  hostedInvoiceUrl?: string;
   /** The time at which it was sent last. Absent before. */
   sentAt?: Timestamp;
   bankPaymentOnly: boolean | null;
@@ -1441,6 +1445,8 @@ export type Invoice = {
   footer?: string;
   /** The buyer's reference. Absent without one. */
   purchaseOrderNumber?: string;
+  /** A page on which anyone who has the link can pay it. Present where one finalized invoice is read or sent, and not in events. */
+  hostedInvoiceUrl?: string;
   /** The time at which it was sent last. Absent before. */
   sentAt?: Timestamp;
   bankPaymentOnly: boolean | null;
@@ -1497,6 +1503,8 @@ export type Invoice = {
   footer?: string;
   /** The buyer's reference. Absent without one. */
   purchaseOrderNumber?: string;
+  /** A page on which anyone who has the link can pay it. Present where one finalized invoice is read or sent, and not in events. */
+  hostedInvoiceUrl?: string;
   /** The time at which it was sent last. Absent before. */
   sentAt?: Timestamp;
   bankPaymentOnly: boolean | null;
@@ -2905,6 +2913,8 @@ export interface UpcomingInvoice {
   footer?: string;
   /** The buyer's reference. Absent without one. */
   purchaseOrderNumber?: string;
+  /** A page on which anyone who has the link can pay it. Present where one finalized invoice is read or sent, and not in events. */
+  hostedInvoiceUrl?: string;
   /** The time at which it was sent last. Absent before. */
   sentAt?: Timestamp;
   bankPaymentOnly: boolean | null;
@@ -4368,6 +4378,7 @@ export interface SettingsUpdateInput {
     } | null;
     /** `none`: invoices carry no tax. `rates`: the tax rates apply, by the billing address of the customer. */
     taxProvider?: 'none' | 'rates';
+    paymentInstructions?: string | null;
     timeZone?: TimeZone;
     unknownFields?: UnknownFields;
   };
@@ -7632,7 +7643,7 @@ export interface InvoicesMethods {
   /** Write an invoice. Writes a one-off invoice as a draft, with lines at amounts of their own or at prices. A draft has no number, and the customer does not see it. Its amounts are those of now: tax, seller and buyer are taken again when it is finalized. */
   create(input: InvoicesCreateInput, options?: WriteOptions): Promise<InvoicesCreateAnswer>;
 
-  /** Get an invoice. Returns one invoice with its lines. */
+  /** Get an invoice. Returns one invoice with its lines and, once it is finalized, `hostedInvoiceUrl`: the page on which it is paid. */
   get(input: InvoicesGetInput, options?: CallOptions): Promise<InvoicesGetAnswer>;
 
   /** Change a draft. Changes a draft. Absent fields keep their value, null removes one, and `lines` replaces all lines. A finalized invoice is not changed any more. */
@@ -7650,7 +7661,7 @@ export interface InvoicesMethods {
   /** Finalize a draft. Gives a draft its number and its due date. The balance of its customer pays what it can, and `autoCollect` charges the rest before the answer; a declined charge leaves the invoice open. A repeat returns the invoice unchanged. */
   finalize(input: InvoicesFinalizeInput, options?: WriteOptions): Promise<InvoicesFinalizeAnswer>;
 
-  /** Send an invoice. Marks an invoice as sent to its customer, and publishes `invoice.sent`. Finalize a draft before. */
+  /** Send an invoice. Marks an invoice as sent to its customer, publishes `invoice.sent`, and returns `hostedInvoiceUrl`, the page on which it is paid. Finalize a draft before. */
   send(input: InvoicesSendInput, options?: WriteOptions): Promise<InvoicesSendAnswer>;
 
   /** Explain an invoice. Returns the inputs of each line, the discount and the tax, with the exact value before each rounding. Every amount can be computed again from the answer. */

@@ -26,6 +26,7 @@ import {
   addLines,
   changeDraft,
   createDraft,
+  readInvoice,
   removeDraft,
   removeLine,
   sendInvoice,
@@ -36,6 +37,7 @@ import { InvoiceExplanation } from '../invoicing/invoice-explanation.ts';
 import { InvoiceLineItem, InvoiceLineItemId, UpcomingInvoiceLineItem } from '../invoicing/invoice-line-item.ts';
 import { invoicePage } from '../invoicing/invoice-page.ts';
 import { DraftChange, OneOffInvoice, WrittenLines } from '../invoicing/one-off.ts';
+import { encryptionOf } from '../jobs/encryption.ts';
 import { Turns } from '../jobs/turns.ts';
 import { amountInput, freeText, SafeString, TimestampInput } from '../kernel/json.ts';
 import { createdFilters, customerFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
@@ -111,12 +113,13 @@ export const invoiceRoutes = [
     path: '/invoices/{id}',
     needs: 'invoices:read',
     summary: 'Get an invoice',
-    description: 'Returns one invoice with its lines.',
+    description:
+      'Returns one invoice with its lines and, once it is finalized, `hostedInvoiceUrl`: the page on which it is paid.',
     tag,
     params,
     returns: InvoiceWithLines,
     refuses: ['invoiceNotFound'],
-    handle: (work, { params }) => getInvoice(work, params.id),
+    handle: (work, { params }, { services }) => readInvoice(work, encryptionOf(services), params.id),
   }),
   route({
     method: 'POST',
@@ -225,12 +228,18 @@ export const invoiceRoutes = [
     path: '/invoices/{id}/send',
     needs: 'invoices:money',
     summary: 'Send an invoice',
-    description: 'Marks an invoice as sent to its customer, and publishes `invoice.sent`. Finalize a draft before.',
+    description:
+      'Marks an invoice as sent to its customer, publishes `invoice.sent`, and returns `hostedInvoiceUrl`, the page on ' +
+      'which it is paid. Finalize a draft before.',
     tag,
     params,
     returns: z.object({ invoice: Invoice }),
     refuses: ['invoiceNotFound', 'invoiceStatusForbids'],
-    handle: async (work, input) => ({ invoice: await sendInvoice(work, input.params.id) }),
+    handle: async (work, input, { services }) => ({
+      invoice: await sendInvoice(work, encryptionOf(services), input.params.id),
+    }),
+    // The link lets its holder pay, and the database is not to know it.
+    sealedWith: ({ services }) => encryptionOf(services),
   }),
   route({
     method: 'GET',

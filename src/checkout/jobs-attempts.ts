@@ -125,6 +125,22 @@ async function sessionSubject(work: Work, session: CheckoutSessionRow): Promise<
   };
 }
 
+/** The attempts with the link to the page of an invoice. Closing it closes all links of the customer. */
+export function invoiceLink(
+  { environmentId, invoiceId }: { readonly environmentId: number; readonly invoiceId: string },
+  customerId: string,
+  network: string | null,
+): AttemptedLink {
+  return {
+    environmentId,
+    read: async (work) => ({
+      attempt: { kind: 'payment', link: invoiceId, customerId, network },
+      subject: () => customerSubject(work, customerId),
+      close: (closing) => advancePortalVersion(closing, customerId),
+    }),
+  };
+}
+
 /** The attempts with the portal links of a customer. Closing them makes the seller send a new one. */
 export function portalLink(
   { environmentId, customerId, version }: { environmentId: number; customerId: string; version: number },

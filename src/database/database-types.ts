@@ -408,6 +408,7 @@ export interface Environments {
   netTermsDays: Generated<number>;
   numbering: Generated<Json>;
   organizationId: string;
+  paymentInstructions: string | null;
   seller: Json | null;
   taxProvider: Generated<string>;
   timeZone: Generated<string>;

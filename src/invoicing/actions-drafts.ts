@@ -1,9 +1,11 @@
 import { lockNamedCustomer } from '../customers/actions.ts';
 import type { CustomerRow } from '../customers/customer.ts';
-import { lockCustomer } from '../customers/store.ts';
+import { invoiceUrl } from '../customers/portal-link.ts';
+import { findCustomer, lockCustomer } from '../customers/store.ts';
 import { bookEntries } from '../customers/store-balances.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
+import type { Encryption } from '../jobs/encryption.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { readSettings } from '../organizations/store-settings.ts';
@@ -185,7 +187,7 @@ function rowsOf(
 }
 
 /** Marks an invoice as sent to its customer, and publishes that. Refuses a draft, and one that is not to be paid any more. */
-export async function sendInvoice(work: Work, id: string): Promise<Invoice> {
+export async function sendInvoice(work: Work, encryption: Encryption, id: string): Promise<Invoice> {
   const invoice = await lockInvoice(work, id);
   if (invoice === null) throw new Problem('invoiceNotFound', { id });
   const { status } = invoice;
@@ -193,7 +195,25 @@ export async function sendInvoice(work: Work, id: string): Promise<Invoice> {
     throw new Problem('invoiceStatusForbids', { id, status, trigger: 'sent' });
   const sent = await updateInvoice(work, id, { sentAt: work.now });
   await publishInvoices(work, 'invoice.sent', [sent]);
-  return renderInvoice(work, sent);
+  return { ...renderInvoice(work, sent), ...(await hostedPage(work, encryption, sent)) };
+}
+
+/** An invoice with its lines and, once it is finalized, the link to the page on which it is paid. */
+export async function readInvoice(work: Work, encryption: Encryption, id: string): Promise<InvoiceWithLines> {
+  const { invoice, invoiceLineItems } = await getInvoice(work, id);
+  if (invoice.status === 'draft') return { invoice, invoiceLineItems };
+  return { invoice: { ...invoice, ...(await hostedPage(work, encryption, invoice)) }, invoiceLineItems };
+}
+
+async function hostedPage(
+  work: Work,
+  encryption: Encryption,
+  { id: invoiceId, customerId }: Pick<InvoiceRow, 'id' | 'customerId'>,
+): Promise<Pick<Invoice, 'hostedInvoiceUrl'>> {
+  const customer = await findCustomer(work, customerId);
+  if (customer === null) return {};
+  const pass = { environmentId: work.environmentId, invoiceId, version: customer.portalVersion };
+  return { hostedInvoiceUrl: invoiceUrl(work.publicUrl, encryption, pass) };
 }
 
 /** The rows of drafts that are finalized now, before they have their numbers. */

@@ -174,6 +174,10 @@ const everyInvoice = {
   memo: z.string().nullable(),
   footer: z.string().optional().meta({ description: 'The text below the totals. Absent without one.' }),
   purchaseOrderNumber: z.string().optional().meta({ description: "The buyer's reference. Absent without one." }),
+  hostedInvoiceUrl: z.string().optional().meta({
+    description:
+      'A page on which anyone who has the link can pay it. Present where one finalized invoice is read or sent, and not in events.',
+  }),
   sentAt: Timestamp.optional().meta({ description: 'The time at which it was sent last. Absent before.' }),
   bankPaymentOnly: z.boolean().nullable(),
 };

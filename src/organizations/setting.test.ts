@@ -19,6 +19,7 @@ const settings: Settings = {
   },
   seller: null,
   taxProvider: 'none',
+  paymentInstructions: null,
   timeZone: 'UTC',
   unknownFields: 'refuse',
 };

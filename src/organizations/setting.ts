@@ -150,6 +150,9 @@ export const Settings = z
       description: 'The days from the date of an invoice to its due date, for customers without a payment method.',
     }),
     numbering: Numbering,
+    paymentInstructions: z.string().nullable().meta({
+      description: 'How to pay without a card, such as the bank account: the text on the page to pay an invoice.',
+    }),
     seller: Seller.nullable(),
     taxProvider: TaxProviderName,
     timeZone: z.string().meta({
@@ -201,6 +204,7 @@ export const SettingsChange = z.object({
     .optional(),
   seller: SellerInput.nullish(),
   taxProvider: TaxProviderName.optional(),
+  paymentInstructions: freeText('description').trim().min(1).nullish(),
   timeZone: TimeZone.optional(),
   unknownFields: UnknownFields.optional(),
 });
@@ -235,6 +239,8 @@ export function decideSettings(
     },
     seller: seller === undefined ? current.seller : decideSeller(current.seller, seller),
     taxProvider: change.taxProvider ?? current.taxProvider,
+    paymentInstructions:
+      change.paymentInstructions === undefined ? current.paymentInstructions : change.paymentInstructions,
     timeZone: change.timeZone ?? current.timeZone,
     unknownFields: change.unknownFields ?? current.unknownFields,
   };

@@ -17,6 +17,7 @@ const columns = [
   'dunningTerminalAction',
   'netTermsDays',
   'numbering',
+  'paymentInstructions',
   'seller',
   'taxProvider',
   'timeZone',

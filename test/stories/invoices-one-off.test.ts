@@ -173,6 +173,87 @@ test('a declined charge of a finalized invoice leaves it open and the subscripti
   await assertSound(app);
 });
 
+/** The page of an invoice, as a browser without script uses it. */
+function openPage(link: string) {
+  const address = (more: string) => app.url + link.replace(/^https?:\/\/[^/]+/, '').replace('?', `${more}?`);
+  const look = async (more = '') => {
+    const answer = await fetch(address(more), { redirect: 'manual' });
+    return { status: answer.status, type: answer.headers.get('content-type') ?? '', text: await answer.text() };
+  };
+  const send = async (form: Record<string, string>) => {
+    const body = new URLSearchParams({ step: 'pay', cardExpiry: '12/40', cardCode: '123', ...form });
+    const answer = await fetch(address(''), { method: 'POST', headers: { origin: app.url }, body, redirect: 'manual' });
+    return { status: answer.status, to: answer.headers.get('location') ?? '', text: await answer.text() };
+  };
+  return { look, send };
+}
+
+test('the page of an invoice shows what is due after a part payment, and takes the rest by card once', async () => {
+  const { caller, write, finalize, customerId } = await newBuyer({ paymentInstructions: 'IBAN DE00 1234\n<Bank>' });
+  const { invoice: draft } = await write({ lines: [workshop] });
+  assert.equal((await caller.get(`/invoices/${draft.id}`)).invoice.hostedInvoiceUrl, undefined);
+  const { invoice } = await finalize(draft.id);
+  await caller.post(`/invoices/${invoice.id}/record-payment`, { payment: { amount: 7100 } });
+  const sent = (await caller.post(`/invoices/${invoice.id}/send`, {})).invoice;
+  const link: string = (await caller.get(`/invoices/${invoice.id}`)).invoice.hostedInvoiceUrl;
+  assert.equal(sent.hostedInvoiceUrl, link);
+  const { look, send } = openPage(link);
+  const page = await look();
+  assert.equal(page.status, 200);
+  for (const part of [
+    invoice.invoiceNumber,
+    'USD 1,071.00',
+    'USD 1,000.00',
+    'IBAN DE00 1234<br>&lt;Bank&gt;',
+    'Pay USD 1,000.00',
+  ])
+    assert.ok(page.text.includes(part), part);
+  const pdf = await look('/pdf');
+  assert.deepEqual([pdf.status, pdf.type, pdf.text.slice(0, 5)], [200, 'application/pdf', '%PDF-']);
+
+  const [good, declined] = ['4242424242424242', '4000000000000341'];
+  assert.equal((await send({ cardNumber: good, shownDue: '99999' })).status, 409);
+  const refused = await send({ cardNumber: declined, shownDue: '100000' });
+  assert.equal(refused.status, 402);
+  assert.match(refused.text, /The payment failed and you were not charged/);
+  const [paid, again] = await Promise.all([1, 2].map(() => send({ cardNumber: good, shownDue: '100000' })));
+  assert.deepEqual([paid?.status, again?.status].filter((status) => status === 303).length >= 1, true);
+  const after = (await caller.get(`/invoices/${invoice.id}`)).invoice;
+  assert.deepEqual([after.status, after.amountPaid], ['paid', 107100]);
+  const { data } = await caller.get(`/payments?invoiceId=${invoice.id}&status=succeeded`);
+  assert.deepEqual(
+    data.map(({ amount }: Body) => amount),
+    [7100, 100000],
+  );
+  assert.equal(
+    (await caller.get(`/payment-methods?customerId=${customerId}`)).data.filter((each: Body) => each.default).length,
+    1,
+  );
+  const done = await look();
+  assert.match(done.text, /Paid/);
+  assert.doesNotMatch(done.text, /Pay by card|IBAN/);
+  await assertSound(app);
+});
+
+test('the link of an invoice opens that invoice only, and ends with the portal links of its customer', async () => {
+  const { caller, write, finalize } = await newBuyer();
+  const [one, other] = [await write({ lines: [travel] }), await write({ lines: [travel] })];
+  await finalize(one.invoice.id);
+  const link: string = (await caller.get(`/invoices/${one.invoice.id}`)).invoice.hostedInvoiceUrl;
+  assert.equal((await openPage(link).look()).status, 200);
+  const wrong = [
+    link.replace(one.invoice.id, other.invoice.id),
+    link.replace('key=', 'key=x'),
+    link.replace(/(key=\w+)\.0\./, '$1.1.'),
+    link.split('?')[0] ?? '',
+  ];
+  for (const each of wrong) assert.equal((await openPage(each).look()).status, 404, each);
+  await caller.delete('/customers/ada/portal-sessions');
+  assert.equal((await openPage(link).look()).status, 404);
+  const fresh: string = (await caller.get(`/invoices/${one.invoice.id}`)).invoice.hostedInvoiceUrl;
+  assert.equal((await openPage(fresh).look()).status, 200);
+});
+
 test('a discount that a draft gives up may be redeemed again, by another draft too', async () => {
   const { caller, write, refusal } = await newBuyer();
   await caller.post('/discounts', {

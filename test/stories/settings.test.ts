@@ -26,6 +26,7 @@ const initial = {
   },
   seller: null,
   taxProvider: 'none',
+  paymentInstructions: null,
   timeZone: 'UTC',
   unknownFields: 'refuse',
 };

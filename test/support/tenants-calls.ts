@@ -422,6 +422,26 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
       body: { paymentMethodId: w.owingCardId },
     }),
   ],
+  'POST /invoices': [
+    (w: TenantWorld) => ({ customerId: w.newcomerId, lines: [{ priceId: w.planPriceId }] }),
+    (w: TenantWorld) => ({
+      customerExternalId: w.newcomerExternalId,
+      lines: [{ priceSlug: w.planPriceSlug }],
+      discountCode: w.discountCode,
+    }),
+  ].map((invoice: (w: TenantWorld) => object): CallOf => {
+    return (w) => ({ path: '/invoices', body: { invoice: invoice(w) } });
+  }),
+  'PUT /invoices/{id}': [
+    (w: TenantWorld) => ({ id: w.draftInvoiceId, lines: [{ priceId: w.planPriceId }] }),
+    (w: TenantWorld) => ({ lines: [{ priceSlug: w.planPriceSlug }], discountCode: w.discountCode }),
+  ].map((invoice: (w: TenantWorld) => object): CallOf => {
+    return (w) => ({ path: `/invoices/${w.draftInvoiceId}`, body: { invoice: invoice(w) } });
+  }),
+  'POST /invoices/{id}/lines': [
+    (w) => ({ path: `/invoices/${w.draftInvoiceId}/lines`, body: { lines: [{ priceId: w.planPriceId }] } }),
+    (w) => ({ path: `/invoices/${w.draftInvoiceId}/lines`, body: { lines: [{ priceSlug: w.planPriceSlug }] } }),
+  ],
   'POST /invoices/{id}/pay': [
     (w) => ({ path: `/invoices/${w.openInvoiceId}/pay`, body: { paymentMethodId: w.owingCardId } }),
   ],

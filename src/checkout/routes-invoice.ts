@@ -1,0 +1,187 @@
+import { payInvoice, reportPaid } from '../billing/collect-by-hand.ts';
+import { type InvoicePass, readInvoiceKey } from '../customers/portal-link.ts';
+import { findCustomer } from '../customers/store.ts';
+import { runInEnvironment, type Work } from '../database/work.ts';
+import type { Page, PageAnswer, PageContext, PageRequest } from '../http/page.ts';
+import { getDocument, invoicePdf } from '../invoicing/actions.ts';
+import { amountDue } from '../invoicing/invoice.ts';
+import { findInvoice } from '../invoicing/store.ts';
+import { encryptionOf } from '../jobs/encryption.ts';
+import { runEffects } from '../jobs/queue.ts';
+import { Problem } from '../kernel/problem.ts';
+import { readSettings } from '../organizations/store-settings.ts';
+import { createProcessors } from '../payments/actions.ts';
+import { attachPaymentMethod, reportAttachment } from '../payments/actions-attach.ts';
+import { outcomeOfError } from '../payments/actions-attempts.ts';
+import type { Processors } from '../payments/processor.ts';
+import { findPaymentToConfirm } from './actions.ts';
+import { readCard } from './card-entry.ts';
+import { performConfirmed } from './jobs.ts';
+import { invoiceLink, requireAttempts, withAttempt } from './jobs-attempts.ts';
+import { refusalText } from './jobs-visit.ts';
+import { declinedText } from './page-checkout.ts';
+import { type InvoiceView, invoicePayPage } from './page-invoice.ts';
+import { readSellerName } from './store.ts';
+
+/** A request with a valid link to an invoice. */
+interface Opened {
+  readonly context: PageContext;
+  readonly request: PageRequest;
+  readonly pass: InvoicePass;
+  readonly path: string;
+  readonly key: string;
+}
+
+function open(context: PageContext, request: PageRequest): Opened {
+  const { id = '' } = request.params;
+  const { key = '' } = request.query;
+  const pass = readInvoiceKey(encryptionOf(context.services), id, key);
+  if (pass === null) throw new Problem('linkInvalid');
+  context.admit('link', id);
+  return { context, request, pass, path: `/pay/${id}`, key };
+}
+
+/** Runs one unit of work for a link that is still valid, then its effects. Without a form it cannot write. */
+async function inInvoice<Answer>(
+  { context, request, pass }: Opened,
+  act: (work: Work, processors: Processors) => Promise<Answer>,
+  readOnly = false,
+): Promise<Answer> {
+  const { environmentId, invoiceId, version } = pass;
+  const outcome = await runInEnvironment(
+    context.database,
+    { environmentId },
+    async (work) => {
+      const invoice = await findInvoice(work, invoiceId);
+      const customer = invoice && (await findCustomer(work, invoice.customerId));
+      if (invoice === null || invoice.status === 'draft' || customer?.portalVersion !== version)
+        throw new Problem('linkInvalid');
+      context.admit('visitor', customer.id);
+      return act(work, createProcessors(work.db, context.services));
+    },
+    { publicUrl: request.publicUrl, attended: true, auditContext: context.auditContext, readOnly },
+  );
+  if (outcome === null) throw new Problem('linkInvalid');
+  await runEffects(context, outcome.effects);
+  return outcome.answer;
+}
+
+function look(opened: Opened): Promise<InvoiceView> {
+  const { invoiceId } = opened.pass;
+  return inInvoice(
+    opened,
+    async (work, processors) => {
+      const processor = processors.defaultIn(work);
+      const invoice = await findInvoice(work, invoiceId);
+      if (invoice === null) throw new Problem('linkInvalid');
+      const { invoiceNumber, customerId, status, dueDate, total, currency } = invoice;
+      const due = status === 'void' || status === 'uncollectible' ? 0n : amountDue(invoice);
+      return {
+        seller: await readSellerName(work),
+        livemode: work.livemode,
+        ...{ currency, customerId, number: invoiceNumber ?? '', status, dueDate, total, due },
+        settled: total - amountDue(invoice),
+        instructions: (await readSettings(work)).paymentInstructions,
+        processor: { name: processor.name, publishableKey: processor.publishableKey ?? null },
+        paymentToConfirm: await findPaymentToConfirm(work, processor, { invoiceId }),
+      };
+    },
+    true,
+  );
+}
+
+async function show(opened: Opened, step: Partial<Parameters<typeof invoicePayPage>[1]> = {}, status = 200) {
+  const { path, key } = opened;
+  return { show: invoicePayPage(await look(opened), { path, key, ...step }), status };
+}
+
+// The amount can only rise when a credit note is voided or a payment is taken back.
+const amountChanged = 'The amount due has changed. Please review it before you continue.';
+
+/** Charges the amount that the page has shown, or less, to a card. The link counts the attempts that fail. */
+async function pay(opened: Opened): Promise<PageAnswer> {
+  const { context, request, pass } = opened;
+  const { form, network } = request;
+  const { processor, customerId } = await look(opened);
+  const link = invoiceLink(pass, customerId, network);
+  const card = processor.name === 'test' ? readCard(form, Date.now()) : { token: form.token?.trim() ?? '' };
+  if ('errors' in card) return show(opened, card, 422);
+  const shownDue = /^\d{1,20}$/.test(form.shownDue ?? '') ? BigInt(form.shownDue ?? '') : 0n;
+  try {
+    await requireAttempts(context, link);
+    const payment = await withAttempt(
+      context,
+      link,
+      () => chargeCard(opened, { customerId, token: card.token, shownDue }),
+      (result) => {
+        if ('error' in result) return outcomeOfError(result.error);
+        return result.answer?.status === 'succeeded' ? 'paid' : 'passed';
+      },
+    );
+    if (payment === null) return show(opened, { message: amountChanged }, 409);
+    const { status } = payment;
+    return {
+      goTo: `${opened.path}?key=${encodeURIComponent(opened.key)}${status === 'succeeded' ? '&done=paid' : ''}`,
+    };
+  } catch (error) {
+    const isDeclined =
+      error instanceof Problem && (error.problem === 'paymentMethodDeclined' || error.problem === 'paymentFailed');
+    const message = isDeclined ? declinedText(error.message) : refusalText(error);
+    return show(opened, { message }, isDeclined ? 402 : 409);
+  }
+}
+
+interface CardCharge {
+  readonly customerId: string;
+  readonly token: string;
+  readonly shownDue: bigint;
+}
+
+/** The payment; null if more is due than was shown, and nothing was charged. */
+async function chargeCard(opened: Opened, { customerId, token, shownDue }: CardCharge) {
+  const { invoiceId } = opened.pass;
+  const isAsFirst = await inInvoice(opened, async (work) => {
+    const invoice = await findInvoice(work, invoiceId);
+    return invoice !== null && amountDue(invoice) <= shownDue;
+  });
+  if (!isAsFirst) return null;
+  const request = { customerId, token, default: false, automaticallyUpdateSubscriptions: false };
+  const attached = await inInvoice(opened, (work, processors) =>
+    attachPaymentMethod(work, processors.defaultIn(work), request),
+  );
+  const method = await inInvoice(opened, (work) => reportAttachment(work, attached));
+  const requested = await inInvoice(opened, async (work) => {
+    const paying = await payInvoice(work, invoiceId, method.id);
+    if (paying.payment.amount > shownDue) throw new Problem('invoiceAlreadyBeingPaid', { invoiceId });
+    return paying;
+  });
+  return (await inInvoice(opened, (work) => reportPaid(work, requested))).payment;
+}
+
+async function takeForm(opened: Opened): Promise<PageAnswer> {
+  if (opened.request.form.step !== 'confirmed') return pay(opened);
+  // The processor knows the outcome of the buyer's confirmation with the bank.
+  const { paymentToConfirm } = await look(opened);
+  const { context, pass } = opened;
+  if (paymentToConfirm !== null) await performConfirmed(context, pass.environmentId, paymentToConfirm.id);
+  return { goTo: `${opened.path}?key=${encodeURIComponent(opened.key)}` };
+}
+
+/** The pages behind the link of an invoice. */
+export const invoicePages: readonly Page[] = [
+  {
+    method: 'GET',
+    path: '/pay/:id',
+    handle: (context, request) => show(open(context, request), { isDone: request.query.done === 'paid' }),
+  },
+  { method: 'POST', path: '/pay/:id', handle: (context, request) => takeForm(open(context, request)) },
+  {
+    method: 'GET',
+    path: '/pay/:id/pdf',
+    async handle(context, request) {
+      const opened = open(context, request);
+      const document = await inInvoice(opened, (work) => getDocument(work, opened.pass.invoiceId), true);
+      return { file: await context.layOut(() => invoicePdf(document)), contentType: 'application/pdf' };
+    },
+  },
+];
