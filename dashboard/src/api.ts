@@ -17,6 +17,12 @@ export function chooseEnvironment(id: string): void {
   localStorage.setItem(environmentKey, id);
 }
 
+/** Forgets the environment, for the next person in this browser. */
+export function leaveEnvironment(): void {
+  sessionStorage.removeItem(environmentKey);
+  localStorage.removeItem(environmentKey);
+}
+
 /** Sends requests with the session's cookie. The header proves that a page of ours sent a mutation. */
 function fetchWithSession(input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers);

@@ -1,5 +1,5 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
-import { chooseEnvironment, currentEnvironment, queries, send } from './api.ts';
+import { chooseEnvironment, currentEnvironment, leaveEnvironment, queries, send } from './api.ts';
 
 export interface Membership {
   readonly organization: { readonly id: string; readonly name: string };
@@ -60,6 +60,7 @@ export async function signIn(email: string, password: string): Promise<void> {
 
 export async function signOut(): Promise<void> {
   await send('POST', '/auth/sign-out', {});
+  leaveEnvironment();
   queries.clear();
   location.assign('/sign-in');
 }

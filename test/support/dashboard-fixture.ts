@@ -19,33 +19,21 @@ export async function serveDashboard(app: TestApp): Promise<string> {
   await buildDashboard();
   const dashboard = await readDashboard(folder);
   assert(dashboard !== null, 'the dashboard was just built');
-  const { database, services } = app;
-  const server = await createApp({ database, services, dashboard, migrated: async () => true });
+  const { database, owner, services } = app;
+  const server = await createApp({ database, people: owner, services, dashboard, migrated: async () => true });
   after(() => server.close());
   await server.listen({ host: '127.0.0.1', port: 0 });
   return `http://127.0.0.1:${(server.server.address() as AddressInfo).port}`;
 }
 
-/** A window of somebody who is signed in as an owner. A key stands in for the cookie. */
-export async function openSignedIn(app: TestApp, address: string): Promise<{ page: Page; errors: string[] }> {
+/** A window that runs scripts, and the errors of its console. */
+export async function openBrowser(): Promise<{ page: Page; errors: string[] }> {
   const page = await openWindow({ width: 1280, javaScript: true });
   const errors: string[] = [];
   page.on('pageerror', (error) => errors.push(String(error)));
   page.on('console', (message) => {
     if (message.type() === 'error') errors.push(message.text());
   });
-  const permissions = ['read', 'write', 'money', 'catalog', 'admin'];
-  const environments = [
-    { id: app.testEnvironmentId, livemode: false },
-    { id: app.liveEnvironmentId, livemode: true },
-  ];
-  const membership = { organization: { id: app.id, name: 'Acme' }, role: 'owner', permissions, environments };
-  const me = { user: { id: 'usr_1', name: 'Ada', email: 'ada@acme.test' }, memberships: [membership] };
-  await page.route('**/api/v1/**', (route) => {
-    if (route.request().url().endsWith('/api/v1/me')) return route.fulfill({ json: { me } });
-    return route.continue({ headers: { ...route.request().headers(), authorization: `Bearer ${app.testKey}` } });
-  });
-  await page.goto(address);
   return { page, errors };
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openWindow } from '../support/browser.ts';
-import { assertGoodPage, openSignedIn, serveDashboard } from '../support/dashboard-fixture.ts';
+import { createFirstLink } from '../../src/people/actions-links.ts';
+import { assertGoodPage, openBrowser, serveDashboard } from '../support/dashboard-fixture.ts';
 import { startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
 
@@ -46,30 +46,48 @@ test('a deep link is answered with the page, and an unknown path of the API is n
   assert.equal((await fetch(`${address}/customers/cus_1`)).status, 404, 'a program is told that there is nothing');
 });
 
-test('somebody who is not signed in is asked to, and returns to the page of the link', async () => {
-  const page = await openWindow({ width: 1280, javaScript: true });
-  await page.route('**/api/v1/me', (route) =>
-    route.fulfill({ status: 401, json: { code: 'UNAUTHORIZED', message: 'Sign in' } }),
-  );
+const password = 'correct horse battery';
+const { page, errors } = await openBrowser();
+
+test('the first link makes an owner, who signs out, and is asked for a password by a link', async () => {
+  const path = await createFirstLink(app.owner, Date.now());
+  await page.goto(`${address}${path}`);
+  await page.getByLabel('Name').fill('Ada');
+  await page.getByLabel('E-mail address').fill('ada@acme.test');
+  await page.getByRole('textbox', { name: 'Password' }).fill(password);
+  await assertGoodPage(page, 'join');
+  await page.getByRole('button', { name: 'Join' }).click();
+  await page.getByRole('button', { name: 'Signed in as Ada' }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await page.waitForURL(`${address}/sign-in`);
+
   await page.goto(`${address}/?day=today`);
   await page.waitForURL(`${address}/sign-in?next=${encodeURIComponent('/?day=today')}`);
-  await page.getByLabel('E-mail address').waitFor();
+  await page.getByLabel('E-mail address').fill('ada@acme.test');
+  await page.getByRole('textbox', { name: 'Password' }).fill(password);
   await assertGoodPage(page, 'sign-in');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.waitForURL(`${address}/?day=today`);
+  // A browser notes each 401 as an error.
+  assert.deepEqual(
+    errors.filter((error) => !error.includes('401')),
+    [],
+  );
+  errors.length = 0;
 });
 
 test('the frame shows test mode, and the keyboard finds a page', async () => {
-  const { page, errors } = await openSignedIn(app, address);
   await page.getByRole('heading', { name: 'Home' }).waitFor();
   assert.equal(await page.locator('.mode').innerText(), 'Test');
   await assertGoodPage(page, 'home');
   await page.keyboard.press('Control+k');
   await page.getByPlaceholder('Search customers').fill('hom');
   await page.getByRole('button', { name: /Home/ }).waitFor();
-  assert.deepEqual(errors, []);
+  await page.keyboard.press('Escape');
 });
 
 test('30.00 are explained, and 10.00 of them refunded after a look at the effects', async () => {
-  const { page, errors } = await openSignedIn(app, `${address}/customers`);
+  await page.goto(`${address}/customers`);
   await page.getByRole('cell', { name: 'customer-1' }).waitFor();
   await assertGoodPage(page, 'customers');
   await page.getByRole('link', { name: 'Acme' }).click();
@@ -101,7 +119,6 @@ test('30.00 are explained, and 10.00 of them refunded after a look at the effect
 });
 
 test('every list and the catalog are good to everybody', async () => {
-  const { page, errors } = await openSignedIn(app, `${address}/invoices`);
   for (const [path, heading] of [
     ['invoices', 'Invoices'],
     ['payments', 'Payments'],
@@ -120,7 +137,7 @@ test('every list and the catalog are good to everybody', async () => {
 });
 
 test('a developer adds a webhook, sends a sample, and finds both in the audit log', async () => {
-  const { page, errors } = await openSignedIn(app, address);
+  await page.goto(address);
   await page.getByRole('link', { name: 'Webhooks' }).click();
   await page.getByRole('button', { name: 'Add a webhook' }).click();
   await page.getByLabel('Name').fill('Warehouse');
@@ -143,7 +160,7 @@ test('a developer adds a webhook, sends a sample, and finds both in the audit lo
 });
 
 test('a developer creates a key with the permissions that were chosen, and ends it', async () => {
-  const { page, errors } = await openSignedIn(app, address);
+  await page.goto(address);
   await page.getByRole('link', { name: 'API keys' }).click();
   await page.getByRole('button', { name: 'Create a key' }).click();
   await page.getByLabel('Name').fill('Meter');
@@ -162,7 +179,7 @@ test('a developer creates a key with the permissions that were chosen, and ends 
 });
 
 test('a year of test mode is tried out, and then passes', async () => {
-  const { page, errors } = await openSignedIn(app, address);
+  await page.goto(address);
   await page.getByRole('link', { name: 'Time machine' }).click();
   await page.getByRole('button', { name: 'A year' }).click();
   await page.getByRole('button', { name: 'Move the time' }).click();

@@ -1,9 +1,9 @@
 import { Button, Skeleton, Text, UnstyledButton } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Invoice, InvoiceLineItem } from '../../../client/src/generated-entry.ts';
-import { read } from '../api.ts';
+import { api, read } from '../api.ts';
 import { CustomerName, CustomerNames } from '../parts/customer-name.tsx';
 import { Explain } from '../parts/explain.tsx';
 import { countText, words } from '../parts/format.ts';
@@ -26,13 +26,7 @@ export function Page() {
     <CustomerNames ids={[invoice.customerId]}>
       <Heading
         title={`Invoice ${invoice.invoiceNumber ?? '(draft)'}`}
-        aside={
-          invoice.pdfURL !== null && (
-            <Button component="a" href={invoice.pdfURL} variant="default">
-              PDF
-            </Button>
-          )
-        }
+        aside={invoice.status !== 'draft' && <PdfButton invoice={invoice} />}
         below={<Status of={invoice.status} />}
       />
       <Section title="Lines">
@@ -59,6 +53,25 @@ export function Page() {
         <InvoiceFacts invoice={invoice} />
       </Section>
     </CustomerNames>
+  );
+}
+
+/** Saves the document. It is asked for like everything else, because a plain link would not say the environment. */
+function PdfButton({ invoice: { id, invoiceNumber } }: { readonly invoice: Invoice }) {
+  const saving = useMutation({
+    mutationFn: async () => {
+      const bytes = await api.invoices.getPdf({ id });
+      const link = document.createElement('a');
+      link.href = URL.createObjectURL(new Blob([new Uint8Array(bytes)], { type: 'application/pdf' }));
+      link.download = `${invoiceNumber ?? id}.pdf`;
+      link.click();
+      URL.revokeObjectURL(link.href);
+    },
+  });
+  return (
+    <Button variant="default" onClick={() => saving.mutate()} loading={saving.isPending}>
+      Save as PDF
+    </Button>
   );
 }
 

@@ -5,6 +5,7 @@ import type { FormEvent } from 'react';
 import { queries, send } from '../api.ts';
 import { Problem } from '../parts/problem.tsx';
 import { Go } from '../parts/shown.tsx';
+import { meQuery } from '../session.ts';
 import { OpenPage } from '../shell/open-page.tsx';
 
 interface Invitation {
@@ -46,7 +47,8 @@ function Join({ token, invitation }: { readonly token: string; readonly invitati
   const joining = useMutation({
     mutationFn: (person: object) => send('POST', '/auth/invitation/accept', { token, ...person }),
     onSuccess: async () => {
-      await queries.resetQueries();
+      // The link is used up, and asking for it again would fail.
+      await queries.resetQueries({ queryKey: meQuery.queryKey });
       await navigate({ to: '/', replace: true });
     },
   });

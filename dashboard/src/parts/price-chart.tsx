@@ -22,7 +22,7 @@ export function PriceChart({ points, currency }: PriceChartProps) {
         valueFormatter={money}
         xAxisProps={{ tickFormatter: (units: number) => countText(units) }}
         yAxisProps={{ width: 84 }}
-        gridAxis="y"
+        gridAxis="x"
       />
     </figure>
   );

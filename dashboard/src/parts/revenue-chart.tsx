@@ -1,0 +1,50 @@
+import '@mantine/charts/styles.css';
+import { AreaChart, BarChart } from '@mantine/charts';
+import type { MrrReport } from '../../../client/src/generated-entry.ts';
+import { moneyText } from './format.ts';
+
+type Points = MrrReport['groups'][number]['points'];
+
+interface RevenueChartProps {
+  readonly points: Points;
+  readonly currency: string;
+}
+
+const month = new Intl.DateTimeFormat(navigator.language, { month: 'short', year: '2-digit', timeZone: 'UTC' });
+const movements = [
+  { name: 'new', label: 'New', color: 'toll.6' },
+  { name: 'reactivation', label: 'Reactivation', color: 'toll.3' },
+  { name: 'expansion', label: 'Expansion', color: 'teal.5' },
+  { name: 'contraction', label: 'Contraction', color: 'orange.4' },
+  { name: 'churn', label: 'Churn', color: 'red.6' },
+];
+
+/** Recurring revenue at the end of each month, and the movements that led there. */
+export function RevenueChart({ points, currency }: RevenueChartProps) {
+  const data = points.map((point) => ({ ...point, month: month.format(point.start) }));
+  const shared = {
+    h: 220,
+    data,
+    dataKey: 'month',
+    valueFormatter: (amount: number) => moneyText(amount, currency),
+    yAxisProps: { width: 92 },
+    gridAxis: 'x' as const,
+  };
+  return (
+    <div className="charts">
+      <figure className="chart">
+        <figcaption>Recurring revenue at the end of each month</figcaption>
+        <AreaChart
+          {...shared}
+          series={[{ name: 'mrr', label: 'MRR', color: 'toll.6' }]}
+          curveType="linear"
+          withDots={false}
+        />
+      </figure>
+      <figure className="chart">
+        <figcaption>Its movements in each month</figcaption>
+        <BarChart {...shared} type="stacked" series={movements} withLegend barProps={{ maxBarSize: 28 }} />
+      </figure>
+    </div>
+  );
+}
