@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createFirstLink } from '../../src/people/actions-links.ts';
+import { createFirstLink } from '../../src/people/actions.ts';
 import { assertGoodPage, openBrowser, serveDashboard } from '../support/dashboard-fixture.ts';
 import { startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
