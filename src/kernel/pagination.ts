@@ -139,11 +139,13 @@ export const booleanFilter = z
 export const textFilter = z.string().min(1).max(255).optional();
 // A page of another list names at most as many records.
 const mostIds = 100;
+const longestId = 64;
 /** A query filter by ids: up to a page of them, separated by commas. */
 export const idsFilter = z
   .string()
+  .max(mostIds * (longestId + 1) - 1)
   .regex(
-    new RegExp(`^[\\w-]{1,64}(,[\\w-]{1,64}){0,${mostIds - 1}}$`),
+    new RegExp(`^[\\w-]{1,${longestId}}(,[\\w-]{1,${longestId}}){0,${mostIds - 1}}$`),
     `must be 1 to ${mostIds} ids, separated by commas`,
   )
   .optional()

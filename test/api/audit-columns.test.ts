@@ -45,6 +45,7 @@ describe('the decisions', () => {
     'customers.logo_url',
     'customers.metadata',
     'environments.billing_anchor',
+    'environments.numbering',
     'environments.seller',
     'features.grant_interval',
     'invoice_line_items.explanation',
@@ -107,10 +108,19 @@ describe('the decisions', () => {
   });
 
   test('every table with an environment writes to the log, or is named as one that does not', async () => {
-    const { rows: triggers } = await sql<{ name: string; triggers: string[] }>`
-      select c.relname as name, array_agg(t.tgname::text order by t.tgname) as triggers
-        from pg_trigger t join pg_class c on c.oid = t.tgrelid
-       where t.tgname like 'audit\\_%' group by 1 order by 1`.execute(app.owner);
+    const triggersIn = (schema: string) =>
+      sql<{ name: string; triggers: string[] }>`
+        select c.relname as name, array_agg(t.tgname::text order by t.tgname) as triggers
+          from pg_trigger t join pg_class c on c.oid = t.tgrelid
+         where t.tgname like 'audit\\_%' and c.relnamespace = ${schema}::regnamespace group by 1 order by 1`.execute(
+        app.owner,
+      );
+    const { rows: triggers } = await triggersIn('public');
+    const { rows: ofPeople } = await triggersIn('people');
+    assert.deepEqual(
+      ofPeople.map(({ name }) => name),
+      ['invitations', 'memberships'],
+    );
     const audited = new Set((await auditedColumns()).map(({ tableName }) => tableName));
     assert.deepEqual(new Set(triggers.map(({ name }) => name)), audited);
     const partly: ReadonlyMap<string, string> = new Map([

@@ -131,6 +131,7 @@ test('a dry run of half a year answers what they would bring if every card paid,
 const whenItWasDone = [
   'available_after',
   ...['created_at', 'updated_at', 'occurred_at', 'granted_at', 'charge_date', 'settlement_date', 'payload'],
+  ...['moved_at', 'cohort_at'],
   ...['ledger_transactions', 'ledger_transaction_id'],
 ];
 

@@ -60,6 +60,7 @@ const leftColumns = [
   'api_key_id',
   'receipt_number',
   'invoice_number_base',
+  'stem',
   'hash',
   'digest',
   'transaction_key',
