@@ -199,6 +199,10 @@ export function problemOf(error: unknown, bodyLimit: number = ordinaryLimits.byt
     // The limit of a table (migrations/0018-row-limits.sql), which is the detail.
     case '54000':
       return new Problem('tooManyRecords', { records: (table ?? 'rows').replaceAll('_', ' '), limit: detail ?? '' });
+    // Other requests changed the same records each time that it was tried.
+    case '40001':
+    case '40P01':
+      return new Problem('serviceUnavailable');
     case '42501':
       return new Problem('outsidePinnedPricingModel');
     default:

@@ -50,6 +50,8 @@ test('while the database is read-only what is there can be read, and changes are
 test('what the database says in an outage is answered 503 and names the cause; what is a bug of ours is not', () => {
   const named = (code: string) => problemOf(Object.assign(new Error('x'), { code }))?.problem ?? null;
   const expected = {
+    '40001': 'serviceUnavailable',
+    '40P01': 'serviceUnavailable',
     '53100': 'databaseFull',
     '53200': 'databaseFailing',
     '53300': 'serviceUnavailable',
