@@ -192,6 +192,10 @@ declare
   changed text[] := array(select e.key from jsonb_each(was || becomes) e where was -> e.key is distinct from becomes -> e.key);
   row_of jsonb := to_jsonb(coalesce(new, old));
 begin
+  -- Each start prints another first link, as long as there is no member. Nobody has changed anything by that.
+  if tg_table_name = 'invitations' and row_of ->> 'email' is null then
+    return null;
+  end if;
   if tg_op = 'UPDATE' then
     was := (select jsonb_object_agg(key, was -> key) from unnest(changed) key);
     becomes := (select jsonb_object_agg(key, becomes -> key) from unnest(changed) key);

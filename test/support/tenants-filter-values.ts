@@ -27,6 +27,7 @@ export const filterValues: Readonly<Record<string, (world: TenantWorld) => strin
   recordId: (w) => w.customerId,
   apiKeyId: (w) => w.apiKeyId,
   requestId: (w) => w.requestId,
+  userId: (w) => w.userId,
   resourceId: (w) => w.seatId,
   resourceSlug: (w) => w.seatSlug,
   resourceIds: (w) => w.seatId,

@@ -1,3 +1,5 @@
+import { sql } from 'kysely';
+import { newId } from '../../src/database/new-id.ts';
 import { createApiKey, revokeApiKey } from '../../src/organizations/actions.ts';
 import { type Body, startTestApp, type TestApp } from './harness.ts';
 import { type StripeServer, startStripeServer } from './stripe-server.ts';
@@ -32,6 +34,8 @@ export interface TenantWorld extends World {
   readonly email: string;
   /** A request that has changed something. */
   readonly requestId: string;
+  /** A person who has changed something. */
+  readonly userId: string;
   readonly billingPeriodId: string;
   readonly usageTransactionId: string;
   /** A customer with a card and without a paid plan. */
@@ -204,6 +208,7 @@ async function addOwn(app: TestApp, key: string, name: string, world: World) {
     discountCode,
     email: `${name}@acme.test`,
     requestId: changed.headers.get('x-request-id') ?? '',
+    userId: await changeAsPerson(app, discountCode),
     billingPeriodId: events[0].billingPeriodId as string,
     usageTransactionId: `${name}-transaction`,
     newcomerId: newcomer.id,
@@ -216,6 +221,16 @@ async function addOwn(app: TestApp, key: string, name: string, world: World) {
     waitingSubscriptionId: subscription.id as string,
     waitingExternalId: waiting.externalId,
   };
+}
+
+/** Notes one more change of a discount, as that of a person. */
+async function changeAsPerson(app: TestApp, discountCode: string): Promise<string> {
+  const userId = newId('user');
+  await app.owner.transaction().execute(async (db) => {
+    await sql`select set_config('tollkeeper.user_id', ${userId}, true)`.execute(db);
+    await sql`update discounts set name = name || ' again' where code = ${discountCode}`.execute(db);
+  });
+  return userId;
 }
 
 /** What the subscription has of the features, and what was delivered of its events. */
