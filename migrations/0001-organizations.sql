@@ -26,7 +26,7 @@ create table environments (
   first_period text not null default 'short',
   -- The series of invoices and of credit notes: per customer or environment, a prefix, and whether each year has its own.
   numbering jsonb not null default '{"invoices": {"per": "customer", "prefix": null, "yearly": false}, "creditNotes": {"per": "customer", "prefix": null, "yearly": false}}',
-  -- The time zone of the seller: the year of a number, and the days on documents.
+  -- The time zone of the seller, which decides the year of a number.
   time_zone text not null default 'UTC',
   payment_instructions text,
   clock_now bigint,

@@ -724,7 +724,7 @@ export interface Settings {
   seller: Seller | null;
   /** `none`: invoices carry no tax. `rates`: the tax rates apply, by the billing address of the customer. */
   taxProvider: 'none' | 'rates';
-  /** The time zone of the seller: the year of a number, and the days on documents. Periods are in UTC. */
+  /** The time zone of the seller, which decides the year of a number. Periods and the days on documents are in UTC. */
   timeZone: string;
   unknownFields: UnknownFields;
 }

@@ -1,5 +1,5 @@
 import { QueryClient } from '@tanstack/react-query';
-import { type CallOptions, Tollkeeper, TollkeeperError } from '../../client/src/generated-entry.ts';
+import { type CallOptions, Tollkeeper, TollkeeperError, type WriteOptions } from '../../client/src/generated-entry.ts';
 
 const environmentKey = 'tollkeeper.environment';
 const notFoundStatus = 404;
@@ -89,10 +89,20 @@ export function isSignedOut(error: unknown): boolean {
 }
 
 /** A request to a path of the service that is not an operation of the API, such as the sign-in. */
-export async function send<Answer>(method: 'GET' | 'POST', path: string, body?: unknown): Promise<Answer> {
-  const response = await fetchWithSession(path, {
+export async function send<Answer>(
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+  path: string,
+  body?: unknown,
+  { dryRun = false, idempotencyKey, signal }: WriteOptions = {},
+): Promise<Answer> {
+  const response = await fetchWithSession(dryRun ? `${path}?dryRun=true` : path, {
     method,
-    ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+    ...(signal && { signal }),
+    headers: {
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(idempotencyKey && { 'idempotency-key': idempotencyKey }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
   });
   const answer: unknown = await response.json().catch(() => null);
   if (response.ok) return answer as Answer;

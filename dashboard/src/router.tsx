@@ -52,6 +52,7 @@ const pages = [
   page('/api-keys', () => import('./pages/api-keys.tsx')),
   page('/audit-log', () => import('./pages/audit-log.tsx')),
   page('/time-machine', () => import('./pages/time-machine.tsx')),
+  page('/people', () => import('./pages/people.tsx')),
   page('/settings', () => import('./pages/settings.tsx')),
 ];
 

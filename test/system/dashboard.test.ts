@@ -198,3 +198,24 @@ test('a year of test mode is tried out, and then passes', async () => {
   await assertGoodPage(page, 'settings');
   assert.deepEqual(errors, []);
 });
+
+test('an owner invites somebody, who joins by the link with the role that was given', async () => {
+  await page.goto(`${address}/people`);
+  await page.getByRole('button', { name: 'Invite somebody' }).click();
+  await page.getByLabel('E-mail address').fill('grace@acme.test');
+  await page.getByText('grace@acme.test may join by a link').waitFor();
+  await page.getByRole('button', { name: 'Make the link' }).click();
+  const link = await page.getByRole('dialog').locator('pre').innerText();
+  await page.getByRole('button', { name: 'I have stored it' }).click();
+  await assertGoodPage(page, 'people');
+  const { page: other } = await openBrowser();
+  await other.goto(new URL(link).pathname.replace(/^/, address));
+  await other.getByLabel('Name').fill('Grace');
+  await other.getByRole('textbox', { name: 'Password' }).fill(password);
+  await other.getByRole('button', { name: 'Join' }).click();
+  await other.getByRole('button', { name: 'Signed in as Grace' }).waitFor();
+  await other.goto(`${address}/people`);
+  await other.getByText('Grace (you)').waitFor();
+  assert.equal(await other.getByRole('button', { name: 'Invite somebody' }).count(), 0, 'a viewer invites nobody');
+  assert.deepEqual(errors, []);
+});

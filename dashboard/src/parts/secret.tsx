@@ -5,10 +5,13 @@ interface SecretProps {
   /** The secret; null while there is none to show. */
   readonly secret: string | null;
   readonly onClose: () => void;
+  readonly advice?: string;
 }
 
+const usualAdvice = 'It is shown only now. Store it where your system reads its secrets.';
+
 /** Shows a secret once: the service keeps only what it needs to recognize it. */
-export function Secret({ title, secret, onClose }: SecretProps) {
+export function Secret({ title, secret, onClose, advice = usualAdvice }: SecretProps) {
   return (
     <Modal
       opened={secret !== null}
@@ -17,7 +20,7 @@ export function Secret({ title, secret, onClose }: SecretProps) {
       closeOnClickOutside={false}
     >
       <Stack>
-        <Text size="sm">It is shown only now. Store it where your system reads its secrets.</Text>
+        <Text size="sm">{advice}</Text>
         <Code block className="identifier">
           {secret}
         </Code>

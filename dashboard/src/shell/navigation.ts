@@ -12,6 +12,7 @@ import {
   IconKey,
   IconRefresh,
   IconSettings,
+  IconUserCog,
   IconUsers,
   IconWebhook,
 } from '@tabler/icons-react';
@@ -57,6 +58,9 @@ export const destinations: readonly { readonly group: string; readonly pages: re
   },
   {
     group: 'Organization',
-    pages: [{ to: '/settings', name: 'Settings', icon: IconSettings }],
+    pages: [
+      { to: '/people', name: 'People', icon: IconUserCog },
+      { to: '/settings', name: 'Settings', icon: IconSettings },
+    ],
   },
 ];
