@@ -50,3 +50,17 @@ test('every line about a boundary names what shows it', () => {
     [],
   );
 });
+
+test('compose.yaml has no default password: without one of its own nothing starts', () => {
+  const lines = read('compose.yaml')
+    .split('\n')
+    .filter((line) => !line.trimStart().startsWith('#'));
+  const secret = /PASSWORD|postgres:\/\//;
+  const given = lines.filter((line) => secret.test(line));
+  assert.equal(given.length, 3, 'the two addresses, and the superuser');
+  const required = /\$\{(SERVICE|POSTGRES)_PASSWORD:\?[^}]+\}/;
+  assert.deepEqual(
+    given.filter((line) => !required.test(line)),
+    [],
+  );
+});
