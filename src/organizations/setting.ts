@@ -156,7 +156,8 @@ export const Settings = z
     seller: Seller.nullable(),
     taxProvider: TaxProviderName,
     timeZone: z.string().meta({
-      description: 'The time zone of the seller, which decides the year of a number. Periods and the days on documents are in UTC.',
+      description:
+        'The time zone of the seller, which decides the year of a number. Periods and the days on documents are in UTC.',
     }),
     unknownFields: UnknownFields,
   })

@@ -63,7 +63,16 @@ test('it is what the renewal makes then, to the cent, and showing it changes not
   assert.deepEqual([shown.invoice.discountAmount, shown.invoice.total], [313, 2312]);
 
   const made = await renew(fixture);
-  const unknownBefore = ['id', 'createdAt', 'updatedAt', 'status', 'invoiceNumber', 'billingPeriodId', 'pdfURL', 'hostedInvoiceUrl'];
+  const unknownBefore = [
+    'id',
+    'createdAt',
+    'updatedAt',
+    'status',
+    'invoiceNumber',
+    'billingPeriodId',
+    'pdfURL',
+    'hostedInvoiceUrl',
+  ];
   const comparable = (record: Body, ...more: string[]) =>
     Object.fromEntries(Object.entries(record).filter(([key]) => ![...unknownBefore, ...more].includes(key)));
   assert.deepEqual(comparable(shown.invoice), comparable(made.invoice));
