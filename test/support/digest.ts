@@ -66,7 +66,7 @@ const leftColumns = [
   'transaction_key',
 ];
 // Numbers of sequences, which all environments draw from.
-const drawnColumns = ['catalog_version', 'revision', 'subscription_revision', 'sequence', 'booking'];
+const drawnColumns = ['catalog_version', 'revision', 'subscription_revision', 'sequence', 'booking', 'booked_before'];
 const seriesOf = (column: string) => sql`
   (select jsonb_build_array(s.subscription_id, s.price_id, s.billing_period_id) from usage_series s
     where s.environment_id = t.environment_id and s.id = ${sql.ref(column)})`;
@@ -78,6 +78,8 @@ const told: Readonly<Record<string, RawBuilder<unknown>>> = {
   usage_series: sql`jsonb_build_object('id', null)`,
   usage_events: sql`jsonb_build_object('id', ${idPrefixes.usageEvent} || '_' || t.id, 'series_id', ${series})`,
   usage_rollups: sql`jsonb_build_object('series_id', ${series})`,
+  usage_levels: sql`jsonb_build_object('event_id', ${idPrefixes.usageEvent} || '_' || t.event_id)`,
+  usage_measures: sql`jsonb_build_object('event_id', ${idPrefixes.usageEvent} || '_' || t.event_id)`,
   usage_event_distinct_properties: sql`jsonb_build_object('usage_event_id', ${idPrefixes.usageEvent} || '_' || t.usage_event_id)`,
 };
 const idPattern = new RegExp(`(?:${Object.values(idPrefixes).sort(longestFirst).join('|')})_[0-9A-Za-z]{21}`, 'g');

@@ -51,13 +51,18 @@ export function callerOf(app: TestApp, { testKey: key }: TestOrganization) {
 
 export type Caller = ReturnType<typeof callerOf>;
 
-/** Makes the plans, at the instant at which the test clock is to begin. */
-export async function beginYears(app: TestApp, { testEnvironmentId }: TestOrganization, caller: Caller, start: number) {
+/** Moves everything that an organization is founded with to the instant at which the test clock is to begin. */
+export async function beginAt(app: TestApp, { testEnvironmentId }: TestOrganization, caller: Caller, start: number) {
   await caller.moveTo(start);
-  // What every organization is founded with was made in real time.
+  // It was made in real time.
   for (const table of ['pricing_models', 'products', 'prices'])
     await sql`update ${sql.table(table)} set created_at = ${start}, updated_at = ${start}
                where environment_id = ${testEnvironmentId}`.execute(app.owner);
+}
+
+/** Makes the plans, at the instant at which the test clock is to begin. */
+export async function beginYears(app: TestApp, organization: TestOrganization, caller: Caller, start: number) {
+  await beginAt(app, organization, caller, start);
   await caller.post('/pricing-models/setup', structure);
 }
 
