@@ -19,6 +19,8 @@ const firstMonday = Date.UTC(1970, 0, 5);
 /** The maximum number of points in a report: a year of days, and a month. */
 const maxPoints = 400;
 const defaultMonths: Interval = { unit: 'month', count: 12 };
+// Twelve months, and the point that they begin in.
+const longestDefaultMs = 2 * 366 * 86_400_000;
 
 /** The range of a report. */
 export const rangeQuery = {
@@ -62,11 +64,13 @@ export function toReportRange({ interval = 'month', ...query }: RangeInput, now:
   const length = lengths[interval];
   const anchor = interval === 'week' ? firstMonday : 0;
   const to = query.to ?? now + 1;
+  if (to >= calendarEnd) throw invalid(['to'], 'is after the last supported date');
+  const isEarly = to - calendarStart < longestDefaultMs;
   // A whole first point, which the balances of past months answer.
-  const from = query.from ?? periodAt(anchor, length, boundary(to, defaultMonths, -1)).start;
+  const usual = () => (isEarly ? calendarStart : periodAt(anchor, length, boundary(to, defaultMonths, -1)).start);
+  const from = query.from ?? usual();
   if (from >= to) throw invalid([query.from === undefined ? 'to' : 'from'], '`from` must be before `to`');
   if (from < calendarStart) throw invalid(['from'], 'is before the first supported date');
-  if (to >= calendarEnd) throw invalid(['to'], 'is after the last supported date');
   const count = periodAt(anchor, length, to - 1).index - periodAt(anchor, length, from).index + 1;
   if (count > maxPoints)
     throw invalid(

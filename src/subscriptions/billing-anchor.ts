@@ -83,8 +83,10 @@ function calendarAnchor({ unit, count }: Interval, start: Instant): Instant {
   }
 }
 
-// Within eight years each month has its longest length: 29 February comes every four years, but not in 1900.
+// Within eight years each month has its longest length: 29 February comes every four years, but not in 1900. Eight intervals
+// of years meet it too, if any do.
 const monthsToSearch = 96;
+const intervalsToSearch = 8;
 
 function dayAnchor(day: number, { unit, count }: Interval, start: Instant): Instant {
   const month = Temporal.Instant.fromEpochMilliseconds(start).toZonedDateTimeISO('UTC').startOfDay().with({ day: 1 });
@@ -100,7 +102,7 @@ function dayAnchor(day: number, { unit, count }: Interval, start: Instant): Inst
 
 /** The month, and those a whole number of intervals earlier, that the calendar has. */
 function earlierMonths(month: Temporal.ZonedDateTime, step: number): Temporal.ZonedDateTime[] {
-  const count = 1 + Math.max(1, Math.floor(monthsToSearch / step));
+  const count = 1 + Math.max(intervalsToSearch, Math.floor(monthsToSearch / step));
   const earliest = (month.year + 271_820) * 12;
   return Array.from({ length: count }, (_, index) => index * step)
     .filter((months) => months < earliest)

@@ -444,6 +444,8 @@ test('usage is told for each meter and day, from its roll-ups', async () => {
 const refusals: readonly [query: string, field: string, message: RegExp][] = [
   ['from=2026-02-01&to=2026-02-01', 'from', /before `to`/],
   ['from=2020-01-01&to=2026-01-01&interval=day', 'interval', /2192 points, more than the maximum of 400/],
+  ['to=8640000000000000', 'to', /after the last supported date/],
+  ['to=-8640000000000000', 'to', /must be before/],
   ['interval=hour', 'interval', /day/],
   ['groupBy=customer', 'groupBy', /product/],
   ['from=yesterday', 'from', /ISO 8601/],
