@@ -240,12 +240,22 @@ async function use(week: number): Promise<void> {
   if (usageEvents.length === 0) return;
   const { ok } = await send('POST', '/usage-events/bulk', { usageEvents });
   if (ok) return;
-  const ended = await ask('GET', '/subscriptions?status=canceled&limit=100');
-  const gone = new Set(ended.data.map(({ id }: { id: string }) => id));
+  const gone = await listEnded();
   for (const customer of customers) if (gone.has(customer.subscriptionId)) customer.state = 'gone';
-  await send('POST', '/usage-events/bulk', {
-    usageEvents: usageEvents.filter(({ subscriptionId }) => !gone.has(subscriptionId)),
-  });
+  const others = usageEvents.filter(({ subscriptionId }) => !gone.has(subscriptionId));
+  if (others.length > 0) await ask('POST', '/usage-events/bulk', { usageEvents: others });
+}
+
+/** The ids of all subscriptions that have ended. */
+async function listEnded(): Promise<ReadonlySet<string>> {
+  const ids = new Set<string>();
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const from: string = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`;
+    const page: Answer = await ask('GET', `/subscriptions?status=canceled&limit=100${from}`);
+    for (const { id } of page.data) ids.add(id);
+    cursor = page.nextCursor ?? null;
+  }
+  return ids;
 }
 
 async function fill(): Promise<void> {

@@ -17,11 +17,19 @@ const rowsOfPage = 500;
 
 type ListedRow = Readonly<Record<string, unknown>> & { readonly id: string };
 
-/** A kind of records, and the columns of its file. Names that end in Date, At, Start or End are instants. */
+/** A kind of records, and the columns of its file. */
 interface Exported {
   readonly list: (work: Work, request: PageRequest) => Promise<{ readonly data: readonly object[] }>;
   readonly columns: readonly string[];
 }
+
+// The API leaves these out where they are nothing, and a sum over a column wants a number.
+const absentIfZero: ReadonlySet<string> = new Set([
+  'creditedAmount',
+  'offsetAmount',
+  'balanceApplied',
+  'balanceCredited',
+]);
 
 const stamps = ['createdAt', 'updatedAt'];
 
@@ -105,9 +113,15 @@ async function readPart(
   const page = { cursor: null, after, afterAt: null, direction: 'forward', order: 'asc', isExport: true } as const;
   // Every record of a list has an id.
   const data = (await list(work, { ...page, limit: rowsOfPage, filters })).data as readonly ListedRow[];
-  const rows = (await withCustomers(work, columns, data)).map((row) => columns.map((name) => cellOf(name, row[name])));
+  const rows = (await withCustomers(work, columns, data)).map((row) =>
+    columns.map((name) => cellOf(name, fieldOf(row, name))),
+  );
   const lines = csvLines(after === null ? [columns, ...rows] : rows);
   return { file, filters, lines, after: data.length < rowsOfPage ? null : (data.at(-1)?.id ?? null) };
+}
+
+function fieldOf(row: ListedRow, name: string): unknown {
+  return row[name] ?? (absentIfZero.has(name) ? 0 : null);
 }
 
 /** The records with the callers' own ids of their customers, where a column shows them. */

@@ -7,7 +7,7 @@ import { Empty } from '../parts/empty.tsx';
 import { ChoiceFilter, FilterBar } from '../parts/filters.tsx';
 import { instantText, words } from '../parts/format.ts';
 import { Problem } from '../parts/problem.tsx';
-import { type Column, Records, useFilters } from '../parts/records.tsx';
+import { addressWith, type Column, Records, useFilters } from '../parts/records.tsx';
 import { Facts, Go, Heading, Identifier } from '../parts/shown.tsx';
 
 const pageSize = 25;
@@ -59,7 +59,7 @@ export function Page() {
         query={query}
         columns={columns}
         keyOf={({ id }) => id}
-        to={({ id }) => addressOf({ ...filters, event: id })}
+        to={({ id }) => addressWith('/events', { ...filters, event: id })}
         caption="Events"
         empty={
           <Empty title="No events">
@@ -78,11 +78,6 @@ export function Page() {
       </Drawer>
     </>
   );
-}
-
-function addressOf(filters: Readonly<Record<string, string | undefined>>): string {
-  const given = Object.entries(filters).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
-  return `/events?${new URLSearchParams(given)}`;
 }
 
 function OneEvent({ id }: { readonly id: string }) {

@@ -28,7 +28,45 @@ interface FormProps {
 const yesNo = (value: boolean) => (value ? 'Yes' : 'No');
 const daysText = (days: readonly number[]) =>
   days.length === 0 ? 'No retry' : days.map((day) => `${day} days`).join(', then ');
-const choicesOf = (of: readonly string[]) => of.map((value) => ({ value, label: words(value) }));
+const mostUnsearched = 10;
+
+function choicesOf<Value extends string>(of: readonly Value[]) {
+  return of.map((value) => ({ value, label: words(value) }));
+}
+
+interface ChoiceProps<Value extends string> {
+  readonly label: string;
+  readonly choices: readonly { readonly value: Value; readonly label: string }[];
+  readonly value: Value;
+  readonly onChange: (value: Value) => void;
+}
+
+/** One of several values. */
+function Choice<Value extends string>({ label, choices, value, onChange }: ChoiceProps<Value>) {
+  const choose = (wanted: string | null) => {
+    const chosen = choices.find((each) => each.value === wanted);
+    if (chosen !== undefined) onChange(chosen.value);
+  };
+  return (
+    <Select
+      label={label}
+      data={[...choices]}
+      value={value}
+      onChange={choose}
+      searchable={choices.length > mostUnsearched}
+    />
+  );
+}
+
+interface ToggleProps {
+  readonly label: string;
+  readonly checked: boolean;
+  readonly onChange: (value: boolean) => void;
+}
+
+function Toggle({ label, checked, onChange }: ToggleProps) {
+  return <Switch label={label} checked={checked} onChange={(event) => onChange(event.currentTarget.checked)} />;
+}
 
 const seller: Part = {
   title: 'Seller',
@@ -95,40 +133,38 @@ const invoices: Part = {
           value={known.netTermsDays}
           onChange={(value) => typeof value === 'number' && set({ netTermsDays: value })}
         />
-        <Select
+        <Choice
           label="Tax"
-          data={[
+          choices={[
             { value: 'none', label: 'None' },
             { value: 'rates', label: 'By the tax rates' },
           ]}
           value={known.taxProvider}
-          onChange={(value) => value !== null && set({ taxProvider: value as Settings['taxProvider'] })}
-          allowDeselect={false}
+          onChange={(value) => set({ taxProvider: value })}
         />
         <TextInput
           label="Time zone of the seller"
           value={known.timeZone}
           onChange={(event) => set({ timeZone: event.currentTarget.value })}
         />
-        <Select
+        <Choice
           label="Invoices are numbered"
-          data={[
+          choices={[
             { value: 'customer', label: 'For each customer' },
             { value: 'environment', label: 'In one series for all customers' },
           ]}
           value={series.per}
-          onChange={(value) => value !== null && number({ per: value as typeof series.per })}
-          allowDeselect={false}
+          onChange={(value) => number({ per: value })}
         />
         <TextInput
           label="Prefix of the numbers"
           value={series.prefix ?? ''}
           onChange={(event) => number({ prefix: event.currentTarget.value || null })}
         />
-        <Switch
+        <Toggle
           label="A series for each year"
           checked={series.yearly}
-          onChange={(event) => number({ yearly: event.currentTarget.checked })}
+          onChange={(value) => number({ yearly: value })}
         />
       </>
     );
@@ -158,38 +194,29 @@ const collection: Part = {
       <>
         <TagsInput
           label="Days from each failed attempt to the next"
+          allowDuplicates
           value={dunning.retryDays.map(String)}
           onChange={(days) =>
             set({ dunning: { ...change.dunning, retryDays: days.map(Number).filter(Number.isInteger) } })
           }
         />
-        <Select
+        <Choice
           label="After the last attempt, the subscription is"
-          data={choicesOf(values.TerminalAction)}
+          choices={choicesOf(values.TerminalAction)}
           value={dunning.terminalAction}
-          onChange={(value) =>
-            value !== null &&
-            set({ dunning: { ...change.dunning, terminalAction: value as typeof dunning.terminalAction } })
-          }
-          allowDeselect={false}
+          onChange={(value) => set({ dunning: { ...change.dunning, terminalAction: value } })}
         />
-        <Select
+        <Choice
           label="Access while it is retried"
-          data={choicesOf(values.AccessLevel)}
+          choices={choicesOf(values.AccessLevel)}
           value={access.pastDue}
-          onChange={(value) =>
-            value !== null && set({ access: { ...change.access, pastDue: value as typeof access.pastDue } })
-          }
-          allowDeselect={false}
+          onChange={(value) => set({ access: { ...change.access, pastDue: value } })}
         />
-        <Select
+        <Choice
           label="Access afterwards"
-          data={choicesOf(values.AccessLevel)}
+          choices={choicesOf(values.AccessLevel)}
           value={access.unpaid}
-          onChange={(value) =>
-            value !== null && set({ access: { ...change.access, unpaid: value as typeof access.unpaid } })
-          }
-          allowDeselect={false}
+          onChange={(value) => set({ access: { ...change.access, unpaid: value } })}
         />
       </>
     );
@@ -210,35 +237,32 @@ const subscriptions: Part = {
     const set = (part: Change) => onChange({ ...change, ...part });
     return (
       <>
-        <Select
+        <Choice
           label="Currency"
-          data={[...values.CurrencyCode]}
+          choices={values.CurrencyCode.map((value) => ({ value, label: value }))}
           value={known.currency}
-          onChange={(value) => value !== null && set({ currency: value as Settings['currency'] })}
-          allowDeselect={false}
-          searchable
+          onChange={(value) => set({ currency: value })}
         />
-        <Switch
+        <Toggle
           label="A customer may have several paid subscriptions at a time"
           checked={known.allowMultipleSubscriptions}
-          onChange={(event) => set({ allowMultipleSubscriptions: event.currentTarget.checked })}
+          onChange={(value) => set({ allowMultipleSubscriptions: value })}
         />
-        <Switch
+        <Toggle
           label="A customer may have a trial more than once"
           checked={known.allowRepeatedTrials}
-          onChange={(event) => set({ allowRepeatedTrials: event.currentTarget.checked })}
+          onChange={(value) => set({ allowRepeatedTrials: value })}
         />
-        <Switch
+        <Toggle
           label="A customer may use a discount more than once"
           checked={known.allowRepeatedDiscounts}
-          onChange={(event) => set({ allowRepeatedDiscounts: event.currentTarget.checked })}
+          onChange={(value) => set({ allowRepeatedDiscounts: value })}
         />
-        <Select
+        <Choice
           label="Unknown fields of requests"
-          data={choicesOf(values.UnknownFields)}
+          choices={choicesOf(values.UnknownFields)}
           value={known.unknownFields}
-          onChange={(value) => value !== null && set({ unknownFields: value as Settings['unknownFields'] })}
-          allowDeselect={false}
+          onChange={(value) => set({ unknownFields: value })}
         />
       </>
     );

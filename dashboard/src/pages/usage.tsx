@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useState } from 'react';
 import type { UsageEvent, UsageMeter, UsageMeterSummary } from '../../../client/src/generated-entry.ts';
 import { read } from '../api.ts';
+import { CustomerName, CustomerNames } from '../parts/customer-name.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { FilterBar } from '../parts/filters.tsx';
 import { counted, countText, instantText } from '../parts/format.ts';
@@ -154,6 +155,8 @@ function Shown({ summary: { groups, units, events, groupBy, other } }: { readonl
         <Suspense fallback={<Skeleton height={240} />}>
           <UsageChart groups={times} isHourly={groupBy === 'hour'} />
         </Suspense>
+      ) : named.length === 0 ? (
+        <Empty title="Nothing was used in this time" />
       ) : (
         <Rows rows={named} columns={columns} keyOf={({ key }) => key} caption="Usage" />
       )}
@@ -174,7 +177,7 @@ function valueText(value: unknown): string {
 const eventColumns: readonly Column<UsageEvent>[] = [
   { title: 'Used', cell: ({ usageDate }) => <span className="amount">{instantText(usageDate)}</span> },
   { title: 'Units', cell: ({ amount }) => countText(amount), align: 'right' },
-  { title: 'Customer', cell: ({ customerId }) => <Go to={`/customers/${customerId}`}>Show</Go>, from: 'sm' },
+  { title: 'Customer', cell: ({ customerId }) => <CustomerName id={customerId} />, from: 'sm' },
   {
     title: 'Properties',
     cell: ({ properties }) => <Code>{properties === null ? '–' : JSON.stringify(properties)}</Code>,
@@ -194,20 +197,22 @@ function Events({ meter }: { readonly meter: UsageMeter }) {
     order: 'desc',
     ...(cursor && { cursor }),
   });
-  // The list reads the same query, so it shows what this one brings.
-  useQuery({ ...query, enabled: isLive, refetchInterval: isLive ? tailMs : false });
+  // The list below has the same query, so both are one request.
+  const { data } = useQuery({ ...query, refetchInterval: isLive ? tailMs : false });
   return (
     <Section
       title="Events"
       aside={<Switch label="Live" checked={isLive} onChange={(event) => setIsLive(event.currentTarget.checked)} />}
     >
-      <Records
-        query={query}
-        columns={eventColumns}
-        keyOf={({ id }) => id}
-        caption="Usage events"
-        empty={<Empty title="No events of this meter yet" />}
-      />
+      <CustomerNames ids={(data?.data ?? []).map(({ customerId }) => customerId)}>
+        <Records
+          query={query}
+          columns={eventColumns}
+          keyOf={({ id }) => id}
+          caption="Usage events"
+          empty={<Empty title="No events of this meter yet" />}
+        />
+      </CustomerNames>
     </Section>
   );
 }

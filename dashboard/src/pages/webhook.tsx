@@ -15,7 +15,7 @@ import { Empty } from '../parts/empty.tsx';
 import { ChoiceFilter, FilterBar } from '../parts/filters.tsx';
 import { counted, instantText } from '../parts/format.ts';
 import { Problem } from '../parts/problem.tsx';
-import { type Column, Records, useFilters } from '../parts/records.tsx';
+import { addressWith, type Column, Records, useFilters } from '../parts/records.tsx';
 import { Secret } from '../parts/secret.tsx';
 import { Facts, Go, Heading, Identifier, Section, Status } from '../parts/shown.tsx';
 import { useMay } from '../session.ts';
@@ -83,7 +83,7 @@ export function Page() {
           query={deliveries}
           columns={columns}
           keyOf={(each) => each.id}
-          to={(each) => addressOf(id, { ...filters, delivery: each.id })}
+          to={(each) => addressWith(`/webhooks/${id}`, { ...filters, delivery: each.id })}
           caption="Deliveries"
           empty={<Empty title="No deliveries">Send a sample to try the address.</Empty>}
         />
@@ -103,11 +103,6 @@ export function Page() {
       <Secret title="The new signing secret" secret={secret} onClose={() => setSecret(null)} />
     </>
   );
-}
-
-function addressOf(id: string, filters: Readonly<Record<string, string | undefined>>): string {
-  const given = Object.entries(filters).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
-  return `/webhooks/${id}?${new URLSearchParams(given)}`;
 }
 
 function Actions({ webhook, onChoose }: { readonly webhook: Webhook; readonly onChoose: (action: Action) => void }) {

@@ -124,6 +124,12 @@ export function RecordsSkeleton() {
 
 type Filters = Readonly<Record<string, string | undefined>>;
 
+/** The address of a page with these filters. */
+export function addressWith(path: string, filters: Filters): string {
+  const given = Object.entries(filters).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
+  return `${path}?${new URLSearchParams(given)}`;
+}
+
 /** The filters of the address. A change of them returns to the first page, and does not fill the history. */
 export function useFilters(): { readonly filters: Filters; readonly setFilters: (change: Filters) => void } {
   const filters: Filters = useSearch({ strict: false });

@@ -43,7 +43,15 @@ export function RevenueChart({ points, currency }: RevenueChartProps) {
       </figure>
       <figure className="chart">
         <figcaption>Its movements in each month</figcaption>
-        <BarChart {...shared} type="stacked" series={movements} withLegend barProps={{ maxBarSize: 28 }} />
+        <BarChart
+          {...shared}
+          type="stacked"
+          // Losses go below the line.
+          barChartProps={{ stackOffset: 'sign' }}
+          series={movements}
+          withLegend
+          barProps={{ maxBarSize: 28 }}
+        />
       </figure>
     </div>
   );
