@@ -498,6 +498,7 @@ create table public.customers (
   invoice_number_base text not null,
   portal_version bigint not null default 0,
   metadata jsonb,
+  review_hours integer,
   erased_at bigint,
   erasure_completed_at bigint,
   erased_external_id_mac text,
@@ -517,6 +518,7 @@ create table public.customers (
   constraint customers_logo_url_length CHECK ((char_length(logo_url) <= 2048)),
   constraint customers_metadata_length CHECK ((char_length((metadata)::text) <= 48000)),
   constraint customers_name_length CHECK ((char_length(name) <= 255)),
+  constraint customers_review_hours CHECK (((review_hours >= 0) AND (review_hours <= 720))),
   constraint customers_user_id_length CHECK ((char_length(user_id) <= 255))
 );
 
@@ -602,6 +604,7 @@ create table public.environments (
   numbering jsonb not null default '{"invoices": {"per": "customer", "prefix": null, "yearly": false}, "creditNotes": {"per": "customer", "prefix": null, "yearly": false}}'::jsonb,
   time_zone text not null default 'UTC'::text,
   payment_instructions text,
+  review_hours integer not null default 0,
   clock_now bigint,
   created_at bigint not null,
   updated_at bigint not null,
@@ -626,6 +629,7 @@ create table public.environments (
   constraint environments_net_terms CHECK (((net_terms_days >= 0) AND (net_terms_days <= 365))),
   constraint environments_numbering CHECK (((jsonb_typeof((numbering -> 'invoices'::text)) = 'object'::text) AND (jsonb_typeof((numbering -> 'creditNotes'::text)) = 'object'::text))),
   constraint environments_payment_instructions_length CHECK ((char_length(payment_instructions) <= 2000)),
+  constraint environments_review_hours CHECK (((review_hours >= 0) AND (review_hours <= 720))),
   constraint environments_seller_length CHECK (((char_length((seller #>> '{email}'::text[])) <= 320) AND (char_length((seller #>> '{name}'::text[])) <= 255) AND (char_length((seller #>> '{taxId}'::text[])) <= 255) AND (jsonb_array_length((seller -> 'addressLines'::text)) <= 10) AND (NOT jsonb_path_exists(seller, '$."addressLines"[*]?(@ like_regex "^.{201}" flag "s")'::jsonpath)))),
   constraint environments_tax_provider CHECK ((tax_provider = ANY (ARRAY['none'::text, 'rates'::text]))),
   constraint environments_unknown_fields CHECK ((unknown_fields = ANY (ARRAY['refuse'::text, 'ignore'::text])))
@@ -767,6 +771,7 @@ create table public.invoices (
   net_terms_days integer,
   auto_collect boolean not null default false,
   sent_at bigint,
+  finalizes_at bigint,
   is_open_threshold boolean not null default false,
   created_at bigint not null,
   updated_at bigint not null,
@@ -795,6 +800,7 @@ create table public.invoices (
   constraint invoices_buyer_length CHECK (((char_length((buyer #>> '{email}'::text[])) <= 320) AND (char_length((buyer #>> '{name}'::text[])) <= 255) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,city}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,country}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,line1}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,line2}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,name}'::text[])) <= 255) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,postal_code}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,state}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{email}'::text[])) <= 320) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{firstName}'::text[])) <= 255) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{lastName}'::text[])) <= 255) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{name}'::text[])) <= 255) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{phone}'::text[])) <= 50))),
   constraint invoices_credited_within_total CHECK ((((credited_amount >= (0)::numeric) AND (credited_amount <= total)) AND ((offset_amount >= (0)::numeric) AND (offset_amount <= credited_amount)) AND ((balance_credited >= (0)::numeric) AND (balance_credited <= (credited_amount - offset_amount))) AND (balance_applied >= (0)::numeric) AND (((amount_paid + offset_amount) + balance_applied) <= total))),
   constraint invoices_discount_not_negative CHECK ((discount_amount >= (0)::numeric)),
+  constraint invoices_draft_ends CHECK (((finalizes_at IS NOT NULL) = ((status = 'draft'::text) AND (subscription_id IS NOT NULL)))),
   constraint invoices_draft_is_unpaid CHECK (((status <> 'draft'::text) OR ((amount_paid = (0)::numeric) AND (credited_amount = (0)::numeric) AND (balance_applied = (0)::numeric) AND (sent_at IS NULL)))),
   constraint invoices_footer_length CHECK ((char_length(footer) <= 2000)),
   constraint invoices_memo_length CHECK ((char_length(memo) <= 2000)),
@@ -1992,6 +1998,7 @@ CREATE INDEX invoices_by_customer ON public.invoices USING btree (environment_id
 CREATE INDEX invoices_by_date ON public.invoices USING btree (environment_id, invoice_date);
 CREATE INDEX invoices_by_status ON public.invoices USING btree (environment_id, status, id);
 CREATE INDEX invoices_by_subscription ON public.invoices USING btree (environment_id, subscription_id);
+CREATE INDEX invoices_finalization_due ON public.invoices USING btree (environment_id, finalizes_at) WHERE (finalizes_at IS NOT NULL);
 CREATE INDEX invoices_owed ON public.invoices USING btree (environment_id, subscription_id) WHERE (status = ANY (ARRAY['open'::text, 'awaiting_payment_confirmation'::text]));
 CREATE INDEX ledger_entries_by_sequence ON public.ledger_entries USING brin (sequence) WITH (pages_per_range='32');
 CREATE INDEX memberships_by_user ON people.memberships USING btree (user_id);
@@ -2104,6 +2111,7 @@ CREATE UNIQUE INDEX customers_external_id_unique ON public.customers USING btree
 CREATE UNIQUE INDEX discount_redemptions_one_per_customer ON public.discount_redemptions USING btree (environment_id, customer_id, discount_id) WHERE is_only_use;
 CREATE UNIQUE INDEX features_active_slug_unique ON public.features USING btree (environment_id, pricing_model_id, slug) WHERE active;
 CREATE UNIQUE INDEX invitations_one_open ON people.invitations USING btree (organization_id, email) WHERE (accepted_at IS NULL);
+CREATE UNIQUE INDEX invoices_one_draft ON public.invoices USING btree (environment_id, subscription_id) WHERE (status = 'draft'::text);
 CREATE UNIQUE INDEX invoices_one_of_usage ON public.invoices USING btree (environment_id, subscription_id, invoice_date) WHERE (reason = 'usage'::text);
 CREATE UNIQUE INDEX invoices_one_open_threshold ON public.invoices USING btree (environment_id, subscription_id) WHERE is_open_threshold;
 CREATE UNIQUE INDEX invoices_one_per_period ON public.invoices USING btree (environment_id, billing_period_id, reason) WHERE ((reason <> ALL (ARRAY['adjustment'::text, 'usage_threshold'::text])) AND (status <> 'void'::text));
@@ -2845,6 +2853,10 @@ BEGIN ATOMIC
             FROM invoices i
            WHERE ((i.environment_id = e.id) AND (i.next_attempt_at IS NOT NULL))
            ORDER BY i.next_attempt_at
+          LIMIT 1), ( SELECT i.finalizes_at
+            FROM invoices i
+           WHERE ((i.environment_id = e.id) AND (i.finalizes_at IS NOT NULL))
+           ORDER BY i.finalizes_at
           LIMIT 1), ( SELECT t.due_at
             FROM usage_threshold_checks t
            WHERE (t.environment_id = e.id)

@@ -29,6 +29,8 @@ create table environments (
   -- The time zone of the seller, which decides the year of a number.
   time_zone text not null default 'UTC',
   payment_instructions text,
+  -- The hours for which invoices of periods wait as drafts.
+  review_hours integer not null default 0 constraint environments_review_hours check (review_hours between 0 and 720),
   clock_now bigint,
   created_at bigint not null,
   updated_at bigint not null,

@@ -14,6 +14,8 @@ create table customers (
   invoice_number_base text not null,
   portal_version bigint not null default 0,
   metadata jsonb,
+  -- The hours for which its invoices of periods wait as drafts. Null: those of the settings.
+  review_hours integer constraint customers_review_hours check (review_hours between 0 and 720),
   -- Personal data goes at this instant, and its copies until the other one: see 0016.
   erased_at bigint,
   erasure_completed_at bigint,

@@ -42,6 +42,8 @@ create table invoices (
   net_terms_days integer,
   auto_collect boolean not null default false,
   sent_at bigint,
+  -- When the draft of a period is finalized by itself; in the environment's time.
+  finalizes_at bigint,
   -- An invoice at a threshold until it is first settled. One whose payment is reversed afterwards is a debt like any other.
   is_open_threshold boolean not null default false constraint invoices_open_threshold
     check (not is_open_threshold or (reason = 'usage_threshold' and status in ('open', 'awaiting_payment_confirmation'))),
@@ -60,6 +62,8 @@ create table invoices (
     when 'void' then true else invoice_number is not null end),
   -- Nothing was paid of a draft.
   constraint invoices_draft_is_unpaid check (status <> 'draft' or (amount_paid = 0 and credited_amount = 0 and balance_applied = 0 and sent_at is null)),
+  -- The draft of a subscription has an end, and every other one waits for somebody.
+  constraint invoices_draft_ends check ((finalizes_at is not null) = (status = 'draft' and subscription_id is not null)),
   constraint invoices_net_terms check (net_terms_days between 0 and 365),
   constraint invoices_total check (total = subtotal + tax_amount and subtotal >= 0 and tax_amount >= 0),
   constraint invoices_money_within_bounds check (amount_paid between 0 and total and amount_refunded between 0 and amount_paid),
@@ -76,6 +80,9 @@ create unique index invoices_one_per_period on invoices (environment_id, billing
 create unique index invoices_one_of_usage on invoices (environment_id, subscription_id, invoice_date) where reason = 'usage';
 -- A subscription has one open invoice of usage that came to its threshold.
 create unique index invoices_one_open_threshold on invoices (environment_id, subscription_id) where is_open_threshold;
+-- What bills or changes a subscription next finalizes its draft first.
+create unique index invoices_one_draft on invoices (environment_id, subscription_id) where status = 'draft';
+create index invoices_finalization_due on invoices (environment_id, finalizes_at) where finalizes_at is not null;
 create index invoices_by_customer on invoices (environment_id, customer_id);
 create index invoices_by_subscription on invoices (environment_id, subscription_id);
 create index invoices_by_status on invoices (environment_id, status, id);

@@ -483,6 +483,8 @@ create function environments_with_work_due(real_now bigint, incomplete_lifetime 
                order by s.created_at limit 1) + incomplete_lifetime,
              (select i.next_attempt_at from invoices i where i.environment_id = e.id and i.next_attempt_at is not null
                order by i.next_attempt_at limit 1),
+             (select i.finalizes_at from invoices i where i.environment_id = e.id and i.finalizes_at is not null
+               order by i.finalizes_at limit 1),
              (select t.due_at from usage_threshold_checks t where t.environment_id = e.id order by t.due_at limit 1),
              (select p.check_at from payments p where p.environment_id = e.id and p.check_at is not null
                order by p.check_at limit 1)) <= coalesce(e.clock_now, real_now);

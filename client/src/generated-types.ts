@@ -721,6 +721,8 @@ export interface Settings {
   numbering: Numbering;
   /** How to pay without a card, such as the bank account: the text on the page to pay an invoice. */
   paymentInstructions: string | null;
+  /** The hours for which the invoice of a renewal waits as a draft. Late usage and lines by hand still get onto it. 0: it is finalized at once. A customer may have its own. */
+  reviewHours: number;
   seller: Seller | null;
   /** `none`: invoices carry no tax. `rates`: the tax rates apply, by the billing address of the customer. */
   taxProvider: 'none' | 'rates';
@@ -812,6 +814,8 @@ export interface Customer {
   /** True if the customer owes no tax. */
   taxExempt: boolean;
   metadata: Metadata | null;
+  /** The hours for which its invoices of renewals wait as drafts. Absent: those of the settings. */
+  reviewHours?: number;
 }
 
 export type Subscription = {
@@ -1388,6 +1392,8 @@ export type Invoice = {
   purchaseOrderNumber?: string;
   /** A page on which anyone who has the link can pay it. Present where one finalized invoice is read or sent, and not in events. */
   hostedInvoiceUrl?: string;
+  /** The time at which the draft of a renewal is finalized by itself. Absent on every other invoice. */
+  finalizesAt?: Timestamp;
   /** The time at which it was sent last. Absent before. */
   sentAt?: Timestamp;
   bankPaymentOnly: boolean | null;
@@ -1447,6 +1453,8 @@ export type Invoice = {
   purchaseOrderNumber?: string;
   /** A page on which anyone who has the link can pay it. Present where one finalized invoice is read or sent, and not in events. */
   hostedInvoiceUrl?: string;
+  /** The time at which the draft of a renewal is finalized by itself. Absent on every other invoice. */
+  finalizesAt?: Timestamp;
   /** The time at which it was sent last. Absent before. */
   sentAt?: Timestamp;
   bankPaymentOnly: boolean | null;
@@ -1505,6 +1513,8 @@ export type Invoice = {
   purchaseOrderNumber?: string;
   /** A page on which anyone who has the link can pay it. Present where one finalized invoice is read or sent, and not in events. */
   hostedInvoiceUrl?: string;
+  /** The time at which the draft of a renewal is finalized by itself. Absent on every other invoice. */
+  finalizesAt?: Timestamp;
   /** The time at which it was sent last. Absent before. */
   sentAt?: Timestamp;
   bankPaymentOnly: boolean | null;
@@ -2915,6 +2925,8 @@ export interface UpcomingInvoice {
   purchaseOrderNumber?: string;
   /** A page on which anyone who has the link can pay it. Present where one finalized invoice is read or sent, and not in events. */
   hostedInvoiceUrl?: string;
+  /** The time at which the draft of a renewal is finalized by itself. Absent on every other invoice. */
+  finalizesAt?: Timestamp;
   /** The time at which it was sent last. Absent before. */
   sentAt?: Timestamp;
   bankPaymentOnly: boolean | null;
@@ -4379,6 +4391,7 @@ export interface SettingsUpdateInput {
     /** `none`: invoices carry no tax. `rates`: the tax rates apply, by the billing address of the customer. */
     taxProvider?: 'none' | 'rates';
     paymentInstructions?: string | null;
+    reviewHours?: number;
     timeZone?: TimeZone;
     unknownFields?: UnknownFields;
   };
@@ -4460,6 +4473,8 @@ export interface CustomersCreateInput {
     /** If true, the customer owes no tax. False by default. */
     taxExempt?: boolean;
     metadata?: Metadata | null;
+    /** The hours for which its invoices of renewals wait as drafts. Null, the default: those of the settings. */
+    reviewHours?: number | null;
     externalId: string;
     /** The default pricing model by default. */
     pricingModelId?: string | null;
@@ -4503,6 +4518,8 @@ export interface CustomersUpdateInput {
     /** If true, the customer owes no tax. False by default. */
     taxExempt?: boolean;
     metadata?: Metadata | null;
+    /** The hours for which its invoices of renewals wait as drafts. Null, the default: those of the settings. */
+    reviewHours?: number | null;
     /** Another external id for the customer, from now on. */
     externalId?: string;
   };

@@ -1,22 +1,16 @@
 import assert from 'node:assert/strict';
 import type { CustomerRow } from '../customers/customer.ts';
+import { listReviewHours } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import { listGrantIntervals } from '../entitlements/store-item-features.ts';
 import { createInvoices } from '../invoicing/actions.ts';
+import { finalizeDrafts } from '../invoicing/actions-drafts.ts';
 import { withPaybacks } from '../invoicing/actions-paybacks.ts';
 import { quoteTaxes } from '../invoicing/actions-tax.ts';
-import { fitPaybacks, fitUsage } from '../invoicing/fitting-lines.ts';
+import { fitPaybacks, fitRequest } from '../invoicing/fitting-lines.ts';
 import type { InvoiceDiscount, InvoiceReason } from '../invoicing/invoice.ts';
 import { type BilledItem, isItem, itemLine, listAmount, type NewLine } from '../invoicing/invoice-line-item.ts';
-import {
-  describeEvents,
-  describeItems,
-  describeMeasured,
-  describeUnbilledUsage,
-  describeUnits,
-  describeUsage,
-  withPeriod,
-} from '../invoicing/line-text.ts';
+import { describeItems, describeMeasured, withPeriod } from '../invoicing/line-text.ts';
 import { draftInvoice, type InvoiceDraft, type NewInvoice } from '../invoicing/new-invoice.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import {
@@ -25,28 +19,29 @@ import {
   listDiscountsOfPeriods,
   listPercentOfPeriods,
 } from '../invoicing/store-redemptions.ts';
-import { addDays, type Instant, type Interval, type Period } from '../kernel/calendar.ts';
+import { type BilledOverage, billUsage, termsIn } from '../invoicing/usage-lines.ts';
+import { addDays, hourMs, type Instant, type Interval, type Period } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
+import type { Settings } from '../organizations/setting.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { listChargeableMethods } from '../payments/actions.ts';
 import { listPeriodInvoices, type PeriodInvoice, sumUsageWithin } from '../payments/store-period-invoices.ts';
-import { amountOf, type Priced, priceMeasured, priceModelOf } from '../pricing/pricing.ts';
+import { amountOf, priceMeasured } from '../pricing/pricing.ts';
 import { listArrearsPrices, listOwnIntervals, listPlanNames } from '../pricing/store-prices.ts';
 import { commitmentTrueUp, planTowardsCommitment } from '../rating/commitment.ts';
 import { discountOfPart } from '../rating/discount.ts';
 import { listValueSettled } from '../rating/list-value.ts';
 import { billMeasured, type MeasuredUnits, measureUsage } from '../rating/measured-usage.ts';
 import { fairValue, type PlanSegment } from '../rating/proration.ts';
-import { usageAmount } from '../rating/usage.ts';
-import { billParts, chargeAfter, freshUsage, withoutReleased } from '../rating/usage-parts.ts';
 import { changeSegments, wholeOf } from '../subscriptions/adjustment.ts';
 import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
 import { type InterimSchedule, intervalsEndingAt, nextInterim, openPeriodStart } from '../subscriptions/interim.ts';
-import { overrideAt } from '../subscriptions/price-override.ts';
-import { findCurrentBillingPeriods } from '../subscriptions/store-billing-periods.ts';
+import { findSubscriptions } from '../subscriptions/store.ts';
+import { findCurrentBillingPeriods, listPeriodsBefore } from '../subscriptions/store-billing-periods.ts';
 import { listTermSpans } from '../subscriptions/store-item-versions.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import {
+  claimLateOverage,
   claimOverage,
   endMeasuredPeriods,
   readMeasured,
@@ -54,7 +49,7 @@ import {
   releaseOverage,
   saveCharges,
 } from '../usage/actions-ledger.ts';
-import type { ChargedPeriod, Overage, UsageToBill } from '../usage/ledger.ts';
+import type { UsageToBill } from '../usage/ledger.ts';
 import type { Rated } from '../usage/store-measured.ts';
 
 /** A bill of a subscription. */
@@ -130,11 +125,8 @@ export async function holdBill(work: Work, bill: Bill): Promise<InvoiceDraft> {
 }
 
 /** A plan change is a request, and is refused if it is too large; due amounts must be billed. */
-function fitted(given: NewInvoice): ReturnType<typeof fitUsage> {
-  const paying = fitPaybacks(given);
-  if (given.reason === 'adjustment') return paying;
-  const { request, left } = fitUsage(paying.request);
-  return { request, left: [...paying.left, ...left] };
+function fitted(given: NewInvoice): ReturnType<typeof fitRequest> {
+  return given.reason === 'adjustment' ? fitPaybacks(given) : fitRequest(given);
 }
 
 async function invoicesOf(
@@ -146,6 +138,7 @@ async function invoicesOf(
   const subscriptions = [...new Map(bills.map(({ subscription }) => [subscription.id, subscription])).values()];
   const settings = await readSettings(work);
   const { netTermsDays, seller } = settings;
+  const reviewOf = await reviewsOf(work, settings, bills);
   const discountOf = await discountsOf(work, bills);
   const names = await listPlanNames(work, [...new Set(bills.flatMap(pricesOfItems))]);
   const customerIds = [...new Set(subscriptions.map(({ customerId }) => customerId))];
@@ -163,11 +156,35 @@ async function invoicesOf(
     currency: work.currency as NewInvoice['currency'],
     lines: describeItems(bill.lines, names),
     invoiceDate: bill.at,
-    dueDate: isDueAtOnce(bill) ? bill.at : addDays(bill.at, netTermsDays),
+    ...datesOf(bill, isDueAtOnce(bill) ? 0 : netTermsDays, reviewOf(bill)),
     discount: discountOf(bill),
     tax: bill.tax === undefined ? (taxes.get(bill.subscription.customerId) ?? null) : bill.tax,
     seller,
   }));
+}
+
+/** A draft gets its due date when it is finalized. */
+function datesOf({ at }: Bill, netTermsDays: number, reviewHours: number): Pick<NewInvoice, 'dueDate' | 'finalizesAt'> {
+  if (reviewHours === 0) return { dueDate: addDays(at, netTermsDays) };
+  return { dueDate: null, finalizesAt: at + reviewHours * hourMs };
+}
+
+/**
+ * The hours for which a bill waits as a draft: the customer's, else those of the settings. Only renewals wait: anything
+ * else was asked for, or is to limit what a customer owes.
+ */
+async function reviewsOf(work: Work, { reviewHours }: Pick<Settings, 'reviewHours'>, bills: readonly Bill[]) {
+  const renewals = bills.filter(isReviewable);
+  const own =
+    renewals.length === 0
+      ? new Map<string, number>()
+      : await listReviewHours(work, [...new Set(renewals.map(({ subscription }) => subscription.customerId))]);
+  return (bill: Bill) => (isReviewable(bill) ? (own.get(bill.subscription.customerId) ?? reviewHours) : 0);
+}
+
+// The rest of an interval after a pause carries a part of its discount, which only its bill knows.
+function isReviewable({ reason, resumption }: Bill): boolean {
+  return reason === 'renewal' && resumption === undefined;
 }
 
 function pricesOfItems({ lines }: Bill): string[] {
@@ -241,6 +258,74 @@ export async function takeUsageLines(
     await endMeasuredPeriods(work, [...found.accounts, ...uncharged]);
   }
   return withPaybacks(work, linesBySubscription([...billed, ...measured]));
+}
+
+/** The draft of a renewal, and the date that its invoice gets. */
+export interface FinalDraft {
+  readonly draft: InvoiceRow;
+  readonly at: Instant;
+}
+
+/** A draft that is finalized at an instant, or as of the end of its review where that has passed. */
+export function finalBy(draft: InvoiceRow, at: Instant): FinalDraft {
+  return { draft, at: Math.min(at, draft.finalizesAt ?? at) };
+}
+
+/**
+ * Finalizes drafts of renewals, which the caller has locked with their customers and subscriptions: each with the late
+ * usage of the period before. The caller collects the invoices. The number of statements does not depend on their number.
+ */
+export async function finalizeRenewals(work: Work, finals: readonly FinalDraft[]): Promise<InvoiceRow[]> {
+  if (finals.length === 0) return [];
+  const ids = finals.flatMap(({ draft }) => draft.subscriptionId ?? []);
+  const subscriptions = await findSubscriptions(work, ids);
+  const late = await takeLateUsage(work, finals, subscriptions);
+  const { netTermsDays } = await readSettings(work);
+  const charged = netTermsDays === 0 ? null : await listChargeableMethods(work, subscriptions);
+  const { invoices, left } = await finalizeDrafts(
+    work,
+    finals.map(({ draft, at }) => {
+      const id = draft.subscriptionId ?? '';
+      return { draft, at, late: late.get(id) ?? [], isDueAtOnce: charged === null || charged.has(id) };
+    }),
+  );
+  await releaseOverage(work, left);
+  return invoices;
+}
+
+/**
+ * The lines, by subscription, of usage whose date lies before the period of a draft, and that arrived while it waited. It
+ * is what no credit covers, at the terms of its own period. Measured meters and distinct counts belong to the period of
+ * their arrival.
+ */
+async function takeLateUsage(
+  work: Work,
+  finals: readonly FinalDraft[],
+  subscriptions: readonly SubscriptionRow[],
+): Promise<Map<string, NewLine[]>> {
+  const known = new Map(subscriptions.map((subscription) => [subscription.id, subscription]));
+  const before = new Map(
+    (
+      await listPeriodsBefore(
+        work,
+        finals.flatMap(({ draft }) => draft.billingPeriodId ?? []),
+      )
+    ).map((period) => [period.subscriptionId, period]),
+  );
+  const ended = finals.flatMap(({ draft: { subscriptionId } }): Charged[] => {
+    const [subscription, period] = [known.get(subscriptionId ?? ''), before.get(subscriptionId ?? '')];
+    if (subscription === undefined || period === undefined) return [];
+    const { startAt: currentBillingPeriodStart, endAt: currentBillingPeriodEnd } = period;
+    return [{ ...subscription, currentBillingPeriodStart, currentBillingPeriodEnd, interimAt: null }];
+  });
+  const { charged } = await usageToBill(work, ended, 'renewal');
+  const billed = billUsage(await claimLateOverage(work, charged), work.currency);
+  await saveCharges(
+    work,
+    billed.flatMap(({ charges }) => charges),
+    [],
+  );
+  return withPaybacks(work, linesBySubscription(billed));
 }
 
 /** The lines that `takeUsageLines` would return now, without marking the usage. */
@@ -325,63 +410,6 @@ export async function rescheduled(work: Work, subscriptions: readonly Subscripti
   });
 }
 
-/** The lines of usage at one price, and how much of its usage periods is billed after them. */
-interface BilledOverage {
-  readonly subscriptionId: string;
-  readonly lines: readonly NewLine[];
-  readonly charges: readonly ChargedPeriod[];
-}
-
-function billUsage(overages: readonly Overage[], currency: string): BilledOverage[] {
-  return overages.map((overage) => billOverage(overage, currency));
-}
-
-function billOverage(overage: Overage, currency: string): BilledOverage {
-  const { subscriptionId, ledgerAccountId, priceId, meterName, charges, isBilled, periodStart } = overage;
-  const ofAccount = { ledgerAccountId, priceId };
-  if (!isBilled) {
-    // Released usage is not billed any more, so it no longer counts in its periods.
-    const less = charges.filter(({ released, releasedEvents }) => released > 0n || releasedEvents > 0n);
-    const left = less.map((each) => ({ ...ofAccount, ...withoutReleased(each) }));
-    return { subscriptionId, lines: overage.units === 0n ? [] : [usageLine(overage, currency)], charges: left };
-  }
-  const { units, events, ownAmount } = overage;
-  const usage = { units, events, ownAmount, charges, periodStart };
-  const pricingOf = (start: Instant) => termsIn(overage, start).pricing;
-  const modelOf = (start: Instant) => {
-    const pricing = pricingOf(start);
-    return pricing === null ? null : priceModelOf(pricing);
-  };
-  const parts = billParts(usage, modelOf, chargedStep(currency));
-  const lines = parts.map(({ amount, ...part }): NewLine => {
-    const pricing = pricingOf(part.periodStart);
-    assert(pricing, 'a part has a pricing');
-    const explanation = { kind: 'priced_usage', pricing, ...part } as const;
-    const description =
-      part.units > 0n
-        ? describeUnits({ meterName, units: part.units })
-        : describeEvents({ meterName, events: part.events });
-    return { type: 'usage', explanation, units: part.units, amount, ...ofAccount, description };
-  });
-  const present = termsIn(overage, periodStart);
-  const fresh = freshUsage(usage);
-  const alone =
-    present.pricing === null && fresh.units > 0n ? [usageLine({ ...overage, ...present, ...fresh }, currency)] : [];
-  return {
-    subscriptionId,
-    lines: [...alone, ...lines],
-    charges: parts.map((part) => ({ ...ofAccount, ...chargeAfter(part) })),
-  };
-}
-
-/**
- * The terms of usage in the period that begins at `start`: those of the customer in force then, else those of the
- * price.
- */
-function termsIn({ overrides, unitPrice, pricing }: Pick<Overage, keyof Priced | 'overrides'>, start: Instant): Priced {
-  return overrideAt(overrides, start) ?? { unitPrice, pricing };
-}
-
 function billMeasuredUsage({ accounts, charges }: Awaited<ReturnType<typeof readMeasured>>, currency: string) {
   const step = chargedStep(currency);
   const ofAccounts = Map.groupBy(charges, ({ ledgerAccountId }) => ledgerAccountId);
@@ -414,21 +442,6 @@ function linesBySubscription(
 ): Map<string, NewLine[]> {
   const ofSubscriptions = Map.groupBy(billed, ({ subscriptionId }) => subscriptionId);
   return new Map([...ofSubscriptions].map(([id, each]) => [id, each.flatMap(({ lines }) => lines)]));
-}
-
-function usageLine(overage: Overage, currency: string): NewLine {
-  const { ledgerAccountId, priceId, units, meterName, unitPrice, usageEventsPerUnit, isBilled, events, ownAmount } =
-    overage;
-  const usage = { meterName, units, unitPrice, usageEventsPerUnit, currency };
-  return {
-    type: 'usage',
-    explanation: { kind: 'usage', units, unitPrice, usageEventsPerUnit, ...(events > 0n ? { events, ownAmount } : {}) },
-    units,
-    amount: usageAmount({ units, unitPrice, usageEventsPerUnit: BigInt(usageEventsPerUnit) }, chargedStep(currency)),
-    priceId,
-    ledgerAccountId,
-    description: isBilled ? describeUsage(usage) : describeUnbilledUsage(usage),
-  };
 }
 
 /** A subscription whose period ends, and the usage that the bill at its end takes. */

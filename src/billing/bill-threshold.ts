@@ -10,7 +10,7 @@ import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { lockAccountsOfSubscriptions } from '../usage/store-accounts.ts';
 import { endThresholdChecks, takeThresholdChecks } from '../usage/store-subscriptions.ts';
 import { type Bill, draftUsageLines, issueBills, takeUsageLines } from './bill-subscription.ts';
-import { collectInvoices } from './collect-invoices.ts';
+import { collectInvoices, endReviews } from './collect-invoices.ts';
 import type { DueWorkHandler } from './due-work-runner.ts';
 import { pausedCreditLeft, takeOffPausedTime } from './paused-time.ts';
 
@@ -46,6 +46,7 @@ async function billThresholds(work: Work, ids: readonly string[]): Promise<void>
     return lines.reduce((sum, line) => sum + priceLine(line).amount, 0n) >= threshold;
   });
   if (reached.length === 0) return;
+  for (const { subscription, at } of reached) await endReviews(work, [subscription.id], at);
   const usage = await takeUsageLines(
     work,
     reached.map(({ subscription }) => subscription),

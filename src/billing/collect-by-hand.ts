@@ -32,7 +32,9 @@ import { listInvoicesOfUnmade } from '../subscriptions/store-adjustments.ts';
 import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { releaseOverage, undoSettlements } from '../usage/actions-ledger.ts';
 import { failAdjustments } from './apply-adjustment.ts';
+import { finalBy } from './bill-subscription.ts';
 import { lockCurrent } from './catch-up.ts';
+import { finalizeAndCollect } from './collect-invoices.ts';
 import { giveBackPausedTime, recountKeptValue } from './paused-time.ts';
 import { giveUpPurchases } from './record-failed.ts';
 import { chargeInvoice, completePeriods, recordPaid, recoverSubscriptions } from './record-paid.ts';
@@ -187,7 +189,7 @@ export async function voidCreditNote(work: Work, id: string): Promise<CreditNote
 
 /**
  * Finalizes a draft: it gets its number and its due date, and the balance of its customer pays what it can. The rest is
- * charged after the commit where the draft says so; a declined charge leaves it open. A repeat changes nothing.
+ * charged after the commit where the draft says so, or as any invoice of a renewal; a declined charge leaves it open. A repeat changes nothing.
  */
 export async function finalizeInvoice(work: Work, id: string): Promise<InvoiceWithLines> {
   const found = await findInvoice(work, id);
@@ -196,7 +198,11 @@ export async function finalizeInvoice(work: Work, id: string): Promise<InvoiceWi
   const draft = await lockInvoice(work, id);
   if (draft === null) throw new Problem('invoiceNotFound', { id });
   if (draft.status !== 'draft') return getInvoice(work, id);
-  const [invoice] = await finalizeDrafts(work, [draft]);
+  if (draft.subscriptionId !== null) {
+    await finalizeAndCollect(work, [finalBy(draft, work.now)]);
+    return getInvoice(work, id);
+  }
+  const [invoice] = (await finalizeDrafts(work, [{ draft, at: work.now }])).invoices;
   assert(invoice, 'a draft that is finalized is an invoice');
   await recordPaid(work, [{ invoice, paymentMethodId: null }]);
   const method = draft.autoCollect ? await defaultPaymentMethod(work, invoice.customerId) : null;

@@ -1,17 +1,19 @@
 import type { Work } from '../database/work.ts';
 import { attemptBegun, attemptFailed, isDunned } from '../invoicing/collection.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
-import { listOwedInvoices, lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
+import { listOwedInvoices, lockDraftsOf, lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
+import type { Instant } from '../kernel/calendar.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { listChargeableMethods } from '../payments/actions.ts';
 import { listInvoicesBeingPaid } from '../payments/store.ts';
 import { arrearsOf } from '../subscriptions/cancellation.ts';
 import { findSubscriptions } from '../subscriptions/store.ts';
 import { type Arrears, isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import { type FinalDraft, finalBy, finalizeRenewals } from './bill-subscription.ts';
 import type { DueWorkHandler } from './due-work-runner.ts';
 import { recordFailed } from './record-failed.ts';
 import { chargeInvoices, recordPaid } from './record-paid.ts';
-import { takeAttempts } from './store-due.ts';
+import { takeAttempts, takeFinalizations } from './store-due.ts';
 
 /** An invoice of a subscription that the caller has locked. */
 interface Collectable {
@@ -95,6 +97,45 @@ export async function readArrears(work: Work, subscriptionIds: readonly string[]
   const open = Map.groupBy(owed, ({ subscriptionId }) => subscriptionId);
   const { retryDays, terminalAction } = (await readSettings(work)).dunning;
   return (id) => arrearsOf(open.get(id) ?? [], { retries: retryDays.length, terminalAction });
+}
+
+/** Finalizes the drafts of renewals whose review is over, each as of its end. */
+export const finalizeHandler: DueWorkHandler = {
+  name: 'finalize',
+  take: takeFinalizations,
+  async perform(work, ids) {
+    const due = (await lockInvoices(work, ids)).flatMap((draft) => {
+      const { finalizesAt: at } = draft;
+      return at === null || at > work.now ? [] : { draft, at };
+    });
+    await finalizeAndCollect(work, due);
+  },
+};
+
+/**
+ * Finalizes the drafts of these subscriptions, whose review something ends that bills or changes them at `at`. The caller
+ * has locked the subscriptions with their customers. Without drafts this is one statement.
+ */
+export async function endReviews(work: Work, subscriptionIds: readonly string[], at: Instant): Promise<void> {
+  const drafts = await lockDraftsOf(work, subscriptionIds);
+  await finalizeAndCollect(
+    work,
+    drafts.map((draft) => finalBy(draft, at)),
+  );
+}
+
+/** Finalizes drafts of renewals, and begins to collect their invoices. */
+export async function finalizeAndCollect(work: Work, finals: readonly FinalDraft[]): Promise<void> {
+  const invoices = await finalizeRenewals(work, finals);
+  const ids = invoices.flatMap(({ subscriptionId }) => subscriptionId ?? []);
+  const subscriptions = new Map((await findSubscriptions(work, ids)).map((each) => [each.id, each]));
+  await collectInvoices(
+    work,
+    invoices.flatMap((invoice) => {
+      const subscription = subscriptions.get(invoice.subscriptionId ?? '');
+      return subscription === undefined ? [] : { invoice, subscription };
+    }),
+  );
 }
 
 /** Retries uncollected invoices, and makes the first attempt for those whose due date has come. */

@@ -6,7 +6,7 @@ import { advanceClock, endClockMove } from '../organizations/store-clock.ts';
 import { chargeTask } from '../payments/actions.ts';
 import { setAside } from '../subscriptions/store-due.ts';
 import { thresholdHandler } from './bill-threshold.ts';
-import { dunHandler } from './collect-invoices.ts';
+import { dunHandler, finalizeHandler } from './collect-invoices.ts';
 import { type DueWorkHandler, type DueWorkRunner, inTransactions } from './due-work-runner.ts';
 import { cancelHandler, expireHandler, incompleteLifetimeMs } from './end-subscription.ts';
 import { interimHandler, renewHandler } from './renew.ts';
@@ -84,7 +84,7 @@ export async function doDueWorkAt(
     environmentId,
     until: Date.now() + forMs,
     portion,
-    done: { check: 0, cancel: 0, expire: 0, resume: 0, threshold: 0, interim: 0, renew: 0, dun: 0 },
+    done: { check: 0, cancel: 0, expire: 0, resume: 0, finalize: 0, threshold: 0, interim: 0, renew: 0, dun: 0 },
     failures: [],
     failed: new Set(),
     askedAgain: new Set(),
@@ -274,6 +274,7 @@ const dueHandlers: readonly OrderedHandler[] = [
   { kind: 'cancel', handler: cancelHandler, atOnce: 50 },
   { kind: 'expire', handler: expireHandler, atOnce: 50 },
   { kind: 'resume', handler: resumeHandler, atOnce: 500 },
+  { kind: 'finalize', handler: finalizeHandler, atOnce: 500 },
   { kind: 'threshold', handler: thresholdHandler, atOnce: 500 },
   { kind: 'interim', handler: interimHandler, atOnce: 500 },
   { kind: 'renew', handler: renewHandler, atOnce: 500 },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { CustomerRow } from '../customers/customer.ts';
 import type { Work } from '../database/work.ts';
-import { listOwedInvoices } from '../invoicing/store-collecting.ts';
+import { listOwedInvoices, lockDraftsOf } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { smallerOf } from '../kernel/money.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
@@ -28,7 +28,8 @@ import { activeAgain, resumeAll } from './resume-paused.ts';
  */
 export async function pauseSubscription(work: Work, id: string, pause: Pause): Promise<SubscriptionRow> {
   const locked = await lockCurrent(work, id);
-  const owes = (await listOwedInvoices(work, [id])).length > 0;
+  // A draft is to be paid for too, once its review is over.
+  const owes = (await listOwedInvoices(work, [id])).length > 0 || (await lockDraftsOf(work, [id])).length > 0;
   const decision = decidePause(locked.subscription, pause, { owes, now: work.now });
   switch (decision.does) {
     case 'nothing':

@@ -5,7 +5,13 @@ import { expireItemFeatures, releaseClaims } from '../entitlements/actions.ts';
 import { countDiscounts } from '../invoicing/actions-discounts.ts';
 import type { NewLine } from '../invoicing/invoice-line-item.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
-import { listBilledUsage, listInArrears, listOwedPeriods, startAttempts } from '../invoicing/store-collecting.ts';
+import {
+  listBilledUsage,
+  listInArrears,
+  listOwedPeriods,
+  lockDraftsOf,
+  startAttempts,
+} from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { defaultPaymentMethod } from '../payments/actions.ts';
 import { type ChargeOrder, requestCharges } from '../payments/actions-charge.ts';
@@ -40,7 +46,14 @@ import {
 import { settleUsage } from '../usage/actions-ledger.ts';
 import { carryCredits } from '../usage/actions-transfer.ts';
 import { applyPaidAdjustments } from './apply-adjustment.ts';
-import { type Bill, issueBills, periodEndLines, takeUsageLines } from './bill-subscription.ts';
+import {
+  type Bill,
+  finalBy,
+  finalizeRenewals,
+  issueBills,
+  periodEndLines,
+  takeUsageLines,
+} from './bill-subscription.ts';
 import { completePurchasesOf } from './complete-purchases.ts';
 import { grantAwaitedCredits } from './grant-period-credits.ts';
 import { takeOffPausedTime } from './paused-time.ts';
@@ -246,6 +259,11 @@ export async function closeSubscription(
 ): Promise<SubscriptionRow> {
   const { id } = subscription;
   const period = await findCurrentBillingPeriod(work, subscription);
+  const drafts = await lockDraftsOf(work, [id]);
+  const reviewed = await finalizeRenewals(
+    work,
+    drafts.map((draft) => finalBy(draft, at)),
+  );
   const ended = await saveSubscription(work, id, {
     status: requireStatusAfter(subscription.status, trigger),
     canceledAt: trigger === 'canceled' ? at : null,
@@ -266,7 +284,7 @@ export async function closeSubscription(
   await releaseClaims(work, [id], at, 'subscription_canceled');
   // One that never began, or was never paid, owes no commitment.
   const owed = neverWas || trigger === 'expired' || period === null || period.startAt >= at ? null : period;
-  await billFinalUsage(work, { ended, before: subscription, period: owed }, at, reason);
+  await billFinalUsage(work, { ended, before: subscription, period: owed, reviewed }, at, reason);
   return ended;
 }
 
@@ -275,6 +293,8 @@ interface Ended {
   readonly ended: SubscriptionRow;
   readonly before: SubscriptionRow;
   readonly period: BillingPeriodRow | null;
+  /** The invoices whose review the end cut short. */
+  readonly reviewed: readonly InvoiceRow[];
 }
 
 /** The last usage of a subscription that ends, and the period for whose time it owes; null: none. */
@@ -300,7 +320,7 @@ export async function finalBill(work: Work, { subscription, period, over, usage,
  */
 async function billFinalUsage(
   work: Work,
-  { ended: subscription, before, period: over }: Ended,
+  { ended: subscription, before, period: over, reviewed }: Ended,
   at: Instant,
   reason: CancellationReason | undefined,
 ): Promise<void> {
@@ -310,9 +330,18 @@ async function billFinalUsage(
   const keeping = { ...subscription, pausedCredit: before.pausedCredit };
   const bill = await finalBill(work, { subscription: keeping, period, over, usage, at });
   const [invoice] = await issueBills(work, [bill]);
-  if (!invoice) return;
-  if (invoice.status === 'paid') return recordPaid(work, [{ invoice, paymentMethodId: null }]);
-  if (reason === 'non_payment') return;
+  const last = [...reviewed, ...(invoice ? [invoice] : [])];
+  if (last.length === 0) return;
+  await recordPaid(
+    work,
+    last.map((each) => ({ invoice: each, paymentMethodId: null })),
+  );
+  const due = last.filter(({ status }) => status === 'open');
+  if (reason === 'non_payment' || due.length === 0) return;
   const stored = subscription.defaultPaymentMethodId ?? (await defaultPaymentMethod(work, subscription.customerId))?.id;
-  if (stored !== undefined) await chargeInvoice(work, invoice, stored);
+  if (stored === undefined) return;
+  await chargeInvoices(
+    work,
+    due.map((each) => ({ invoice: each, paymentMethodId: stored })),
+  );
 }

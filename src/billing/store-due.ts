@@ -8,7 +8,7 @@ import { hasInterim, isNext } from '../subscriptions/store-renewals.ts';
 import { currentStatuses } from '../subscriptions/subscription.ts';
 
 /** All kinds of due work, in order of execution at one instant. */
-const dueKinds = ['check', 'cancel', 'expire', 'resume', 'threshold', 'interim', 'renew', 'dun'] as const;
+const dueKinds = ['check', 'cancel', 'expire', 'resume', 'finalize', 'threshold', 'interim', 'renew', 'dun'] as const;
 export type DueKind = (typeof dueKinds)[number];
 
 /** The next due work of an environment. */
@@ -58,6 +58,10 @@ function dueTimes(ready: RawBuilder<unknown>, incompleteLifetimeMs: number): Raw
       (select s.created_at ${ofSubscriptions} and s.status = 'incomplete' and s.current_billing_period_start is null
         order by s.created_at limit 1) + ${incompleteLifetimeMs}::bigint as expire,
       (select s.resumes_at ${ofSubscriptions} and s.resumes_at is not null order by s.resumes_at limit 1) as resume,
+      (select i.finalizes_at from invoices i
+         join subscriptions s on s.environment_id = i.environment_id and s.id = i.subscription_id
+        where i.environment_id = e.id and i.finalizes_at is not null and ${ready}
+        order by i.finalizes_at limit 1) as finalize,
       (select t.due_at from usage_threshold_checks t
          join subscriptions s on s.environment_id = t.environment_id and s.id = t.subscription_id
         where t.environment_id = e.id and ${ready} order by t.due_at limit 1) as threshold,
@@ -113,6 +117,25 @@ export async function takeAttempts(work: Work, limit: number, only?: readonly st
   return rows.map((row) => row.id);
 }
 
+/**
+ * Locks up to `limit` drafts whose review is over, with their subscriptions and customers, longest due first. Skips locked
+ * ones and subscriptions with recent failures. With `only`: just these, waiting for their locks. Returns the ids.
+ */
+export async function takeFinalizations(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select i.id
+      from customers c
+      join invoices i on i.environment_id = c.environment_id and i.customer_id = c.id
+      join subscriptions s on s.environment_id = i.environment_id and s.id = i.subscription_id
+     where c.environment_id = ${work.environmentId} and i.environment_id = ${work.environmentId}
+       and i.finalizes_at <= ${work.now}::bigint and (s.work_retry_at is null or s.work_retry_at <= ${Date.now()}::bigint)
+       ${only === undefined ? sql`` : sql`and i.id = any(${only}::text[])`}
+     order by ${only === undefined ? sql`i.finalizes_at, i.id` : sql`c.id, s.id, i.id`}
+     limit ${limit}
+       for no key update of c, s, i ${only === undefined ? sql`skip locked` : sql``}`.execute(work.db);
+  return rows.map((row) => row.id);
+}
+
 /** The last due time of a renewal or an interim up to `upTo`; null if there is none. */
 export async function findLastBill(work: Work, upTo: Instant): Promise<Instant | null> {
   const ready = sql`from subscriptions s where s.environment_id = ${work.environmentId} and ${isReady()}`;
@@ -142,7 +165,7 @@ export async function findSubscriptionOfPiece(work: Work, id: string): Promise<s
  */
 export async function readDueLag(worker: Database, realNow: Instant, incompleteLifetimeMs: number): Promise<number> {
   const { rows } = await sql<{ lag: number }>`
-    select greatest(max(${realNow}::bigint - least("check", cancel, expire, resume, threshold, interim, renew, dun)), 0)::bigint as lag
+    select greatest(max(${realNow}::bigint - least("check", cancel, expire, resume, finalize, threshold, interim, renew, dun)), 0)::bigint as lag
       from environments e cross join lateral (select ${dueTimes(sql`true`, incompleteLifetimeMs)}) as due
      where e.clock_now is null`.execute(worker);
   return rows[0]?.lag ?? 0;

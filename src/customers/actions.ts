@@ -9,8 +9,9 @@ import * as store from './store.ts';
 import { publish } from './store-events.ts';
 
 /** A customer as returned by the API. */
-export function renderCustomer(work: Work, { portalVersion: _, ...row }: CustomerRow): Customer {
-  return { ...row, livemode: work.livemode, organizationId: work.organizationId };
+export function renderCustomer(work: Work, { portalVersion: _, reviewHours, ...row }: CustomerRow): Customer {
+  const ownReview = reviewHours === null ? {} : { reviewHours };
+  return { ...row, ...ownReview, livemode: work.livemode, organizationId: work.organizationId };
 }
 
 /** The active customer with this external id. Refuses with `customerNotFound`. */
@@ -103,6 +104,7 @@ export function newCustomer(work: Work, pricingModelId: string, given: NewCustom
     billingAddress: given.billingAddress ?? null,
     taxExempt: given.taxExempt ?? false,
     portalVersion: 0,
+    reviewHours: null,
     invoiceNumberBase: '',
     metadata: given.metadata ?? null,
   };

@@ -20,6 +20,7 @@ const customer: CustomerRow = {
   erasedAt: null,
   taxExempt: false,
   portalVersion: 0,
+  reviewHours: null,
   metadata: { crm: 'a-1', seats: 5 },
 };
 

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
-import { freeText, isSameJson, Metadata, MetadataInput, Timestamp } from '../kernel/json.ts';
+import { countInput, freeText, isSameJson, Metadata, MetadataInput, Timestamp } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
+import { maxReviewHours } from '../organizations/setting.ts';
 
 const CustomerId = idSchema('customer');
 
@@ -54,12 +55,16 @@ export const Customer = z
     invoiceNumberBase: z.string().meta({ description: 'Names the customer in the numbers of its own series.' }),
     taxExempt: z.boolean().meta({ description: 'True if the customer owes no tax.' }),
     metadata: Metadata.nullable(),
+    reviewHours: z.int().optional().meta({
+      description: 'The hours for which its invoices of renewals wait as drafts. Absent: those of the settings.',
+    }),
   })
   .meta({ id: 'Customer' });
 export type Customer = z.infer<typeof Customer>;
 
 /** A customer as it is stored. */
-export type CustomerRow = Omit<Customer, 'livemode' | 'organizationId'> & {
+export type CustomerRow = Omit<Customer, 'livemode' | 'organizationId' | 'reviewHours'> & {
+  readonly reviewHours: number | null;
   /** Links to the portal are of this version; another one closes them all. */
   readonly portalVersion: number;
 };
@@ -75,6 +80,10 @@ const CustomerDetails = z.object({
   billingAddress: BillingAddress.nullish(),
   taxExempt: z.boolean().optional().meta({ description: 'If true, the customer owes no tax. False by default.' }),
   metadata: MetadataInput,
+  reviewHours: countInput(0, maxReviewHours).nullish().meta({
+    description:
+      'The hours for which its invoices of renewals wait as drafts. Null, the default: those of the settings.',
+  }),
 });
 export const CustomerChange = CustomerDetails.partial().extend({
   externalId: ExternalId.optional().meta({ description: 'Another external id for the customer, from now on.' }),
@@ -105,6 +114,7 @@ export function decideChange(customer: CustomerRow, change: CustomerChange): Cus
     billingAddress: given(change.billingAddress, customer.billingAddress),
     taxExempt: change.taxExempt ?? customer.taxExempt,
     metadata: given(change.metadata, customer.metadata),
+    reviewHours: given(change.reviewHours, customer.reviewHours),
   };
   return isSameJson(changed, customer) ? null : changed;
 }

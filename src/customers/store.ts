@@ -28,6 +28,7 @@ const columns = [
   'taxExempt',
   'portalVersion',
   'metadata',
+  'reviewHours',
 ] as const;
 
 type StoredCustomer = Pick<Selectable<Customers>, (typeof columns)[number]>;
@@ -62,6 +63,16 @@ export async function listExternalIds(work: Work, ids: readonly string[]): Promi
 export async function listCustomersById(work: Work, ids: readonly string[]): Promise<CustomerRow[]> {
   const rows = await select(work).where('id', '=', sql<string>`any(${ids})`).execute();
   return rows.map(toCustomer);
+}
+
+/** The hours of review of these customers; those without hours of their own are missing. */
+export async function listReviewHours(work: Work, ids: readonly string[]): Promise<Map<string, number>> {
+  const { rows } = await sql<{ id: string; reviewHours: number }>`
+    select id, review_hours from customers
+     where environment_id = ${work.environmentId} and id = any(${ids}::text[]) and review_hours is not null`.execute(
+    work.db,
+  );
+  return new Map(rows.map(({ id, reviewHours }) => [id, reviewHours]));
 }
 
 /**
@@ -173,6 +184,7 @@ export async function saveCustomer(work: Work, customer: CustomerRow): Promise<v
       billingAddress: jsonb(customer.billingAddress),
       taxExempt: customer.taxExempt,
       metadata: jsonb(customer.metadata),
+      reviewHours: customer.reviewHours,
       updatedAt: customer.updatedAt,
     })
     .where('environmentId', '=', work.environmentId)

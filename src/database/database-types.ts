@@ -325,6 +325,7 @@ export interface Customers {
    */
   portalVersion: Generated<number>;
   pricingModelId: string;
+  reviewHours: number | null;
   taxExempt: Generated<boolean>;
   updatedAt: number;
   userId: string | null;
@@ -409,6 +410,7 @@ export interface Environments {
   numbering: Generated<Json>;
   organizationId: string;
   paymentInstructions: string | null;
+  reviewHours: Generated<number>;
   seller: Json | null;
   taxProvider: Generated<string>;
   timeZone: Generated<string>;
@@ -521,6 +523,7 @@ export interface Invoices {
   discountRedemptionId: string | null;
   dueDate: number | null;
   environmentId: number;
+  finalizesAt: number | null;
   footer: string | null;
   id: string;
   invoiceDate: number;

@@ -107,6 +107,11 @@ export const dueInvariants: readonly Invariant[] = [
     query: overdue('invoices', 'next_attempt_at', sql`r.subscription_id is not null`),
   },
   {
+    name: 'draftsAreFinalized',
+    sentence: 'The draft of a renewal is finalized within 15 minutes of the end of its review.',
+    query: overdue('invoices', 'finalizes_at', sql`true`),
+  },
+  {
     name: 'thresholdChecksAreMade',
     sentence: 'Usage that may have come to a billing threshold is looked at within 15 minutes.',
     query: sql`

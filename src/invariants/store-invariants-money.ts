@@ -38,6 +38,18 @@ export const moneyInvariants: readonly Invariant[] = [
                   or exists (select from customer_balance_entries e where e.environment_id = i.environment_id and e.invoice_id = i.id))`,
   },
   {
+    name: 'draftsOfRenewalsWait',
+    sentence:
+      'The draft of a subscription is the one invoice of its present period, which goes on, and has a time at which it is finalized.',
+    query: sql`
+      select i.environment_id, i.id, i.subscription_id, i.reason, s.status, i.finalizes_at
+        from invoices i
+        join subscriptions s on s.environment_id = i.environment_id and s.id = i.subscription_id
+       where i.status = 'draft'
+         and (i.reason <> 'renewal' or i.finalizes_at is null or s.status in ('canceled', 'incomplete_expired', 'paused')
+              or i.billing_period_start_date is distinct from s.current_billing_period_start)`,
+  },
+  {
     name: 'redemptionsHaveTheirRedeemer',
     sentence: 'A discount redemption is that of a subscription, of a purchase or of the one invoice that names it.',
     query: sql`
@@ -368,7 +380,8 @@ export const moneyInvariants: readonly Invariant[] = [
            from invoices v
            join invoice_line_items l on l.environment_id = v.environment_id and l.invoice_id = v.id
           where v.environment_id = p.environment_id and v.subscription_id = p.subscription_id
-            and case when l.type = 'usage' then v.invoice_date >= p.start_at and v.invoice_date <= p.end_at
+            -- A renewal that was reviewed has a later date than the end of the period whose usage it bills.
+            and case when l.type = 'usage' then case v.reason when 'renewal' then coalesce(v.billing_period_start_date, v.invoice_date) else v.invoice_date end between p.start_at and p.end_at
                      when l.explanation ->> 'kind' in ('minimum_commitment', 'arrears')
                        then (l.explanation #>> '{period,start}')::bigint = p.start_at
                      else v.billing_period_id = p.id

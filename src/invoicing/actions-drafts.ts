@@ -6,6 +6,7 @@ import { bookEntries } from '../customers/store-balances.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import type { Encryption } from '../jobs/encryption.ts';
+import type { Instant } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { readSettings } from '../organizations/store-settings.ts';
@@ -22,8 +23,9 @@ import {
 } from './actions.ts';
 import { findGivenDiscount, redeem } from './actions-discounts.ts';
 import { quoteTaxes } from './actions-tax.ts';
+import { fitRequest, type LeftUsage, trueUpAfter } from './fitting-lines.ts';
 import type { Invoice, InvoiceDiscount } from './invoice.ts';
-import { type NewLine, unpricedLine } from './invoice-line-item.ts';
+import { isWritten, type NewLine, unpricedLine } from './invoice-line-item.ts';
 import { draftInvoice, type NewInvoice } from './new-invoice.ts';
 import {
   changeTerms,
@@ -31,9 +33,11 @@ import {
   type DraftTerms,
   decideTerms,
   dueDateAt,
+  isOfPeriod,
   maxWrittenLines,
   type OneOffInvoice,
   refuseFineLines,
+  refuseForPeriod,
   refuseUnwritable,
   requireDraft,
   type WrittenLine,
@@ -123,12 +127,18 @@ interface KnownDraft {
   readonly customer: CustomerRow;
   readonly terms: DraftTerms;
   readonly discount: InvoiceDiscount | null;
+  /** The draft of a renewal as it is stored. Absent: somebody writes the draft. */
+  readonly ofPeriod?: InvoiceRow | null;
 }
 
-/** The rows of a draft that somebody writes, by the amounts of now. */
+function periodOf({ billingPeriodId: id, billingPeriodStartDate: startAt, billingPeriodEndDate: endAt }: InvoiceRow) {
+  return startAt === null || endAt === null ? null : { id, startAt, endAt };
+}
+
+/** The rows of a draft, by the amounts of now. */
 async function composeDraft(
   work: Work,
-  { id, createdAt, customer, terms: { dueDate, ...written }, discount }: KnownDraft,
+  { id, createdAt, customer, terms: { dueDate, ...written }, discount, ofPeriod = null }: KnownDraft,
   lines: readonly DraftedLine[],
 ) {
   if (lines.length > maxWrittenLines)
@@ -138,12 +148,13 @@ async function composeDraft(
   const request: NewInvoice = {
     customerId: customer.id,
     pricingModelId: customer.pricingModelId,
-    subscriptionId: null,
-    billingPeriod: null,
-    reason: 'one_off',
+    subscriptionId: ofPeriod?.subscriptionId ?? null,
+    billingPeriod: ofPeriod && periodOf(ofPeriod),
+    reason: ofPeriod?.reason ?? 'one_off',
     currency: work.currency as NewInvoice['currency'],
     lines: lines.map(({ line }) => line),
-    invoiceDate: work.now,
+    invoiceDate: ofPeriod?.invoiceDate ?? work.now,
+    finalizesAt: ofPeriod?.finalizesAt ?? null,
     dueDate,
     discount,
     tax: taxes.get(customer.id) ?? null,
@@ -216,8 +227,20 @@ async function hostedPage(
   return { hostedInvoiceUrl: invoiceUrl(work.publicUrl, encryption, pass) };
 }
 
-/** The rows of drafts that are finalized now, before they have their numbers. */
-async function composeFinal(work: Work, drafts: readonly InvoiceRow[]) {
+/** A draft to finalize. */
+interface Finalization {
+  readonly draft: InvoiceRow;
+  /** The date of the invoice. */
+  readonly at: Instant;
+  /** Usage of the period that arrived while the draft waited. Absent: none. */
+  readonly late?: readonly NewLine[];
+  /** Whether it is due at once unless it has other terms. Absent: `autoCollect` decides. */
+  readonly isDueAtOnce?: boolean;
+}
+
+/** The rows of drafts that are finalized now, before they have their numbers, and the usage that they leave. */
+async function composeFinal(work: Work, finalizations: readonly Finalization[]) {
+  const drafts = finalizations.map(({ draft }) => draft);
   const settings = await readSettings(work);
   const taxes = await quoteTaxes(work, settings, [...new Set(drafts.map(({ customerId }) => customerId))]);
   const discounts = await findRedemptions(
@@ -226,26 +249,40 @@ async function composeFinal(work: Work, drafts: readonly InvoiceRow[]) {
   );
   const ids = drafts.map(({ id }) => id);
   const lines = Map.groupBy(await listLinesOfDrafts(work, ids), ({ invoiceId }) => invoiceId);
-  return drafts.map((invoice) => {
-    const drafted = (lines.get(invoice.id) ?? []).map(stored);
-    if (drafted.length === 0) throw new Problem('draftHasNoLines', { id: invoice.id });
+  return finalizations.map(({ draft: invoice, at, late = [], isDueAtOnce = invoice.autoCollect }) => {
+    const known = withLateUsage((lines.get(invoice.id) ?? []).map(stored), late);
+    if (known.length === 0) throw new Problem('draftHasNoLines', { id: invoice.id });
     const { discountRedemptionId } = invoice;
     const request: NewInvoice = {
       ...invoice,
-      billingPeriod: null,
-      lines: drafted.map(({ line }) => line),
-      invoiceDate: work.now,
-      dueDate: dueDateAt(invoice, settings, work.now),
+      billingPeriod: periodOf(invoice),
+      lines: known.map(({ line }) => line),
+      invoiceDate: at,
+      finalizesAt: null,
+      dueDate: dueDateAt({ ...invoice, autoCollect: isDueAtOnce }, settings, at),
       discount: (discountRedemptionId !== null && discounts.get(discountRedemptionId)) || null,
       tax: taxes.get(invoice.customerId) ?? null,
       seller: settings.seller,
       written: invoice,
     };
-    const draft = draftInvoice(request);
+    const fit = fitRequest(request);
+    const draft = draftInvoice(fit.request);
+    const byLine = new Map(known.map((each) => [each.line, each]));
+    const drafted = fit.request.lines.map((line) => byLine.get(line) ?? unstored(line));
     const { id, createdAt } = invoice;
     const row: InvoiceRow = { ...invoice, ...rowOf(draft), id, createdAt, updatedAt: work.now };
-    return { row, rows: rowsOf(work, row, draft.lines, drafted) };
+    return { row, rows: rowsOf(work, row, draft.lines, drafted), left: fit.left };
   });
+}
+
+/** The lines of a draft with late usage, which the true-up of a commitment counts. */
+function withLateUsage(drafted: readonly DraftedLine[], late: readonly NewLine[]): DraftedLine[] {
+  if (late.length === 0) return [...drafted];
+  const kept = drafted.flatMap(({ stored, line }): DraftedLine[] => {
+    const counted = trueUpAfter(line, late);
+    return counted === null ? [] : [{ stored, line: counted }];
+  });
+  return [...kept, ...late.map(unstored)];
 }
 
 /** The draft and its customer, locked until the work ends. Refuses with `invoiceNotFound` and `invoiceStatusForbids`. */
@@ -271,6 +308,7 @@ export async function changeDraft(
 ): Promise<InvoiceWithLines> {
   if (bodyId !== undefined && bodyId !== id) throw new Problem('idMismatch', { bodyId, pathId: id });
   const { invoice, customer } = await lockDraft(work, id, 'changed');
+  if (isOfPeriod(invoice)) refuseForPeriod(id, { lines, discountCode, autoCollect: given.autoCollect });
   const terms = changeTerms(invoice, given, work.now);
   const kept = lines ? (await writeLines(work, customer, lines)).map(unstored) : await listDrafted(work, id);
   const before = await findDiscount(work, invoice);
@@ -280,7 +318,12 @@ export async function changeDraft(
   // The same customer may redeem the same discount once, so the former one goes first.
   if (!isKept) await dropDiscount(work, invoice);
   const discount = isKept ? before : await redeemCode(work, customer, discountCode ?? null);
-  return saveDraft(work, { ...invoice, customer, terms, discount }, kept);
+  return saveDraft(work, { ...knownOf(invoice), customer, terms, discount }, kept);
+}
+
+function knownOf(invoice: InvoiceRow): Pick<KnownDraft, 'id' | 'createdAt' | 'ofPeriod'> {
+  const { id, createdAt } = invoice;
+  return { id, createdAt, ofPeriod: isOfPeriod(invoice) ? invoice : null };
 }
 
 async function dropDiscount(work: Work, invoice: InvoiceRow): Promise<void> {
@@ -309,7 +352,7 @@ export async function addLines(work: Work, id: string, lines: readonly WrittenLi
   const { invoice, customer } = await lockDraft(work, id, 'changed');
   const added = (await writeLines(work, customer, lines)).map(unstored);
   const discount = await findDiscount(work, invoice);
-  return saveDraft(work, { ...invoice, customer, terms: invoice, discount }, [
+  return saveDraft(work, { ...knownOf(invoice), customer, terms: invoice, discount }, [
     ...(await listDrafted(work, id)),
     ...added,
   ]);
@@ -320,13 +363,19 @@ export async function removeLine(work: Work, id: string, lineId: string): Promis
   const { invoice, customer } = await lockDraft(work, id, 'changed');
   const lines = await listDrafted(work, id);
   const left = lines.filter((line) => line.stored?.id !== lineId);
-  if (left.length === lines.length) throw new Problem('invoiceLineItemNotFound', { id: lineId });
-  return saveDraft(work, { ...invoice, customer, terms: invoice, discount: await findDiscount(work, invoice) }, left);
+  const removed = lines.find((line) => line.stored?.id === lineId);
+  if (removed === undefined) throw new Problem('invoiceLineItemNotFound', { id: lineId });
+  if (isOfPeriod(invoice) && !isWritten(removed.line.explanation))
+    throw new Problem('draftOfPeriod', { id, reason: `line ${lineId} was not added by hand` });
+  const discount = await findDiscount(work, invoice);
+  return saveDraft(work, { ...knownOf(invoice), customer, terms: invoice, discount }, left);
 }
 
 /** Deletes a draft, and returns it as it was. The customer may redeem its discount again. */
 export async function removeDraft(work: Work, id: string): Promise<Invoice> {
   const { invoice } = await lockDraft(work, id, 'deleted');
+  if (isOfPeriod(invoice))
+    throw new Problem('draftOfPeriod', { id, reason: 'void it, so that its usage is billed again' });
   await deleteDraft(work, id);
   if (invoice.discountRedemptionId !== null) await deleteRedemptions(work, [invoice.discountRedemptionId]);
   return renderInvoice(work, invoice);
@@ -336,11 +385,15 @@ export async function removeDraft(work: Work, id: string): Promise<Invoice> {
  * Finalizes drafts that the caller has locked with their customers: computes them by the tax, the seller and the buyer
  * of now, numbers them, and lets balances pay. Each gets one number, because it is saved only while it is a draft.
  * Refuses with `draftHasNoLines` one without lines. The caller handles the consequences of an invoice that is paid from the
- * start, and its collection.
+ * start, its collection, and the usage that is left to the next invoice.
  */
-export async function finalizeDrafts(work: Work, drafts: readonly InvoiceRow[]): Promise<InvoiceRow[]> {
-  if (drafts.length === 0) return [];
-  const composed = await composeFinal(work, drafts);
+export async function finalizeDrafts(
+  work: Work,
+  finalizations: readonly Finalization[],
+): Promise<{ readonly invoices: InvoiceRow[]; readonly left: readonly LeftUsage[] }> {
+  if (finalizations.length === 0) return { invoices: [], left: [] };
+  const drafts = finalizations.map(({ draft }) => draft);
+  const composed = await composeFinal(work, finalizations);
   const numbers = await numberInvoices(
     work,
     composed.map(({ row }) => row),
@@ -350,7 +403,7 @@ export async function finalizeDrafts(work: Work, drafts: readonly InvoiceRow[]):
   await saveDrafts(work, invoices);
   // A discount without effect is not used up.
   const kept = new Set(invoices.map(({ discountRedemptionId }) => discountRedemptionId));
-  const named = drafts.flatMap(({ discountRedemptionId }) => discountRedemptionId ?? []);
+  const named = drafts.flatMap((draft) => (isOfPeriod(draft) ? [] : (draft.discountRedemptionId ?? [])));
   await deleteRedemptions(
     work,
     named.filter((id) => !kept.has(id)),
@@ -361,5 +414,5 @@ export async function finalizeDrafts(work: Work, drafts: readonly InvoiceRow[]):
     drafts.map(({ id }) => id),
     composed.flatMap(({ rows }) => rows),
   );
-  return invoices;
+  return { invoices, left: composed.flatMap(({ left }) => left) };
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { applyBalances, previewApplied, returnToBalance } from '../customers/actions-balances.ts';
-import { listExternalIds } from '../customers/store.ts';
+import { listCustomersById, listExternalIds } from '../customers/store.ts';
 import { bookEntries } from '../customers/store-balances.ts';
 import { publish } from '../customers/store-events.ts';
 import { takeNumbers } from '../customers/store-numbers.ts';
@@ -46,14 +46,14 @@ export interface InvoiceWithLines {
 
 /**
  * Creates invoices in the order of the requests; they are numbered in that order. A total of 0 is paid
- * from the start, otherwise the invoice is open. A billing period has one invoice per reason, except adjustments: a
+ * from the start, otherwise the invoice is open; one that is to be reviewed is a draft. A billing period has one invoice per reason, except adjustments: a
  * second one violates the constraint behind `periodAlreadyInvoiced`. The number of statements does not depend on the
  * number of invoices.
  */
 export async function createInvoices(work: Work, requests: readonly NewInvoice[]): Promise<InvoiceRow[]> {
   if (requests.length === 0) return [];
   const drafts = requests.map(draftInvoice);
-  const { invoices, entries } = await payFromBalances(work, await numberDrafts(work, drafts));
+  const { invoices, entries } = await payFromBalances(work, await newRows(work, drafts));
   await store.insertInvoices(work, invoices);
   await bookEntries(work, entries);
   const lines = drafts.flatMap((draft, index) => {
@@ -74,9 +74,37 @@ const paidFromBalance: ReadonlySet<InvoiceReason> = new Set([
   'one_off',
 ]);
 
+/** The rows of new invoices. One that is reviewed first is a draft, with the buyer of now. */
+async function newRows(work: Work, drafts: readonly InvoiceDraft[]): Promise<InvoiceRow[]> {
+  const waiting = drafts.filter(isReviewed);
+  const numbered = (
+    await numberDrafts(
+      work,
+      drafts.filter((draft) => !isReviewed(draft)),
+    )
+  ).values();
+  const ids = [...new Set(waiting.map(({ request }) => request.customerId))];
+  const customers = ids.length === 0 ? [] : await listCustomersById(work, ids);
+  const buyers = new Map(customers.map(({ id, name, email, billingAddress }) => [id, { name, email, billingAddress }]));
+  return drafts.map((draft): InvoiceRow => {
+    if (!isReviewed(draft)) {
+      const invoice = numbered.next().value;
+      assert(invoice, 'each invoice has its number');
+      return invoice;
+    }
+    const stamps = { createdAt: work.now, updatedAt: work.now };
+    const buyer = buyers.get(draft.request.customerId) ?? null;
+    return { id: newId('invoice'), ...stamps, ...rowOf(draft), invoiceNumber: null, buyer, status: 'draft' };
+  });
+}
+
+function isReviewed({ request: { finalizesAt = null } }: InvoiceDraft): boolean {
+  return finalizesAt !== null;
+}
+
 /** The new invoices, each less what the balance of its customer pays, oldest first. */
 export async function payFromBalances(work: Work, invoices: readonly InvoiceRow[]) {
-  const payable = invoices.filter(({ reason }) => paidFromBalance.has(reason));
+  const payable = invoices.filter(({ reason, status }) => status !== 'draft' && paidFromBalance.has(reason));
   const { applied, entries } = await applyBalances(
     work,
     payable.map((invoice) => ({ ...invoice, due: amountDue(invoice) })),
@@ -156,6 +184,7 @@ export function rowOf(
     nextAttemptAt: null,
     ...{ memo, footer, purchaseOrderNumber, netTermsDays, autoCollect },
     sentAt: null,
+    finalizesAt: request.finalizesAt ?? null,
   };
 }
 
@@ -185,8 +214,8 @@ async function moveInvoice(work: Work, id: string, trigger: InvoiceTrigger): Pro
   const invoice = await lock(work, id);
   const status = nextInvoiceStatus(invoice.status, trigger);
   if (status === null) throw new Problem('invoiceStatusForbids', { id, status: invoice.status, trigger });
-  // An invoice that is no longer owed is not retried.
-  return store.updateInvoice(work, id, { status, nextAttemptAt: null });
+  // An invoice that is no longer owed is not retried, and a void draft is not finalized.
+  return store.updateInvoice(work, id, { status, nextAttemptAt: null, finalizesAt: null });
 }
 
 async function lock(work: Work, id: string): Promise<InvoiceRow> {
@@ -263,7 +292,7 @@ export function renderInvoice(work: Work, row: InvoiceRow): Invoice {
   const { reason: _, type, subscriptionId, purchaseId, seller: _seller, buyer: _buyer, ...known } = row;
   const { discountRedemptionId: _redemption, taxInclusive: _inclusive, attemptCount: _count, ...counted } = known;
   const { nextAttemptAt: _next, creditedAmount, offsetAmount, balanceApplied, balanceCredited, ...collected } = counted;
-  const { footer, purchaseOrderNumber, netTermsDays, autoCollect, sentAt, ...kept } = collected;
+  const { footer, purchaseOrderNumber, netTermsDays, autoCollect, sentAt, finalizesAt, ...kept } = collected;
   const everyInvoice = {
     ...kept,
     ...(creditedAmount === 0n ? {} : { creditedAmount }),
@@ -273,6 +302,7 @@ export function renderInvoice(work: Work, row: InvoiceRow): Invoice {
     ...(footer === null ? {} : { footer }),
     ...(purchaseOrderNumber === null ? {} : { purchaseOrderNumber }),
     ...(sentAt === null ? {} : { sentAt }),
+    ...(finalizesAt === null ? {} : { finalizesAt }),
     livemode: work.livemode,
     organizationId: work.organizationId,
     applicationFee: null,

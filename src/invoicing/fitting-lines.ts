@@ -11,7 +11,7 @@ import { describeFewer } from './line-text.ts';
 import type { NewInvoice } from './new-invoice.ts';
 
 /** Usage that an invoice leaves to the next one, with its usage period if its price has a pricing. */
-interface LeftUsage extends Quantities {
+export interface LeftUsage extends Quantities {
   readonly ledgerAccountId: string;
   readonly priceId: string;
   readonly periodStart: Instant | null;
@@ -67,6 +67,25 @@ export function fitPaybacks(request: NewInvoice): {
     return false;
   });
   return { request: { ...request, lines: kept }, left };
+}
+
+/** The invoice with what it can carry, and the usage left to the next one. */
+export function fitRequest(given: NewInvoice): { readonly request: NewInvoice; readonly left: readonly LeftUsage[] } {
+  const paying = fitPaybacks(given);
+  const { request, left } = fitUsage(paying.request);
+  return { request, left: [...paying.left, ...left] };
+}
+
+/**
+ * A line after late usage of its period. The true-up of a commitment is less by that, and null where nothing is missing
+ * any more. Worked example: a true-up of 20.00 and late usage of 5.00 leave 15.00.
+ */
+export function trueUpAfter(line: NewLine, late: readonly NewLine[]): NewLine | null {
+  const { explanation } = line;
+  if (line.type !== 'static' || explanation.kind !== 'minimum_commitment') return line;
+  const usage = late.reduce((sum, each) => sum + listAmount(each), explanation.usage);
+  const price = explanation.commitment - explanation.plan - usage;
+  return price > 0n ? { ...line, price, explanation: { ...explanation, usage } } : null;
 }
 
 /** The usage on a request for an invoice that is not made. */

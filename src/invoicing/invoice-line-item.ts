@@ -93,6 +93,8 @@ export type LineExplanation =
       readonly quantity: number;
       readonly period: Period | null;
       readonly whole: Period | null;
+      /** Somebody wrote the line, so it is no part of a plan. */
+      readonly written?: true;
     }
   /** `value`, the price of the quantity by `pricing`, rounded once, x time of `period` / time of `whole`, rounded. */
   | {
@@ -102,6 +104,7 @@ export type LineExplanation =
       readonly value: bigint;
       readonly period: Period | null;
       readonly whole: Period | null;
+      readonly written?: true;
     }
   /** units x unitPrice / usageEventsPerUnit, rounded once. */
   | {
@@ -343,6 +346,11 @@ function priceForPart(
 }
 
 type ItemExplanation = Extract<LineExplanation, { kind: 'item' | 'priced_item' }>;
+
+/** Whether somebody wrote the line. */
+export function isWritten(explanation: LineExplanation): boolean {
+  return isItem(explanation) && explanation.written === true;
+}
 
 /** Whether a line bills an item, and not usage or a change. */
 export function isItem(explanation: LineExplanation): explanation is ItemExplanation {

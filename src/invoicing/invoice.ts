@@ -178,6 +178,9 @@ const everyInvoice = {
     description:
       'A page on which anyone who has the link can pay it. Present where one finalized invoice is read or sent, and not in events.',
   }),
+  finalizesAt: Timestamp.optional().meta({
+    description: 'The time at which the draft of a renewal is finalized by itself. Absent on every other invoice.',
+  }),
   sentAt: Timestamp.optional().meta({ description: 'The time at which it was sent last. Absent before.' }),
   bankPaymentOnly: z.boolean().nullable(),
 };

@@ -31,7 +31,9 @@ export interface NewInvoice {
   readonly discount: InvoiceDiscount | null;
   readonly tax: TaxQuote | null;
   readonly seller: Seller | null;
-  /** Only of an invoice that somebody wrote. */
+  /** The time at which its draft is finalized. Null or absent: it is an invoice at once. */
+  readonly finalizesAt?: Instant | null;
+  /** Only of an invoice that somebody wrote or reviewed. */
   readonly written?: WrittenTerms;
 }
 

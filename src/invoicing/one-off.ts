@@ -8,7 +8,7 @@ import type { Price } from '../pricing/price.ts';
 import { maxUnitPrice, type Priced } from '../pricing/pricing.ts';
 import { maxQuantity } from '../pricing/product.ts';
 import { InvoiceId, type InvoiceStatus } from './invoice.ts';
-import { itemLine, type NewLine } from './invoice-line-item.ts';
+import { isItem, itemLine, type NewLine } from './invoice-line-item.ts';
 import type { WrittenTerms } from './new-invoice.ts';
 
 // A request is read and priced in one transaction. A longer invoice is written in several.
@@ -164,7 +164,9 @@ export function writtenLine(
   const priced: Priced = price ?? { unitPrice: unitAmount ?? 0n, pricing: null };
   const item = { ...priced, id: null, priceId: price?.id ?? null, name: description ?? price?.name ?? null, quantity };
   const line = itemLine(item, service, service, step);
-  return line.type === 'static' ? { ...line, taxable, service } : line;
+  const { explanation } = line;
+  if (line.type !== 'static' || !isItem(explanation)) return line;
+  return { ...line, explanation: { ...explanation, written: true }, taxable, service };
 }
 
 /** Refuses amounts that card networks could not charge. */
@@ -180,6 +182,17 @@ export function refuseUnwritable(price: Price | undefined, reference: string): a
   if (!price.active) throw new Problem('priceInactive', { id: price.id });
   if (price.type === 'usage')
     throw invalid(['invoice', 'lines'], `must not name a price of usage, as ${reference} is: send its amount instead`);
+}
+
+/** Whether an invoice is that of a billing period of a subscription. */
+export function isOfPeriod({ subscriptionId }: { readonly subscriptionId: string | null }): boolean {
+  return subscriptionId !== null;
+}
+
+/** Refuses with `draftOfPeriod` changes that its subscription decides. */
+export function refuseForPeriod(id: string, given: Readonly<Record<string, unknown>>): void {
+  const field = Object.keys(given).find((key) => given[key] !== undefined);
+  if (field !== undefined) throw new Problem('draftOfPeriod', { id, reason: `its subscription decides ${field}` });
 }
 
 /** Refuses with `invoiceStatusForbids` whatever is for drafts only. */

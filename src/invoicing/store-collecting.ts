@@ -20,6 +20,16 @@ export async function lockInvoices(work: Work, ids: readonly string[]): Promise<
     .execute();
 }
 
+/** The drafts of these subscriptions, locked until the work ends: at most one each. */
+export async function lockDraftsOf(work: Work, subscriptionIds: readonly string[]): Promise<InvoiceRow[]> {
+  return selectInvoices(work)
+    .where('subscriptionId', '=', sql<string>`any(${subscriptionIds}::text[])`)
+    .where('status', '=', 'draft')
+    .orderBy('id')
+    .forNoKeyUpdate()
+    .execute();
+}
+
 /** Saves the collection fields of each invoice in one statement. The caller has locked them. */
 export async function saveCollections(
   work: Work,

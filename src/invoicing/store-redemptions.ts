@@ -155,7 +155,7 @@ export const paidUses = usesOf(paidStatuses);
 
 /**
  * The discount of each subscription's next invoice. Excludes used-up discounts, and those that will be used up when the
- * open invoices with them are paid. A discount with `once` applies to one invoice, not to every invoice until one is
+ * drafts and open invoices with them are paid. A discount with `once` applies to one invoice, not to every invoice until one is
  * paid. A void invoice frees its use.
  */
 export async function listActiveRedemptions(
@@ -169,7 +169,7 @@ export async function listActiveRedemptions(
      where r.environment_id = ${work.environmentId} and r.subscription_id = any(${subscriptionIds})
        and not r.fully_redeemed
        and (r.duration = 'forever'
-            or ${usesOf([...paidStatuses, 'open', 'awaiting_payment_confirmation'])} < coalesce(r.number_of_payments, 1))`.execute(
+            or ${usesOf([...paidStatuses, 'draft', 'open', 'awaiting_payment_confirmation'])} < coalesce(r.number_of_payments, 1))`.execute(
     work.db,
   );
   return new Map(rows.map((row) => [row.subscriptionId, toDiscount(row)]));

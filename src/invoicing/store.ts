@@ -56,6 +56,7 @@ export const invoiceColumns = [
   'netTermsDays',
   'autoCollect',
   'sentAt',
+  'finalizesAt',
 ] as const;
 
 /** A stored invoice: money in minor units. Check constraints guarantee the types. */
@@ -166,6 +167,7 @@ export async function updateInvoice(
       | 'balanceCredited'
       | 'nextAttemptAt'
       | 'sentAt'
+      | 'finalizesAt'
     >
   >,
 ): Promise<InvoiceRow> {

@@ -12,6 +12,7 @@ export type IntervalUnit = (typeof intervalUnits)[number];
 /** How often a price renews: every `count` (1 or more) days, weeks, months or years. */
 export type Interval = { unit: IntervalUnit; count: number };
 
+export const hourMs = 3_600_000;
 export const msPerDay = 86_400_000;
 
 /** The first instant of the supported range and the one past its last: the whole years that JavaScript dates hold. */

@@ -378,6 +378,7 @@ export const registry = {
     'Payment method {id} is charged for {subscriptions}. Name another one there first, with PUT /subscriptions/{id}.',
   ],
   paymentMethodNotFound: ['NOT_FOUND', 'No payment method with id {id}.'],
+  draftOfPeriod: ['BAD_REQUEST', 'Invoice {id} is the draft of a billing period: {reason}.'],
   draftHasNoLines: ['BAD_REQUEST', 'Invoice {id} has no lines: add one before it is finalized.'],
   invoiceStatusForbids: ['BAD_REQUEST', 'Invoice {id} cannot be {trigger}: its status is {status}.'],
   invoiceNotOpen: ['BAD_REQUEST', 'Only an open invoice can be paid; the status of invoice {id} is {status}.'],

@@ -20,6 +20,7 @@ const settings: Settings = {
   seller: null,
   taxProvider: 'none',
   paymentInstructions: null,
+  reviewHours: 0,
   timeZone: 'UTC',
   unknownFields: 'refuse',
 };

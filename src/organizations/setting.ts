@@ -153,6 +153,11 @@ export const Settings = z
     paymentInstructions: z.string().nullable().meta({
       description: 'How to pay without a card, such as the bank account: the text on the page to pay an invoice.',
     }),
+    reviewHours: z.int().meta({
+      description:
+        'The hours for which the invoice of a renewal waits as a draft. Late usage and lines by hand still get onto it. 0: it is ' +
+        'finalized at once. A customer may have its own.',
+    }),
     seller: Seller.nullable(),
     taxProvider: TaxProviderName,
     timeZone: z.string().meta({
@@ -167,6 +172,8 @@ export type Settings = Readonly<z.infer<typeof Settings>>;
 // A longer dunning schedule would outlast the billing period.
 const maxRetries = 10;
 const maxDays = 365;
+/** A month. Nobody reviews an invoice of a period for longer, and the next invoice ends the review. */
+export const maxReviewHours = 720;
 // The limit of one payment.
 const maxThreshold = 4_503_599_627_370_495;
 
@@ -206,6 +213,7 @@ export const SettingsChange = z.object({
   seller: SellerInput.nullish(),
   taxProvider: TaxProviderName.optional(),
   paymentInstructions: freeText('description').trim().min(1).nullish(),
+  reviewHours: countInput(0, maxReviewHours).optional(),
   timeZone: TimeZone.optional(),
   unknownFields: UnknownFields.optional(),
 });
@@ -242,6 +250,7 @@ export function decideSettings(
     taxProvider: change.taxProvider ?? current.taxProvider,
     paymentInstructions:
       change.paymentInstructions === undefined ? current.paymentInstructions : change.paymentInstructions,
+    reviewHours: change.reviewHours ?? current.reviewHours,
     timeZone: change.timeZone ?? current.timeZone,
     unknownFields: change.unknownFields ?? current.unknownFields,
   };

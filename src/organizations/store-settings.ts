@@ -18,6 +18,7 @@ const columns = [
   'netTermsDays',
   'numbering',
   'paymentInstructions',
+  'reviewHours',
   'seller',
   'taxProvider',
   'timeZone',

@@ -21,7 +21,7 @@ export async function listPeriodInvoices(
   const { rows } = await sql<PeriodInvoice>`
     select i.id, i.billing_period_id, i.reason, i.status, i.total, i.amount_paid, i.amount_refunded, i.credited_amount, i.offset_amount, i.balance_applied, i.balance_credited,
            lines.list_amount, lines.plan_discount, lines.net_amount, lines.paused_time,
-           i.status = 'awaiting_payment_confirmation' or exists (
+           i.status in ('draft', 'awaiting_payment_confirmation') or exists (
              select from payments p
               where p.environment_id = i.environment_id and p.invoice_id = i.id
                 and p.status in ('processing', 'requires_confirmation', 'requires_action')) as is_being_paid,
@@ -38,7 +38,7 @@ export async function listPeriodInvoices(
           from invoice_line_items l
          cross join lateral (
            select l.explanation ->> 'kind' is not distinct from 'paused_time' as is_paused_time,
-                  l.type = 'static' and coalesce(l.explanation ->> 'kind' not in ('paused_time', 'setup_fee', 'minimum_commitment', 'arrears'), true) as is_of_plan) kind
+                  l.type = 'static' and coalesce(l.explanation ->> 'kind' not in ('paused_time', 'setup_fee', 'minimum_commitment', 'arrears'), true) and l.explanation ->> 'written' is null as is_of_plan) kind
          where l.environment_id = i.environment_id and l.invoice_id = i.id) lines
      where i.environment_id = ${work.environmentId}
        and i.subscription_id = any(${periods.map(({ subscriptionId }) => subscriptionId)}::text[])

@@ -86,6 +86,18 @@ export async function findCurrentBillingPeriods(
   return rows.map(toRow);
 }
 
+/** The periods that ended where these began. */
+export async function listPeriodsBefore(work: Work, ids: readonly string[]): Promise<BillingPeriodRow[]> {
+  const { rows } = await sql<BillingPeriodRow>`
+    select before.* from billing_periods p
+     cross join lateral (
+       select b.* from billing_periods b
+        where b.environment_id = p.environment_id and b.subscription_id = p.subscription_id and b.start_at < p.start_at
+          and b.status <> 'canceled' order by b.start_at desc limit 1) before
+     where p.environment_id = ${work.environmentId} and p.id = any(${ids}::text[])`.execute(work.db);
+  return rows.map(toRow);
+}
+
 export async function insertBillingPeriod(work: Work, period: BillingPeriodRow): Promise<void> {
   await insertBillingPeriods(work, [period]);
 }

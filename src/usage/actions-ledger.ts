@@ -40,6 +40,7 @@ import {
 } from './store-measured.ts';
 import {
   type AccountSettlement,
+  claimLateOverages,
   claimOverages,
   listOverages,
   settleAccounts,
@@ -166,6 +167,15 @@ async function lockAccountsOf(work: Work, keys: readonly { readonly subscription
 export async function claimOverage(work: Work, bills: readonly UsageToBill[]): Promise<Overage[]> {
   const accountIds = await lockAccountsOf(work, bills);
   return accountIds.length === 0 ? [] : claimOverages(work, accountIds, bills);
+}
+
+/**
+ * Takes the usage that belongs to the period before a draft: events whose date lies before the present billing period,
+ * and that arrived within it. At most what no credit covered and no invoice billed.
+ */
+export async function claimLateOverage(work: Work, bills: readonly UsageToBill[]): Promise<Overage[]> {
+  const accountIds = await lockAccountsOf(work, bills);
+  return accountIds.length === 0 ? [] : claimLateOverages(work, accountIds, bills);
 }
 
 const notMeasured = { per: null, waived: 0n, reopened: false } as const;

@@ -43,14 +43,19 @@ function takenBy(bills: readonly UsageToBill[]) {
  * The unbilled usage of the accounts `a` that `which` selects, as far as the bills take it. PostgreSQL plans each step by
  * itself: to plan all of its joins at once takes longer than to carry them out.
  */
-function overages(work: Work, which: RawBuilder<boolean>, bills: readonly UsageToBill[]) {
+function overages(
+  work: Work,
+  which: RawBuilder<boolean>,
+  bills: readonly UsageToBill[],
+  stored: RawBuilder<unknown> = sql`usage_overages`,
+) {
   const { environmentId } = work;
   return sql`
     with used as materialized (
       select a.subscription_id, a.usage_meter_id, o.ledger_account_id, o.price_id, o.uncovered - o.invoiced as units,
              o.events - o.invoiced_events as events, o.own_amount - o.invoiced_own_amount as own_amount
         from ledger_accounts a
-        join usage_overages o on o.environment_id = ${environmentId} and o.ledger_account_id = a.id
+        join ${stored} o on o.environment_id = ${environmentId} and o.ledger_account_id = a.id
        where a.environment_id = ${environmentId} and ${which} and (o.uncovered > o.invoiced or o.events > o.invoiced_events)
     ), planned as materialized (
       select s.id as subscription_id, coalesce(plan.overage = 'bill', false) as is_billed
@@ -81,15 +86,66 @@ function overages(work: Work, which: RawBuilder<boolean>, bills: readonly UsageT
 export const isOwn = sql<boolean>`has_own_interval and is_billed and (unit_price > 0 or pricing is not null or overrides <> '[]')`;
 
 /** Marks all uncovered usage of locked accounts as invoiced. Returns the newly marked part. */
-export async function claimOverages(
+export function claimOverages(
   work: Work,
   ledgerAccountIds: readonly string[],
   bills: readonly UsageToBill[],
 ): Promise<Overage[]> {
+  return claim(work, ledgerAccountIds, bills, sql`usage_overages`);
+}
+
+/**
+ * The same for late usage only: events of the present billing period whose date lies before it. If credits cover a
+ * part of the usage, late usage is the first that they do not cover. Usage with released units waits for the next
+ * bill, which knows its periods. A roll-up of an hour before the period says cheaply whether there is any.
+ */
+export function claimLateOverages(
+  work: Work,
+  ledgerAccountIds: readonly string[],
+  bills: readonly UsageToBill[],
+): Promise<Overage[]> {
+  const { environmentId } = work;
+  const late = sql`(
+    select o.environment_id, o.ledger_account_id, o.price_id, o.invoiced, o.invoiced_events, o.invoiced_own_amount,
+           least(o.uncovered, o.invoiced + late.units) as uncovered, least(o.events, o.invoiced_events + late.events) as events,
+           least(o.own_amount, o.invoiced_own_amount + late.own_amount) as own_amount
+      from unnest(${bills.map(({ subscriptionId }) => subscriptionId)}::text[], ${bills.map(({ until }) => until ?? 0)}::bigint[])
+        as asked (subscription_id, start_at)
+      join billing_periods b on b.environment_id = ${environmentId} and b.subscription_id = asked.subscription_id
+       and b.start_at = asked.start_at
+      join usage_series s on s.subscription_id = asked.subscription_id and s.billing_period_id = b.id and s.environment_id = ${environmentId}
+      join usage_meters m on m.environment_id = ${environmentId} and m.id = s.usage_meter_id
+       and not m.is_measured and m.aggregation_type <> 'count_distinct_properties'
+     cross join lateral (
+       select sum(e.amount) as units, count(*) as events, coalesce(sum(e.own_price), 0) * 1000000000000 as own_amount
+         from usage_events e
+        where e.environment_id = ${environmentId} and e.series_id = s.id and e.usage_date < asked.start_at) late
+      join usage_overages o on o.environment_id = ${environmentId} and o.ledger_account_id = s.ledger_account_id
+       and o.price_id = s.price_id
+     where late.events > 0
+       and (exists (select from usage_rollups r
+                     where r.environment_id = ${environmentId} and r.series_id = s.id and r.hour < asked.start_at)
+            or exists (select from ledger_accounts a
+                        where a.environment_id = ${environmentId} and a.id = s.ledger_account_id
+                          and a.open_series_id = s.id and a.open_hour < asked.start_at))
+       and not exists (select from usage_charges c
+                        where c.environment_id = ${environmentId} and c.ledger_account_id = o.ledger_account_id
+                          and c.price_id = o.price_id and (c.released > 0 or c.released_events > 0)))`;
+  return claim(work, ledgerAccountIds, bills, late);
+}
+
+async function claim(
+  work: Work,
+  ledgerAccountIds: readonly string[],
+  bills: readonly UsageToBill[],
+  stored: RawBuilder<unknown>,
+): Promise<Overage[]> {
   const { rows } = await sql<FoundOverage>`
-    with due as (${overages(work, sql`a.id = any(${ledgerAccountIds}::text[])`, bills)}
+    with due as (${overages(work, sql`a.id = any(${ledgerAccountIds}::text[])`, bills, stored)}
     ), claimed as (
-      update usage_overages o set invoiced = o.uncovered, invoiced_events = o.events, invoiced_own_amount = o.own_amount from due
+      update usage_overages o
+         set invoiced = o.invoiced + due.units, invoiced_events = o.invoiced_events + due.events,
+             invoiced_own_amount = o.invoiced_own_amount + due.own_amount from due
        where o.environment_id = ${work.environmentId} and o.ledger_account_id = due.ledger_account_id and o.price_id = due.price_id
     )
     select * from due order by usage_meter_id, price_id`.execute(work.db);

@@ -35,6 +35,8 @@ async function settle(caller: Caller, { failing = true, slow = true }: Kinds): P
     for (const plan of ['month', 'ten-days'])
       await breakCard(app, await subscribeFor(caller, `failing-${plan}`, { plan, token }));
   }
+  // A draft of its renewals waits for more than a day, beside what is due in that time.
+  await caller.put('/customers/visa-month', { customer: { reviewHours: 30 } });
   await caller.moveTo(start + 5 * hour);
   for (const plan of ['quarter', 'year']) await subscribeFor(caller, `visa-${plan}`, { plan, token });
   await subscribeFor(caller, 'without a card', { plan: 'month' });

@@ -27,6 +27,7 @@ const initial = {
   seller: null,
   taxProvider: 'none',
   paymentInstructions: null,
+  reviewHours: 0,
   timeZone: 'UTC',
   unknownFields: 'refuse',
 };

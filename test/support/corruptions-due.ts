@@ -81,6 +81,15 @@ export const dueCorruptions: readonly Corruption[] = [
     breaks: ['invoicesAreTriedAgain'],
   },
   {
+    fault: 'nobody finalized a draft',
+    statements: [
+      movedLongAgo,
+      'alter table invoices drop constraint invoices_draft_ends',
+      `update invoices set finalizes_at = ${clock} - 1 where total = 0`,
+    ],
+    breaks: ['draftsAreFinalized'],
+  },
+  {
     fault: 'a declined payment on request has ended the collection of its invoice',
     statements: [
       `update payments set on_request = true where status = 'failed'`,

@@ -74,9 +74,10 @@ export const moneyCorruptions: readonly Corruption[] = [
     statements: [
       'alter table invoices drop constraint invoices_numbered_when_finalized',
       'alter table invoices drop constraint invoices_draft_is_unpaid',
+      'alter table invoices drop constraint invoices_draft_ends',
       `update invoices set status = 'draft' where invoice_number = 'ACME-00002'`,
     ],
-    breaks: ['draftsMoveNoMoney'],
+    breaks: ['draftsMoveNoMoney', 'draftsOfRenewalsWait'],
   },
   {
     fault: 'nobody has redeemed a discount',

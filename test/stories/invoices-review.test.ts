@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { doDueWork } from '../../src/billing/do-due-work.ts';
+import { instant } from '../../src/kernel/calendar.ts';
+import { dayOf } from '../support/debtor.ts';
+import { type Body, startTestApp } from '../support/harness.ts';
+import { meter, newCard, newCustomer, plan } from '../support/shop.ts';
+import { assertSound } from '../support/sound.ts';
+import { atOnce } from '../support/spending.ts';
+import { callerOf } from '../support/years.ts';
+
+const app = await startTestApp();
+
+// The first 1,000 calls of a month cost 0.10 each, and more of them 0.05.
+const pricing = {
+  model: 'graduated',
+  tiers: [
+    { upTo: 1000, unitAmount: '10' },
+    { upTo: null, unitAmount: '5' },
+  ],
+};
+
+/** A customer of a plan of 30.00 a month from 1 April on, whose renewals are reviewed for two days. */
+async function newReviewed(settings: Body = { reviewHours: 48 }, price = 'pro', token: string | null = 'pm_card_visa') {
+  const seller = await app.newOrganization();
+  const by = callerOf(app, seller);
+  await by.moveTo(instant('2026-04-01'));
+  await by.put('/settings', { settings });
+  await by.post('/pricing-models/setup', {
+    name: 'Calls',
+    isDefault: true,
+    features: [],
+    products: [plan('pro', 3000), plan('team', 6000), plan('least', 3000, [], { minimumCommitment: 20_000 })],
+    usageMeters: [meter('calls', 'Calls', { slug: 'calls', unitPrice: 0, pricing })],
+    resources: [],
+  });
+  const { customerId } = await newCustomer(by, 'ada', { token });
+  const { subscription } = await by.post('/subscriptions', { customerId, priceSlug: `${price}-monthly` });
+  const id = subscription.id as string;
+  let count = 0;
+  const use = (amount: number, usageDate?: string) => {
+    count += 1;
+    const date = usageDate === undefined ? {} : { usageDate: instant(usageDate) };
+    const usageEvent = { subscriptionId: id, priceSlug: 'calls', amount, transactionId: `use ${count}`, ...date };
+    return by.post('/usage-events', { usageEvent });
+  };
+  /** The newest invoice of the subscription with its lines. */
+  const newest = async () => {
+    const { data } = await by.get(`/invoices?subscriptionId=${id}&limit=100`);
+    const [last] = data.toSorted((one: Body, other: Body) => (one.id < other.id ? 1 : -1));
+    return by.get(`/invoices/${last.id}`);
+  };
+  const send = (method: 'POST' | 'PUT' | 'DELETE', path: string, body?: Body) =>
+    app.request(method, path, body, { key: seller.testKey });
+  const refusal = async (...asked: Parameters<typeof send>) => {
+    const { status, body } = await send(...asked);
+    return `${status} ${body.message}`;
+  };
+  const moveTo = (at: string) => by.moveTo(instant(at));
+  return { by, seller, customerId, id, use, newest, send, refusal, moveTo };
+}
+
+const amounts = ({ invoiceLineItems }: Body) => invoiceLineItems.map(({ amount }: Body) => amount);
+
+test('the draft of a renewal gets late usage of its month and a line by hand, and is finalized by itself after 48 hours', async () => {
+  const { by, use, newest, moveTo, refusal } = await newReviewed();
+  await use(800);
+  await moveTo('2026-05-01');
+  const draft = await newest();
+  const { id, status, invoiceNumber, finalizesAt, dueDate } = draft.invoice;
+  assert.deepEqual(
+    [status, invoiceNumber, dayOf(finalizesAt), dueDate, draft.invoice.total],
+    ['draft', null, '2026-05-03', null, 11_000],
+  );
+  // 200 of the 400 late calls are the last of the first tier of April: 20.00 and 10.00.
+  await use(400, '2026-04-30');
+  await use(100);
+  const path = `/invoices/${id}`;
+  const added = await by.post(`${path}/lines`, {
+    lines: [
+      { description: 'Workshop', unitAmount: 2500 },
+      { description: 'Typo', unitAmount: 1 },
+    ],
+  });
+  assert.deepEqual(amounts(added).toSorted(), [1, 2500, 3000, 8000]);
+  const lineOf = (amount: number) => added.invoiceLineItems.find((line: Body) => line.amount === amount).id;
+  await by.delete(`${path}/lines/${lineOf(1)}`);
+  assert.match(await refusal('DELETE', `${path}/lines/${lineOf(3000)}`), /^400 .*was not added by hand/);
+  assert.match(await refusal('DELETE', path), /^400 .*void it/);
+  assert.match(await refusal('PUT', path, { invoice: { lines: [] } }), /^400 .*its subscription decides lines/);
+  await by.put(path, { invoice: { memo: 'Thank you', purchaseOrderNumber: 'PO-7' } });
+  assert.deepEqual((await by.get('/customers/ada/billing')).invoices.length, 1);
+  assert.equal((await by.post(`${path}/finalize?dryRun=true`, {})).invoice.total, 16_500);
+
+  await moveTo('2026-05-02T23:59');
+  assert.equal((await newest()).invoice.status, 'draft');
+  await moveTo('2026-05-03');
+  const { invoice, invoiceLineItems } = await newest();
+  assert.deepEqual(
+    [invoice.id, invoice.status, invoice.total, dayOf(invoice.invoiceDate), dayOf(invoice.dueDate), invoice.memo],
+    [id, 'paid', 16_500, '2026-05-03', '2026-05-03', 'Thank you'],
+  );
+  assert.match(invoice.invoiceNumber, /-00002$/);
+  assert.equal(invoice.finalizesAt, undefined);
+  assert.deepEqual(amounts({ invoiceLineItems }).toSorted(), [2500, 3000, 3000, 8000]);
+  const explained = await by.get(`${path}/explain`);
+  assert.equal(explained.total, 16_500);
+  // The 100 calls of May are billed with June, and the line by hand is not.
+  await moveTo('2026-06-04');
+  assert.deepEqual(amounts(await newest()), [3000, 1000]);
+  await assertSound(app);
+});
+
+test('late usage lowers the true-up of a commitment on the draft by its price', async () => {
+  const { use, newest, moveTo } = await newReviewed({ reviewHours: 1 }, 'least');
+  await use(1000);
+  await moveTo('2026-05-01');
+  // 200.00 are committed: 30.00 for the plan, 100.00 of usage, and 70.00 are missing.
+  assert.deepEqual(amounts(await newest()), [3000, 10_000, 7000]);
+  await use(200, '2026-04-30');
+  await moveTo('2026-05-01T01:00');
+  const { invoice, invoiceLineItems } = await newest();
+  assert.deepEqual([invoice.status, amounts({ invoiceLineItems })], ['paid', [3000, 10_000, 6000, 1000]]);
+  await assertSound(app);
+});
+
+test('the next invoice, an upgrade, a threshold and an end each finalize a draft first', async () => {
+  const month = { reviewHours: 720 };
+  const renewed = await newReviewed(month);
+  await renewed.by.moveTo(instant('2026-05-01'));
+  const { id } = (await renewed.newest()).invoice;
+  // Thirty days are over before May is.
+  await renewed.moveTo('2026-05-31');
+  assert.equal((await renewed.by.get(`/invoices/${id}`)).invoice.status, 'paid');
+
+  const upgraded = await newReviewed(month);
+  await upgraded.moveTo('2026-05-16T12:00');
+  const adjustment = { timing: 'immediately', newSubscriptionItems: [{ priceSlug: 'team-monthly', quantity: 1 }] };
+  const preview = await upgraded.by.post(`/subscriptions/${upgraded.id}/preview-adjust`, { adjustment });
+  await upgraded.by.post(`/subscriptions/${upgraded.id}/adjust`, { adjustment });
+  const { data } = await upgraded.by.get(`/invoices?subscriptionId=${upgraded.id}&limit=100`);
+  const paid = data.map(({ status, total }: Body) => `${status} ${total}`).toSorted();
+  // Half of May is left of 60.00 - 30.00.
+  assert.deepEqual(paid, ['paid 1500', 'paid 3000', 'paid 3000']);
+  assert.equal(preview.totalDue, 1500);
+
+  const ended = await newReviewed(month);
+  await ended.moveTo('2026-05-02');
+  await ended.use(100);
+  await ended.by.post(`/subscriptions/${ended.id}/cancel`, { cancellation: { timing: 'immediately' } });
+  const last = await ended.by.get(`/invoices?subscriptionId=${ended.id}&limit=100`);
+  assert.deepEqual(last.data.map(({ status, total }: Body) => `${status} ${total}`).toSorted(), [
+    'paid 1000',
+    'paid 3000',
+    'paid 3000',
+  ]);
+
+  const limited = await newReviewed({ ...month, billingThresholdAmount: 5000 });
+  await limited.moveTo('2026-05-02');
+  await limited.use(100, '2026-04-30');
+  await limited.use(500);
+  await doDueWork(app, limited.seller.testEnvironmentId, { forMs: 20_000 });
+  const both = await limited.by.get(`/invoices?subscriptionId=${limited.id}&limit=100`);
+  assert.deepEqual(both.data.map(({ status, total }: Body) => `${status} ${total}`).toSorted(), [
+    'paid 3000',
+    'paid 4000',
+    'paid 5000',
+  ]);
+  await assertSound(app);
+});
+
+test('a draft is voided like an invoice that never was, and a pause waits until it is paid for', async () => {
+  const { by, id, use, newest, moveTo, refusal } = await newReviewed();
+  await use(100);
+  await moveTo('2026-05-01');
+  assert.match(await refusal('POST', `/subscriptions/${id}/pause`, {}), /^400 .*it must be paid for first/);
+  const draft = (await newest()).invoice;
+  const { invoice } = await by.post(`/invoices/${draft.id}/void`, {});
+  assert.deepEqual([invoice.status, invoice.invoiceNumber, invoice.finalizesAt], ['void', null, undefined]);
+  await moveTo('2026-06-03');
+  const next = await newest();
+  assert.deepEqual([amounts(next).toSorted(), next.invoice.status], [[1000, 3000], 'paid']);
+  assert.match(next.invoice.invoiceNumber, /-00002$/);
+  await assertSound(app);
+});
+
+test('a customer has hours of its own, and a draft that somebody finalizes earlier is charged at once', async () => {
+  const { by, newest, moveTo } = await newReviewed({ reviewHours: 24 });
+  await by.put('/customers/ada', { customer: { reviewHours: 0 } });
+  await moveTo('2026-05-01');
+  assert.equal((await newest()).invoice.status, 'paid');
+  assert.equal((await by.put('/customers/ada', { customer: { reviewHours: 72 } })).customer.reviewHours, 72);
+  await moveTo('2026-06-01');
+  const { invoice } = await newest();
+  assert.deepEqual([invoice.status, dayOf(invoice.finalizesAt)], ['draft', '2026-06-04']);
+  const finalized = await by.post(`/invoices/${invoice.id}/finalize`, {});
+  assert.deepEqual([finalized.invoice.status, dayOf(finalized.invoice.invoiceDate)], ['paid', '2026-06-01']);
+  await by.put('/customers/ada', { customer: { reviewHours: null } });
+  await moveTo('2026-07-01');
+  assert.equal(dayOf((await newest()).invoice.finalizesAt), '2026-07-02');
+  await assertSound(app);
+});
+
+test('two workers and two people finalize a draft at once: one number, one charge', async () => {
+  const { by, seller, newest, moveTo, send } = await newReviewed({ reviewHours: 24 });
+  await moveTo('2026-05-01');
+  const { id } = (await newest()).invoice;
+  await app.owner
+    .updateTable('environments')
+    .set({ clockNow: instant('2026-05-02') })
+    .where('id', '=', seller.testEnvironmentId)
+    .execute();
+  await atOnce<unknown>(4, (place) =>
+    place % 2 === 0
+      ? doDueWork(app, seller.testEnvironmentId, { forMs: 20_000 })
+      : send('POST', `/invoices/${id}/finalize`, {}),
+  );
+  const { invoice } = await newest();
+  assert.deepEqual([invoice.status, dayOf(invoice.invoiceDate)], ['paid', '2026-05-02']);
+  assert.match(invoice.invoiceNumber, /-00002$/);
+  const { data } = await by.get('/payments?limit=100');
+  assert.deepEqual(
+    data.map(({ amount }: Body) => amount),
+    [3000, 3000],
+  );
+  await assertSound(app);
+});
+
+test('without a payment method a draft is due after its terms, and is dunned from then on', async () => {
+  const { by, newest, moveTo } = await newReviewed({ reviewHours: 24, netTermsDays: 10 }, 'pro', null);
+  await by.post(`/invoices/${(await newest()).invoice.id}/record-payment`, {});
+  await moveTo('2026-05-03');
+  const { invoice } = await newest();
+  assert.deepEqual([invoice.status, dayOf(invoice.dueDate)], ['open', '2026-05-12']);
+  await newCard(by, invoice.customerId, 'pm_card_visa');
+  await moveTo('2026-05-12');
+  assert.equal((await newest()).invoice.status, 'paid');
+  await assertSound(app);
+});
