@@ -125,6 +125,8 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
   'GET /pricing-models/default': () => at('/pricing-models/default'),
   'POST /pricing-models/setup': (_, n) => at('/pricing-models/setup', teamPlan(`Pricing ${n}`)),
   'POST /pricing-models/apply': (_, n) => at('/pricing-models/apply', teamPlan(`Pricing ${n}`)),
+  'POST /pricing-models/{id}/apply': (ids, n) =>
+    at(`/pricing-models/${ids.sparePricingModelId}/apply`, { pricingModel: teamPlan(`Pricing ${n}`) }),
   'GET /pricing-models/{id}': (ids) => at(`/pricing-models/${ids.pricingModelId}`),
   'PUT /pricing-models/{id}': (ids, n) =>
     at(`/pricing-models/${ids.pricingModelId}`, { pricingModel: { id: ids.pricingModelId, name: `Pricing ${n}` } }),

@@ -144,7 +144,9 @@ function nameOf(document: ApiDocument, path: string, httpMethod: string, pages: 
   const [family = '', ...rest] = path.slice(prefix.length + 1).split('/');
   const words = rest.filter((part) => !part.startsWith('{')).join('-');
   const group = camelCase(family);
-  if (words !== '') return { group, method: nameWithin(words, httpMethod, pages) };
+  // The same verb for the family and for one record of it: `apply`, and `applyTo` a record.
+  const ofOne = rest.length > 1 && document.paths[`${prefix}/${family}/${words}`]?.post !== undefined ? 'To' : '';
+  if (words !== '') return { group, method: nameWithin(words, httpMethod, pages) + ofOne };
   if (httpMethod !== 'GET') return { group, method: verbs[httpMethod] ?? httpMethod.toLowerCase() };
   // A path with a PUT is a single record, not a list.
   const isOne = rest.length > 0 || document.paths[path]?.put !== undefined;

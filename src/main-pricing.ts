@@ -62,9 +62,11 @@ const names = {
 } as const;
 
 /** `~ price of product team: unitPrice 2900 -> 3900` */
-function lineOf({ operation, record, slug, usageMeterSlug, fields }: PricingChange): string {
+function lineOf({ operation, record, slug, usageMeterSlug, fields, subscriptions }: PricingChange): string {
   const title = [names[record], slug, usageMeterSlug === null ? null : `of ${usageMeterSlug}`];
-  const subject = `${signs[operation]} ${title.filter((word) => word !== null).join(' ')}`;
+  const holders =
+    subscriptions === 0 ? '' : ` (of ${subscriptions} ${subscriptions === 1 ? 'subscription' : 'subscriptions'})`;
+  const subject = `${signs[operation]} ${title.filter((word) => word !== null).join(' ')}${holders}`;
   if (operation === 'remove') return subject;
   const shown = fields.filter(({ name }) => name !== 'slug').map((field) => fieldOf(operation, field));
   return shown.length === 0 ? subject : `${subject}: ${shown.join(', ')}`;

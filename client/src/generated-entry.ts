@@ -339,6 +339,8 @@ export type {
   PricingModelExport,
   PricingModelsApplyAnswer,
   PricingModelsApplyInput,
+  PricingModelsApplyToAnswer,
+  PricingModelsApplyToInput,
   PricingModelsCloneAnswer,
   PricingModelsCloneInput,
   PricingModelsCreateAnswer,

@@ -103,6 +103,7 @@ export const operations = {
     delete: { method: 'DELETE', path: '/api/v1/pricing-models/{id}', params: ['id'], query: [] },
     setup: { method: 'POST', path: '/api/v1/pricing-models/setup', params: [], query: [] },
     apply: { method: 'POST', path: '/api/v1/pricing-models/apply', params: [], query: [] },
+    applyTo: { method: 'POST', path: '/api/v1/pricing-models/{id}/apply', params: ['id'], query: [] },
     export: { method: 'GET', path: '/api/v1/pricing-models/{id}/export', params: ['id'], query: [] },
     clone: { method: 'POST', path: '/api/v1/pricing-models/{id}/clone', params: ['id'], query: [] },
   },

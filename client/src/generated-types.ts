@@ -2061,6 +2061,10 @@ export interface PricingChange {
     before: unknown;
     after: unknown;
   }>;
+  /** The current subscriptions that have the record: by its product, by its feature, or by usage on its meter. A lower bound from 10,000 on. */
+  subscriptions: number;
+  /** The customers of these subscriptions. */
+  customers: number;
 }
 
 export interface PricingModelExport {
@@ -4959,6 +4963,34 @@ export interface PricingModelsApplyAnswer {
   changes: Array<PricingChange>;
 }
 
+export interface PricingModelsApplyToInput {
+  id: string;
+  pricingModel: {
+    name: string;
+    /** If true, this becomes the default pricing model. */
+    isDefault?: boolean;
+    features?: Array<FeatureStructure>;
+    products?: Array<ProductStructure>;
+    usageMeters?: Array<UsageMeterStructure>;
+    resources?: Array<ResourceStructure>;
+  };
+  /** The `pricingModel` of the export from which the changes were drawn. Without it, nothing is compared. */
+  base?: {
+    name: string;
+    /** If true, this becomes the default pricing model. */
+    isDefault?: boolean;
+    features?: Array<FeatureStructure>;
+    products?: Array<ProductStructure>;
+    usageMeters?: Array<UsageMeterStructure>;
+    resources?: Array<ResourceStructure>;
+  };
+}
+
+export interface PricingModelsApplyToAnswer {
+  pricingModel: PricingModel;
+  changes: Array<PricingChange>;
+}
+
 export interface PricingModelsExportInput {
   id: string;
 }
@@ -7395,6 +7427,9 @@ export interface PricingModelsMethods {
 
   /** Create or update a pricing model by its name. Takes the body of a setup. Creates the pricing model if none has this name, and updates it otherwise, so a repeat changes nothing. Missing slugs are deactivated, as in an update, and never deleted. Returns each difference; with `dryRun=true` the differences that there would be. `isDefault: true` makes the model the default one, and `false` leaves the flag as it is. */
   apply(input: PricingModelsApplyInput, options?: WriteOptions): Promise<PricingModelsApplyAnswer>;
+
+  /** Apply many changes of a pricing model. Takes the whole pricing model as its export says it, and makes all differences in one transaction, or none. Missing slugs are deactivated, as in an update. Returns each difference with the number of customers who have the record; with `dryRun=true` the differences that there would be. `base` is the export from which the changes were drawn. If the model has changed since then, the answer is 409 with the differences in `changes`. A repeat changes nothing. `isDefault: false` leaves the flag as it is. */
+  applyTo(input: PricingModelsApplyToInput, options?: WriteOptions): Promise<PricingModelsApplyToAnswer>;
 
   /** Export a pricing model. Returns a pricing model in the form that setup and update accept. A setup with it creates the same model; an update with it changes nothing. */
   export(input: PricingModelsExportInput, options?: CallOptions): Promise<PricingModelsExportAnswer>;

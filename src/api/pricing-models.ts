@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { applyPricingModel, updatePricingModel } from '../entitlements/actions-pricing.ts';
+import { applyPricingModel, applyToPricingModel, updatePricingModel } from '../entitlements/actions-pricing.ts';
 import { route } from '../http/route.ts';
 import { SafeString } from '../kernel/json.ts';
 import { largeLimits } from '../kernel/json-weight.ts';
@@ -146,10 +146,42 @@ export const pricingModelRoutes = [
       'outsidePinnedPricingModel',
       'conflictingRow',
     ],
-    handle: async (work, { body }) => {
-      const { pricingModel, isNew, changes } = await applyPricingModel(work, body);
-      return { pricingModel, isNew, changes: [...changes] };
-    },
+    handle: (work, { body }) => applyPricingModel(work, body),
+  }),
+  route({
+    method: 'POST',
+    path: '/pricing-models/{id}/apply',
+    needs: 'pricing-models:catalog',
+    summary: 'Apply many changes of a pricing model',
+    description:
+      'Takes the whole pricing model as its export says it, and makes all differences in one transaction, or none. ' +
+      'Missing slugs are deactivated, as in an update. Returns each difference with the number of customers who have ' +
+      'the record; with `dryRun=true` the differences that there would be. `base` is the export from which the changes ' +
+      'were drawn. If the model has changed since then, the answer is 409 with the differences in `changes`. A repeat ' +
+      'changes nothing. `isDefault: false` leaves the flag as it is.',
+    tag,
+    params: z.object({ id: PricingModelId }),
+    body: z.object({
+      pricingModel: SetupInput,
+      base: SetupInput.optional().meta({
+        description:
+          'The `pricingModel` of the export from which the changes were drawn. Without it, nothing is compared.',
+      }),
+    }),
+    bodyLimits: largeLimits,
+    returns: z.object({ pricingModel: PricingModel, changes: z.array(PricingChange) }),
+    refuses: [
+      'tooManyRecords',
+      'pricingModelNotFound',
+      'pricingModelChanged',
+      'featureNotFound',
+      'usageMeterNotFound',
+      'resourceNotFound',
+      'slugTaken',
+      'outsidePinnedPricingModel',
+      'conflictingRow',
+    ],
+    handle: (work, { params, body }) => applyToPricingModel(work, params.id, body),
   }),
   route({
     method: 'GET',

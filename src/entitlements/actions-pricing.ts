@@ -1,10 +1,12 @@
 import type { Work } from '../database/work.ts';
 import * as models from '../pricing/actions-models.ts';
 import * as products from '../pricing/actions-products.ts';
+import type { PricingChange } from '../pricing/pricing-change.ts';
 import type { PricingModel } from '../pricing/pricing-model.ts';
 import type { Product } from '../pricing/product.ts';
 import type { SetupInput, UpdateInput } from '../pricing/structure.ts';
 import { detachItemFeatures } from './actions.ts';
+import { countCustomersOfRecords } from './store-item-features.ts';
 
 /** Changes a product. Existing subscriptions keep features that the product loses, detached from it. */
 export async function updateProduct(work: Work, id: string, requested: products.ProductUpdate): Promise<Product> {
@@ -25,10 +27,30 @@ export async function updatePricingModel(work: Work, id: string, input: UpdateIn
 
 /** Creates or updates the pricing model with this name; see `applyPricingModel` of pricing. */
 export async function applyPricingModel(work: Work, input: SetupInput) {
-  const { expiredProductFeatureIds, ...applied } = await models.applyPricingModel(work, input);
-  await detachItemFeatures(work, expiredProductFeatureIds);
-  return applied;
+  const { isNew, ...applied } = await models.applyPricingModel(work, input);
+  return { ...(await withCustomers(work, applied)), isNew };
 }
+
+/** Makes a pricing model as described; see `applyToPricingModel` of pricing. */
+export async function applyToPricingModel(
+  work: Work,
+  id: string,
+  body: { readonly pricingModel: SetupInput; readonly base?: SetupInput | undefined },
+) {
+  return withCustomers(work, await models.applyToPricingModel(work, id, body));
+}
+
+type Applied = Awaited<ReturnType<typeof models.applyToPricingModel>>;
+
+/** The differences with the customers who have each record. */
+async function withCustomers(work: Work, { pricingModel, changes, expiredProductFeatureIds }: Applied) {
+  await detachItemFeatures(work, expiredProductFeatureIds);
+  const counts = await countCustomersOfRecords(work, pricingModel.id, changes);
+  const counted = changes.map((change, index): PricingChange => ({ ...change, ...(counts[index] ?? nobody) }));
+  return { pricingModel, changes: counted };
+}
+
+const nobody = { subscriptions: 0, customers: 0 };
 
 /**
  * Ends a link between a product and a feature: new subscriptions do not get it. Existing subscriptions keep the

@@ -5,6 +5,7 @@ import type { Work } from '../database/work.ts';
 import type { Instant, Interval } from '../kernel/calendar.ts';
 import type { FeatureType, RenewalFrequency } from '../pricing/feature.ts';
 import { statementsOf } from '../pricing/store-rows.ts';
+import { currentStatuses } from '../subscriptions/subscription.ts';
 import { type ItemFeatureValues, productFeatureExpired, type StoredItemFeature } from './subscription-item-feature.ts';
 
 /**
@@ -349,4 +350,58 @@ export async function detachFromProducts(work: Work, productFeatureIds: readonly
     .where('environmentId', '=', work.environmentId)
     .where('productFeatureId', '=', sql<string>`any(${productFeatureIds})`)
     .execute();
+}
+
+// Beyond this a number only says "very many", and takes longer to count.
+const maxCounted = 10_000;
+
+/** A record of a pricing model by its slugs, as a difference names it. */
+interface NamedRecord {
+  readonly record: string;
+  readonly slug: string | null;
+  readonly usageMeterSlug: string | null;
+}
+
+/**
+ * The current subscriptions that have each record, and their customers, in the order of the records. An item has a
+ * product and its price, a feature comes by a product, and a usage meter is known by usage.
+ */
+export async function countCustomersOfRecords(
+  work: Work,
+  pricingModelId: string,
+  records: readonly NamedRecord[],
+): Promise<{ subscriptions: number; customers: number }[]> {
+  if (records.length === 0) return [];
+  const kinds = records.map(({ record }) => record);
+  const slugs = records.map(({ slug, usageMeterSlug }) => usageMeterSlug ?? slug);
+  const within = (table: string) =>
+    sql`${sql.ref(`${table}.environment_id`)} = ${work.environmentId} and ${sql.ref(`${table}.pricing_model_id`)} = ${pricingModelId} and ${sql.ref(`${table}.slug`)} = asked.slug`;
+  const { rows } = await sql<{ subscriptions: number; customers: number }>`
+    select count(distinct s.id)::integer as subscriptions, count(distinct s.customer_id)::integer as customers
+      from unnest(${kinds}::text[], ${slugs}::text[]) with ordinality as asked (record, slug, position)
+      left join lateral (
+        (select i.subscription_id
+           from products p
+           join prices r on r.environment_id = p.environment_id and r.product_id = p.id
+           join subscription_items i on i.environment_id = r.environment_id and i.price_id = r.id
+          where asked.record in ('product', 'price') and ${within('p')} and ${hasStarted(work.now)}
+          limit ${maxCounted})
+        union all
+        (select g.subscription_id
+           from features f
+           join product_features l on l.environment_id = f.environment_id and l.feature_id = f.id
+           join subscription_item_features g on g.environment_id = l.environment_id and g.product_feature_id = l.id
+          where asked.record = 'feature' and ${within('f')} and (g.expired_at is null or g.expired_at > ${work.now})
+          limit ${maxCounted})
+        union all
+        (select u.subscription_id
+           from usage_meters m
+           join usage_series u on u.environment_id = m.environment_id and u.usage_meter_id = m.id
+          where asked.record in ('usageMeter', 'usagePrice') and ${within('m')}
+          limit ${maxCounted})) found on true
+      left join subscriptions s on s.environment_id = ${work.environmentId} and s.id = found.subscription_id
+           and s.status = any(${[...currentStatuses]}::text[])
+     group by asked.position
+     order by asked.position`.execute(work.db);
+  return rows;
 }

@@ -195,6 +195,10 @@ export const registry = {
     'CONFLICT',
     'Customer {id} cannot be erased while a {record} ({recordId}) is in progress: try again when that has finished.',
   ],
+  pricingModelChanged: [
+    'CONFLICT',
+    'Pricing model {id} is no longer what `base` says: {changes}. Nothing was stored. Export it again, and make the change on that.',
+  ],
   pricingModelNameAmbiguous: [
     'CONFLICT',
     'Several pricing models are named {name}: {ids}. Rename those that are not meant.',

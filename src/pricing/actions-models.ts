@@ -9,7 +9,7 @@ import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { currencyOf, describeUses, refuseOtherId, resolvePricingModel } from './actions.ts';
 import type { DestinationEnvironment } from './cloned-pricing-model.ts';
-import { type PricingChange, pricingChanges } from './pricing-change.ts';
+import { type PricingDifference, pricingChanges } from './pricing-change.ts';
 import { freePlan, type PricingModel, type PricingModelDetails } from './pricing-model.ts';
 import { loadPricingModelDetails } from './store-details.ts';
 import { insertDiscounts, listDiscountsOfModel } from './store-discounts.ts';
@@ -172,16 +172,18 @@ export async function provisionPricingModel(work: Work): Promise<PricingModelDet
 const maxNamed = 3;
 
 interface AppliedPricingModel extends UpdatedPricingModel {
-  readonly isNew: boolean;
-  readonly changes: readonly PricingChange[];
+  readonly changes: readonly PricingDifference[];
 }
 
 /**
  * Makes the pricing model with this name as described: creates it, or updates it. A repeat changes nothing. `isDefault`
  * can give the default flag and never takes it away, so that a deploy does not leave an environment without a default.
  */
-export async function applyPricingModel(work: Work, input: SetupInput): Promise<AppliedPricingModel> {
-  const { name, structure } = input;
+export async function applyPricingModel(
+  work: Work,
+  input: SetupInput,
+): Promise<AppliedPricingModel & { readonly isNew: boolean }> {
+  const { name } = input;
   // Two first deploys at once make one pricing model. A pinned key cannot make any.
   if (work.pinnedTo === null) await store.lockDefaultPricingModel(work);
   const [model, ...others] = await store.findPricingModelsByName(work, name, maxNamed);
@@ -197,13 +199,66 @@ export async function applyPricingModel(work: Work, input: SetupInput): Promise<
     throw new Problem('pricingModelNameAmbiguous', { name, ids });
   }
   const { pricingModel: before } = await exportPricingModel(work, model.id);
-  const change = { id: undefined, name: undefined, isDefault: input.isDefault || undefined, structure };
-  const updated = await updatePricingModel(work, model.id, change, []);
-  const { pricingModel: after } = await exportPricingModel(work, model.id);
+  return { ...(await applyFrom(work, model.id, before, input, [])), isNew: false };
+}
+
+/**
+ * Makes this pricing model as described. The base is the state on which the description is built. A model that has
+ * changed since then is refused with the differences, unless it is as described already. So a repeat changes nothing.
+ */
+export async function applyToPricingModel(
+  work: Work,
+  id: string,
+  { pricingModel: input, base }: { readonly pricingModel: SetupInput; readonly base?: SetupInput | undefined },
+): Promise<AppliedPricingModel> {
+  if (work.pinnedTo === null) await store.lockDefaultPricingModel(work);
+  const { pricingModel: before } = await exportPricingModel(work, id);
+  if (base !== undefined) await refuseChangedSince(work, id, { base, before, input });
+  return applyFrom(work, id, before, input, ['pricingModel']);
+}
+
+type Exported = PricingModelExport['pricingModel'];
+
+async function applyFrom(
+  work: Work,
+  id: string,
+  before: Exported,
+  input: SetupInput,
+  path: readonly string[],
+): Promise<AppliedPricingModel> {
+  const { name, structure } = input;
+  const change = { id: undefined, name, isDefault: input.isDefault || undefined, structure };
+  const updated = await updatePricingModel(work, id, change, path);
+  const { pricingModel: after } = await exportPricingModel(work, id);
   await endTurn();
-  refuseFixedDefault(structure, after);
+  refuseFixedDefault(structure, after, path);
   await endTurn();
-  return { ...updated, isNew: false, changes: pricingChanges(before, after) };
+  return { ...updated, changes: pricingChanges(before, after) };
+}
+
+async function refuseChangedSince(
+  work: Work,
+  id: string,
+  { base, before, input }: { readonly base: SetupInput; readonly before: Exported; readonly input: SetupInput },
+): Promise<void> {
+  const changes = pricingChanges(exportStructure(base, base.structure), before);
+  await endTurn();
+  if (changes.length === 0 || (await isAsDescribed(work, id, before, input))) return;
+  const records = changes.map(({ record, slug }) => (slug === null ? record : `${record} ${slug}`));
+  const others = records.length > maxNamed ? ` and ${records.length - maxNamed} more` : '';
+  const named = `${records.slice(0, maxNamed).join(', ')}${others}`;
+  throw new Problem('pricingModelChanged', { id, changes: named }, [], { changes });
+}
+
+/** Whether an apply would change nothing. A description that would be refused is none of the present state. */
+async function isAsDescribed(work: Work, id: string, before: Exported, input: SetupInput): Promise<boolean> {
+  if (input.name !== before.name || (input.isDefault && !before.isDefault)) return false;
+  try {
+    return countChanges(await planUpdate(work, id, input.structure, ['pricingModel'])) === 0;
+  } catch (error) {
+    if (error instanceof Problem) return false;
+    throw error;
+  }
 }
 
 async function requiredModel(work: Work, id: string): Promise<PricingModel> {
@@ -213,7 +268,7 @@ async function requiredModel(work: Work, id: string): Promise<PricingModel> {
 }
 
 /** Refuses fields of the default product that an update would leave as they are. */
-function refuseFixedDefault(given: Structure, after: PricingModelExport['pricingModel']): void {
+function refuseFixedDefault(given: Structure, after: Exported, path: readonly string[]): void {
   const index = given.products.findIndex(({ product }) => product.default);
   const asked = exportStructure(after, given).products[index];
   const standing = after.products.find(({ product }) => product.default);
@@ -223,7 +278,7 @@ function refuseFixedDefault(given: Structure, after: PricingModelExport['pricing
     for (const [field, value] of Object.entries(asked[part])) {
       if (isSameJson(value, kept.get(field))) continue;
       const message = `must be ${JSON.stringify(kept.get(field) ?? null)}: the default product keeps its slug, labels and price`;
-      throw invalid(['products', index, part, field], message);
+      throw invalid([...path, 'products', index, part, field], message);
     }
   }
 }

@@ -62,6 +62,9 @@ test('setting up an export makes a pricing model with the same export, which cha
       const { pricingModel } = await app.put(`/pricing-models/${id}`, { pricingModel: exported });
       assert.equal(pricingModel.id, id);
       assert.deepEqual(await allRows(app, id), before);
+      const applied = await app.post(`/pricing-models/${id}/apply`, { pricingModel: exported, base: exported });
+      assert.deepEqual(applied.changes, []);
+      assert.deepEqual(await allRows(app, id), before);
     }),
     { numRuns: 25 },
   );

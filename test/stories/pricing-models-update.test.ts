@@ -272,3 +272,70 @@ test('a feature that a product no longer gives is detached from subscriptions, w
     [{ detachedAt: 5000, detachedReason: 'product_feature_expired', expiredAt: null, productFeatureId: null }],
   );
 });
+
+test('a draft of many changes is applied in one transaction, and names the customers who have each record', async () => {
+  const pro = { type: 'subscription', slug: 'pro', intervalUnit: 'month', unitPrice: 2000, trialPeriodDays: 14 };
+  const sso = { type: 'toggle', slug: 'sso', name: 'Single sign-on' };
+  const { id } = await setUp({
+    name: 'Draft',
+    features: [sso],
+    products: [{ product: { name: 'Pro', slug: 'pro' }, price: pro, features: ['sso'] }],
+  });
+  for (const externalId of ['ada', 'grace']) {
+    const customer = { name: externalId, email: `${externalId}@acme.test`, externalId, pricingModelId: id };
+    const { data } = await app.post('/customers', { customer });
+    await app.post('/subscriptions', { customerId: data.customer.id, priceSlug: 'pro' });
+  }
+  const base = await exportOf(id);
+  const wanted = structuredClone(base);
+  wanted.name = 'Draft, dearer';
+  wanted.features[0].name = 'Sign-on';
+  wanted.products[0].price.unitPrice = 2500;
+  wanted.resources.push({ slug: 'seat', name: 'Seat' });
+  const path = `/pricing-models/${id}/apply`;
+  const before = await allRows(app, id);
+  const dry = await app.post(`${path}?dryRun=true`, { pricingModel: wanted, base });
+  assert.deepEqual(await allRows(app, id), before);
+  const applied = await app.post(path, { pricingModel: wanted, base });
+  assert.deepEqual(applied.changes, dry.changes);
+  assert.deepEqual(
+    applied.changes.map(({ operation, record, slug, subscriptions, customers }: Body) =>
+      [operation, record, slug, subscriptions, customers].join(' '),
+    ),
+    ['update pricingModel  0 0', 'update feature sso 2 2', 'create resource seat 0 0', 'update price pro 2 2'],
+  );
+  assert.equal((await exportOf(id)).products[0].price.unitPrice, 2500);
+
+  const again = await app.post(path, { pricingModel: wanted, base });
+  assert.deepEqual(again.changes, [], 'a repeat finds its own changes, and changes nothing');
+});
+
+test('a draft that was drawn from an older state is refused, with the differences since then', async () => {
+  const { id } = await setUp(acme());
+  const base = await exportOf(id);
+  const theirs = structuredClone(base);
+  theirs.products[0].price.unitPrice = 3100;
+  await put(id, theirs);
+  const mine = structuredClone(base);
+  mine.features[0].name = 'Sign-on';
+  const rows = await allRows(app, id);
+  const { status, body } = await app.request('POST', `/pricing-models/${id}/apply`, { pricingModel: mine, base });
+  assert.deepEqual([status, body.reason], [409, 'pricing_model_changed']);
+  assert.match(body.message, /no longer what `base` says: price team\. Nothing was stored/);
+  assert.deepEqual(body.changes, [
+    {
+      operation: 'update',
+      record: 'price',
+      slug: 'team',
+      usageMeterSlug: null,
+      fields: [{ name: 'unitPrice', before: 2900, after: 3100 }],
+    },
+  ]);
+  assert.deepEqual(await allRows(app, id), rows);
+  const drawnAgain = { ...theirs, features: mine.features };
+  const { changes } = await app.post(`/pricing-models/${id}/apply`, { pricingModel: drawnAgain, base: theirs });
+  assert.deepEqual(
+    changes.map(({ record, slug }: Body) => [record, slug]),
+    [['feature', 'sso']],
+  );
+});

@@ -198,6 +198,9 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
   'POST /pricing-models/setup': [
     (w, n) => ({ path: '/pricing-models/setup', body: { name: `Setup ${n}`, ...wholeModel(w, n) } }),
   ],
+  'POST /pricing-models/{id}/apply': [
+    (w, n) => ({ path: `/pricing-models/${w.pricingModelId}/apply`, body: withNew(w.exported, n) }),
+  ],
   'PUT /pricing-models/{id}': [
     (w, n) => ({
       path: `/pricing-models/${w.pricingModelId}`,

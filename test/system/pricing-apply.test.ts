@@ -54,6 +54,8 @@ test('an apply names each difference, and a dry run names the same and stores no
     slug,
     usageMeterSlug: null,
     fields,
+    subscriptions: 0,
+    customers: 0,
   });
   assert.deepEqual(applied.changes, [
     change('feature', 'seats-5', [{ name: 'active', before: true, after: false }]),
