@@ -3427,13 +3427,25 @@ CREATE OR REPLACE FUNCTION public.note_mrr_of_row()
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
 AS $function$
+declare
+  of_subscription text;
+  due bigint;
 begin
   if tg_table_name = 'subscriptions' then
-    perform note_mrr(new.environment_id, new.customer_id, new.updated_at);
-  elsif new.subscription_id is not null then
-    perform note_mrr(s.environment_id, s.customer_id, new.updated_at)
-       from subscriptions s where s.environment_id = new.environment_id and s.id = new.subscription_id;
+    of_subscription := new.id;
+    due := case when new.status = 'canceled' and old.status <> 'canceled' then new.canceled_at
+                when new.status <> 'paused' and old.status = 'paused' then old.resumes_at
+                when new.current_billing_period_start is distinct from old.current_billing_period_start then new.current_billing_period_start end;
+  else
+    of_subscription := new.subscription_id;
+    if tg_table_name = 'subscription_items' then
+      due := coalesce(new.expired_at, new.effective_from);
+    elsif tg_table_name = 'invoices' and tg_op = 'INSERT' then
+      due := new.invoice_date;
+    end if;
   end if;
+  perform note_mrr(s.environment_id, s.customer_id, least(new.updated_at, greatest(coalesce(due, new.updated_at), s.created_at)))
+     from subscriptions s where s.environment_id = new.environment_id and s.id = of_subscription;
   return null;
 end $function$;
 CREATE OR REPLACE FUNCTION public.note_what_is_wanted()
@@ -3891,7 +3903,7 @@ begin
                        where m.environment_id = e.id
                          and m.occurred_at >= coalesce((select max(b.until_at) from mrr_balances b where b.environment_id = e.id), m.occurred_at)
                        order by m.occurred_at limit 1))
-         <= coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint)
+         <= coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint) - 86400000
    order by e.id limit 1;
   if due is null then
     return 0;
@@ -3904,7 +3916,7 @@ begin
      cross join lateral (select m.occurred_at from mrr_movements m
                           where m.environment_id = due and (last.until_at is null or m.occurred_at >= last.until_at)
                           order by m.occurred_at limit 1) first
-     where e.id = due and month_after(first.occurred_at) <= coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint);
+     where e.id = due and month_after(first.occurred_at) <= coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint) - 86400000;
     exit when not found;
     insert into mrr_balances (environment_id, until_at, pricing_model_id, currency, price_id, type, amount, customers)
     select due, over.until_at, pricing_model_id, currency, price_id, type, sum(amount), sum(customers)

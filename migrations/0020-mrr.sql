@@ -202,15 +202,28 @@ begin
    where m.environment_id = of_environment and m.customer_id = of_customer;
 end $$;
 
--- The owner runs it at the commit, when all that the transaction does is done. The row says which customer.
+-- The owner runs it at the commit, when all that the transaction does is done. The row says which customer. Work that is done
+-- late moves at the instant at which it fell due, but never before its subscription was made.
 create function note_mrr_of_row() returns trigger language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+  of_subscription text;
+  due bigint;
 begin
   if tg_table_name = 'subscriptions' then
-    perform note_mrr(new.environment_id, new.customer_id, new.updated_at);
-  elsif new.subscription_id is not null then
-    perform note_mrr(s.environment_id, s.customer_id, new.updated_at)
-       from subscriptions s where s.environment_id = new.environment_id and s.id = new.subscription_id;
+    of_subscription := new.id;
+    due := case when new.status = 'canceled' and old.status <> 'canceled' then new.canceled_at
+                when new.status <> 'paused' and old.status = 'paused' then old.resumes_at
+                when new.current_billing_period_start is distinct from old.current_billing_period_start then new.current_billing_period_start end;
+  else
+    of_subscription := new.subscription_id;
+    if tg_table_name = 'subscription_items' then
+      due := coalesce(new.expired_at, new.effective_from);
+    elsif tg_table_name = 'invoices' and tg_op = 'INSERT' then
+      due := new.invoice_date;
+    end if;
   end if;
+  perform note_mrr(s.environment_id, s.customer_id, least(new.updated_at, greatest(coalesce(due, new.updated_at), s.created_at)))
+     from subscriptions s where s.environment_id = new.environment_id and s.id = of_subscription;
   return null;
 end $$;
 
@@ -252,8 +265,9 @@ create trigger discount_redemptions_noted after insert or update of subscription
 create function month_after(at bigint) returns bigint language sql immutable
   return (extract(epoch from date_trunc('month', timestamp 'epoch' + at * interval '1 millisecond') + interval '1 month') * 1000)::bigint;
 
--- Takes the balances of months that are over, of one environment at a time, and returns their number: at most `at_most`. A
--- transaction that is still open is waited for, and a later one moves in the next month, so a balance stays as it is.
+-- Takes the balances of months that have been over for a day, which is left to work that is done late. They are those of one
+-- environment at a time, at most `at_most`, and their number is returned. A transaction that is still open is waited for, and
+-- a later one moves in the next month, so a balance stays as it is.
 create function take_mrr_balances(at_most integer) returns integer
   language plpgsql volatile security definer set search_path = public, pg_temp as $$
 declare
@@ -267,7 +281,7 @@ begin
                        where m.environment_id = e.id
                          and m.occurred_at >= coalesce((select max(b.until_at) from mrr_balances b where b.environment_id = e.id), m.occurred_at)
                        order by m.occurred_at limit 1))
-         <= coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint)
+         <= coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint) - 86400000
    order by e.id limit 1;
   if due is null then
     return 0;
@@ -280,7 +294,7 @@ begin
      cross join lateral (select m.occurred_at from mrr_movements m
                           where m.environment_id = due and (last.until_at is null or m.occurred_at >= last.until_at)
                           order by m.occurred_at limit 1) first
-     where e.id = due and month_after(first.occurred_at) <= coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint);
+     where e.id = due and month_after(first.occurred_at) <= coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint) - 86400000;
     exit when not found;
     insert into mrr_balances (environment_id, until_at, pricing_model_id, currency, price_id, type, amount, customers)
     select due, over.until_at, pricing_model_id, currency, price_id, type, sum(amount), sum(customers)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { takeBalancesOnce } from '../../src/analytics/actions.ts';
+import { doDueWork } from '../../src/billing/do-due-work.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp, type TestOrganization } from '../support/harness.ts';
 import { meter, newCustomer, plan } from '../support/shop.ts';
@@ -216,6 +217,32 @@ test('a pause takes the revenue, a resumption brings it back, and an end at the 
     ],
   );
   assert.deepEqual(told.map(([day]) => day).slice(0, 3), ['2026-01-01', '2026-02-10', '2026-03-05']);
+});
+
+test('work that is done two months late moves revenue at the instants at which it fell due', async () => {
+  const shop = await begin('2026-01-01');
+  const leaves = await shop.subscribe('pro');
+  await shop.cancel(leaves, 'at_end_of_current_billing_period');
+  await shop.subscribe('trial');
+  const shrinks = await shop.subscribe('team');
+  await shop.adjust(shrinks, [{ priceSlug: 'pro-monthly' }], { timing: 'at_end_of_current_billing_period' });
+  const resumes = await shop.subscribe('team');
+  await shop.post(`/subscriptions/${resumes}/pause`, { pause: { resumesAt: '2026-01-20T00:00:00Z' } });
+  const late = { clockNow: instant('2026-03-10') };
+  await app.owner.updateTable('environments').set(late).where('id', '=', shop.environmentId).execute();
+  await doDueWork(app, shop.environmentId, { forMs: 60_000 });
+  const told = (await shop.movements()).filter(([day]) => day !== '2026-01-01');
+  assert.deepEqual(told.toSorted(), [
+    ['2026-01-15', 'new', 3000],
+    ['2026-01-20', 'reactivation', 6000],
+    ['2026-02-01', 'churn', -3000],
+    // A line for each plan.
+    ['2026-02-01', 'contraction', -6000],
+    ['2026-02-01', 'contraction', 3000],
+  ]);
+  // One that is written down afterwards counts from then on.
+  await shop.subscribe('pro', { startDate: '2026-02-20T00:00:00Z' });
+  assert.deepEqual((await shop.movements()).at(-1), ['2026-03-10', 'new', 3000]);
 });
 
 test('a discount for three payments counts for three periods, one for ever always, and one for a single payment never', async () => {
