@@ -6,6 +6,7 @@ import { read } from '../api.ts';
 import { Empty } from '../parts/empty.tsx';
 import { countText, moneyText } from '../parts/format.ts';
 import { Problem } from '../parts/problem.tsx';
+import { MoneyReports, RetentionReports, SubscriptionCounts, UsageReports } from '../parts/reports.tsx';
 import { Go, Heading, Section } from '../parts/shown.tsx';
 
 const RevenueChart = lazy(() =>
@@ -33,6 +34,10 @@ export function Page() {
         </Empty>
       )}
       <Attention />
+      <SubscriptionCounts />
+      <MoneyReports />
+      <RetentionReports />
+      <UsageReports />
     </>
   );
 }

@@ -42,6 +42,17 @@ export function instantText(instant: number | null | undefined): string {
   return `${format.format(instant)} UTC`;
 }
 
+/** The month of an instant: Jan 26. */
+export function monthText(instant: number): string {
+  return new Intl.DateTimeFormat(locale, { month: 'short', year: '2-digit', timeZone: 'UTC' }).format(instant);
+}
+
+/** A part of a whole: 0.956 -> 95.6%. */
+export function percentText(part: number | string | null): string {
+  if (part === null) return '–';
+  return new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 1 }).format(Number(part));
+}
+
 /** `past_due` -> Past due, `productFeature` -> Product feature */
 export function words(name: string): string {
   const apart = name.replaceAll(/([a-z])([A-Z])/g, (_, end: string, start: string) => `${end} ${start.toLowerCase()}`);

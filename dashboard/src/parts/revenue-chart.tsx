@@ -1,7 +1,7 @@
 import '@mantine/charts/styles.css';
 import { AreaChart, BarChart } from '@mantine/charts';
 import type { MrrReport } from '../../../client/src/generated-entry.ts';
-import { moneyText } from './format.ts';
+import { moneyText, monthText } from './format.ts';
 
 type Points = MrrReport['groups'][number]['points'];
 
@@ -10,7 +10,6 @@ interface RevenueChartProps {
   readonly currency: string;
 }
 
-const month = new Intl.DateTimeFormat(navigator.language, { month: 'short', year: '2-digit', timeZone: 'UTC' });
 const movements = [
   { name: 'new', label: 'New', color: 'toll.6' },
   { name: 'reactivation', label: 'Reactivation', color: 'toll.3' },
@@ -21,7 +20,7 @@ const movements = [
 
 /** Recurring revenue at the end of each month, and the movements that led there. */
 export function RevenueChart({ points, currency }: RevenueChartProps) {
-  const data = points.map((point) => ({ ...point, month: month.format(point.start) }));
+  const data = points.map((point) => ({ ...point, month: monthText(point.start) }));
   const shared = {
     h: 220,
     data,

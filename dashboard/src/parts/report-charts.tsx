@@ -1,0 +1,42 @@
+import '@mantine/charts/styles.css';
+import { BarChart, LineChart } from '@mantine/charts';
+import { monthText } from './format.ts';
+
+interface Series {
+  readonly name: string;
+  readonly label: string;
+  readonly color: string;
+}
+
+interface ReportChartProps {
+  readonly title: string;
+  readonly points: readonly ({ readonly start: number } & Readonly<Record<string, number | string | null>>)[];
+  readonly series: readonly Series[];
+  readonly text: (value: number) => string;
+  /** Parts of a whole are lines, and amounts are bars. */
+  readonly as?: 'bars' | 'lines';
+}
+
+/** Values of a report by months. */
+export function ReportChart({ title, points, series, text, as = 'bars' }: ReportChartProps) {
+  const shared = {
+    h: 220,
+    data: points.map((point) => ({ ...point, month: monthText(point.start) })),
+    dataKey: 'month',
+    series: [...series],
+    valueFormatter: text,
+    yAxisProps: { width: 92 },
+    gridAxis: 'x' as const,
+    withLegend: series.length > 1,
+  };
+  return (
+    <figure className="chart">
+      <figcaption>{title}</figcaption>
+      {as === 'bars' ? (
+        <BarChart {...shared} barProps={{ maxBarSize: 28 }} />
+      ) : (
+        <LineChart {...shared} curveType="linear" withDots={false} connectNulls />
+      )}
+    </figure>
+  );
+}
