@@ -14,6 +14,12 @@ export function moneyText(amount: number, currency: string): string {
   return new Intl.NumberFormat(locale, { style: 'currency', currency }).format(amount / 10 ** digits);
 }
 
+/** An amount as the axis of a chart has room for it: $12M. */
+export function shortMoneyText(amount: number, currency: string): string {
+  const format = new Intl.NumberFormat(locale, { style: 'currency', currency, notation: 'compact' });
+  return format.format(amount / 10 ** digitsOf(currency));
+}
+
 /** A price with fractions of the smallest unit, as a decimal text: 0.25 USD cents -> $0.0025. */
 export function exactMoneyText(amount: string | number, currency: string): string {
   const digits = digitsOf(currency);
@@ -28,6 +34,11 @@ export function unitsOf(currency: string): number {
 
 export function countText(count: number): string {
   return new Intl.NumberFormat(locale).format(count);
+}
+
+/** A count as the axis of a chart has room for it: 1.2M. */
+export function shortCountText(count: number): string {
+  return new Intl.NumberFormat(locale, { notation: 'compact' }).format(count);
 }
 
 /** Dates are those of UTC, in which billing periods count. */

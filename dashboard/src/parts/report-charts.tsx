@@ -13,19 +13,21 @@ interface ReportChartProps {
   readonly points: readonly ({ readonly start: number } & Readonly<Record<string, number | string | null>>)[];
   readonly series: readonly Series[];
   readonly text: (value: number) => string;
+  /** The text of a value at the axis. */
+  readonly axis: (value: number) => string;
   /** Parts of a whole are lines, and amounts are bars. */
   readonly as?: 'bars' | 'lines';
 }
 
 /** Values of a report by months. */
-export function ReportChart({ title, points, series, text, as = 'bars' }: ReportChartProps) {
+export function ReportChart({ title, points, series, text, axis, as = 'bars' }: ReportChartProps) {
   const shared = {
     h: 220,
     data: points.map((point) => ({ ...point, month: monthText(point.start) })),
     dataKey: 'month',
     series: [...series],
     valueFormatter: text,
-    yAxisProps: { width: 92 },
+    yAxisProps: { width: 64, tickFormatter: axis },
     gridAxis: 'x' as const,
     withLegend: series.length > 1,
   };

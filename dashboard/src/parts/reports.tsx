@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { lazy, type ReactNode, Suspense } from 'react';
 import { read } from '../api.ts';
 import { Cohorts } from './cohorts.tsx';
-import { countText, moneyText, percentText } from './format.ts';
+import { countText, moneyText, percentText, shortCountText, shortMoneyText } from './format.ts';
 import { Problem } from './problem.tsx';
 import { Go, Section } from './shown.tsx';
 
@@ -69,6 +69,7 @@ export function MoneyReports() {
       >
         {revenue.data?.revenue.groups.map(({ currency, points }) => {
           const text = (amount: number) => moneyText(amount, currency);
+          const axis = (amount: number) => shortMoneyText(amount, currency);
           return [
             <ReportChart
               key={`${currency} revenue`}
@@ -80,6 +81,7 @@ export function MoneyReports() {
                 { name: 'refunded', label: 'Refunded', color: 'orange.4' },
               ]}
               text={text}
+              axis={axis}
             />,
             <ReportChart
               key={`${currency} payments`}
@@ -90,6 +92,7 @@ export function MoneyReports() {
                 { name: 'recoveredAmount', label: 'Recovered', color: 'teal.5' },
               ]}
               text={text}
+              axis={axis}
             />,
           ];
         })}
@@ -125,6 +128,7 @@ export function RetentionReports() {
               { name: 'gross', label: 'Without (gross)', color: 'gray.6' },
             ]}
             text={percentText}
+            axis={percentText}
             as="lines"
           />
           <ReportChart
@@ -139,6 +143,7 @@ export function RetentionReports() {
               { name: 'revenue', label: 'Of the revenue', color: 'red.6' },
             ]}
             text={percentText}
+            axis={percentText}
           />
         </Charts>
       </Section>
@@ -166,6 +171,7 @@ export function UsageReports() {
             points={points}
             series={[{ name: 'units', label: 'Units', color: 'toll.6' }]}
             text={countText}
+            axis={shortCountText}
           />
         ))}
       </Charts>

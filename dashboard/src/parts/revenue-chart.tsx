@@ -1,7 +1,7 @@
 import '@mantine/charts/styles.css';
 import { AreaChart, BarChart } from '@mantine/charts';
 import type { MrrReport } from '../../../client/src/generated-entry.ts';
-import { moneyText, monthText } from './format.ts';
+import { moneyText, monthText, shortMoneyText } from './format.ts';
 
 type Points = MrrReport['groups'][number]['points'];
 
@@ -26,7 +26,7 @@ export function RevenueChart({ points, currency }: RevenueChartProps) {
     data,
     dataKey: 'month',
     valueFormatter: (amount: number) => moneyText(amount, currency),
-    yAxisProps: { width: 92 },
+    yAxisProps: { width: 64, tickFormatter: (amount: number) => shortMoneyText(amount, currency) },
     gridAxis: 'x' as const,
   };
   return (

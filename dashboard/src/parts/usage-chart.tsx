@@ -1,6 +1,6 @@
 import '@mantine/charts/styles.css';
 import { BarChart } from '@mantine/charts';
-import { countText } from './format.ts';
+import { countText, shortCountText } from './format.ts';
 
 interface UsageChartProps {
   readonly groups: readonly { readonly start: number; readonly units: number }[];
@@ -21,7 +21,7 @@ export function UsageChart({ groups, isHourly }: UsageChartProps) {
         dataKey="time"
         series={[{ name: 'units', label: 'Units', color: 'toll.6' }]}
         valueFormatter={countText}
-        yAxisProps={{ width: 84 }}
+        yAxisProps={{ width: 64, tickFormatter: shortCountText }}
         barProps={{ maxBarSize: 28 }}
         gridAxis="x"
       />
