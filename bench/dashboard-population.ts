@@ -118,7 +118,7 @@ export async function multiplyCustomers(
       tell(`${table.name} ${rowCount} ${Math.round(performance.now() - from)} ms`);
     }
     await client.query('reset session_replication_role');
-    // Of the months of all customers.
+    // The balances of the copies come with those of the originals.
     await client.query('delete from mrr_balances');
     await client.query('select take_mrr_balances(1000)');
     await client.query('vacuum analyze');
