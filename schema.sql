@@ -2604,11 +2604,14 @@ begin
   update pricing_models m set catalog_version = nextval('catalog_versions') where m.environment_id = new.id;
   insert into usage_threshold_checks (environment_id, subscription_id, due_at)
   select distinct a.environment_id, a.subscription_id, coalesce(new.clock_now, new.updated_at)
-    from usage_overages o
-    join ledger_accounts a on a.environment_id = o.environment_id and a.id = o.ledger_account_id
+    from (select o.ledger_account_id from usage_overages o
+           where o.environment_id = new.id and (o.uncovered > o.invoiced or o.events > o.invoiced_events)
+          union all
+          select t.ledger_account_id from usage_measures t where t.environment_id = new.id) u
+    join ledger_accounts a on a.environment_id = new.id and a.id = u.ledger_account_id
     join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
-   where o.environment_id = new.id and new.billing_threshold_amount is not null and s.billing_threshold_amount is null
-     and (o.uncovered > o.invoiced or o.events > o.invoiced_events) and s.status not in ('canceled', 'incomplete_expired')
+   where new.billing_threshold_amount is not null and s.billing_threshold_amount is null
+     and s.status not in ('canceled', 'incomplete_expired')
    order by 1, 2
   on conflict do nothing;
   return null;

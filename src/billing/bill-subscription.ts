@@ -90,16 +90,16 @@ export interface Resumption {
  */
 export async function issueBills(work: Work, bills: readonly Bill[]): Promise<(InvoiceRow | null)[]> {
   const requested = bills.filter((bill) => bill.lines.length > 0);
-  const fitting = (await invoicesOf(work, requested)).map(fitted);
-  const invoices = await createInvoices(
-    work,
-    fitting.map(({ request }) => request),
-  );
-  await releaseOverage(
-    work,
-    fitting.flatMap(({ left }) => left),
-  );
-  const made = new Map(requested.map((bill, index) => [bill, invoices[index] ?? null]));
+  const fitting = (await invoicesOf(work, requested)).map((request, index) => {
+    return { ...fitted(request), bill: requested[index] };
+  });
+  // Usage that pays back more than the rest costs may be all of it.
+  const whole = fitting.filter(({ request }) => request.lines.length > 0);
+  const requests = whole.map(({ request }) => request);
+  const invoices = await createInvoices(work, requests);
+  const left = fitting.flatMap((each) => each.left);
+  await releaseOverage(work, left);
+  const made = new Map(whole.map(({ bill }, index) => [bill, invoices[index] ?? null]));
   return bills.map((bill) => made.get(bill) ?? null);
 }
 
@@ -228,7 +228,7 @@ function isOfUsage(reason: InvoiceReason): boolean {
   return reason === 'usage' || reason === 'final_usage' || reason === 'usage_threshold';
 }
 
-type Charged = Pick<SubscriptionRow, 'id' | 'doNotCharge' | 'pricingModelId'> & InterimSchedule;
+type Charged = Pick<SubscriptionRow, 'id' | 'doNotCharge' | 'pricingModelId' | 'priceId'> & InterimSchedule;
 
 /** The usage that a bill takes: all, or that whose usage period ends with the billing period or at the interim. */
 type UsageTakenBy = 'all' | 'renewal' | 'interim';
@@ -351,10 +351,11 @@ async function usageToBill(
 ): Promise<{ readonly charged: readonly UsageToBill[]; readonly others: readonly UsageToBill[] }> {
   const intervals = takenBy === 'all' ? new Map<string, Interval[]>() : await ownIntervals(work, subscriptions);
   const toBill = (subscription: Charged): UsageToBill => {
-    const { id: subscriptionId, pricingModelId, currentBillingPeriodStart, currentBillingPeriodEnd } = subscription;
+    const { id: subscriptionId, pricingModelId, priceId: planPriceId } = subscription;
+    const { currentBillingPeriodStart, currentBillingPeriodEnd } = subscription;
     const ownPeriodStart = (interval: Interval) => openPeriodStart(subscription, interval);
     const schedule = subscription;
-    const bill = { subscriptionId, periodStart: currentBillingPeriodStart ?? 0, ownPeriodStart, schedule };
+    const bill = { subscriptionId, periodStart: currentBillingPeriodStart ?? 0, ownPeriodStart, schedule, planPriceId };
     if (takenBy === 'all') return bill;
     const at = takenBy === 'renewal' ? currentBillingPeriodEnd : subscription.interimAt;
     assert(at !== null, 'usage that ends has an end');

@@ -157,6 +157,8 @@ export interface UsageToBill {
   readonly until?: Instant;
   /** The schedule until then. Absent: the present one. */
   readonly schedule?: InterimSchedule;
+  /** The price of the plan until then, whose rates measured usage has. Absent: the present one. */
+  readonly planPriceId?: string | null;
 }
 
 /**

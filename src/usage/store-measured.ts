@@ -67,10 +67,11 @@ interface MeasuredRow
   readonly daysFrom: Instant | null;
 }
 
-/** A subscription, and the start of its present billing period where the caller knows another one than the stored one. */
+/** A subscription, and the start of its billing period and its plan where the caller knows others than the stored ones. */
 interface MeasuredQuery {
   readonly subscriptionId: string;
   readonly periodStart?: Instant;
+  readonly planPriceId?: string | null;
 }
 
 /**
@@ -82,11 +83,13 @@ export async function listMeasured(work: Work, asked: readonly MeasuredQuery[]):
   const { environmentId } = work;
   const { rows } = await sql<MeasuredRow>`
     with account as materialized (
-      select a.subscription_id, a.id, a.usage_meter_id, m.name as meter_name, m.aggregation_type, m.proration, asked.period_start
+      select a.subscription_id, a.id, a.usage_meter_id, m.name as meter_name, m.aggregation_type, m.proration, asked.period_start,
+             asked.plan_price_id
         from unnest(
                ${asked.map(({ subscriptionId }) => subscriptionId)}::text[],
-               ${asked.map(({ periodStart }) => periodStart ?? null)}::bigint[]
-             ) as asked (subscription_id, period_start)
+               ${asked.map(({ periodStart }) => periodStart ?? null)}::bigint[],
+               ${asked.map(({ planPriceId }) => planPriceId ?? null)}::text[]
+             ) as asked (subscription_id, period_start, plan_price_id)
         join ledger_accounts a on a.environment_id = ${environmentId} and a.subscription_id = asked.subscription_id
         join usage_meters m on m.environment_id = ${environmentId} and m.id = a.usage_meter_id and m.is_measured
     ), planned as materialized (
@@ -95,7 +98,7 @@ export async function listMeasured(work: Work, asked: readonly MeasuredQuery[]):
              s.current_billing_period_start, s.current_billing_period_end, s.interim_at
         from account
         join subscriptions s on s.environment_id = ${environmentId} and s.id = account.subscription_id
-        join prices plan on plan.environment_id = ${environmentId} and plan.id = s.price_id
+        join prices plan on plan.environment_id = ${environmentId} and plan.id = coalesce(account.plan_price_id, s.price_id)
     ), begun as materialized (
       select planned.*, b.start_at, b.end_at, b.whole_start_at, t.period_start as measured_from, t.opening_value, t.value,
              t.value_at, t.event_date, t.event_id, t.value_time, t.days_from
@@ -268,11 +271,19 @@ interface EndedMeasure {
 
 /**
  * Ends the open usage periods of locked accounts. The next ones begin there, with the value that is held. The
- * subscriptions are locked, so no booking is in flight: each later one has a higher number.
+ * subscriptions are locked, so no booking is in flight: each later one has a higher number. Values of a period that ends
+ * at its start are deleted, because the next one begins there too.
  */
 export async function closeMeasures(work: Work, ended: readonly EndedMeasure[]): Promise<void> {
   if (ended.length === 0) return;
   await sql`
+    with empty as (
+      delete from usage_levels l
+       using unnest(
+               ${ended.map(({ ledgerAccountId }) => ledgerAccountId)}::text[],
+               ${ended.map(({ at }) => at)}::bigint[]
+             ) as given (id, at)
+       where l.environment_id = ${work.environmentId} and l.ledger_account_id = given.id and l.period_start = given.at)
     update usage_measures t
        set period_start = ended.at, value_at = ended.at, booked_before = ended.booking, event_date = null, event_id = null,
            value_time = 0, days_from = null, opening_value = case when ended.is_held then t.value else 0 end,

@@ -394,3 +394,50 @@ test('what a measured meter has no use for is refused, and names its field', asy
     ['sum', 'second'],
   ]);
 });
+
+test('the month before a scheduled change has the rate of its plan, and the next one that of the new plan', async () => {
+  const { caller, subscriber } = await newWorld();
+  const ada = await subscriber('gold-monthly');
+  await ada.use('storage', 1000);
+  await caller.post(`/subscriptions/${ada.id}/adjust`, {
+    adjustment: {
+      timing: 'at_end_of_current_billing_period',
+      newSubscriptionItems: [{ priceSlug: 'pro-monthly', quantity: 1 }],
+    },
+  });
+  await caller.moveTo(on('2026-06-01'));
+  // 720 hours of April at 1 cent and 744 of May at 2 cents for 1,000 GB-hours.
+  assert.deepEqual(await ada.billed(), ['720,000 GB-hours: 720', '744,000 GB-hours: 1488']);
+  await assertSound(app);
+});
+
+test('another threshold of the settings looks at measured usage too, and a value that falls after its bill makes no empty invoice', async () => {
+  const { caller, subscriber } = await newWorld();
+  const ada = await subscriber();
+  await ada.use('level', 20);
+  await caller.moveTo(on('2026-04-02'));
+  assert.deepEqual(await ada.billed(), []);
+  await caller.put('/settings', { settings: { billingThresholdAmount: 150 } });
+  await caller.moveTo(on('2026-04-03'));
+  assert.deepEqual(await ada.billed(), ['20 stock: 200']);
+  await ada.use('level', 5);
+  await caller.post(`/subscriptions/${ada.id}/cancel`, { cancellation: { timing: 'immediately' } });
+  const { data } = await caller.get(`/invoices?subscriptionId=${ada.id}&limit=100`);
+  assert.deepEqual(data.map(({ total }: Body) => total).sort(), [1000, 200]);
+  await assertSound(app);
+});
+
+test('a value set at the instant at which its period ends is held by the next period, which begins there', async () => {
+  const { caller, subscriber } = await newWorld();
+  const ada = await subscriber();
+  await ada.use('storage', 1000, on('2026-03-20'));
+  await caller.put(`/subscriptions/${ada.id}`, { subscription: { billingCycleAnchorDate: on('2026-04-11') } });
+  await assertSound(app);
+  await caller.moveTo(on('2026-04-02'));
+  await ada.use('storage', 2000);
+  await ada.use('storage', 3000, on('2026-03-25'));
+  await caller.moveTo(on('2026-04-11'));
+  // 3,000 GB for a day, and 2,000 GB for nine.
+  assert.deepEqual(await ada.billed(), ['504,000 GB-hours: 1008']);
+  await assertSound(app);
+});
