@@ -53,7 +53,10 @@ export const usersSlug = 'users';
 /** A meter without credits. */
 export interface Meter {
   readonly slug: string;
-  readonly aggregationType: 'sum' | 'count';
+  readonly aggregationType: 'sum' | 'count' | 'max' | 'latest' | 'unit_hours';
+  /** Its value is held over periods, and events add to it or take away. */
+  readonly recurring?: true;
+  readonly proration?: 'none' | 'day' | 'second';
   readonly eventName?: string;
   readonly valueProperty?: string;
   readonly where?: Where;
@@ -66,7 +69,20 @@ export const meters: readonly Meter[] = [
   { slug: 'answers', aggregationType: 'count', eventName: answerName, where: { size: ['large', 'huge'] } },
   { slug: 'payments', aggregationType: 'sum' },
   { slug: 'resale', aggregationType: 'sum' },
+  { slug: 'longest', aggregationType: 'max', eventName: answerName, valueProperty: 'tokens' },
+  { slug: 'stock', aggregationType: 'latest' },
+  { slug: 'storage', aggregationType: 'unit_hours' },
+  { slug: 'numbers', aggregationType: 'sum', recurring: true, proration: 'none' },
+  { slug: 'desks', aggregationType: 'sum', recurring: true, proration: 'day' },
+  { slug: 'machines', aggregationType: 'sum', recurring: true, proration: 'second' },
 ];
+
+/** Whether its units are measured when a period is billed. */
+export function isMeasured({ aggregationType, recurring }: Meter): boolean {
+  return (
+    recurring === true || aggregationType === 'max' || aggregationType === 'latest' || aggregationType === 'unit_hours'
+  );
+}
 
 /** The interval of the price that is billed most often. */
 export const monthly: Interval = { unit: 'month', count: 1 };
@@ -188,6 +204,53 @@ export const usagePrices: readonly UsagePrice[] = [
     isDefault: true,
     interval: null,
     terms: { pricing: { model: 'dynamic', minimumAmount: '60' } },
+  },
+  {
+    slug: 'longest',
+    meter: 'longest',
+    isDefault: true,
+    interval: monthly,
+    terms: { pricing: { model: 'per_unit', unitAmount: '0.35', minimumAmount: '20' } },
+  },
+  {
+    slug: 'stock',
+    meter: 'stock',
+    isDefault: true,
+    interval: null,
+    terms: {
+      pricing: {
+        model: 'volume',
+        tiers: [
+          { upTo: 20, unitAmount: '31' },
+          { upTo: null, unitAmount: '11.5' },
+        ],
+      },
+    },
+  },
+  { slug: 'storage', meter: 'storage', isDefault: true, interval: monthly, terms: { unitPrice: 2, units: 1000 } },
+  { slug: 'storage-max', meter: 'storage', interval: null, terms: { unitPrice: 1, units: 1000 } },
+  { slug: 'numbers', meter: 'numbers', isDefault: true, interval: twoMonths, terms: { unitPrice: 123, units: 1 } },
+  { slug: 'desks', meter: 'desks', isDefault: true, interval: null, terms: { unitPrice: 777, units: 1 } },
+  {
+    slug: 'machines',
+    meter: 'machines',
+    isDefault: true,
+    interval: monthly,
+    terms: {
+      pricing: {
+        model: 'graduated',
+        tiers: [
+          { upTo: 5, unitAmount: '300' },
+          { upTo: null, unitAmount: '99.9' },
+        ],
+      },
+    },
+  },
+  {
+    slug: 'machines-quarter',
+    meter: 'machines',
+    interval: twoMonths,
+    terms: { pricing: { model: 'per_unit', unitAmount: '250.5', maximumAmount: '4000' } },
   },
 ];
 

@@ -96,6 +96,8 @@ function meterLines(each: Subscription) {
       openOwn: String(open.reduce((sum, { own }) => sum + own, 0n)),
       events: account.events.size,
       stored: [...account.events.values()].reduce((sum, { units }) => sum + units, 0),
+      from: each.measured.get(meter)?.start ?? null,
+      billed: each.measured.get(meter)?.charges.reduce((sum, { amount }) => sum + amount, 0) ?? 0,
     };
   });
 }

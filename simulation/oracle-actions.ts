@@ -44,6 +44,7 @@ import {
   reach,
   refundedOf,
   type Subscription,
+  type Terms,
   worthOf,
 } from './oracle-records.ts';
 import { noteRefund } from './oracle-titles.ts';
@@ -96,6 +97,8 @@ export function attach(customer: Customer, method: Method, isDefault: boolean): 
 export interface Wish {
   readonly plan: Plan;
   readonly quantity: number;
+  /** The units of the add-on beside it; none when absent. */
+  readonly addOns?: number;
   readonly discount: Discount | null;
   /** On a page: the quantity that the seller has set, and the method that the buyer chooses. */
   readonly offered?: number;
@@ -110,22 +113,20 @@ export interface Wish {
   readonly ownTerms?: readonly OwnTermsChange[];
 }
 
-function firstWorth(plan: Plan, quantity: number): number {
-  return worthOf({ plan, quantity }) + (plan.setupFee ?? 0);
+function firstWorth(wish: Terms): number {
+  return worthOf(wish) + (wish.plan.setupFee ?? 0);
 }
 
 /** Whether its first payment is charged at once. */
-export function isChargedAtOnce(
-  { subscriptions, defaultMethod }: Customer,
-  { plan, quantity, discount }: Wish,
-): boolean {
+export function isChargedAtOnce({ subscriptions, defaultMethod }: Customer, { discount, ...terms }: Wish): boolean {
+  const { plan } = terms;
   const hasTrial = plan.trialDays > 0 && subscriptions.every(({ trialEnd }) => trialEnd === null);
-  return !hasTrial && !plan.billsAtEnd && defaultMethod !== null && !coversAll(discount, firstWorth(plan, quantity));
+  return !hasTrial && !plan.billsAtEnd && defaultMethod !== null && !coversAll(discount, firstWorth(terms));
 }
 
 /** Whether somebody could be charged for a plan that is billed at its end. */
-export function isChargeable({ netTerms }: Books, { defaultMethod }: Customer, { plan, quantity, discount }: Wish) {
-  return !plan.billsAtEnd || defaultMethod !== null || netTerms > 0 || coversAll(discount, firstWorth(plan, quantity));
+export function isChargeable({ netTerms }: Books, { defaultMethod }: Customer, { discount, ...terms }: Wish) {
+  return !terms.plan.billsAtEnd || defaultMethod !== null || netTerms > 0 || coversAll(discount, firstWorth(terms));
 }
 
 /** Returns the subscription: it has ended if the first payment failed. */
@@ -133,6 +134,7 @@ export function subscribe(books: Books, customer: Customer, wish: Wish): Subscri
   const {
     plan,
     quantity,
+    addOns = 0,
     discount,
     offered = null,
     ownMethod = null,
@@ -157,7 +159,7 @@ export function subscribe(books: Books, customer: Customer, wish: Wish): Subscri
   const isInvoiced =
     trialEnd === null &&
     (plan.billsAtEnd === true ||
-      (method === null && (books.netTerms > 0 || coversAll(discount, firstWorth(plan, quantity)))));
+      (method === null && (books.netTerms > 0 || coversAll(discount, firstWorth({ plan, quantity, addOns })))));
   const waits = trialEnd === null && method === null && !isInvoiced;
   const period: Period | null = waits
     ? null
@@ -170,7 +172,18 @@ export function subscribe(books: Books, customer: Customer, wish: Wish): Subscri
         returned: 0,
       };
   const status = trialEnd !== null ? 'trialing' : isInvoiced ? 'active' : 'incomplete';
-  const known = { customer, plan, quantity, discount, trialEnd, period, isInvoiced, offered, method: ownMethod };
+  const known = {
+    customer,
+    plan,
+    quantity,
+    addOns,
+    discount,
+    trialEnd,
+    period,
+    isInvoiced,
+    offered,
+    method: ownMethod,
+  };
   const subscription = newSubscription(books, { ...known, status, anchor, isByCalendar, day, threshold });
   changeOwnTerms(subscription, ownTerms, now);
   if (period !== null && (method === null || plan.billsAtEnd)) grantPeriod(subscription, period, true);
@@ -191,11 +204,11 @@ export function subscribe(books: Books, customer: Customer, wish: Wish): Subscri
 export function book(
   books: Books,
   customer: Customer,
-  { plan, quantity, at }: Omit<Wish, 'discount'> & { at: number },
+  { plan, quantity, addOns = 0, at }: Omit<Wish, 'discount'> & { at: number },
 ) {
   const period: Period = { start: at, end: at, wholeStart: at, isTrial: false, waived: 0, returned: 0 };
-  const holdings = [holdingOf({ plan, quantity }, at)];
-  newSubscription(books, { customer, plan, quantity, anchor: at, startsAt: at, period, holdings });
+  const holdings = [holdingOf({ plan, quantity, addOns }, at)];
+  newSubscription(books, { customer, plan, quantity, addOns, anchor: at, startsAt: at, period, holdings });
 }
 
 /** Sells packs of calls by the API: charged at once, or invoiced within net terms. */

@@ -1,20 +1,11 @@
 import { attemptLimits } from './catalogue.ts';
 import { dayMs, hourMs } from './oracle-arithmetic.ts';
-import { type Books, type Customer, reach } from './oracle-records.ts';
+import { type AttemptCount, type Books, type Customer, reach } from './oracle-records.ts';
 
 /** Attempts to pay, to add a card, and to enter a code: counted for a link, a customer and everybody, in a day. */
 
 export type AttemptKind = 'payment' | 'discount_code';
 type Scope = keyof typeof attemptLimits;
-
-export interface AttemptCount {
-  failures: number;
-  countedFrom: number;
-  /** When the next attempt may be made. */
-  nextAt: number;
-  /** Whether the limit was reached since then. */
-  isReached: boolean;
-}
 
 export interface Attempt {
   readonly kind: AttemptKind;

@@ -3,7 +3,8 @@ import { meterSlug } from './catalogue-usage.ts';
 import { dayMs, rounded, share } from './oracle-arithmetic.ts';
 import { give, owedOf } from './oracle-credits.ts';
 import { heldOf } from './oracle-holds.ts';
-import { putOnInvoice, takeOffInvoice, usageLines } from './oracle-metering.ts';
+import { takeMeasured } from './oracle-measured.ts';
+import { allUntil, putOnInvoice, takeOffInvoice, usageLines } from './oracle-metering.ts';
 import {
   askForThreshold,
   type Books,
@@ -120,6 +121,13 @@ export function issue(
 ): Invoice | null {
   if (requested.lines.length === 0) return null;
   const { lines, left } = fitting(subscription, requested);
+  if (lines.length === 0) {
+    for (const line of left) {
+      putOnInvoice(subscription, line);
+      takeOffInvoice(subscription, line);
+    }
+    return null;
+  }
   const { beginsPeriod = false, carriesOn: _, ...asked } = requested;
   const isDueLater = methodOf(subscription) === null && !beginsPeriod;
   const dueAt = isDueLater ? requested.at + books.netTerms * dayMs : requested.at;
@@ -268,7 +276,8 @@ export function grantAwaited(books: Books, subscription: Subscription): void {
 /** Changes the plan. The usage of a plan with other terms for overage is billed before. */
 export function changeTerms(books: Books, subscription: Subscription, terms: Terms, at: number): void {
   if (terms.plan.billsOverage !== subscription.plan.billsOverage) {
-    const lines = usageLines(subscription);
+    const lines = usageLines(subscription, allUntil(at));
+    takeMeasured(subscription, allUntil(at));
     const invoice = issue(books, subscription, { reason: 'final_usage', at, period: null, lines });
     if (invoice?.status === 'open') invoice.nextAt = books.now;
   }

@@ -5,8 +5,10 @@ import { endClaims, letClaimsLast } from './oracle-claims.ts';
 import { attempt, carryOut, collect } from './oracle-collecting.ts';
 import { endCredits } from './oracle-credits.ts';
 import { carryCredits, endSubscription, nextEnd } from './oracle-ending.ts';
-import { anchorOf, changeOwnTerms, endsUsage, interimAt, usageLines } from './oracle-metering.ts';
+import { endingMeters, endMeasured, type Taking, takeMeasured } from './oracle-measured.ts';
+import { allUntil, changeOwnTerms, usageLines } from './oracle-metering.ts';
 import { periodEndLines } from './oracle-period-end.ts';
+import { anchorOf, endsUsage, interimAt } from './oracle-periods.ts';
 import {
   type Books,
   discountKeyOf,
@@ -139,8 +141,9 @@ function lookAtThreshold(books: Books, subscription: Subscription): void {
   const isBilled = (status === 'active' || status === 'cancellation_scheduled') && arrears === 'none';
   if (threshold === 0 || !isBilled || isBooked(subscription) || period === null || period.isTrial) return;
   if (invoicesOf(subscription).some((each) => each.reason === 'usage_threshold' && isOwed(each))) return;
-  const lines = usageLines(subscription);
+  const lines = usageLines(subscription, allUntil(books.now));
   if (sumOf(lines) < threshold) return;
+  takeMeasured(subscription, allUntil(books.now));
   reach(books, 'usage at a threshold', subscription.customer);
   const bill = { reason: 'usage_threshold', at: books.now, period, lines } as const;
   collect(books, issue(books, subscription, withPausedTime(subscription, bill)));
@@ -148,7 +151,10 @@ function lookAtThreshold(books: Books, subscription: Subscription): void {
 
 /** Bills usage within a period. Plans that do not bill it show it with the renewal. */
 function billInterim(books: Books, subscription: Subscription, at: number): void {
-  const lines = usageLines(subscription, (price) => endsUsage(subscription, price, at));
+  const taking: Taking = { takes: (price) => endsUsage(subscription, price, at), at };
+  const lines = usageLines(subscription, taking);
+  takeMeasured(subscription, taking);
+  endMeasured(subscription, endingMeters(subscription, taking), at);
   subscription.interimDone = at;
   if (lines.length > 0) reach(books, 'usage billed within a period', subscription.customer);
   collect(books, issue(books, subscription, { reason: 'usage', at, period: null, lines }));
@@ -161,9 +167,10 @@ function renew(books: Books, subscription: Subscription): void {
   // Another interval or anchor ends every usage period.
   const endsAll = scheduled !== null && !isSameInterval(plan, scheduled.plan);
   const billsBefore = scheduled !== null && scheduled.plan.billsOverage !== plan.billsOverage;
-  const usage = billsBefore
-    ? []
-    : usageLines(subscription, (price) => endsAll || endsUsage(subscription, price, start));
+  const taking: Taking = { takes: (price) => endsAll || endsUsage(subscription, price, start), at: start };
+  const usage = billsBefore ? [] : usageLines(subscription, taking);
+  if (!billsBefore) takeMeasured(subscription, taking);
+  const ending = endingMeters(subscription, taking);
   if (scheduled !== null) {
     endClaims(subscription);
     changeTerms(books, subscription, scheduled, start);
@@ -175,6 +182,7 @@ function renew(books: Books, subscription: Subscription): void {
       subscription.day = null;
     }
   }
+  endMeasured(subscription, ending, start);
   subscription.scheduled = null;
   endCredits(subscription, start);
   const end = nextEnd(subscription, start);
@@ -220,7 +228,10 @@ export function resume(books: Books, subscription: Subscription, at: number): vo
       : {}),
   };
   const period: Period = { start: at, end, wholeStart, isTrial: false, waived: 0, returned: 0, ...known };
-  const usage = usageLines(subscription);
+  const taking = allUntil(paused?.end ?? at);
+  const usage = usageLines(subscription, taking);
+  takeMeasured(subscription, taking);
+  endMeasured(subscription, endingMeters(subscription, taking), at);
   const before = pausedParts.at(-1)?.period;
   const ended = paused && before && { period: before, at: paused.end, keepsRest: true, usage };
   const missing = ended ? periodEndLines(subscription, ended) : [];

@@ -2,7 +2,8 @@ import { freePlan } from './catalogue.ts';
 import { boundary, intervalAt } from './oracle-arithmetic.ts';
 import { issue, methodOf, order, withPausedTime } from './oracle-billing.ts';
 import { give, liveCredits } from './oracle-credits.ts';
-import { usageLines } from './oracle-metering.ts';
+import { takeMeasured } from './oracle-measured.ts';
+import { allUntil, usageLines } from './oracle-metering.ts';
 import { periodEndLines } from './oracle-period-end.ts';
 import {
   type Books,
@@ -41,7 +42,7 @@ export function newSubscription(books: Books, beginning: Beginning): Subscriptio
 
 /** A subscription with default values. */
 export function subscriptionWith(books: Books, beginning: Beginning): Subscription {
-  const { plan, quantity = 1 } = beginning;
+  const { plan, quantity = 1, addOns = 0 } = beginning;
   return {
     status: 'active',
     arrears: 'none',
@@ -55,9 +56,9 @@ export function subscriptionWith(books: Books, beginning: Beginning): Subscripti
     trialEnd: null,
     period: null,
     quantity,
-    addOns: 0,
+    addOns,
     offered: null,
-    holdings: [holdingOf({ plan, quantity }, books.now)],
+    holdings: [holdingOf({ plan, quantity, addOns }, books.now)],
     method: null,
     discount: null,
     everPaid: false,
@@ -77,6 +78,7 @@ export function subscriptionWith(books: Books, beginning: Beginning): Subscripti
     ownTerms: new Map(),
     metered: new Map(),
     meters: new Map(),
+    measured: new Map(),
     interimDone: Number.NEGATIVE_INFINITY,
     claims: new Set(),
     temporaryClaims: new Set(),
@@ -104,7 +106,8 @@ export function startFree(books: Books, customer: Customer, at: number, anchor: 
 export function endSubscription(books: Books, subscription: Subscription, ending: Ending): void {
   const { at, reason, neverWas = false, isExpired = false } = ending;
   const { customer, period, kept } = subscription;
-  const usage = usageLines(subscription);
+  const usage = usageLines(subscription, allUntil(at));
+  takeMeasured(subscription, allUntil(at));
   const paused = subscription.status === 'paused' ? subscription.pausedParts.at(-1) : undefined;
   const over = paused?.period ?? period;
   subscription.status = isExpired ? 'incomplete_expired' : 'canceled';

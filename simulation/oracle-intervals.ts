@@ -4,7 +4,8 @@ import { type Changed, unusedOf } from './oracle-changes.ts';
 import { itemLines } from './oracle-clock.ts';
 import { carryOut } from './oracle-collecting.ts';
 import { endCredits, owedOf } from './oracle-credits.ts';
-import { usageLines } from './oracle-metering.ts';
+import { endingMeters, endMeasured, takeMeasured } from './oracle-measured.ts';
+import { allUntil, usageLines } from './oracle-metering.ts';
 import { periodEndLines } from './oracle-period-end.ts';
 import {
   type Books,
@@ -94,7 +95,7 @@ function charge(books: Books, subscription: Subscription, count: NewCount): Chan
   const known = { isTrial: false, waived: 0, returned: 0, carried, ...discount };
   const period: Period = { start: now, end: whole.end, wholeStart: whole.start, ...known };
   const unused = lessMissing(subscription, terms, { now, old, period }, kept);
-  const usage = usageLines(subscription);
+  const usage = usageLines(subscription, allUntil(now));
   const missing = periodEndLines(subscription, { period: old, at: now, keepsRest: true, usage });
   const lines = [...itemLines({ ...subscription, ...terms }, period), ...usage, ...missing];
   const asked = { reason: 'adjustment', at: now, period, lines, beginsPeriod: true, carriesOn } as const;
@@ -114,6 +115,7 @@ function charge(books: Books, subscription: Subscription, count: NewCount): Chan
     unused,
   };
   const change = (paid: Invoice) => beginInterval(books, paid, begins);
+  takeMeasured(subscription, allUntil(now));
   const invoice = issue(books, subscription, bill, { change });
   // A plan that costs nothing has no invoice.
   if (invoice === null) begin(books, subscription, null, begins);
@@ -189,6 +191,7 @@ function begin(
   if (usedAhead > 0) reach(books, 'change of interval with credits used ahead', subscription.customer);
   const changesPlan = terms.plan !== subscription.plan || terms.quantity !== subscription.quantity;
   if (changesPlan || (terms.addOns ?? 0) !== subscription.addOns) changeTerms(books, subscription, terms, now);
+  endMeasured(subscription, endingMeters(subscription, allUntil(now)), now);
   subscription.pausedParts.push({ period: old, at: now, kept: unused });
   subscription.kept = Math.max(0, subscription.kept + unused - (invoice === null ? 0 : pausedTimeOf(invoice)));
   if (subscription.kept > 0) reach(books, 'change of interval that keeps value', subscription.customer);

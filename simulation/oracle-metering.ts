@@ -1,46 +1,19 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Interval, ownIntervals, type Terms, type UsagePrice, usagePrices } from './catalogue-usage.ts';
-import { intervalAt, isSameInterval, share } from './oracle-arithmetic.ts';
+import { type UsagePrice, usagePrices } from './catalogue-usage.ts';
+import { share } from './oracle-arithmetic.ts';
+import { chargeOf, measuredLines, type Taking } from './oracle-measured.ts';
+import { openUsageStart, termsAt } from './oracle-periods.ts';
 import { costOf, nothing, plus, type Used } from './oracle-pricing.ts';
 import {
   type Invoice,
   invoicesOf,
-  isBooked,
-  isCurrent,
   type Line,
+  type MeteredLine,
+  type MeteredPeriod,
   type OwnTermsChange,
   type Subscription,
 } from './oracle-records.ts';
 import { spread } from './oracle-tax.ts';
-
-/**
- * Usage that no credit covers, by price. With a model a price is a function of all units of its usage period: a bill is
- * worth what they cost so far, less what was billed.
- */
-export interface Metered {
-  /** On no invoice yet, and of no usage period. */
-  fresh: Used;
-  /** By the start of the usage period. */
-  readonly periods: Map<number, MeteredPeriod>;
-}
-
-interface MeteredPeriod {
-  /** All that was ever billed of the period. */
-  taken: Used;
-  /** The part of that which is on no invoice any more. */
-  released: Used;
-  /** The amount on invoices. */
-  amount: number;
-}
-
-/** The usage of a line. */
-export interface MeteredLine {
-  readonly price: UsagePrice;
-  /** The start of its usage period. Null: each unit is priced by itself, or the plan does not bill it. */
-  readonly start: number | null;
-  readonly used: Used;
-  readonly isWaived: boolean;
-}
 
 export function meter({ metered }: Subscription, { slug }: UsagePrice, used: Used): void {
   const known = metered.get(slug) ?? { fresh: nothing, periods: new Map() };
@@ -62,12 +35,18 @@ export function openUnits(subscription: Subscription, meterSlug: string): number
 
 export function hasOpenUsage(subscription: Subscription): boolean {
   const open = usagePrices.map((price) => openOf(subscription, price));
-  return open.some(({ units, events }) => units > 0n || events > 0n);
+  return subscription.measured.size > 0 || open.some(({ units, events }) => units > 0n || events > 0n);
+}
+
+/** Takes all usage until an instant. */
+export function allUntil(at: number): Taking {
+  return { takes: () => true, at };
 }
 
 /** The lines of a bill that takes the usage of some prices. */
-export function usageLines(subscription: Subscription, takes: (price: UsagePrice) => boolean = () => true): Line[] {
-  const lines = usagePrices.filter(takes).flatMap((price) => linesOf(subscription, price));
+export function usageLines(subscription: Subscription, taking: Taking): Line[] {
+  const counted = usagePrices.filter(taking.takes).flatMap((price) => linesOf(subscription, price));
+  const lines = [...counted, ...measuredLines(subscription, taking)];
   return lines.map((line) => (line.amount < 0 ? paidBack(subscription, line) : line));
 }
 
@@ -110,7 +89,7 @@ function linesOf(subscription: Subscription, price: UsagePrice): Line[] {
     return used.units === 0n ? [] : [lineOf({ price, start: null, used, isWaived: true }, 0)];
   }
   const { fresh, periods } = metered;
-  const present = startOfUsage(subscription, price);
+  const present = openUsageStart(subscription, price);
   const known = (start: number) => periods.get(start) ?? { taken: nothing, released: nothing, amount: 0 };
   const earlier = [...periods.keys()].filter((start) => start !== present).toSorted((a, b) => a - b);
   const parts = [...earlier, present].flatMap((start): Line[] => {
@@ -132,12 +111,6 @@ function lineOf(usage: MeteredLine, amount: number): Line {
   return { kind: 'usage', amount, usage };
 }
 
-/** The terms of a usage period: those in force at its start. */
-function termsAt({ ownTerms }: Subscription, { slug, terms }: UsagePrice, start: number): Terms {
-  const own = ownTerms.get(slug) ?? [];
-  return own.find(({ from, until }) => from <= start && (until === null || start < until))?.terms ?? terms;
-}
-
 /** Changes own terms. They hold for usage periods that begin then or later. */
 export function changeOwnTerms({ ownTerms }: Subscription, changes: readonly OwnTermsChange[], from: number): void {
   for (const { slug, terms } of changes) {
@@ -151,9 +124,13 @@ export function changeOwnTerms({ ownTerms }: Subscription, changes: readonly Own
 }
 
 /** Puts a line on an invoice. */
-export function putOnInvoice({ metered }: Subscription, { usage, amount, takenBack = 0 }: Line): void {
+export function putOnInvoice(subscription: Subscription, line: Line): void {
+  const { metered } = subscription;
+  const { usage, amount, takenBack = 0 } = line;
   if (usage === undefined) return;
   const { price, start, used, isWaived } = usage;
+  const charge = chargeOf(subscription, line);
+  if (charge !== undefined) charge.amount += amount - takenBack;
   const known = metered.get(price.slug);
   if (known === undefined) return;
   if (start === null) {
@@ -176,9 +153,16 @@ export function putOnInvoice({ metered }: Subscription, { usage, amount, takenBa
 }
 
 /** Takes a line off an invoice: its units and its amount are of their own usage period again. */
-export function takeOffInvoice({ metered }: Subscription, { usage, amount, takenBack = 0 }: Line): void {
+export function takeOffInvoice(subscription: Subscription, line: Line): void {
+  const { metered } = subscription;
+  const { usage, amount, takenBack = 0 } = line;
   if (usage === undefined) return;
   const { price, start, used } = usage;
+  const charge = chargeOf(subscription, line);
+  if (charge !== undefined) {
+    charge.amount -= amount - takenBack;
+    charge.isReopened = true;
+  }
   const known = metered.get(price.slug);
   if (known === undefined) return;
   const period = start === null ? undefined : known.periods.get(start);
@@ -188,49 +172,4 @@ export function takeOffInvoice({ metered }: Subscription, { usage, amount, taken
   }
   period.released = plus(period.released, used);
   period.amount -= amount - takenBack;
-}
-
-/** The instant from which the intervals of a subscription count. */
-export function anchorOf({ anchor, trialEnd }: Subscription): number {
-  return Math.max(anchor, trialEnd ?? anchor);
-}
-
-/** The next instant within its period at which an own interval of usage ends; null: none. Not while it is paused. */
-export function interimAt(each: Subscription): number | null {
-  return isCurrent(each) && !isBooked(each) ? nextInterim(each, each.period) : null;
-}
-
-function nextInterim(each: Subscription, period: Subscription['period']): number | null {
-  const { plan, interimDone } = each;
-  if (period === null || period.isTrial) return null;
-  const after = Math.max(period.start, interimDone);
-  const ends = ownIntervals
-    .filter((interval) => !isSameInterval(plan, interval))
-    .map((interval) => intervalAt(anchorOf(each), interval, after).end);
-  const next = Math.min(...ends);
-  return next < period.end ? next : null;
-}
-
-/** Whether usage of the price is billed by an interval of its own: not on a plan that does not bill it. */
-function ownIntervalOf({ plan }: Subscription, { interval }: UsagePrice): Interval | null {
-  return plan.billsOverage ? interval : null;
-}
-
-/** Whether a usage period of the price ends at an instant within the billing period, or at its end. */
-export function endsUsage(subscription: Subscription, price: UsagePrice, at: number): boolean {
-  const { period, plan } = subscription;
-  const isEnd = at === period?.end;
-  const interval = ownIntervalOf(subscription, price);
-  if (interval === null || isSameInterval(plan, interval)) return isEnd;
-  return intervalAt(anchorOf(subscription), interval, at).start === at;
-}
-
-/** The start of the usage period that is open. It stays open in a pause. */
-function startOfUsage(subscription: Subscription, price: UsagePrice): number {
-  const { period, pausedParts, status, createdAt, startsAt } = subscription;
-  const interval = ownIntervalOf(subscription, price);
-  if (interval === null) return period?.start ?? 0;
-  const whole = status === 'paused' ? (pausedParts.at(-1)?.period ?? period) : period;
-  const next = nextInterim(subscription, whole) ?? whole?.end ?? 0;
-  return Math.max(intervalAt(anchorOf(subscription), interval, next - 1).start, startsAt ?? createdAt);
 }

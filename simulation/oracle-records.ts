@@ -1,7 +1,6 @@
 import { addOn, type Discount, type Place, type Plan } from './catalogue.ts';
 import type { Terms as CostTerms, UsagePrice } from './catalogue-usage.ts';
-import type { AttemptCount } from './oracle-attempts.ts';
-import type { Metered, MeteredLine } from './oracle-metering.ts';
+import type { Used } from './oracle-pricing.ts';
 
 /** The oracle's records. Money in minor units, instants in epoch milliseconds. */
 
@@ -206,6 +205,8 @@ export interface Subscription {
   readonly metered: Map<string, Metered>;
   /** The accounts of meters without credits, by slug. */
   readonly meters: Map<string, MeterAccount>;
+  /** Measured usage, by the slug of its meter. */
+  readonly measured: Map<string, Measured>;
   readonly claims: Set<string>;
   /** The temporary ones of them. */
   readonly temporaryClaims: Set<string>;
@@ -228,6 +229,68 @@ export interface OwnTerms {
   until: number | null;
 }
 
+/**
+ * Usage that no credit covers, by price. With a model a price is a function of all units of its usage period: a bill is
+ * worth what they cost so far, less what was billed.
+ */
+export interface Metered {
+  /** On no invoice yet, and of no usage period. */
+  fresh: Used;
+  /** By the start of the usage period. */
+  readonly periods: Map<number, MeteredPeriod>;
+}
+
+export interface MeteredPeriod {
+  /** All that was ever billed of the period. */
+  taken: Used;
+  /** The part of that which is on no invoice any more. */
+  released: Used;
+  /** The amount on invoices. */
+  amount: number;
+}
+
+/** The usage of a line. */
+export interface MeteredLine {
+  readonly price: UsagePrice;
+  /** The start of its usage period. Null: each unit is priced by itself, or the plan does not bill it. */
+  readonly start: number | null;
+  readonly used: Used;
+  readonly isWaived: boolean;
+}
+
+/** A subscription's state of a measured meter: the usage period that is open, and what is billed of each. */
+export interface Measured {
+  start: number;
+  /** The value that was held when it began. */
+  opening: number;
+  /** The events that came within it, in any order. */
+  events: MeasuredEvent[];
+  /** The instant from which its days are counted; null: no event has come yet. */
+  daysFrom: number | null;
+  readonly charges: MeasuredCharge[];
+}
+
+export interface MeasuredEvent {
+  readonly date: number;
+  /** The instant from which it counts: not after the end of the billing period. */
+  readonly at: number;
+  readonly amount: number;
+}
+
+export interface MeasuredCharge {
+  readonly price: UsagePrice;
+  /** The start of the usage period. */
+  readonly start: number;
+  /** The units when a bill last took it. */
+  used: Used;
+  /** On invoices. */
+  amount: number;
+  /** The price of usage that the plan did not bill. */
+  waived: number;
+  /** Whether a bill of it was taken back: the next bill takes it again. */
+  isReopened: boolean;
+}
+
 /** A subscription's state of a meter without credits. */
 export interface MeterAccount {
   /** The stored units, and the event itself, by transactionId. */
@@ -247,6 +310,16 @@ export interface Users {
   /** The properties recorded in each period, by its start. */
   readonly counted: Set<string>;
   used: number;
+}
+
+/** Attempts of one kind in one scope. */
+export interface AttemptCount {
+  failures: number;
+  countedFrom: number;
+  /** When the next attempt may be made. */
+  nextAt: number;
+  /** Whether the limit was reached since then. */
+  isReached: boolean;
 }
 
 export interface Line {

@@ -1,4 +1,4 @@
-import { type UsagePrice, usersSlug } from './catalogue-usage.ts';
+import { isMeasured, type Meter, type UsagePrice, usersSlug } from './catalogue-usage.ts';
 import { share } from './oracle-arithmetic.ts';
 import { creditLine, draw, give, hasEnded, liveCredits, withhold } from './oracle-credits.ts';
 import { heldOf } from './oracle-holds.ts';
@@ -161,7 +161,7 @@ export function use(books: Books, uses: readonly Use[]): void {
 
 /** An event of a meter without credits. */
 interface Other {
-  readonly meter: string;
+  readonly meter: Meter;
   readonly transactionId: string;
   readonly units: number;
   readonly price: UsagePrice;
@@ -170,22 +170,25 @@ interface Other {
   readonly told: unknown;
 }
 
-/** Records an event once. Events are counted where the price has an amount for each, or none of its own. */
+/** Records an event once: answers whether it is new. Units that are measured later count here for nothing. Events are counted where the price has an amount for each, or none of its own. */
 export function recordOther(
   books: Books,
   subscription: Subscription,
-  { meter: slug, transactionId, units, ...event }: Other,
-): void {
+  { meter: of, transactionId, units, ...event }: Other,
+): boolean {
+  const { slug } = of;
   const account = subscription.meters.get(slug) ?? { events: new Map(), used: 0, settled: 0 };
   subscription.meters.set(slug, account);
-  if (account.events.has(transactionId)) return;
+  if (account.events.has(transactionId)) return false;
   account.events.set(transactionId, { units, told: event.told });
+  if (isMeasured(of)) return true;
   account.used += units;
   askForThreshold(books, subscription);
   const { price, own } = event;
   const pricing = 'pricing' in price.terms ? price.terms.pricing : null;
   const countsEvents = pricing?.fixedAmountPerEvent !== undefined || pricing?.model === 'dynamic';
   meter(subscription, price, { units: BigInt(units), per: 1n, events: countsEvents ? 1n : 0n, own });
+  return true;
 }
 
 /** Covers usage with credits, as far as they go. */

@@ -37,6 +37,7 @@ const isCheaper = (plan: Plan, before: Plan | null) =>
 const hasTrial = ({ trialDays }: Plan) => trialDays > 0;
 const hasOtherInterval = (plan: Plan, before: Plan | null) => before !== null && !isSameInterval(plan, before);
 const subscribes = step('subscribe', { plan: begins, isDiscounted: false });
+const measures = step('recordOthers', { isMeasured: true });
 const useUp = step('consume', { isMuch: true });
 
 /** Changes and packs under net terms, a pack that is refunded before it is paid, declines, unpaid and recovered. */
@@ -195,6 +196,46 @@ const paysAtTheEnd: Plot = [
   clock('weeks'),
 ];
 
+/** Quantities that are held over time, through changes of their prices, of the plan, and of the time that counts. */
+const holdsQuantities: Plot = [
+  step('newMethod', { isGood: true }),
+  step('subscribe', { plan: ({ billsOverage }) => billsOverage }),
+  measures,
+  clock('days'),
+  measures,
+  step('changePrices'),
+  clock('days'),
+  step('changeThreshold'),
+  measures,
+  clock('due'),
+  step('changePlan', { isNow: true }),
+  measures,
+  step('pause', { isNow: true }),
+  measures,
+  clock('days'),
+  step('resume'),
+  measures,
+  clock('weeks'),
+  step('changePlan', { isNow: false }),
+  measures,
+  step('takeInvoiceBack'),
+  clock('weeks'),
+  step('changeOfFortune', { isGood: false }),
+  measures,
+  clock('due'),
+  step('takeInvoiceBack'),
+  step('changeOfFortune', { isGood: true }),
+  measures,
+  clock('weeks'),
+  step('changePlan', { isNow: true, anchor: 'unchanged', plan: hasOtherInterval }),
+  clock('days'),
+  measures,
+  step('moveBillingAnchor'),
+  measures,
+  clock('weeks'),
+  step('cancel', { isNow: true }),
+];
+
 /** The tricks of a dishonest customer, who wants more units than it pays for. */
 const tricks: readonly Plot[] = [
   // Trial after trial.
@@ -253,6 +294,7 @@ const plots: readonly ((random: Random) => Plot)[] = [
   () => comesAndGoes,
   () => usesBetweenRenewals,
   () => paysAtTheEnd,
+  () => holdsQuantities,
   dishonest,
 ];
 

@@ -170,11 +170,14 @@ async function meterLines(db: Database): Promise<Told[]> {
   const { rows } = await sql<Told>`
     select c.external_id as name, json_build_object('meter', m.slug, 'of', ${placeOfSubscription}, 'used', a.used,
         'settled', a.settled, 'open', o.units, 'openEvents', o.events, 'openOwn', o.own_amount::text,
-        'events', e.events, 'stored', e.units) as line
+        'events', e.events, 'stored', e.units, 'from', t.period_start,
+        'billed', case when m.is_measured then coalesce((select sum(g.amount) from usage_charges g
+          where g.environment_id = a.environment_id and g.ledger_account_id = a.id), 0) else 0 end) as line
       from ledger_accounts a
       join usage_meters m on m.environment_id = a.environment_id and m.id = a.usage_meter_id
       join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
       join ${remaining} c on c.environment_id = s.environment_id and c.id = s.customer_id
+      left join usage_measures t on t.environment_id = a.environment_id and t.ledger_account_id = a.id
       cross join lateral (
         select coalesce(sum(o.uncovered - o.invoiced), 0) as units, coalesce(sum(o.events - o.invoiced_events), 0) as events,
                coalesce(sum(o.own_amount - o.invoiced_own_amount), 0) as own_amount

@@ -67,6 +67,8 @@ export interface Wish {
   /** A part of an amount, or all of it. */
   readonly isPart?: boolean;
   readonly isMuch?: boolean;
+  /** Whether the usage is of meters that are measured. */
+  readonly isMeasured?: boolean;
   readonly anchor?: BillingAnchor;
   readonly plan?: (plan: Plan, before: Plan | null) => boolean;
   readonly invoice?: (invoice: Invoice) => boolean;

@@ -1,6 +1,8 @@
-import { answerName, isMatch, meters, type Properties, priceFor, type UsagePrice } from './catalogue-usage.ts';
+import { answerName, isMatch, isMeasured, type Meter, meters, type Properties, priceFor } from './catalogue-usage.ts';
+import { dayMs } from './oracle-arithmetic.ts';
+import { recordMeasured } from './oracle-measured.ts';
 import { exactOf } from './oracle-pricing.ts';
-import { isCurrent, isTerminal, type MeterAccount, type Subscription } from './oracle-records.ts';
+import { type Books, isCurrent, isTerminal, type MeterAccount, reach, type Subscription } from './oracle-records.ts';
 import { recordOther } from './oracle-usage.ts';
 import type { Random } from './random.ts';
 import { allSubscriptions, type Draw, nameOf } from './step.ts';
@@ -9,8 +11,13 @@ import { allSubscriptions, type Draw, nameOf } from './step.ts';
 interface Told {
   readonly subscription: Subscription;
   readonly transactionId: string;
-  readonly kind: 'answer' | 'payments' | 'resale';
+  /** `answer`, or the slug of the meter that it names. */
+  readonly kind: string;
   readonly amount: number;
+  /** An instant of the past; null: it is not said. */
+  readonly date: number | null;
+  /** Whether it asks for the units first. */
+  readonly isConsumed: boolean;
   readonly properties: Properties;
   /** Its own price; null: none. */
   readonly price: string | null;
@@ -19,25 +26,51 @@ interface Told {
 const mostOfBulk = 9;
 const prices = ['0', '0.000000000001', '0.25', '19.99', '150'] as const;
 
-/** The meters on which it counts, with the units and the price there; null: it is refused. */
-function partsOf(told: Told): { meter: string; units: number; price: UsagePrice }[] | null {
-  const { subscription, kind, amount, properties, price } = told;
-  const { rates } = subscription.plan;
-  if ((kind === 'resale') !== (price !== null)) return null;
-  if (kind !== 'answer') return [{ meter: kind, units: amount, price: priceFor(rates, kind, properties) }];
+/** The meters on which it counts, with the units there; null: it is refused. */
+function partsOf({ kind, amount, properties, price, isConsumed }: Told): { meter: Meter; units: number }[] | null {
+  if ((kind === 'resale') !== (price !== null) || isConsumed) return null;
+  const [named] = meters.filter(({ slug }) => slug === kind);
+  if (named !== undefined) return isAllowed(named, amount) ? [{ meter: named, units: amount }] : null;
   if (properties.tokens === undefined) return null;
-  const parts = meters
+  return meters
     .filter(({ eventName, where }) => eventName === answerName && isMatch(where, properties))
-    .map(({ slug: meter, valueProperty }) => ({
-      meter,
-      units: valueProperty === undefined ? 1 : Number(properties[valueProperty]),
-      price: priceFor(rates, meter, properties),
-    }))
-    .filter(({ units }) => units > 0);
-  return parts.length === 0 ? null : parts;
+    .map((meter) => ({ meter, units: meter.valueProperty ? Number(properties[meter.valueProperty]) : 1 }))
+    .filter(({ meter, units }) => units > 0 || isMeasured(meter));
 }
 
-function drawTold(random: Random): Pick<Told, 'kind' | 'amount' | 'properties' | 'price'> {
+/** Only what is held can be taken away, and only a measured value can be 0. */
+function isAllowed(meter: Meter, amount: number): boolean {
+  return meter.recurring || amount > 0 || (amount === 0 && isMeasured(meter));
+}
+
+type Drawn = Pick<Told, 'kind' | 'amount' | 'properties' | 'price' | 'date' | 'isConsumed'>;
+
+const measuredMeters = meters.filter((meter) => isMeasured(meter) && meter.eventName === undefined);
+
+/** An event of a measured meter, often a late one. No two of them have the same date, because only that orders them. */
+function drawMeasured(random: Random, { now }: Books): Drawn | null {
+  const meter = random.pick(measuredMeters);
+  if (meter === undefined) return null;
+  const { slug: kind, recurring, aggregationType } = meter;
+  const least = recurring || random.chance(0.02) ? -6 : 0;
+  const date = now - random.below((random.chance(0.5) ? 2 : 20) * dayMs);
+  return {
+    kind,
+    amount: random.between(least, aggregationType === 'unit_hours' ? 900 : recurring ? 9 : 40),
+    properties: {},
+    price: null,
+    date: recurring && random.chance(0.4) ? null : date,
+    isConsumed: false,
+  };
+}
+
+function drawTold(random: Random, books: Books, onlyMeasured: boolean): Drawn {
+  const measured = onlyMeasured || random.chance(0.4) ? drawMeasured(random, books) : null;
+  if (measured !== null) return measured;
+  return { ...drawCounted(random), date: null, isConsumed: false };
+}
+
+function drawCounted(random: Random): Pick<Told, 'kind' | 'amount' | 'properties' | 'price'> {
   const kind = random.pick(['answer', 'answer', 'payments', 'resale'] as const) ?? 'answer';
   const price = random.chance(0.97) === (kind === 'resale') ? (random.pick(prices) ?? null) : null;
   if (kind === 'resale') return { kind, amount: random.between(1, 5), properties: {}, price };
@@ -52,56 +85,64 @@ function drawTold(random: Random): Pick<Told, 'kind' | 'amount' | 'properties' |
 }
 
 /** Records one or many events of meters without credits: by name, by meter, or with a price of their own. Some are repeats. */
-export const recordOthers: Draw = ({ random, books, customers, newName }) => {
+export const recordOthers: Draw = ({ random, books, customers, newName, wish }) => {
   const all = allSubscriptions({ customers });
-  const isBulk = random.chance(0.5);
+  const isBulk = wish.isMeasured || random.chance(0.5);
   const told: Told[] = [];
   for (let left = isBulk ? random.between(2, mostOfBulk) : 1; left > 0; left--) {
     const subscription = random.pick(all.filter((each) => isCurrent(each) || each.status === 'paused'));
     if (subscription === undefined) return null;
     const ended = random.chance(0.02) ? random.pick(all.filter(isTerminal)) : undefined;
     const repeated = random.chance(0.15) ? random.pick(knownOf(subscription, told)) : undefined;
-    const fresh: Told = { subscription: ended ?? subscription, transactionId: newName('told'), ...drawTold(random) };
+    const drawn = drawTold(random, books, wish.isMeasured === true);
+    const isConsumed = !isBulk && drawn.date !== null && random.chance(0.03);
+    const fresh: Told = { subscription: ended ?? subscription, transactionId: newName('told'), ...drawn, isConsumed };
     told.push(repeated ?? fresh);
   }
-  const texts = told.map(({ subscription, kind, amount, properties, price }) => {
-    return `${amount} ${kind} ${JSON.stringify(properties)}${price === null ? '' : ` for ${price}`} on ${nameOf(subscription)}`;
+  const texts = told.map(({ subscription, kind, amount, properties, price, date, isConsumed }) => {
+    return `${isConsumed ? 'consuming ' : ''}${amount} ${kind} ${JSON.stringify(properties)}${price === null ? '' : ` for ${price}`}${date === null ? '' : ` of ${date}`} on ${nameOf(subscription)}`;
   });
   return {
     text: `tells of ${texts.join(', ')}`,
     customer: isBulk ? null : (told[0]?.subscription.customer ?? null),
     ask: async (records) => {
       const events: unknown[] = [];
-      for (const { subscription, transactionId, kind, amount, properties, price } of told) {
+      for (const { subscription, transactionId, kind, amount, properties, price, date } of told) {
         const subscriptionId = await records.subscription(subscription);
         const what = kind === 'answer' ? { eventName: answerName } : { usageMeterSlug: kind, amount };
         const own = price === null ? {} : { price };
-        events.push({ subscriptionId, transactionId, ...what, ...own, properties });
+        const dated = date === null ? {} : { usageDate: date };
+        events.push({ subscriptionId, transactionId, ...what, ...own, ...dated, properties });
       }
       return isBulk
         ? { method: 'POST', path: '/usage-events/bulk', body: { usageEvents: events } }
-        : { method: 'POST', path: '/usage-events', body: { usageEvent: events[0] } };
+        : {
+            method: 'POST',
+            path: told[0]?.isConsumed ? '/usage-events/consume' : '/usage-events',
+            body: { usageEvent: events[0] },
+          };
     },
     apply: () => {
       const parts = told.map((each) => ({ each, parts: partsOf(each) }));
       if (told.some(({ subscription }) => isTerminal(subscription))) return 'refused';
       if (parts.some((one) => one.parts === null)) return 'refused';
       for (const { each, parts: counted } of parts)
-        for (const { meter, units, price } of counted ?? []) {
-          const own = exactOf(each.price ?? '0');
-          recordOther(books, each.subscription, {
-            meter,
-            units,
-            price,
-            own,
-            transactionId: each.transactionId,
-            told: each,
-          });
-        }
+        for (const { meter, units } of counted ?? []) record(books, each, meter, units);
       return 'done';
     },
   };
 };
+
+/** Records the part of an event that a meter counts, unless it is a repeat. */
+function record(books: Books, told: Told, meter: Meter, units: number): void {
+  const { subscription, transactionId, properties } = told;
+  const price = priceFor(subscription.plan.rates, meter.slug, properties);
+  const own = exactOf(told.price ?? '0');
+  if (!recordOther(books, subscription, { meter, units, price, own, transactionId, told }) || !isMeasured(meter))
+    return;
+  reach(books, `measured ${meter.slug}${subscription.status === 'paused' ? ' in a pause' : ''}`, subscription.customer);
+  recordMeasured(books, subscription, meter, { date: told.date ?? books.now, amount: units });
+}
 
 /** Events that were recorded before, or are in the same request. */
 function knownOf({ meters: accounts }: Subscription, told: readonly Told[]): Told[] {

@@ -250,8 +250,8 @@ export const changeInPortal: Draw = ({ random, books, customers }) => {
 };
 
 function askFor(books: Books, subscription: Subscription, quantity: number): 'passed' | 'failed' {
-  const { plan, customer } = subscription;
-  const terms = { plan, quantity };
+  const { plan, customer, addOns } = subscription;
+  const terms = { plan, quantity, addOns };
   if (quantity === subscription.quantity) return 'passed';
   reach(books, 'quantity of the portal allowed', customer);
   if (isMadeNow(subscription, terms, 'auto')) {

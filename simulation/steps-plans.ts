@@ -1,4 +1,4 @@
-import { discounts, paidPlans } from './catalogue.ts';
+import { addOn, discounts, type Plan, paidPlans, takesAddOns } from './catalogue.ts';
 import {
   book,
   cancelAtEnd,
@@ -16,8 +16,24 @@ import { pause } from './oracle-changes.ts';
 import { resume } from './oracle-clock.ts';
 import { carryOut } from './oracle-collecting.ts';
 import { hasUsed, invoicesOf, isBooked, isInTheWay, isOwed, isTerminal, reach } from './oracle-records.ts';
+import type { Random } from './random.ts';
 import { allSubscriptions, currentSubscriptions, type Draw, nameOf } from './step.ts';
 import { drawOwnTerms, overrideOf } from './steps-changes.ts';
+
+/** A plan, and sometimes the add-on beside it, from the start. */
+function itemsOf(plan: Plan, quantity: number, addOns: number) {
+  if (addOns === 0) return { priceSlug: plan.slug, quantity };
+  return {
+    items: [
+      { priceSlug: addOn.slug, quantity: addOns },
+      { priceSlug: plan.slug, quantity },
+    ],
+  };
+}
+
+function drawAddOns(random: Random, plan: Plan): number {
+  return takesAddOns(plan) && random.chance(0.3) ? random.between(1, 3) : 0;
+}
 
 /** Subscribes to a plan: refused if another paid one prevents it. */
 export const subscribeTo: Draw = ({ random, books, customers, wish }) => {
@@ -25,6 +41,7 @@ export const subscribeTo: Draw = ({ random, books, customers, wish }) => {
   const plan = random.pick(paidPlans.filter((each) => wish.plan?.(each, null) ?? true));
   if (customer === undefined || plan === undefined) return null;
   const quantity = random.chance(0.7) ? 1 : random.between(2, 4);
+  const addOns = drawAddOns(random, plan);
   const isDiscounted = wish.isDiscounted ?? random.chance(0.35);
   // A plot needs something to pay.
   const offers = discounts.filter(
@@ -45,15 +62,14 @@ export const subscribeTo: Draw = ({ random, books, customers, wish }) => {
   const hasNoDay = day !== null && plan.unit === 'week';
   const billingAnchor = isByCalendar ? { billingAnchor: 'calendar' } : day === null ? {} : { billingAnchor: { day } };
   return {
-    text: `subscribes ${customer.name} to ${quantity} of ${plan.slug}${discount === null ? '' : ` with ${discount.code}`}${isByCalendar ? ' by the calendar' : ''}${day === null ? '' : ` on day ${day}`}${isLong ? ' with a long first period' : ''}${threshold === null ? '' : ` up to ${threshold}`}${ownTerms.length === 0 ? '' : ` at own prices ${ownTerms.map(({ slug }) => slug)}`}`,
+    text: `subscribes ${customer.name} to ${quantity} of ${plan.slug}${addOns === 0 ? '' : ` and ${addOns} of ${addOn.slug}`}${discount === null ? '' : ` with ${discount.code}`}${isByCalendar ? ' by the calendar' : ''}${day === null ? '' : ` on day ${day}`}${isLong ? ' with a long first period' : ''}${threshold === null ? '' : ` up to ${threshold}`}${ownTerms.length === 0 ? '' : ` at own prices ${ownTerms.map(({ slug }) => slug)}`}`,
     customer,
     ask: async () => ({
       method: 'POST',
       path: '/subscriptions',
       body: {
         customerExternalId: customer.name,
-        priceSlug: plan.slug,
-        quantity,
+        ...itemsOf(plan, quantity, addOns),
         ...(discount === null ? {} : { discountCode: discount.code.toLowerCase() }),
         ...billingAnchor,
         ...(isLong ? { firstPeriod: 'long' } : {}),
@@ -63,14 +79,15 @@ export const subscribeTo: Draw = ({ random, books, customers, wish }) => {
     }),
     apply: () => {
       if (!hasPlan && isUsed) reach(books, 'code used a second time', customer);
-      if (hasPlan || isUsed || hasNoDay || !isChargeable(books, customer, { plan, quantity, discount }))
+      if (hasPlan || isUsed || hasNoDay || !isChargeable(books, customer, { plan, quantity, addOns, discount }))
         return 'refused';
-      const charged = isChargedAtOnce(customer, { plan, quantity, discount });
+      const charged = isChargedAtOnce(customer, { plan, quantity, addOns, discount });
       const attempt = byProgram(customer);
       if (charged && !takeAttempt(books, attempt)) return 'refused';
       const subscription = subscribe(books, customer, {
-        ...{ plan, quantity, discount, isByCalendar, day, isLong, threshold, ownTerms },
+        ...{ plan, quantity, addOns, discount, isByCalendar, day, isLong, threshold, ownTerms },
       });
+      if (addOns > 0) reach(books, 'add-ons from the start', customer);
       if (isTerminal(subscription)) return 'refused_late';
       if (charged) endAttempt(books, attempt, subscription.status === 'active' ? 'paid' : 'passed');
       return 'done';
@@ -85,21 +102,22 @@ export const bookNext: Draw = ({ random, books }) => {
   if (present === undefined || plan === undefined || present.cancelAt === null) return null;
   const { customer } = present;
   const quantity = random.between(1, 3);
+  const addOns = drawAddOns(random, plan);
   const isEarly = random.chance(0.1);
   const days = random.chance(0.6) ? 0 : random.between(1, 9);
   const at = present.cancelAt + (isEarly ? -1 : days * dayMs);
   const isRefused = isEarly || customer.subscriptions.some(isBooked);
   return {
-    text: `books ${quantity} of ${plan.slug} for ${customer.name} from ${at} on`,
+    text: `books ${quantity} of ${plan.slug}${addOns === 0 ? '' : ` and ${addOns} of ${addOn.slug}`} for ${customer.name} from ${at} on`,
     customer,
     ask: async () => ({
       method: 'POST',
       path: '/subscriptions',
-      body: { customerExternalId: customer.name, priceSlug: plan.slug, quantity, startDate: at },
+      body: { customerExternalId: customer.name, ...itemsOf(plan, quantity, addOns), startDate: at },
     }),
     apply: () => {
       if (isRefused) return 'refused';
-      book(books, customer, { plan, quantity, at });
+      book(books, customer, { plan, quantity, addOns, at });
       return 'done';
     },
   };
