@@ -130,6 +130,19 @@ create table people.passkeys (
   constraint passkeys_user_id_fkey FOREIGN KEY (user_id) REFERENCES people.users(id) ON DELETE CASCADE
 );
 
+create table people.provider_subjects (
+  provider_id text not null,
+  subject text not null,
+  organization_id text not null,
+  user_id text not null,
+  created_at bigint not null,
+  constraint provider_subjects_one_per_person UNIQUE (provider_id, user_id),
+  constraint provider_subjects_pkey PRIMARY KEY (provider_id, subject),
+  constraint provider_subjects_member FOREIGN KEY (organization_id, user_id) REFERENCES people.memberships(organization_id, user_id) ON DELETE CASCADE,
+  constraint provider_subjects_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES people.sign_in_providers(id) ON DELETE CASCADE,
+  constraint provider_subjects_text CHECK ((char_length(subject) <= 255))
+);
+
 create table people.rate_limits (
   id text not null,
   key text not null,
@@ -143,6 +156,7 @@ create table people.sessions (
   id text not null,
   token text not null,
   user_id text not null,
+  sign_in_provider_id text,
   expires_at timestamp(3) with time zone not null,
   ip_address text,
   user_agent text,
@@ -150,7 +164,34 @@ create table people.sessions (
   updated_at timestamp(3) with time zone not null default now(),
   constraint sessions_token_unique UNIQUE (token),
   constraint sessions_pkey PRIMARY KEY (id),
+  constraint sessions_provider FOREIGN KEY (sign_in_provider_id) REFERENCES people.sign_in_providers(id) ON DELETE CASCADE,
   constraint sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES people.users(id) ON DELETE CASCADE
+);
+
+create table people.sign_in_providers (
+  id text not null,
+  organization_id text not null,
+  protocol text not null,
+  domain text not null,
+  domain_verified_at bigint,
+  issuer text,
+  client_id text,
+  sealed_client_secret text,
+  entity_id text,
+  entry_point text,
+  certificate text,
+  created_at bigint not null,
+  constraint sign_in_providers_one_per_organization UNIQUE (organization_id),
+  constraint sign_in_providers_pkey PRIMARY KEY (id),
+  constraint sign_in_providers_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  constraint sign_in_providers_domain CHECK (((domain = lower(domain)) AND (char_length(domain) <= 253))),
+  constraint sign_in_providers_protocol CHECK (
+CASE protocol
+    WHEN 'oidc'::text THEN ((num_nulls(issuer, client_id, sealed_client_secret) = 0) AND (num_nonnulls(entity_id, entry_point, certificate) = 0))
+    WHEN 'saml'::text THEN ((num_nulls(entity_id, entry_point, certificate) = 0) AND (num_nonnulls(issuer, client_id, sealed_client_secret) = 0))
+    ELSE false
+END),
+  constraint sign_in_providers_texts CHECK (((char_length(issuer) <= 2048) AND (char_length(client_id) <= 255) AND (char_length(sealed_client_secret) <= 4096) AND (char_length(entity_id) <= 2048) AND (char_length(entry_point) <= 2048) AND (char_length(certificate) <= 16384)))
 );
 
 create table people.two_factors (
@@ -1988,6 +2029,7 @@ CREATE INDEX events_by_object ON public.events USING btree (environment_id, obje
 CREATE INDEX events_by_time ON public.events USING btree (environment_id, occurred_at);
 CREATE INDEX features_by_slug ON public.features USING btree (environment_id, pricing_model_id, slug);
 CREATE INDEX idempotency_keys_created_at ON public.idempotency_keys USING btree (created_at);
+CREATE INDEX invitations_by_expiry ON people.invitations USING btree (expires_at) WHERE (accepted_at IS NULL);
 CREATE INDEX invitations_by_organization ON people.invitations USING btree (organization_id, id);
 CREATE INDEX invoice_line_items_by_creation ON public.invoice_line_items USING btree (environment_id, created_at);
 CREATE INDEX invoice_line_items_by_invoice ON public.invoice_line_items USING btree (environment_id, invoice_id, id);
@@ -2035,6 +2077,7 @@ CREATE INDEX product_features_by_feature ON public.product_features USING btree 
 CREATE INDEX product_features_by_pricing_model ON public.product_features USING btree (environment_id, pricing_model_id);
 CREATE INDEX products_by_metadata ON public.products USING gin (metadata jsonb_path_ops) WHERE (metadata IS NOT NULL);
 CREATE INDEX products_by_slug ON public.products USING btree (environment_id, pricing_model_id, slug);
+CREATE INDEX provider_subjects_by_member ON people.provider_subjects USING btree (organization_id, user_id);
 CREATE INDEX purchase_add_ons_by_price ON public.purchase_add_ons USING btree (environment_id, price_id);
 CREATE INDEX purchases_by_creation ON public.purchases USING btree (environment_id, created_at);
 CREATE INDEX purchases_by_customer ON public.purchases USING btree (environment_id, customer_id);
@@ -2049,6 +2092,8 @@ CREATE INDEX resource_claims_active ON public.resource_claims USING btree (envir
 CREATE INDEX resource_claims_by_subscription ON public.resource_claims USING btree (environment_id, subscription_id);
 CREATE INDEX resource_claims_held ON public.resource_claims USING btree (environment_id, subscription_id, id) WHERE (released_at IS NULL);
 CREATE INDEX resources_by_slug ON public.resources USING btree (environment_id, pricing_model_id, slug);
+CREATE INDEX sessions_by_expiry ON people.sessions USING btree (expires_at);
+CREATE INDEX sessions_by_provider ON people.sessions USING btree (sign_in_provider_id) WHERE (sign_in_provider_id IS NOT NULL);
 CREATE INDEX sessions_by_user ON people.sessions USING btree (user_id);
 CREATE INDEX subscription_adjustments_by_invoice ON public.subscription_adjustments USING btree (environment_id, invoice_id) WHERE (invoice_id IS NOT NULL);
 CREATE INDEX subscription_adjustments_by_subscription ON public.subscription_adjustments USING btree (environment_id, subscription_id);
@@ -2100,6 +2145,7 @@ CREATE INDEX usage_rollups_by_hour ON public.usage_rollups USING brin (hour int8
 CREATE INDEX usage_series_by_customer ON public.usage_series USING btree (customer_id);
 CREATE INDEX usage_series_by_meter ON public.usage_series USING btree (usage_meter_id);
 CREATE INDEX usage_threshold_checks_due ON public.usage_threshold_checks USING btree (environment_id, due_at);
+CREATE INDEX verifications_by_expiry ON people.verifications USING btree (expires_at);
 CREATE INDEX verifications_by_identifier ON people.verifications USING btree (identifier);
 CREATE INDEX webhook_attempts_started_at ON public.webhook_attempts USING btree (started_at);
 CREATE INDEX webhook_deliveries_by_creation ON public.webhook_deliveries USING btree (environment_id, webhook_id, created_at);
@@ -2133,6 +2179,7 @@ CREATE UNIQUE INDEX purchases_one_per_session ON public.purchases USING btree (e
 CREATE UNIQUE INDEX purchases_one_plan_awaited ON public.purchases USING btree (environment_id, customer_id) WHERE (exclusive AND (status = 'pending'::text) AND (invoice_id IS NULL));
 CREATE UNIQUE INDEX resource_claims_external_id_unique ON public.resource_claims USING btree (environment_id, subscription_id, resource_id, external_id) WHERE ((released_at IS NULL) AND (external_id IS NOT NULL));
 CREATE UNIQUE INDEX resources_active_slug_unique ON public.resources USING btree (environment_id, pricing_model_id, slug) WHERE active;
+CREATE UNIQUE INDEX sign_in_providers_one_by_domain ON people.sign_in_providers USING btree (domain) WHERE (domain_verified_at IS NOT NULL);
 CREATE UNIQUE INDEX subscription_adjustments_one_pending ON public.subscription_adjustments USING btree (environment_id, subscription_id) WHERE (status = ANY (ARRAY['awaiting_payment'::text, 'scheduled'::text]));
 CREATE UNIQUE INDEX subscription_adjustments_one_to_try_again ON public.subscription_adjustments USING btree (environment_id, subscription_id) WHERE ((status = 'failed'::text) AND (invoice_id IS NULL));
 CREATE UNIQUE INDEX subscription_item_features_pair_unique ON public.subscription_item_features USING btree (environment_id, subscription_item_id, feature_id) WHERE (expired_at IS NULL);
@@ -2344,7 +2391,9 @@ begin
     from people.sessions s
     join people.memberships m on m.user_id = s.user_id
     join environments e on e.organization_id = m.organization_id
-   where s.token = session_token and s.expires_at > to_timestamp(at / 1000.0) and e.id = wanted;
+   where s.token = session_token and s.expires_at > to_timestamp(at / 1000.0) and e.id = wanted
+     and (s.sign_in_provider_id is null or m.organization_id =
+           (select p.organization_id from people.sign_in_providers p where p.id = s.sign_in_provider_id));
   perform set_config('tollkeeper.environment_id', coalesce(found_scope.environment_id::text, ''), true),
           set_config('tollkeeper.pricing_model_id', '', true),
           set_config('tollkeeper.api_key_id', '', true),
@@ -3067,6 +3116,58 @@ BEGIN ATOMIC
          )
   SELECT count(*) AS count
     FROM forgotten;
+END;
+CREATE OR REPLACE FUNCTION public.forget_sign_ins(before bigint, at_most integer)
+ RETURNS bigint
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+BEGIN ATOMIC
+ WITH ended_sessions AS (
+          DELETE FROM people.sessions
+           WHERE (sessions.id IN ( SELECT sessions_1.id
+                    FROM people.sessions sessions_1
+                   WHERE (sessions_1.expires_at <= to_timestamp((((forget_sign_ins.before)::numeric / 1000.0))::double precision))
+                   ORDER BY sessions_1.expires_at
+                  LIMIT forget_sign_ins.at_most))
+           RETURNING 1 AS "?column?"
+         ), ended_verifications AS (
+          DELETE FROM people.verifications
+           WHERE (verifications.id IN ( SELECT verifications_1.id
+                    FROM people.verifications verifications_1
+                   WHERE (verifications_1.expires_at <= to_timestamp((((forget_sign_ins.before)::numeric / 1000.0))::double precision))
+                   ORDER BY verifications_1.expires_at
+                  LIMIT forget_sign_ins.at_most))
+           RETURNING 1 AS "?column?"
+         ), ended_invitations AS (
+          DELETE FROM people.invitations
+           WHERE (invitations.id IN ( SELECT invitations_1.id
+                    FROM people.invitations invitations_1
+                   WHERE ((invitations_1.accepted_at IS NULL) AND (invitations_1.expires_at <= forget_sign_ins.before))
+                   ORDER BY invitations_1.expires_at
+                  LIMIT forget_sign_ins.at_most))
+           RETURNING 1 AS "?column?"
+         ), ended_counts AS (
+          DELETE FROM people.rate_limits
+           WHERE (rate_limits.id IN ( SELECT rate_limits_1.id
+                    FROM people.rate_limits rate_limits_1
+                   WHERE (rate_limits_1.last_request <= (forget_sign_ins.before - 86400000))
+                   ORDER BY rate_limits_1.last_request
+                  LIMIT forget_sign_ins.at_most))
+           RETURNING 1 AS "?column?"
+         )
+  SELECT count(*) AS count
+    FROM ( SELECT
+            FROM ended_sessions
+         UNION ALL
+          SELECT
+            FROM ended_verifications
+         UNION ALL
+          SELECT
+            FROM ended_invitations
+         UNION ALL
+          SELECT
+            FROM ended_counts) ended;
 END;
 CREATE OR REPLACE FUNCTION public.forget_webhook_attempts(before bigint, at_most integer)
  RETURNS bigint

@@ -21,6 +21,8 @@ create table people.sessions (
   id text collate "C" primary key,
   token text collate "C" not null,
   user_id text collate "C" not null references people.users on delete cascade,
+  -- The provider that vouched for the person. Such a session counts in the organization of the provider only.
+  sign_in_provider_id text collate "C",
   expires_at timestamptz(3) not null,
   ip_address text,
   user_agent text,
@@ -29,6 +31,8 @@ create table people.sessions (
   constraint sessions_token_unique unique (token)
 );
 create index sessions_by_user on people.sessions (user_id);
+create index sessions_by_expiry on people.sessions (expires_at);
+create index sessions_by_provider on people.sessions (sign_in_provider_id) where sign_in_provider_id is not null;
 
 -- The ways in which a person signs in: a password (a hash that is slow to make), or an account with a provider.
 create table people.accounts (
@@ -59,6 +63,7 @@ create table people.verifications (
   updated_at timestamptz(3) not null default now()
 );
 create index verifications_by_identifier on people.verifications (identifier);
+create index verifications_by_expiry on people.verifications (expires_at);
 
 -- Encrypted by the library with a secret that the database does not have.
 create table people.two_factors (
@@ -129,8 +134,68 @@ create table people.invitations (
   constraint invitations_token_is_sha256 check (octet_length(token_hash) = 32)
 );
 create index invitations_by_organization on people.invitations (organization_id, id);
+create index invitations_by_expiry on people.invitations (expires_at) where accepted_at is null;
 -- One link that works for each address.
 create unique index invitations_one_open on people.invitations (organization_id, email) where accepted_at is null;
+
+-- The provider by which an organization signs in its members. A change of it is another provider: it gets another id.
+create table people.sign_in_providers (
+  id text collate "C" primary key,
+  organization_id text collate "C" not null references organizations,
+  protocol text not null,
+  -- The people who are sent here by their address, once the organization has shown that the domain is its own.
+  domain text not null,
+  domain_verified_at bigint,
+  -- Of OpenID Connect. The secret is encrypted with a key that the database does not have.
+  issuer text,
+  client_id text,
+  sealed_client_secret text,
+  -- Of SAML.
+  entity_id text,
+  entry_point text,
+  certificate text,
+  created_at bigint not null,
+  constraint sign_in_providers_one_per_organization unique (organization_id),
+  constraint sign_in_providers_protocol check (
+    case protocol
+      when 'oidc' then num_nulls(issuer, client_id, sealed_client_secret) = 0 and num_nonnulls(entity_id, entry_point, certificate) = 0
+      when 'saml' then num_nulls(entity_id, entry_point, certificate) = 0 and num_nonnulls(issuer, client_id, sealed_client_secret) = 0
+      else false
+    end),
+  constraint sign_in_providers_domain check (domain = lower(domain) and char_length(domain) <= 253),
+  constraint sign_in_providers_texts check (
+    char_length(issuer) <= 2048 and char_length(client_id) <= 255 and char_length(sealed_client_secret) <= 4096
+    and char_length(entity_id) <= 2048 and char_length(entry_point) <= 2048 and char_length(certificate) <= 16384)
+);
+-- A domain leads to one provider.
+create unique index sign_in_providers_one_by_domain on people.sign_in_providers (domain) where domain_verified_at is not null;
+
+-- The members that a provider has vouched for, by the name that it knows them by. Only a member has one.
+create table people.provider_subjects (
+  provider_id text collate "C" not null references people.sign_in_providers on delete cascade,
+  subject text collate "C" not null,
+  organization_id text collate "C" not null,
+  user_id text collate "C" not null,
+  created_at bigint not null,
+  primary key (provider_id, subject),
+  constraint provider_subjects_one_per_person unique (provider_id, user_id),
+  constraint provider_subjects_member foreign key (organization_id, user_id) references people.memberships on delete cascade,
+  constraint provider_subjects_text check (char_length(subject) <= 255)
+);
+create index provider_subjects_by_member on people.provider_subjects (organization_id, user_id);
+alter table people.sessions add constraint sessions_provider
+  foreign key (sign_in_provider_id) references people.sign_in_providers on delete cascade;
+
+-- Everybody whom the provider has signed in proves it to the new one. A sign-in that is under way fails by the foreign keys.
+create function people.end_provider_sessions() returns trigger
+  language plpgsql volatile security definer set search_path = public, pg_temp as $$
+begin
+  delete from people.sessions where sign_in_provider_id = old.id;
+  delete from people.provider_subjects where provider_id = old.id;
+  return new;
+end $$;
+create trigger end_provider_sessions before update of id on people.sign_in_providers for each row
+  when (old.id <> new.id) execute function people.end_provider_sessions();
 
 create function current_organization() returns text language sql stable
   return (select organization_id from environments where id = current_environment());
@@ -138,18 +203,22 @@ create function current_organization() returns text language sql stable
 alter table people.users enable row level security;
 alter table people.memberships enable row level security;
 alter table people.invitations enable row level security;
+alter table people.sign_in_providers enable row level security;
 create policy tenant on people.memberships to tollkeeper_service using (organization_id = (select current_organization()));
 create policy tenant on people.invitations to tollkeeper_service using (organization_id = (select current_organization()));
+create policy tenant on people.sign_in_providers to tollkeeper_service using (organization_id = (select current_organization()));
 create policy tenant on people.users for select to tollkeeper_service
   using (exists (select from people.memberships m where m.user_id = users.id));
 create policy worker on people.users to tollkeeper_worker using (true);
 create policy worker on people.memberships to tollkeeper_worker using (true);
 create policy worker on people.invitations to tollkeeper_worker using (true);
+create policy worker on people.sign_in_providers to tollkeeper_worker using (true);
 grant usage on schema people to tollkeeper_service, tollkeeper_worker;
 grant select, insert, update, delete on all tables in schema people to tollkeeper_worker;
 grant select (id, name, email, two_factor_enabled, created_at) on people.users to tollkeeper_service;
 grant select, delete, update (role, updated_at) on people.memberships to tollkeeper_service;
 grant select, insert, delete on people.invitations to tollkeeper_service;
+grant select, insert, update, delete on people.sign_in_providers to tollkeeper_service;
 
 -- An organization that has an owner keeps one. The lock makes two owners who step down at the same time wait for each other.
 create function people.keep_an_owner() returns trigger
@@ -179,14 +248,14 @@ end $$;
 create trigger limit_members after insert on people.invitations for each row execute function people.limit_members();
 
 -- Members and invitations are of an organization, so the logs of both of its environments have their changes. A changed row
--- shows what has changed, and no row shows the hash of a link.
+-- shows what has changed, and no row shows a secret.
 create function people.audit_change() returns trigger
   language plpgsql volatile security definer set search_path = public, pg_temp as $$
 declare
   microseconds bigint := extract(epoch from clock_timestamp()) * 1000000;
   key_id text := nullif(current_setting('tollkeeper.api_key_id', true), '');
   person_id text := nullif(current_setting('tollkeeper.user_id', true), '');
-  unsaid text[] := array['organization_id', 'user_id', 'id', 'token_hash', 'updated_at'];
+  unsaid text[] := array['organization_id', 'user_id', 'id', 'token_hash', 'sealed_client_secret', 'updated_at'];
   was jsonb := case when tg_op <> 'INSERT' then jsonb_strip_nulls(to_jsonb(old) - unsaid) end;
   becomes jsonb := case when tg_op <> 'DELETE' then jsonb_strip_nulls(to_jsonb(new) - unsaid) end;
   changed text[] := array(select e.key from jsonb_each(was || becomes) e where was -> e.key is distinct from becomes -> e.key);
@@ -218,9 +287,12 @@ create trigger audit_change after insert or update or delete on people.membershi
   execute function people.audit_change('member', 'user_id');
 create trigger audit_change after insert or update or delete on people.invitations for each row
   execute function people.audit_change('invitation', 'id');
+create trigger audit_change after insert or update or delete on people.sign_in_providers for each row
+  execute function people.audit_change('signInProvider', 'id');
 
 -- Finds the person of a session and puts the transaction into an environment of an organization that they belong to, as
--- `authenticate` does for a key. The session, the membership and the role are those of this moment.
+-- `authenticate` does for a key. The session, the membership and the role are those of this moment. A provider vouches for
+-- nobody outside of its own organization.
 create function authenticate_session(session_token text, wanted bigint, at bigint, sufficient_roles text[]) returns environment_scope
   language plpgsql volatile security definer set search_path = public, pg_temp as $$
 declare
@@ -232,10 +304,38 @@ begin
     from people.sessions s
     join people.memberships m on m.user_id = s.user_id
     join environments e on e.organization_id = m.organization_id
-   where s.token = session_token and s.expires_at > to_timestamp(at / 1000.0) and e.id = wanted;
+   where s.token = session_token and s.expires_at > to_timestamp(at / 1000.0) and e.id = wanted
+     and (s.sign_in_provider_id is null or m.organization_id =
+           (select p.organization_id from people.sign_in_providers p where p.id = s.sign_in_provider_id));
   perform set_config('tollkeeper.environment_id', coalesce(found_scope.environment_id::text, ''), true),
           set_config('tollkeeper.pricing_model_id', '', true),
           set_config('tollkeeper.api_key_id', '', true),
           set_config('tollkeeper.user_id', coalesce(found_scope.user_id, ''), true);
   return found_scope;
 end $$;
+
+-- Sign-ins, links and counts that nobody can use any more go, a bounded number of each at a time.
+create function forget_sign_ins(before bigint, at_most integer) returns bigint
+  language sql volatile security definer set search_path = public, pg_temp
+  begin atomic
+    with ended_sessions as (
+      delete from people.sessions where id in (
+        select id from people.sessions where expires_at <= to_timestamp(before / 1000.0) order by expires_at limit at_most)
+      returning 1),
+    ended_verifications as (
+      delete from people.verifications where id in (
+        select id from people.verifications where expires_at <= to_timestamp(before / 1000.0) order by expires_at limit at_most)
+      returning 1),
+    ended_invitations as (
+      delete from people.invitations where id in (
+        select id from people.invitations where accepted_at is null and expires_at <= before order by expires_at limit at_most)
+      returning 1),
+    -- No window of counting is longer than a day.
+    ended_counts as (
+      delete from people.rate_limits where id in (
+        select id from people.rate_limits where last_request <= before - 86400000 order by last_request limit at_most)
+      returning 1)
+    select count(*) from (
+      select from ended_sessions union all select from ended_verifications
+      union all select from ended_invitations union all select from ended_counts) ended;
+  end;

@@ -38,6 +38,7 @@ import type { WithStripe } from './payments/actions.ts';
 import type { WithChargeReports } from './payments/actions-settle.ts';
 import type { WithAttemptLimits } from './payments/attempt.ts';
 import { paymentTasks } from './payments/jobs.ts';
+import { peopleTasks } from './people/jobs.ts';
 import type { WithWebhooks } from './webhooks/actions.ts';
 import { eventMessages } from './webhooks/event-messages.ts';
 import { webhookTasks } from './webhooks/jobs.ts';
@@ -61,6 +62,7 @@ export const tasks: TaskList = {
   ...erasureTasks,
   ...invariantTasks,
   ...analyticsTasks,
+  ...peopleTasks,
 };
 
 /** The schedule of periodic jobs, in cron syntax (UTC). */
@@ -73,6 +75,7 @@ export const crontab = `
 */10 * * * * forget_processor_events
 */10 * * * * forget_attempts
 */10 * * * * forget_webhook_attempts
+*/10 * * * * forget_sign_ins
 `;
 
 /** Everything outside of the database that a process was started with. */
@@ -141,7 +144,12 @@ export async function createApp({
   const { encryption } = services;
   const signIn =
     people && encryption
-      ? signInWhenAsked({ worker: people, encryption, log: (level, message) => log[level](`sign-in: ${message}`) })
+      ? signInWhenAsked({
+          worker: people,
+          encryption,
+          outbound: services.webhooks?.outbound,
+          log: (level, message) => log[level](`sign-in: ${message}`),
+        })
       : null;
   const signInContext = signIn && { ...limited, signIn, publicUrl };
   const sessions = signInContext && sessionsOf(signInContext);

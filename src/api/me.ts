@@ -90,8 +90,15 @@ function toWebRequest(origin: string, { method, url, headers, body, ip }: Fastif
   });
 }
 
+/** The answers are no pages: a browser shows them nowhere. */
+const noPage = "default-src 'none'; frame-ancestors 'none'";
+
 async function answer(reply: FastifyReply, response: Response): Promise<FastifyReply> {
-  reply.code(response.status).header('cache-control', 'no-store').header('x-content-type-options', 'nosniff');
+  reply
+    .code(response.status)
+    .header('cache-control', 'no-store')
+    .header('x-content-type-options', 'nosniff')
+    .header('content-security-policy', noPage);
   for (const [name, value] of response.headers) reply.header(name, value);
   const retryAfter = response.headers.get('x-retry-after');
   if (retryAfter !== null) reply.header('retry-after', retryAfter);

@@ -30,6 +30,7 @@ import { purchaseRoutes } from './purchases.ts';
 import { resourceClaimRoutes } from './resource-claims.ts';
 import { resourceRoutes } from './resources.ts';
 import { settingsRoutes } from './settings.ts';
+import { signInProviderRoutes } from './sign-in-provider.ts';
 import { subscriptionItemFeatureRoutes } from './subscription-item-features.ts';
 import { subscriptionRoutes } from './subscriptions.ts';
 import { taxRateRoutes } from './tax-rates.ts';
@@ -43,7 +44,7 @@ import { webhookRoutes } from './webhooks.ts';
  * Operations for people only. They are not in `openapi.json`, because no key may call them: the dashboard does. Otherwise they
  * are as all others.
  */
-export const routesOfPeople: readonly Route[] = [...memberRoutes, ...invitationRoutes];
+export const routesOfPeople: readonly Route[] = [...memberRoutes, ...invitationRoutes, ...signInProviderRoutes];
 
 const itemOfAnswer = ['createdAt', 'updatedAt', 'livemode', 'pricingModelId', 'price'].map(
   (field) => `adjustment.newSubscriptionItems.*.${field}`,

@@ -1,7 +1,7 @@
-import { lookup as lookupName } from 'node:dns/promises';
+import { lookup as lookupName, Resolver } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import { Agent, buildConnector } from 'undici';
-import { mayReach, type Network, urlIssue } from './address-guard.ts';
+import { loopback, mayReach, type Network, urlIssue } from './address-guard.ts';
 
 /** A message to an address that a user has registered. */
 interface OutboundMessage {
@@ -23,12 +23,32 @@ export type OutboundAnswer = { readonly durationMs: number } & (
   | { readonly failure: string }
 );
 
+/** A request whose whole response is read. */
+interface OutboundRequest {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+interface OutboundResponse {
+  readonly statusCode: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Buffer;
+}
+
 /** An HTTP client for user-supplied addresses that cannot reach the internal network. */
 export interface Outbound {
   /** The problem with this address that shows without a DNS lookup, or null. */
   issueOf(url: string, livemode: boolean): string | null;
   /** Sends one POST. Never throws: a failure is a result. Does not follow redirects. */
   post(message: OutboundMessage): Promise<OutboundAnswer>;
+  /** The problem with an address to `fetch` from, or null. It is https, but on this machine if that is allowed. */
+  fetchIssueOf(url: string): string | null;
+  /** Sends one request in live mode. Throws when there is no response, or one of more than 256 KiB. Follows no redirects. */
+  fetch(request: OutboundRequest): Promise<OutboundResponse>;
+  /** The TXT records of a DNS name; none when there is no such name. */
+  textRecords(name: string): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
@@ -47,6 +67,8 @@ export interface OutboundPolicy {
   readonly allowInTestMode: readonly Network[];
   /** The DNS lookup; the system resolver when absent. */
   readonly lookup?: Lookup;
+  /** The lookup of TXT records; the system resolver when absent. */
+  readonly lookupText?: (name: string) => Promise<readonly (readonly string[])[]>;
   /** The limit for one message, from the DNS lookup to the end of the response; 15 seconds when absent. */
   readonly timeoutMs?: number;
 }
@@ -55,6 +77,8 @@ export interface OutboundPolicy {
 const defaultTimeoutMs = 15_000;
 // Enough to read an endpoint's error message.
 const maxAnswerBytes = 2048;
+// The keys of a sign-in provider with many of them.
+const maxFetchedBytes = 256 * 1024;
 const maxHeaderKiB = 16;
 // Endpoints of several customers share an origin on a hosting platform: a slow one leaves room for the others.
 const maxConnectionsPerOrigin = 256;
@@ -70,7 +94,7 @@ const maxFailureLength = 500;
  * never carries a message of live mode.
  */
 export function createOutbound(policy: OutboundPolicy): Outbound {
-  const { allow, allowInTestMode, timeoutMs = defaultTimeoutMs } = policy;
+  const { allow, allowInTestMode, lookupText = systemTextLookup, timeoutMs = defaultTimeoutMs } = policy;
   const lookup = sharedWhileRunning(policy.lookup ?? systemLookup);
   const modeOf = (allowed: readonly Network[]) => ({ allowed, agent: createAgent(allowed, lookup, timeoutMs) });
   const live = modeOf(allow);
@@ -89,8 +113,22 @@ export function createOutbound(policy: OutboundPolicy): Outbound {
     const outcome = await send(hidden.agent, message, timeoutMs);
     return 'failure' in outcome ? outcome : { ...outcome, body: lengthOf(outcome.body) };
   };
+  const fetchIssueOf = (url: string) => urlIssue(url, !isOnThisMachine(url), allow);
   return {
     issueOf: (url, livemode) => urlIssue(url, livemode, allowedIn(livemode)),
+    fetchIssueOf,
+    async fetch(request) {
+      const issue = fetchIssueOf(request.url);
+      if (issue !== null) throw new Error(`Not sent: the URL ${request.url.slice(0, maxFailureLength)} ${issue}.`);
+      return fetchWhole(live.agent, request, timeoutMs);
+    },
+    async textRecords(name) {
+      const parts = await lookupText(name).catch((error: unknown) => {
+        if (['ENOTFOUND', 'ENODATA'].includes(codeOf(error))) return [];
+        throw error;
+      });
+      return parts.map((texts) => texts.join(''));
+    },
     async post(message) {
       const startedAt = performance.now();
       const issue = urlIssue(message.url, message.livemode, allowedIn(message.livemode));
@@ -105,6 +143,13 @@ export function createOutbound(policy: OutboundPolicy): Outbound {
 }
 
 const systemLookup: Lookup = (host) => lookupName(host, { all: true, order: 'verbatim' });
+const systemTextLookup = (name: string) => new Resolver({ timeout: 5_000, tries: 2 }).resolveTxt(name);
+
+/** Whether an address names this machine: loopback addresses are reached without encryption, where that is allowed. */
+function isOnThisMachine(url: string): boolean {
+  const host = URL.canParse(url) ? new URL(url).hostname.replace(/^\[|\]$/g, '') : '';
+  return host === 'localhost' || loopback.some((network) => mayReach(host, [network]) && !mayReach(host, []));
+}
 
 /** Connections to one host that open at the same time share one lookup. */
 function sharedWhileRunning(lookup: Lookup): Lookup {
@@ -200,6 +245,21 @@ async function send(agent: Agent, { url, headers, body }: OutboundMessage, timeo
   } finally {
     clearTimeout(timer);
   }
+}
+
+async function fetchWhole(agent: Agent, request: OutboundRequest, timeoutMs: number): Promise<OutboundResponse> {
+  const { origin, pathname, search } = new URL(request.url);
+  const { method, headers, body = null } = request;
+  const signal = AbortSignal.timeout(timeoutMs);
+  const answer = await agent.request({ origin, path: pathname + search, method, headers, body, signal });
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of answer.body as AsyncIterable<Uint8Array>) {
+    size += chunk.byteLength;
+    if (size > maxFetchedBytes) throw new Error(`The response of ${origin} has more than ${maxFetchedBytes} bytes.`);
+    chunks.push(chunk);
+  }
+  return { statusCode: answer.statusCode, headers: answer.headers, body: Buffer.concat(chunks) };
 }
 
 /** The start of a body as text. The rest is not read: the connection is closed instead. */

@@ -9,6 +9,7 @@ export const idPrefixes = {
   session: 'session',
   account: 'account',
   invitation: 'invitation',
+  signInProvider: 'sign_in_provider',
   pricingModel: 'pricing_model',
   product: 'prod',
   price: 'price',

@@ -11,6 +11,7 @@ export const routeGroups = {
   organizations: ['admin'],
   members: ['read', 'admin'],
   invitations: ['read', 'admin'],
+  'sign-in-provider': ['read', 'admin'],
   settings: ['read', 'admin'],
   'audit-log': ['read'],
   customers: ['read', 'write', 'admin'],

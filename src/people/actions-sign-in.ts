@@ -7,6 +7,8 @@ import { LRUCache } from 'lru-cache';
 import type { Database } from '../database/database.ts';
 import { newId } from '../database/new-id.ts';
 import type { Encryption } from '../jobs/encryption.ts';
+import type { Outbound } from '../jobs/outbound.ts';
+import { companySignIn } from './actions-company.ts';
 import { invitationLinks } from './actions-links.ts';
 import {
   addressHeader,
@@ -23,6 +25,8 @@ export interface SignInOptions {
   /** The worker's connection: people belong to no environment. */
   readonly worker: Database;
   readonly encryption: Encryption;
+  /** The way to the providers of organizations; they sign in nobody when absent. */
+  readonly outbound?: Outbound | undefined;
   readonly log: (level: 'error' | 'info', message: string) => void;
 }
 
@@ -69,8 +73,8 @@ export function createSignIn(options: SignInOptions): SignIn {
       await createAuth(origin, options, keep).api.requestPasswordReset({ body: { email } });
       return made;
     },
-    async me({ user }) {
-      return { user, memberships: toMemberships(await store.listMemberships(options.worker, user.id)) };
+    async me({ user, token }) {
+      return { user, memberships: toMemberships(await store.listMemberships(options.worker, token)) };
     },
   };
 }
@@ -84,7 +88,7 @@ const tries = { most: 10, windowMs: 15 * 60_000 };
 /** `onReset` takes the token of a new password. Without it nobody can ask for one. */
 function createAuth(
   origin: string,
-  { worker, encryption, log }: SignInOptions,
+  { worker, encryption, outbound, log }: SignInOptions,
   onReset: ((token: string) => void) | null = null,
 ) {
   return betterAuth({
@@ -97,7 +101,12 @@ function createAuth(
       .map(({ keyId, secret }) => ({ version: versionOf(keyId), value: secret })),
     database: { db: worker, type: 'postgres', schemaName: 'people', transaction: true },
     user: { modelName: 'users' },
-    session: { modelName: 'sessions', expiresIn: sessionSeconds, updateAge: daySeconds },
+    session: {
+      modelName: 'sessions',
+      expiresIn: sessionSeconds,
+      updateAge: daySeconds,
+      additionalFields: { signInProviderId: { type: 'string', required: false, input: false } },
+    },
     account: { modelName: 'accounts', encryptOAuthTokens: true },
     verification: { modelName: 'verifications' },
     emailAndPassword: {
@@ -112,6 +121,7 @@ function createAuth(
     rateLimit: { enabled: true, storage: 'database', modelName: 'rateLimits' },
     plugins: [
       invitationLinks(worker),
+      companySignIn({ worker, encryption, outbound, log, origin }),
       twoFactor({ issuer: 'Tollkeeper', schema: { twoFactor: { modelName: 'twoFactors' } } }),
       passkey({
         rpID: new URL(origin).hostname,

@@ -7,14 +7,20 @@ import type { Invitation, Member, MembershipRow } from './person.ts';
 
 // Requests of people who are not signed in have no environment, so most of this is on the worker's connection.
 
-/** The organizations of a person, with their environments: test before live. The worker's connection. */
-export async function listMemberships(worker: Database, userId: string): Promise<MembershipRow[]> {
+/**
+ * The organizations in which a session counts, with their environments: test before live. A session of a provider counts in its
+ * organization only. The worker's connection.
+ */
+export async function listMemberships(worker: Database, token: string): Promise<MembershipRow[]> {
   const { rows } = await sql<MembershipRow>`
     select o.id as organization_id, o.name as organization_name, m.role, e.id as environment_id, e.livemode
-      from people.memberships m
+      from people.sessions s
+      join people.memberships m on m.user_id = s.user_id
       join organizations o on o.id = m.organization_id
       join environments e on e.organization_id = o.id
-     where m.user_id = ${userId} order by o.id, e.livemode`.execute(worker);
+     where s.token = ${token} and (s.sign_in_provider_id is null or o.id =
+             (select p.organization_id from people.sign_in_providers p where p.id = s.sign_in_provider_id))
+     order by o.id, e.livemode`.execute(worker);
   return rows;
 }
 
@@ -80,12 +86,13 @@ interface NewUser {
   readonly id: string;
   readonly name: string;
   readonly email: string;
-  readonly passwordHash: string;
+  /** Null for somebody who is signed in by a provider. */
+  readonly passwordHash: string | null;
   readonly accountId: string;
 }
 
 /**
- * A person and their password, as the library keeps them; false if the address is known. Nobody has proven yet that it is
+ * A person and their password if there is one, as the library keeps them; false if the address is known. Nobody has proven yet that it is
  * theirs.
  */
 export async function insertUser(db: DatabaseTransaction, user: NewUser): Promise<boolean> {
@@ -94,6 +101,7 @@ export async function insertUser(db: DatabaseTransaction, user: NewUser): Promis
     insert into people.users (id, name, email) values (${id}, ${name}, ${email})
     on conflict (email) do nothing returning id`.execute(db);
   if (rows.length === 0) return false;
+  if (passwordHash === null) return true;
   await sql`
     insert into people.accounts (id, account_id, provider_id, user_id, password)
     values (${accountId}, ${id}, 'credential', ${id}, ${passwordHash})`.execute(db);

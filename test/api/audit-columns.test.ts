@@ -119,7 +119,7 @@ describe('the decisions', () => {
     const { rows: ofPeople } = await triggersIn('people');
     assert.deepEqual(
       ofPeople.map(({ name }) => name),
-      ['invitations', 'memberships'],
+      ['invitations', 'memberships', 'sign_in_providers'],
     );
     const audited = new Set((await auditedColumns()).map(({ tableName }) => tableName));
     assert.deepEqual(new Set(triggers.map(({ name }) => name)), audited);

@@ -79,6 +79,7 @@ test('no job reads a whole table, or all rows of an environment', async () => {
     forget_processor_events: {},
     forget_attempts: {},
     forget_webhook_attempts: {},
+    forget_sign_ins: {},
   };
   for (const [task, payload] of Object.entries(payloads)) {
     const run = () => runTask({ database, tasks, services }, task, payload as Record<string, unknown>);

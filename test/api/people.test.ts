@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createOTP } from '@better-auth/utils/otp';
 import { routesOfPeople } from '../../src/api/routes.ts';
+import { createApp } from '../../src/app.ts';
 import { createEncryption, keyBytes } from '../../src/jobs/encryption.ts';
+import { runTask } from '../../src/jobs/queue.ts';
 import { roles } from '../../src/kernel/permission.ts';
 import { createFirstLink } from '../../src/people/actions.ts';
 import { createSignIn } from '../../src/people/actions-sign-in.ts';
@@ -186,6 +188,15 @@ describe('members', () => {
     const bodies: Readonly<Record<string, object>> = {
       'PUT /members/{userId}': { member: { role: 'owner' } },
       'POST /invitations': { invitation: { email: 'k@people.test', role: 'owner' } },
+      'PUT /sign-in-provider': {
+        signInProvider: {
+          protocol: 'oidc',
+          domain: 'k.test',
+          issuer: 'https://idp.example.com',
+          clientId: 'k',
+          clientSecret: 'k',
+        },
+      },
     };
     for (const { method, path } of routesOfPeople) {
       const filled = path.replace('{userId}', id).replace('{id}', id.replace('user', 'invitation'));
@@ -336,4 +347,96 @@ test('ten wrong passwords in a row lock out the eleventh try, also with the righ
     statuses.push((await new Browser(app).signIn(email, each < 10 ? 'wrong password' : passwordOfAll)).status);
   }
   assert.deepEqual(statuses, [...Array.from({ length: 10 }, () => 401), 429, 429]);
+});
+
+test('tries of a password are counted by all processes together', async () => {
+  const { email } = await personWith(app, 'viewer');
+  const { database, owner, services } = app;
+  const second = await createApp({ database, people: owner, services, migrated: async () => true });
+  const address = await second.listen({ host: '127.0.0.1', port: 0 });
+  const statuses: number[] = [];
+  for (let each = 0; each < 11; each++) {
+    await app.ownerPool.query(`delete from people.rate_limits where key like '%|/sign-in/email'`);
+    const browser = new Browser({ ...app, url: each % 2 === 0 ? app.url : address });
+    statuses.push((await browser.signIn(email, each < 10 ? 'wrong password' : passwordOfAll)).status);
+  }
+  // The address of the network has three tries in ten seconds, wherever it asks.
+  const codes = await Promise.all(
+    [app.url, address, app.url, address].map(async (url) => {
+      const answer = await new Browser({ ...app, url }).signIn('nobody@people.test', 'wrong password');
+      return answer.status;
+    }),
+  );
+  await second.close();
+  assert.deepEqual(statuses, [...Array.from({ length: 10 }, () => 401), 429]);
+  assert(codes.includes(429), String(codes));
+});
+
+test('no other page signs somebody in or out, or changes how they sign in', async () => {
+  const { browser, email } = await personWith(app, 'viewer');
+  const elsewhere: readonly Record<string, string>[] = [
+    { origin: 'https://evil.test' },
+    { origin: 'null' },
+    { origin: 'https://evil.test', 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' },
+  ];
+  const changes: readonly [path: string, body: object][] = [
+    ['/auth/sign-out', {}],
+    ['/auth/sign-in/email', { email, password: passwordOfAll }],
+    ['/auth/change-password', { currentPassword: passwordOfAll, newPassword: 'another sentence' }],
+    ['/auth/revoke-sessions', {}],
+    ['/auth/two-factor/enable', { password: passwordOfAll }],
+    ['/auth/company/start', { organizationId: app.id }],
+    ['/auth/company/verify-domain', { organizationId: app.id }],
+  ];
+  for (const headers of elsewhere)
+    for (const [path, body] of changes)
+      assert.equal((await browser.send('POST', path, body, headers)).status, 403, `${path} ${JSON.stringify(headers)}`);
+  await app.ownerPool.query(`delete from people.rate_limits where key like '%|/sign-in/email'`);
+  // Without a cookie a form would sign the visitor in as somebody else.
+  const stranger = await new Browser(app).send(
+    'POST',
+    '/auth/sign-in/email',
+    { email, password: passwordOfAll },
+    elsewhere[2],
+  );
+  assert.equal(stranger.status, 403);
+  assert.equal((await browser.send('GET', '/api/v1/me')).status, 200);
+  assert.equal((await browser.signIn(email)).status, 200);
+});
+
+test('no answer is shown in the frame of another page', async () => {
+  for (const path of ['/auth/get-session', '/auth/nothing', '/docs']) {
+    const { headers } = await new Browser(app).send('GET', path);
+    assert.match(headers.get('content-security-policy') ?? '', /frame-ancestors 'none'/, path);
+  }
+});
+
+test('sessions, states of sign-ins and invitations that have ended are deleted, and others stay', async () => {
+  const { browser, email } = await personWith(app, 'viewer');
+  const ended = new Browser(app);
+  await ended.signIn(email);
+  const { session } = (await ended.send('GET', '/auth/get-session')).body;
+  await app.ownerPool.query(`update people.sessions set expires_at = now() - interval '1 minute' where id = $1`, [
+    session.id,
+  ]);
+  const { token } = await linkFor(app, 'viewer', 'stays@people.test');
+  await linkFor(app, 'viewer', 'ended@people.test', Date.now() - 1);
+  await app.ownerPool.query(
+    `insert into people.verifications (id, identifier, value, expires_at)
+     values ('ended', 'x', 'x', now() - interval '1 second'), ('open', 'x', 'x', now() + interval '1 hour')`,
+  );
+  await app.ownerPool.query(
+    `insert into people.rate_limits (id, key, count, last_request) values ('old', 'old', 1, 0)`,
+  );
+  await runTask({ database: app.database, tasks: app.tasks, services: app.services }, 'forget_sign_ins', {});
+  const { rows } = await app.ownerPool.query(
+    `select id from people.sessions where id = $1
+     union all select id from people.verifications where id in ('ended', 'open')
+     union all select email from people.invitations where email in ('stays@people.test', 'ended@people.test')
+     union all select id from people.rate_limits where id = 'old'`,
+    [session.id],
+  );
+  assert.deepEqual(rows.map(({ id }) => id).sort(), ['open', 'stays@people.test']);
+  assert.equal((await browser.ask('GET', '/customers')).status, 200);
+  assert.equal((await new Browser(app).send('GET', `/auth/invitation?token=${token}`)).status, 200);
 });

@@ -107,9 +107,14 @@ describe('what a route needs', () => {
       support: (needs) => kindOf(needs) === 'read' || ['cancellations:write', 'deliveries:write'].includes(needs),
       developer: (needs) =>
         kindOf(needs) !== 'money' &&
-        !['settings:admin', 'customers:admin', 'organizations:admin', 'members:admin', 'invitations:admin'].includes(
-          needs,
-        ),
+        ![
+          'settings:admin',
+          'customers:admin',
+          'organizations:admin',
+          'members:admin',
+          'invitations:admin',
+          'sign-in-provider:admin',
+        ].includes(needs),
       viewer: (needs) => kindOf(needs) === 'read',
     };
     for (const [role, may] of Object.entries(mayDo))

@@ -7,7 +7,8 @@ import type { Answer, Body, TestApp } from './harness.ts';
 export class Browser {
   readonly cookies = new Map<string, string>();
   readonly app: TestApp;
-  readonly origin: string;
+  /** The origin of the page that it shows. */
+  origin: string;
 
   constructor(app: TestApp) {
     this.app = app;
@@ -20,16 +21,17 @@ export class Browser {
 
   /** A request of a page at `origin`, with the cookies. */
   async send(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+    const isForm = body instanceof URLSearchParams;
     const response = await fetch(path.startsWith('http') ? path : this.app.url + path, {
       method,
       redirect: 'manual',
       headers: {
         ...(method === 'GET' ? {} : { origin: this.origin }),
         ...(this.cookies.size === 0 ? {} : { cookie: this.cookie }),
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(body === undefined || isForm ? {} : { 'content-type': 'application/json' }),
         ...headers,
       },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body: isForm ? body : JSON.stringify(body) }),
     });
     for (const text of response.headers.getSetCookie()) this.#keep(text);
     const text = await response.text();

@@ -34,7 +34,7 @@ const ofWholeEnvironment: Readonly<Record<string, string>> = {
 };
 
 /** Tables of people that the service reads: those of the organization of its environment. */
-const ofPeople = ['users', 'memberships', 'invitations'];
+const ofPeople = ['users', 'memberships', 'invitations', 'sign_in_providers'];
 
 /** Tables of no tenant, and what the service does there. */
 const ofNobody: Readonly<Record<string, string>> = {
@@ -313,15 +313,25 @@ describe('row-level security', () => {
       await owner.query(
         `with org as (select organization_id as id from environments where id = $1),
               who as (insert into people.users (id, name, email) values ('user_' || $1, 'N', $1 || '@people.test') returning id),
-              member as (insert into people.memberships select org.id, who.id, 'owner', 0, 0 from org, who)
+              member as (insert into people.memberships select org.id, who.id, 'owner', 0, 0 from org, who),
+              provider as (insert into people.sign_in_providers (id, organization_id, protocol, domain, issuer, client_id,
+                             sealed_client_secret, created_at) select 'provider_' || $1, id, 'oidc', 'acme.test', 'i', 'c', 's', 0 from org)
          insert into people.invitations (id, organization_id, role, token_hash, expires_at, created_at)
            select 'invitation_' || $1, org.id, 'viewer', sha256($1::text::bytea), 0, 0 from org`,
         [String(environmentId)],
       );
-    await inSetting(service, {}, async () => assert.deepEqual(await count(), [0, 0, 0]));
+    await inSetting(service, {}, async () => assert.deepEqual(await count(), [0, 0, 0, 0]));
     await inSetting(service, { environment: String(stranger.environmentId) }, async () => {
-      assert.deepEqual(await count(), [1, 1, 1]);
-      for (const table of ['sessions', 'accounts', 'verifications', 'two_factors', 'passkeys', 'rate_limits'])
+      assert.deepEqual(await count(), [1, 1, 1, 1]);
+      for (const table of [
+        'sessions',
+        'accounts',
+        'verifications',
+        'two_factors',
+        'passkeys',
+        'rate_limits',
+        'provider_subjects',
+      ])
         assert.equal(await outcomeOf(service, `select from people.${table}`), '42501', table);
       assert.equal(
         await outcomeOf(service, `update people.memberships set organization_id = organization_id || 'x'`),
@@ -441,6 +451,7 @@ describe('row-level security', () => {
     forget_processor_events: () => forgetsByTheHour('forget_processor_events(0, 10)'),
     forget_attempts: () => forgetsByTheHour('forget_attempts(0, 10)'),
     forget_webhook_attempts: () => forgetsByTheHour('forget_webhook_attempts(0, 10)'),
+    forget_sign_ins: () => forgetsByTheHour('forget_sign_ins(0, 10)'),
     forget_audit_log: () => forgetsByTheHour('forget_audit_log(0, 10)'),
     async take_mrr_balances() {
       // It adds up what there is, for each tenant by itself, and answers a number.

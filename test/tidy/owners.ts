@@ -26,6 +26,8 @@ export const owners: Owners = {
   'people.rate_limits': 'people',
   'people.memberships': 'people',
   'people.invitations': 'people',
+  'people.sign_in_providers': 'people',
+  'people.provider_subjects': 'people',
 
   audit_log: 'audit',
 
