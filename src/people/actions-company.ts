@@ -22,7 +22,7 @@ interface CompanyOptions {
   readonly origin: string;
 }
 
-/** A sign-in that is under way. It is stored under the hash of its state, and the state is in a cookie of the browser. */
+/** A sign-in in progress. It is stored under the hash of its state, and the state is in a cookie of the browser. */
 interface Attempt {
   readonly providerId: string;
   readonly organizationId: string;
@@ -64,7 +64,7 @@ export function companySignIn(options: CompanyOptions) {
           const attempt = await takeAttempt(context, state);
           const provider = await providerOf(options, context, attempt);
           const { search } = new URL(context.request?.url ?? options.origin);
-          const { finishOidc } = await import('./oidc.ts');
+          const { finishOidc } = await import('./actions-oidc.ts');
           const answer = { query: search, state, attempt };
           const identity = await finishOidc(oidcOf(options, provider), outboundOf(options), answer);
           await signIn(options, context, attempt, identity);
@@ -76,7 +76,7 @@ export function companySignIn(options: CompanyOptions) {
           const { SAMLResponse, RelayState: state } = context.body;
           const attempt = await takeAttempt(context, state);
           const provider = await providerOf(options, context, attempt);
-          const { finishSaml } = await import('./saml.ts');
+          const { finishSaml } = await import('./actions-saml.ts');
           const identity = await finishSaml(samlOf(options, provider), attempt.nonce, SAMLResponse);
           const ticket = newState();
           await keep(context, `company-vouched ${hashOf(ticket)}`, { ...attempt, state, identity } satisfies Vouched);
@@ -256,17 +256,17 @@ async function start(
 
 async function begin(options: CompanyOptions, provider: StoredProvider, state: string, email: string | null) {
   if (provider.protocol === 'saml') {
-    const { startSaml } = await import('./saml.ts');
+    const { startSaml } = await import('./actions-saml.ts');
     // An id of XML begins with a letter.
     const nonce = `_${randomBytes(stateBytes).toString('hex')}`;
     return { url: await startSaml(samlOf(options, provider), nonce, state), nonce, codeVerifier: '' };
   }
-  const { startOidc } = await import('./oidc.ts');
+  const { startOidc } = await import('./actions-oidc.ts');
   const { url, attempt } = await startOidc(oidcOf(options, provider), outboundOf(options), state, email);
   return { url, ...attempt };
 }
 
-/** Signs in the person for whom the provider vouches. The session counts in the organization of the provider only. */
+/** Signs in the person of the identity. The session counts in the organization of the provider only. */
 async function signIn(
   { worker }: CompanyOptions,
   context: GenericEndpointContext,

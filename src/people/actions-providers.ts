@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import type { z } from 'zod';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
@@ -7,11 +8,14 @@ import type { Instant } from '../kernel/calendar.ts';
 import { invalid } from '../kernel/problem.ts';
 import {
   addressesOf,
+  certificateIssue,
+  certificatesIn,
   type DomainRecord,
   type NewSignInProvider,
   type ProviderAddresses,
   SignInProvider,
   type StoredProvider,
+  toPem,
 } from './provider.ts';
 import * as store from './store-providers.ts';
 
@@ -28,14 +32,14 @@ interface ProviderAnswer {
 }
 
 /** The context of a sealed client secret: it is of no use to another organization. */
-export function secretContext(organizationId: string): string {
+function secretContext(organizationId: string): string {
   return `client secret of ${organizationId}`;
 }
 
 const domainContext = 'sign-in domain';
 const recordPrefix = 'tollkeeper-domain=';
 
-export function domainRecordOf(
+function domainRecordOf(
   encryption: Encryption,
   { organizationId, domain }: Pick<StoredProvider, 'organizationId' | 'domain'>,
 ): z.infer<typeof DomainRecord> {
@@ -108,11 +112,21 @@ function isSame(current: StoredProvider, wanted: Partial<StoredProvider>): boole
   return fields.every(([field, value]) => current[field] === value);
 }
 
-/** Refuses an address that would never be asked. The browser goes to an entry point by itself. */
+/** Refuses an address that would never be asked, and a text that is no certificate. The browser goes to an entry point by itself. */
 function checkAddress(given: NewSignInProvider, outbound: Outbound): void {
   const field = given.protocol === 'oidc' ? 'issuer' : 'entryPoint';
   const issue = outbound.fetchIssueOf(given.protocol === 'oidc' ? given.issuer : given.entryPoint);
   if (issue !== null) throw invalid(['signInProvider', field], issue);
+  if (given.protocol === 'saml' && !certificatesIn(given.certificate).every(isCertificate))
+    throw invalid(['signInProvider', 'certificate'], certificateIssue);
+}
+
+function isCertificate(base64: string): boolean {
+  try {
+    return new X509Certificate(toPem(base64)).publicKey.type === 'public';
+  } catch {
+    return false;
+  }
 }
 
 /** The client secret: the one that is sent, or the stored one where the same client of the same issuer keeps it. */
@@ -122,7 +136,7 @@ function secretOf(
   encryption: Encryption,
 ): string {
   if (given.clientSecret !== undefined) return given.clientSecret;
-  // Otherwise whoever may change the issuer could have the secret sent to another one.
+  // Otherwise an owner who does not know the secret could have it sent to an issuer of theirs.
   const isKept = current !== null && current.issuer === given.issuer && current.clientId === given.clientId;
   const kept = isKept ? openSecret(current, encryption) : null;
   if (kept === null) throw invalid(['signInProvider', 'clientSecret'], 'is needed for a new issuer or client');

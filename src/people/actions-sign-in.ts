@@ -82,6 +82,12 @@ export function createSignIn(options: SignInOptions): SignIn {
 const daySeconds = 86_400;
 // Signing in again every week is little work, and what is lost or left open ends.
 const sessionSeconds = 7 * daySeconds;
+const sessionOptions = {
+  modelName: 'sessions',
+  expiresIn: sessionSeconds,
+  updateAge: daySeconds,
+  additionalFields: { signInProviderId: { type: 'string', required: false, input: false } },
+} as const;
 // Tries of one password in this time, from all addresses together.
 const tries = { most: 10, windowMs: 15 * 60_000 };
 
@@ -101,12 +107,7 @@ function createAuth(
       .map(({ keyId, secret }) => ({ version: versionOf(keyId), value: secret })),
     database: { db: worker, type: 'postgres', schemaName: 'people', transaction: true },
     user: { modelName: 'users' },
-    session: {
-      modelName: 'sessions',
-      expiresIn: sessionSeconds,
-      updateAge: daySeconds,
-      additionalFields: { signInProviderId: { type: 'string', required: false, input: false } },
-    },
+    session: sessionOptions,
     account: { modelName: 'accounts', encryptOAuthTokens: true },
     verification: { modelName: 'verifications' },
     emailAndPassword: {

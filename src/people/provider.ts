@@ -1,11 +1,10 @@
-import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
 import { Timestamp } from '../kernel/json.ts';
 import { textLimits } from '../kernel/text-limits.ts';
 import { signInPath } from './person.ts';
 
-export const SignInProviderId = idSchema('signInProvider');
+const SignInProviderId = idSchema('signInProvider');
 
 const Domain = z
   .string()
@@ -18,6 +17,7 @@ const Url = z.string().max(textLimits.url);
 const longestCertificates = 16_384;
 // The one in use, and the next ones.
 const mostCertificates = 4;
+export const certificateIssue = `must be one to ${mostCertificates} X.509 certificates as PEM`;
 
 /** Certificates as PEM, one after the other. Providers show them with and without the lines around. */
 const Certificates = z
@@ -25,9 +25,8 @@ const Certificates = z
   .max(longestCertificates)
   .transform((text, context) => {
     const found = certificatesIn(text);
-    const isRight = found.length > 0 && found.length <= mostCertificates && found.every(isCertificate);
-    if (!isRight)
-      context.addIssue({ code: 'custom', message: `must be one to ${mostCertificates} X.509 certificates as PEM` });
+    if (found.length === 0 || found.length > mostCertificates)
+      context.addIssue({ code: 'custom', message: certificateIssue });
     return found.map(toPem).join('\n');
   });
 
@@ -38,17 +37,9 @@ export function certificatesIn(text: string): string[] {
   return bodies.map((body) => body.replaceAll(/\s/g, '')).filter((body) => /^[A-Za-z0-9+/]+=*$/.test(body));
 }
 
-function toPem(base64: string): string {
+export function toPem(base64: string): string {
   const lines = base64.match(/.{1,64}/g) ?? [];
   return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----'].join('\n');
-}
-
-function isCertificate(base64: string): boolean {
-  try {
-    return new X509Certificate(toPem(base64)).publicKey.type === 'public';
-  } catch {
-    return false;
-  }
 }
 
 /** A provider as an owner registers it. */
@@ -91,7 +82,7 @@ export interface StoredProvider extends SignInProvider {
   readonly sealedClientSecret: string | null;
 }
 
-/** The addresses of an organization that its provider is told, and the one at which its members begin. */
+/** The addresses of an organization: three for its provider, and the one at which its members begin. */
 export const ProviderAddresses = z.object({
   redirectUri: z.string(),
   assertionConsumer: z.string(),
@@ -121,7 +112,7 @@ export interface Identity {
   readonly name: string | null;
 }
 
-/** A reason for which nobody is signed in, as the page is told. */
+/** A reason for which nobody is signed in, as the address of the page has it. */
 export type CompanyRefusal =
   | 'provider_failed'
   | 'sign_in_expired'
@@ -131,7 +122,7 @@ export type CompanyRefusal =
   | 'known_by_another_name';
 
 interface Standing {
-  /** The person whom the provider has vouched for under this subject before. */
+  /** The person who was signed in under this subject before. */
   readonly linkedUserId: string | null;
   readonly knownUserId: string | null;
   readonly isMember: boolean;
@@ -147,7 +138,7 @@ type Decision =
   | { readonly action: 'refuse'; readonly reason: CompanyRefusal };
 
 /**
- * Decides whom a provider may sign in: members of its organization, and people whom it has invited and nobody knows yet.
+ * Decides who is signed in: a member of the organization of the provider, or somebody new with an invitation of it.
  * Somebody who is known elsewhere joins by themselves, so that no owner can take another organization's people in.
  */
 export function decideSignIn({ email }: Identity, standing: Standing): Decision {
