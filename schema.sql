@@ -686,6 +686,7 @@ create table public.events (
   payload jsonb not null,
   occurred_at bigint not null,
   created_at bigint not null,
+  cause text,
   constraint events_pkey PRIMARY KEY (environment_id, id),
   constraint events_environment_id_fkey FOREIGN KEY (environment_id) REFERENCES environments(id)
 );
@@ -813,6 +814,7 @@ create table public.invoices (
   auto_collect boolean not null default false,
   sent_at bigint,
   finalizes_at bigint,
+  notice_at bigint,
   is_open_threshold boolean not null default false,
   created_at bigint not null,
   updated_at bigint not null,
@@ -1076,6 +1078,7 @@ create table public.payment_methods (
   processor_token text not null,
   fingerprint text,
   detached_at bigint,
+  notice_at bigint,
   created_at bigint not null,
   updated_at bigint not null,
   constraint payment_methods_pkey PRIMARY KEY (environment_id, id),
@@ -1593,6 +1596,7 @@ create table public.subscriptions (
   is_only_trial boolean not null default false,
   start_date bigint not null,
   trial_end bigint,
+  notice_at bigint,
   interval_unit text,
   interval_count bigint,
   billing_cycle_anchor_date bigint,
@@ -2041,6 +2045,7 @@ CREATE INDEX invoices_by_date ON public.invoices USING btree (environment_id, in
 CREATE INDEX invoices_by_status ON public.invoices USING btree (environment_id, status, id);
 CREATE INDEX invoices_by_subscription ON public.invoices USING btree (environment_id, subscription_id);
 CREATE INDEX invoices_finalization_due ON public.invoices USING btree (environment_id, finalizes_at) WHERE (finalizes_at IS NOT NULL);
+CREATE INDEX invoices_notice_due ON public.invoices USING btree (environment_id, notice_at) WHERE ((notice_at IS NOT NULL) AND (status = 'open'::text));
 CREATE INDEX invoices_owed ON public.invoices USING btree (environment_id, subscription_id) WHERE (status = ANY (ARRAY['open'::text, 'awaiting_payment_confirmation'::text]));
 CREATE INDEX ledger_entries_by_sequence ON public.ledger_entries USING brin (sequence) WITH (pages_per_range='32');
 CREATE INDEX memberships_by_user ON people.memberships USING btree (user_id);
@@ -2054,6 +2059,7 @@ CREATE INDEX passkeys_by_user ON people.passkeys USING btree (user_id);
 CREATE INDEX payment_method_attachments_by_customer ON public.payment_method_attachments USING btree (environment_id, customer_id);
 CREATE INDEX payment_methods_by_creation ON public.payment_methods USING btree (environment_id, created_at);
 CREATE INDEX payment_methods_by_customer ON public.payment_methods USING btree (environment_id, customer_id);
+CREATE INDEX payment_methods_notice_due ON public.payment_methods USING btree (environment_id, notice_at) WHERE ((notice_at IS NOT NULL) AND (detached_at IS NULL));
 CREATE INDEX payments_by_adjustment ON public.payments USING btree (environment_id, adjustment_id, id) WHERE (adjustment_id IS NOT NULL);
 CREATE INDEX payments_by_creation ON public.payments USING btree (environment_id, created_at);
 CREATE INDEX payments_by_customer ON public.payments USING btree (environment_id, customer_id);
@@ -2117,6 +2123,7 @@ CREATE INDEX subscriptions_by_status ON public.subscriptions USING btree (enviro
 CREATE INDEX subscriptions_cancel_due ON public.subscriptions USING btree (environment_id, cancel_scheduled_at) WHERE (status = 'cancellation_scheduled'::text);
 CREATE INDEX subscriptions_interim_due ON public.subscriptions USING btree (environment_id, interim_at) WHERE ((interim_at IS NOT NULL) AND (status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'unpaid'::text, 'cancellation_scheduled'::text])));
 CREATE INDEX subscriptions_living ON public.subscriptions USING btree (environment_id, customer_id, id) WHERE (status <> ALL (ARRAY['canceled'::text, 'incomplete_expired'::text]));
+CREATE INDEX subscriptions_notice_due ON public.subscriptions USING btree (environment_id, notice_at) WHERE ((notice_at IS NOT NULL) AND (status = 'trialing'::text));
 CREATE INDEX subscriptions_one_at_a_time ON public.subscriptions USING gist (environment_id, customer_id, ((is_free_plan)::integer), int8range(
 CASE
     WHEN ((status <> ALL (ARRAY['paused'::text, 'incomplete'::text])) AND (current_billing_period_start = current_billing_period_end)) THEN current_billing_period_start
@@ -2155,6 +2162,7 @@ CREATE INDEX webhook_deliveries_retried ON public.webhook_deliveries USING btree
 CREATE UNIQUE INDEX billing_periods_one_per_start ON public.billing_periods USING btree (environment_id, subscription_id, start_at) WHERE (NOT ((status = 'canceled'::text) AND (end_at = start_at)));
 CREATE UNIQUE INDEX customers_external_id_unique ON public.customers USING btree (environment_id, external_id, pricing_model_id) WHERE (NOT archived);
 CREATE UNIQUE INDEX discount_redemptions_one_per_customer ON public.discount_redemptions USING btree (environment_id, customer_id, discount_id) WHERE is_only_use;
+CREATE UNIQUE INDEX events_once_per_cause ON public.events USING btree (environment_id, object_id, type, cause) WHERE (cause IS NOT NULL);
 CREATE UNIQUE INDEX features_active_slug_unique ON public.features USING btree (environment_id, pricing_model_id, slug) WHERE active;
 CREATE UNIQUE INDEX invitations_one_open ON people.invitations USING btree (organization_id, email) WHERE (accepted_at IS NULL);
 CREATE UNIQUE INDEX invoices_one_draft ON public.invoices USING btree (environment_id, subscription_id) WHERE (status = 'draft'::text);
@@ -2248,7 +2256,7 @@ CREATE OR REPLACE FUNCTION public.audit_decisions()
  LANGUAGE sql
  IMMUTABLE
 BEGIN ATOMIC
- VALUES ('api_keys'::text,'hash'::text,'secret'::text), ('webhooks'::text,'sealed_secret'::text,'secret'::text), ('webhooks'::text,'sealed_previous_secret'::text,'secret'::text), ('payment_methods'::text,'processor_token'::text,'secret'::text), ('payment_methods'::text,'fingerprint'::text,'secret'::text), ('payments'::text,'processor_token'::text,'secret'::text), ('payments'::text,'next_action'::text,'secret'::text), ('payment_method_attachments'::text,'request'::text,'secret'::text), ('payment_method_attachments'::text,'outcome'::text,'secret'::text), ('checkout_sessions'::text,'payment_token'::text,'secret'::text), ('webhooks'::text,'url'::text,'address'::text), ('payments'::text,'receipt_url'::text,'address'::text), ('checkout_sessions'::text,'success_url'::text,'address'::text), ('checkout_sessions'::text,'cancel_url'::text,'address'::text), ('api_keys'::text,'last_used_at'::text,'passing'::text), ('pricing_models'::text,'catalog_version'::text,'passing'::text), ('invoices'::text,'is_open_threshold'::text,'passing'::text), ('customers'::text,'erased_external_id_mac'::text,'secret'::text), ('webhooks'::text,'failing_since'::text,'passing'::text), ('subscriptions'::text,'work_retry_at'::text,'passing'::text), ('subscriptions'::text,'revision'::text,'passing'::text), ('subscriptions'::text,'discounted'::text,'passing'::text), ('attempt_counts'::text,'failures'::text,'passing'::text), ('attempt_counts'::text,'counted_from'::text,'passing'::text), ('attempt_counts'::text,'next_at'::text,'passing'::text), ('attempt_counts'::text,'kept_until'::text,'passing'::text);
+ VALUES ('api_keys'::text,'hash'::text,'secret'::text), ('webhooks'::text,'sealed_secret'::text,'secret'::text), ('webhooks'::text,'sealed_previous_secret'::text,'secret'::text), ('payment_methods'::text,'processor_token'::text,'secret'::text), ('payment_methods'::text,'fingerprint'::text,'secret'::text), ('payments'::text,'processor_token'::text,'secret'::text), ('payments'::text,'next_action'::text,'secret'::text), ('payment_method_attachments'::text,'request'::text,'secret'::text), ('payment_method_attachments'::text,'outcome'::text,'secret'::text), ('checkout_sessions'::text,'payment_token'::text,'secret'::text), ('webhooks'::text,'url'::text,'address'::text), ('payments'::text,'receipt_url'::text,'address'::text), ('checkout_sessions'::text,'success_url'::text,'address'::text), ('checkout_sessions'::text,'cancel_url'::text,'address'::text), ('api_keys'::text,'last_used_at'::text,'passing'::text), ('pricing_models'::text,'catalog_version'::text,'passing'::text), ('invoices'::text,'is_open_threshold'::text,'passing'::text), ('invoices'::text,'notice_at'::text,'passing'::text), ('subscriptions'::text,'notice_at'::text,'passing'::text), ('payment_methods'::text,'notice_at'::text,'passing'::text), ('customers'::text,'erased_external_id_mac'::text,'secret'::text), ('webhooks'::text,'failing_since'::text,'passing'::text), ('subscriptions'::text,'work_retry_at'::text,'passing'::text), ('subscriptions'::text,'revision'::text,'passing'::text), ('subscriptions'::text,'discounted'::text,'passing'::text), ('attempt_counts'::text,'failures'::text,'passing'::text), ('attempt_counts'::text,'counted_from'::text,'passing'::text), ('attempt_counts'::text,'next_at'::text,'passing'::text), ('attempt_counts'::text,'kept_until'::text,'passing'::text);
 END;
 CREATE OR REPLACE FUNCTION public.audit_table(audited_table text)
  RETURNS void
@@ -2913,6 +2921,18 @@ BEGIN ATOMIC
             FROM usage_threshold_checks t
            WHERE (t.environment_id = e.id)
            ORDER BY t.due_at
+          LIMIT 1), ( SELECT i.notice_at
+            FROM invoices i
+           WHERE ((i.environment_id = e.id) AND (i.notice_at IS NOT NULL) AND (i.status = 'open'::text))
+           ORDER BY i.notice_at
+          LIMIT 1), ( SELECT s.notice_at
+            FROM subscriptions s
+           WHERE ((s.environment_id = e.id) AND (s.notice_at IS NOT NULL) AND (s.status = 'trialing'::text))
+           ORDER BY s.notice_at
+          LIMIT 1), ( SELECT m.notice_at
+            FROM payment_methods m
+           WHERE ((m.environment_id = e.id) AND (m.notice_at IS NOT NULL) AND (m.detached_at IS NULL))
+           ORDER BY m.notice_at
           LIMIT 1), ( SELECT p.check_at
             FROM payments p
            WHERE ((p.environment_id = e.id) AND (p.check_at IS NOT NULL))
@@ -4187,7 +4207,7 @@ CREATE OR REPLACE FUNCTION public.webhook_wants(filter_types text[], type text)
  RETURNS boolean
  LANGUAGE sql
  IMMUTABLE
-RETURN CASE WHEN (filter_types = '{}'::text[]) THEN (type <> ALL (ARRAY['usage_balance.low'::text, 'customer.erased'::text, 'attempts.limit_reached'::text, 'credit_note.created'::text, 'credit_note.settled'::text, 'credit_note.voided'::text, 'invoice.sent'::text])) ELSE (type = ANY (filter_types)) END;
+RETURN CASE WHEN (filter_types = '{}'::text[]) THEN (type = ANY (ARRAY['customer.created'::text, 'customer.updated'::text, 'purchase.completed'::text, 'payment.failed'::text, 'payment.succeeded'::text, 'subscription.created'::text, 'subscription.updated'::text, 'subscription.canceled'::text])) ELSE (type = ANY (filter_types)) END;
 CREATE OR REPLACE FUNCTION public.without_values(entry json, columns text[])
  RETURNS json
  LANGUAGE sql

@@ -107,8 +107,11 @@ create table events (
   payload jsonb not null,
   occurred_at bigint not null,
   created_at bigint not null,
+  -- Told at most once for each cause: '' where a record has one in its life, or the payment, the refund or the date.
+  cause text collate "C",
   primary key (environment_id, id)
 );
+create unique index events_once_per_cause on events (environment_id, object_id, type, cause) where cause is not null;
 create index events_by_object on events (environment_id, object_id, id);
 create index events_by_time on events (environment_id, occurred_at);
 

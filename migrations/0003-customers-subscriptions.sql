@@ -84,6 +84,8 @@ create table payment_methods (
   fingerprint text,
   -- A deleted one stays for the payments that were made with it.
   detached_at bigint,
+  -- When payment_method.expiring comes due for a card. Null once it was published for this expiry.
+  notice_at bigint,
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),
@@ -96,6 +98,7 @@ create unique index payment_methods_one_card_once on payment_methods (environmen
   where fingerprint is not null and detached_at is null;
 create index payment_methods_by_customer on payment_methods (environment_id, customer_id);
 create index payment_methods_by_creation on payment_methods (environment_id, created_at);
+create index payment_methods_notice_due on payment_methods (environment_id, notice_at) where notice_at is not null and detached_at is null;
 
 create table subscriptions (
   environment_id bigint not null,
@@ -115,6 +118,8 @@ create table subscriptions (
   is_only_trial boolean not null default false,
   start_date bigint not null,
   trial_end bigint,
+  -- When subscription.trial_will_end comes due. Null once it was published for this end.
+  notice_at bigint,
   interval_unit text,
   interval_count bigint,
   billing_cycle_anchor_date bigint,
@@ -191,6 +196,7 @@ create index subscriptions_by_customer on subscriptions (environment_id, custome
 create index subscriptions_by_status on subscriptions (environment_id, status, id);
 create index subscriptions_by_creation on subscriptions (environment_id, created_at);
 create index subscriptions_by_other_anchor on subscriptions (environment_id, id) where billing_anchor <> '"anniversary"';
+create index subscriptions_notice_due on subscriptions (environment_id, notice_at) where notice_at is not null and status = 'trialing';
 create index subscriptions_by_price on subscriptions (environment_id, price_id);
 create index subscriptions_by_metadata on subscriptions using gin (metadata jsonb_path_ops) where metadata is not null;
 create index subscriptions_period_end on subscriptions (environment_id, current_billing_period_end)

@@ -44,6 +44,8 @@ create table invoices (
   sent_at bigint,
   -- When the draft of a period is finalized by itself; in the environment's time.
   finalizes_at bigint,
+  -- When invoice.overdue comes due if it is open then. Null once it was published.
+  notice_at bigint,
   -- An invoice at a threshold until it is first settled. One whose payment is reversed afterwards is a debt like any other.
   is_open_threshold boolean not null default false constraint invoices_open_threshold
     check (not is_open_threshold or (reason = 'usage_threshold' and status in ('open', 'awaiting_payment_confirmation'))),
@@ -88,6 +90,7 @@ create index invoices_by_subscription on invoices (environment_id, subscription_
 create index invoices_by_status on invoices (environment_id, status, id);
 create index invoices_by_date on invoices (environment_id, invoice_date);
 create index invoices_by_creation on invoices (environment_id, created_at);
+create index invoices_notice_due on invoices (environment_id, notice_at) where notice_at is not null and status = 'open';
 
 create table invoice_line_items (
   environment_id bigint not null,

@@ -26,8 +26,8 @@ create table webhooks (
 -- Whether an endpoint with this filter receives events of this type. An empty filter has the types that it had from the
 -- beginning; what came later has to be named.
 create function webhook_wants(filter_types text[], type text) returns boolean language sql immutable
-  return case when filter_types = '{}' then type not in ('usage_balance.low', 'customer.erased', 'attempts.limit_reached',
-    'credit_note.created', 'credit_note.settled', 'credit_note.voided', 'invoice.sent') else type = any(filter_types) end;
+  return case when filter_types = '{}' then type in ('customer.created', 'customer.updated', 'purchase.completed', 'payment.failed',
+    'payment.succeeded', 'subscription.created', 'subscription.updated', 'subscription.canceled') else type = any(filter_types) end;
 
 -- One event on its way to one endpoint, or a sample that has no event. Its instants are real time.
 create table webhook_deliveries (

@@ -653,13 +653,13 @@ export interface NewCheckoutItem {
 export type PaymentStatus = 'processing' | 'requires_confirmation' | 'requires_action' | 'succeeded' | 'failed' | 'canceled' | 'refunded';
 
 /** A type of event. `sync.events_available` is accepted for compatibility, and no such event is ever sent. */
-export type WebhookFilterType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'customer.erased' | 'attempts.limit_reached' | 'credit_note.created' | 'credit_note.settled' | 'credit_note.voided' | 'invoice.sent' | 'sync.events_available';
+export type WebhookFilterType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'customer.erased' | 'attempts.limit_reached' | 'credit_note.created' | 'credit_note.settled' | 'credit_note.voided' | 'invoice.sent' | 'invoice.created' | 'invoice.finalized' | 'invoice.paid' | 'invoice.payment_failed' | 'invoice.overdue' | 'invoice.voided' | 'invoice.uncollectible' | 'refund.created' | 'subscription.trial_will_end' | 'payment_method.expiring' | 'sync.events_available';
 
 export type WebhookDeliveryStatus = 'pending' | 'succeeded' | 'failed';
 
-export type EventType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'customer.erased' | 'attempts.limit_reached' | 'credit_note.created' | 'credit_note.settled' | 'credit_note.voided' | 'invoice.sent';
+export type EventType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'customer.erased' | 'attempts.limit_reached' | 'credit_note.created' | 'credit_note.settled' | 'credit_note.voided' | 'invoice.sent' | 'invoice.created' | 'invoice.finalized' | 'invoice.paid' | 'invoice.payment_failed' | 'invoice.overdue' | 'invoice.voided' | 'invoice.uncollectible' | 'refund.created' | 'subscription.trial_will_end' | 'payment_method.expiring';
 
-export type EventObject = 'customer' | 'payment' | 'purchase' | 'subscription' | 'checkoutSession' | 'creditNote' | 'invoice';
+export type EventObject = 'customer' | 'payment' | 'purchase' | 'subscription' | 'checkoutSession' | 'creditNote' | 'invoice' | 'paymentMethod';
 
 export interface ApiKey {
   id: string;
@@ -3500,7 +3500,7 @@ export interface Webhook {
   pricingModelId: string;
   name: string;
   url: string;
-  /** The event types that are sent. Empty: all types but `usage_balance.low`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`. */
+  /** The event types that are sent. Empty: all types but `usage_balance.low`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`. */
   filterTypes: Array<WebhookFilterType>;
   active: boolean;
   /** The reason why the service has disabled the webhook, or null. To enable it, set `active` to `true`. */
@@ -3567,6 +3567,11 @@ export interface EventPayload {
   attempts?: {
     kind: 'payment' | 'discount_code';
     scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
   };
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
@@ -3889,6 +3894,11 @@ export interface CustomerCreatedPayload {
     kind: 'payment' | 'discount_code';
     scope: 'link' | 'customer' | 'network' | 'environment';
   };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
+  };
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -3913,6 +3923,11 @@ export interface CustomerUpdatedPayload {
   attempts?: {
     kind: 'payment' | 'discount_code';
     scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
   };
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
@@ -3939,6 +3954,11 @@ export interface PurchaseCompletedPayload {
     kind: 'payment' | 'discount_code';
     scope: 'link' | 'customer' | 'network' | 'environment';
   };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
+  };
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -3963,6 +3983,11 @@ export interface PaymentFailedPayload {
   attempts?: {
     kind: 'payment' | 'discount_code';
     scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
   };
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
@@ -3989,6 +4014,11 @@ export interface PaymentSucceededPayload {
     kind: 'payment' | 'discount_code';
     scope: 'link' | 'customer' | 'network' | 'environment';
   };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
+  };
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -4013,6 +4043,11 @@ export interface SubscriptionCreatedPayload {
   attempts?: {
     kind: 'payment' | 'discount_code';
     scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
   };
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
@@ -4039,6 +4074,11 @@ export interface SubscriptionUpdatedPayload {
     kind: 'payment' | 'discount_code';
     scope: 'link' | 'customer' | 'network' | 'environment';
   };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
+  };
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -4064,6 +4104,11 @@ export interface SubscriptionCanceledPayload {
     kind: 'payment' | 'discount_code';
     scope: 'link' | 'customer' | 'network' | 'environment';
   };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
+  };
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -4087,6 +4132,11 @@ export interface UsageBalanceLowPayload {
   attempts?: {
     kind: 'payment' | 'discount_code';
     scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
   };
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
@@ -4113,6 +4163,11 @@ export interface CustomerErasedPayload {
     kind: 'payment' | 'discount_code';
     scope: 'link' | 'customer' | 'network' | 'environment';
   };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
+  };
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -4136,6 +4191,11 @@ export interface AttemptsLimitReachedPayload {
   attempts: {
     kind: 'payment' | 'discount_code';
     scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
   };
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
@@ -4162,6 +4222,11 @@ export interface CreditNoteCreatedPayload {
     kind: 'payment' | 'discount_code';
     scope: 'link' | 'customer' | 'network' | 'environment';
   };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
+  };
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -4186,6 +4251,11 @@ export interface CreditNoteSettledPayload {
   attempts?: {
     kind: 'payment' | 'discount_code';
     scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
   };
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
@@ -4212,6 +4282,11 @@ export interface CreditNoteVoidedPayload {
     kind: 'payment' | 'discount_code';
     scope: 'link' | 'customer' | 'network' | 'environment';
   };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
+  };
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -4237,6 +4312,11 @@ export interface InvoiceSentPayload {
     kind: 'payment' | 'discount_code';
     scope: 'link' | 'customer' | 'network' | 'environment';
   };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
+  };
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -4251,8 +4331,307 @@ export interface InvoiceSentPayload {
   data: Invoice | null;
 }
 
+export interface InvoiceCreatedPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'invoice';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
+  };
+  /** The customer. For a checkout session without one, both are the id of the session. */
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'invoice.created';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
+  data: Invoice | null;
+}
+
+export interface InvoiceFinalizedPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'invoice';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
+  };
+  /** The customer. For a checkout session without one, both are the id of the session. */
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'invoice.finalized';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
+  data: Invoice | null;
+}
+
+export interface InvoicePaidPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'invoice';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
+  };
+  /** The customer. For a checkout session without one, both are the id of the session. */
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'invoice.paid';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
+  data: Invoice | null;
+}
+
+export interface InvoicePaymentFailedPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'invoice';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
+  };
+  /** The customer. For a checkout session without one, both are the id of the session. */
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'invoice.payment_failed';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
+  data: Invoice | null;
+}
+
+export interface InvoiceOverduePayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'invoice';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
+  };
+  /** The customer. For a checkout session without one, both are the id of the session. */
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'invoice.overdue';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
+  data: Invoice | null;
+}
+
+export interface InvoiceVoidedPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'invoice';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
+  };
+  /** The customer. For a checkout session without one, both are the id of the session. */
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'invoice.voided';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
+  data: Invoice | null;
+}
+
+export interface InvoiceUncollectiblePayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'invoice';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
+  };
+  /** The customer. For a checkout session without one, both are the id of the session. */
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'invoice.uncollectible';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
+  data: Invoice | null;
+}
+
+export interface RefundCreatedPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'payment';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  refund: {
+    id: string;
+    amount: number;
+  };
+  /** The customer. For a checkout session without one, both are the id of the session. */
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'refund.created';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
+  data: Payment | null;
+}
+
+export interface SubscriptionTrialWillEndPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'subscription';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
+  };
+  /** The customer. For a checkout session without one, both are the id of the session. */
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'subscription.trial_will_end';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
+  data: Subscription | null;
+}
+
+export interface PaymentMethodExpiringPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'paymentMethod';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
+  };
+  /** The customer. For a checkout session without one, both are the id of the session. */
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'payment_method.expiring';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
+  data: PaymentMethod | null;
+}
+
 /** The body of a message to a webhook. */
-export type WebhookPayload = CustomerCreatedPayload | CustomerUpdatedPayload | PurchaseCompletedPayload | PaymentFailedPayload | PaymentSucceededPayload | SubscriptionCreatedPayload | SubscriptionUpdatedPayload | SubscriptionCanceledPayload | UsageBalanceLowPayload | CustomerErasedPayload | AttemptsLimitReachedPayload | CreditNoteCreatedPayload | CreditNoteSettledPayload | CreditNoteVoidedPayload | InvoiceSentPayload;
+export type WebhookPayload = CustomerCreatedPayload | CustomerUpdatedPayload | PurchaseCompletedPayload | PaymentFailedPayload | PaymentSucceededPayload | SubscriptionCreatedPayload | SubscriptionUpdatedPayload | SubscriptionCanceledPayload | UsageBalanceLowPayload | CustomerErasedPayload | AttemptsLimitReachedPayload | CreditNoteCreatedPayload | CreditNoteSettledPayload | CreditNoteVoidedPayload | InvoiceSentPayload | InvoiceCreatedPayload | InvoiceFinalizedPayload | InvoicePaidPayload | InvoicePaymentFailedPayload | InvoiceOverduePayload | InvoiceVoidedPayload | InvoiceUncollectiblePayload | RefundCreatedPayload | SubscriptionTrialWillEndPayload | PaymentMethodExpiringPayload;
 
 export interface UtilsGetPingAnswer {
   message: 'pong';
@@ -6969,7 +7348,7 @@ export interface WebhooksCreateInput {
   webhook: {
     name: string;
     url: string;
-    /** The event types to send. Empty: all types but `usage_balance.low`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`. */
+    /** The event types to send. Empty: all types but `usage_balance.low`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`. */
     filterTypes: Array<WebhookFilterType>;
     active?: boolean;
     /** By default the pricing model of the key, or else the default one. */
@@ -7012,7 +7391,7 @@ export interface WebhooksUpdateInput {
     id?: string;
     name?: string;
     url?: string;
-    /** The event types to send. Empty: all types but `usage_balance.low`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`. */
+    /** The event types to send. Empty: all types but `usage_balance.low`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`. */
     filterTypes?: Array<WebhookFilterType>;
     active?: boolean;
     /** Fixed: send the present value or nothing. */

@@ -1,9 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Effect, Work } from '../database/work.ts';
+import { publishOverdue } from '../invoicing/actions.ts';
 import type { JobContext } from '../jobs/queue.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import { type IdKind, idPrefixes } from '../kernel/id.ts';
 import { advanceClock, endClockMove } from '../organizations/store-clock.ts';
-import { chargeTask } from '../payments/actions.ts';
+import { chargeTask, publishExpiring } from '../payments/actions.ts';
+import { publishTrialsEnding } from '../subscriptions/actions.ts';
 import { setAside } from '../subscriptions/store-due.ts';
 import { thresholdHandler } from './bill-threshold.ts';
 import { dunHandler, finalizeHandler } from './collect-invoices.ts';
@@ -12,7 +15,7 @@ import { cancelHandler, expireHandler, incompleteLifetimeMs } from './end-subscr
 import { interimHandler, renewHandler } from './renew.ts';
 import { resumeHandler } from './resume-paused.ts';
 import { checkHandler } from './settle-payment.ts';
-import { type DueKind, findLastBill, findSubscriptionOfPiece, readAgenda } from './store-due.ts';
+import { type DueKind, findLastBill, findSubscriptionOfPiece, readAgenda, takeNotices } from './store-due.ts';
 
 // Long enough for an outage to be fixed, short enough that a customer hardly notices.
 const setAsideMs = 5 * 60_000;
@@ -84,7 +87,18 @@ export async function doDueWorkAt(
     environmentId,
     until: Date.now() + forMs,
     portion,
-    done: { check: 0, cancel: 0, expire: 0, resume: 0, finalize: 0, threshold: 0, interim: 0, renew: 0, dun: 0 },
+    done: {
+      check: 0,
+      cancel: 0,
+      expire: 0,
+      resume: 0,
+      finalize: 0,
+      threshold: 0,
+      interim: 0,
+      renew: 0,
+      dun: 0,
+      notice: 0,
+    },
     failures: [],
     failed: new Set(),
     askedAgain: new Set(),
@@ -268,6 +282,18 @@ interface OrderedHandler {
   readonly atOnce: number;
 }
 
+/** Publishes that invoices are overdue, that trials will end and that cards expire. After the charges of that instant. */
+const noticeHandler: DueWorkHandler = {
+  name: 'notice',
+  take: takeNotices,
+  async perform(work, ids) {
+    const ofKind = (kind: IdKind) => ids.filter((id) => id.startsWith(`${idPrefixes[kind]}_`));
+    await publishOverdue(work, ofKind('invoice'));
+    await publishTrialsEnding(work, ofKind('subscription'));
+    await publishExpiring(work, ofKind('paymentMethod'));
+  },
+};
+
 /** All kinds of due work, in order of execution at one instant. */
 const dueHandlers: readonly OrderedHandler[] = [
   { kind: 'check', handler: checkHandler, atOnce: 500 },
@@ -279,4 +305,5 @@ const dueHandlers: readonly OrderedHandler[] = [
   { kind: 'interim', handler: interimHandler, atOnce: 500 },
   { kind: 'renew', handler: renewHandler, atOnce: 500 },
   { kind: 'dun', handler: dunHandler, atOnce: 200 },
+  { kind: 'notice', handler: noticeHandler, atOnce: 500 },
 ];

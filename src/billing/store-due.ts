@@ -8,7 +8,18 @@ import { hasInterim, isNext } from '../subscriptions/store-renewals.ts';
 import { currentStatuses } from '../subscriptions/subscription.ts';
 
 /** All kinds of due work, in order of execution at one instant. */
-const dueKinds = ['check', 'cancel', 'expire', 'resume', 'finalize', 'threshold', 'interim', 'renew', 'dun'] as const;
+const dueKinds = [
+  'check',
+  'cancel',
+  'expire',
+  'resume',
+  'finalize',
+  'threshold',
+  'interim',
+  'renew',
+  'dun',
+  'notice',
+] as const;
 export type DueKind = (typeof dueKinds)[number];
 
 /** The next due work of an environment. */
@@ -71,7 +82,46 @@ function dueTimes(ready: RawBuilder<unknown>, incompleteLifetimeMs: number): Raw
       (select i.next_attempt_at from invoices i
          join subscriptions s on s.environment_id = i.environment_id and s.id = i.subscription_id
         where i.environment_id = e.id and i.next_attempt_at is not null and ${ready} and ${isNextToCharge}
-        order by i.next_attempt_at limit 1) as dun`;
+        order by i.next_attempt_at limit 1) as dun,
+      least(${sql.join(
+        notices.map(
+          ({ table, isAwaited }) => sql`
+        (select r.notice_at from ${sql.table(table)} r
+          where r.environment_id = e.id and r.notice_at is not null and ${isAwaited} order by r.notice_at limit 1)`,
+        ),
+      )}) as notice`;
+}
+
+/** The records with a date of which an event tells, and whether it still concerns them. */
+const notices: readonly { readonly table: string; readonly isAwaited: RawBuilder<boolean> }[] = [
+  {
+    table: 'invoices',
+    // A payment that is in flight may still be in time.
+    isAwaited: sql<boolean>`r.status = 'open' and not exists (
+      select from payments p where p.environment_id = r.environment_id and p.invoice_id = r.id
+         and p.status in ('processing', 'requires_confirmation', 'requires_action'))`,
+  },
+  { table: 'subscriptions', isAwaited: sql<boolean>`r.status = 'trialing'` },
+  { table: 'payment_methods', isAwaited: sql<boolean>`r.detached_at is null` },
+];
+
+/**
+ * Locks up to `limit` records of which an event tells by now, skipping locked ones; with `only`, just these, waiting for
+ * their locks. Returns the ids.
+ */
+export async function takeNotices(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
+  const ids: string[] = [];
+  for (const { table, isAwaited } of notices) {
+    if (ids.length >= limit) break;
+    const { rows } = await sql<{ id: string }>`
+      select r.id from ${sql.table(table)} r
+       where r.environment_id = ${work.environmentId} and r.notice_at <= ${work.now}::bigint and ${isAwaited}
+         ${only === undefined ? sql`` : sql`and r.id = any(${only}::text[])`}
+       order by r.notice_at, r.id limit ${limit - ids.length}
+         for no key update of r ${only === undefined ? sql`skip locked` : sql``}`.execute(work.db);
+    ids.push(...rows.map(({ id }) => id));
+  }
+  return ids;
 }
 
 /**
@@ -165,7 +215,7 @@ export async function findSubscriptionOfPiece(work: Work, id: string): Promise<s
  */
 export async function readDueLag(worker: Database, realNow: Instant, incompleteLifetimeMs: number): Promise<number> {
   const { rows } = await sql<{ lag: number }>`
-    select greatest(max(${realNow}::bigint - least("check", cancel, expire, resume, finalize, threshold, interim, renew, dun)), 0)::bigint as lag
+    select greatest(max(${realNow}::bigint - least("check", cancel, expire, resume, finalize, threshold, interim, renew, dun, notice)), 0)::bigint as lag
       from environments e cross join lateral (select ${dueTimes(sql`true`, incompleteLifetimeMs)}) as due
      where e.clock_now is null`.execute(worker);
   return rows[0]?.lag ?? 0;

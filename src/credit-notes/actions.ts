@@ -4,7 +4,7 @@ import { publish } from '../customers/store-events.ts';
 import { takeNumbers } from '../customers/store-numbers.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
-import { voidInvoice } from '../invoicing/actions.ts';
+import { onceInItsLife, publishInvoiceChanges, publishInvoices, voidInvoice } from '../invoicing/actions.ts';
 import { decideCredited, decideUncredited } from '../invoicing/invoice.ts';
 import type { InvoiceDocument } from '../invoicing/invoice-document.ts';
 import { findInvoice, type InvoiceRow, lockInvoice, updateInvoice } from '../invoicing/store.ts';
@@ -85,6 +85,7 @@ export async function issueCreditNote(
   const credited = await updateInvoice(work, invoice.id, { ...change, ...ended });
   await store.insertCreditNote(work, note, rows);
   await publishCreditNotes(work, 'credit_note.created', [note]);
+  await publishInvoiceChanges(work, [{ before: invoice.status, invoice: credited, cause: note.id }]);
   return { note, invoice: credited };
 }
 
@@ -147,12 +148,13 @@ export async function voidWithCreditNotes(work: Work, invoiceId: string): Promis
   // Its customer has part of its money on the balance, so it stays owed.
   if (found !== null && found.balanceCredited > 0n) return found;
   const voided = await voidInvoice(work, invoiceId);
-  if (voided.offsetAmount === 0n) return voided;
   let invoice = voided;
-  for (const note of await store.listIssuedOffsets(work, [invoiceId])) {
+  const notes = voided.offsetAmount === 0n ? [] : await store.listIssuedOffsets(work, [invoiceId]);
+  for (const note of notes) {
     await takeBackCreditNote(work, { note, invoice });
     invoice = (await findInvoice(work, invoiceId)) ?? invoice;
   }
+  await publishInvoices(work, [{ type: 'invoice.voided', invoice, cause: onceInItsLife }]);
   return invoice;
 }
 

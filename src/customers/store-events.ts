@@ -15,6 +15,13 @@ export interface DomainEvent {
   readonly usageMeterId?: string;
   /** Set when the event is about attempts of one kind and scope. */
   readonly attempts?: { readonly kind: string; readonly scope: string };
+  /** Set when the event is about a refund of the payment. */
+  readonly refund?: { readonly id: string; readonly amount: bigint };
+  /**
+   * The cause, of which a record has at most one event of this type: '' where there is one in its life. Absent: a change
+   * whose condition is part of its update.
+   */
+  readonly cause?: string;
 }
 
 // The limits of requests keep records below it. A receiver may refuse larger messages.
@@ -31,12 +38,13 @@ export async function publish(work: Work, events: readonly DomainEvent[]): Promi
   const eventIds = events.map(() => newId('event'));
   const { environmentId, now, livemode } = work;
   const payloads = events.map(
-    ({ objectId, object, usageMeterId, attempts, customer, pricingModelId, type, data }, index) =>
+    ({ objectId, object, usageMeterId, attempts, refund, customer, pricingModelId, type, data }, index) =>
       JSON.stringify({
         id: objectId,
         object,
         usageMeterId,
         attempts,
+        refund,
         customer,
         pricingModelId,
         type,
@@ -48,8 +56,9 @@ export async function publish(work: Work, events: readonly DomainEvent[]): Promi
   );
   const all = <Key extends keyof DomainEvent>(key: Key) => events.map((event) => event[key]);
   await sql`
-    insert into events (environment_id, id, pricing_model_id, type, object, object_id, payload, occurred_at, created_at)
+    insert into events (environment_id, id, pricing_model_id, type, object, object_id, cause, payload, occurred_at, created_at)
     select ${environmentId}, new.*, ${now}::bigint, ${now}::bigint
       from unnest(${eventIds}::text[], ${all('pricingModelId')}::text[], ${all('type')}::text[], ${all('object')}::text[],
-                  ${all('objectId')}::text[], ${payloads}::jsonb[]) as new`.execute(work.db);
+                  ${all('objectId')}::text[], ${events.map(({ cause }) => cause ?? null)}::text[], ${payloads}::jsonb[]) as new
+        on conflict (environment_id, object_id, type, cause) where cause is not null do nothing`.execute(work.db);
 }

@@ -419,6 +419,7 @@ export interface Environments {
 }
 
 export interface Events {
+  cause: string | null;
   createdAt: number;
   environmentId: number;
   id: string;
@@ -535,6 +536,7 @@ export interface Invoices {
    * When to try to collect it again; in the environment's time.
    */
   nextAttemptAt: number | null;
+  noticeAt: number | null;
   /**
    * The part of it that lowers the amount due.
    */
@@ -737,6 +739,7 @@ export interface PaymentMethods {
   id: string;
   isDefault: boolean;
   metadata: Json | null;
+  noticeAt: number | null;
   paymentMethodData: Json;
   pricingModelId: string;
   processor: string;
@@ -1178,6 +1181,7 @@ export interface Subscriptions {
   isOnlyTrial: Generated<boolean>;
   metadata: Json | null;
   name: string | null;
+  noticeAt: number | null;
   pausedAt: number | null;
   /**
    * Paid for time in which the subscription was paused; taken off what its next invoices bill. In minor units.

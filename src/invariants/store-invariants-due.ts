@@ -112,6 +112,23 @@ export const dueInvariants: readonly Invariant[] = [
     query: overdue('invoices', 'finalizes_at', sql`true`),
   },
   {
+    name: 'noticesAreTold',
+    sentence:
+      'An event of an overdue invoice, of a trial that will end or of a card that expires is published within 15 minutes of its date.',
+    query: sql`
+      select r.environment_id, r.id, r.notice_at as due_at, n.late_at
+        from (select environment_id, id, notice_at from invoices i
+               where status = 'open' and not exists (
+                 select from payments p where p.environment_id = i.environment_id and p.invoice_id = i.id
+                    and p.status in ('processing', 'requires_confirmation', 'requires_action'))
+              union all
+              select environment_id, id, notice_at from subscriptions where status = 'trialing'
+              union all
+              select environment_id, id, notice_at from payment_methods where detached_at is null) r
+        join ${environments} n on n.environment_id = r.environment_id
+       where r.notice_at <= n.late_at`,
+  },
+  {
     name: 'thresholdChecksAreMade',
     sentence: 'Usage that may have come to a billing threshold is looked at within 15 minutes.',
     query: sql`

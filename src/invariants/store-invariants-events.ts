@@ -12,6 +12,8 @@ const eventTables = {
   payment: 'payments',
   purchase: 'purchases',
   checkoutSession: 'checkout_sessions',
+  creditNote: 'credit_notes',
+  paymentMethod: 'payment_methods',
 } as const;
 
 /** Invariants of events and their deliveries to webhooks. */
@@ -88,6 +90,46 @@ export const eventInvariants: readonly Invariant[] = [
             where e.environment_id = c.environment_id and e.type = 'attempts.limit_reached'
               and e.payload -> 'attempts' = jsonb_build_object('kind', c.kind, 'scope', c.scope)
               and split_part(c.id, ' ', 3) in (e.object_id, e.payload -> 'customer' ->> 'id'))`,
+  },
+  {
+    name: 'invoicesAreTold',
+    sentence:
+      'An invoice has an event of its creation, of its finalization, and of having been paid, voided or written off, where it was.',
+    query: sql`
+      select i.environment_id, i.id, i.status, told.type
+        from invoices i
+       cross join lateral (values
+         ('invoice.created', true), ('invoice.finalized', i.invoice_number is not null),
+         ('invoice.paid', i.status in ('paid', 'partially_refunded', 'refunded')),
+         ('invoice.voided', i.status = 'void'), ('invoice.uncollectible', i.status = 'uncollectible')) as told (type, is_wanted)
+       where told.is_wanted
+         and not exists (select from events e where e.environment_id = i.environment_id and e.object_id = i.id and e.type = told.type)`,
+  },
+  {
+    name: 'refundsAreTold',
+    sentence: 'A refund has an event of its payment.',
+    query: sql`
+      select r.environment_id, r.id, r.payment_id from refunds r
+       where not exists (
+         select from events e
+          where e.environment_id = r.environment_id and e.object_id = r.payment_id and e.type = 'refund.created' and e.cause = r.id)`,
+  },
+  {
+    name: 'noticesWereTold',
+    sentence: 'A due date or the end of a trial that is no longer awaited was published as an event.',
+    query: sql`
+      select i.environment_id, i.id, i.due_date as due_at from invoices i
+       where i.due_date is not null and i.notice_at is null
+         and not exists (
+           select from events e
+            where e.environment_id = i.environment_id and e.object_id = i.id and e.type = 'invoice.overdue' and e.cause = '')
+      union all
+      select s.environment_id, s.id, s.trial_end from subscriptions s
+       where s.trial_end is not null and s.notice_at is null
+         and not exists (
+           select from events e
+            where e.environment_id = s.environment_id and e.object_id = s.id and e.type = 'subscription.trial_will_end'
+              and e.cause = s.trial_end::text)`,
   },
   {
     name: 'eventsSayWhatTheyAre',

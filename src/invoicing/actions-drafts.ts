@@ -16,7 +16,9 @@ import {
   getInvoice,
   type InvoiceWithLines,
   numberInvoices,
+  onceInItsLife,
   payFromBalances,
+  publishInvoiceChanges,
   publishInvoices,
   renderInvoice,
   rowOf,
@@ -77,6 +79,7 @@ export async function createDraft(
   const { row, rows } = await composeDraft(work, known, written.map(unstored));
   await insertInvoices(work, [row]);
   await insertLines(work, rows);
+  await publishInvoiceChanges(work, [{ before: null, invoice: row, cause: onceInItsLife }]);
   return getInvoice(work, id);
 }
 
@@ -205,7 +208,7 @@ export async function sendInvoice(work: Work, encryption: Encryption, id: string
   if (status === 'draft' || status === 'void' || status === 'uncollectible')
     throw new Problem('invoiceStatusForbids', { id, status, trigger: 'sent' });
   const sent = await updateInvoice(work, id, { sentAt: work.now });
-  await publishInvoices(work, 'invoice.sent', [sent]);
+  await publishInvoices(work, [{ type: 'invoice.sent', invoice: sent }]);
   return { ...renderInvoice(work, sent), ...(await hostedPage(work, encryption, sent)) };
 }
 
@@ -413,6 +416,10 @@ export async function finalizeDrafts(
     work,
     drafts.map(({ id }) => id),
     composed.flatMap(({ rows }) => rows),
+  );
+  await publishInvoiceChanges(
+    work,
+    invoices.map((invoice) => ({ before: 'draft', invoice, cause: onceInItsLife })),
   );
   return { invoices, left: composed.flatMap(({ left }) => left) };
 }

@@ -16,8 +16,11 @@ import {
   decideBalanceApplied,
   decideRefunded,
   type Invoice,
+  type InvoiceEventType,
   type InvoiceReason,
+  type InvoiceStatus,
   type InvoiceTrigger,
+  invoiceEvents,
   nextInvoiceStatus,
   type UpcomingInvoice,
 } from './invoice.ts';
@@ -33,6 +36,7 @@ import {
   type InvoiceRow,
   listExplainedLines,
 } from './store.ts';
+import { endNotices } from './store-collecting.ts';
 import { findRedemptions } from './store-redemptions.ts';
 
 // More lines than nearly every invoice has. The invoice itself has all of them.
@@ -62,6 +66,10 @@ export async function createInvoices(work: Work, requests: readonly NewInvoice[]
     return draft.lines.map((line) => newLine(work, invoice, line));
   });
   await store.insertLines(work, lines);
+  await publishInvoiceChanges(
+    work,
+    invoices.map((invoice) => ({ before: null, invoice, cause: onceInItsLife })),
+  );
   return invoices;
 }
 
@@ -226,7 +234,7 @@ async function lock(work: Work, id: string): Promise<InvoiceRow> {
 
 /**
  * Voids an invoice, and gives back what the customer's balance paid of it. Refuses one with a payment in flight, and one
- * in a final status.
+ * in a final status. The caller publishes it once all of it has changed.
  */
 export async function voidInvoice(work: Work, id: string): Promise<InvoiceRow> {
   const voided = await moveInvoice(work, id, 'voided');
@@ -236,8 +244,10 @@ export async function voidInvoice(work: Work, id: string): Promise<InvoiceRow> {
 }
 
 /** Writes off an open invoice as uncollectible. */
-export function giveUpInvoice(work: Work, id: string): Promise<InvoiceRow> {
-  return moveInvoice(work, id, 'given_up');
+export async function giveUpInvoice(work: Work, id: string): Promise<InvoiceRow> {
+  const writtenOff = await moveInvoice(work, id, 'given_up');
+  await publishInvoiceChanges(work, [{ before: 'open', invoice: writtenOff, cause: onceInItsLife }]);
+  return writtenOff;
 }
 
 /** Records a refund of `refunded` minor units of the amount paid. */
@@ -334,25 +344,61 @@ export function renderInvoice(work: Work, row: InvoiceRow): Invoice {
   };
 }
 
-/** Events about invoices. */
-type InvoiceEventType = 'invoice.sent';
+/** The cause of events of which an invoice has one in its life. */
+export const onceInItsLife = '';
 
-/** Publishes an event for each of these invoices, as the API returns them now. */
-export async function publishInvoices(
-  work: Work,
-  type: InvoiceEventType,
-  invoices: readonly InvoiceRow[],
-): Promise<void> {
-  if (invoices.length === 0) return;
-  const externalIds = await listExternalIds(work, [...new Set(invoices.map(({ customerId }) => customerId))]);
+/** An event of an invoice, as the API returns it now. */
+interface InvoiceEvent {
+  readonly type: InvoiceEventType;
+  readonly invoice: InvoiceRow;
+  /** Absent: the event may occur again for the same reason. */
+  readonly cause?: string;
+}
+
+/** A change of an invoice whose status was `before`; null: a new one. */
+interface InvoiceChange {
+  readonly before: InvoiceStatus | null;
+  readonly invoice: InvoiceRow;
+  /** The payment or credit note that pays it; `onceInItsLife` for every other change. */
+  readonly cause: string;
+}
+
+/** Publishes the events of these changes of invoices, in order. */
+export function publishInvoiceChanges(work: Work, changes: readonly InvoiceChange[]): Promise<void> {
+  return publishInvoices(
+    work,
+    changes.flatMap(({ before, invoice, cause }) =>
+      invoiceEvents(before, invoice.status).map((type) => ({
+        type,
+        invoice,
+        cause: type === 'invoice.paid' ? cause : onceInItsLife,
+      })),
+    ),
+  );
+}
+
+/** Publishes that these invoices are overdue, once. The caller has locked them and knows that they are open. */
+export async function publishOverdue(work: Work, ids: readonly string[]): Promise<void> {
+  const invoices = await endNotices(work, ids);
+  await publishInvoices(
+    work,
+    invoices.map((invoice) => ({ type: 'invoice.overdue', invoice, cause: onceInItsLife })),
+  );
+}
+
+/** Publishes events of invoices, in order. */
+export async function publishInvoices(work: Work, events: readonly InvoiceEvent[]): Promise<void> {
+  if (events.length === 0) return;
+  const externalIds = await listExternalIds(work, [...new Set(events.map(({ invoice }) => invoice.customerId))]);
   await publish(
     work,
-    invoices.map((invoice) => {
+    events.map(({ invoice, ...event }) => {
       const { id, pricingModelId, customerId } = invoice;
       const externalId = externalIds.get(customerId);
       assert(externalId !== undefined, 'an invoice has its customer');
       const customer = { id: customerId, externalId };
-      return { type, object: 'invoice', objectId: id, pricingModelId, customer, data: renderInvoice(work, invoice) };
+      const data = renderInvoice(work, invoice);
+      return { ...event, object: 'invoice', objectId: id, pricingModelId, customer, data };
     }),
   );
 }

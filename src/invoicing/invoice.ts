@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { z } from 'zod';
 import type { BillingAddress } from '../customers/customer.ts';
+import { addDays, type Instant } from '../kernel/calendar.ts';
 import { CountryCode } from '../kernel/country.ts';
 import { CurrencyCode } from '../kernel/currency.ts';
 import { idSchema } from '../kernel/id.ts';
@@ -54,6 +55,48 @@ export const invoiceTransitions: Readonly<
 /** The status after the event, or null if it is impossible in this status. */
 export function nextInvoiceStatus(status: InvoiceStatus, trigger: InvoiceTrigger): InvoiceStatus | null {
   return invoiceTransitions[status][trigger] ?? null;
+}
+
+/** Events about invoices. */
+export type InvoiceEventType =
+  | 'invoice.created'
+  | 'invoice.finalized'
+  | 'invoice.paid'
+  | 'invoice.payment_failed'
+  | 'invoice.overdue'
+  | 'invoice.voided'
+  | 'invoice.uncollectible'
+  | 'invoice.sent';
+
+const paidStatuses: ReadonlySet<InvoiceStatus> = new Set(['paid', 'partially_refunded', 'refunded']);
+
+/**
+ * The events of a change of status, in order; `before` is null for a new invoice. Worked examples: a draft is `created`,
+ * and `finalized` and `paid` when a balance pays all of it. An open invoice that is paid, or credited in full, is `paid`.
+ */
+export function invoiceEvents(before: InvoiceStatus | null, after: InvoiceStatus): InvoiceEventType[] {
+  if (before === after) return [];
+  const events: InvoiceEventType[] = before === null ? ['invoice.created'] : [];
+  if ((before === null || before === 'draft') && after !== 'draft' && after !== 'void')
+    events.push('invoice.finalized');
+  if (paidStatuses.has(after) && (before === null || !paidStatuses.has(before))) events.push('invoice.paid');
+  if (after === 'void') events.push('invoice.voided');
+  if (after === 'uncollectible') events.push('invoice.uncollectible');
+  return events;
+}
+
+/**
+ * The instant from which an open invoice is overdue; null without a due date. One that is due at once is charged first,
+ * so it has a day. Worked example: dated and due on 1 May it is overdue on 2 May; due on 15 May, on 15 May.
+ */
+export function overdueFrom({
+  invoiceDate,
+  dueDate,
+}: {
+  readonly invoiceDate: Instant;
+  readonly dueDate: Instant | null;
+}): Instant | null {
+  return dueDate === null ? null : Math.max(dueDate, addDays(invoiceDate, 1));
 }
 
 /** The discount on an invoice, redeemed by its subscription or purchase. */

@@ -5,7 +5,7 @@ import type { BilledSoFar } from '../rating/discount.ts';
 import type { Quantities } from '../rating/usage-parts.ts';
 import { type Collection, type Dunnable, dunnedReasons } from './collection.ts';
 import type { InvoiceReason } from './invoice.ts';
-import { type InvoiceRow, selectInvoices } from './store.ts';
+import { type InvoiceRow, invoiceColumns, selectInvoices } from './store.ts';
 
 /** The same rule as `isDunned`. */
 const isDunnedRow = sql<boolean>`(reason in (${sql.join(dunnedReasons.map((reason) => sql.lit(reason)))})
@@ -46,6 +46,19 @@ export async function saveCollections(
              ${all('amountRefunded')}::numeric[], ${all('offsetAmount')}::numeric[], ${all('attemptCount')}::integer[], ${all('nextAttemptAt')}::bigint[]
            ) as new (id, status, amount_paid, amount_refunded, offset_amount, attempt_count, next_attempt_at)
      where i.environment_id = ${work.environmentId} and i.id = new.id`.execute(work.db);
+}
+
+/** Notes that these invoices were published as overdue, and returns them. The caller has locked them. */
+export async function endNotices(work: Work, ids: readonly string[]): Promise<InvoiceRow[]> {
+  if (ids.length === 0) return [];
+  return work.db
+    .updateTable('invoices')
+    .set({ noticeAt: null })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', sql<string>`any(${ids}::text[])`)
+    .returning(invoiceColumns)
+    .$castTo<InvoiceRow>()
+    .execute();
 }
 
 /** The subscriptions with an unpaid dunned invoice after a failed attempt. */

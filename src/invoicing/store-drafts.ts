@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { sql } from 'kysely';
 import { jsonRecords } from '../database/json-records.ts';
 import type { Work } from '../database/work.ts';
+import { overdueFrom } from './invoice.ts';
 import { readExplanation } from './invoice-line-item.ts';
 import {
   type ExplainedLineRow,
@@ -20,10 +21,12 @@ const writtenLines = [...lineColumns, 'explanation'] as const;
  */
 export async function saveDrafts(work: Work, invoices: readonly InvoiceRow[]): Promise<void> {
   if (invoices.length === 0) return;
-  const changed = invoiceColumns.filter((column) => column !== 'id' && column !== 'createdAt');
+  const written = [...invoiceColumns, 'noticeAt'] as const;
+  const changed = written.filter((column) => column !== 'id' && column !== 'createdAt');
+  const rows = invoices.map((invoice) => ({ ...invoice, noticeAt: overdueFrom(invoice) }));
   const { numAffectedRows } = await sql`
     update invoices i set ${sql.join(changed.map((column) => sql`${sql.ref(column)} = saved.${sql.ref(column)}`))}
-      from json_populate_recordset(null::invoices, ${jsonRecords(invoices, invoiceColumns)}::json) as saved
+      from json_populate_recordset(null::invoices, ${jsonRecords(rows, written)}::json) as saved
      where i.environment_id = ${work.environmentId} and i.id = saved.id and i.status = 'draft'`.execute(work.db);
   assert(numAffectedRows === BigInt(invoices.length), 'what is saved is a draft');
 }

@@ -9,7 +9,14 @@ import type { CountryCode } from '../kernel/country.ts';
 import type { CurrencyCode } from '../kernel/currency.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import type { Seller } from '../organizations/setting.ts';
-import type { Buyer, Invoice, InvoiceReason, InvoiceStatus, TaxType } from './invoice.ts';
+import {
+  type Buyer,
+  type Invoice,
+  type InvoiceReason,
+  type InvoiceStatus,
+  overdueFrom,
+  type TaxType,
+} from './invoice.ts';
 import { type InvoiceLineItem, type LineExplanation, readExplanation } from './invoice-line-item.ts';
 
 export const invoiceColumns = [
@@ -108,9 +115,10 @@ export interface ExplainedLineRow extends InvoiceLineItemRow {
 export async function insertInvoices(work: Work, invoices: readonly InvoiceRow[]): Promise<void> {
   const rows = invoices.map((invoice) => {
     const { reason, status } = invoice;
-    return { ...invoice, isOpenThreshold: reason === 'usage_threshold' && status === 'open' };
+    const isOpenThreshold = reason === 'usage_threshold' && status === 'open';
+    return { ...invoice, isOpenThreshold, noticeAt: overdueFrom(invoice) };
   });
-  await insertRecords(work, 'invoices', [...invoiceColumns, 'isOpenThreshold'], rows);
+  await insertRecords(work, 'invoices', [...invoiceColumns, 'isOpenThreshold', 'noticeAt'], rows);
 }
 
 /** Inserts the lines of many invoices in one statement. */

@@ -2,8 +2,8 @@ import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { Problem } from '../kernel/problem.ts';
-import { lockRefunded, recordRefunded } from './actions-refund.ts';
-import { decideRefunded, refundable } from './payment.ts';
+import { lockRefunded, publishRefund, recordRefunded } from './actions-refund.ts';
+import { decideRefunded, type Refund, refundable } from './payment.ts';
 import type { KnownRefund } from './processor.ts';
 import * as payments from './store.ts';
 import * as refunds from './store-refunds.ts';
@@ -33,9 +33,8 @@ export async function recordOutsideRefunds(
     refundedAt: work.now,
   });
   for (const { reference, amount: part } of fresh) {
-    const id = newId('refund');
-    await refunds.insertRefund(work, {
-      id,
+    const refund: Refund = {
+      id: newId('refund'),
       createdAt: work.now,
       updatedAt: work.now,
       pricingModelId: payment.pricingModelId,
@@ -45,8 +44,10 @@ export async function recordOutsideRefunds(
       status: 'succeeded',
       processorReference: reference,
       failureMessage: null,
-    });
-    await recordRefunded(work, id, { payment, amount: part });
+    };
+    await refunds.insertRefund(work, refund);
+    await recordRefunded(work, refund.id, { payment, amount: part });
+    await publishRefund(work, refund);
   }
   return invoice;
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { lockCustomer } from '../customers/store.ts';
+import { listExternalIds, lockCustomer } from '../customers/store.ts';
+import { publish } from '../customers/store-events.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { recordInvoiceRefund } from '../invoicing/actions.ts';
@@ -67,6 +68,7 @@ export async function refundPayment(
   await refunds.insertRefund(work, refund);
   const isReserved = await payments.reserveRefund(work, id, amount);
   assert(isReserved, 'what remains of a locked payment stays');
+  await publishRefund(work, refund);
   await requestEffect(work, {
     task: refundTask,
     payload: { refundId: refund.id },
@@ -76,6 +78,17 @@ export async function refundPayment(
     },
   });
   return answerOf(work, refund);
+}
+
+/** Publishes `refund.created` with the payment as the API returns it now. */
+export async function publishRefund(work: Work, { id, amount, paymentId }: Refund): Promise<void> {
+  const payment = await getPayment(work, paymentId);
+  const { customerId, pricingModelId } = payment;
+  const externalId = (await listExternalIds(work, [customerId])).get(customerId);
+  assert(externalId !== undefined, 'a payment has its customer');
+  const customer = { id: customerId, externalId };
+  const about = { type: 'refund.created', object: 'payment', objectId: paymentId, pricingModelId, customer };
+  await publish(work, [{ ...about, data: payment, refund: { id, amount }, cause: id }]);
 }
 
 /** Refuses to refund what credit notes have added to the balance of the customer. */

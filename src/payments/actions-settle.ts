@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { listExternalIds } from '../customers/store.ts';
 import { publish } from '../customers/store-events.ts';
 import type { Work } from '../database/work.ts';
+import { publishInvoiceChanges, publishInvoices } from '../invoicing/actions.ts';
 import {
   attemptFailed,
   attemptInFlight,
@@ -194,7 +195,8 @@ export async function applyChargeOutcomes(work: Work, reported: readonly Reporte
   );
   if (found.length === 0) return [];
   const invoiceIds = [...new Set(found.flatMap((payment) => payment.invoiceId ?? []))];
-  const invoices = byId(await lockInvoices(work, invoiceIds));
+  const locked = byId(await lockInvoices(work, invoiceIds));
+  const invoices = new Map(locked);
   const paymentIds = found.map((payment) => payment.id);
   const payments = byId(await store.lockPayments(work, paymentIds));
   const isReversal = reported.some(({ outcome }) => outcome.result === 'reversed');
@@ -229,7 +231,26 @@ export async function applyChargeOutcomes(work: Work, reported: readonly Reporte
     work,
     ended.map((change) => change.payment),
   );
+  await publishOfInvoices(work, ended, locked);
   return ended;
+}
+
+/** The events of the invoices: that it is paid, or that a charge of it brought no money. */
+async function publishOfInvoices(
+  work: Work,
+  ended: readonly ChangedCharge[],
+  before: ReadonlyMap<string, InvoiceRow>,
+): Promise<void> {
+  const failed = ended.flatMap(({ payment: { id: cause, status }, invoice }) =>
+    invoice === null || status === 'succeeded' ? [] : { type: 'invoice.payment_failed' as const, invoice, cause },
+  );
+  await publishInvoices(work, failed);
+  const paid = ended.flatMap(({ payment: { id: cause, status }, invoice }) => {
+    const known = before.get(invoice?.id ?? '');
+    return invoice && known && status === 'succeeded' ? { before: known.status, invoice, cause } : [];
+  });
+  // Several payments of one batch may complete an invoice, which is paid once: by the last.
+  await publishInvoiceChanges(work, [...new Map(paid.map((change) => [change.invoice.id, change])).values()]);
 }
 
 function byId<Row extends { readonly id: string }>(rows: readonly Row[]): Map<string, Row> {

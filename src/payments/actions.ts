@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { listExternalIds } from '../customers/store.ts';
+import { publish } from '../customers/store-events.ts';
 import type { Database } from '../database/database.ts';
 import type { Work } from '../database/work.ts';
 import { type InvoiceRow, lockInvoice } from '../invoicing/store.ts';
@@ -136,6 +138,26 @@ export async function listPaymentMethodsOfCustomer(
 ): Promise<PaymentMethod[]> {
   const rows = await methods.listPaymentMethodsOfCustomer(work, customerId, limit);
   return rows.map((row) => renderPaymentMethod(work, row));
+}
+
+/** Publishes that these cards expire, once for each expiry. The caller has locked them. */
+export async function publishExpiring(work: Work, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  const expiring = await methods.findPaymentMethods(work, ids);
+  const externalIds = await listExternalIds(work, [...new Set(expiring.map(({ customerId }) => customerId))]);
+  await publish(
+    work,
+    expiring.map((method) => {
+      const { id, pricingModelId, customerId, paymentMethodData } = method;
+      const externalId = externalIds.get(customerId);
+      assert(externalId !== undefined, 'a payment method has its customer');
+      const about = { type: 'payment_method.expiring', object: 'paymentMethod', objectId: id, pricingModelId };
+      const cause = `${paymentMethodData.expMonth}/${paymentMethodData.expYear}`;
+      const data = renderPaymentMethod(work, method);
+      return { ...about, customer: { id: customerId, externalId }, data, cause };
+    }),
+  );
+  await methods.endExpiryNotices(work, ids);
 }
 
 /** A payment method as returned by the API. */

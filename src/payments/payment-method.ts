@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { BillingAddress } from '../customers/customer.ts';
+import { boundary, type Instant, instant } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
 import { Metadata, MetadataInput } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
@@ -84,4 +85,17 @@ export function billingDetailsOf(
     email: customer.billingAddress?.email ?? customer.email,
     address: customer.billingAddress?.address ?? { country },
   };
+}
+
+/**
+ * The instant at which the expiry of a card is announced: the beginning of the month at whose end it expires, in UTC. Null
+ * for a card that has expired at `now`, and for whatever has no expiry. Worked example: for 12/2030 it is 1 December 2030.
+ */
+export function expiryNoticeAt({ expMonth, expYear }: PaymentMethodData, now: Instant): Instant | null {
+  const month = Number(expMonth);
+  const year = Number(expYear);
+  if (!Number.isInteger(month) || month < 1 || month > 12 || !Number.isInteger(year) || year < 2000 || year > 9000)
+    return null;
+  const begin = instant(`${year}-${String(month).padStart(2, '0')}-01`);
+  return boundary(begin, { unit: 'month', count: 1 }, 1) <= now ? null : begin;
 }

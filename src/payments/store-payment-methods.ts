@@ -6,7 +6,12 @@ import { jsonb } from '../database/json-records.ts';
 import { hasValue, selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
-import type { PaymentMethod, PaymentMethodData, PaymentMethodType } from './payment-method.ts';
+import {
+  expiryNoticeAt,
+  type PaymentMethod,
+  type PaymentMethodData,
+  type PaymentMethodType,
+} from './payment-method.ts';
 
 const columns = [
   'id',
@@ -117,6 +122,7 @@ export async function insertPaymentMethod(work: Work, method: PaymentMethodRow):
     .values({
       ...method,
       environmentId: work.environmentId,
+      noticeAt: expiryNoticeAt(method.paymentMethodData, work.now),
       billingDetails: jsonb(method.billingDetails),
       paymentMethodData: jsonb(method.paymentMethodData),
       metadata: method.metadata === null ? null : jsonb(method.metadata),
@@ -132,6 +138,7 @@ export async function renewPaymentMethod(work: Work, method: PaymentMethodRow): 
     .set({
       isDefault,
       updatedAt,
+      noticeAt: expiryNoticeAt(paymentMethodData, work.now),
       processorToken,
       billingDetails: jsonb(billingDetails),
       paymentMethodData: jsonb(paymentMethodData),
@@ -139,6 +146,16 @@ export async function renewPaymentMethod(work: Work, method: PaymentMethodRow): 
     })
     .where('environmentId', '=', work.environmentId)
     .where('id', '=', id)
+    .execute();
+}
+
+/** Notes that the expiry of these cards was published. The caller has locked them. */
+export async function endExpiryNotices(work: Work, ids: readonly string[]): Promise<void> {
+  await work.db
+    .updateTable('paymentMethods')
+    .set({ noticeAt: null })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', sql<string>`any(${ids}::text[])`)
     .execute();
 }
 

@@ -8,6 +8,7 @@ import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
 import type { BillingPeriodRow } from './billing-period.ts';
 import * as store from './store.ts';
+import { endTrialNotices } from './store-due.ts';
 import { type Subscription, type SubscriptionRow, toSubscription } from './subscription.ts';
 import type { SubscriptionItemRow } from './subscription-item.ts';
 
@@ -27,7 +28,18 @@ export async function listSubscriptions(work: Work, request: PageRequest) {
   );
 }
 
-type SubscriptionEvent = 'subscription.created' | 'subscription.updated' | 'subscription.canceled';
+type SubscriptionEvent =
+  | 'subscription.created'
+  | 'subscription.updated'
+  | 'subscription.canceled'
+  | 'subscription.trial_will_end';
+
+/** Publishes that these trials will end, once for each end. The caller has locked them. */
+export async function publishTrialsEnding(work: Work, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await publishSubscriptions(work, 'subscription.trial_will_end', await store.findSubscriptions(work, ids));
+  await endTrialNotices(work, ids);
+}
 
 /** Publishes the same event for each of these subscriptions, in the commit of the change. */
 export async function publishSubscriptions(
@@ -44,7 +56,8 @@ export async function publishSubscriptions(
     assert(externalId !== undefined, 'a subscription has a customer');
     const customer = { id: customerId, externalId };
     const data = toSubscription(work, subscription);
-    return { type, object: 'subscription', objectId: id, pricingModelId, customer, data };
+    const cause = type === 'subscription.trial_will_end' ? { cause: String(subscription.trialEnd) } : {};
+    return { ...cause, type, object: 'subscription', objectId: id, pricingModelId, customer, data };
   });
   await publish(work, events);
 }

@@ -87,6 +87,16 @@ export async function takeUpAgain(work: Work): Promise<void> {
     .execute();
 }
 
+/** Notes that the end of these trials was published. The caller has locked them. */
+export async function endTrialNotices(work: Work, ids: readonly string[]): Promise<void> {
+  await work.db
+    .updateTable('subscriptions')
+    .set({ noticeAt: null })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', sql<string>`any(${ids}::text[])`)
+    .execute();
+}
+
 /** Whether the environment has any subscription, in any status. */
 export async function hasSubscriptions(work: Work): Promise<boolean> {
   const row = await work.db

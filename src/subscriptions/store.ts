@@ -9,7 +9,13 @@ import type { Instant } from '../kernel/calendar.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import { allowsRepeatedTrials } from '../organizations/setting.ts';
 import { listOverridesInForce, overridesInForce, type StoredOverrides, withAmounts } from './store-price-overrides.ts';
-import { arrearsOfStatus, currentStatuses, type SubscriptionRow, terminalStatuses } from './subscription.ts';
+import {
+  arrearsOfStatus,
+  currentStatuses,
+  type SubscriptionRow,
+  terminalStatuses,
+  trialNoticeAt,
+} from './subscription.ts';
 
 const columns = [
   'id',
@@ -270,6 +276,7 @@ export async function insertSubscription(
     .values({
       ...row,
       environmentId: work.environmentId,
+      noticeAt: trialNoticeAt(row.trialEnd),
       billingAnchor: jsonb(billingAnchor),
       metadata: jsonb(metadata),
     })
@@ -284,6 +291,7 @@ export type SubscriptionChange = Partial<
     | 'name'
     | 'metadata'
     | 'status'
+    | 'trialEnd'
     | 'billingCycleAnchorDate'
     | 'billingAnchor'
     | 'currentBillingPeriodStart'
@@ -318,6 +326,7 @@ export async function saveSubscription(
   const values: Updateable<Subscriptions> = {
     ...change,
     ...(arrears === null ? {} : { arrears }),
+    ...(change.trialEnd === undefined ? {} : { noticeAt: trialNoticeAt(change.trialEnd) }),
     updatedAt: work.now,
   };
   const row = await work.db

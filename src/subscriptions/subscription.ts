@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { z } from 'zod';
-import type { Instant, IntervalUnit as Unit } from '../kernel/calendar.ts';
+import { addDays, type Instant, type IntervalUnit as Unit } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
 import { Metadata, Timestamp, WholeNumber } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
@@ -348,4 +348,14 @@ export function toSubscription(
     priceOverrides: row.priceOverrides.map((each) => ({ ...each, startsAt: Math.max(each.startsAt, row.startDate) })),
     current: isCurrent(row.status) && !isWaitingForStart(row),
   } as Subscription;
+}
+
+const trialNoticeDays = 3;
+
+/**
+ * The instant at which the end of a trial is announced: three days before, which lies in the past of a shorter one. Null
+ * without a trial.
+ */
+export function trialNoticeAt(trialEnd: Instant | null): Instant | null {
+  return trialEnd === null ? null : addDays(trialEnd, -trialNoticeDays);
 }

@@ -5,6 +5,7 @@ import { Customer } from '../customers/customer.ts';
 import type { OutgoingMessage } from '../http/openapi.ts';
 import { Invoice } from '../invoicing/invoice.ts';
 import { Payment } from '../payments/payment.ts';
+import { PaymentMethod } from '../payments/payment-method.ts';
 import { Purchase } from '../purchases/purchase.ts';
 import { Subscription } from '../subscriptions/subscription.ts';
 import { maxAttempts } from './delivery.ts';
@@ -61,6 +62,7 @@ const records = {
   checkoutSession: CheckoutSession,
   creditNote: CreditNote,
   invoice: Invoice,
+  paymentMethod: PaymentMethod,
 };
 
 /** The message of an event of this type. */
@@ -71,10 +73,11 @@ function payloadOf(type: EventType) {
   // Attempts outside of a checkout session are those of a customer.
   const isOfAttempts = type === 'attempts.limit_reached';
   const attempts = isOfAttempts ? { attempts: EventPayload.shape.attempts.unwrap() } : {};
+  const refund = type === 'refund.created' ? { refund: EventPayload.shape.refund.unwrap() } : {};
   const kind = isOfAttempts ? z.enum([object, 'customer']) : z.literal(object);
   const record = isOfAttempts ? z.union([records[object], Customer]) : records[object];
   const data = record.nullable().meta({ description: recordDescription });
-  return EventPayload.extend({ type: z.literal(type), object: kind, ...meter, ...attempts, data }).meta({
+  return EventPayload.extend({ type: z.literal(type), object: kind, ...meter, ...attempts, ...refund, data }).meta({
     id: `${name}Payload`,
   });
 }

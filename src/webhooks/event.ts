@@ -28,12 +28,31 @@ export const eventTypes = [
   'credit_note.settled',
   'credit_note.voided',
   'invoice.sent',
+  'invoice.created',
+  'invoice.finalized',
+  'invoice.paid',
+  'invoice.payment_failed',
+  'invoice.overdue',
+  'invoice.voided',
+  'invoice.uncollectible',
+  'refund.created',
+  'subscription.trial_will_end',
+  'payment_method.expiring',
 ] as const;
 export const EventType = z.enum(eventTypes).meta({ id: 'EventType' });
 export type EventType = z.infer<typeof EventType>;
 
 export const EventObject = z
-  .enum(['customer', 'payment', 'purchase', 'subscription', 'checkoutSession', 'creditNote', 'invoice'])
+  .enum([
+    'customer',
+    'payment',
+    'purchase',
+    'subscription',
+    'checkoutSession',
+    'creditNote',
+    'invoice',
+    'paymentMethod',
+  ])
   .meta({ id: 'EventObject' });
 export type EventObject = z.infer<typeof EventObject>;
 
@@ -115,6 +134,61 @@ export const eventMeanings: Readonly<Record<EventType, EventMeaning>> = {
     description:
       'Sent each time an invoice is sent to its customer on request. Only webhooks that name the type receive it.',
   },
+  'invoice.created': {
+    object: 'invoice',
+    description: 'Sent when an invoice is made, as a draft or open. Only webhooks that name the type receive it.',
+  },
+  'invoice.finalized': {
+    object: 'invoice',
+    description:
+      'Sent when an invoice gets its number: after `invoice.created`, or when its draft is finalized. Only webhooks that ' +
+      'name the type receive it.',
+  },
+  'invoice.paid': {
+    object: 'invoice',
+    description:
+      'Sent when nothing of an invoice is due any more: by payments, the balance of the customer or credit notes, or ' +
+      'because its total is 0. One whose payment was taken back may be paid again. Only webhooks that name the type ' +
+      'receive it.',
+  },
+  'invoice.payment_failed': {
+    object: 'invoice',
+    description:
+      'Sent for each payment of an invoice that fails, is canceled, or is taken back. Only webhooks that name the type ' +
+      'receive it.',
+  },
+  'invoice.overdue': {
+    object: 'invoice',
+    description:
+      'Sent once, when an invoice is open at its due date, but no earlier than a day after its date: one that is due ' +
+      'at once is charged first. Only webhooks that name the type receive it.',
+  },
+  'invoice.voided': {
+    object: 'invoice',
+    description: 'Sent when an invoice is voided. Only webhooks that name the type receive it.',
+  },
+  'invoice.uncollectible': {
+    object: 'invoice',
+    description: 'Sent when an invoice is written off. Only webhooks that name the type receive it.',
+  },
+  'refund.created': {
+    object: 'payment',
+    description:
+      'Sent when a payment is refunded in full or in part, by a request, a credit note, or at the processor. It is about ' +
+      'the payment; `refund` names the refund. Only webhooks that name the type receive it.',
+  },
+  'subscription.trial_will_end': {
+    object: 'subscription',
+    description:
+      'Sent three days before a trial ends, or at its start if it is shorter; once for each date on which it ends. Only ' +
+      'webhooks that name the type receive it.',
+  },
+  'payment_method.expiring': {
+    object: 'paymentMethod',
+    description:
+      'Sent once for a card, when the month begins at whose end it expires, in UTC. Only webhooks that name the type ' +
+      'receive it.',
+  },
 };
 
 /** The documentation of the record in a payload. */
@@ -136,6 +210,10 @@ export const EventPayload = z
       })
       .optional()
       .meta({ description: 'The attempts whose limit was reached, in events about attempts.' }),
+    refund: z
+      .object({ id: z.string(), amount: z.int() })
+      .optional()
+      .meta({ description: 'The refund of the payment, in events about a refund.' }),
     customer: z.object({ id: z.string(), externalId: z.string() }).meta({
       description: 'The customer. For a checkout session without one, both are the id of the session.',
     }),

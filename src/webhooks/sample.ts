@@ -16,6 +16,7 @@ const sampleIds: Readonly<Record<EventObject, string>> = {
   checkoutSession: 'chckt_session_sample',
   creditNote: 'cn_sample',
   invoice: 'inv_sample',
+  paymentMethod: 'pm_sample',
 };
 
 /** The varying parts of a sample. */
@@ -42,6 +43,7 @@ export function samplePayload({
     object,
     ...(type === 'usage_balance.low' ? { usageMeterId: 'usage_meter_sample' } : {}),
     ...(type === 'attempts.limit_reached' ? { attempts: { kind: 'payment', scope: 'link' } as const } : {}),
+    ...(type === 'refund.created' ? { refund: { id: 'refund_sample', amount: 100 } } : {}),
     customer: { id: sampleIds.customer, externalId: 'sample' },
     pricingModelId,
     type,

@@ -37,9 +37,20 @@ await app.inEnvironment((work) =>
       const { object } = eventMeanings[type];
       const usageMeterId = type === 'usage_balance.low' ? { usageMeterId: newId('usageMeter') } : {};
       const attempts = type === 'attempts.limit_reached' ? { attempts: { kind: 'payment', scope: 'link' } } : {};
+      const refund = type === 'refund.created' ? { refund: { id: 'refund_1', amount: 100n } } : {};
       const customer = { id: newId('customer'), externalId: 'acme' };
       const data = { id: `${object}_1`, note: 'x'.repeat(256 * 1024) };
-      return { type, object, objectId: `${object}_1`, pricingModelId, customer, ...usageMeterId, ...attempts, data };
+      return {
+        type,
+        object,
+        objectId: `${object}_1`,
+        pricingModelId,
+        customer,
+        ...usageMeterId,
+        ...attempts,
+        ...refund,
+        data,
+      };
     }),
   ),
 );

@@ -20,6 +20,7 @@ const records = {
   checkoutSession: ['s'],
   invoice: ['i'],
   creditNote: ['n'],
+  paymentMethod: ['m'],
 };
 
 interface Told {

@@ -19,7 +19,7 @@ interface Path {
 }
 
 const debit = 'pm_usBankAccount_success';
-const paid = ['payment.succeeded', 'subscription.updated'];
+const paid = ['payment.succeeded', 'invoice.paid', 'subscription.updated'];
 const succeed = (intentId: string) => {
   objects.succeed(intentId);
   return stripeEvent('payment_intent.succeeded', objects.intent(intentId));
@@ -40,7 +40,7 @@ const paths: readonly Path[] = [
       objects.fail(id, { code: 'payment_method_customer_decline', message: 'The bank declined it.' });
       return [stripeEvent('payment_intent.payment_failed', objects.intent(id))];
     },
-    tells: ['payment.failed', 'subscription.canceled'],
+    tells: ['payment.failed', 'invoice.payment_failed', 'invoice.voided', 'subscription.canceled'],
   },
   {
     path: 'somebody cancels the charge at Stripe: the plan ends',
@@ -49,7 +49,7 @@ const paths: readonly Path[] = [
       objects.cancel(id);
       return [stripeEvent('payment_intent.canceled', objects.intent(id))];
     },
-    tells: ['payment.failed', 'subscription.canceled'],
+    tells: ['payment.failed', 'invoice.payment_failed', 'invoice.voided', 'subscription.canceled'],
   },
   {
     path: 'the customer is asked to confirm, and does',
@@ -64,13 +64,13 @@ const paths: readonly Path[] = [
       objects.refund(id, 1000);
       return [stripeEvent('charge.refunded', objects.charge(id))];
     },
-    tells: [],
+    tells: ['refund.created'],
   },
   {
     path: 'a dispute is lost',
     token: 'pm_card_visa',
     happens: (id) => [stripeEvent('charge.dispute.closed', objects.dispute(id, 'lost'))],
-    tells: ['payment.failed', 'subscription.updated'],
+    tells: ['payment.failed', 'invoice.payment_failed', 'subscription.updated'],
   },
   {
     path: 'a dispute is won',

@@ -135,12 +135,18 @@ test("a customer's first month", async (month) => {
         'customer.created',
         'subscription.created',
         'subscription.created',
+        'invoice.created',
+        'invoice.finalized',
         'payment.succeeded',
+        'invoice.paid',
         'subscription.updated',
         'subscription.updated',
+        'invoice.created',
+        'invoice.finalized',
         'subscription.created',
         'subscription.canceled',
         'payment.succeeded',
+        'invoice.paid',
       ],
     );
     for (const { payload } of rows) {

@@ -170,6 +170,35 @@ test('a declined charge of a finalized invoice leaves it open and the subscripti
   assert.equal((await caller.get('/events?type=invoice.sent')).total, 1);
   const paymentMethodId = await attach('pm_card_visa');
   assert.equal((await caller.post(`/invoices/${invoice.id}/pay`, { paymentMethodId })).invoice.status, 'paid');
+  const { data: told } = await caller.get(`/events?objectId=${invoice.id}&limit=100`);
+  const types = told.map(({ type }: Body) => type.split('.')[1]);
+  assert.deepEqual(types, ['created', 'finalized', 'payment_failed', 'sent', 'paid']);
+  await assertSound(app);
+});
+
+test('an invoice is told of as it is made, finalized and paid, and once as overdue at its due date', async () => {
+  const { caller, write, finalize, moveTo } = await newBuyer({}, undefined);
+  const told = async (id: string) => {
+    const { data } = await caller.get(`/events?objectId=${id}&limit=100`);
+    return data.map(({ type, occurredAt, payload }: Body) => `${dayOf(occurredAt)} ${type} ${payload.data.status}`);
+  };
+  const [late, atOnce, paid] = [
+    (await write({ lines: [travel] })).invoice.id,
+    (await write({ lines: [travel], netTermsDays: 0 })).invoice.id,
+    (await write({ lines: [travel] })).invoice.id,
+  ];
+  assert.deepEqual(await told(late), ['2026-01-01 invoice.created draft']);
+  for (const id of [late, atOnce, paid]) await finalize(id);
+  await caller.post(`/invoices/${paid}/record-payment`, { payment: {} });
+  await moveTo('2026-03-01');
+  const made = ['2026-01-01 invoice.created draft', '2026-01-01 invoice.finalized open'];
+  assert.deepEqual(await told(late), [...made, '2026-01-31 invoice.overdue open']);
+  assert.deepEqual(await told(atOnce), [...made, '2026-01-02 invoice.overdue open']);
+  assert.deepEqual(await told(paid), [...made, '2026-01-01 invoice.paid paid']);
+  await caller.post(`/invoices/${late}/void`, {});
+  await caller.post(`/invoices/${atOnce}/mark-uncollectible`, {});
+  assert.deepEqual((await told(late)).at(-1), '2026-03-01 invoice.voided void');
+  assert.deepEqual((await told(atOnce)).at(-1), '2026-03-01 invoice.uncollectible uncollectible');
   await assertSound(app);
 });
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newId } from '../../src/database/new-id.ts';
+import { instant } from '../../src/kernel/calendar.ts';
 import { defaultPaymentMethod, listPaymentMethodsOfCustomer } from '../../src/payments/actions.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
@@ -265,4 +266,28 @@ test('an update of a subscription changes its name, metadata and payment methods
   const foreign = await put({ defaultPaymentMethodId: stranger.id });
   assert.equal(foreign.status, 400);
   assert.match(foreign.body.message, /subscription\.defaultPaymentMethodId: must be a payment method of customer/);
+});
+
+test('a card that expires is told of once, when the month begins at whose end it expires', async () => {
+  const { testKey: key } = await app.newOrganization();
+  const moveTo = (now: string) => app.put('/test-clock', { testClock: { now: instant(now) } }, { key });
+  await moveTo('2099-11-01');
+  const { data } = await app.post(
+    '/customers',
+    { customer: { externalId: 'a', email: 'a@b.test', name: 'A' } },
+    { key },
+  );
+  const add = async (token: string) => {
+    const paymentMethod = { customerId: data.customer.id, token };
+    return (await app.post('/payment-methods', { paymentMethod }, { key })).paymentMethod.id;
+  };
+  const kept = await add('pm_card_visa');
+  const deleted = await add('pm_card_mastercard');
+  await app.request('DELETE', `/payment-methods/${deleted}`, undefined, { key });
+  await moveTo('2100-03-01');
+  const { data: events } = await app.get('/events?type=payment_method.expiring', { key });
+  assert.deepEqual(
+    events.map(({ objectId, occurredAt }: Body) => [objectId, occurredAt]),
+    [[kept, instant('2099-12-01')]],
+  );
 });

@@ -73,7 +73,7 @@ test('a month is renewed at its end: the answer says what was done, and the reco
   const { testClock, work } = await caller.moveTo(february + 5 * hour);
   assert.deepEqual(testClock, { now: february + 5 * hour, frozen: true });
   // The free plan gave way to the paid one. The first 100 credits were used, so none expires.
-  const renewed = { ...nothing, periodsRenewed: 1, invoicesCreated: 1, paymentsSucceeded: 1, eventsCreated: 2 };
+  const renewed = { ...nothing, periodsRenewed: 1, invoicesCreated: 1, paymentsSucceeded: 1, eventsCreated: 5 };
   assert.deepEqual(work, renewed);
   const { subscription } = await caller.get(`/subscriptions/${subscriptionId}`);
   assert.deepEqual([subscription.currentBillingPeriodStart, subscription.currentBillingPeriodEnd], [february, march]);

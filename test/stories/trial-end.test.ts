@@ -77,6 +77,13 @@ test('a trial is extended or shortened: its credits go with it, and the first pa
   await app.post(`/subscriptions/${scheduled.id}/adjust`, { adjustment });
   assert.match((await scheduled.put(on(20))).body.message, /a change of plan is scheduled/);
 
+  const told = async ({ id }: { readonly id: string }) => {
+    const { data } = await app.get(`/events?objectId=${id}&type=subscription.trial_will_end`);
+    return data.map(({ occurredAt, payload }: Body) =>
+      [occurredAt, payload.data.trialEnd].map((at) => new Date(at).getUTCDate()),
+    );
+  };
+
   await clock(on(5));
   assert.deepEqual(await shortened.state(), ['active', 507, 3000, 5, 5]);
   const late = await shortened.put(on(20));
@@ -85,6 +92,8 @@ test('a trial is extended or shortened: its credits go with it, and the first pa
   assert.deepEqual(await extended.state(), ['trialing', 400, 0, 1, 20]);
   await clock(on(20));
   assert.deepEqual(await extended.state(), ['active', 500, 3000, 20, 20]);
+  // Three days ahead of the end that it had then; the shorter one has less than that.
+  assert.deepEqual([await told(extended), await told(shortened)], [[[17, 20]], [[3, 5]]]);
   await assertSound(app);
 });
 

@@ -45,6 +45,17 @@ export const dueCorruptions: readonly Corruption[] = [
     breaks: ['pausesEnd', 'recurringRevenueFollowsState'],
   },
   {
+    fault: 'a card expires, and nobody was told when that came due',
+    statements: [
+      movedLongAgo,
+      `insert into payment_methods (environment_id, id, pricing_model_id, customer_id, type, is_default, billing_details,
+              payment_method_data, processor, processor_token, notice_at, created_at, updated_at)
+       select environment_id, 'pm_' || repeat('1', 21), pricing_model_id, id, 'card', false, '{}', '{}', 'stripe', 'pm_1', ${clock} - 1, 0, 0
+         from customers`,
+    ],
+    breaks: ['noticesAreTold'],
+  },
+  {
     fault: 'a subscription has waited two days for its first payment',
     statements: [
       movedLongAgo,
@@ -58,7 +69,7 @@ export const dueCorruptions: readonly Corruption[] = [
     statements: [
       movedLongAgo,
       `update billing_periods set trial_period = true where status = 'active'`,
-      `update subscriptions set status = 'trialing', trial_end = ${clock} - 1 where status = 'active'`,
+      `update subscriptions set status = 'trialing', trial_end = ${clock} - 1, notice_at = 9000000000000 where status = 'active'`,
     ],
     breaks: ['trialIsATrialPeriod', 'periodsEndOnTheirAnchor', 'trialsEnd', 'recurringRevenueFollowsState'],
   },
@@ -125,7 +136,7 @@ export const dueCorruptions: readonly Corruption[] = [
   {
     fault: 'a refund was lost on its way to the processor',
     statements: [`update refunds set id = '${idOfAnHourAgo('refund')}' where status = 'pending'`],
-    breaks: ['refundsAreSent'],
+    breaks: ['refundsAreTold', 'refundsAreSent'],
   },
   {
     fault: 'a test clock was left on its way',

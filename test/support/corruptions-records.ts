@@ -18,7 +18,7 @@ export const recordCorruptions: readonly Corruption[] = [
   {
     fault: 'a refund has the id of a payment',
     statements: [`update refunds set id = '${idOfAnHourAgo('payment')}' where status = 'failed'`],
-    breaks: ['idsSayTheirKind'],
+    breaks: ['idsSayTheirKind', 'refundsAreTold'],
   },
   {
     fault: 'a usage event has a prefix in its id',
@@ -284,7 +284,7 @@ export const termCorruptions: readonly Corruption[] = [
   {
     fault: 'a trial is in a period that is none',
     statements: [
-      `update subscriptions set status = 'trialing', trial_end = current_billing_period_end where status = 'active'`,
+      `update subscriptions set status = 'trialing', trial_end = current_billing_period_end, notice_at = current_billing_period_end where status = 'active'`,
     ],
     breaks: ['trialIsATrialPeriod', 'recurringRevenueFollowsState'],
   },
@@ -411,7 +411,7 @@ export const toldCorruptions: readonly Corruption[] = [
     statements: [
       `insert into events select environment_id, 'event_' || id_time(${longAgo} + 1800000) || '0000000000000', pricing_model_id, type,
               object, object_id, payload || jsonb_build_object('eventId', 'event_' || id_time(${longAgo} + 1800000) || '0000000000000'),
-              occurred_at, created_at from events`,
+              occurred_at, created_at from events where object = 'subscription'`,
     ],
     breaks: ['eventsHaveTheirDeliveries'],
   },
@@ -436,10 +436,25 @@ export const toldCorruptions: readonly Corruption[] = [
   {
     fault: 'an event is about a subscription that is gone',
     statements: [
-      `update events set object_id = 'sub_gone', payload = payload || '{"id": "sub_gone"}'`,
+      `update events set object_id = 'sub_gone', payload = payload || '{"id": "sub_gone"}' where object = 'subscription'`,
       `update webhook_deliveries set object_id = 'sub_gone'`,
     ],
     breaks: ['eventsTellOfRecords'],
+  },
+  {
+    fault: 'nobody was told that an invoice is paid',
+    statements: [`delete from events where type = 'invoice.paid'`],
+    breaks: ['invoicesAreTold'],
+  },
+  {
+    fault: 'nobody was told of a refund',
+    statements: [`delete from events where type = 'refund.created' and cause = (select max(id) from refunds)`],
+    breaks: ['refundsAreTold'],
+  },
+  {
+    fault: 'an open invoice is overdue, and its date is gone without an event',
+    statements: ['update invoices set due_date = invoice_date + 1, notice_at = null'],
+    breaks: ['noticesWereTold'],
   },
   {
     fault: 'the body of an event tells of another instant',

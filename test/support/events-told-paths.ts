@@ -88,19 +88,28 @@ const ofStarts: readonly Path[] = [
     path: 'a trial ends, and its first month is paid',
     with: { plan: 'trial' },
     does: () => '2026-01-15',
-    tells: ['2026-01-15 subscription.updated', '2026-01-15 payment.succeeded'],
+    tells: [
+      '2026-01-12 subscription.trial_will_end',
+      '2026-01-15 subscription.updated',
+      '2026-01-15 payment.succeeded',
+    ],
   },
   {
     path: 'a trial ends with nothing to charge: the month begins, and it is past due',
     with: { plan: 'trial', token: undefined },
     does: () => '2026-01-15',
-    tells: ['2026-01-15 subscription.updated', '2026-01-15 subscription.updated'],
+    tells: [
+      '2026-01-12 subscription.trial_will_end',
+      '2026-01-15 subscription.updated',
+      '2026-01-15 subscription.updated',
+    ],
   },
   {
     path: 'the first payment after a trial fails',
     with: { plan: 'trial', token: declines },
     does: () => '2026-01-15',
     tells: [
+      '2026-01-12 subscription.trial_will_end',
       '2026-01-15 subscription.updated',
       '2026-01-15 payment.failed',
       '2026-01-15 subscription.created',
@@ -307,9 +316,9 @@ const ofMoney: readonly Path[] = [
     tells: ['2026-02-01 subscription.updated'],
   },
   {
-    path: 'a refund changes neither payment nor plan',
+    path: 'a refund begins, and changes neither payment nor plan yet',
     does: async ({ caller }) => ['POST', `/payments/${(await caller.get('/payments')).data[0].id}/refund`, {}],
-    tells: [],
+    tells: ['2026-01-01 refund.created'],
   },
   {
     path: 'a debit that takes an hour',

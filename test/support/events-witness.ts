@@ -14,7 +14,9 @@ const hidden: ReadonlySet<string> = new Set([
   'work_retry_at',
   'erased_external_id_mac',
   'erasure_completed_at',
+  'notice_at',
 ]);
+const paid: ReadonlySet<unknown> = new Set(['paid', 'partially_refunded', 'refunded']);
 
 interface Witnessed {
   /** Of the commit. */
@@ -35,11 +37,13 @@ export async function startWitness(app: TestApp) {
     begin
       insert into witnessed values (pg_current_xact_id(), tg_table_name,
         case tg_table_name when 'events' then to_jsonb(new) ->> 'object_id'
-          when 'subscription_items' then to_jsonb(new) ->> 'subscription_id' else to_jsonb(new) ->> 'id' end,
+          when 'subscription_items' then to_jsonb(new) ->> 'subscription_id'
+          when 'refunds' then to_jsonb(new) ->> 'payment_id' else to_jsonb(new) ->> 'id' end,
         case when tg_op = 'UPDATE' then to_jsonb(old) end, to_jsonb(new));
       return null;
     end $$`.execute(app.owner);
-  for (const table of ['events', 'customers', 'subscriptions', 'subscription_items', 'payments'])
+  const tables = ['events', 'customers', 'subscriptions', 'subscription_items', 'payments', 'refunds', 'invoices'];
+  for (const table of [...tables, 'payment_methods'])
     await sql`create trigger witness after insert or update on ${sql.table(table)} for each row execute function witness()`.execute(
       app.owner,
     );
@@ -80,6 +84,10 @@ function changeOf({ table, before, after }: Witnessed): Body {
 /** The plain rule of what is told of a change. */
 function wantedFor(change: Witnessed): string[] {
   const { table, before, after } = change;
+  const notice = noticeOf(change);
+  if (notice !== null) return [notice];
+  if (table === 'invoices') return wantedForInvoice(before?.status ?? null, after.status);
+  if (table === 'refunds') return before === null ? ['refund.created'] : [];
   const isVisible = before === null || Object.keys(changeOf(change)).length > 1;
   if (!isVisible) return [];
   switch (table) {
@@ -100,12 +108,30 @@ function wantedFor(change: Witnessed): string[] {
   }
 }
 
+/** What came due is told once: its date is gone then. */
+function noticeOf({ table, before, after }: Witnessed): string | null {
+  if (typeof before?.notice_at !== 'number' || after.notice_at !== null) return null;
+  if (table === 'invoices') return 'invoice.overdue';
+  if (table === 'subscriptions') return 'subscription.trial_will_end';
+  return table === 'payment_methods' ? 'payment_method.expiring' : null;
+}
+
+function wantedForInvoice(before: string | null, after: string): string[] {
+  if (before === after) return [];
+  const wanted = before === null ? ['invoice.created'] : [];
+  if ((before ?? 'draft') === 'draft' && after !== 'draft') wanted.push('invoice.finalized');
+  if (paid.has(after) && !paid.has(before)) wanted.push('invoice.paid');
+  if (after === 'void') wanted.push('invoice.voided');
+  return after === 'uncollectible' ? [...wanted, 'invoice.uncollectible'] : wanted;
+}
+
 /** An erasure tells of its customer only. */
 function isErased(before: Body, after: Body): boolean {
   return before.status === 'canceled' && before.name !== null && after.name === null;
 }
 
-/** A change of plan may change nothing but items. */
+/** A change of plan may change nothing but items. A payment that fails may leave its invoice as it was. */
 function mayBeTold(type: string, changes: readonly Witnessed[]): boolean {
+  if (type === 'invoice.payment_failed') return true;
   return type === 'subscription.updated' && changes.some(({ table }) => table === 'subscription_items');
 }

@@ -16,6 +16,7 @@ interface Model {
 export async function insertAround(app: TestApp, model: Model, fixture: Fixture): Promise<void> {
   await insertSeats(app, model, fixture);
   await insertTold(app, model, fixture);
+  await insertMoneyTold(app);
   await insertCheckout(app, model, fixture);
   await insertProcessorSide(app, model, fixture);
   await insertChange(app, model, fixture);
@@ -56,7 +57,7 @@ async function insertTold(app: TestApp, model: Model, { subscriptionId }: Fixtur
       name: 'Told',
       url: 'https://told.test',
       active: true,
-      filterTypes: [],
+      filterTypes: ['subscription.created'],
       sealedSecret: '-',
     })
     .execute();
@@ -77,6 +78,24 @@ async function insertTold(app: TestApp, model: Model, { subscriptionId }: Fixtur
     select environment_id, id, n, pricing_model_id, ${now}, 5, 100 + 100 * n from webhook_deliveries, generate_series(1, 2) n`.execute(
     app.owner,
   );
+}
+
+/** What was told of the invoices and of the refunds. No endpoint wants it. */
+async function insertMoneyTold(app: TestApp): Promise<void> {
+  const { rows } = await sql<{ type: string; id: string; cause: string }>`
+    select told.type, i.id, '' as cause from invoices i
+     cross join (values ('invoice.created'), ('invoice.finalized'), ('invoice.paid')) as told (type)
+     where told.type <> 'invoice.paid' or i.status in ('paid', 'partially_refunded', 'refunded')
+    union all select 'refund.created', payment_id, id from refunds`.execute(app.owner);
+  for (const { type, id, cause } of rows) {
+    const [eventId, object] = [newId('event'), type.startsWith('invoice') ? 'invoice' : 'payment'];
+    const about = JSON.stringify({ id, type, eventId, object });
+    await sql`
+      insert into events (environment_id, id, pricing_model_id, type, object, object_id, payload, occurred_at, created_at, cause)
+      select environment_id, ${eventId}, pricing_model_id, ${type}, ${object}, ${id}, payload || ${about}::jsonb, occurred_at,
+             created_at, ${cause}
+        from events where type = 'subscription.created'`.execute(app.owner);
+  }
 }
 
 /** A checkout session that sold the subscription. */
