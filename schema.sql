@@ -2031,6 +2031,7 @@ CREATE INDEX discount_redemptions_by_customer ON public.discount_redemptions USI
 CREATE INDEX discount_redemptions_by_discount ON public.discount_redemptions USING btree (environment_id, discount_id);
 CREATE INDEX events_by_object ON public.events USING btree (environment_id, object_id, id);
 CREATE INDEX events_by_time ON public.events USING btree (environment_id, occurred_at);
+CREATE INDEX events_by_type ON public.events USING btree (environment_id, type, id);
 CREATE INDEX features_by_slug ON public.features USING btree (environment_id, pricing_model_id, slug);
 CREATE INDEX idempotency_keys_created_at ON public.idempotency_keys USING btree (created_at);
 CREATE INDEX invitations_by_expiry ON people.invitations USING btree (expires_at) WHERE (accepted_at IS NULL);

@@ -1,3 +1,4 @@
+import { dashboardRows } from './dashboard.ts';
 import { ingestRows } from './ingest.ts';
 import type { Measured, Row } from './measured.ts';
 import { pageRows } from './pages.ts';
@@ -12,6 +13,7 @@ import { webhookRows } from './webhooks.ts';
 const rows: Readonly<Record<string, Row>> = {
   ...readRows,
   ...pageRows,
+  ...dashboardRows,
   ...ingestRows,
   ...renewalRows,
   ...webhookRows,

@@ -114,6 +114,7 @@ create table events (
 create unique index events_once_per_cause on events (environment_id, object_id, type, cause) where cause is not null;
 create index events_by_object on events (environment_id, object_id, id);
 create index events_by_time on events (environment_id, occurred_at);
+create index events_by_type on events (environment_id, type, id);
 
 -- The scope of a transaction. Unset means no rows at all.
 create function current_environment() returns bigint language sql stable

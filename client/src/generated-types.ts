@@ -4678,6 +4678,7 @@ export interface ApiKeysListInput {
 export interface ApiKeysListAnswer {
   data: Array<ApiKey>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -4807,6 +4808,7 @@ export interface AuditLogListInput {
 export interface AuditLogListAnswer {
   data: Array<AuditLogEntry>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -4839,6 +4841,7 @@ export interface CustomersListInput {
 export interface CustomersListAnswer {
   data: Array<Customer>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -4979,6 +4982,7 @@ export interface CustomersListLedgerInput {
 export interface CustomersListLedgerAnswer {
   data: Array<LedgerEntry>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -5036,6 +5040,7 @@ export interface SubscriptionsListInput {
 export interface SubscriptionsListAnswer {
   data: Array<Subscription>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -5257,6 +5262,7 @@ export interface PricingModelsListInput {
 export interface PricingModelsListAnswer {
   data: Array<PricingModel>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -5510,6 +5516,7 @@ export interface ProductsListInput {
 export interface ProductsListAnswer {
   data: Array<Product>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -5632,6 +5639,7 @@ export interface ProductFeaturesListInput {
 export interface ProductFeaturesListAnswer {
   data: Array<ProductFeature>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -5758,6 +5766,7 @@ export interface PricesListInput {
 export interface PricesListAnswer {
   data: Array<Price>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -5903,6 +5912,7 @@ export interface FeaturesListInput {
 export interface FeaturesListAnswer {
   data: Array<Feature>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -5996,6 +6006,7 @@ export interface UsageMetersListInput {
 export interface UsageMetersListAnswer {
   data: Array<UsageMeter>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -6128,6 +6139,7 @@ export interface CatalogsListInput {
 export interface CatalogsListAnswer {
   data: Array<CatalogRecord>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -6230,6 +6242,7 @@ export interface DiscountsListInput {
 export interface DiscountsListAnswer {
   data: Array<RedeemedDiscount>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -6404,6 +6417,7 @@ export interface UsageCreditsListInput {
 export interface UsageCreditsListAnswer {
   data: Array<UsageCredit>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -6461,6 +6475,7 @@ export interface UsageEventsListInput {
 export interface UsageEventsListAnswer {
   data: Array<UsageEvent>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -6534,6 +6549,7 @@ export interface HoldsListInput {
 export interface HoldsListAnswer {
   data: Array<UsageHold>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -6601,6 +6617,7 @@ export interface InvoicesListInput {
 export interface InvoicesListAnswer {
   data: Array<Invoice>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -6793,6 +6810,7 @@ export interface InvoiceLineItemsListInput {
 export interface InvoiceLineItemsListAnswer {
   data: Array<InvoiceLineItem>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -6827,6 +6845,7 @@ export interface CreditNotesListInput {
 export interface CreditNotesListAnswer {
   data: Array<CreditNote>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -6893,6 +6912,7 @@ export interface CustomerBalancesListInput {
 export interface CustomerBalancesListAnswer {
   data: Array<CustomerBalance>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -6925,6 +6945,7 @@ export interface CustomerBalancesListEntriesInput {
 export interface CustomerBalancesListEntriesAnswer {
   data: Array<CustomerBalanceEntry>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -6977,6 +6998,7 @@ export interface TaxRatesListInput {
 export interface TaxRatesListAnswer {
   data: Array<TaxRate>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -7041,6 +7063,7 @@ export interface PurchasesListInput {
 export interface PurchasesListAnswer {
   data: Array<Purchase>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -7110,6 +7133,7 @@ export interface CheckoutSessionsListInput {
 export interface CheckoutSessionsListAnswer {
   data: Array<CheckoutSession>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -7232,6 +7256,7 @@ export interface PaymentsListInput {
 export interface PaymentsListAnswer {
   data: Array<Payment>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -7279,6 +7304,7 @@ export interface PaymentMethodsListInput {
 export interface PaymentMethodsListAnswer {
   data: Array<PaymentMethod>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -7380,6 +7406,7 @@ export interface WebhooksListInput {
 export interface WebhooksListAnswer {
   data: Array<Webhook>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -7453,6 +7480,7 @@ export interface WebhooksListDeliveriesInput {
 export interface WebhooksListDeliveriesAnswer {
   data: Array<WebhookDelivery>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -7530,6 +7558,7 @@ export interface EventsListInput {
 export interface EventsListAnswer {
   data: Array<Event>;
   hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
   total: number;
   currentCursor: string;
   nextCursor?: string;
@@ -7684,7 +7713,7 @@ export interface SettingsMethods {
 }
 
 export interface AuditLogMethods {
-  /** List the audit log. Returns who changed which record and how, newest first. Each record that a request, page, task or command changed has an entry. Usage and ledger entries are not repeated here. `total` counts up to 10,000. */
+  /** List the audit log. Returns who changed which record and how, newest first. Each record that a request, page, task or command changed has an entry. Usage and ledger entries are not repeated here. */
   list(input?: AuditLogListInput, options?: CallOptions): Promise<AuditLogListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */

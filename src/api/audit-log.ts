@@ -11,8 +11,7 @@ export const auditLogRoutes = [
     summary: 'List the audit log',
     description:
       'Returns who changed which record and how, newest first. Each record that a request, page, task or ' +
-      'command changed has an entry. Usage and ledger entries are not repeated here. `total` counts up to ' +
-      '10,000.',
+      'command changed has an entry. Usage and ledger entries are not repeated here.',
     tag: 'Audit log',
     query: pageQuery(auditFilters),
     returns: pageOf(AuditLogEntry),

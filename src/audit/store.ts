@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import type { Work } from '../database/work.ts';
-import { isAscending, type PageRequest } from '../kernel/pagination.ts';
+import { isAscending, mostCounted, type PageRequest } from '../kernel/pagination.ts';
 import type { AuditLogRow, IdRange } from './audit-entry.ts';
 
 const filterColumns = {
@@ -12,9 +12,6 @@ const filterColumns = {
   userId: 'user_id',
   requestId: 'request_id',
 } as const;
-
-// The log is the largest table, and an exact total is not worth its cost.
-const mostCounted = 10_000;
 
 /**
  * A page of the log, newest first, plus one row when there are more, and the number of matching rows up to

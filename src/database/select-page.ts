@@ -1,5 +1,12 @@
 import { type RawBuilder, sql } from 'kysely';
-import { type InstantRange, instantRange, isAscending, metadataKeyOf, type PageRequest } from '../kernel/pagination.ts';
+import {
+  type InstantRange,
+  instantRange,
+  isAscending,
+  metadataKeyOf,
+  mostCounted,
+  type PageRequest,
+} from '../kernel/pagination.ts';
 import type { Work } from './work.ts';
 
 /** The filters that a list supports: the column or expression that each compares, or the condition that it sets. */
@@ -14,8 +21,8 @@ export function hasValue(column: string): (value: string) => RawBuilder<unknown>
 const rangeColumns = { createdAt: 'created_at', occurredAt: 'occurred_at' } as const;
 
 /**
- * A page of this environment's rows of a table in order of creation, plus one row when there are more, and the total
- * number of matching rows. An export counts nothing. The `table` and the filter columns are constants, never input. Columns are camelCase, in the
+ * A page of this environment's rows of a table in order of creation, plus one row when there are more, and the
+ * number of matching rows up to `mostCounted`. An export counts nothing. The `table` and the filter columns are constants, never input. Columns are camelCase, in the
  * request and in the result.
  */
 export async function selectPage<Row>(
@@ -56,7 +63,9 @@ export async function selectPage<Row>(
   if (request.isExport) return { rows: result.rows, total: 0 };
   const counted = await sql<{
     total: number;
-  }>`select count(*) as total from ${sql.table(table)} where ${matches}`.execute(work.db);
+  }>`select count(*) as total from (select from ${sql.table(table)} where ${matches} limit ${mostCounted}) found`.execute(
+    work.db,
+  );
   return { rows: result.rows, total: counted.rows[0]?.total ?? 0 };
 }
 

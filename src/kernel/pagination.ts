@@ -104,12 +104,15 @@ export const longPageFields = {
   nextCursor: z.string().optional(),
 };
 
+/** The most rows that a list counts: all of millions would cost more than the page. */
+export const mostCounted = 100_000;
+
 /** The envelope of every list. */
 export function pageOf<Row extends z.ZodType>(row: Row) {
   return z.object({
     data: z.array(row),
     hasMore: z.boolean(),
-    total: z.number(),
+    total: z.number().meta({ description: 'The number of rows that match, counted up to 100,000.' }),
     currentCursor: z.string(),
     nextCursor: z.string().optional(),
   });

@@ -3,7 +3,7 @@ import { ofCustomerNamed } from '../customers/store.ts';
 import { idArray, textArray } from '../database/array-literal.ts';
 import type { Work } from '../database/work.ts';
 import { idPrefixes } from '../kernel/id.ts';
-import { isAscending, type PageRequest } from '../kernel/pagination.ts';
+import { isAscending, mostCounted, type PageRequest } from '../kernel/pagination.ts';
 import { type EventQuery, type SeriesFilter, seriesFilters, splitAtHours, type TimeRange } from './event-query.ts';
 import { eventColumns, type StoredEvent, selectEvents, shortId, transactionKeyOf } from './store.ts';
 
@@ -66,7 +66,7 @@ export async function pageOfEvents(
 ): Promise<{ rows: StoredEvent[]; total: number }> {
   if (query.transactionId !== null) return pageOfTransaction(work, query, query.transactionId, request);
   const choice = await chooseSeries(work, query.series);
-  const total = choice.extent === 'none' ? 0 : await countEvents(work, choice, query.range);
+  const total = choice.extent === 'none' ? 0 : await countEvents(work, choice, query.range, mostCounted);
   if (total === 0) return { rows: [], total };
   const page = pagePart(request);
   const ids = await (query.range === null
@@ -290,17 +290,24 @@ export function rollUpsWithin(
 
 /**
  * The number of events, within a range if given: from roll-ups for whole hours, counted only in the partial hours at
- * the ends.
+ * the ends. With `atMost`, a larger number is reported as that one: each roll-up has an event, so no more of them are read.
  */
-export async function countEvents(work: Work, choice: SeriesChoice, range: TimeRange | null): Promise<number> {
+export async function countEvents(
+  work: Work,
+  choice: SeriesChoice,
+  range: TimeRange | null,
+  atMost: number | null = null,
+): Promise<number> {
   const { hours, edges } = splitAtHours(range ?? { from: null, to: null });
+  const most = atMost === null ? sql`` : sql` limit ${atMost}`;
   const parts = edges.map(
     (edge) => sql`(select count(*) from ${eventsWithin(work, choice, edge)} where ${choice.matches})`,
   );
   if (hours !== null)
     parts.push(
-      sql`(select coalesce(sum(e.events), 0)::bigint from ${rollUpsWithin(work, choice, hours)} where ${choice.matches})`,
+      sql`(select coalesce(sum(e.events), 0)::bigint
+             from (select e.events from ${rollUpsWithin(work, choice, hours)} where ${choice.matches}${most}) e)`,
     );
   const { rows } = await sql<{ total: number }>`select ${sql.join(parts, sql` + `)} as total`.execute(work.db);
-  return rows[0]?.total ?? 0;
+  return Math.min(rows[0]?.total ?? 0, atMost ?? Number.POSITIVE_INFINITY);
 }

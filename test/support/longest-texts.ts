@@ -70,8 +70,16 @@ export function textsOf(document: Body, schema: Body, path: Path = [], seen: rea
   ];
 }
 
-/** A legal body with each of its free texts as long as the document allows, and the places of these texts. */
-export function lengthened(document: Body, schema: Body, body: Body): { body: Body; texts: LimitedText[] } {
+/**
+ * A legal body with each of its free texts, and the places of these texts. They are as long as the document allows, unless
+ * others are made.
+ */
+export function lengthened(
+  document: Body,
+  schema: Body,
+  body: Body,
+  makeText: (name: string, longest: number, path: Path) => string = textOf,
+): { body: Body; texts: LimitedText[] } {
   const texts: LimitedText[] = [];
   const lengthen = (part: Body, value: Body, path: Path): Body => {
     const name = path.findLast((each) => typeof each === 'string') as string | undefined;
@@ -99,7 +107,7 @@ export function lengthened(document: Body, schema: Body, body: Body): { body: Bo
     if (typeof value !== 'string' || name === undefined || !freeTexts.has(name) || schemaOfText === undefined)
       return value;
     texts.push({ path, longest: schemaOfText.maxLength, schema: schemaOfText });
-    return textOf(name, schemaOfText.maxLength, path);
+    return makeText(name, schemaOfText.maxLength, path);
   };
   return { body: lengthen(schema, body, []), texts };
 }

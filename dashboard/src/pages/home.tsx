@@ -4,7 +4,7 @@ import { lazy, Suspense } from 'react';
 import type { MrrReport } from '../../../client/src/generated-entry.ts';
 import { read } from '../api.ts';
 import { Empty } from '../parts/empty.tsx';
-import { countText, moneyText } from '../parts/format.ts';
+import { countText, moneyText, totalText } from '../parts/format.ts';
 import { Problem } from '../parts/problem.tsx';
 import { MoneyReports, RetentionReports, SubscriptionCounts, UsageReports } from '../parts/reports.tsx';
 import { Go, Heading, Section } from '../parts/shown.tsx';
@@ -95,7 +95,7 @@ function Attention() {
         {counts.map(([name, total, to]) => (
           <li key={name}>
             <Go to={to}>{name}</Go>
-            <span className="amount">{total === undefined ? '…' : countText(total)}</span>
+            <span className="amount">{total === undefined ? '…' : totalText(total)}</span>
           </li>
         ))}
       </ul>

@@ -36,6 +36,14 @@ export function countText(count: number): string {
   return new Intl.NumberFormat(locale).format(count);
 }
 
+// The service counts the rows of a list up to this many.
+const mostCounted = 100_000;
+
+/** The number of rows of a list. */
+export function totalText(total: number): string {
+  return total < mostCounted ? countText(total) : `${countText(mostCounted)} or more`;
+}
+
 /** A count as the axis of a chart has room for it: 1.2M. */
 export function shortCountText(count: number): string {
   return new Intl.NumberFormat(locale, { notation: 'compact' }).format(count);

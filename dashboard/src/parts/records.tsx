@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Question } from '../api.ts';
-import { countText } from './format.ts';
+import { totalText } from './format.ts';
 import { Problem } from './problem.tsx';
 
 export interface PageOfRecords<Row> {
@@ -89,7 +89,7 @@ function Pager({ page }: { readonly page: PageOfRecords<unknown> }) {
   return (
     <Group justify="space-between" mt="sm" px="sm">
       <Text size="sm" c="dimmed">
-        {countText(page.total)} in all
+        {totalText(page.total)} in all
       </Text>
       {(page.hasMore || !isFirst) && (
         <Group gap="xs">

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { lazy, type ReactNode, Suspense } from 'react';
 import { read } from '../api.ts';
 import { Cohorts } from './cohorts.tsx';
-import { countText, moneyText, percentText, shortCountText, shortMoneyText } from './format.ts';
+import { countText, moneyText, percentText, shortCountText, shortMoneyText, totalText } from './format.ts';
 import { Problem } from './problem.tsx';
 import { Go, Section } from './shown.tsx';
 
@@ -47,7 +47,7 @@ export function SubscriptionCounts() {
           <dt>
             <Go to={to}>{name}</Go>
           </dt>
-          <dd>{total === undefined ? '…' : countText(total)}</dd>
+          <dd>{total === undefined ? '…' : totalText(total)}</dd>
         </div>
       ))}
     </dl>

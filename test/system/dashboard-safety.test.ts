@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Role } from '../../src/kernel/permission.ts';
+import { calls, spoils } from '../support/api-calls.ts';
+import { openBrowser, serveDashboard } from '../support/dashboard-fixture.ts';
+import { resolved } from '../support/document.ts';
+import { type Body, startTestApp } from '../support/harness.ts';
+import { lengthened } from '../support/longest-texts.ts';
+import { personWith } from '../support/people-fixture.ts';
+import { buildWorld } from '../support/world.ts';
+
+const app = await startTestApp();
+const document: Body = await (await fetch(`${app.url}/openapi.json`)).json();
+const world = await buildWorld(app);
+const address = await serveDashboard(app);
+
+/** A window of somebody with a role. */
+async function windowOf(role: Role) {
+  const { browser } = await personWith(app, role);
+  const { page, errors } = await openBrowser();
+  await page
+    .context()
+    .addCookies([...browser.cookies].map(([name, value]) => ({ name, value, url: address, httpOnly: true })));
+  return { page, errors, browser };
+}
+
+interface Action {
+  readonly path: string;
+  readonly button: string;
+  readonly roles: readonly Role[];
+  readonly call: readonly [method: string, path: string, body?: unknown];
+}
+
+const adjustment = { timing: 'immediately', newSubscriptionItems: [{ priceId: world.priceId, quantity: 1 }] };
+const actions: readonly Action[] = [
+  {
+    path: '/api-keys',
+    button: 'Create a key',
+    roles: ['owner', 'developer'],
+    call: ['POST', '/api-keys', { apiKey: { name: 'Mine', permissions: ['read'] } }],
+  },
+  {
+    path: '/webhooks',
+    button: 'Add a webhook',
+    roles: ['owner', 'developer'],
+    call: ['POST', '/webhooks', { webhook: { name: 'Mine', url: 'https://hooks.example.com/' } }],
+  },
+  {
+    path: '/people',
+    button: 'Invite somebody',
+    roles: ['owner'],
+    call: ['POST', '/invitations', { invitation: { role: 'owner', email: 'more@acme.test' } }],
+  },
+  {
+    path: '/settings',
+    button: 'Change failed payments',
+    roles: ['owner'],
+    call: ['PUT', '/settings', { settings: { allowMultipleSubscriptions: true } }],
+  },
+  {
+    path: '/time-machine',
+    button: 'A year',
+    roles: ['owner', 'developer'],
+    call: ['PUT', '/test-clock', { testClock: { now: Date.now() + 60_000 } }],
+  },
+  {
+    path: `/customers/${world.customerId}`,
+    button: 'Change plan',
+    roles: ['owner', 'developer'],
+    call: ['POST', `/subscriptions/${world.subscriptionId}/adjust`, { adjustment }],
+  },
+  {
+    path: `/customers/${world.customerId}`,
+    button: 'Cancel',
+    roles: ['owner', 'support', 'developer'],
+    call: ['POST', `/subscriptions/${world.subscriptionId}/cancel`, { cancellation: { timing: 'immediately' } }],
+  },
+];
+
+for (const role of ['billing', 'support', 'developer', 'viewer'] as const)
+  test(`the pages show the role ${role} what it may do, and the API refuses the rest`, async () => {
+    const { page, errors, browser } = await windowOf(role);
+    for (const [path, ofPath] of Map.groupBy(actions, ({ path }) => path)) {
+      await page.goto(address + path);
+      await page.getByRole('heading').first().waitFor();
+      await page.waitForLoadState('networkidle');
+      for (const { button, roles, call } of ofPath) {
+        const mayAct = roles.includes(role);
+        const shown = page.getByRole('button', { name: button, exact: true });
+        if (mayAct) await shown.first().waitFor();
+        assert.equal((await shown.count()) > 0, mayAct, `${button} is ${mayAct ? 'hidden from' : 'shown to'} ${role}`);
+        const [method, target, body] = call;
+        const { status } = await browser.ask(method, `${target}?dryRun=true`, body);
+        assert.equal(status === 403, !mayAct, `${method} ${target} answers ${role} with ${status}`);
+      }
+    }
+    assert.deepEqual(errors, []);
+  });
+
+test('no page may stand in a frame of another site', async () => {
+  const checkout = await app.post('/checkout-sessions', calls['POST /checkout-sessions']?.(world, 'framed').body);
+  const { portalSession } = await app.post(`/customers/${world.externalId}/portal-sessions`, {});
+  const hosted = [checkout.url, portalSession.url].map((url) => new URL(url).pathname + new URL(url).search);
+  for (const path of ['/', '/sign-in', '/join/token', '/customers/any', '/docs/', ...hosted]) {
+    const answer = await fetch(address + path, { headers: { accept: 'text/html' } });
+    assert.match(answer.headers.get('content-security-policy') ?? '', /frame-ancestors 'none'/, path);
+  }
+});
+
+const markup = `'"><img src=x onerror=hit()><script>hit()</script>`;
+
+/** A text that would run if a page took it for markup, or for an address to follow. */
+function hostile(name: string, longest: number): string {
+  if (['url', 'successUrl', 'cancelUrl', 'returnUrl'].includes(name))
+    return 'https://a.example.com/?%22><script>hit()</script>';
+  if (/url$|domain/i.test(name)) return 'javascript:hit()';
+  return longest >= markup.length ? markup : '<script>hit()</script>'.slice(0, longest);
+}
+
+async function fillWithMarkup(): Promise<number> {
+  await app.put('/settings', { settings: { allowMultipleSubscriptions: true } });
+  let stored = 0;
+  for (const [at, [operation, callOf]] of Object.entries(calls).entries()) {
+    const [method = '', route = ''] = operation.split(' ');
+    const { path, body } = callOf(world, `x${at}`);
+    if (method === 'GET' || body === undefined || spoils.has(operation) || route.includes('/cancel')) continue;
+    const described = document.paths[`/api/v1${route}`][method.toLowerCase()];
+    const schema = resolved(document, described.requestBody)?.content?.['application/json']?.schema;
+    if (schema === undefined) continue;
+    const filled = lengthened(document, schema, body, hostile);
+    if (filled.texts.length === 0) continue;
+    const { status } = await app.request(method, path, filled.body);
+    if (status < 300) stored += filled.texts.length;
+  }
+  return stored;
+}
+
+test('texts with markup and scripts in every field are shown as texts on every page, and nothing runs', async () => {
+  const stored = await fillWithMarkup();
+  assert(stored > 60, `${stored} texts are stored`);
+  const { page } = await windowOf('owner');
+  const ran: string[] = [];
+  await page.exposeFunction('noteHit', (what: string) => ran.push(what));
+  await page.addInitScript(`
+    globalThis.hit = () => noteHit('a script ran at ' + location.href);
+    document.addEventListener('securitypolicyviolation', (event) =>
+      noteHit(event.violatedDirective + ' at ' + location.href + ': ' + event.blockedURI));`);
+  const { data: newest } = await app.get('/customers?limit=2&order=desc&search=hit()');
+  const { data: invoices } = await app.get('/invoices?limit=2&order=desc');
+  const { data: webhooks } = await app.get('/webhooks?limit=1&order=desc');
+  const customers = [world.customerId, ...newest.map(({ id }: Body) => id)];
+  const lists = [
+    '',
+    'customers',
+    'subscriptions',
+    'invoices',
+    'payments',
+    'credit-notes',
+    'catalog',
+    'usage',
+    'events',
+  ];
+  const paths = [
+    ...[...lists, 'webhooks', 'api-keys', 'audit-log', 'people', 'settings', 'time-machine'].map((name) => `/${name}`),
+    ...customers.flatMap((id) => ['', 'money', 'usage', 'history'].map((tab) => `/customers/${id}?tab=${tab}`)),
+    ...invoices.map(({ id }: Body) => `/invoices/${id}`),
+    ...webhooks.map(({ id }: Body) => `/webhooks/${id}`),
+  ];
+  for (const path of paths) {
+    await page.goto(address + path);
+    await page.getByRole('heading').first().waitFor();
+    await page.waitForLoadState('networkidle');
+    const made = page.locator('img[src="x"], iframe, a[href^="javascript:" i]');
+    assert.equal(await made.count(), 0, `${path} has made markup of a text`);
+  }
+  await page.goto(`${address}/customers`);
+  await page.getByText('<script>hit()').first().waitFor();
+  const { portalSession } = await app.post(`/customers/${newest[0].externalId}/portal-sessions`, {});
+  const { pathname, search } = new URL(portalSession.url);
+  await page.goto(address + pathname + search);
+  assert.deepEqual(ran, []);
+});
