@@ -9,6 +9,7 @@ import { Problem } from '../parts/problem.tsx';
 import { type Column, RecordsSkeleton, Rows } from '../parts/records.tsx';
 import { Secret } from '../parts/secret.tsx';
 import { Heading, Section, Status, When } from '../parts/shown.tsx';
+import { SignInProvider } from '../parts/sign-in-provider.tsx';
 import { useMay, useSession } from '../session.ts';
 
 interface Member {
@@ -121,6 +122,7 @@ export function Page() {
           )}
         </Section>
       )}
+      <SignInProvider />
       {opened !== null && <Dialog opened={opened} onClose={() => setOpened(null)} onLink={setLink} />}
       <Secret
         title="The link to join"
