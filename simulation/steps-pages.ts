@@ -1,4 +1,4 @@
-import { discounts, type Plan, pack, paidPlans } from './catalogue.ts';
+import { addOn, discounts, type Plan, pack, paidPlans, takesAddOns } from './catalogue.ts';
 import { attach, isChargedAtOnce, sellPacks, subscribe } from './oracle-actions.ts';
 import { type Attempt, type AttemptKind, endAttempt, isLimited, isLinkUsedUp, takeAttempt } from './oracle-attempts.ts';
 import { methodOf } from './oracle-billing.ts';
@@ -13,6 +13,7 @@ import {
   reach,
   type Subscription,
 } from './oracle-records.ts';
+import type { Random } from './random.ts';
 import { currentSubscriptions, type Draw, type Form, nameOf, type Step } from './step.ts';
 import { isChangeable, isMadeNow } from './steps-changes.ts';
 
@@ -143,6 +144,36 @@ interface Offer {
   readonly most: number | null;
 }
 
+/** The add-on of a session: sold by the seller, offered to the buyer, or absent. */
+interface AddOnOffer {
+  readonly body: (plan: object) => object;
+  /** The quantity without a choice of the buyer, and the most that it may choose, also in a trial. */
+  readonly quantity: number;
+  readonly most: number;
+  readonly mostInTrial: number;
+  /** The quantity that the buyer asks for; null: nothing is offered. */
+  readonly asked: number | null;
+}
+
+function drawAddOnOffer(random: Random, plan: Plan): AddOnOffer {
+  const kind = takesAddOns(plan) ? random.weighted({ none: 3, sold: 1, offered: 3 }) : 'none';
+  const quantity = random.between(1, 2);
+  const most = random.between(2, 3);
+  const sold = { priceSlug: addOn.slug, quantity };
+  if (kind === 'none') return { body: (terms) => terms, quantity: 0, most: 0, mostInTrial: 0, asked: null };
+  if (kind === 'sold')
+    return {
+      body: (terms) => ({ items: [terms, sold] }),
+      quantity,
+      most: quantity,
+      mostInTrial: quantity,
+      asked: null,
+    };
+  const offered = { ...sold, minimumQuantity: 1, maximumQuantity: most };
+  const body = (terms: object) => ({ ...terms, optionalItems: [offered] });
+  return { body, quantity: 0, most, mostInTrial: quantity, asked: random.pick([0, 1, 2, 3, 4, 900_000_000]) ?? 0 };
+}
+
 /** Buys a plan on its page with a quantity of the buyer's own, within what the seller allows or not. */
 export const chooseQuantity: Draw = ({ random, books, customers, newName, wish }) => {
   const buyers = customers.filter((each) => each.place !== null && !each.isBroke && each.defaultMethod?.isGood);
@@ -158,16 +189,29 @@ export const chooseQuantity: Draw = ({ random, books, customers, newName, wish }
   const offer = random.pick(offersOf(plan, session)) ?? { body: {}, quantity: 1, least: 1, most: null };
   const asked = random.pick([1, session, 3, 4, 5, 6, 900_000_000]) ?? 1;
   const attempt = attemptOf('payment', customer, newName('link'));
-  const body = { priceSlug: plan.slug, ...offer.body, ...(discount === null ? {} : { discountCode: discount.code }) };
-  const text = `${customer.name} asks for ${asked} of ${plan.slug} on a page of ${JSON.stringify(body)}`;
+  const extra = drawAddOnOffer(random, plan);
+  const items = extra.body({ priceSlug: plan.slug, ...offer.body });
+  const body = { ...items, ...(discount === null ? {} : { discountCode: discount.code }) };
+  const withExtra = extra.asked === null ? '' : ` and ${extra.asked} of ${addOn.slug}`;
+  const text = `${customer.name} asks for ${asked} of ${plan.slug}${withExtra} on a page of ${JSON.stringify(body)}`;
   return checkout({ text, customer }, body, () => {
     const isTrial = plan.trialDays > 0 && customer.subscriptions.every(({ trialEnd }) => trialEnd === null);
     const most = isTrial && offer.most !== null ? offer.quantity : offer.most;
     // A page that offers one quantity has no field for it, and ignores that of a form made by hand.
     const quantity = most === null || most === offer.least ? offer.quantity : asked;
-    const wished = { plan, quantity, discount };
-    const isRefused = quantity > (most ?? quantity);
-    const form = { ...placeOf(customer), step: 'pay', shownDue, quantity: String(asked), paymentMethodId: '' };
+    const addOns = extra.asked ?? extra.quantity;
+    const wished = { plan, quantity, addOns, discount };
+    const isRefused = quantity > (most ?? quantity) || addOns > (isTrial ? extra.mostInTrial : extra.most);
+    const chosen: Form = extra.asked === null ? {} : { addOn0: String(extra.asked) };
+    const form = {
+      ...placeOf(customer),
+      ...chosen,
+      step: 'pay',
+      shownDue,
+      quantity: String(asked),
+      paymentMethodId: '',
+    };
+    if (addOns > 0) reach(books, `add-on of a page ${isRefused ? 'refused' : 'bought'}`, customer);
     if (asked !== quantity) reach(books, 'quantity of a page that is fixed', customer);
     if (isRefused)
       reach(
