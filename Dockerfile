@@ -13,6 +13,7 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json ./
 COPY scripts ./scripts
 COPY client ./client
+COPY examples ./examples
 COPY dashboard ./dashboard
 RUN node scripts/build-dashboard.ts
 

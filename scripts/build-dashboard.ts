@@ -11,7 +11,7 @@ import type { Rolldown } from 'vite';
 
 const root = resolve(import.meta.dirname, '..');
 const target = join(root, 'dashboard/dist');
-const sources = ['dashboard', 'client/src', 'scripts/build-dashboard.ts', 'package-lock.json'];
+const sources = ['dashboard', 'client/src', 'examples', 'scripts/build-dashboard.ts', 'package-lock.json'];
 const stampName = 'built-from';
 // The script of a first load, before charts: about a second on a slow telephone line.
 const maxFirstLoad = 250_000;

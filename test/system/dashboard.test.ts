@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { createFirstLink } from '../../src/people/actions.ts';
 import { clientSecret, reachingServices, startOidcProvider } from '../support/company-fixture.ts';
 import { assertGoodPage, openBrowser, serveDashboard } from '../support/dashboard-fixture.ts';
-import { startTestApp } from '../support/harness.ts';
+import { type Body, startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
 
 const app = await startTestApp({ services: { webhooks: reachingServices() } });
@@ -132,8 +132,93 @@ test('every list and the catalog are good to everybody', async () => {
     await page.getByRole('heading', { name: heading ?? '', exact: true }).waitFor();
     await assertGoodPage(page, path ?? '');
   }
+  await page.getByRole('tab', { name: 'Calculator' }).click();
   await page.getByRole('textbox', { name: 'Units' }).fill('2000');
   await page.getByText('for 2,000 units a period').waitFor();
+  assert.deepEqual(errors, []);
+});
+
+test('a dearer plan and a tiered price wait in a draft, show whom they reach, and are applied together', async () => {
+  await page.goto(`${address}/catalog?model=${plans.pricingModelId}`);
+  await page.getByRole('button', { name: 'Change Pro', exact: true }).click();
+  const form = page.getByRole('dialog', { name: 'Change the product' });
+  await form.getByLabel('Amount').fill('35');
+  await assertGoodPage(page, 'catalog-product');
+  await form.getByRole('button', { name: 'Keep in the draft' }).click();
+  await page.getByRole('button', { name: 'Add a meter' }).click();
+  const meter = page.getByRole('dialog', { name: 'New usage meter' });
+  await meter.getByLabel('Name', { exact: true }).fill('Exports');
+  await meter.getByRole('button', { name: 'Add a price' }).click();
+  await meter.getByRole('combobox', { name: 'How it is priced' }).click();
+  await page.getByRole('option', { name: 'Volume tiers' }).click();
+  await meter.getByLabel('Tier 1, each').fill('0.005');
+  await meter.getByText('for 1,000 units a period').waitFor();
+  await assertGoodPage(page, 'catalog-meter');
+  await meter.getByRole('button', { name: 'Keep in the draft' }).click();
+  await page.reload();
+  await page.getByText('2 changes in your draft').waitFor();
+  await assertGoodPage(page, 'catalog-draft');
+  await page.getByRole('button', { name: 'Review and apply' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Apply 2 changes' });
+  await dialog.getByText('1 subscription of 1 customer keeps its price.').waitFor();
+  assert.match(await dialog.innerText(), /Pro\n\$30\.00 per month → \$35\.00 per month/);
+  await assertGoodPage(page, 'catalog-review');
+  const exported = () => app.get(`/pricing-models/${plans.pricingModelId}/export`);
+  const before = await exported();
+  await dialog.getByRole('button', { name: 'Apply all of them' }).click();
+  await page.getByText('The catalog is changed.').waitFor();
+  await page.getByText('2 changes in your draft').waitFor({ state: 'hidden' });
+  const { products, usageMeters } = (await exported()).pricingModel;
+  assert.equal(usageMeters.length, before.pricingModel.usageMeters.length + 1);
+  assert.deepEqual(usageMeters.at(-1).prices[0].pricing.tiers, [
+    { upTo: 10, unitAmount: '0.5' },
+    { upTo: null, unitAmount: '100' },
+  ]);
+  assert.equal(products.find(({ product }: Body) => product.name === 'Pro').price.unitPrice, 3500);
+
+  const { id } = (await app.get('/usage-meters?limit=100')).data.find(({ slug }: Body) => slug === 'exports');
+  await page.goto(`${address}/usage?meter=${id}`);
+  await page.getByText('"usageMeterSlug":"exports"').waitFor();
+  await page.getByRole('button', { name: 'Copy the command' }).waitFor();
+  await assertGoodPage(page, 'usage-empty');
+  assert.deepEqual(errors, []);
+});
+
+test('a customer is added by a form, and starts on the default plan', async () => {
+  await page.goto(`${address}/customers`);
+  await page.getByRole('button', { name: 'Add a customer' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name').fill('Wile');
+  await dialog.getByLabel('E-mail address').fill('wile@acme.test');
+  await dialog.getByLabel('Your id').fill('wile');
+  await dialog.getByText('starts now.').waitFor();
+  await dialog.getByRole('button', { name: 'Add the customer' }).click();
+  await page.getByRole('heading', { name: 'Wile' }).waitFor();
+  assert.equal((await app.get('/customers/wile')).customer.name, 'Wile');
+  assert.deepEqual(errors, []);
+});
+
+test('a draft that somebody else overtook is built on the present state', async () => {
+  const path = `/pricing-models/${plans.pricingModelId}`;
+  await page.goto(`${address}/catalog?model=${plans.pricingModelId}&tab=features`);
+  await page.getByRole('button', { name: 'Add a feature' }).click();
+  const form = page.getByRole('dialog', { name: 'New feature' });
+  await form.getByLabel('Name').fill('Audit log');
+  await form.getByRole('button', { name: 'Keep in the draft' }).click();
+  await page.getByText('1 change in your draft').waitFor();
+  const { pricingModel } = await app.get(`${path}/export`);
+  await app.put(path, {
+    pricingModel: { ...pricingModel, resources: [...pricingModel.resources, { slug: 'desk', name: 'Desk' }] },
+  });
+  await page.reload();
+  await page.getByText('Somebody has changed desk since.').waitFor();
+  await page.getByRole('button', { name: 'Build on the present state' }).click();
+  await page.getByRole('button', { name: 'Review and apply' }).click();
+  await page.getByRole('button', { name: 'Apply it' }).click();
+  await page.getByText('The catalog is changed.').waitFor();
+  const after = (await app.get(`${path}/export`)).pricingModel;
+  assert.ok(after.features.some(({ slug }: Body) => slug === 'audit-log'));
+  assert.ok(after.resources.some(({ slug }: Body) => slug === 'desk'));
   assert.deepEqual(errors, []);
 });
 
@@ -255,4 +340,16 @@ test('an owner registers the provider of the company, and signs in by it', async
     'select count(sign_in_provider_id)::integer as count from people.sessions',
   );
   assert.equal(rows[0].count, 1);
+});
+
+test('an empty catalog begins with an example in one click', async () => {
+  const { pricingModel } = await app.post('/pricing-models', { pricingModel: { name: 'Empty' } });
+  await page.goto(`${address}/catalog?model=${pricingModel.id}`);
+  await page.getByRole('heading', { name: 'Begin with an example' }).waitFor();
+  await assertGoodPage(page, 'catalog-empty');
+  await page.getByRole('button', { name: 'Set it up: Seats' }).click();
+  await page.getByText('Per seat is the catalog for new customers.').waitFor();
+  await page.getByText('$12.00 per month').waitFor();
+  assert.equal((await app.get('/pricing-models/default')).pricingModel.name, 'Per seat');
+  assert.deepEqual(errors, []);
 });

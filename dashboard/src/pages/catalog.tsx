@@ -1,189 +1,188 @@
-import { NumberInput, Select, Skeleton, Text } from '@mantine/core';
-import { useDebouncedValue } from '@mantine/hooks';
+import { Modal, Select, Skeleton, Tabs, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useState } from 'react';
-import type { Price, PricingModelDetails, ProductWithPrices } from '../../../client/src/generated-entry.ts';
-import { api, currentEnvironment, read } from '../api.ts';
-import { Empty } from '../parts/empty.tsx';
-import { counted, moneyText } from '../parts/format.ts';
-import { priceText, pricingText, termsText } from '../parts/price-text.ts';
+import type { PricingModelDetails, PricingModelExport } from '../../../client/src/generated-entry.ts';
+import { read } from '../api.ts';
+import { isBare, useDraft } from '../catalog/draft.ts';
+import { useEditing } from '../catalog/editing.ts';
+import { ModelMenu } from '../catalog/model-menu.tsx';
+import { Features, Meters, Products, Resources } from '../catalog/offer.tsx';
+import { DraftBar } from '../catalog/review.tsx';
+import { words } from '../parts/format.ts';
+import { priceText, pricingText } from '../parts/price-text.ts';
 import { Problem } from '../parts/problem.tsx';
 import { useFilters } from '../parts/records.tsx';
 import { Heading, Section } from '../parts/shown.tsx';
+import { useMay } from '../session.ts';
 
-const Chart = lazy(() => import('../parts/price-chart.tsx').then(({ PriceChart }) => ({ default: PriceChart })));
+// The forms come when one is opened, so that the catalog itself is there at once.
+const Editor = lazy(() => import('../catalog/editor.tsx').then((module) => ({ default: module.Editor })));
+const Discounts = lazy(() => import('../catalog/discounts.tsx').then((module) => ({ default: module.Discounts })));
+const PricePreview = lazy(() =>
+  import('../parts/price-preview.tsx').then((module) => ({ default: module.PricePreview })),
+);
+const Examples = lazy(() => import('../catalog/examples.tsx').then((module) => ({ default: module.Examples })));
+
 const mostModels = 100;
 
 export function Page() {
-  const { filters, setFilters } = useFilters();
+  const { filters } = useFilters();
   const { data: models, error } = useQuery(read('pricingModels', 'list', { limit: mostModels }));
-  const { data: preset } = useQuery(read('pricingModels', 'getDefault', {}));
-  const chosen = filters.model;
-  const { data: other } = useQuery({
-    ...read('pricingModels', 'get', { id: chosen ?? '' }),
-    enabled: chosen !== undefined,
-  });
-  const model = (chosen === undefined ? preset : other)?.pricingModel;
-  if (error !== null) return <Problem error={error} />;
+  const { data: settings } = useQuery(read('settings', 'get', {}));
+  const id = filters.model ?? (models?.data.find(({ isDefault }) => isDefault) ?? models?.data[0])?.id;
+  const exported = useQuery({ ...read('pricingModels', 'export', { id: id ?? '' }), enabled: id !== undefined });
+  const currency = settings?.settings.currency;
+  const found = error ?? exported.error;
+  if (found !== null) return <Problem error={found} />;
+  if (id === undefined || exported.data === undefined || currency === undefined)
+    return (
+      <>
+        <Heading title="Catalog" />
+        <Skeleton height={320} />
+      </>
+    );
+  const choices = (models?.data ?? []).map(({ id: value, name, isDefault }) => ({
+    value,
+    label: isDefault ? `${name}, default` : name,
+  }));
+  return <Model key={id} modelId={id} exported={exported.data} currency={currency} models={choices} />;
+}
+
+interface ModelProps {
+  readonly modelId: string;
+  readonly exported: PricingModelExport;
+  readonly currency: string;
+  readonly models: readonly { readonly value: string; readonly label: string }[];
+}
+
+const tabs = ['offer', 'features', 'discounts', 'calculator'] as const;
+
+function Model({ modelId, exported: { pricingModel: current }, currency, models }: ModelProps) {
+  const { filters, setFilters } = useFilters();
+  const [picksExample, setPicksExample] = useState(false);
+  const draft = useDraft(modelId, current);
+  const mayChange = useMay('pricing-models:catalog');
+  const isEditing = useEditing().list !== null;
+  // A form that closes stays, so that it can leave slowly.
+  const [hasEdited, setEdited] = useState(false);
+  if (isEditing && mayChange && !hasEdited) setEdited(true);
+  const show = (id: string | null) => setFilters({ model: id ?? undefined, edit: undefined });
+  const part = { draft, currency, mayChange };
   return (
     <>
       <Heading
         title="Catalog"
         aside={
-          <Select
-            aria-label="Pricing model"
-            data={(models?.data ?? []).map(({ id, name, isDefault }) => ({
-              value: id,
-              label: isDefault ? `${name}, default` : name,
-            }))}
-            value={model?.id ?? null}
-            onChange={(id) => setFilters({ model: id ?? undefined })}
-          />
+          <>
+            <Select aria-label="Pricing model" data={models} value={modelId} onChange={show} w={220} />
+            <ModelMenu modelId={modelId} current={current} draft={draft} onExamples={() => setPicksExample(true)} />
+          </>
         }
       />
-      {model === undefined ? <Skeleton height={320} /> : <Model model={model} />}
+      <DraftBar modelId={modelId} draft={draft} currency={currency} />
+      {isBare(draft.shown) && <Begin currency={currency} onDone={show} />}
+      <Tabs
+        value={filters.tab ?? 'offer'}
+        onChange={(tab) => setFilters({ tab: tab ?? undefined })}
+        keepMounted={false}
+      >
+        <Tabs.List mb="lg">
+          {tabs.map((each) => (
+            <Tabs.Tab key={each} value={each}>
+              {words(each)}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        <Tabs.Panel value="offer">
+          <Products {...part} />
+          <Meters {...part} />
+        </Tabs.Panel>
+        <Tabs.Panel value="features">
+          <Features {...part} />
+          <Resources {...part} />
+        </Tabs.Panel>
+        <Tabs.Panel value="discounts">
+          <Suspense fallback={<Skeleton height={240} />}>
+            <Discounts modelId={modelId} currency={currency} />
+          </Suspense>
+        </Tabs.Panel>
+        <Tabs.Panel value="calculator">
+          <Calculator modelId={modelId} />
+        </Tabs.Panel>
+      </Tabs>
+      {hasEdited && (
+        <Suspense>
+          <Editor draft={draft} currency={currency} />
+        </Suspense>
+      )}
+      <Modal
+        opened={picksExample}
+        onClose={() => setPicksExample(false)}
+        title={<span className="dialog-title">Begin from an example</span>}
+        size="xl"
+      >
+        <Suspense fallback={<Skeleton height={320} />}>
+          <Examples
+            currency={currency}
+            onDone={(id) => {
+              setPicksExample(false);
+              show(id);
+            }}
+          />
+        </Suspense>
+      </Modal>
     </>
   );
 }
 
-function Model({ model }: { readonly model: PricingModelDetails }) {
-  const plans = model.products.filter(({ active, addOn }) => active && !addOn);
-  const addOns = model.products.filter(({ active, addOn }) => active && addOn);
-  if (model.products.length === 0)
-    return (
-      <Empty title="Nothing is for sale yet">
-        Keep the pricing model in a file: <code>npx tollkeeper pricing apply pricing.json</code> makes it, and shows
-        what a change would do.
-      </Empty>
-    );
+/** A catalog with nothing in it yet: whole examples, of which one is close to what is wanted. */
+function Begin({ currency, onDone }: { readonly currency: string; readonly onDone: (id: string) => void }) {
   return (
-    <>
-      <Section title="Plans">
-        <Products products={plans} />
-      </Section>
-      {addOns.length > 0 && (
-        <Section title="Add-ons">
-          <Products products={addOns} />
-        </Section>
-      )}
-      {model.usageMeters.length > 0 && (
-        <Section title="Usage">
-          <dl className="offers">
-            {model.usageMeters.map(({ id, name, prices }) => (
-              <div key={id}>
-                <dt>{name}</dt>
-                {prices
-                  .filter(({ active }) => active)
-                  .map((price) => (
-                    <dd key={price.id}>{priceText(price)}</dd>
-                  ))}
-              </div>
-            ))}
-          </dl>
-        </Section>
-      )}
-      <Section title="What does it cost?">
-        <Calculator model={model} />
-      </Section>
-    </>
+    <Section title="Begin with an example">
+      <Text c="dimmed" maw={620} mb="md">
+        Nothing is for sale yet. Each of these is a whole catalog for new customers. Take the closest one and change it,
+        or add products one by one below.
+      </Text>
+      <Suspense fallback={<Skeleton height={240} />}>
+        <Examples currency={currency} onDone={onDone} />
+      </Suspense>
+    </Section>
   );
 }
 
-function Products({ products }: { readonly products: readonly ProductWithPrices[] }) {
-  return (
-    <dl className="offers">
-      {products.map((product) => (
-        <div key={product.id}>
-          <dt>
-            {product.name}
-            {product.default && <span className="quiet"> everybody begins here</span>}
-          </dt>
-          {product.prices
-            .filter(({ active }) => active)
-            .map((price) => (
-              <dd key={price.id}>
-                <strong className="amount-steps">{priceText(price, product.singularQuantityLabel ?? 'unit')}</strong>
-                <span className="quiet">{termsText(price).map((term) => `, ${term}`)}</span>
-              </dd>
-            ))}
-          {product.features.length > 0 && (
-            <dd className="quiet">{product.features.map(({ name }) => name).join(', ')}</dd>
-          )}
-        </div>
-      ))}
-    </dl>
-  );
+/** The stored prices that depend on units. */
+function Calculator({ modelId }: { readonly modelId: string }) {
+  const { data, error } = useQuery(read('pricingModels', 'get', { id: modelId }));
+  if (error !== null) return <Problem error={error} />;
+  return data === undefined ? <Skeleton height={240} /> : <ChosenPrice model={data.pricingModel} />;
 }
 
-const steps = 24;
-const typingMs = 250;
-
-/** Asks the service for the price of a number of units, and of smaller and larger numbers. */
-function Calculator({ model }: { readonly model: PricingModelDetails }) {
+function ChosenPrice({ model }: { readonly model: PricingModelDetails }) {
   const prices = [
     ...model.usageMeters.flatMap(({ name, prices: ofMeter }) => ofMeter.map((price) => ({ name, price }))),
     ...model.products.flatMap(({ name, prices: ofProduct }) => ofProduct.map((price) => ({ name, price }))),
-  ].filter(({ price }) => price.active && price.type !== 'single_payment');
+  ].filter(({ price }) => price.active && price.type !== 'single_payment' && price.pricing?.model !== 'dynamic');
   const [chosen, setChosen] = useState<string | null>(prices[0]?.price.id ?? null);
-  const [units, setUnits] = useState<number | string>(1000);
-  const [settled] = useDebouncedValue(Number(units), typingMs);
   const price = prices.find((each) => each.price.id === chosen)?.price;
   if (price === undefined) return <Text c="dimmed">No price depends on units.</Text>;
   return (
-    <div className="calculator">
-      <div className="calculator-form">
-        <Select
-          label="Price"
-          data={prices.map((each) => ({
-            value: each.price.id,
-            label: `${each.name}, ${each.price.name ?? each.price.slug ?? ''}`,
-          }))}
-          value={chosen}
-          onChange={setChosen}
-        />
-        <NumberInput
-          label="Units"
-          value={units}
-          onChange={setUnits}
-          min={1}
-          max={1_000_000_000}
-          thousandSeparator=" "
-          allowDecimal={false}
-        />
-        <Text size="sm" c="dimmed">
-          {price.pricing === null ? priceText(price) : pricingText(price.pricing, price.currency)}
-        </Text>
-      </div>
-      {settled > 0 && <Quoted price={price} units={settled} />}
-    </div>
-  );
-}
-
-function Quoted({ price, units }: { readonly price: Price; readonly units: number }) {
-  const points = [
-    ...new Set(Array.from({ length: steps }, (_, index) => Math.ceil((units * 2 * (index + 1)) / steps))),
-  ];
-  const asked = [units, ...points].map((each) => ({ priceId: price.id, units: each }));
-  const { data, error } = useQuery({
-    queryKey: [currentEnvironment(), 'quote', price.id, units],
-    queryFn: ({ signal }) => api.prices.quote({ quote: { lines: asked } }, { signal, dryRun: true }),
-    placeholderData: (before) => before,
-  });
-  if (error !== null) return <Problem error={error} />;
-  if (data === undefined) return <Skeleton height={220} />;
-  const { currency, lines } = data.quote;
-  const [first, ...rest] = lines;
-  return (
-    <div className="calculator-answer">
-      <Text fz={26} fw={620} className="amount">
-        {moneyText(first?.amount ?? 0, currency)}
+    <Section title="What does it cost?">
+      <Select
+        label="Price"
+        data={prices.map((each) => ({
+          value: each.price.id,
+          label: `${each.name}, ${each.price.name ?? each.price.slug ?? ''}`,
+        }))}
+        value={chosen}
+        onChange={setChosen}
+        maw={320}
+      />
+      <Text size="sm" c="dimmed" my="sm">
+        {price.pricing === null ? priceText(price) : pricingText(price.pricing, price.currency)}
       </Text>
-      <Text c="dimmed" size="sm">
-        for {counted(units, 'unit')} a period
-      </Text>
-      <Suspense fallback={<Skeleton height={200} />}>
-        <Chart points={rest.map(({ units: at, amount }) => ({ units: at, amount }))} currency={currency} />
+      <Suspense fallback={<Skeleton height={240} />}>
+        <PricePreview key={price.id} of={{ priceId: price.id }} from={1000} />
       </Suspense>
-    </div>
+    </Section>
   );
 }

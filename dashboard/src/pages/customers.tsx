@@ -1,6 +1,7 @@
 import { read } from '../api.ts';
 import { Empty } from '../parts/empty.tsx';
 import { ChoiceFilter, FilterBar, SearchFilter } from '../parts/filters.tsx';
+import { NewCustomer } from '../parts/new-customer.tsx';
 import { Records, useFilters } from '../parts/records.tsx';
 import { Heading, When } from '../parts/shown.tsx';
 
@@ -21,7 +22,7 @@ export function Page() {
   const isFiltered = search !== undefined || show !== undefined;
   return (
     <>
-      <Heading title="Customers" />
+      <Heading title="Customers" aside={<NewCustomer />} />
       <FilterBar>
         <SearchFilter label="Search by name, e-mail address or your id" />
         <ChoiceFilter name="show" label="Current and archived" choices={Object.keys(archivedOf)} />
@@ -42,8 +43,11 @@ export function Page() {
             <Empty title="Nobody matches">Search for a part of the name, the e-mail address or your id.</Empty>
           ) : (
             <Empty title="No customers yet">
-              Your application makes them: <code>POST /api/v1/customers</code> with your own id, a name and an e-mail
-              address. Each one starts on the default plan.
+              Your application makes them with <code>POST /api/v1/customers</code>, and so does the form. Each one
+              starts on the default plan.
+              <div className="empty-action">
+                <NewCustomer isFirst />
+              </div>
             </Empty>
           )
         }

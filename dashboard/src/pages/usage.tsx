@@ -6,6 +6,7 @@ import { read } from '../api.ts';
 import { CustomerName, CustomerNames } from '../parts/customer-name.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { FilterBar } from '../parts/filters.tsx';
+import { FirstEvent } from '../parts/first-event.tsx';
 import { counted, countText, instantText } from '../parts/format.ts';
 import { Problem } from '../parts/problem.tsx';
 import { type Column, Records, Rows, useFilters } from '../parts/records.tsx';
@@ -210,7 +211,7 @@ function Events({ meter }: { readonly meter: UsageMeter }) {
           columns={eventColumns}
           keyOf={({ id }) => id}
           caption="Usage events"
-          empty={<Empty title="No events of this meter yet" />}
+          empty={<FirstEvent meterSlug={meter.slug} />}
         />
       </CustomerNames>
     </Section>

@@ -26,6 +26,7 @@ interface ChangeDialogProps<Input, Answer> {
   readonly done: string;
   readonly isDanger?: boolean;
   readonly onDone?: (answer: Answer) => void;
+  readonly size?: 'md' | 'lg';
   /** The fields of the form. */
   readonly children?: ReactNode;
 }
@@ -37,9 +38,9 @@ const typingMs = 300;
  * effects are those of the confirmed change.
  */
 export function ChangeDialog<Input, Answer>(props: ChangeDialogProps<Input, Answer>) {
-  const { title, opened, onClose } = props;
+  const { title, opened, onClose, size = 'md' } = props;
   return (
-    <Modal opened={opened} onClose={onClose} title={<span className="dialog-title">{title}</span>} size="md">
+    <Modal opened={opened} onClose={onClose} title={<span className="dialog-title">{title}</span>} size={size}>
       {opened && <ChangeForm {...props} />}
     </Modal>
   );

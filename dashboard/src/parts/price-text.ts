@@ -1,4 +1,4 @@
-import type { Price, Pricing } from '../../../client/src/generated-entry.ts';
+import type { Pricing } from '../../../client/src/generated-entry.ts';
 import { countText, exactMoneyText, intervalText, moneyText } from './format.ts';
 
 type Tiers = readonly { readonly upTo: number | null }[];
@@ -60,30 +60,46 @@ function limitsText(
   ];
 }
 
+/** The terms of a price, stored or only written down. */
+export interface PriceTerms {
+  readonly type: 'subscription' | 'single_payment' | 'usage';
+  readonly currency: string;
+  readonly unitPrice: number;
+  readonly pricing?: Pricing | null;
+  readonly intervalUnit?: string | null;
+  readonly intervalCount?: number | null;
+  readonly usageEventsPerUnit?: number | null;
+  readonly trialPeriodDays?: number | null;
+  readonly setupFeeAmount?: number | null;
+  readonly minimumCommitment?: number | null;
+  readonly billingTiming?: string | null;
+}
+
 /** A price in words: `$49.00 per month`. */
-export function priceText(price: Price, unit = 'unit'): string {
+export function priceText(price: PriceTerms, unit = 'unit'): string {
   const { currency, unitPrice } = price;
   switch (price.type) {
     case 'single_payment':
-      return `${moneyText(unitPrice, currency)} once`;
+      return unitPrice === 0 ? 'Free' : `${moneyText(unitPrice, currency)} once`;
     case 'subscription': {
-      const rhythm = intervalText(price.intervalUnit, price.intervalCount);
-      if (price.pricing !== null) return `${pricingText(price.pricing, currency, unit)}, ${rhythm}`;
+      const rhythm = intervalText(price.intervalUnit ?? '', price.intervalCount ?? 1);
+      if (price.pricing) return `${pricingText(price.pricing, currency, unit)}, ${rhythm}`;
       return unitPrice === 0 ? 'Free' : `${moneyText(unitPrice, currency)} ${rhythm}`;
     }
     case 'usage': {
-      if (price.pricing !== null) return pricingText(price.pricing, currency, unit);
+      if (price.pricing) return pricingText(price.pricing, currency, unit);
       if (unitPrice === 0) return 'No charge';
-      const per = price.usageEventsPerUnit === 1 ? unit : `${countText(price.usageEventsPerUnit)} ${unit}s`;
+      const events = price.usageEventsPerUnit ?? 1;
+      const per = events === 1 ? unit : `${countText(events)} ${unit}s`;
       return `${moneyText(unitPrice, currency)} per ${per}`;
     }
     default:
-      return price satisfies never;
+      return price.type satisfies never;
   }
 }
 
 /** The terms of a price besides its amount. */
-export function termsText(price: Price): string[] {
+export function termsText(price: PriceTerms): string[] {
   const { currency } = price;
   const terms: string[] = [];
   if (price.trialPeriodDays) terms.push(`${price.trialPeriodDays} days of trial`);

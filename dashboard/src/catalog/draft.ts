@@ -1,0 +1,165 @@
+import { useLocalStorage } from '@mantine/hooks';
+import type { PricingModelExport } from '../../../client/src/generated-entry.ts';
+import { currentEnvironment } from '../api.ts';
+
+/** A pricing model as its export says it. */
+export type Catalog = PricingModelExport['pricingModel'];
+export type CatalogProduct = Catalog['products'][number];
+export type CatalogFeature = Catalog['features'][number];
+export type CatalogMeter = Catalog['usageMeters'][number];
+export type CatalogResource = Catalog['resources'][number];
+export type PlanPrice = CatalogProduct['price'];
+export type UsagePrice = CatalogMeter['prices'][number];
+
+/** Changes that are not applied yet, and the state on which they are built. */
+interface Draft {
+  readonly base: Catalog;
+  readonly draft: Catalog;
+}
+
+/** The lists of a catalog, and the slug by which a record of each is known. */
+const slugsOf = {
+  products: ({ product }: CatalogProduct) => product.slug,
+  features: ({ slug }: CatalogFeature) => slug,
+  usageMeters: ({ usageMeter }: CatalogMeter) => usageMeter.slug,
+  resources: ({ slug }: CatalogResource) => slug,
+} as const;
+export type List = keyof typeof slugsOf;
+export type RecordOf<L extends List> = Catalog[L][number];
+export const lists = Object.keys(slugsOf) as List[];
+
+export function slugOf<L extends List>(list: L, record: RecordOf<L>): string {
+  return (slugsOf[list] as (each: RecordOf<L>) => string)(record);
+}
+
+export function find<L extends List>(catalog: Catalog, list: L, slug: string | null): RecordOf<L> | undefined {
+  return (catalog[list] as RecordOf<L>[]).find((record) => slugOf(list, record) === slug);
+}
+
+/** The catalog with a record in place of the one with this slug, or at the end. */
+export function putRecord<L extends List>(
+  catalog: Catalog,
+  list: L,
+  record: RecordOf<L>,
+  slug: string | null = slugOf(list, record),
+): Catalog {
+  const records = catalog[list] as RecordOf<L>[];
+  const index = records.findIndex((each) => slugOf(list, each) === slug);
+  const next = index < 0 ? [...records, record] : records.with(index, record);
+  return { ...catalog, [list]: next };
+}
+
+export function removeRecord<L extends List>(catalog: Catalog, list: L, slug: string): Catalog {
+  const records = catalog[list] as RecordOf<L>[];
+  return { ...catalog, [list]: records.filter((record) => slugOf(list, record) !== slug) };
+}
+
+/** The record with a field, or without it where there is no value. */
+export function put<Record extends object, Key extends keyof Record>(
+  record: Record,
+  key: Key,
+  value: Record[Key] | undefined | '',
+): Record {
+  const { [key]: _, ...rest } = record;
+  return (value === undefined || value === '' ? rest : { ...record, [key]: value }) as Record;
+}
+
+/** Equal values, whatever the order of their keys. */
+export function isSame(a: unknown, b: unknown): boolean {
+  return textOf(a) === textOf(b);
+}
+
+function textOf(value: unknown): string {
+  const sorted = (_: string, each: unknown) =>
+    each !== null && typeof each === 'object' && !Array.isArray(each)
+      ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : each;
+  return JSON.stringify(value, sorted) ?? '';
+}
+
+/** The records of a list that differ, by slug. */
+export function changedSlugs(list: List, before: Catalog, after: Catalog): string[] {
+  const slugs = [before, after].flatMap((catalog) => catalog[list].map((record) => slugOf(list, record)));
+  return [...new Set(slugs)].filter((slug) => !isSame(find(before, list, slug), find(after, list, slug)));
+}
+
+/** How many records a draft changes. */
+export function countChanges(before: Catalog, after: Catalog): number {
+  const own = before.name === after.name && before.isDefault === after.isDefault ? 0 : 1;
+  return lists.reduce((count, list) => count + changedSlugs(list, before, after).length, own);
+}
+
+/** The draft on the present state: its own changes, and everything else as it is now. */
+export function redraw({ base, draft }: Draft, current: Catalog): Catalog {
+  const redrawn = Object.fromEntries(lists.map((list) => [list, redrawList(list, { base, draft }, current)]));
+  return {
+    ...current,
+    ...redrawn,
+    name: draft.name === base.name ? current.name : draft.name,
+    isDefault: draft.isDefault === base.isDefault ? current.isDefault : draft.isDefault,
+  };
+}
+
+function redrawList<L extends List>(list: L, { base, draft }: Draft, current: Catalog): RecordOf<L>[] {
+  const theirs = current[list] as RecordOf<L>[];
+  const mine = draft[list] as RecordOf<L>[];
+  const isMine = (slug: string) => !isSame(find(base, list, slug), find(draft, list, slug));
+  const kept = theirs.flatMap((record) => {
+    const slug = slugOf(list, record);
+    return isMine(slug) ? mine.filter((each) => slugOf(list, each) === slug) : [record];
+  });
+  const added = mine.filter((record) => {
+    const slug = slugOf(list, record);
+    return isMine(slug) && find(current, list, slug) === undefined;
+  });
+  return [...kept, ...added];
+}
+
+export interface DraftState {
+  /** The catalog with the changes of the draft. */
+  readonly shown: Catalog;
+  readonly base: Catalog;
+  readonly changes: number;
+  /** The records that somebody else changed since the draft was begun. */
+  readonly changedByOthers: readonly string[];
+  readonly save: (next: Catalog) => void;
+  readonly discard: () => void;
+  readonly redraw: () => void;
+}
+
+/** The draft of a pricing model. It is kept in this browser, for each environment and model, until it is applied. */
+export function useDraft(modelId: string, current: Catalog): DraftState {
+  const [stored, setStored, discard] = useLocalStorage<Draft | null>({
+    key: `tollkeeper.draft.${currentEnvironment()}.${modelId}`,
+    defaultValue: null,
+    getInitialValueInEffect: false,
+  });
+  // An applied draft, of which the answer was lost, is no draft any more.
+  const draft = stored !== null && !isSame(stored.draft, current) ? stored : null;
+  const base = draft?.base ?? current;
+  const shown = draft?.draft ?? current;
+  return {
+    shown,
+    base,
+    changes: countChanges(base, shown),
+    changedByOthers: lists.flatMap((list) => changedSlugs(list, base, current)),
+    save: (next) => (isSame(next, base) ? discard() : setStored({ base, draft: next })),
+    discard,
+    redraw: () => draft !== null && setStored({ base: current, draft: redraw(draft, current) }),
+  };
+}
+
+/** `Pro, annual` -> pro-annual */
+export function slugFrom(name: string): string {
+  return name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '');
+}
+
+/** A catalog in which nothing is for sale yet but the default plan. */
+export function isBare({ products, features, usageMeters, resources }: Catalog): boolean {
+  return (
+    products.every(({ product }) => product.default) && features.length + usageMeters.length + resources.length === 0
+  );
+}

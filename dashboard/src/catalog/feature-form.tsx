@@ -1,0 +1,183 @@
+import { Group, SegmentedControl, Select, Stack, Switch, Text, Textarea } from '@mantine/core';
+import type { CatalogFeature, CatalogResource } from './draft.ts';
+import { put } from './draft.ts';
+import { choices, IntervalField, NameFields, WholeField } from './fields.tsx';
+import type { FormProps } from './product-form.tsx';
+
+type Grant = Extract<CatalogFeature, { type: 'usage_credit_grant' }>;
+type Capacity = Extract<CatalogFeature, { type: 'resource' }>;
+
+export const newFeature: CatalogFeature = { type: 'toggle', slug: '', name: '', description: '', active: true };
+export const newResource: CatalogResource = { slug: '', name: '', active: true };
+
+/** Why a feature cannot go into the draft; null: it can. */
+export function featureIssue(feature: CatalogFeature): string | null {
+  if (feature.name === '' || feature.slug === '') return 'A feature needs a name.';
+  if (feature.type === 'toggle') return null;
+  if (!feature.amount) return 'The amount has to be at least 1.';
+  const target = feature.type === 'resource' ? feature.resourceSlug : feature.usageMeterSlug;
+  if (target === '') return feature.type === 'resource' ? 'Choose the resource.' : 'Choose the usage meter.';
+  if (feature.type === 'resource') return null;
+  return (feature.rolloverMaximum === undefined) === (feature.rolloverPeriods === undefined)
+    ? null
+    : 'Unused credits need both a maximum and a number of periods to roll over.';
+}
+
+const kinds = { toggle: 'A capability', usage_credit_grant: 'Credits', resource: 'Capacity' };
+
+export function FeatureForm(props: FormProps<CatalogFeature>) {
+  const { value, onChange, catalog, isNew } = props;
+  const choose = (type: string) => {
+    const { slug, name, description, active } = value;
+    const text = { slug, name, description, active };
+    if (type === 'toggle') onChange({ type, ...text });
+    else if (type === 'resource')
+      onChange({ type, ...text, amount: 1, resourceSlug: catalog.resources[0]?.slug ?? '' });
+    else {
+      const usageMeterSlug = catalog.usageMeters[0]?.usageMeter.slug ?? '';
+      const renewalFrequency = 'every_billing_period';
+      onChange({ type: 'usage_credit_grant', ...text, amount: 1000, renewalFrequency, usageMeterSlug });
+    }
+  };
+  return (
+    <Stack gap="lg">
+      <NameFields {...value} isNew={isNew} onChange={(named) => onChange({ ...value, ...named })} />
+      {isNew && (
+        <SegmentedControl
+          aria-label="Kind"
+          data={choices(Object.keys(kinds), kinds)}
+          value={value.type}
+          onChange={choose}
+        />
+      )}
+      {value.type === 'toggle' && (
+        <Text size="sm" c="dimmed">
+          Your application asks whether a customer has it.
+        </Text>
+      )}
+      {value.type === 'usage_credit_grant' && <GrantFields {...props} value={value} />}
+      {value.type === 'resource' && <CapacityFields {...props} value={value} />}
+      <Textarea
+        label="Description"
+        autosize
+        minRows={2}
+        value={value.description}
+        onChange={(event) => onChange({ ...value, description: event.currentTarget.value })}
+      />
+      {!isNew && (
+        <Switch
+          label="Given to new subscriptions"
+          description="Subscriptions that have it keep it."
+          checked={value.active}
+          onChange={(event) => onChange({ ...value, active: event.currentTarget.checked })}
+        />
+      )}
+    </Stack>
+  );
+}
+
+const rhythms = {
+  once: 'Once for a customer',
+  every_billing_period: 'With each billing period',
+  every_interval: 'In an interval of its own',
+};
+
+type Changing<Feature> = Omit<FormProps<CatalogFeature>, 'value'> & { readonly value: Feature };
+
+function GrantFields({ value, onChange, catalog }: Changing<Grant>) {
+  const setRhythm = (renewalFrequency: string | null) => {
+    const next = { ...value, renewalFrequency: renewalFrequency as Grant['renewalFrequency'] };
+    onChange(
+      put(next, 'grantInterval', renewalFrequency === 'every_interval' ? { unit: 'month', count: 1 } : undefined),
+    );
+  };
+  return (
+    <Stack gap="sm">
+      <Group grow align="end">
+        <WholeField
+          label="Credits"
+          min={1}
+          value={value.amount}
+          onChange={(amount) => onChange({ ...value, amount: amount ?? 0 })}
+        />
+        <Select
+          label="On the meter"
+          placeholder="Add a meter first"
+          data={catalog.usageMeters.map(({ usageMeter: { slug, name } }) => ({ value: slug, label: name }))}
+          value={value.usageMeterSlug || null}
+          onChange={(slug) => onChange({ ...value, usageMeterSlug: slug ?? '' })}
+        />
+      </Group>
+      <Select
+        label="Granted"
+        data={choices(Object.keys(rhythms), rhythms)}
+        value={value.renewalFrequency}
+        onChange={setRhythm}
+      />
+      {value.grantInterval !== undefined && (
+        <IntervalField
+          label="Every"
+          value={value.grantInterval}
+          onChange={(grantInterval) => onChange({ ...value, grantInterval })}
+        />
+      )}
+      {value.renewalFrequency !== 'once' && (
+        <Group grow align="end">
+          <WholeField
+            label="Unused ones that roll over"
+            placeholder="None"
+            value={value.rolloverMaximum}
+            onChange={(most) => onChange(put(value, 'rolloverMaximum', most || undefined))}
+          />
+          <WholeField
+            label="For how many periods"
+            value={value.rolloverPeriods}
+            onChange={(periods) => onChange(put(value, 'rolloverPeriods', periods || undefined))}
+          />
+        </Group>
+      )}
+    </Stack>
+  );
+}
+
+function CapacityFields({ value, onChange, catalog }: Changing<Capacity>) {
+  return (
+    <Group grow align="end">
+      <WholeField
+        label="For each unit of the plan"
+        min={1}
+        value={value.amount}
+        onChange={(amount) => onChange({ ...value, amount: amount ?? 0 })}
+      />
+      <Select
+        label="Of the resource"
+        placeholder="Add a resource first"
+        data={catalog.resources.map(({ slug, name }) => ({ value: slug, label: name }))}
+        value={value.resourceSlug || null}
+        onChange={(slug) => onChange({ ...value, resourceSlug: slug ?? '' })}
+      />
+    </Group>
+  );
+}
+
+export function resourceIssue({ name, slug }: CatalogResource): string | null {
+  return name === '' || slug === '' ? 'A resource needs a name.' : null;
+}
+
+export function ResourceForm({ value, onChange, isNew }: FormProps<CatalogResource>) {
+  return (
+    <Stack gap="lg">
+      <NameFields {...value} isNew={isNew} onChange={(named) => onChange({ ...value, ...named })} />
+      <Text size="sm" c="dimmed">
+        A thing of which a subscription has so many, such as a seat or a project. A feature gives its capacity.
+      </Text>
+      {!isNew && (
+        <Switch
+          label="Open for new claims"
+          checked={value.active}
+          onChange={(event) => onChange({ ...value, active: event.currentTarget.checked })}
+        />
+      )}
+    </Stack>
+  );
+}
