@@ -570,7 +570,9 @@ create table public.discount_redemptions (
   discount_id text not null,
   customer_id text not null,
   subscription_id text,
-  is_only_use boolean not null default false,
+  use_of_customer bigint,
+  uses_allowed bigint,
+  product_ids text[],
   name text not null,
   code text not null,
   amount_type text not null,
@@ -597,7 +599,8 @@ END stored,
   constraint discount_redemptions_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint discount_redemptions_code_length CHECK ((char_length(code) <= 255)),
   constraint discount_redemptions_name_length CHECK ((char_length(name) <= 255)),
-  constraint discount_redemptions_one_redeemer CHECK ((num_nonnulls(subscription_id, purchase_id) <= 1))
+  constraint discount_redemptions_one_redeemer CHECK ((num_nonnulls(subscription_id, purchase_id) <= 1)),
+  constraint discount_redemptions_use CHECK (((use_of_customer IS NULL) OR ((uses_allowed IS NOT NULL) AND ((use_of_customer >= 1) AND (use_of_customer <= uses_allowed)))))
 );
 
 create table public.discounts (
@@ -611,6 +614,12 @@ create table public.discounts (
   duration text not null,
   number_of_payments bigint,
   active boolean not null,
+  expires_at bigint,
+  maximum_redemptions bigint,
+  maximum_redemptions_per_customer bigint,
+  product_ids text[],
+  minimum_amount numeric(38,0),
+  first_purchase_only boolean not null default false,
   created_at bigint not null,
   updated_at bigint not null,
   constraint discounts_code_unique UNIQUE (environment_id, pricing_model_id, code),
@@ -619,6 +628,7 @@ create table public.discounts (
   constraint discounts_amount CHECK (((amount > (0)::numeric) AND (amount_type = ANY (ARRAY['percent'::text, 'fixed'::text])))),
   constraint discounts_code CHECK ((((char_length(code) >= 3) AND (char_length(code) <= 20)) AND (code = upper((code COLLATE "C"))))),
   constraint discounts_duration CHECK (((duration = ANY (ARRAY['once'::text, 'forever'::text, 'number_of_payments'::text])) AND ((duration = 'number_of_payments'::text) = (number_of_payments IS NOT NULL)) AND (number_of_payments > 0))),
+  constraint discounts_limits CHECK (((maximum_redemptions > 0) AND (maximum_redemptions_per_customer > 0) AND (minimum_amount > (0)::numeric) AND ((cardinality(product_ids) >= 1) AND (cardinality(product_ids) <= 50)))),
   constraint discounts_name_length CHECK ((char_length(name) <= 255))
 );
 
@@ -2162,7 +2172,7 @@ CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (en
 CREATE INDEX webhook_deliveries_retried ON public.webhook_deliveries USING btree (environment_id, webhook_id, object_id, sequence) WHERE ((status = 'pending'::text) AND (failures > 0));
 CREATE UNIQUE INDEX billing_periods_one_per_start ON public.billing_periods USING btree (environment_id, subscription_id, start_at) WHERE (NOT ((status = 'canceled'::text) AND (end_at = start_at)));
 CREATE UNIQUE INDEX customers_external_id_unique ON public.customers USING btree (environment_id, external_id, pricing_model_id) WHERE (NOT archived);
-CREATE UNIQUE INDEX discount_redemptions_one_per_customer ON public.discount_redemptions USING btree (environment_id, customer_id, discount_id) WHERE is_only_use;
+CREATE UNIQUE INDEX discount_redemptions_one_per_customer ON public.discount_redemptions USING btree (environment_id, customer_id, discount_id, use_of_customer) WHERE (use_of_customer IS NOT NULL);
 CREATE UNIQUE INDEX events_once_per_cause ON public.events USING btree (environment_id, object_id, type, cause) WHERE (cause IS NOT NULL);
 CREATE UNIQUE INDEX features_active_slug_unique ON public.features USING btree (environment_id, pricing_model_id, slug) WHERE active;
 CREATE UNIQUE INDEX invitations_one_open ON people.invitations USING btree (organization_id, email) WHERE (accepted_at IS NULL);
@@ -3246,6 +3256,17 @@ BEGIN ATOMIC
           LIMIT 1) last
       CROSS JOIN LATERAL jsonb_array_elements(last.result) checked(value));
 END;
+CREATE OR REPLACE FUNCTION public.keep_maximum_of_redemptions()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  if (select count(*) from discount_redemptions where environment_id = new.environment_id and discount_id = new.id) > new.maximum_redemptions then
+    raise check_violation using constraint = 'discounts_maximum_redemptions', message = 'a maximum is not below the redemptions so far';
+  end if;
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.keep_prices_apart()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -3288,6 +3309,24 @@ begin
   then
     raise unique_violation using message = 'some event meets the conditions of two prices alike',
       constraint = 'prices_conditions_apart', table = 'prices';
+  end if;
+  return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.keep_redemptions_within_maximum()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  most bigint;
+begin
+  perform from discounts where environment_id = new.environment_id and id = new.discount_id and maximum_redemptions is null for share;
+  if found then
+    return null;
+  end if;
+  select maximum_redemptions into most from discounts where environment_id = new.environment_id and id = new.discount_id for no key update;
+  if (select count(*) from discount_redemptions where environment_id = new.environment_id and discount_id = new.discount_id) > most then
+    raise check_violation using constraint = 'discount_redemptions_maximum', message = 'a discount is redeemed at most as often as its maximum';
   end if;
   return null;
 end $function$;
@@ -3432,8 +3471,8 @@ CREATE OR REPLACE FUNCTION public.mrr_of_customer(of_environment bigint, of_cust
  STABLE
 AS $function$
   with item as (
-    select s.id as subscription_id, i.price_id, s.pricing_model_id, e.currency, s.interval_unit, s.interval_count,
-           s.discounted, s.current_billing_period_start, step.step, cost.amount, sum(cost.amount) over (partition by s.id) as subtotal
+    select s.id as subscription_id, i.price_id, p.product_id, s.pricing_model_id, e.currency, s.interval_unit, s.interval_count,
+           s.discounted, s.current_billing_period_start, step.step, cost.amount
       from subscriptions s
       join environments e on e.id = s.environment_id
      cross join lateral (select charged_step(e.currency) as step) step
@@ -3447,13 +3486,12 @@ AS $function$
        and s.current_billing_period_start < s.current_billing_period_end
        and (s.trial_end is null or s.current_billing_period_end > s.trial_end)
        and cost.amount > 0
-  ), monthly as (
-    select i.subscription_id, i.price_id, i.pricing_model_id, i.currency,
-           round(sum(i.amount * (i.subtotal - off.amount)) * m.numerator * 1000000000000 / (i.subtotal * m.denominator)) as amount
+  ), discounted as (
+    select i.*, d.amount_type, d.amount as discount, d.applies,
+           coalesce(sum(i.amount) filter (where d.applies) over (partition by i.subscription_id), 0) as base
       from item i
-     cross join lateral months_of(i.interval_unit, i.interval_count) m
       left join lateral (
-        select r.amount_type, r.amount
+        select r.amount_type, r.amount, r.product_ids is null or i.product_id = any (r.product_ids) as applies
           from discount_redemptions r
           left join billing_periods b on b.environment_id = of_environment and b.subscription_id = i.subscription_id
            and b.start_at = i.current_billing_period_start and b.status <> 'canceled'
@@ -3466,10 +3504,17 @@ AS $function$
          where i.discounted and r.environment_id = of_environment and r.subscription_id = i.subscription_id
            and r.duration <> 'once' and coalesce(billed.discounted, not r.fully_redeemed)
       ) d on true
-     cross join lateral (select case d.amount_type
-         when 'percent' then round(i.subtotal * least(d.amount, 100) / (100 * i.step)) * i.step
-         when 'fixed' then least(d.amount, i.subtotal) else 0 end as amount) off
-     group by i.subscription_id, i.price_id, i.pricing_model_id, i.currency, i.subtotal, m.numerator, m.denominator
+  ), monthly as (
+    select i.subscription_id, i.price_id, i.pricing_model_id, i.currency,
+           round(sum(i.amount * left_of.part) * m.numerator * 1000000000000 / (left_of.whole * m.denominator)) as amount
+      from discounted i
+     cross join lateral months_of(i.interval_unit, i.interval_count) m
+     cross join lateral (select case i.amount_type
+         when 'percent' then round(i.base * least(i.discount, 100) / (100 * i.step)) * i.step
+         when 'fixed' then least(i.discount, i.base) else 0 end as amount) off
+     -- The discount lowers each of its items by the same part.
+     cross join lateral (select case when i.applies then i.base - off.amount else 1 end as part, case when i.applies then i.base else 1 end as whole) left_of
+     group by i.subscription_id, i.price_id, i.pricing_model_id, i.currency, left_of.whole, m.numerator, m.denominator
   )
   select * from monthly where monthly.amount > 0
 $function$;
@@ -4196,6 +4241,8 @@ begin
     select 'subscription_adjustments', $condition$exists (
         select from jsonb_array_elements(t.items) item where item ->> 'priceId' = any ($1))$condition$
      where used = 'prices'
+    union all
+    select 'discounts', 't.product_ids && $1' where used = 'products'
      order by 1
   loop
     return query execute format(

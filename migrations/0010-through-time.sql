@@ -281,6 +281,8 @@ begin
     select 'subscription_adjustments', $condition$exists (
         select from jsonb_array_elements(t.items) item where item ->> 'priceId' = any ($1))$condition$
      where used = 'prices'
+    union all
+    select 'discounts', 't.product_ids && $1' where used = 'products'
      order by 1
   loop
     return query execute format(
@@ -301,6 +303,12 @@ create table discounts (
   duration text not null,
   number_of_payments bigint,
   active boolean not null,
+  expires_at bigint,
+  maximum_redemptions bigint,
+  maximum_redemptions_per_customer bigint,
+  product_ids text[],
+  minimum_amount numeric(38, 0),
+  first_purchase_only boolean not null default false,
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),
@@ -309,8 +317,11 @@ create table discounts (
   constraint discounts_code check (char_length(code) between 3 and 20 and code = upper(code collate "C")),
   constraint discounts_amount check (amount > 0 and amount_type in ('percent', 'fixed')),
   constraint discounts_duration check (duration in ('once', 'forever', 'number_of_payments')
-    and (duration = 'number_of_payments') = (number_of_payments is not null) and number_of_payments > 0)
+    and (duration = 'number_of_payments') = (number_of_payments is not null) and number_of_payments > 0),
+  constraint discounts_limits check (maximum_redemptions > 0 and maximum_redemptions_per_customer > 0 and minimum_amount > 0
+    and cardinality(product_ids) between 1 and 50)
 );
+comment on column discounts.product_ids is 'The products of whose prices it lowers the lines. Null: all lines. They are of its pricing model: deleting one is refused.';
 
 -- A discount as it was when a subscription redeemed it. It ends by invoices paid.
 create table discount_redemptions (
@@ -320,7 +331,9 @@ create table discount_redemptions (
   discount_id text collate "C" not null,
   customer_id text collate "C" not null,
   subscription_id text collate "C" not null,
-  is_only_use boolean not null default false,
+  use_of_customer bigint,
+  uses_allowed bigint,
+  product_ids text[],
   name text not null,
   code text not null,
   amount_type text not null,
@@ -336,13 +349,47 @@ create table discount_redemptions (
   foreign key (environment_id, discount_id) references discounts,
   foreign key (environment_id, customer_id) references customers,
   foreign key (environment_id, subscription_id) references subscriptions,
-  constraint discount_redemptions_one_per_subscription unique (environment_id, subscription_id)
+  constraint discount_redemptions_one_per_subscription unique (environment_id, subscription_id),
+  constraint discount_redemptions_use check (use_of_customer is null or (uses_allowed is not null and use_of_customer between 1 and uses_allowed))
 );
-comment on column discount_redemptions.is_only_use is 'True where its customer may not redeem the discount again. One that ended unused makes room for the next.';
+comment on column discount_redemptions.use_of_customer is 'Its number among the redemptions of the customer, up to uses_allowed. Null without a limit, and of one that ended unused: it makes room for the next.';
+comment on column discount_redemptions.uses_allowed is 'The redemptions that its customer might have, by the discount or the setting. Null: any number.';
+comment on column discount_redemptions.product_ids is 'Those of the discount when it was redeemed.';
 create index discount_redemptions_by_discount on discount_redemptions (environment_id, discount_id);
 create index discount_redemptions_by_customer on discount_redemptions (environment_id, customer_id, discount_id);
-create unique index discount_redemptions_one_per_customer on discount_redemptions (environment_id, customer_id, discount_id)
-  where is_only_use;
+create unique index discount_redemptions_one_per_customer on discount_redemptions (environment_id, customer_id, discount_id, use_of_customer)
+  where use_of_customer is not null;
+
+-- A discount is redeemed at most as often as its maximum. The lock makes its redemptions wait for each other and for a change of
+-- the maximum; without a maximum they wait for the change only.
+create function keep_redemptions_within_maximum() returns trigger
+  language plpgsql volatile set search_path = public, pg_temp as $$
+declare
+  most bigint;
+begin
+  perform from discounts where environment_id = new.environment_id and id = new.discount_id and maximum_redemptions is null for share;
+  if found then
+    return null;
+  end if;
+  select maximum_redemptions into most from discounts where environment_id = new.environment_id and id = new.discount_id for no key update;
+  if (select count(*) from discount_redemptions where environment_id = new.environment_id and discount_id = new.discount_id) > most then
+    raise check_violation using constraint = 'discount_redemptions_maximum', message = 'a discount is redeemed at most as often as its maximum';
+  end if;
+  return null;
+end $$;
+create trigger discount_redemptions_maximum after insert on discount_redemptions
+  for each row execute function keep_redemptions_within_maximum();
+
+create function keep_maximum_of_redemptions() returns trigger
+  language plpgsql volatile set search_path = public, pg_temp as $$
+begin
+  if (select count(*) from discount_redemptions where environment_id = new.environment_id and discount_id = new.id) > new.maximum_redemptions then
+    raise check_violation using constraint = 'discounts_maximum_redemptions', message = 'a maximum is not below the redemptions so far';
+  end if;
+  return null;
+end $$;
+create trigger discounts_maximum_redemptions after update of maximum_redemptions on discounts
+  for each row when (new.maximum_redemptions is not null) execute function keep_maximum_of_redemptions();
 
 -- What tax is owed where; the most exact row that is active counts: country and state before country alone.
 create table tax_rates (

@@ -103,8 +103,8 @@ create function mrr_of_customer(of_environment bigint, of_customer text)
   returns table (subscription_id text, price_id text, pricing_model_id text, currency text, amount numeric)
   language sql stable as $$
   with item as (
-    select s.id as subscription_id, i.price_id, s.pricing_model_id, e.currency, s.interval_unit, s.interval_count,
-           s.discounted, s.current_billing_period_start, step.step, cost.amount, sum(cost.amount) over (partition by s.id) as subtotal
+    select s.id as subscription_id, i.price_id, p.product_id, s.pricing_model_id, e.currency, s.interval_unit, s.interval_count,
+           s.discounted, s.current_billing_period_start, step.step, cost.amount
       from subscriptions s
       join environments e on e.id = s.environment_id
      cross join lateral (select charged_step(e.currency) as step) step
@@ -118,13 +118,12 @@ create function mrr_of_customer(of_environment bigint, of_customer text)
        and s.current_billing_period_start < s.current_billing_period_end
        and (s.trial_end is null or s.current_billing_period_end > s.trial_end)
        and cost.amount > 0
-  ), monthly as (
-    select i.subscription_id, i.price_id, i.pricing_model_id, i.currency,
-           round(sum(i.amount * (i.subtotal - off.amount)) * m.numerator * 1000000000000 / (i.subtotal * m.denominator)) as amount
+  ), discounted as (
+    select i.*, d.amount_type, d.amount as discount, d.applies,
+           coalesce(sum(i.amount) filter (where d.applies) over (partition by i.subscription_id), 0) as base
       from item i
-     cross join lateral months_of(i.interval_unit, i.interval_count) m
       left join lateral (
-        select r.amount_type, r.amount
+        select r.amount_type, r.amount, r.product_ids is null or i.product_id = any (r.product_ids) as applies
           from discount_redemptions r
           left join billing_periods b on b.environment_id = of_environment and b.subscription_id = i.subscription_id
            and b.start_at = i.current_billing_period_start and b.status <> 'canceled'
@@ -137,10 +136,17 @@ create function mrr_of_customer(of_environment bigint, of_customer text)
          where i.discounted and r.environment_id = of_environment and r.subscription_id = i.subscription_id
            and r.duration <> 'once' and coalesce(billed.discounted, not r.fully_redeemed)
       ) d on true
-     cross join lateral (select case d.amount_type
-         when 'percent' then round(i.subtotal * least(d.amount, 100) / (100 * i.step)) * i.step
-         when 'fixed' then least(d.amount, i.subtotal) else 0 end as amount) off
-     group by i.subscription_id, i.price_id, i.pricing_model_id, i.currency, i.subtotal, m.numerator, m.denominator
+  ), monthly as (
+    select i.subscription_id, i.price_id, i.pricing_model_id, i.currency,
+           round(sum(i.amount * left_of.part) * m.numerator * 1000000000000 / (left_of.whole * m.denominator)) as amount
+      from discounted i
+     cross join lateral months_of(i.interval_unit, i.interval_count) m
+     cross join lateral (select case i.amount_type
+         when 'percent' then round(i.base * least(i.discount, 100) / (100 * i.step)) * i.step
+         when 'fixed' then least(i.discount, i.base) else 0 end as amount) off
+     -- The discount lowers each of its items by the same part.
+     cross join lateral (select case when i.applies then i.base - off.amount else 1 end as part, case when i.applies then i.base else 1 end as whole) left_of
+     group by i.subscription_id, i.price_id, i.pricing_model_id, i.currency, left_of.whole, m.numerator, m.denominator
   )
   select * from monthly where monthly.amount > 0
 $$;

@@ -156,7 +156,7 @@ export const operations = {
   },
   discounts: {
     create: { method: 'POST', path: '/api/v1/discounts', params: [], query: [] },
-    list: { method: 'GET', path: '/api/v1/discounts', params: [], query: ['cursor', 'limit', 'order', 'pricingModelId', 'code', 'duration', 'amountType', 'active', 'createdAtFrom', 'createdAtTo'], pages: true },
+    list: { method: 'GET', path: '/api/v1/discounts', params: [], query: ['cursor', 'limit', 'order', 'pricingModelId', 'code', 'duration', 'amountType', 'active', 'productId', 'firstPurchaseOnly', 'hasExpiry', 'hasMaximum', 'createdAtFrom', 'createdAtTo'], pages: true },
     update: { method: 'PUT', path: '/api/v1/discounts/{id}', params: ['id'], query: [] },
     get: { method: 'GET', path: '/api/v1/discounts/{id}', params: ['id'], query: [] },
   },

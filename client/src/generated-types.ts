@@ -2561,6 +2561,18 @@ export type Discount = {
   amountType: DiscountAmountType;
   /** True if customers can redeem the discount. Discounts redeemed before continue to apply. */
   active: boolean;
+  /** The instant from which nobody can redeem the discount. Absent: it does not expire. */
+  expiresAt?: Timestamp;
+  /** The number of redemptions in all that there may be. Absent: any number. */
+  maximumRedemptions?: number;
+  /** The number of times that one customer may redeem it. Absent: once, or as the settings allow. */
+  maximumRedemptionsPerCustomer?: number;
+  /** The products whose lines it lowers, and one of which an order must have. Absent: all lines. */
+  productIds?: Array<string>;
+  /** The least that an order must come to before discounts and tax. Absent: there is none. */
+  minimumAmount?: WholeNumber;
+  /** True: only customers that have never had an invoice to pay can redeem it. */
+  firstPurchaseOnly?: true;
   duration: 'once';
   numberOfPayments: null;
 } | {
@@ -2578,6 +2590,18 @@ export type Discount = {
   amountType: DiscountAmountType;
   /** True if customers can redeem the discount. Discounts redeemed before continue to apply. */
   active: boolean;
+  /** The instant from which nobody can redeem the discount. Absent: it does not expire. */
+  expiresAt?: Timestamp;
+  /** The number of redemptions in all that there may be. Absent: any number. */
+  maximumRedemptions?: number;
+  /** The number of times that one customer may redeem it. Absent: once, or as the settings allow. */
+  maximumRedemptionsPerCustomer?: number;
+  /** The products whose lines it lowers, and one of which an order must have. Absent: all lines. */
+  productIds?: Array<string>;
+  /** The least that an order must come to before discounts and tax. Absent: there is none. */
+  minimumAmount?: WholeNumber;
+  /** True: only customers that have never had an invoice to pay can redeem it. */
+  firstPurchaseOnly?: true;
   duration: 'forever';
   numberOfPayments: null;
 } | {
@@ -2595,6 +2619,18 @@ export type Discount = {
   amountType: DiscountAmountType;
   /** True if customers can redeem the discount. Discounts redeemed before continue to apply. */
   active: boolean;
+  /** The instant from which nobody can redeem the discount. Absent: it does not expire. */
+  expiresAt?: Timestamp;
+  /** The number of redemptions in all that there may be. Absent: any number. */
+  maximumRedemptions?: number;
+  /** The number of times that one customer may redeem it. Absent: once, or as the settings allow. */
+  maximumRedemptionsPerCustomer?: number;
+  /** The products whose lines it lowers, and one of which an order must have. Absent: all lines. */
+  productIds?: Array<string>;
+  /** The least that an order must come to before discounts and tax. Absent: there is none. */
+  minimumAmount?: WholeNumber;
+  /** True: only customers that have never had an invoice to pay can redeem it. */
+  firstPurchaseOnly?: true;
   duration: 'number_of_payments';
   numberOfPayments: number;
 };
@@ -2614,6 +2650,18 @@ export type RedeemedDiscount = {
   amountType: DiscountAmountType;
   /** True if customers can redeem the discount. Discounts redeemed before continue to apply. */
   active: boolean;
+  /** The instant from which nobody can redeem the discount. Absent: it does not expire. */
+  expiresAt?: Timestamp;
+  /** The number of redemptions in all that there may be. Absent: any number. */
+  maximumRedemptions?: number;
+  /** The number of times that one customer may redeem it. Absent: once, or as the settings allow. */
+  maximumRedemptionsPerCustomer?: number;
+  /** The products whose lines it lowers, and one of which an order must have. Absent: all lines. */
+  productIds?: Array<string>;
+  /** The least that an order must come to before discounts and tax. Absent: there is none. */
+  minimumAmount?: WholeNumber;
+  /** True: only customers that have never had an invoice to pay can redeem it. */
+  firstPurchaseOnly?: true;
   duration: 'once';
   numberOfPayments: null;
   /** The number of subscriptions and single purchases that have redeemed the discount. */
@@ -2633,6 +2681,18 @@ export type RedeemedDiscount = {
   amountType: DiscountAmountType;
   /** True if customers can redeem the discount. Discounts redeemed before continue to apply. */
   active: boolean;
+  /** The instant from which nobody can redeem the discount. Absent: it does not expire. */
+  expiresAt?: Timestamp;
+  /** The number of redemptions in all that there may be. Absent: any number. */
+  maximumRedemptions?: number;
+  /** The number of times that one customer may redeem it. Absent: once, or as the settings allow. */
+  maximumRedemptionsPerCustomer?: number;
+  /** The products whose lines it lowers, and one of which an order must have. Absent: all lines. */
+  productIds?: Array<string>;
+  /** The least that an order must come to before discounts and tax. Absent: there is none. */
+  minimumAmount?: WholeNumber;
+  /** True: only customers that have never had an invoice to pay can redeem it. */
+  firstPurchaseOnly?: true;
   duration: 'forever';
   numberOfPayments: null;
   /** The number of subscriptions and single purchases that have redeemed the discount. */
@@ -2652,6 +2712,18 @@ export type RedeemedDiscount = {
   amountType: DiscountAmountType;
   /** True if customers can redeem the discount. Discounts redeemed before continue to apply. */
   active: boolean;
+  /** The instant from which nobody can redeem the discount. Absent: it does not expire. */
+  expiresAt?: Timestamp;
+  /** The number of redemptions in all that there may be. Absent: any number. */
+  maximumRedemptions?: number;
+  /** The number of times that one customer may redeem it. Absent: once, or as the settings allow. */
+  maximumRedemptionsPerCustomer?: number;
+  /** The products whose lines it lowers, and one of which an order must have. Absent: all lines. */
+  productIds?: Array<string>;
+  /** The least that an order must come to before discounts and tax. Absent: there is none. */
+  minimumAmount?: WholeNumber;
+  /** True: only customers that have never had an invoice to pay can redeem it. */
+  firstPurchaseOnly?: true;
   duration: 'number_of_payments';
   numberOfPayments: number;
   /** The number of subscriptions and single purchases that have redeemed the discount. */
@@ -3006,7 +3078,7 @@ export interface InvoiceExplanation {
     kind: 'percent' | 'fixed';
     /** A percentage, of which at most 100 count, or an amount in minor units. After a pause the rest of an interval gets its share. */
     amount: WholeNumber;
-    /** The sum of the lines without paused time, which was paid before. */
+    /** The sum of the lines that it is for, without paused time, which was paid before. */
     base: WholeNumber;
     /** The amount taken off, at most the base. */
     computed: WholeNumber;
@@ -6189,6 +6261,18 @@ export interface DiscountsCreateInput {
     amountType: DiscountAmountType;
     active?: boolean;
     pricingModelId?: string | null;
+    /** The instant from which nobody can redeem the discount. */
+    expiresAt?: TimestampInput | null;
+    /** The number of redemptions in all that there may be. */
+    maximumRedemptions?: number | null;
+    /** The number of times that one customer may redeem it, in place of the setting. */
+    maximumRedemptionsPerCustomer?: number | null;
+    /** The ids of 1 to 50 products of the pricing model. Usage belongs to no product. */
+    productIds?: Array<string> | null;
+    /** The least that an order must come to, before discounts and tax, in the smallest unit. With `productIds`, the lines of these count. */
+    minimumAmount?: number | null;
+    /** True: only customers that have never had an invoice to pay can redeem it. */
+    firstPurchaseOnly?: boolean | null;
     duration: 'once';
     numberOfPayments?: null;
   } | {
@@ -6200,6 +6284,18 @@ export interface DiscountsCreateInput {
     amountType: DiscountAmountType;
     active?: boolean;
     pricingModelId?: string | null;
+    /** The instant from which nobody can redeem the discount. */
+    expiresAt?: TimestampInput | null;
+    /** The number of redemptions in all that there may be. */
+    maximumRedemptions?: number | null;
+    /** The number of times that one customer may redeem it, in place of the setting. */
+    maximumRedemptionsPerCustomer?: number | null;
+    /** The ids of 1 to 50 products of the pricing model. Usage belongs to no product. */
+    productIds?: Array<string> | null;
+    /** The least that an order must come to, before discounts and tax, in the smallest unit. With `productIds`, the lines of these count. */
+    minimumAmount?: number | null;
+    /** True: only customers that have never had an invoice to pay can redeem it. */
+    firstPurchaseOnly?: boolean | null;
     duration: 'forever';
     numberOfPayments?: null;
   } | {
@@ -6211,6 +6307,18 @@ export interface DiscountsCreateInput {
     amountType: DiscountAmountType;
     active?: boolean;
     pricingModelId?: string | null;
+    /** The instant from which nobody can redeem the discount. */
+    expiresAt?: TimestampInput | null;
+    /** The number of redemptions in all that there may be. */
+    maximumRedemptions?: number | null;
+    /** The number of times that one customer may redeem it, in place of the setting. */
+    maximumRedemptionsPerCustomer?: number | null;
+    /** The ids of 1 to 50 products of the pricing model. Usage belongs to no product. */
+    productIds?: Array<string> | null;
+    /** The least that an order must come to, before discounts and tax, in the smallest unit. With `productIds`, the lines of these count. */
+    minimumAmount?: number | null;
+    /** True: only customers that have never had an invoice to pay can redeem it. */
+    firstPurchaseOnly?: boolean | null;
     duration: 'number_of_payments';
     /** The number of paid invoices that the discount applies to. */
     numberOfPayments: number;
@@ -6233,6 +6341,10 @@ export interface DiscountsListInput {
   duration?: string;
   amountType?: string;
   active?: boolean;
+  productId?: string;
+  firstPurchaseOnly?: boolean;
+  hasExpiry?: boolean;
+  hasMaximum?: boolean;
   /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
   createdAtFrom?: string | number;
   /** Records created before this instant. */
@@ -6260,6 +6372,18 @@ export interface DiscountsUpdateInput {
     active?: boolean;
     duration?: 'once' | 'forever' | 'number_of_payments';
     numberOfPayments?: number | null;
+    /** The instant from which nobody can redeem the discount. */
+    expiresAt?: TimestampInput | null;
+    /** The number of redemptions in all that there may be. */
+    maximumRedemptions?: number | null;
+    /** The number of times that one customer may redeem it, in place of the setting. */
+    maximumRedemptionsPerCustomer?: number | null;
+    /** The ids of 1 to 50 products of the pricing model. Usage belongs to no product. */
+    productIds?: Array<string> | null;
+    /** The least that an order must come to, before discounts and tax, in the smallest unit. With `productIds`, the lines of these count. */
+    minimumAmount?: number | null;
+    /** True: only customers that have never had an invoice to pay can redeem it. */
+    firstPurchaseOnly?: boolean | null;
   };
 }
 
@@ -7978,7 +8102,7 @@ export interface CatalogsMethods {
 }
 
 export interface DiscountsMethods {
-  /** Create a discount. Creates a discount that customers redeem by its code when they subscribe or buy. A code that another discount of the pricing model has is refused with 409. */
+  /** Create a discount. Creates a discount that customers redeem by its code when they subscribe or buy. A code that another discount of the pricing model has is refused with 409. It may expire, and be redeemed a number of times in all or by each customer. It may be for some products, for orders of a minimum amount, or for first purchases. */
   create(input: DiscountsCreateInput, options?: WriteOptions): Promise<DiscountsCreateAnswer>;
 
   /** List discounts. Returns the discounts of the environment, active and inactive ones. */

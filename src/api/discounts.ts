@@ -22,11 +22,12 @@ export const discountRoutes = [
     summary: 'Create a discount',
     description:
       'Creates a discount that customers redeem by its code when they subscribe or buy. A code that another ' +
-      'discount of the pricing model has is refused with 409.',
+      'discount of the pricing model has is refused with 409. It may expire, and be redeemed a number of times in all ' +
+      'or by each customer. It may be for some products, for orders of a minimum amount, or for first purchases.',
     tag,
     body: z.object({ discount: DiscountInput }),
     returns: z.object({ discount: Discount }),
-    refuses: ['pricingModelNotFound', 'defaultPricingModelNotFound', 'discountCodeTaken'],
+    refuses: ['pricingModelNotFound', 'defaultPricingModelNotFound', 'productNotFound', 'discountCodeTaken'],
     handle: async (work, { body }) => ({ discount: await createDiscount(work, body.discount) }),
   }),
   route({
@@ -39,7 +40,7 @@ export const discountRoutes = [
     params: z.object({ id: DiscountId }),
     body: z.object({ discount: DiscountChange }),
     returns: z.object({ discount: Discount }),
-    refuses: ['discountNotFound', 'idMismatch', 'discountCodeTaken'],
+    refuses: ['discountNotFound', 'idMismatch', 'productNotFound', 'discountCodeTaken', 'discountMaximumTooLow'],
     handle: async (work, { params, body }) => ({ discount: await updateDiscount(work, params.id, body.discount) }),
   }),
   route({
@@ -55,6 +56,10 @@ export const discountRoutes = [
       duration: textFilter,
       amountType: textFilter,
       active: booleanFilter,
+      productId: textFilter,
+      firstPurchaseOnly: booleanFilter,
+      hasExpiry: booleanFilter,
+      hasMaximum: booleanFilter,
       ...createdFilters,
     }),
     returns: pageOf(RedeemedDiscount),

@@ -15,8 +15,8 @@ import { readSettings } from '../organizations/store-settings.ts';
 import { defaultPaymentMethod, findPaymentMethod } from '../payments/actions.ts';
 import { requestFirstCharge } from '../payments/actions-charge.ts';
 import { findLastPaymentOf } from '../payments/store.ts';
-import type { DiscountRow } from '../pricing/discount.ts';
-import { amountAt, firstAmountAt, type Price } from '../pricing/price.ts';
+import { type DiscountRow, orderedOf } from '../pricing/discount.ts';
+import { amountAt, type Price } from '../pricing/price.ts';
 import type { Product } from '../pricing/product.ts';
 import { getPurchase } from '../purchases/actions.ts';
 import { type NewPurchase, type Purchase, type PurchaseRow, toPurchase } from '../purchases/purchase.ts';
@@ -146,12 +146,12 @@ type Wanted = Pick<Bought, 'draft'> & Pick<PurchaseRow, 'id'>;
 async function buyPlan(work: Work, order: Order): Promise<Wanted> {
   const plan = planOf(work, order);
   const opening = await decidePlan(work, plan);
-  const { customer, discount } = order;
+  const { discount } = order;
   const sold = { ...order, price: plan.price };
   const { chargeWith } = opening.start;
   if (chargeWith !== null) {
     const { subscription, bill } = composeOpening(work, opening);
-    const redeemed = discount && (await quoteRedemption(work, discount, customer));
+    const redeemed = discount && (await quoteRedemption(work, { discount, ...redeemerOf(order) }));
     const [draft] = bill === null ? [] : await composeBills(work, [{ ...bill, redeemed }]);
     const terms = { subscriptionName: opening.name, exclusive: subscription.exclusive };
     const wanted = { ...planPurchase(work, sold, subscription), ...terms };
@@ -164,7 +164,7 @@ async function buyPlan(work: Work, order: Order): Promise<Wanted> {
 }
 
 /** A purchase to pay for before anything of it is made. */
-interface FirstPayment extends Pick<Order, 'customer' | 'discount'> {
+interface FirstPayment extends Pick<Order, 'customer' | 'discount' | 'price' | 'quantity' | 'addOns'> {
   readonly product: Pick<Product, 'name'>;
   readonly wanted: PurchaseRow;
   readonly draft: InvoiceDraft;
@@ -176,7 +176,7 @@ interface FirstPayment extends Pick<Order, 'customer' | 'discount'> {
  * purchase is tried again. The discount is redeemed, so that nothing else of the customer can use it meanwhile.
  */
 async function payFirst(work: Work, first: FirstPayment): Promise<Wanted> {
-  const { customer, discount, product, wanted, draft, chargeWith } = first;
+  const { discount, product, wanted, draft, chargeWith } = first;
   const again = await findPurchaseToTryAgain(work, wanted);
   const purchase: PurchaseRow = {
     ...wanted,
@@ -187,7 +187,7 @@ async function payFirst(work: Work, first: FirstPayment): Promise<Wanted> {
   };
   await (again === null ? insertPurchase : replacePurchase)(work, purchase);
   const { id: purchaseId, subscriptionId } = purchase;
-  if (discount !== null) await redeem(work, discount, customer, { purchaseId });
+  if (discount !== null) await redeem(work, { discount, ...redeemerOf(first) }, { purchaseId });
   const paid = { purchaseId, adjustmentId: null, subscriptionId };
   const charge = { ...paid, paymentMethodId: chargeWith, description: product.name, draft };
   await requestFirstCharge(work, charge, assumeMade);
@@ -217,8 +217,18 @@ export function planOf(work: Work, order: Order): PlanOrder {
     },
     keepsAnchor: order.preserveBillingCycleAnchor,
     payerField: 'paymentMethodId',
-    isCovered: coversAll(discount, totalOf(items, firstAmountAt)),
+    isCovered: coversAll(discount, orderedOf(items)),
   };
+}
+
+/** The customer of an order and its items, as a redemption judges them. */
+export function redeemerOf({
+  customer,
+  price,
+  quantity,
+  addOns = [],
+}: Pick<Order, 'customer' | 'price' | 'quantity' | 'addOns'>) {
+  return { customerId: customer.id, ordered: orderedOf([{ price, quantity }, ...addOns]) };
 }
 
 function totalOf(
@@ -318,13 +328,16 @@ async function buyOnce(work: Work, order: Order): Promise<Wanted> {
   const isCharged = paymentMethodId !== null;
   const sold = { customer, purchaseId: purchase.id, quantity: purchase.quantity, price, product, isCharged };
   if (paymentMethodId !== null) {
-    const redeemed = order.discount && (await quoteRedemption(work, order.discount, customer));
+    const { discount: given } = order;
+    const redeemed = given && (await quoteRedemption(work, { discount: given, ...redeemerOf(order) }));
     const draft = draftInvoice(await composePurchase(work, { ...sold, discount: redeemed }));
     const wanted = { ...purchase, totalPurchaseValue: draft.total };
     if (draft.total > 0n) return payFirst(work, { ...order, wanted, draft, chargeWith: paymentMethodId });
   }
   await insertPurchase(work, purchase);
-  const discount = order.discount && (await redeem(work, order.discount, customer, { purchaseId: purchase.id }));
+  const { discount: given } = order;
+  const redeemer = { purchaseId: purchase.id };
+  const discount = given && (await redeem(work, { discount: given, ...redeemerOf(order) }, redeemer));
   const bill = { ...sold, discount };
   const [invoice] = await createInvoices(work, [await composePurchase(work, bill)]);
   assert(invoice, 'each request has its invoice');

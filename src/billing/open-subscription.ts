@@ -10,7 +10,7 @@ import { saveCollections } from '../invoicing/store-collecting.ts';
 import { calendarStart, type Instant, type Interval, type Period } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { allowsMultipleSubscriptions, allowsRepeatedTrials } from '../organizations/setting.ts';
-import type { DiscountRow } from '../pricing/discount.ts';
+import { type DiscountRow, orderedOf } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
 import { amountOf } from '../pricing/pricing.ts';
 import { newBillingPeriod, newSubscriptionItem, publishSubscription } from '../subscriptions/actions.ts';
@@ -84,7 +84,8 @@ export async function openSubscription(work: Work, opening: Opening): Promise<Op
     priceOverrides.map((change) => ({ ...change, subscriptionId, pricingModelId, startAt: calendarStart })),
   );
   // Before the first invoice, which carries it.
-  const redeemed = discount && (await redeem(work, discount, customer, { subscriptionId: subscription.id }));
+  const order = { customerId: customer.id, ordered: orderedOf([opening, ...(opening.addOns ?? [])]) };
+  const redeemed = discount && (await redeem(work, { ...order, discount }, { subscriptionId }));
   const discounted = bought === undefined ? redeemed : bought.discount;
   await insertSubscriptionItems(work, items);
   const features = await grantItemFeatures(work, composed.items);

@@ -5,7 +5,7 @@ import { listPausedTime } from '../invoicing/store-collecting.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { smallerOf } from '../kernel/money.ts';
 import { listPeriodInvoices, type PeriodInvoice } from '../payments/store-period-invoices.ts';
-import { discountAmount } from '../rating/discount.ts';
+import { discountLines } from '../rating/discount.ts';
 import { valueOfOwed } from '../rating/interval-change.ts';
 import { planBilled, planPaid } from '../rating/list-value.ts';
 import { type UnusedValue, unusedPaidValue } from '../rating/proration.ts';
@@ -64,9 +64,7 @@ function pausedTimeLine(
 ): NewLine | null {
   const kept = subscription.pausedCredit;
   const listed = lines.reduce((sum, line) => sum + priceLine(line).amount, 0n);
-  const positive = lines.map((line) => priceLine(line).amount).filter((amount) => amount > 0n);
-  const discountable = positive.reduce((sum, amount) => sum + amount, 0n);
-  const discounted = discount === null ? 0n : discountAmount(discount, discountable, step);
+  const discounted = discountLines(discount, lines.map(priceLine), step).amount;
   const ofUsage = lines.reduce((sum, line) => sum + (line.type === 'usage' ? line.amount : 0n), 0n);
   const billed = listed - discounted;
   const takenOff = pausedTimeTakenOff({ kept, owed }, { billed, ofPlan: billed - ofUsage }, step);

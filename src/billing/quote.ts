@@ -12,7 +12,15 @@ import { defaultPaymentMethod } from '../payments/actions.ts';
 import type { NewAdjustment } from '../subscriptions/adjustment-input.ts';
 import { findSubscription, hasUsedTrial, listLivingSubscriptions } from '../subscriptions/store.ts';
 import { composeBills } from './bill-subscription.ts';
-import { type Activation, decideBeginning, type Order, planOf, refuseActivation, refuseUnsold } from './buy.ts';
+import {
+  type Activation,
+  decideBeginning,
+  type Order,
+  planOf,
+  redeemerOf,
+  refuseActivation,
+  refuseUnsold,
+} from './buy.ts';
 import { findUpToDate } from './catch-up.ts';
 import { requireHolder } from './complete-purchases.ts';
 import { decideDefaultPlan } from './default-plan.ts';
@@ -75,7 +83,7 @@ async function quotePlan(work: Work, order: Order, buyer: Buyer): Promise<Quote>
   const late = history.living.find(({ cancelScheduledAt: at }) => at !== null && at <= work.now);
   if (late !== undefined) throw new Problem('subscriptionBehind', { id: late.id });
   const opening = await decideOpening(work, planOf(work, order), history);
-  const redeemed = discount && (await quoteRedemption(work, discount, customer));
+  const redeemed = discount && (await quoteRedemption(work, { discount, ...redeemerOf(order) }));
   const { subscription, bill } = composeOpening(work, opening);
   const [draft] = bill === null ? [] : await composeBills(work, [{ ...bill, redeemed }], [customer]);
   return quoteOfDraft(work, draft, subscription.trialEnd, subscription.currentBillingPeriodEnd);
@@ -84,7 +92,7 @@ async function quotePlan(work: Work, order: Order, buyer: Buyer): Promise<Quote>
 async function quoteOnce(work: Work, order: Order, buyer: Buyer): Promise<Quote> {
   const { customer, product, price, quantity, discount: given } = order;
   await requireHolder(work, product.id, customer, (await historyOf(work, buyer)).living);
-  const discount = given && (await quoteRedemption(work, given, customer));
+  const discount = given && (await quoteRedemption(work, { discount: given, ...redeemerOf(order) }));
   const bill = { customer, purchaseId: newId('purchase'), quantity, price, product, discount, isCharged: true };
   return quoteOfDraft(work, draftInvoice(await composePurchase(work, bill)), null);
 }

@@ -10,13 +10,13 @@ import { allowsMultipleSubscriptions, anchorSettings } from '../organizations/se
 import { readSettings } from '../organizations/store-settings.ts';
 import { defaultPaymentMethod, findPaymentMethod } from '../payments/actions.ts';
 import { findLastFailure } from '../payments/store.ts';
-import type { DiscountRow } from '../pricing/discount.ts';
-import { firstAmountAt, type Price } from '../pricing/price.ts';
+import { type DiscountRow, orderedOf } from '../pricing/discount.ts';
+import type { Price } from '../pricing/price.ts';
 import type { Product } from '../pricing/product.ts';
 import { listActivePricesBySlug, listPrices, listPricesByIds } from '../pricing/store-prices.ts';
 import { findProducts } from '../pricing/store-products.ts';
 import { awaitsOnlyPlan } from '../purchases/store.ts';
-import { discountAmount } from '../rating/discount.ts';
+import { discountLines } from '../rating/discount.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
 import { anchorOf } from '../subscriptions/billing-anchor.ts';
 import { billingAnchor, billingInterval } from '../subscriptions/billing-period.ts';
@@ -67,8 +67,7 @@ export async function subscribe(
   const [{ price, product, quantity }, ...addOns] = sold;
   await checkPaymentMethods(work, customer, given);
   const discount = await findGivenDiscount(work, customer, given);
-  const listed = sold.reduce((sum, each) => sum + firstAmountAt(each.price, each.quantity), 0n);
-  const isCovered = coversAll(discount, listed);
+  const isCovered = coversAll(discount, orderedOf(sold));
   const terms = { ...given, quantity };
   const order = {
     customer,
@@ -85,10 +84,14 @@ export async function subscribe(
   return reread(work, subscription);
 }
 
-/** Whether nothing is left to pay of this list value, in minor units, so that no payment method is required. */
-export function coversAll(discount: DiscountRow | null, listed: bigint): boolean {
-  if (discount === null) return listed === 0n;
-  return discountAmount({ kind: discount.amountType, amount: discount.amount }, listed) === listed;
+/** Whether nothing is left to pay of an order, so that no payment method is required. */
+export function coversAll(discount: DiscountRow | null, ordered: ReturnType<typeof orderedOf>): boolean {
+  const priceIds = discount?.productIds ?? null;
+  // A product is compared as if it were its price.
+  const lines = ordered.map(({ productId, amount }) => ({ priceId: productId, amount }));
+  const terms = discount && { kind: discount.amountType, amount: discount.amount, priceIds };
+  const listed = lines.reduce((sum, { amount }) => sum + amount, 0n);
+  return discountLines(terms, lines).amount === listed;
 }
 
 /** The subscription after its charge. */

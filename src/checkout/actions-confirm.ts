@@ -69,7 +69,7 @@ export async function confirmCheckout(
   const card = view.needsCard
     ? await keepCard(work, processors.defaultIn(work), { session, customer, given, attachedId })
     : { paymentMethodId: null, isPending: false };
-  await saveDecision(work, session, { customer, view, draft, given, card });
+  await saveDecision(work, session, { sold, customer, view, draft, given, card });
   if (card.isPending) return { awaits: card.paymentMethodId };
   const billed = await complete(work, { session, sold, customer, draft }, card.paymentMethodId);
   // Usage may have arrived since the view, and a plan change may bill it.
@@ -158,6 +158,7 @@ async function cardOfBefore(
 }
 
 interface Decision {
+  readonly sold: Sold | null;
   readonly customer: CustomerRow;
   readonly view: CheckoutView;
   readonly draft: CheckoutDraft;
@@ -169,11 +170,11 @@ interface Decision {
 async function saveDecision(
   work: Work,
   session: CheckoutSessionRow,
-  { customer, view, draft, given, card }: Decision,
+  { sold, customer, view, draft, given, card }: Decision,
 ): Promise<void> {
   const method: PaymentMethodRow | null =
     card.paymentMethodId === null ? null : await findPaymentMethod(work, card.paymentMethodId);
-  const discount = await chosenDiscount(work, session, draft);
+  const discount = await chosenDiscount(work, session, sold, draft);
   await saveSelection(work, session.id, decideAddOns(session, draft.addOns));
   await saveSession(work, session.id, {
     status: card.isPending ? 'open' : 'pending',
@@ -212,7 +213,7 @@ async function complete(
     await saveSession(work, session.id, { status: 'succeeded' });
     return null;
   }
-  const discount = await chosenDiscount(work, session, draft);
+  const discount = await chosenDiscount(work, session, sold, draft);
   const quantity = decideQuantity(session, draft.quantity);
   const addOns = addOnsOf(sold, decideAddOns(session, draft.addOns));
   const plan = await findPlanToChange(work, session, sold);

@@ -17,10 +17,10 @@ import { newCustomer, saveChangedCustomer } from '../customers/actions.ts';
 import { type CustomerRow, decideChange } from '../customers/customer.ts';
 import { findCustomer, lockCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
-import { hasUsedDiscount } from '../invoicing/store-redemptions.ts';
+import { isOver, refusalOf } from '../invoicing/actions-discounts.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { allowsMultipleSubscriptions } from '../organizations/setting.ts';
-import { type DiscountRow, normalizeCode } from '../pricing/discount.ts';
+import { type DiscountRow, normalizeCode, orderedOf } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
 import type { Product } from '../pricing/product.ts';
 import { findDiscount, findDiscountByCode } from '../pricing/store-discounts.ts';
@@ -30,7 +30,14 @@ import { listLivingSubscriptions } from '../subscriptions/store.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isInTheWay, isWaitingForStart, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { AddOn } from '../subscriptions/subscription-start.ts';
-import { type AddOnChoice, addOnField, type CheckoutSessionRow, statusAt } from './checkout.ts';
+import {
+  type AddOnChoice,
+  addOnField,
+  type CheckoutSessionRow,
+  decideAddOns,
+  decideQuantity,
+  statusAt,
+} from './checkout.ts';
 import type { CheckoutDraft, PlanChange } from './checkout-view.ts';
 import { saveSession } from './store.ts';
 
@@ -73,31 +80,49 @@ export function addOnsOf({ addOns }: Pick<Sold, 'addOns'>, chosen: readonly AddO
   });
 }
 
+/** The items of the order: that of the plan, and the add-ons that are taken. */
+export function itemsOf(
+  session: CheckoutSessionRow,
+  sold: Sold,
+  { quantity, addOns }: CheckoutDraft,
+): Pick<AddOn, 'price' | 'quantity'>[] {
+  const head = { price: sold.price, quantity: decideQuantity(session, quantity) };
+  return [head, ...addOnsOf(sold, decideAddOns(session, addOns))];
+}
+
 /**
  * The effective discount: the one whose code was entered, else the session's; null for none. Refuses with
- * `invalidRequest` a code that is not active in the pricing model.
+ * `invalidRequest` a code that nobody can redeem. A guesser does not learn whether there ever was such a code.
  */
 export async function chosenDiscount(
   work: Work,
   session: CheckoutSessionRow,
-  { discountCode }: CheckoutDraft,
+  sold: Sold | null,
+  draft: CheckoutDraft,
 ): Promise<DiscountRow | null> {
   const { pricingModelId } = session;
+  const { discountCode } = draft;
   if (discountCode === null) return null;
-  if (discountCode === undefined) return discountOfSession(work, session);
+  if (discountCode === undefined) return discountOfSession(work, session, sold, draft);
   const discount = await findDiscountByCode(work, pricingModelId, normalizeCode(discountCode));
-  if (!discount?.active) throw invalid(['discountCode'], 'is not valid');
+  if (discount === null || (await isOver(work, discount))) throw invalid(['discountCode'], 'is not valid');
   return discount;
 }
 
-/** The session's own discount, unless it no longer applies: it is inactive, or the customer has used it elsewhere. */
-async function discountOfSession(work: Work, session: CheckoutSessionRow): Promise<DiscountRow | null> {
+/** The session's own discount, unless the order cannot redeem it: it has ended, or the customer has used it elsewhere. */
+async function discountOfSession(
+  work: Work,
+  session: CheckoutSessionRow,
+  sold: Sold | null,
+  draft: CheckoutDraft,
+): Promise<DiscountRow | null> {
   const { discountId, customerId } = session;
   if (discountId === null) return null;
   const discount = await findDiscount(work, discountId);
   if (!discount?.active) return null;
-  const isToCome = customerId !== null && statusAt(session, work.now) === 'open';
-  return isToCome && (await hasUsedDiscount(work, { customerId, discountId })) ? null : discount;
+  if (sold === null || statusAt(session, work.now) !== 'open') return discount;
+  const ordered = orderedOf(itemsOf(session, sold, draft));
+  return (await refusalOf(work, { discount, customerId, ordered })) === null ? discount : null;
 }
 
 /** The buyer's details as entered. */

@@ -5,8 +5,7 @@ import type { CustomerRow } from '../customers/customer.ts';
 import { lockCustomer } from '../customers/store.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
-import { discountUsed } from '../invoicing/actions-discounts.ts';
-import { hasUsedDiscount } from '../invoicing/store-redemptions.ts';
+import { refusalOf } from '../invoicing/actions-discounts.ts';
 import type { Encryption } from '../jobs/encryption.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
@@ -127,7 +126,7 @@ async function sellProduct(
 ): Promise<CheckoutSessionRow> {
   const externalId = requested.customerExternalId ?? null;
   const customer = externalId === null ? null : await requireCustomerByExternalId(work, externalId, pricingModelId);
-  const { price, quantities, addOns } = await findOrder(work, requested, customer);
+  const { price, quantities, addOns, addOnPrices } = await findOrder(work, requested, customer);
   const { quantity, maximumQuantity } = quantities;
   const field = maximumQuantity === null ? 'quantity' : 'maximumQuantity';
   refuseTooDear(price, maximumQuantity ?? quantity, ['checkoutSession', field]);
@@ -140,7 +139,7 @@ async function sellProduct(
     ...quantities,
     addOns,
     priceId: price.id,
-    discountId: await findDiscountId(work, price, requested.discountCode ?? null, customer),
+    discountId: await findDiscountId(work, [price, ...addOnPrices], requested.discountCode ?? null, customer),
     customerEmail: customer?.email ?? requested.customerEmail ?? null,
     trialPeriodDays,
     anonymous: customer === null,
@@ -154,6 +153,7 @@ async function sellProduct(
 interface SessionOrder extends Offer {
   readonly quantities: Quantities;
   readonly addOns: readonly SessionAddOn[];
+  readonly addOnPrices: readonly Price[];
 }
 
 type SessionItem = NonNullable<Kind<'product'>['items']>[number];
@@ -162,7 +162,7 @@ async function findOrder(work: Work, requested: Kind<'product'>, customer: Custo
   const { items, optionalItems = [] } = requested;
   if (items === undefined && optionalItems.length === 0) {
     const offer = await findOffered(work, requested, customer);
-    return { ...offer, quantities: quantitiesOf(requested, offer.product, offer.price), addOns: [] };
+    return { ...offer, quantities: quantitiesOf(requested, offer.product, offer.price), addOns: [], addOnPrices: [] };
   }
   const [first] = items ?? [requested];
   const named = first?.priceId === undefined ? null : await findPrice(work, first.priceId);
@@ -199,6 +199,7 @@ async function findOrder(work: Work, requested: Kind<'product'>, customer: Custo
   refuseBadAddOns({ price: plan.price, quantity: most(plan), addOns: largest }, ['checkoutSession', 'items']);
   return {
     ...plan,
+    addOnPrices: others.map(({ price }) => price),
     addOns: others.map(({ price, quantities, optional }) => {
       return { priceId: price.id, optional, ...quantities, selectedQuantity: null };
     }),
@@ -226,18 +227,20 @@ function quantitiesOf(
 
 async function findDiscountId(
   work: Work,
-  { pricingModelId }: Price,
+  prices: readonly [Price, ...Price[]],
   code: string | null,
   customer: CustomerRow | null,
 ): Promise<string | null> {
+  const [{ pricingModelId }] = prices;
   if (code === null) return null;
   const discount = await findDiscountByCode(work, pricingModelId, normalizeCode(code));
   const path = ['checkoutSession', 'discountCode'];
   if (!discount?.active) throw invalid(path, 'must be the code of an active discount of the pricing model');
-  const { id: discountId } = discount;
-  if (customer !== null && (await hasUsedDiscount(work, { customerId: customer.id, discountId })))
-    throw discountUsed(discount.code, path);
-  return discountId;
+  // The buyer decides quantities and add-ons, so the minimum is judged later.
+  const ordered = prices.map(({ productId }) => ({ productId: productId ?? null, amount: null }));
+  const refusal = await refusalOf(work, { discount, customerId: customer?.id ?? null, ordered }, { path });
+  if (refusal !== null) throw refusal;
+  return discount.id;
 }
 
 /** The price, from the customer's pricing model, which must be sellable on a page. */

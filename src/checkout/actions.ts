@@ -27,6 +27,7 @@ import {
   findBuyer,
   findPlanToChange,
   findSold,
+  itemsOf,
   type Offer,
   quoteOrder,
   type Sold,
@@ -109,7 +110,7 @@ export async function viewSession(
   const terms = await findTerms(work, session);
   const { sold, plan } = terms;
   const attempt = await findAttempt(work, session);
-  const discount = await chosenDiscount(work, session, entered);
+  const discount = await chosenDiscount(work, session, sold, entered);
   const quoted =
     status === 'open' && sold !== null
       ? await tryQuote(work, { session, sold, plan, discount, draft: entered })
@@ -162,16 +163,6 @@ interface Terms {
   readonly own: SubscriptionRow | null;
   /** Own prices of the buyer. */
   readonly overrides: readonly PriceOverride[];
-}
-
-/** The items of the order: that of the plan, and the add-ons that are taken. */
-function itemsOf(
-  session: CheckoutSessionRow,
-  sold: Sold,
-  { quantity, addOns }: CheckoutDraft,
-): Pick<AddOn, 'price' | 'quantity'>[] {
-  const head = { price: sold.price, quantity: decideQuantity(session, quantity) };
-  return [head, ...addOnsOf(sold, decideAddOns(session, addOns))];
 }
 
 /** The last attempt to buy, or to change the plan. */

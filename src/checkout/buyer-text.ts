@@ -35,9 +35,10 @@ const texts: Readonly<Partial<Record<ProblemName, string>>> = {
   processorUnavailable: noPayments,
 };
 
-/** The refusal as a page shows it. */
+/** The refusal as a page shows it. A code that the order cannot have says so in the words of its field. */
 export function buyerText(problem: Problem): string {
-  const [issue] = problem.problem === 'invalidRequest' ? problem.issues : [];
+  const isOfField = problem.problem === 'invalidRequest' || problem.problem === 'discountNotApplicable';
+  const [issue] = isOfField ? problem.issues : [];
   if (issue !== undefined) return issueText(String(issue.path[0] ?? ''), issue.message);
   return texts[problem.problem] ?? withoutCode(problem.message);
 }

@@ -342,17 +342,25 @@ export interface DiscountRedemptions {
   environmentId: number;
   fullyRedeemed: Generated<boolean>;
   id: string;
-  /**
-   * True where its customer may not redeem the discount again. One that ended unused makes room for the next.
-   */
-  isOnlyUse: Generated<boolean>;
   name: string;
   numberOfPayments: number | null;
   paymentsMade: Generated<number>;
   pricingModelId: string;
+  /**
+   * Those of the discount when it was redeemed.
+   */
+  productIds: string[] | null;
   purchaseId: string | null;
   subscriptionId: string | null;
   updatedAt: number;
+  /**
+   * Its number among the redemptions of the customer, up to uses_allowed. Null without a limit, and of one that ended unused: it makes room for the next.
+   */
+  useOfCustomer: number | null;
+  /**
+   * The redemptions that its customer might have, by the discount or the setting. Null: any number.
+   */
+  usesAllowed: number | null;
 }
 
 export interface Discounts {
@@ -363,10 +371,19 @@ export interface Discounts {
   createdAt: number;
   duration: string;
   environmentId: number;
+  expiresAt: number | null;
+  firstPurchaseOnly: Generated<boolean>;
   id: string;
+  maximumRedemptions: number | null;
+  maximumRedemptionsPerCustomer: number | null;
+  minimumAmount: bigint | null;
   name: string;
   numberOfPayments: number | null;
   pricingModelId: string;
+  /**
+   * The products of whose prices it lowers the lines. Null: all lines. They are of its pricing model: deleting one is refused.
+   */
+  productIds: string[] | null;
   updatedAt: number;
 }
 

@@ -257,19 +257,42 @@ export const recordInvariants: readonly Invariant[] = [
   {
     name: 'discountsComeOnce',
     // Instants may be equal while the clock of an environment stands still, so only what is surely earlier counts.
-    sentence: 'A discount that comes once for each customer was redeemed after no redemption that was used.',
+    sentence: 'A customer redeemed a discount after fewer redemptions that were used than it might have.',
     query: sql`
-      select r.environment_id, r.id, r.customer_id, r.discount_id, e.id as earlier_redemption_id
+      select r.environment_id, r.id, r.customer_id, r.discount_id, r.uses_allowed, count(*) as earlier_redemptions
         from discount_redemptions r
         join discount_redemptions e on e.environment_id = r.environment_id and e.customer_id = r.customer_id
          and e.discount_id = r.discount_id and e.created_at < r.created_at
         left join subscriptions s on s.environment_id = e.environment_id and s.id = e.subscription_id
-       where r.is_only_use
+       where r.use_of_customer is not null
          and (s.status not in (${sql.join(terminalStatuses.map((status) => sql.lit(status)))})
               or exists (
                 select from invoices i
                  where i.environment_id = e.environment_id and i.customer_id = e.customer_id
-                   and i.discount_redemption_id = e.id and i.status <> 'void' and i.created_at < r.created_at))`,
+                   and i.discount_redemption_id = e.id and i.status <> 'void' and i.created_at < r.created_at))
+       group by r.environment_id, r.id, r.customer_id, r.discount_id, r.uses_allowed
+      having count(*) >= r.uses_allowed`,
+  },
+  {
+    name: 'discountsKeepTheirMaximum',
+    sentence: 'A discount with a maximum has been redeemed at most that often.',
+    query: sql`
+      select d.environment_id, d.id, d.maximum_redemptions, count(*) as redemptions
+        from discounts d join discount_redemptions r on r.environment_id = d.environment_id and r.discount_id = d.id
+       where d.maximum_redemptions is not null
+       group by d.environment_id, d.id, d.maximum_redemptions
+      having count(*) > d.maximum_redemptions`,
+  },
+  {
+    name: 'discountsAreForProductsOfTheirModel',
+    sentence: 'The products that a discount is for are of its pricing model.',
+    query: sql`
+      select d.environment_id, d.id, product_id
+        from discounts d
+       cross join lateral unnest(d.product_ids) as product_id
+       where not exists (
+         select from products p
+          where p.environment_id = d.environment_id and p.id = product_id and p.pricing_model_id = d.pricing_model_id)`,
   },
   {
     name: 'ratesAreOfTheirMeters',

@@ -6,16 +6,25 @@ import { invalid, Problem } from '../kernel/problem.ts';
 import { allowsRepeatedDiscounts } from '../organizations/setting.ts';
 import { only } from '../pricing/actions.ts';
 import { renderDiscount } from '../pricing/actions-discounts.ts';
-import { type DiscountRow, normalizeCode, type RedeemedDiscount } from '../pricing/discount.ts';
+import {
+  type DiscountRow,
+  decideRefusal,
+  hasEnded,
+  normalizeCode,
+  type Ordered,
+  type RedeemedDiscount,
+} from '../pricing/discount.ts';
 import { findDiscount, findDiscountByCode, pageOfDiscounts } from '../pricing/store-discounts.ts';
 import type { InvoiceDiscount } from './invoice.ts';
 import type { InvoiceRow } from './store.ts';
 import {
   countRedemptions,
   countRedemptionsOfDiscounts,
-  freeUnusedRedemption,
-  hasUsedDiscount,
+  countUsesOfCustomer,
+  hasBought,
   insertRedemption,
+  listPricesOfProducts,
+  nextUseOfCustomer,
 } from './store-redemptions.ts';
 
 /**
@@ -67,27 +76,38 @@ export async function findGivenDiscount(
 /** The redeemer of a discount: a subscription, a single-payment purchase or, with neither, an invoice that names it. */
 type Redeemer = { readonly subscriptionId: string } | { readonly purchaseId: string } | { readonly invoice: 'own' };
 
+/** An order that is to redeem a discount. */
+interface Redeeming {
+  readonly discount: DiscountRow;
+  /** Null: a customer to come. */
+  readonly customerId: string | null;
+  readonly ordered: readonly Ordered[];
+}
+
 /**
  * Copies the current discount for its redeemer, and returns the discount of the next invoice. Refuses with
- * `discountAlreadyUsed` one that the customer has used. The caller has locked the customer.
+ * `discountAlreadyUsed` one that the customer has used, and with `discountNotApplicable` one that the order cannot have.
+ * The caller has locked the customer.
  */
 export async function redeem(
   work: Work,
-  discount: DiscountRow,
-  { id: customerId }: Pick<CustomerRow, 'id'>,
+  order: Redeeming & { readonly customerId: string },
   redeemer: Redeemer,
 ): Promise<InvoiceDiscount> {
+  const { discount, customerId } = order;
   const { id: discountId, pricingModelId, name, code, amountType, amount, duration, numberOfPayments } = discount;
-  const redeemed = await quoteRedemption(work, discount, { id: customerId });
-  const isOnlyUse = !allowsRepeatedDiscounts(work);
-  if (isOnlyUse) await freeUnusedRedemption(work, { customerId, discountId });
+  const purchaseId = 'purchaseId' in redeemer ? redeemer.purchaseId : null;
+  const redeemed = await quoteRedemption(work, order, purchaseId);
+  const allowed = usesAllowed(work, discount);
   const id = redeemed.redemptionId;
   await insertRedemption(work, {
     id,
     pricingModelId,
     discountId,
     customerId,
-    isOnlyUse,
+    useOfCustomer: allowed === null ? null : await nextUseOfCustomer(work, { customerId, discountId }),
+    usesAllowed: allowed,
+    productIds: discount.productIds,
     subscriptionId: null,
     purchaseId: null,
     ...('invoice' in redeemer ? {} : redeemer),
@@ -98,17 +118,72 @@ export async function redeem(
   return redeemed;
 }
 
-/** The discount of the next invoice, as `redeem` returns it. Refuses what that refuses, and stores nothing. */
+/**
+ * The discount of the next invoice, as `redeem` returns it. Refuses what that refuses, and stores nothing. The purchase is
+ * the one that redeems it.
+ */
 export async function quoteRedemption(
   work: Work,
-  { id: discountId, code, amountType: kind, amount }: DiscountRow,
-  { id: customerId }: Pick<CustomerRow, 'id'>,
+  order: Redeeming,
+  purchaseId: string | null = null,
 ): Promise<InvoiceDiscount> {
-  if (await hasUsedDiscount(work, { customerId, discountId })) throw discountUsed(code, ['discountCode']);
-  return { redemptionId: newId('discountRedemption'), code, kind, amount };
+  const refusal = await refusalOf(work, order, { purchaseId });
+  if (refusal !== null) throw refusal;
+  const { code, amountType: kind, amount, productIds } = order.discount;
+  const priceIds = await listPricesOfProducts(work, productIds);
+  return { redemptionId: newId('discountRedemption'), code, kind, amount, priceIds };
 }
 
-/** The refusal of a code that the customer has used, in the field `path`. */
-export function discountUsed(code: string, path: readonly string[]): Problem {
-  return new Problem('discountAlreadyUsed', { code }, [{ path, message: 'has already been used', code: 'custom' }]);
+/** The times that a customer may redeem the discount, by its own limit or by the setting; null: any number. */
+function usesAllowed(work: Work, { maximumRedemptionsPerCustomer: own }: DiscountRow): number | null {
+  return own ?? (allowsRepeatedDiscounts(work) ? null : 1);
+}
+
+interface RefusalOptions {
+  /** The field of the request that names the code. Absent: `discountCode`. */
+  readonly path?: readonly string[];
+  readonly purchaseId?: string | null;
+}
+
+/** The refusal of a discount for an order, naming the field and the reason; null: the order can redeem it. */
+export async function refusalOf(
+  work: Work,
+  { discount, customerId, ordered }: Redeeming,
+  { path = ['discountCode'], purchaseId = null }: RefusalOptions = {},
+): Promise<Problem | null> {
+  const { id: discountId, code, firstPurchaseOnly } = discount;
+  const allowed = usesAllowed(work, discount);
+  if (customerId !== null && allowed !== null) {
+    const uses = await countUsesOfCustomer(work, { customerId, discountId });
+    if (uses >= allowed) return usedUp(code, allowed, path);
+  }
+  const reason = decideRefusal(discount, {
+    now: work.now,
+    currency: work.currency,
+    ordered,
+    redemptions: await redemptionsOf(work, discount),
+    hasBought: firstPurchaseOnly && customerId !== null && (await hasBought(work, customerId, purchaseId)),
+  });
+  return reason === null ? null : notApplicable(code, reason, path);
+}
+
+function usedUp(code: string, allowed: number, path: readonly string[]): Problem {
+  const message = 'has already been used';
+  if (allowed === 1) return new Problem('discountAlreadyUsed', { code }, [{ path, message, code: 'custom' }]);
+  return notApplicable(code, `has already been used ${allowed} times by this customer`, path);
+}
+
+function notApplicable(code: string, reason: string, path: readonly string[]): Problem {
+  return new Problem('discountNotApplicable', { code, reason }, [{ path, message: reason, code: 'custom' }]);
+}
+
+/** Whether nobody can redeem the discount any more. */
+export async function isOver(work: Work, discount: DiscountRow): Promise<boolean> {
+  return hasEnded(discount, { now: work.now, redemptions: await redemptionsOf(work, discount) });
+}
+
+/** The redemptions of a discount with a maximum; of others 0, because they do not matter. */
+async function redemptionsOf(work: Work, { id, maximumRedemptions }: DiscountRow): Promise<number> {
+  if (maximumRedemptions === null) return 0;
+  return (await countRedemptionsOfDiscounts(work, [id])).get(id) ?? 0;
 }

@@ -27,7 +27,7 @@ import { findGivenDiscount, redeem } from './actions-discounts.ts';
 import { quoteTaxes } from './actions-tax.ts';
 import { fitRequest, type LeftUsage, trueUpAfter } from './fitting-lines.ts';
 import type { Invoice, InvoiceDiscount } from './invoice.ts';
-import { isWritten, type NewLine, unpricedLine } from './invoice-line-item.ts';
+import { isWritten, type NewLine, priceLine, unpricedLine } from './invoice-line-item.ts';
 import { draftInvoice, type NewInvoice } from './new-invoice.ts';
 import {
   changeTerms,
@@ -73,7 +73,7 @@ export async function createDraft(
   const customer = await lockNamedCustomer(work, { customerId, customerExternalId }, pricingModelId);
   const terms = decideTerms(given, work.now);
   const written = await writeLines(work, customer, lines);
-  const discount = await redeemCode(work, customer, discountCode ?? null);
+  const discount = await redeemCode(work, customer, { discountCode, lines: written });
   const id = newId('invoice');
   const known = { id, createdAt: work.now, customer, terms, discount };
   const { row, rows } = await composeDraft(work, known, written.map(unstored));
@@ -87,9 +87,22 @@ function unstored(line: NewLine): DraftedLine {
   return { stored: null, line };
 }
 
-async function redeemCode(work: Work, customer: CustomerRow, discountCode: string | null) {
+async function redeemCode(
+  work: Work,
+  customer: CustomerRow,
+  { discountCode, lines }: { readonly discountCode?: string | null | undefined; readonly lines: readonly NewLine[] },
+) {
   const discount = await findGivenDiscount(work, customer, { discountCode });
-  return discount === null ? null : redeem(work, discount, customer, { invoice: 'own' });
+  if (discount === null) return null;
+  const prices = await listPricesByIds(
+    work,
+    lines.flatMap(({ priceId }) => priceId ?? []),
+  );
+  const ordered = lines.map((line) => ({
+    productId: prices.find(({ id }) => id === line.priceId)?.productId ?? null,
+    amount: priceLine(line).amount,
+  }));
+  return redeem(work, { discount, customerId: customer.id, ordered }, { invoice: 'own' });
 }
 
 /** The lines that somebody writes, each at its own amount or at that of its price. */
@@ -320,7 +333,8 @@ export async function changeDraft(
     (discountCode === null ? null : normalizeCode(discountCode)) === (before?.code ?? null);
   // The same customer may redeem the same discount once, so the former one goes first.
   if (!isKept) await dropDiscount(work, invoice);
-  const discount = isKept ? before : await redeemCode(work, customer, discountCode ?? null);
+  const written = kept.map(({ line }) => line);
+  const discount = isKept ? before : await redeemCode(work, customer, { discountCode, lines: written });
   return saveDraft(work, { ...knownOf(invoice), customer, terms, discount }, kept);
 }
 

@@ -1,7 +1,7 @@
 import type { Instant } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { priceModelOf } from '../pricing/pricing.ts';
-import { discountAmount } from '../rating/discount.ts';
+import { discountLines } from '../rating/discount.ts';
 import { invoiceAmounts } from '../rating/invoice-amounts.ts';
 import { usageAmount } from '../rating/usage.ts';
 import { partWithin, type Quantities } from '../rating/usage-parts.ts';
@@ -28,7 +28,8 @@ export function fitUsage(request: NewInvoice): { readonly request: NewInvoice; r
   const { lines, discount, tax } = request;
   const step = chargedStep(request.currency);
   const amounts = lines.map((line) => priceLine(line).amount);
-  const { sum, total } = invoiceAmounts(amounts, discount, tax, step);
+  const prices = lines.map(({ priceId }) => priceId);
+  const { sum, total } = invoiceAmounts(amounts, discount, tax, step, [], prices);
   if (total <= maxInvoiceTotal) return { request, left: [] };
   // Tax at most doubles the sum of the lines.
   let excess = sum - (tax === null ? maxInvoiceTotal : maxInvoiceTotal / 2n);
@@ -56,8 +57,7 @@ export function fitPaybacks(request: NewInvoice): {
 } {
   const { lines, discount } = request;
   const amounts = lines.map((line) => priceLine(line).amount);
-  const positive = amounts.reduce((sum, amount) => (amount > 0n ? sum + amount : sum), 0n);
-  const discounted = discount === null ? 0n : discountAmount(discount, positive, chargedStep(request.currency));
+  const discounted = discountLines(discount, lines.map(priceLine), chargedStep(request.currency)).amount;
   let rest = amounts.reduce((sum, amount) => sum + amount, -discounted);
   const left: LeftUsage[] = [];
   const kept = lines.filter((line) => {

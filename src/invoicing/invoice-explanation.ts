@@ -3,6 +3,7 @@ import type { Period } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { Timestamp, WholeNumber } from '../kernel/json.ts';
 import { fineText, PricedTier, Pricing, priceMeasured, priceModelOf, shownTier } from '../pricing/pricing.ts';
+import { discountLines } from '../rating/discount.ts';
 import { type Rounding, taxableAmount, taxRounding } from '../rating/invoice-amounts.ts';
 import { priceQuantities, priceUnits } from '../rating/usage-parts.ts';
 import type { ItemizedSegment } from '../subscriptions/adjustment.ts';
@@ -152,7 +153,9 @@ export const InvoiceExplanation = z
           description:
             'A percentage, of which at most 100 count, or an amount in minor units. After a pause the rest of an interval gets its share.',
         }),
-        base: WholeNumber.meta({ description: 'The sum of the lines without paused time, which was paid before.' }),
+        base: WholeNumber.meta({
+          description: 'The sum of the lines that it is for, without paused time, which was paid before.',
+        }),
         computed: WholeNumber.meta({ description: 'The amount taken off, at most the base.' }),
         rounding: RoundingShown,
       })
@@ -251,10 +254,10 @@ export function* explainInvoice(
   };
 }
 
-/** It applies to all lines but paused time. A fixed amount for the rest of an interval after a pause is its share. */
+/** It applies to all lines but paused time and those of other products. A fixed amount for the rest of an interval after a pause is its share. */
 function explainDiscount(discount: InvoiceDiscount, lines: readonly ExplainableLine[], computed: bigint) {
   const { redemptionId: discountRedemptionId, code, kind, amount } = discount;
-  const base = lines.reduce((sum, line) => (line.amount > 0n ? sum + line.amount : sum), 0n);
+  const { base } = discountLines(discount, lines);
   const percent = amount > 100n ? 100n : amount;
   const fixed = computed < amount && computed < base ? shareOfFixed(amount, lines, computed) : exactly(computed);
   const exact = kind === 'percent' ? { numerator: base * percent, denominator: 100n } : fixed;

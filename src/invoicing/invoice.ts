@@ -106,6 +106,8 @@ export interface InvoiceDiscount {
   readonly kind: 'percent' | 'fixed';
   /** A whole percentage, or minor units. */
   readonly amount: bigint;
+  /** The prices whose lines it is for. Null or absent: all lines. */
+  readonly priceIds?: readonly string[] | null;
 }
 
 /** The tax of a buyer on an invoice. */

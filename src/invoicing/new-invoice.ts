@@ -83,6 +83,7 @@ export function draftInvoice(request: NewInvoice): InvoiceDraft {
     request.tax,
     chargedStep(request.currency),
     lines.map(({ taxable }) => !taxable),
+    lines.map(({ priceId }) => priceId),
   );
   return {
     ...decideNewInvoice(total),

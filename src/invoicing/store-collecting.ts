@@ -160,7 +160,8 @@ export async function listBilledSoFar(
        and l.ledger_account_id = asked.ledger_account_id and l.price_id = asked.price_id
        and (l.explanation ->> 'periodStart')::bigint = asked.period_start
       left join discount_redemptions r on r.environment_id = i.environment_id and r.id = i.discount_redemption_id
-     cross join lateral (select case when r.amount_type = 'percent' then least(r.amount, 100) else 0 end as taken) percent
+     cross join lateral (
+        select case when r.amount_type = 'percent' and r.product_ids is null then least(r.amount, 100) else 0 end as taken) percent
      where not exists (
        select from subscription_adjustments a
          join invoices taking on taking.environment_id = a.environment_id and taking.id = a.invoice_id

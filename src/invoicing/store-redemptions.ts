@@ -1,7 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import { allowsRepeatedDiscounts } from '../organizations/setting.ts';
 import { terminalStatuses } from '../subscriptions/subscription.ts';
 import type { InvoiceDiscount } from './invoice.ts';
 
@@ -11,8 +10,12 @@ interface NewRedemption {
   readonly pricingModelId: string;
   readonly discountId: string;
   readonly customerId: string;
-  /** Whether the customer may not redeem the discount again. */
-  readonly isOnlyUse: boolean;
+  /** Its number among those of the customer; null: there is no limit. */
+  readonly useOfCustomer: number | null;
+  /** The redemptions that the customer may have; null: any number. */
+  readonly usesAllowed: number | null;
+  /** The products whose lines it is for; null: all. */
+  readonly productIds: readonly string[] | null;
   /** A subscription, a purchase or, where both are null, an invoice that names it. */
   readonly subscriptionId: string | null;
   readonly purchaseId: string | null;
@@ -30,7 +33,11 @@ interface NewRedemption {
 export async function insertRedemption(work: Work, redemption: NewRedemption): Promise<void> {
   await work.db
     .insertInto('discountRedemptions')
-    .values({ ...redemption, environmentId: work.environmentId })
+    .values({
+      ...redemption,
+      productIds: redemption.productIds === null ? null : [...redemption.productIds],
+      environmentId: work.environmentId,
+    })
     .execute();
 }
 
@@ -89,32 +96,69 @@ const isUsed = sql`(
                 and i.discount_redemption_id = r.id and i.status <> 'void'))`;
 
 /**
- * Whether the customer may not redeem the discount again, by the setting. An earlier redemption counts unless it ended
- * before any valid invoice with the discount. The caller has locked the customer if it is going to redeem.
+ * The number of times that the customer has redeemed the discount. An earlier redemption counts unless it ended before
+ * any valid invoice with the discount. The caller has locked the customer if it is going to redeem.
  */
-export async function hasUsedDiscount(work: Work, { customerId, discountId }: CustomerDiscount): Promise<boolean> {
-  if (allowsRepeatedDiscounts(work)) return false;
-  const { rows } = await sql`
-    select from discount_redemptions r
+export async function countUsesOfCustomer(work: Work, { customerId, discountId }: CustomerDiscount): Promise<number> {
+  const { rows } = await sql<{ uses: number }>`
+    select count(*) as uses from discount_redemptions r
      where r.environment_id = ${work.environmentId} and r.customer_id = ${customerId} and r.discount_id = ${discountId}
-       and ${isUsed}
+       and ${isUsed}`.execute(work.db);
+  return rows[0]?.uses ?? 0;
+}
+
+/**
+ * The lowest number that no redemption of the customer has. A redemption that ended unused makes room. The unique index refuses
+ * the number to a second redemption.
+ */
+export async function nextUseOfCustomer(work: Work, { customerId, discountId }: CustomerDiscount): Promise<number> {
+  const isOf = sql`r.environment_id = ${work.environmentId} and r.customer_id = ${customerId} and r.discount_id = ${discountId}`;
+  await sql`
+    update discount_redemptions r set use_of_customer = null, updated_at = ${work.now}
+     where ${isOf} and r.use_of_customer is not null and not ${isUsed}`.execute(work.db);
+  const { rows } = await sql<{ use: number }>`
+    select min(free.use) as use
+      from (select 1::bigint as use union all select r.use_of_customer + 1 from discount_redemptions r where ${isOf}) free
+     where not exists (select from discount_redemptions r where ${isOf} and r.use_of_customer = free.use)`.execute(
+    work.db,
+  );
+  return rows[0]?.use ?? 1;
+}
+
+/** Whether the customer has had an invoice to pay, or has the first payment of another purchase with a discount in flight. */
+export async function hasBought(work: Work, customerId: string, purchaseId: string | null): Promise<boolean> {
+  const { rows } = await sql`
+    select from invoices i
+     where i.environment_id = ${work.environmentId} and i.customer_id = ${customerId}
+       and i.status not in ('draft', 'void') and i.total > 0
+     union all
+    select from discount_redemptions r
+     where r.environment_id = ${work.environmentId} and r.customer_id = ${customerId}
+       and r.purchase_id is not null and r.purchase_id is distinct from ${purchaseId}
+       and not exists (select from invoices i where i.environment_id = r.environment_id and i.purchase_id = r.purchase_id)
      limit 1`.execute(work.db);
   return rows.length > 0;
 }
 
-/** Makes room for a redemption after one that ended unused. */
-export async function freeUnusedRedemption(work: Work, { customerId, discountId }: CustomerDiscount): Promise<void> {
-  await sql`
-    update discount_redemptions r set is_only_use = false, updated_at = ${work.now}
-     where r.environment_id = ${work.environmentId} and r.customer_id = ${customerId} and r.discount_id = ${discountId}
-       and r.is_only_use and not ${isUsed}`.execute(work.db);
+/** The prices of these products; null: of all. */
+export async function listPricesOfProducts(
+  work: Work,
+  productIds: readonly string[] | null,
+): Promise<readonly string[] | null> {
+  if (productIds === null) return null;
+  const { rows } = await sql<{ id: string }>`
+    select id from prices where environment_id = ${work.environmentId} and product_id = any(${productIds}::text[])
+     order by id`.execute(work.db);
+  return rows.map(({ id }) => id);
 }
 
 interface FoundDiscount extends InvoiceDiscount {
   readonly subscriptionId: string;
 }
 
-const columns = sql`r.id as redemption_id, r.subscription_id, r.code, r.amount_type as kind, r.amount`;
+const columns = sql`r.id as redemption_id, r.subscription_id, r.code, r.amount_type as kind, r.amount,
+  case when r.product_ids is not null then array(
+    select p.id from prices p where p.environment_id = r.environment_id and p.product_id = any(r.product_ids) order by p.id) end as price_ids`;
 
 function toDiscount({ subscriptionId: _, ...discount }: FoundDiscount): InvoiceDiscount {
   return discount;

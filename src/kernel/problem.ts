@@ -151,6 +151,11 @@ export const registry = {
     'CONFLICT',
     'The customer has already used the code {code}, and a code counts once for each customer.',
   ],
+  discountNotApplicable: ['CONFLICT', 'The code {code} cannot be redeemed, because it {reason}.'],
+  discountMaximumTooLow: [
+    'CONFLICT',
+    'maximumRedemptions must not be below the number of redemptions so far. Set active to false to end the discount.',
+  ],
   otherCurrency: [
     'BAD_REQUEST',
     'The pricing model uses {currency} and the destination uses {otherCurrency}: set both to the same currency first.',
@@ -522,6 +527,11 @@ export const problemOfConstraint: Readonly<Record<string, { problem: ProblemName
     details: { constraint: 'prices_currency_of_environment' },
   },
   discounts_code_unique: { problem: 'discountCodeTaken', details: { code: 'you sent' } },
+  discounts_maximum_redemptions: { problem: 'discountMaximumTooLow', details: {} },
+  discount_redemptions_maximum: {
+    problem: 'discountNotApplicable',
+    details: { code: 'you sent', reason: 'has been redeemed as often as it may be' },
+  },
   discount_redemptions_one_per_customer: { problem: 'discountAlreadyUsed', details: { code: 'you sent' } },
   tax_rates_one_active: { problem: 'taxRateExists', details: {} },
   customers_external_id_unique: { problem: 'externalIdTaken', details: { externalId: 'you sent' } },

@@ -10,13 +10,18 @@ import {
   type DiscountInput,
   type DiscountRow,
   decideDiscountChange,
+  decideLimits,
+  shownLimits,
 } from './discount.ts';
 import * as store from './store-discounts.ts';
+import { findProducts } from './store-products.ts';
 
 /** A discount as returned by the API. */
 export function renderDiscount(work: Work, row: DiscountRow): Discount {
   // The row is valid for its variant and stays so with the environment's fields added.
-  return { ...row, livemode: work.livemode, organizationId: work.organizationId } as Discount;
+  const { expiresAt: _, maximumRedemptions: __, maximumRedemptionsPerCustomer: ___, ...known } = row;
+  const { productIds: ____, minimumAmount: _____, firstPurchaseOnly: ______, ...kept } = known;
+  return { ...kept, livemode: work.livemode, organizationId: work.organizationId, ...shownLimits(row) } as Discount;
 }
 
 /**
@@ -25,10 +30,12 @@ export function renderDiscount(work: Work, row: DiscountRow): Discount {
 export async function createDiscount(work: Work, requested: DiscountInput): Promise<Discount> {
   const { pricingModelId: givenModel, ...terms } = requested;
   const pricingModelId = await resolveLockedPricingModel(work, givenModel);
-  refuseFineDiscount(work, terms);
+  const limits = decideLimits(terms);
+  refuseFineDiscount(work, { ...terms, ...limits });
+  await refuseForeignProducts(work, { pricingModelId, ...limits });
   const code = terms.code ?? generateCode();
   await refuseTakenCode(work, pricingModelId, code);
-  const stamps = { id: newId('discount'), createdAt: work.now, updatedAt: work.now, pricingModelId, code };
+  const stamps = { id: newId('discount'), createdAt: work.now, updatedAt: work.now, pricingModelId, code, ...limits };
   const row: DiscountRow =
     terms.duration === 'number_of_payments' ? { ...terms, ...stamps } : { ...terms, ...stamps, numberOfPayments: null };
   await store.insertDiscounts(work, [row]);
@@ -51,13 +58,33 @@ export async function updateDiscount(work: Work, id: string, change: DiscountCha
   const current = await requiredLocked(work, store.findDiscount, id, 'discountNotFound');
   const row = { ...decideDiscountChange(current, change), updatedAt: work.now };
   refuseFineDiscount(work, row);
+  if (change.productIds) await refuseForeignProducts(work, row);
   if (row.code !== current.code) await refuseTakenCode(work, row.pricingModelId, row.code);
   await store.saveDiscount(work, row);
   return renderDiscount(work, row);
 }
 
-function refuseFineDiscount(work: Work, { amount, amountType }: Pick<DiscountRow, 'amount' | 'amountType'>): void {
+function refuseFineDiscount(
+  work: Work,
+  { amount, amountType, minimumAmount }: Pick<DiscountRow, 'amount' | 'amountType' | 'minimumAmount'>,
+): void {
   if (amountType === 'fixed') refuseFineAmount(['discount', 'amount'], amount, work.currency);
+  if (minimumAmount !== null) refuseFineAmount(['discount', 'minimumAmount'], minimumAmount, work.currency);
+}
+
+/** The pricing model is locked, so no concurrent request can delete the products. */
+async function refuseForeignProducts(
+  work: Work,
+  { pricingModelId, productIds }: Pick<DiscountRow, 'pricingModelId' | 'productIds'>,
+): Promise<void> {
+  if (productIds === null) return;
+  const products = await findProducts(work, productIds);
+  const own = new Set(products.flatMap((product) => (product.pricingModelId === pricingModelId ? product.id : [])));
+  const index = productIds.findIndex((id) => !own.has(id));
+  if (index < 0) return;
+  const message = 'must be the id of a product of the pricing model';
+  const issue = { path: ['discount', 'productIds', index], message, code: 'custom' };
+  throw new Problem('productNotFound', { id: productIds[index] ?? '' }, [issue]);
 }
 
 /** The pricing model is locked, so no concurrent request can take the code. */

@@ -115,11 +115,20 @@ export async function clonePricingModel(
     const copy = await insertPricingModel(there, { id: newId('pricingModel'), name, isDefault: false });
     await endTurn();
     // A link that expires in the future is copied, and "now" is the source's time.
-    await applyChanges(there, copyContents(contents, { pricingModelId: copy.id, now: work.now, newId }));
+    const changes = copyContents(contents, { pricingModelId: copy.id, now: work.now, newId });
+    await applyChanges(there, changes);
+    const copies = new Map(
+      contents.products.map(({ id: from }, index) => [from, changes.products.made[index]?.id ?? '']),
+    );
     const stamps = { pricingModelId: copy.id, createdAt: there.now, updatedAt: there.now };
     await insertDiscounts(
       there,
-      discounts.map((discount) => ({ ...discount, ...stamps, id: newId('discount') })),
+      discounts.map((discount) => ({
+        ...discount,
+        ...stamps,
+        id: newId('discount'),
+        productIds: discount.productIds?.map((from) => copies.get(from) ?? '') ?? null,
+      })),
     );
     return getPricingModel(there, copy.id);
   };

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DiscountChange, DiscountInput, type DiscountRow, decideDiscountChange } from './discount.ts';
+import {
+  DiscountChange,
+  DiscountInput,
+  type DiscountRow,
+  decideDiscountChange,
+  decideRefusal,
+  type RedemptionState,
+} from './discount.ts';
 
 const requested = { name: 'Spring', code: 'SPRING', amount: 10, amountType: 'percent', duration: 'once' };
 const discount: DiscountRow = {
@@ -15,6 +22,12 @@ const discount: DiscountRow = {
   active: true,
   duration: 'once',
   numberOfPayments: null,
+  expiresAt: null,
+  maximumRedemptions: null,
+  maximumRedemptionsPerCustomer: null,
+  productIds: null,
+  minimumAmount: null,
+  firstPurchaseOnly: false,
 };
 const after = (change: unknown, from = discount) => decideDiscountChange(from, DiscountChange.parse(change));
 
@@ -42,6 +55,38 @@ test('an amount is a whole number above 0; per cent may exceed 100', () => {
   for (const amount of [0, -1, 1.5, 'ten', null, 2 ** 53]) {
     assert(!DiscountInput.safeParse({ ...requested, amount }).success, String(amount));
   }
+});
+
+test('an order redeems a discount for its products and its minimum, of which their lines alone count', () => {
+  const state = { now: 10, currency: 'USD', redemptions: 0, hasBought: false };
+  const ordered = [
+    { productId: 'a', amount: 3000n },
+    { productId: 'b', amount: 2000n },
+  ];
+  const why = (limits: Partial<DiscountRow>, more: Partial<RedemptionState> = {}) =>
+    decideRefusal({ ...discount, ...limits }, { ...state, ordered, ...more });
+  assert.equal(why({}), null);
+  assert.equal(why({ expiresAt: 11 }), null);
+  assert.equal(why({ expiresAt: 10 }), 'has expired');
+  assert.equal(why({ maximumRedemptions: 2 }, { redemptions: 1 }), null);
+  assert.equal(why({ maximumRedemptions: 2 }, { redemptions: 2 }), 'has been redeemed as often as it may be');
+  assert.equal(why({ productIds: ['b', 'c'] }), null);
+  assert.equal(why({ productIds: ['c'] }), 'is for other products');
+  assert.equal(why({ minimumAmount: 5000n }), null);
+  assert.equal(why({ minimumAmount: 5001n }), 'is for orders of at least USD 50.01');
+  assert.equal(why({ minimumAmount: 5000n, productIds: ['a'] }), 'is for orders of at least USD 50.00');
+  // A session does not know its quantities yet.
+  assert.equal(why({ minimumAmount: 5001n }, { ordered: [{ productId: 'a', amount: null }] }), null);
+  assert.equal(why({ firstPurchaseOnly: true }), null);
+  assert.equal(why({ firstPurchaseOnly: true }, { hasBought: true }), 'is for a first purchase only');
+});
+
+test('a limit stays until it is changed, and null takes it away', () => {
+  const limited = after({ expiresAt: 5, maximumRedemptions: 3, minimumAmount: 100, productIds: ['a', 'a', 'b'] });
+  assert.deepEqual([limited.expiresAt, limited.productIds], [5, ['a', 'b']]);
+  assert.deepEqual(after({}, limited), limited);
+  const none = { expiresAt: null, maximumRedemptions: null, minimumAmount: null, productIds: null };
+  assert.deepEqual(after(none, limited), discount);
 });
 
 test('what a change leaves out stays, and the number of payments follows the duration', () => {

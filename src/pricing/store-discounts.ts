@@ -1,6 +1,6 @@
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import type { Discounts } from '../database/database-types.ts';
-import { selectPage } from '../database/select-page.ts';
+import { hasValue, selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import type { DiscountRow } from './discount.ts';
@@ -18,6 +18,12 @@ const columns = [
   'active',
   'duration',
   'numberOfPayments',
+  'expiresAt',
+  'maximumRedemptions',
+  'maximumRedemptionsPerCustomer',
+  'productIds',
+  'minimumAmount',
+  'firstPurchaseOnly',
 ] as const;
 
 function toDiscount(row: Pick<Selectable<Discounts>, (typeof columns)[number]>): DiscountRow {
@@ -82,5 +88,9 @@ export async function pageOfDiscounts(
     duration: 'duration',
     amountType: 'amount_type',
     active: 'active',
+    productId: (id) => sql`product_ids @> array[${id}::text]`,
+    firstPurchaseOnly: 'first_purchase_only',
+    hasExpiry: hasValue('expires_at'),
+    hasMaximum: hasValue('maximum_redemptions'),
   });
 }

@@ -101,6 +101,7 @@ export async function lockProductAgainstUse(work: Work, productId: string): Prom
   const links = await sql<{ id: string }>`select id from product_features ${of}`.execute(work.db);
   const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id);
   return [
+    ...(await listUses(work, 'products', [productId])),
     ...(await listUses(work, 'prices', idsOf(prices.rows))),
     ...(await listUses(work, 'product_features', idsOf(links.rows))),
   ];

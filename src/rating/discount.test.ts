@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { DiscountTerms } from './discount.ts';
-import { discountAmount, discountOfPart, paidBack, spreadDiscount } from './discount.ts';
+import { discountAmount, discountLines, discountOfPart, paidBack, spreadDiscount } from './discount.ts';
 
 const percent = (amount: bigint): DiscountTerms => ({ kind: 'percent', amount });
 const fixed = (amount: bigint): DiscountTerms => ({ kind: 'fixed', amount });
@@ -140,4 +140,19 @@ test('however usage is billed in parts at one percentage, a payback leaves bille
       assert.equal(net - back, net < once ? net : once);
     }),
   );
+});
+
+test('a discount for some prices takes off their lines alone: 20 % of 1000 are 200, of the 500 beside them nothing', () => {
+  const lines = [
+    { amount: 1000n, priceId: 'a' },
+    { amount: 500n, priceId: 'b' },
+    { amount: 300n, priceId: null },
+    { amount: -100n, priceId: 'a' },
+  ];
+  const off = discountLines({ ...percent(20n), priceIds: ['a'] }, lines);
+  assert.deepEqual(off, { base: 1000n, amount: 200n, shares: [200n, 0n, 0n, 0n] });
+  const fixed = discountLines({ kind: 'fixed', amount: 5000n, priceIds: ['b'] }, lines);
+  assert.deepEqual(fixed, { base: 500n, amount: 500n, shares: [0n, 500n, 0n, 0n] });
+  assert.equal(discountLines({ ...percent(20n), priceIds: [] }, lines).base, 0n);
+  assert.equal(discountLines(percent(50n), lines).amount, 900n);
 });

@@ -37,6 +37,42 @@ export function discountOfPart<Terms extends DiscountTerms>(
   return { ...terms, amount: mulDiv(terms.amount, BigInt(part.end - part.start), BigInt(end - start), step) };
 }
 
+/** A discount on all lines of an invoice, or on those at some prices. */
+export type LineDiscount = DiscountTerms & { readonly priceIds?: readonly string[] | null };
+
+/** A line before discount, in minor units. */
+interface DiscountableLine {
+  readonly amount: bigint;
+  readonly priceId: string | null;
+}
+
+/** The discount on an invoice, in minor units. */
+interface LinesDiscounted {
+  /** The sum of the positive lines that it is computed of. */
+  readonly base: bigint;
+  readonly amount: bigint;
+  /** In the order of the lines. */
+  readonly shares: readonly bigint[];
+}
+
+/**
+ * The discount on the lines that it is for, and the share of each. Worked example: 20 % on the price A take 200 off its line
+ * of 1000, and nothing off a line of 500 at the price B.
+ */
+export function discountLines(
+  discount: LineDiscount | null,
+  lines: readonly DiscountableLine[],
+  step = 1n,
+): LinesDiscounted {
+  const priceIds = discount?.priceIds ?? null;
+  const amounts = lines.map(({ amount, priceId }) =>
+    priceIds === null || (priceId !== null && priceIds.includes(priceId)) ? amount : 0n,
+  );
+  const base = amounts.reduce((sum, amount) => (amount > 0n ? sum + amount : sum), 0n);
+  const amount = discount === null ? 0n : discountAmount(discount, base, step);
+  return { base, amount, shares: spreadDiscount(amount, amounts) };
+}
+
 /**
  * Splits a discount over the lines it was computed on, in proportion to their amounts, in minor units. The shares add
  * up to the discount and none exceeds its line. A line of zero or less gets nothing. The discount is not negative and

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { allocate, mulDiv } from '../kernel/money.ts';
-import { type DiscountTerms, discountAmount, spreadDiscount } from './discount.ts';
+import { discountLines, type LineDiscount } from './discount.ts';
 
 /** An exact value and its rounded form, half away from zero. `denominator` is positive. */
 export interface Rounding {
@@ -19,7 +19,7 @@ export interface LineShares {
 interface InvoiceAmounts {
   /** The sum of the lines. */
   readonly sum: bigint;
-  /** The part of it that a discount applies to: all but paused time. */
+  /** The part of it that a discount applies to: all but paused time and lines that it is not for. */
   readonly discountable: bigint;
   readonly discountAmount: bigint;
   /** The sum of the taxable lines minus their discount, zero or more. Tax included in the prices is still part of it. */
@@ -44,20 +44,20 @@ export interface TaxTerms {
  * Computes the amounts of an invoice. The discount applies to the sum of the positive lines, tax to the remainder. Each is
  * rounded once, half away from zero, and split over the lines so that the shares add up. Included tax is taken out of
  * the prices, so the total is unchanged; other tax is added. A negative line is money that was paid before: it lowers
- * the sum, not the discount, and has no share of discount or tax. A line that is `exempt` bears no tax. Worked examples I1 to I4, I6 and I8; 1000 plus 19 % is
+ * the sum, not the discount, and has no share of discount or tax. A line that is `exempt` bears no tax. A discount may be for the lines at some of the `priceIds` only. Worked examples I1 to I4, I6 and I8; 1000 plus 19 % is
  * 1190, and 1190 including 19 % is 1000 and 190. The total of lines that are multiples of `step` is one too.
  */
 export function invoiceAmounts(
   lineAmounts: readonly bigint[],
-  discount: DiscountTerms | null,
+  discount: LineDiscount | null,
   tax: TaxTerms | null,
   step = 1n,
   exempt: readonly boolean[] = [],
+  priceIds: readonly (string | null)[] = [],
 ): InvoiceAmounts {
   const sum = total(lineAmounts);
-  const discountable = total(lineAmounts.filter((amount) => amount > 0n));
-  const discounted = discount === null ? 0n : discountAmount(discount, discountable, step);
-  const discountShares = spreadDiscount(discounted, lineAmounts);
+  const lines = lineAmounts.map((amount, index) => ({ amount, priceId: priceIds[index] ?? null }));
+  const { base: discountable, amount: discounted, shares: discountShares } = discountLines(discount, lines, step);
   const left = sum - discounted;
   assert(left >= 0n, 'an invoice never owes the customer');
   const taxed = lineAmounts.map((amount, index) => (exempt[index] ? 0n : amount - (discountShares[index] ?? 0n)));

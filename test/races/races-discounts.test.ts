@@ -8,6 +8,7 @@ import { april, day, may, setUpChanges } from '../support/adjust-fixture.ts';
 import { applied } from '../support/applied.ts';
 import { type Answer, type Body, startTestApp } from '../support/harness.ts';
 import { assertStatuses, beginAt, meet, paidInAll, rounds, workTogether } from '../support/race.ts';
+import { newCustomer } from '../support/shop.ts';
 import { assertSound } from '../support/sound.ts';
 import { atOnce } from '../support/spending.ts';
 
@@ -185,5 +186,45 @@ describe('race: the last use of a discount', () => {
       assert.equal(await paidInAll(app, customerId), 6000n);
     }
     await assertSound(app);
+  });
+});
+
+describe('race: a code that is redeemed a number of times', () => {
+  const order = (customerId: string, discountCode: string) =>
+    app.request('POST', '/subscriptions', { customerId, priceId: changes.priceIdOf('p3000'), discountCode });
+  let buyers = 0;
+  const buyer = () => {
+    buyers += 1;
+    return newCustomer(app, `buyer-${buyers}`, { token: 'pm_card_visa' });
+  };
+  const redemptions = async (id: string) => (await app.get(`/discounts/${id}`)).discount.redemptionCount;
+
+  test('50 customers who redeem a code for 10 at once: exactly 10 do', async () => {
+    const terms = { duration: 'forever', maximumRedemptions: 10 };
+    const code = await newCode(terms);
+    const [{ id }] = (await app.get(`/discounts?code=${code}`)).data;
+    const customers: Body[] = [];
+    for (let index = 0; index < 50; index++) customers.push(await buyer());
+    const answers = await atOnce(50, (index) => order(customers[index]?.customerId, code));
+    const made = answers.filter(({ status }) => status === 200);
+    const reasons = new Set(answers.flatMap(({ status, body }) => (status === 200 ? [] : [body.reason])));
+    assert.deepEqual([made.length, await redemptions(id), [...reasons]], [10, 10, ['discount_not_applicable']]);
+    await assertSound(app);
+  });
+
+  test('a maximum that comes while a code is being redeemed counts that redemption, in either order', async () => {
+    for (const sets of [true, false]) {
+      const code = await newCode({ duration: 'forever' });
+      const [{ id }] = (await app.get(`/discounts?code=${code}`)).data;
+      const [one, two] = [await buyer(), await buyer()];
+      const redeems = () => order(one.customerId, code);
+      const limits = () => app.request('PUT', `/discounts/${id}`, { discount: { maximumRedemptions: 1 } });
+      const redeeming = { table: 'discount_redemptions', on: 'insert' } as const;
+      await (sets
+        ? meet(app, redeeming, redeems, limits)
+        : meet(app, { table: 'discounts', on: 'update' }, limits, redeems));
+      assert.equal((await order(two.customerId, code)).status, 409);
+      assert.equal(await redemptions(id), 1);
+    }
   });
 });

@@ -119,6 +119,35 @@ test('a discount code counts in the quote and in the charge, in any case; a wron
   assert.deepEqual(await checkout.payments(customerId), [['succeeded', 2400]]);
 });
 
+test('a page says why an order cannot have a code; one that is over reads as one that never was', async () => {
+  const least = await checkout.discount('LEAST', { amount: 50, minimumAmount: 6000 });
+  const over = await checkout.discount('OVER', { amount: 50, expiresAt: instant('2026-01-01') });
+  const newOrder = async (terms: Body) => {
+    const customer = await plans.newCustomer();
+    const session = { customerExternalId: customer.externalId, priceSlug: 'pro-monthly', ...terms };
+    return { id: await checkout.open(session) };
+  };
+  const whyNot = async (act: Promise<unknown>) => {
+    const error = await act.catch((refused: unknown) => refused);
+    assert(error instanceof Problem, 'it is refused');
+    return error.issues.find(({ path }) => path.join('.') === 'discountCode')?.message;
+  };
+  const { id } = await newOrder({ minimumQuantity: 1, maximumQuantity: 3 });
+  const view = (discountCode: string, quantity: number) => checkout.view(id, { discountCode, quantity });
+  assert.equal(await whyNot(view(least.code, 1)), 'is for orders of at least USD 60.00');
+  // Two of 30.00 at half price.
+  assert.equal((await view(least.code, 2)).dueNow, 3000n);
+  assert.equal(await whyNot(view(over.code, 1)), 'is not valid');
+  assert.equal(await whyNot(view('NEVER', 1)), 'is not valid');
+  const last = await checkout.discount('LAST', { amount: 50, maximumRedemptions: 1 });
+  const [one, two] = [await newOrder({ discountCode: last.code }), await newOrder({ discountCode: last.code })];
+  assert.equal((await checkout.view(two.id)).dueNow, 1500n);
+  await checkout.confirm(one.id, visa);
+  // The session goes on without it.
+  const { dueNow, discountCode } = await checkout.view(two.id);
+  assert.deepEqual([dueNow, discountCode], [3000n, null]);
+});
+
 test('what a discount takes everything off needs no card when it is paid once, and one when it renews', async () => {
   await checkout.discount('GIFT', { amount: 100 });
   const { externalId, customerId } = await plans.newCustomer();

@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { countRedemptions, findRedemptions, listActiveRedemptions } from '../../src/invoicing/store-redemptions.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { databaseDigest } from '../support/digest.ts';
-import { type Body, startTestApp } from '../support/harness.ts';
+import { type Answer, type Body, startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
 import { newModel, refused } from '../support/pricing-fixture.ts';
 import { assertSound } from '../support/sound.ts';
@@ -274,6 +274,111 @@ test('a code of 100 % makes a subscription active without a card, and one of 99 
     const replaced = (await plans.subscription(freeId)).replacedBySubscriptionId;
     assert.equal(replaced, status === 'active' ? subscription.id : null);
   }
+});
+
+const order = async (body: Body): Promise<Answer> => app.request('POST', '/subscriptions', body);
+
+test('an expired code and one that was redeemed as often as it may be are refused, each with its reason', async () => {
+  const soon = await newDiscount({ amount: 50, expiresAt: (await app.inEnvironment(async ({ now }) => now)) + 1 });
+  const two = await newDiscount({ amount: 50, maximumRedemptions: 2 });
+  const priceId = await newPrice(1000);
+  const buyers = await Promise.all([1, 2, 3].map(() => plans.newCustomer('pm_card_visa')));
+  const answers: Answer[] = [];
+  for (const { customerId } of buyers) answers.push(await order({ customerId, priceId, discountCode: two.code }));
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 200, 409],
+  );
+  const [third] = answers.slice(2);
+  assert.equal(third?.body.reason, 'discount_not_applicable');
+  assert.match(JSON.stringify(third?.body), /"discountCode".*redeemed as often as it may be/);
+  assert.equal(await redemptionCount(two.id), 2);
+  const lower = await app.request('PUT', `/discounts/${two.id}`, { discount: { maximumRedemptions: 1 } });
+  assert.deepEqual([lower.status, lower.body.reason], [409, 'discount_maximum_too_low']);
+  await app.put(`/discounts/${two.id}`, { discount: { maximumRedemptions: 3 } });
+  const last = { customerId: buyers[2]?.customerId, priceId };
+  assert.equal((await order({ ...last, discountCode: two.code })).status, 200);
+  await app.setClock((await app.inEnvironment(async ({ now }) => now)) + 1);
+  const { customerId } = await plans.newCustomer('pm_card_visa');
+  const late = await order({ customerId, priceId, discountCode: soon.code });
+  assert.equal(late.status, 409);
+  assert.match(JSON.stringify(late.body), /"discountCode".*has expired/);
+});
+
+test('a customer may redeem a code as often as the code says, whatever the setting', async () => {
+  const { code } = await newDiscount({ amount: 50, maximumRedemptionsPerCustomer: 2 });
+  const { customerId } = await plans.newCustomer('pm_card_visa');
+  const body = { customerId, priceId: await newPrice(3000), discountCode: code };
+  const statuses: number[] = [];
+  for (let time = 0; time < 3; time++) {
+    const { status, body: answer } = await order(body);
+    statuses.push(status);
+    if (status === 200)
+      await app.post(`/subscriptions/${answer.subscription.id}/cancel`, { cancellation: { timing: 'immediately' } });
+    else assert.match(JSON.stringify(answer), /already been used 2 times/);
+  }
+  assert.deepEqual(statuses, [200, 200, 409]);
+});
+
+test('a code for a product takes off its lines alone, and is refused where no line is of it', async () => {
+  const price = await newPrice(3000);
+  const { productId } = (await app.get(`/prices/${price}`)).price;
+  const product = { name: 'Support', slug: `support-${codes}`, addOn: true, pricingModelId: plans.pricingModelId };
+  const monthly = { type: 'subscription', intervalUnit: 'month', intervalCount: 1, unitPrice: 1000 };
+  const support = (await app.post('/products', { product, price: { ...monthly, slug: product.slug } })).product.id;
+  const { code } = await newDiscount({ amount: 50, duration: 'forever', productIds: [support] });
+  const { customerId, externalId } = await plans.newCustomer('pm_card_visa');
+  const alone = await order({ customerId, priceId: price, discountCode: code });
+  assert.equal(alone.status, 409);
+  assert.match(JSON.stringify(alone.body), /"discountCode".*is for other products/);
+  const items = [{ priceId: price }, { priceSlug: product.slug }];
+  const { subscription } = (await order({ customerId, items, discountCode: code })).body;
+  const [{ invoice }] = (await app.get(`/customers/${externalId}/billing`)).invoices;
+  // 3000 in full, and half of 1000.
+  assert.deepEqual([invoice.discountAmount, invoice.total], [500, 3500]);
+  const { lines, discount } = await app.get(`/invoices/${invoice.id}/explain`);
+  assert.deepEqual(lines.map(({ discountShare }: Body) => discountShare).sort(), [0, 500]);
+  assert.deepEqual([discount.base, discount.computed], [1000, 500]);
+  assert.equal((await app.get(`/invoices/upcoming?subscriptionId=${subscription.id}`)).invoice.total, 3500);
+  const { mrr } = await app.owner
+    .selectFrom('mrrAmounts')
+    .select((of) => of.fn.sum<bigint>('amount').as('mrr'))
+    .where('customerId', '=', customerId)
+    .executeTakeFirstOrThrow();
+  assert.equal(BigInt(mrr), 3500n * 10n ** 12n);
+  assert.notEqual(productId, support);
+});
+
+test('a code with a minimum is for orders that come to it, and one for a first purchase for new customers', async () => {
+  const minimum = await newDiscount({ amount: 10, minimumAmount: 5000 });
+  const first = await newDiscount({ amount: 50, firstPurchaseOnly: true });
+  const priceId = await newPrice(2500);
+  const { customerId } = await plans.newCustomer('pm_card_visa');
+  const less = await order({ customerId, priceId, discountCode: minimum.code });
+  assert.equal(less.status, 409);
+  assert.match(JSON.stringify(less.body), /is for orders of at least USD 50\.00/);
+  const enough = await order({ customerId, priceId, quantity: 2, discountCode: minimum.code });
+  assert.equal(enough.status, 200);
+  await app.post(`/subscriptions/${enough.body.subscription.id}/cancel`, { cancellation: { timing: 'immediately' } });
+  const again = await order({ customerId, priceId, discountCode: first.code });
+  assert.match(JSON.stringify(again.body), /is for a first purchase only/);
+  const { customerId: other } = await plans.newCustomer('pm_card_visa');
+  assert.equal((await order({ customerId: other, priceId, discountCode: first.code })).status, 200);
+});
+
+test('a draft redeems a code for the products of its lines', async () => {
+  const price = await newPrice(2000);
+  const { productId } = (await app.get(`/prices/${price}`)).price;
+  const { code } = await newDiscount({ amount: 25, productIds: [productId] });
+  const { customerId } = await plans.newCustomer();
+  const work = { description: 'Work', quantity: 1, unitAmount: 1000 };
+  const invoice = { customerId, lines: [work], discountCode: code };
+  const bare = await app.request('POST', '/invoices', { invoice });
+  assert.deepEqual([bare.status, bare.body.reason], [409, 'discount_not_applicable']);
+  const both = await app.post('/invoices', { invoice: { ...invoice, lines: [work, { priceId: price, quantity: 1 }] } });
+  // 25 % of 2000; the work of 1000 in full.
+  assert.deepEqual([both.invoice.discountAmount, both.invoice.total], [500, 2500]);
+  assert.equal((await app.request('DELETE', `/invoices/${both.invoice.id}`)).status, 200);
 });
 
 test('after all of this the books are in order', async () => {

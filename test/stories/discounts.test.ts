@@ -101,6 +101,51 @@ test('what a change leaves out stays', async () => {
   refused(await change(discount.id, { id: 'discount_other' }), 400, /does not match the id in the path/);
 });
 
+test('limits are shown where there are some, filtered by, changed, and taken away with null', async () => {
+  const { product } = await app.post('/products', {
+    product: { name: 'Plan', slug: 'limited', pricingModelId },
+    price: { type: 'single_payment', unitPrice: 1000, slug: 'limited' },
+  });
+  const limits = {
+    expiresAt: Date.UTC(2030, 0, 1),
+    maximumRedemptions: 10,
+    maximumRedemptionsPerCustomer: 2,
+    productIds: [product.id],
+    minimumAmount: 5000,
+    firstPurchaseOnly: true,
+  };
+  const discount = await made({ code: 'LIMITED', ...limits, expiresAt: '2030-01-01T00:00:00Z' });
+  assert.deepEqual({ ...discount, ...limits }, discount);
+  for (const filter of [`productId=${product.id}`, 'firstPurchaseOnly=true', 'hasExpiry=true', 'hasMaximum=true']) {
+    const { data } = await app.get(`/discounts?pricingModelId=${pricingModelId}&${filter}`);
+    assert.deepEqual(
+      data.map(({ code }: Body) => code),
+      ['LIMITED'],
+      filter,
+    );
+  }
+  const kept = (await change(discount.id, { name: 'Still limited', minimumAmount: 4000 })).body.discount;
+  assert.deepEqual({ ...kept, ...limits, minimumAmount: 4000 }, kept);
+  const inUse = await app.request('DELETE', `/products/${product.id}`);
+  assert.equal(inUse.status, 409);
+  assert.match(inUse.body.error, /discounts/);
+  const none = Object.fromEntries(Object.keys(limits).map((name) => [name, null]));
+  const { body } = await change(discount.id, none);
+  for (const name of Object.keys(limits)) assert(!(name in body.discount), name);
+  assert.equal((await app.request('DELETE', `/products/${product.id}`)).status, 200);
+});
+
+test('a limit that cannot be is refused by its field', async () => {
+  const elsewhere = (await app.get(`/pricing-models/${await newModel(app)}`)).pricingModel.products[0];
+  refused(await create({ code: 'BAD', maximumRedemptions: 0 }), 400, /discount\.maximumRedemptions/);
+  refused(await create({ code: 'BAD', maximumRedemptionsPerCustomer: 1001 }), 400, /maximumRedemptionsPerCustomer/);
+  refused(await create({ code: 'BAD', minimumAmount: -1 }), 400, /discount\.minimumAmount/);
+  refused(await create({ code: 'BAD', productIds: [] }), 400, /discount\.productIds/);
+  refused(await create({ code: 'BAD', productIds: ['product_x'] }), 404, /No product with id product_x/);
+  refused(await create({ code: 'BAD', productIds: [elsewhere.id] }), 404, /No product/);
+  refused(await create({ code: 'BAD', expiresAt: 'tomorrow' }), 400, /discount\.expiresAt/);
+});
+
 test('without a pricing model it belongs to the default one, or to the one that the key is pinned to', async () => {
   const { pricingModel } = await app.get('/pricing-models/default');
   assert.equal((await made({ code: 'DEFAULT', pricingModelId: undefined })).pricingModelId, pricingModel.id);
@@ -132,8 +177,12 @@ test('a clone has the discounts of its source, in the same mode and in the other
     rows.map(({ name, code, amount, amountType, active, duration, numberOfPayments, redemptionCount }) => ({
       ...{ name, code, amount, amountType, active, duration, numberOfPayments, redemptionCount },
     }));
+  const plan = { name: 'Plan', slug: 'cloned', pricingModelId: source };
+  const price = { type: 'single_payment', unitPrice: 1000, slug: 'cloned' };
+  const { product } = await app.post('/products', { product: plan, price });
+  await made({ code: 'CLONE-3', pricingModelId: source, productIds: [product.id], maximumRedemptions: 5 });
   const of = await listed(source, app.testKey);
-  assert.equal(of.length, 2);
+  assert.equal(of.length, 3);
   for (const [destinationEnvironment, key] of [
     ['testmode', app.testKey],
     ['livemode', app.liveKey],
@@ -142,6 +191,11 @@ test('a clone has the discounts of its source, in the same mode and in the other
     const { pricingModel } = await app.post(`/pricing-models/${source}/clone`, body);
     const copies = await listed(pricingModel.id, key);
     assert.deepEqual(terms(copies), terms(of));
+    const limited = copies.find(({ code }) => code === 'CLONE-3') ?? assert.fail();
+    const [copied] = (await app.get(`/products?pricingModelId=${pricingModel.id}&limit=100`, { key })).data.filter(
+      ({ slug }: Body) => slug === 'cloned',
+    );
+    assert.deepEqual([limited.maximumRedemptions, limited.productIds], [5, [copied.id]]);
     assert(copies.every(({ id }) => of.every((row) => row.id !== id)));
   }
 });

@@ -167,13 +167,32 @@ export const recordCorruptions: readonly Corruption[] = [
   {
     fault: 'a customer used a discount twice that comes once',
     statements: [
-      `insert into discount_redemptions (environment_id, id, pricing_model_id, discount_id, customer_id, purchase_id, is_only_use,
+      `insert into discount_redemptions (environment_id, id, pricing_model_id, discount_id, customer_id, purchase_id, use_of_customer, uses_allowed,
          name, code, amount_type, amount, duration, created_at, updated_at)
          select environment_id, overlay(id placing 'Z' from length('discount_redemption_') + 1), pricing_model_id, discount_id, customer_id,
-                (select min(id) from purchases), true, name, code, amount_type, amount, duration, created_at + 1, updated_at + 1
+                (select min(id) from purchases), 1, 1, name, code, amount_type, amount, duration, created_at + 1, updated_at + 1
            from discount_redemptions`,
     ],
     breaks: ['discountsComeOnce'],
+  },
+  {
+    fault: 'a discount for one redemption was redeemed twice',
+    statements: [
+      `insert into discount_redemptions (environment_id, id, pricing_model_id, discount_id, customer_id, purchase_id,
+         name, code, amount_type, amount, duration, created_at, updated_at)
+         select environment_id, overlay(id placing 'Z' from length('discount_redemption_') + 1), pricing_model_id, discount_id, customer_id,
+                (select min(id) from purchases), name, code, amount_type, amount, duration, created_at, updated_at
+           from discount_redemptions`,
+      'alter table discounts disable trigger user',
+      'update discounts set maximum_redemptions = 1',
+      'alter table discounts enable trigger user',
+    ],
+    breaks: ['discountsKeepTheirMaximum'],
+  },
+  {
+    fault: 'a discount is for a product that is not there',
+    statements: [`update discounts set product_ids = array['product_gone']`],
+    breaks: ['discountsAreForProductsOfTheirModel'],
   },
   ...[
     ['events no longer find their webhooks', 'alter table events disable trigger events_addressed'],

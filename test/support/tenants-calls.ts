@@ -312,10 +312,23 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
       body: { catalog: { id: w.pricingModelId, name: `Catalog ${n}` } },
     }),
   ],
+  'POST /discounts': [
+    (w, n) => ({
+      path: '/discounts',
+      body: {
+        discount: {
+          ...{ name: 'Spring', code: `SPRING-${n}`, amount: 5, amountType: 'percent', duration: 'once' },
+          ...{ pricingModelId: w.pricingModelId, productIds: [w.productId] },
+        },
+      },
+    }),
+  ],
   'PUT /discounts/{id}': [
     (w, n) => ({
       path: `/discounts/${w.discountId}`,
-      body: { discount: { id: w.discountId, name: `Summer ${n}`, code: `SUMMER-${n}` } },
+      body: {
+        discount: { id: w.discountId, name: `Summer ${n}`, code: `SUMMER-${n}`, productIds: [w.productId] },
+      },
     }),
   ],
   'POST /subscription-item-features': [

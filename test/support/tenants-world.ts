@@ -189,6 +189,8 @@ async function addOwn(app: TestApp, key: string, name: string, world: World) {
   const discountCode = `${name}-code`.toUpperCase();
   const discount = { name: 'Own', code: discountCode, amount: 30, amountType: 'percent', duration: 'forever' };
   const changed = await app.request('POST', '/discounts', { discount }, { key });
+  const limited = { ...discount, code: `${discountCode}-2`, productIds: [world.productId] };
+  await post('/discounts', { discount: limited });
   const newcomer = await newCustomer(post, `${name}-newcomer`);
   const card = { customerId: newcomer.id, type: 'card', token: 'pm_card_visa' };
   const { paymentMethod } = await post('/payment-methods', { paymentMethod: card });
