@@ -5,6 +5,8 @@ export const seconds = numberOf('BENCH_SECONDS', 10);
 
 /** Subscriptions due at once in `renewals`; a year uses a tenth of them. */
 export const renewalSubscriptions = numberOf('BENCH_SUBSCRIPTIONS', 10_000);
+// Two rates are compared, so that a few batches of each suffice.
+export const comparedSubscriptions = Math.ceil(renewalSubscriptions / 4);
 
 /** Existing usage events for `bulk-ingest-at-20m`. */
 export const storedEvents = numberOf('BENCH_STORED', 20_000_000);

@@ -40,6 +40,7 @@ export interface Ids {
   readonly draftInvoiceId: string;
   readonly draftInvoiceLineItemId: string;
   readonly creditNoteId: string;
+  readonly invoiceItemId: string;
   readonly customerBalanceId: string;
   /** Offsets the open invoice. */
   readonly issuedCreditNoteId: string;
@@ -94,6 +95,7 @@ export const placeholders: Ids = {
   draftInvoiceId: idOf('invoice'),
   draftInvoiceLineItemId: idOf('invoiceLineItem'),
   creditNoteId: idOf('creditNote'),
+  invoiceItemId: idOf('invoiceItem'),
   customerBalanceId: idOf('customerBalance'),
   issuedCreditNoteId: idOf('creditNote'),
   invoiceId: idOf('invoice'),

@@ -393,6 +393,15 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
   'GET /credit-notes/{id}/html': (ids) => at(`/credit-notes/${ids.creditNoteId}/html`),
   'GET /credit-notes/{id}/pdf': (ids) => at(`/credit-notes/${ids.creditNoteId}/pdf`),
   'POST /credit-notes/{id}/void': (ids) => at(`/credit-notes/${ids.issuedCreditNoteId}/void`, {}),
+  'POST /invoice-items': (ids) => {
+    const invoiceItem = { subscriptionId: ids.subscriptionId, description: 'Workshop', quantity: 2, unitAmount: 45000 };
+    return at('/invoice-items', { invoiceItem });
+  },
+  'GET /invoice-items': () => at('/invoice-items?status=pending'),
+  'GET /invoice-items/{id}': (ids) => at(`/invoice-items/${ids.invoiceItemId}`),
+  'PUT /invoice-items/{id}': (ids) =>
+    at(`/invoice-items/${ids.invoiceItemId}`, { invoiceItem: { description: 'Workshop', unitAmount: 40000 } }),
+  'DELETE /invoice-items/{id}': (ids) => at(`/invoice-items/${ids.invoiceItemId}`),
   'POST /customer-balances/adjust': (ids) => {
     const adjustment = { customerExternalId: ids.externalId, amount: 500, description: 'An hour without service' };
     return at('/customer-balances/adjust', { adjustment });

@@ -131,6 +131,40 @@ create index invoice_line_items_by_invoice on invoice_line_items (environment_id
 create index invoice_line_items_by_price on invoice_line_items (environment_id, price_id) where price_id is not null;
 create index invoice_line_items_by_creation on invoice_line_items (environment_id, created_at);
 
+-- A line that waits for the next invoice of its customer, or of one subscription. An item is on one invoice at most, because
+-- it names it: null while it is pending.
+create table invoice_items (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  customer_id text collate "C" not null,
+  subscription_id text collate "C",
+  invoice_id text collate "C",
+  price_id text collate "C",
+  description text,
+  quantity bigint not null,
+  price numeric(38, 0) not null,
+  taxable boolean not null,
+  service_start_at bigint,
+  service_end_at bigint,
+  explanation jsonb not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, customer_id) references customers,
+  foreign key (environment_id, subscription_id) references subscriptions,
+  foreign key (environment_id, invoice_id) references invoices,
+  foreign key (environment_id, price_id) references prices,
+  constraint invoice_items_amount check (quantity > 0 and price >= 0),
+  constraint invoice_items_service check ((service_start_at is null) = (service_end_at is null) and service_start_at < service_end_at)
+);
+create index invoice_items_pending on invoice_items (environment_id, customer_id, id) where invoice_id is null;
+create index invoice_items_by_customer on invoice_items (environment_id, customer_id);
+create index invoice_items_by_subscription on invoice_items (environment_id, subscription_id) where subscription_id is not null;
+create index invoice_items_by_invoice on invoice_items (environment_id, invoice_id) where invoice_id is not null;
+create index invoice_items_by_price on invoice_items (environment_id, price_id) where price_id is not null;
+create index invoice_items_by_creation on invoice_items (environment_id, created_at);
+
 create table payments (
   environment_id bigint not null,
   id text collate "C" not null,

@@ -94,6 +94,12 @@ export const tags = [
       'An invoice asks a customer for money. A draft may change. Lines, discount and tax never change after it is finalized.',
   },
   {
+    name: 'Invoice items',
+    description:
+      'An invoice item is a line that waits for the next invoice of a customer or a subscription. One invoice takes it, and ' +
+      'a void invoice gives it back.',
+  },
+  {
     name: 'Credit notes',
     description:
       'A credit note takes back part of an invoice, line by line, with its share of discount and tax. Its money goes back ' +

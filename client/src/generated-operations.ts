@@ -30,6 +30,7 @@ import type {
   CreditNotesMethods,
   CustomerBalancesMethods,
   ExportsMethods,
+  InvoiceItemsMethods,
   TaxRatesMethods,
   PurchasesMethods,
   CheckoutSessionsMethods,
@@ -238,6 +239,13 @@ export const operations = {
   exports: {
     get: { method: 'GET', path: '/api/v1/exports/{file}', params: ['file'], query: ['from', 'to'], answers: 'text' },
   },
+  invoiceItems: {
+    create: { method: 'POST', path: '/api/v1/invoice-items', params: [], query: ['pricingModelId'] },
+    list: { method: 'GET', path: '/api/v1/invoice-items', params: [], query: ['cursor', 'limit', 'order', 'status', 'customerId', 'customerExternalId', 'subscriptionId', 'invoiceId', 'createdAtFrom', 'createdAtTo'], pages: true },
+    get: { method: 'GET', path: '/api/v1/invoice-items/{id}', params: ['id'], query: [] },
+    update: { method: 'PUT', path: '/api/v1/invoice-items/{id}', params: ['id'], query: [] },
+    delete: { method: 'DELETE', path: '/api/v1/invoice-items/{id}', params: ['id'], query: [] },
+  },
   taxRates: {
     create: { method: 'POST', path: '/api/v1/tax-rates', params: [], query: [] },
     list: { method: 'GET', path: '/api/v1/tax-rates', params: [], query: ['cursor', 'limit', 'order', 'country', 'state', 'type', 'active', 'createdAtFrom', 'createdAtTo'], pages: true },
@@ -329,6 +337,7 @@ export abstract class Families {
   readonly creditNotes: CreditNotesMethods;
   readonly customerBalances: CustomerBalancesMethods;
   readonly exports: ExportsMethods;
+  readonly invoiceItems: InvoiceItemsMethods;
   readonly taxRates: TaxRatesMethods;
   readonly purchases: PurchasesMethods;
   readonly checkoutSessions: CheckoutSessionsMethods;
@@ -368,6 +377,7 @@ export abstract class Families {
     this.creditNotes = methodsOf(caller, operations.creditNotes);
     this.customerBalances = methodsOf(caller, operations.customerBalances);
     this.exports = methodsOf(caller, operations.exports);
+    this.invoiceItems = methodsOf(caller, operations.invoiceItems);
     this.taxRates = methodsOf(caller, operations.taxRates);
     this.purchases = methodsOf(caller, operations.purchases);
     this.checkoutSessions = methodsOf(caller, operations.checkoutSessions);

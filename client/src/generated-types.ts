@@ -3,7 +3,7 @@
 import type { CallOptions, WriteOptions } from './transport.ts';
 
 /** Something that a key may do: a kind of access in all groups of operations, such as `read`, or in one of them, such as `usage-events:write`. */
-export type Permission = 'read' | 'write' | 'money' | 'catalog' | 'admin' | 'api-keys:read' | 'api-keys:admin' | 'organizations:admin' | 'members:read' | 'members:admin' | 'invitations:read' | 'invitations:admin' | 'sign-in-provider:read' | 'sign-in-provider:admin' | 'settings:read' | 'settings:admin' | 'audit-log:read' | 'customers:read' | 'customers:write' | 'customers:admin' | 'portal-sessions:write' | 'subscriptions:read' | 'subscriptions:write' | 'subscriptions:money' | 'cancellations:write' | 'pricing-models:read' | 'pricing-models:catalog' | 'products:read' | 'products:catalog' | 'product-features:read' | 'product-features:catalog' | 'prices:read' | 'prices:catalog' | 'features:read' | 'features:catalog' | 'usage-meters:read' | 'usage-meters:catalog' | 'resources:read' | 'resources:catalog' | 'catalogs:read' | 'catalogs:catalog' | 'discounts:read' | 'discounts:catalog' | 'subscription-item-features:read' | 'subscription-item-features:write' | 'resource-claims:read' | 'resource-claims:write' | 'entitlements:read' | 'usage-credits:read' | 'usage-credits:money' | 'usage-events:read' | 'usage-events:write' | 'holds:read' | 'holds:write' | 'invoices:read' | 'invoices:money' | 'invoice-line-items:read' | 'credit-notes:read' | 'credit-notes:money' | 'customer-balances:read' | 'customer-balances:money' | 'exports:read' | 'tax-rates:read' | 'tax-rates:money' | 'purchases:read' | 'purchases:write' | 'checkout-sessions:read' | 'checkout-sessions:write' | 'payments:read' | 'payments:money' | 'payment-methods:read' | 'payment-methods:write' | 'webhooks:read' | 'webhooks:admin' | 'deliveries:read' | 'deliveries:write' | 'events:read' | 'analytics:read' | 'test-clock:read' | 'test-clock:admin';
+export type Permission = 'read' | 'write' | 'money' | 'catalog' | 'admin' | 'api-keys:read' | 'api-keys:admin' | 'organizations:admin' | 'members:read' | 'members:admin' | 'invitations:read' | 'invitations:admin' | 'sign-in-provider:read' | 'sign-in-provider:admin' | 'settings:read' | 'settings:admin' | 'audit-log:read' | 'customers:read' | 'customers:write' | 'customers:admin' | 'portal-sessions:write' | 'subscriptions:read' | 'subscriptions:write' | 'subscriptions:money' | 'cancellations:write' | 'pricing-models:read' | 'pricing-models:catalog' | 'products:read' | 'products:catalog' | 'product-features:read' | 'product-features:catalog' | 'prices:read' | 'prices:catalog' | 'features:read' | 'features:catalog' | 'usage-meters:read' | 'usage-meters:catalog' | 'resources:read' | 'resources:catalog' | 'catalogs:read' | 'catalogs:catalog' | 'discounts:read' | 'discounts:catalog' | 'subscription-item-features:read' | 'subscription-item-features:write' | 'resource-claims:read' | 'resource-claims:write' | 'entitlements:read' | 'usage-credits:read' | 'usage-credits:money' | 'usage-events:read' | 'usage-events:write' | 'holds:read' | 'holds:write' | 'invoices:read' | 'invoices:money' | 'invoice-line-items:read' | 'invoice-items:read' | 'invoice-items:money' | 'credit-notes:read' | 'credit-notes:money' | 'customer-balances:read' | 'customer-balances:money' | 'exports:read' | 'tax-rates:read' | 'tax-rates:money' | 'purchases:read' | 'purchases:write' | 'checkout-sessions:read' | 'checkout-sessions:write' | 'payments:read' | 'payments:money' | 'payment-methods:read' | 'payment-methods:write' | 'webhooks:read' | 'webhooks:admin' | 'deliveries:read' | 'deliveries:write' | 'events:read' | 'analytics:read' | 'test-clock:read' | 'test-clock:admin';
 
 /** Epoch milliseconds, or an ISO 8601 date-time, which is in UTC unless it names an offset. */
 export type TimestampInput = number | string;
@@ -630,6 +630,52 @@ export interface BalanceAdjustment {
   /** Positive: added to the balance. Negative: taken off it, at most what is left. */
   amount: number;
   description?: string | null;
+}
+
+export interface NewInvoiceItem {
+  /** The text of the line. By default the name of the price; required with `unitAmount`. */
+  description?: string | null;
+  /** 1 by default. */
+  quantity?: number;
+  /** The amount of one, in the smallest unit of the currency. */
+  unitAmount?: number;
+  priceId?: string;
+  /** The slug of an active price of the customer's pricing model. A price of usage bills no line. */
+  priceSlug?: string;
+  /** If false, the line bears no tax. True by default. */
+  taxable?: boolean;
+  /** The time that the line is for. */
+  servicePeriod?: {
+    start: TimestampInput;
+    end: TimestampInput;
+  } | null;
+  customerId?: string;
+  customerExternalId?: string;
+  /** The subscription whose next invoice takes it. By default the next invoice of any of the customer. */
+  subscriptionId?: string;
+}
+
+/** `pending`: it waits for the next invoice. `invoiced`: it is a line of `invoiceId`. */
+export type InvoiceItemStatus = 'pending' | 'invoiced';
+
+export interface InvoiceItemChange {
+  /** The text of the line. By default the name of the price; required with `unitAmount`. */
+  description?: string | null;
+  /** 1 by default. */
+  quantity?: number;
+  /** The amount of one, in the smallest unit of the currency. */
+  unitAmount?: number;
+  priceId?: string;
+  /** The slug of an active price of the customer's pricing model. A price of usage bills no line. */
+  priceSlug?: string;
+  /** If false, the line bears no tax. True by default. */
+  taxable?: boolean;
+  /** The time that the line is for. */
+  servicePeriod?: {
+    start: TimestampInput;
+    end: TimestampInput;
+  } | null;
+  id?: string;
 }
 
 export type TaxType = 'amusement_tax' | 'communications_tax' | 'gst' | 'hst' | 'igst' | 'jct' | 'lease_tax' | 'pst' | 'qst' | 'rst' | 'sales_tax' | 'vat' | 'none';
@@ -3320,6 +3366,31 @@ export interface CustomerBalanceEntry {
 
 /** The other side of the entry. `manual`: given or taken by hand. `invoice`: paid for an invoice. `voided_invoice`: that came back. `credit_note`: returned by a credit note. `voided_credit_note`: taken off again. */
 export type BalanceEntrySource = 'manual' | 'invoice' | 'voided_invoice' | 'credit_note' | 'voided_credit_note';
+
+export interface InvoiceItem {
+  id: string;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
+  livemode: boolean;
+  pricingModelId: string;
+  customerId: string;
+  /** The subscription for whose next invoice it waits. Null: any of its customer. */
+  subscriptionId: string | null;
+  status: InvoiceItemStatus;
+  invoiceId: string | null;
+  priceId: string | null;
+  description: string | null;
+  quantity: number;
+  /** The price of one. */
+  price: WholeNumber;
+  /** The product of price and quantity. */
+  amount: WholeNumber;
+  taxable: boolean;
+  servicePeriod: {
+    start: Timestamp;
+    end: Timestamp;
+  } | null;
+}
 
 export interface TaxRate {
   id: string;
@@ -7083,6 +7154,69 @@ export interface ExportsGetInput {
   to?: string | number;
 }
 
+export interface InvoiceItemsCreateInput {
+  /** Required only if several pricing models have this `customerExternalId`. */
+  pricingModelId?: string;
+  invoiceItem: NewInvoiceItem;
+}
+
+export interface InvoiceItemsCreateAnswer {
+  invoiceItem: InvoiceItem;
+}
+
+export interface InvoiceItemsListInput {
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
+  cursor?: string;
+  /** The number of rows on a page: 1 to 100, by default 10. */
+  limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
+  status?: InvoiceItemStatus;
+  customerId?: string;
+  /** Your own id of the customer. Archived customers with this id count too. */
+  customerExternalId?: string;
+  subscriptionId?: string;
+  invoiceId?: string;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
+}
+
+export interface InvoiceItemsListAnswer {
+  data: Array<InvoiceItem>;
+  hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
+  total: number;
+  currentCursor: string;
+  nextCursor?: string;
+}
+
+export interface InvoiceItemsGetInput {
+  id: string;
+}
+
+export interface InvoiceItemsGetAnswer {
+  invoiceItem: InvoiceItem;
+}
+
+export interface InvoiceItemsUpdateInput {
+  id: string;
+  invoiceItem: InvoiceItemChange;
+}
+
+export interface InvoiceItemsUpdateAnswer {
+  invoiceItem: InvoiceItem;
+}
+
+export interface InvoiceItemsDeleteInput {
+  id: string;
+}
+
+export interface InvoiceItemsDeleteAnswer {
+  invoiceItem: InvoiceItem;
+}
+
 export interface TaxRatesCreateInput {
   taxRate: {
     /** The ISO 3166-1 alpha-2 code, such as `DE`. */
@@ -8330,6 +8464,26 @@ export interface CustomerBalancesMethods {
 export interface ExportsMethods {
   /** Export records as CSV. Streams the records of a kind as CSV, oldest first, with a line of column names. Amounts are in minor units, and instants in ISO 8601. A text that a spreadsheet would take for a formula has an apostrophe before it. The file is read page by page: a record that is made or changed meanwhile may be in it or not. */
   get(input: ExportsGetInput, options?: CallOptions): Promise<string>;
+}
+
+export interface InvoiceItemsMethods {
+  /** Add a line to the next invoice. Stores a line that the next renewal of the customer, or of one subscription, takes onto its invoice. The last invoice of that subscription takes it too. An item is on one invoice at most; a void invoice gives it back. */
+  create(input: InvoiceItemsCreateInput, options?: WriteOptions): Promise<InvoiceItemsCreateAnswer>;
+
+  /** List invoice items. Returns pending and invoiced items of the environment, optionally of one customer or subscription. */
+  list(input?: InvoiceItemsListInput, options?: CallOptions): Promise<InvoiceItemsListAnswer>;
+
+  /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
+  listAll(input?: Omit<InvoiceItemsListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<InvoiceItemsListAnswer['data'][number], void, undefined>;
+
+  /** Get an invoice item. Returns one invoice item. */
+  get(input: InvoiceItemsGetInput, options?: CallOptions): Promise<InvoiceItemsGetAnswer>;
+
+  /** Change an invoice item. Writes the line of a pending item again, all of it. Its customer and subscription stay. */
+  update(input: InvoiceItemsUpdateInput, options?: WriteOptions): Promise<InvoiceItemsUpdateAnswer>;
+
+  /** Delete an invoice item. Deletes a pending item, and returns its last values. */
+  delete(input: InvoiceItemsDeleteInput, options?: WriteOptions): Promise<InvoiceItemsDeleteAnswer>;
 }
 
 export interface TaxRatesMethods {

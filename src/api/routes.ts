@@ -15,6 +15,7 @@ import { exportRoutes } from './exports.ts';
 import { featureRoutes } from './features.ts';
 import { holdRoutes } from './holds.ts';
 import { invitationRoutes } from './invitations.ts';
+import { invoiceItemRoutes } from './invoice-items.ts';
 import { invoiceLineItemRoutes } from './invoice-line-items.ts';
 import { invoiceRoutes } from './invoices.ts';
 import { memberRoutes } from './members.ts';
@@ -107,6 +108,7 @@ export const routes: readonly Route[] = withFieldsOfReference([
   ...creditNoteRoutes,
   ...customerBalanceRoutes,
   ...exportRoutes,
+  ...invoiceItemRoutes,
   ...taxRateRoutes,
   ...purchaseRoutes,
   ...checkoutSessionRoutes,

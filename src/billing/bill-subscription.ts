@@ -4,7 +4,7 @@ import { listReviewHours } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import { listGrantIntervals } from '../entitlements/store-item-features.ts';
 import { createInvoices } from '../invoicing/actions.ts';
-import { finalizeDrafts } from '../invoicing/actions-drafts.ts';
+import { linesOfItems, noteTaken } from '../invoicing/actions-items.ts';
 import { withPaybacks } from '../invoicing/actions-paybacks.ts';
 import { quoteTaxes } from '../invoicing/actions-tax.ts';
 import { fitPaybacks, fitRequest } from '../invoicing/fitting-lines.ts';
@@ -36,12 +36,10 @@ import { fairValue, type PlanSegment } from '../rating/proration.ts';
 import { changeSegments, wholeOf } from '../subscriptions/adjustment.ts';
 import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
 import { type InterimSchedule, intervalsEndingAt, nextInterim, openPeriodStart } from '../subscriptions/interim.ts';
-import { findSubscriptions } from '../subscriptions/store.ts';
-import { findCurrentBillingPeriods, listPeriodsBefore } from '../subscriptions/store-billing-periods.ts';
+import { findCurrentBillingPeriods } from '../subscriptions/store-billing-periods.ts';
 import { listTermSpans } from '../subscriptions/store-item-versions.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import {
-  claimLateOverage,
   claimOverage,
   endMeasuredPeriods,
   readMeasured,
@@ -89,7 +87,8 @@ export interface Resumption {
  * the number of bills.
  */
 export async function issueBills(work: Work, bills: readonly Bill[]): Promise<(InvoiceRow | null)[]> {
-  const requested = bills.filter((bill) => bill.lines.length > 0);
+  const taking = await withItems(work, bills);
+  const requested = taking.filter((bill) => bill.lines.length > 0);
   const fitting = (await invoicesOf(work, requested)).map((request, index) => {
     return { ...fitted(request), bill: requested[index] };
   });
@@ -99,9 +98,36 @@ export async function issueBills(work: Work, bills: readonly Bill[]): Promise<(I
   const invoices = await createInvoices(work, requests);
   const left = fitting.flatMap((each) => each.left);
   await releaseOverage(work, left);
+  await noteTaken(
+    work,
+    invoices.map((invoice, index) => ({ invoice, lines: whole[index]?.bill?.lines ?? [] })),
+  );
   const made = new Map(whole.map(({ bill }, index) => [bill, invoices[index] ?? null]));
-  return bills.map((bill) => made.get(bill) ?? null);
+  return taking.map((bill) => made.get(bill) ?? null);
 }
+
+/**
+ * The bills with the pending invoice items that they take: a renewal those of its subscription and of its customer, the
+ * last bill those of its subscription. Bills of anything else were asked for at their amount.
+ */
+export async function withItems(work: Work, bills: readonly Bill[]): Promise<readonly Bill[]> {
+  const taking = bills.filter(({ reason, subscription }) => takers.has(reason) && !subscription.doNotCharge);
+  if (taking.length === 0) return bills;
+  const items = await linesOfItems(
+    work,
+    taking.map(({ subscription, reason }) => {
+      const { customerId, id: subscriptionId } = subscription;
+      return { customerId, subscriptionId, takesAll: reason === 'renewal' };
+    }),
+  );
+  const taken = new Map(taking.map((bill, index) => [bill, items[index] ?? []]));
+  return bills.map((bill) => {
+    const added = taken.get(bill) ?? [];
+    return added.length === 0 ? bill : { ...bill, lines: [...bill.lines, ...added] };
+  });
+}
+
+const takers: ReadonlySet<InvoiceReason> = new Set(['renewal', 'final_usage']);
 
 /**
  * The drafts that `issueBills` would invoice now, without creating them. A bill without lines has a total of 0. Neither
@@ -112,7 +138,8 @@ export async function composeBills(
   bills: readonly Bill[],
   known: readonly CustomerRow[] = [],
 ): Promise<InvoiceDraft[]> {
-  return (await invoicesOf(work, bills, known)).map((request) => draftInvoice(fitted(request).request));
+  const taking = await withItems(work, bills);
+  return (await invoicesOf(work, taking, known)).map((request) => draftInvoice(fitted(request).request));
 }
 
 /** The invoice of a change that is paid first, before it is made. Its usage is marked as invoiced, as by `issueBills`. */
@@ -228,7 +255,7 @@ function isOfUsage(reason: InvoiceReason): boolean {
   return reason === 'usage' || reason === 'final_usage' || reason === 'usage_threshold';
 }
 
-type Charged = Pick<SubscriptionRow, 'id' | 'doNotCharge' | 'pricingModelId' | 'priceId'> & InterimSchedule;
+export type Charged = Pick<SubscriptionRow, 'id' | 'doNotCharge' | 'pricingModelId' | 'priceId'> & InterimSchedule;
 
 /** The usage that a bill takes: all, or that whose usage period ends with the billing period or at the interim. */
 type UsageTakenBy = 'all' | 'renewal' | 'interim';
@@ -260,74 +287,6 @@ export async function takeUsageLines(
   return withPaybacks(work, linesBySubscription([...billed, ...measured]));
 }
 
-/** The draft of a renewal, and the date that its invoice gets. */
-export interface FinalDraft {
-  readonly draft: InvoiceRow;
-  readonly at: Instant;
-}
-
-/** A draft that is finalized at an instant, or as of the end of its review where that has passed. */
-export function finalBy(draft: InvoiceRow, at: Instant): FinalDraft {
-  return { draft, at: Math.min(at, draft.finalizesAt ?? at) };
-}
-
-/**
- * Finalizes drafts of renewals, which the caller has locked with their customers and subscriptions: each with the late
- * usage of the period before. The caller collects the invoices. The number of statements does not depend on their number.
- */
-export async function finalizeRenewals(work: Work, finals: readonly FinalDraft[]): Promise<InvoiceRow[]> {
-  if (finals.length === 0) return [];
-  const ids = finals.flatMap(({ draft }) => draft.subscriptionId ?? []);
-  const subscriptions = await findSubscriptions(work, ids);
-  const late = await takeLateUsage(work, finals, subscriptions);
-  const { netTermsDays } = await readSettings(work);
-  const charged = netTermsDays === 0 ? null : await listChargeableMethods(work, subscriptions);
-  const { invoices, left } = await finalizeDrafts(
-    work,
-    finals.map(({ draft, at }) => {
-      const id = draft.subscriptionId ?? '';
-      return { draft, at, late: late.get(id) ?? [], isDueAtOnce: charged === null || charged.has(id) };
-    }),
-  );
-  await releaseOverage(work, left);
-  return invoices;
-}
-
-/**
- * The lines, by subscription, of usage whose date lies before the period of a draft, and that arrived while it waited. It
- * is what no credit covers, at the terms of its own period. Measured meters and distinct counts belong to the period of
- * their arrival.
- */
-async function takeLateUsage(
-  work: Work,
-  finals: readonly FinalDraft[],
-  subscriptions: readonly SubscriptionRow[],
-): Promise<Map<string, NewLine[]>> {
-  const known = new Map(subscriptions.map((subscription) => [subscription.id, subscription]));
-  const before = new Map(
-    (
-      await listPeriodsBefore(
-        work,
-        finals.flatMap(({ draft }) => draft.billingPeriodId ?? []),
-      )
-    ).map((period) => [period.subscriptionId, period]),
-  );
-  const ended = finals.flatMap(({ draft: { subscriptionId } }): Charged[] => {
-    const [subscription, period] = [known.get(subscriptionId ?? ''), before.get(subscriptionId ?? '')];
-    if (subscription === undefined || period === undefined) return [];
-    const { startAt: currentBillingPeriodStart, endAt: currentBillingPeriodEnd } = period;
-    return [{ ...subscription, currentBillingPeriodStart, currentBillingPeriodEnd, interimAt: null }];
-  });
-  const { charged } = await usageToBill(work, ended, 'renewal');
-  const billed = billUsage(await claimLateOverage(work, charged), work.currency);
-  await saveCharges(
-    work,
-    billed.flatMap(({ charges }) => charges),
-    [],
-  );
-  return withPaybacks(work, linesBySubscription(billed));
-}
-
 /** The lines that `takeUsageLines` would return now, without marking the usage. */
 export async function draftUsageLines(
   work: Work,
@@ -344,7 +303,7 @@ export async function draftUsageLines(
  * The usage period is that of the price's own interval, else the billing period. Without periods all usage belongs to
  * one. Subscriptions that are not charged are the `others`.
  */
-async function usageToBill(
+export async function usageToBill(
   work: Work,
   subscriptions: readonly Charged[],
   takenBy: UsageTakenBy,
@@ -438,7 +397,7 @@ function billMeasuredUsage({ accounts, charges }: Awaited<ReturnType<typeof read
   });
 }
 
-function linesBySubscription(
+export function linesBySubscription(
   billed: readonly Pick<BilledOverage, 'subscriptionId' | 'lines'>[],
 ): Map<string, NewLine[]> {
   const ofSubscriptions = Map.groupBy(billed, ({ subscriptionId }) => subscriptionId);

@@ -48,9 +48,9 @@ import { SubscriptionItem } from '../subscriptions/subscription-item.ts';
 import { readBalances } from '../usage/actions-balances.ts';
 import { UsageMeterBalance } from '../usage/ledger.ts';
 import { lockAccountsOfSubscriptions } from '../usage/store-accounts.ts';
-import { startDefaultPlan } from './default-plan.ts';
 import { endSubscription } from './end-subscription.ts';
 import type { Opened } from './open-subscription.ts';
+import { startDefaultPlan } from './open-subscription.ts';
 
 const SubscriptionItemWithPrice = z.object({ ...SubscriptionItem.shape, price: Price });
 

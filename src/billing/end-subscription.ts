@@ -9,8 +9,8 @@ import { takeCancelDue, takeIncomplete } from '../subscriptions/store-due.ts';
 import type { CancellationReason, SubscriptionRow } from '../subscriptions/subscription.ts';
 import { carryCredits } from '../usage/actions-transfer.ts';
 import { lockAccountsOfSubscriptions } from '../usage/store-accounts.ts';
-import { restoreDefaultPlan, startDefaultPlan } from './default-plan.ts';
 import type { DueWorkHandler } from './due-work-runner.ts';
+import { restoreDefaultPlan, startDefaultPlan } from './open-subscription.ts';
 import { closeSubscription, type Ending } from './record-paid.ts';
 
 /** Both records, locked until the work ends: the customer first, as everywhere. */

@@ -9,20 +9,21 @@ import type { InvoiceRow } from '../invoicing/store.ts';
 import { saveCollections } from '../invoicing/store-collecting.ts';
 import { calendarStart, type Instant, type Interval, type Period } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
-import { allowsMultipleSubscriptions, allowsRepeatedTrials } from '../organizations/setting.ts';
+import { allowsMultipleSubscriptions, allowsRepeatedTrials, anchorSettings } from '../organizations/setting.ts';
 import { type DiscountRow, orderedOf } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
 import { amountOf } from '../pricing/pricing.ts';
+import { findDefaultProduct } from '../pricing/store-products.ts';
 import { newBillingPeriod, newSubscriptionItem, publishSubscription } from '../subscriptions/actions.ts';
-import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
+import { type BillingPeriodRow, billingAnchor } from '../subscriptions/billing-period.ts';
 import { type OverrideChange, overridesAfter } from '../subscriptions/price-override.ts';
-import { insertSubscription, saveSubscription } from '../subscriptions/store.ts';
+import { findReplacedDefaultPlan, hasUsedTrial, insertSubscription, saveSubscription } from '../subscriptions/store.ts';
 import { insertBillingPeriod } from '../subscriptions/store-billing-periods.ts';
 import { insertSubscriptionItems } from '../subscriptions/store-items.ts';
 import { changePriceOverrides } from '../subscriptions/store-price-overrides.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { itemName, type SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
-import type { AddOn, Start } from '../subscriptions/subscription-start.ts';
+import { type AddOn, decideStart, defaultPlanName, type Start } from '../subscriptions/subscription-start.ts';
 import { type Bill, issueBills, setupFeeLines, withInterims } from './bill-subscription.ts';
 import { grantPeriodCredits } from './grant-period-credits.ts';
 import { chargeInvoice, recordPaid } from './record-paid.ts';
@@ -250,4 +251,78 @@ function firstLine(item: SubscriptionItemRow, period: BillingPeriodRow | null, s
   if (period === null) return itemLine(item, null, null, step);
   const { startAt: start, endAt: end, wholeStartAt } = period;
   return itemLine(item, { start, end }, { start: wholeStartAt ?? start, end }, step);
+}
+
+/**
+ * Subscribes the customer to the default product of its pricing model from `startDate`, with an optional `anchor` for
+ * its periods. Returns null if the pricing model has none for sale.
+ */
+export async function startDefaultPlan(
+  work: Work,
+  customer: CustomerRow,
+  startDate: Instant,
+  anchor: Instant | null = null,
+): Promise<Opened | null> {
+  const hadTrial = await hasUsedTrial(work, customer.id);
+  const opening = await decideDefaultPlan(work, customer, { startDate, anchor, hadTrial });
+  return opening === null ? null : openSubscription(work, opening);
+}
+
+interface DefaultStart {
+  readonly startDate: Instant;
+  readonly anchor: Instant | null;
+  readonly hadTrial: boolean;
+}
+
+/** The default plan that the customer would get; null if the pricing model has none for sale. */
+export async function decideDefaultPlan(
+  work: Work,
+  customer: CustomerRow,
+  { startDate, anchor, hadTrial }: DefaultStart,
+): Promise<Opening | null> {
+  const plan = await findDefaultProduct(work, customer.pricingModelId);
+  if (plan === null || !plan.price.active) return null;
+  const { product, price } = plan;
+  const terms = {
+    price,
+    product,
+    startDate,
+    now: work.now,
+    quantity: 1,
+    trialEnd: null,
+    intervalUnit: null,
+    intervalCount: null,
+    doNotCharge: false,
+    hadTrial,
+    givenPaymentMethodId: null,
+    storedPaymentMethodId: null,
+    hasNetTerms: false,
+    anchor,
+    anchorSettings: anchorSettings(work),
+  };
+  return {
+    customer,
+    product,
+    price,
+    discount: null,
+    startDate,
+    start: decideStart(terms),
+    quantity: 1,
+    name: defaultPlanName(product),
+    doNotCharge: false,
+    defaultPaymentMethodId: null,
+    backupPaymentMethodId: null,
+    billingThresholdAmount: null,
+    metadata: null,
+  };
+}
+
+/**
+ * Restores the customer's default plan with its earlier periods, because the paid subscription that replaced it was
+ * never paid.
+ */
+export async function restoreDefaultPlan(work: Work, customer: CustomerRow, subscriptionId: string): Promise<void> {
+  const replaced = await findReplacedDefaultPlan(work, subscriptionId);
+  const anchor = replaced === null || !replaced.renews ? null : billingAnchor(replaced);
+  await startDefaultPlan(work, customer, work.now, anchor);
 }

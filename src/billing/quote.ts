@@ -23,9 +23,8 @@ import {
 } from './buy.ts';
 import { findUpToDate } from './catch-up.ts';
 import { requireHolder } from './complete-purchases.ts';
-import { decideDefaultPlan } from './default-plan.ts';
 import { composeActivation, composePurchase } from './make-bought.ts';
-import { composeOpening } from './open-subscription.ts';
+import { composeOpening, decideDefaultPlan } from './open-subscription.ts';
 import { planAdjustment } from './plan-adjustment.ts';
 import { decideOpening, type PlanHistory } from './subscribe.ts';
 

@@ -33,8 +33,8 @@ import {
 } from '../subscriptions/subscription.ts';
 import { releaseOverage } from '../usage/actions-ledger.ts';
 import { failAdjustments, failUninvoiced, invoiceUsage } from './apply-adjustment.ts';
-import { restoreDefaultPlan } from './default-plan.ts';
 import { endSubscription, lockWithCustomer } from './end-subscription.ts';
+import { restoreDefaultPlan } from './open-subscription.ts';
 import type { Ending } from './record-paid.ts';
 
 /** A failed attempt to collect an invoice. */

@@ -46,15 +46,9 @@ import {
 import { settleUsage } from '../usage/actions-ledger.ts';
 import { carryCredits } from '../usage/actions-transfer.ts';
 import { applyPaidAdjustments } from './apply-adjustment.ts';
-import {
-  type Bill,
-  finalBy,
-  finalizeRenewals,
-  issueBills,
-  periodEndLines,
-  takeUsageLines,
-} from './bill-subscription.ts';
+import { type Bill, issueBills, periodEndLines, takeUsageLines } from './bill-subscription.ts';
 import { completePurchasesOf } from './complete-purchases.ts';
+import { finalBy, finalizeRenewals } from './finalize-renewals.ts';
 import { grantAwaitedCredits } from './grant-period-credits.ts';
 import { takeOffPausedTime } from './paused-time.ts';
 

@@ -9,7 +9,7 @@ import { findSubscription } from '../subscriptions/store.ts';
 import { findCurrentBillingPeriod } from '../subscriptions/store-billing-periods.ts';
 import { isCurrent, isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { applyScheduledAdjustments } from './apply-adjustment.ts';
-import { type Bill, composeBills, draftUsageLines } from './bill-subscription.ts';
+import { type Bill, composeBills, draftUsageLines, withItems } from './bill-subscription.ts';
 import { takeOffPausedTime } from './paused-time.ts';
 import { finalBill } from './record-paid.ts';
 import { draftRenewalBills, interimBill, type RenewalBill } from './renew.ts';
@@ -65,7 +65,8 @@ async function scheduledEndBill(work: Work, subscription: SubscriptionRow): Prom
   const over = period === null || period.startAt >= at ? null : period;
   const cut = period && { ...period, endAt: Math.min(period.endAt, at) };
   const bill = await finalBill(work, { subscription, period: cut, over, usage, at });
-  return bill.lines.length === 0 ? null : bill;
+  const [taking = bill] = await withItems(work, [bill]);
+  return taking.lines.length === 0 ? null : bill;
 }
 
 async function nextBill(work: Work, subscription: SubscriptionRow): Promise<RenewalBill | undefined> {

@@ -477,6 +477,25 @@ export interface IdempotencyKeys {
   response: string;
 }
 
+export interface InvoiceItems {
+  createdAt: number;
+  customerId: string;
+  description: string | null;
+  environmentId: number;
+  explanation: Json;
+  id: string;
+  invoiceId: string | null;
+  price: bigint;
+  priceId: string | null;
+  pricingModelId: string;
+  quantity: number;
+  serviceEndAt: number | null;
+  serviceStartAt: number | null;
+  subscriptionId: string | null;
+  taxable: boolean;
+  updatedAt: number;
+}
+
 export interface InvoiceLineItems {
   amount: bigint;
   createdAt: number;
@@ -1488,6 +1507,7 @@ export interface DB {
   events: Events;
   features: Features;
   idempotencyKeys: IdempotencyKeys;
+  invoiceItems: InvoiceItems;
   invoiceLineItems: InvoiceLineItems;
   invoices: Invoices;
   ledgerAccounts: LedgerAccounts;

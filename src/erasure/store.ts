@@ -43,7 +43,7 @@ export async function eraseUsageProperties(
 
 /** Something of a customer that has not ended: a debt, or money on its way. */
 interface Unfinished {
-  readonly record: 'invoice' | 'payment' | 'refund' | 'payment method';
+  readonly record: 'invoice' | 'invoice item' | 'payment' | 'refund' | 'payment method';
   readonly id: string;
 }
 
@@ -54,6 +54,9 @@ export async function findUnfinished(work: Work, customerId: string): Promise<Un
     select 'invoice' as record, id from invoices
      where environment_id = ${environmentId} and customer_id = ${customerId}
        and status in ('draft', 'open', 'awaiting_payment_confirmation')
+    union all
+    select 'invoice item', id from invoice_items
+     where environment_id = ${environmentId} and customer_id = ${customerId} and invoice_id is null
     union all
     select 'payment', id from payments
      where environment_id = ${environmentId} and customer_id = ${customerId}

@@ -50,6 +50,23 @@ export const moneyInvariants: readonly Invariant[] = [
               or i.billing_period_start_date is distinct from s.current_billing_period_start)`,
   },
   {
+    name: 'itemsAreOnTheirInvoice',
+    sentence:
+      'An invoice item that is invoiced is one line of its invoice, at its price, and a line of an invoice that stands names the item whose invoice it is on.',
+    query: sql`
+      with line as materialized (
+        select l.environment_id, l.id, l.invoice_id, l.amount, l.explanation ->> 'invoiceItemId' as item_id, i.status
+          from invoice_line_items l
+          join invoices i on i.environment_id = l.environment_id and i.id = l.invoice_id
+         where l.explanation ? 'invoiceItemId' and i.status <> 'void'
+      )
+      select coalesce(t.environment_id, l.environment_id) as environment_id, coalesce(t.id, l.item_id) as id, t.invoice_id,
+             t.quantity, t.price, l.id as line_id, l.invoice_id as line_invoice_id, l.amount
+        from (select * from invoice_items where invoice_id is not null) t
+        full join line l on l.environment_id = t.environment_id and l.item_id = t.id
+       where t.invoice_id is distinct from l.invoice_id or t.price * t.quantity <> l.amount`,
+  },
+  {
     name: 'redemptionsHaveTheirRedeemer',
     sentence: 'A discount redemption is that of a subscription, of a purchase or of the one invoice that names it.',
     query: sql`

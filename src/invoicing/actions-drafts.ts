@@ -27,7 +27,7 @@ import { findGivenDiscount, redeem } from './actions-discounts.ts';
 import { quoteTaxes } from './actions-tax.ts';
 import { fitRequest, type LeftUsage, trueUpAfter } from './fitting-lines.ts';
 import type { Invoice, InvoiceDiscount } from './invoice.ts';
-import { isWritten, type NewLine, priceLine, unpricedLine } from './invoice-line-item.ts';
+import { isWritten, itemOf, type NewLine, priceLine, unpricedLine } from './invoice-line-item.ts';
 import { draftInvoice, type NewInvoice } from './new-invoice.ts';
 import {
   changeTerms,
@@ -56,6 +56,7 @@ import {
   updateInvoice,
 } from './store.ts';
 import { deleteDraft, listLinesOfDrafts, saveDraftLines, saveDrafts } from './store-drafts.ts';
+import { releaseItems } from './store-items.ts';
 import { deleteRedemptions, findRedemptions } from './store-redemptions.ts';
 
 /** A line of a draft: stored with its id and the time at which it was written, or new. */
@@ -106,9 +107,9 @@ async function redeemCode(
 }
 
 /** The lines that somebody writes, each at its own amount or at that of its price. */
-async function writeLines(
+export async function writeLines(
   work: Work,
-  { pricingModelId }: CustomerRow,
+  { pricingModelId }: Pick<CustomerRow, 'pricingModelId'>,
   lines: readonly WrittenLine[],
 ): Promise<NewLine[]> {
   refuseFineLines(lines, work.currency);
@@ -384,6 +385,9 @@ export async function removeLine(work: Work, id: string, lineId: string): Promis
   if (removed === undefined) throw new Problem('invoiceLineItemNotFound', { id: lineId });
   if (isOfPeriod(invoice) && !isWritten(removed.line.explanation))
     throw new Problem('draftOfPeriod', { id, reason: `line ${lineId} was not added by hand` });
+  const itemId = itemOf(removed.line.explanation);
+  // The item waits for the next invoice again.
+  if (itemId !== null) await releaseItems(work, id, [itemId]);
   const discount = await findDiscount(work, invoice);
   return saveDraft(work, { ...knownOf(invoice), customer, terms: invoice, discount }, left);
 }

@@ -37,6 +37,7 @@ import {
   listExplainedLines,
 } from './store.ts';
 import { endNotices } from './store-collecting.ts';
+import { releaseItems } from './store-items.ts';
 import { findRedemptions } from './store-redemptions.ts';
 
 // More lines than nearly every invoice has. The invoice itself has all of them.
@@ -233,11 +234,12 @@ async function lock(work: Work, id: string): Promise<InvoiceRow> {
 }
 
 /**
- * Voids an invoice, and gives back what the customer's balance paid of it. Refuses one with a payment in flight, and one
- * in a final status. The caller publishes it once all of it has changed.
+ * Voids an invoice, and gives back its invoice items and what the customer's balance paid of it. Refuses one with a payment
+ * in flight, and one in a final status. The caller publishes it once all of it has changed.
  */
 export async function voidInvoice(work: Work, id: string): Promise<InvoiceRow> {
   const voided = await moveInvoice(work, id, 'voided');
+  await releaseItems(work, id);
   if (voided.balanceApplied === 0n) return voided;
   await returnToBalance(work, voided, voided.balanceApplied);
   return store.updateInvoice(work, id, { balanceApplied: 0n });

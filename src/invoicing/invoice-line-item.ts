@@ -95,6 +95,8 @@ export type LineExplanation =
       readonly whole: Period | null;
       /** Somebody wrote the line, so it is no part of a plan. */
       readonly written?: true;
+      /** The invoice item that it was while it was pending. */
+      readonly invoiceItemId?: string;
     }
   /** `value`, the price of the quantity by `pricing`, rounded once, x time of `period` / time of `whole`, rounded. */
   | {
@@ -105,6 +107,7 @@ export type LineExplanation =
       readonly period: Period | null;
       readonly whole: Period | null;
       readonly written?: true;
+      readonly invoiceItemId?: string;
     }
   /** units x unitPrice / usageEventsPerUnit, rounded once. */
   | {
@@ -350,6 +353,11 @@ type ItemExplanation = Extract<LineExplanation, { kind: 'item' | 'priced_item' }
 /** Whether somebody wrote the line. */
 export function isWritten(explanation: LineExplanation): boolean {
   return isItem(explanation) && explanation.written === true;
+}
+
+/** The invoice item that a line was while it was pending; null: none. */
+export function itemOf(explanation: LineExplanation): string | null {
+  return isItem(explanation) ? (explanation.invoiceItemId ?? null) : null;
 }
 
 /** Whether a line bills an item, and not usage or a change. */

@@ -25,7 +25,8 @@ export function describeItems(lines: readonly NewLine[], names: ReadonlyMap<stri
   const productOf = ({ priceId }: NewLine) => names.get(priceId ?? '')?.productId;
   return lines.map((line) => {
     const { explanation } = line;
-    if (!isItem(explanation)) return line;
+    // A line that somebody wrote keeps its words.
+    if (!isItem(explanation) || explanation.written) return line;
     const isOnly = lines.filter((other) => productOf(other) === productOf(line)).length === 1;
     const name = planName(line.description ?? '', names.get(line.priceId ?? ''), explanation.quantity, isOnly);
     return { ...line, description: withPeriod(name, explanation.period) };

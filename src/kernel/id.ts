@@ -34,6 +34,7 @@ export const idPrefixes = {
   ledgerEntry: 'ledger_entry',
   invoice: 'inv',
   invoiceLineItem: 'inv_li',
+  invoiceItem: 'inv_item',
   customerBalance: 'cust_balance',
   customerBalanceEntry: 'balance_entry',
   creditNote: 'cn',

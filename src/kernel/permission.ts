@@ -35,6 +35,7 @@ export const routeGroups = {
   holds: ['read', 'write'],
   invoices: ['read', 'money'],
   'invoice-line-items': ['read'],
+  'invoice-items': ['read', 'money'],
   'credit-notes': ['read', 'money'],
   'customer-balances': ['read', 'money'],
   exports: ['read'],

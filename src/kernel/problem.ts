@@ -387,6 +387,8 @@ export const registry = {
     'Payment method {id} is charged for {subscriptions}. Name another one there first, with PUT /subscriptions/{id}.',
   ],
   paymentMethodNotFound: ['NOT_FOUND', 'No payment method with id {id}.'],
+  invoiceItemNotFound: ['NOT_FOUND', 'No invoice item with id {id}.'],
+  invoiceItemInvoiced: ['BAD_REQUEST', 'Invoice item {id} cannot be changed any more: it is on invoice {invoiceId}.'],
   draftOfPeriod: ['BAD_REQUEST', 'Invoice {id} is the draft of a billing period: {reason}.'],
   draftHasNoLines: ['BAD_REQUEST', 'Invoice {id} has no lines: add one before it is finalized.'],
   invoiceStatusForbids: ['BAD_REQUEST', 'Invoice {id} cannot be {trigger}: its status is {status}.'],

@@ -48,6 +48,7 @@ describe('the decisions', () => {
     'environments.numbering',
     'environments.seller',
     'features.grant_interval',
+    'invoice_items.explanation',
     'invoice_line_items.explanation',
     'invoices.buyer',
     'invoices.seller',
@@ -147,6 +148,8 @@ const rare = new Set([
   'discount_redemptions',
   'subscription_item_versions',
   'subscription_price_overrides',
+  // The one of the world is deleted.
+  'invoice_items',
   'purchase_add_ons',
   'checkout_session_add_ons',
 ]);

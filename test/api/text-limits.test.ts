@@ -71,6 +71,7 @@ const textsOfOurs = new Set([
   ...['api_keys.masked_token', 'customers.invoice_number_base', 'customers.erased_external_id_mac'],
   ...['idempotency_keys.response', 'idempotency_keys.effects', 'audit_log.before', 'audit_log.after'],
   ...['audit_log.action', 'audit_log.request_id', 'audit_log.record', 'events.type', 'events.object', 'events.payload'],
+  'invoice_items.explanation',
   ...['invoice_line_items.explanation', 'invoices.invoice_number', 'subscription_adjustments.capacities'],
   'credit_notes.credit_note_number',
   // Made of a prefix of at most 20 characters.

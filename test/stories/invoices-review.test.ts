@@ -237,3 +237,85 @@ test('without a payment method a draft is due after its terms, and is dunned fro
   assert.equal((await newest()).invoice.status, 'paid');
   await assertSound(app);
 });
+
+test('pending lines go onto the next renewal once: those of the customer, and those of the subscription', async () => {
+  const { by, id, customerId, newest, moveTo, refusal } = await newReviewed({});
+  const add = async (item: Body) =>
+    (await by.post('/invoice-items', { invoiceItem: { description: 'Set-up', unitAmount: 1500, ...item } }))
+      .invoiceItem;
+  const service = { start: '2026-04-02', end: '2026-04-03' };
+  const first = await add({ customerExternalId: 'ada', quantity: 2, taxable: false, servicePeriod: service });
+  assert.deepEqual(
+    [first.status, first.amount, first.taxable, first.subscriptionId, first.invoiceId],
+    ['pending', 3000, false, null, null],
+  );
+  const second = await add({ subscriptionId: id });
+  const changed = await by.put(`/invoice-items/${second.id}`, {
+    invoiceItem: { description: 'Set-up, less', unitAmount: 700 },
+  });
+  assert.deepEqual([changed.invoiceItem.amount, changed.invoiceItem.subscriptionId], [700, id]);
+  const gone = await add({ customerId });
+  await by.delete(`/invoice-items/${gone.id}`);
+  assert.match(await refusal('POST', '/invoice-items', { invoiceItem: { customerId } }), /^400/);
+  assert.match(
+    await refusal('POST', '/invoice-items', { invoiceItem: { customerId, description: 'Less', unitAmount: -1 } }),
+    /^400 .*unitAmount/,
+  );
+  const upcoming = await by.get(`/invoices/upcoming?subscriptionId=${id}`);
+  assert.deepEqual(amounts(upcoming), [3000, 3000, 700]);
+
+  await moveTo('2026-05-01');
+  const { invoice, invoiceLineItems } = await newest();
+  assert.deepEqual([invoice.status, invoice.total, amounts({ invoiceLineItems })], ['paid', 6700, [3000, 3000, 700]]);
+  assert.deepEqual([invoiceLineItems[1].taxable, invoiceLineItems[1].description], [false, 'Set-up']);
+  const items = await by.get(`/invoice-items?invoiceId=${invoice.id}&status=invoiced`);
+  assert.deepEqual(items.data.map((item: Body) => item.id).toSorted(), [first.id, second.id].toSorted());
+  assert.match(await refusal('DELETE', `/invoice-items/${first.id}`), /^400 .*it is on invoice/);
+  assert.equal((await by.get(`/invoices/${invoice.id}/explain`)).total, 6700);
+  await moveTo('2026-06-01');
+  assert.deepEqual(amounts(await newest()), [3000]);
+  await assertSound(app);
+});
+
+test('a void invoice gives its items back, a draft gives back one that is taken off, and an end takes those of its subscription', async () => {
+  const { by, id, customerId, newest, moveTo } = await newReviewed();
+  const add = (item: Body) =>
+    by.post('/invoice-items', { invoiceItem: { description: 'Set-up', unitAmount: 1500, ...item } });
+  const pending = async () => (await by.get('/invoice-items?status=pending')).data.length;
+  await add({ subscriptionId: id });
+  await add({ customerId });
+  await moveTo('2026-05-01');
+  const draft = await newest();
+  assert.deepEqual([amounts(draft), await pending()], [[3000, 1500, 1500], 0]);
+  await by.delete(`/invoices/${draft.invoice.id}/lines/${draft.invoiceLineItems[1].id}`);
+  assert.equal(await pending(), 1);
+  await by.post(`/invoices/${draft.invoice.id}/void`, {});
+  assert.equal(await pending(), 2);
+  await by.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
+  const last = await newest();
+  assert.deepEqual([last.invoice.status, amounts(last), await pending()], ['paid', [1500], 1]);
+  await assertSound(app);
+});
+
+test('while a renewal takes an item, it is not changed, and of many that are added at once none is lost', async () => {
+  const { by, seller, customerId, moveTo, send } = await newReviewed({});
+  const add = () =>
+    send('POST', '/invoice-items', { invoiceItem: { customerId, description: 'Set-up', unitAmount: 100 } });
+  const { body } = await add();
+  await app.owner
+    .updateTable('environments')
+    .set({ clockNow: instant('2026-05-01') })
+    .where('id', '=', seller.testEnvironmentId)
+    .execute();
+  const change = { invoiceItem: { description: 'Changed', unitAmount: 700 } };
+  await atOnce<unknown>(9, (place) => {
+    if (place < 2) return doDueWork(app, seller.testEnvironmentId, { forMs: 20_000 });
+    return place === 2 ? send('PUT', `/invoice-items/${body.invoiceItem.id}`, change) : add();
+  });
+  await moveTo('2026-06-01');
+  const { data } = await by.get('/invoice-items?limit=100');
+  assert.deepEqual([data.length, data.filter(({ status }: Body) => status === 'pending').length], [7, 0]);
+  const lines = (await by.get('/invoice-line-items?limit=100')).data;
+  assert.equal(lines.length, 3 + 7);
+  await assertSound(app);
+});

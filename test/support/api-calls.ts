@@ -26,6 +26,7 @@ export const spoils: ReadonlySet<string> = new Set([
   'DELETE /payment-methods/{id}',
   'POST /subscriptions/{id}/retry-payment',
   'DELETE /invoices/{id}',
+  'DELETE /invoice-items/{id}',
   'DELETE /invoices/{id}/lines/{lineId}',
   'POST /invoices/{id}/finalize',
   'POST /invoices/{id}/void',

@@ -80,6 +80,11 @@ export const moneyCorruptions: readonly Corruption[] = [
     breaks: ['draftsMoveNoMoney', 'draftsOfRenewalsWait'],
   },
   {
+    fault: 'an item is on an invoice without a line of it',
+    statements: [`update invoice_items set invoice_id = (select id from invoices where invoice_number = 'ACME-00001')`],
+    breaks: ['itemsAreOnTheirInvoice'],
+  },
+  {
     fault: 'nobody has redeemed a discount',
     statements: [
       'update discount_redemptions set subscription_id = null, payments_made = 0',

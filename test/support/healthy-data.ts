@@ -395,6 +395,7 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
     .insertInto('payments')
     .values({ ...payment, id: paymentId, status: 'succeeded', attemptNumber: 2, ...refunded })
     .execute();
+  await insertItem({ app, model, customerId });
   await insertBalance({ app, model, customerId });
   const creditNoteId = await insertCreditNote({ app, model, customerId, invoiceId, paymentId, creditedLineId });
   const refund = { ...model, paymentId };
@@ -438,6 +439,15 @@ async function insertCreditNote(data: Credited): Promise<string> {
     })
     .execute();
   return id;
+}
+
+/** A line of 5.00 that waits for the next invoice of the customer. */
+async function insertItem({ app, model, customerId }: Pick<Credited, 'app' | 'model' | 'customerId'>): Promise<void> {
+  const line = { description: 'Set-up', quantity: 1, price: 500n, taxable: true, explanation: '{}' };
+  await app.owner
+    .insertInto('invoiceItems')
+    .values({ ...model, ...line, id: newId('invoiceItem'), customerId })
+    .execute();
 }
 
 /** 1.00 that the customer has with the seller. */

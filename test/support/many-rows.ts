@@ -26,6 +26,7 @@ const values: Readonly<Record<string, string>> = {
   product_features: `{"expired_at": 1}`,
   resources: `{"active": false}`,
   tax_rates: `{"active": false}`,
+  invoice_items: `{"invoice_id": "inv"}`,
   usage_holds: `{"status": "released"}`,
   discount_redemptions: `{"is_only": false}`,
   customer_balance_entries: `{"source": "invoice", "amount": -1, "invoice_id": "inv"}`,

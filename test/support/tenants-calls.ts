@@ -458,6 +458,19 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
     (w) => ({ path: `/invoices/${w.draftInvoiceId}/lines`, body: { lines: [{ priceId: w.planPriceId }] } }),
     (w) => ({ path: `/invoices/${w.draftInvoiceId}/lines`, body: { lines: [{ priceSlug: w.planPriceSlug }] } }),
   ],
+  'POST /invoice-items': [
+    (w: TenantWorld) => ({ customerId: w.customerId, priceId: w.planPriceId }),
+    (w: TenantWorld) => ({ customerExternalId: w.externalId, priceSlug: w.planPriceSlug }),
+    (w: TenantWorld) => ({ subscriptionId: w.subscriptionId, description: 'Set-up', unitAmount: 1 }),
+  ].map((invoiceItem: (w: TenantWorld) => object): CallOf => {
+    return (w) => ({ path: '/invoice-items', body: { invoiceItem: invoiceItem(w) } });
+  }),
+  'PUT /invoice-items/{id}': [
+    (w: TenantWorld) => ({ id: w.invoiceItemId, priceId: w.planPriceId }),
+    (w: TenantWorld) => ({ priceSlug: w.planPriceSlug }),
+  ].map((invoiceItem: (w: TenantWorld) => object): CallOf => {
+    return (w) => ({ path: `/invoice-items/${w.invoiceItemId}`, body: { invoiceItem: invoiceItem(w) } });
+  }),
   'POST /invoices/{id}/pay': [
     (w) => ({ path: `/invoices/${w.openInvoiceId}/pay`, body: { paymentMethodId: w.owingCardId } }),
   ],

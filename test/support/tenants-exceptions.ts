@@ -203,6 +203,9 @@ export const sharedWithPinned: ReadonlySet<string> = new Set([
 /** Filters that the tenants' own records do not show at work: nothing of theirs has it. */
 export const emptyForAll: ReadonlySet<string> = new Set([
   'GET /purchases subscriptionId',
+  // Items of tenants are pending, and of no one subscription.
+  'GET /invoice-items subscriptionId',
+  'GET /invoice-items invoiceId',
   'GET /purchases checkoutSessionId',
   'GET /payments purchaseId',
   // Balances that were only given something by hand.

@@ -100,6 +100,9 @@ export async function buildWorld(
   const written = await post('/invoices', {
     invoice: { customerExternalId: externalId, lines: [{ description: 'Training', unitAmount: 100 }] },
   });
+  const { invoiceItem } = await post('/invoice-items', {
+    invoiceItem: { customerExternalId: externalId, description: 'Set-up', unitAmount: 100 },
+  });
   const given = { customerExternalId: externalId, amount: 1, description: 'Sorry' };
   const { customerBalance } = await post('/customer-balances/adjust', { adjustment: given });
   // A pinned key makes no pricing model, and could not delete it.
@@ -139,6 +142,7 @@ export async function buildWorld(
     invoiceId: paid.invoice.id,
     draftInvoiceId: written.invoice.id,
     draftInvoiceLineItemId: written.invoiceLineItems[0].id,
+    invoiceItemId: invoiceItem.id,
     creditNoteId: credited.creditNote.id,
     customerBalanceId: customerBalance.id,
     invoiceLineItemId: paid.invoiceLineItems[0].id,

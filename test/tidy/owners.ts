@@ -75,6 +75,7 @@ export const owners: Owners = {
   invoice_line_items: 'invoicing',
   discount_redemptions: 'invoicing',
   tax_rates: 'invoicing',
+  invoice_items: 'invoicing',
 
   mrr_customers: 'analytics',
   mrr_amounts: 'analytics',
