@@ -306,6 +306,18 @@ test('an owner invites somebody, who joins by the link with the role that was gi
   assert.deepEqual(errors, []);
 });
 
+test('an empty catalog begins with an example in one click', async () => {
+  const { pricingModel } = await app.post('/pricing-models', { pricingModel: { name: 'Empty' } });
+  await page.goto(`${address}/catalog?model=${pricingModel.id}`);
+  await page.getByRole('heading', { name: 'Begin with an example' }).waitFor();
+  await assertGoodPage(page, 'catalog-empty');
+  await page.getByRole('button', { name: 'Set it up: Seats' }).click();
+  await page.getByText('Per seat is the catalog for new customers.').waitFor();
+  await page.getByText('$12.00 per month').waitFor();
+  assert.equal((await app.get('/pricing-models/default')).pricingModel.name, 'Per seat');
+  assert.deepEqual(errors, []);
+});
+
 test('an owner registers the provider of the company, and signs in by it', async () => {
   const idp = await startOidcProvider([`${address}/auth/company/${app.id}/oidc`]);
   idp.people.set('ada', { email: 'ada@acme.test', email_verified: true });
@@ -340,16 +352,4 @@ test('an owner registers the provider of the company, and signs in by it', async
     'select count(sign_in_provider_id)::integer as count from people.sessions',
   );
   assert.equal(rows[0].count, 1);
-});
-
-test('an empty catalog begins with an example in one click', async () => {
-  const { pricingModel } = await app.post('/pricing-models', { pricingModel: { name: 'Empty' } });
-  await page.goto(`${address}/catalog?model=${pricingModel.id}`);
-  await page.getByRole('heading', { name: 'Begin with an example' }).waitFor();
-  await assertGoodPage(page, 'catalog-empty');
-  await page.getByRole('button', { name: 'Set it up: Seats' }).click();
-  await page.getByText('Per seat is the catalog for new customers.').waitFor();
-  await page.getByText('$12.00 per month').waitFor();
-  assert.equal((await app.get('/pricing-models/default')).pricingModel.name, 'Per seat');
-  assert.deepEqual(errors, []);
 });
