@@ -632,6 +632,34 @@ create table public.discounts (
   constraint discounts_name_length CHECK ((char_length(name) <= 255))
 );
 
+create table public.emails (
+  environment_id bigint not null,
+  id text not null,
+  pricing_model_id text not null,
+  customer_id text not null,
+  event_id text not null,
+  resent_from text,
+  template text not null,
+  status text not null default 'queued'::text,
+  attempts integer not null default 0,
+  recipients text[] not null default '{}'::text[],
+  subject text,
+  last_error text,
+  sent_at bigint,
+  created_at bigint not null,
+  updated_at bigint not null,
+  constraint emails_pkey PRIMARY KEY (environment_id, id),
+  constraint emails_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
+  constraint emails_environment_id_event_id_fkey FOREIGN KEY (environment_id, event_id) REFERENCES events(environment_id, id),
+  constraint emails_environment_id_resent_from_fkey FOREIGN KEY (environment_id, resent_from) REFERENCES emails(environment_id, id),
+  constraint emails_attempts CHECK (((attempts >= 0) AND ((status <> 'sent'::text) OR (attempts > 0)))),
+  constraint emails_recipients CHECK (((cardinality(recipients) <= 20) AND (char_length(array_to_string(recipients, ' '::text)) <= 6500))),
+  constraint emails_sent CHECK (((status = 'sent'::text) = (sent_at IS NOT NULL))),
+  constraint emails_status CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'bounced'::text, 'failed'::text, 'suppressed'::text]))),
+  constraint emails_template CHECK ((template = ANY (ARRAY['invoice_issued'::text, 'receipt'::text, 'payment_failed'::text, 'subscription_canceled'::text, 'credit_note_issued'::text]))),
+  constraint emails_texts CHECK (((char_length(subject) <= 255) AND (char_length(last_error) <= 500)))
+);
+
 create table public.encryption_keys (
   id text not null,
   created_at bigint not null,
@@ -656,6 +684,7 @@ create table public.environments (
   time_zone text not null default 'UTC'::text,
   payment_instructions text,
   review_hours integer not null default 0,
+  mail jsonb not null default '{"texts": {}, "enabled": false, "replyTo": null, "testRecipients": []}'::jsonb,
   clock_now bigint,
   created_at bigint not null,
   updated_at bigint not null,
@@ -677,6 +706,7 @@ create table public.environments (
   constraint environments_dunning CHECK (((dunning_terminal_action = ANY (ARRAY['unpaid'::text, 'canceled'::text, 'past_due'::text])) AND (cardinality(dunning_retry_days) <= 10) AND (0 < ALL (dunning_retry_days)))),
   constraint environments_first_period CHECK ((first_period = ANY (ARRAY['short'::text, 'long'::text]))),
   constraint environments_live_time_is_real CHECK (((clock_now IS NULL) OR (NOT livemode))),
+  constraint environments_mail CHECK (((jsonb_typeof((mail -> 'enabled'::text)) = 'boolean'::text) AND (char_length((mail)::text) <= 100000))),
   constraint environments_net_terms CHECK (((net_terms_days >= 0) AND (net_terms_days <= 365))),
   constraint environments_numbering CHECK (((jsonb_typeof((numbering -> 'invoices'::text)) = 'object'::text) AND (jsonb_typeof((numbering -> 'creditNotes'::text)) = 'object'::text))),
   constraint environments_payment_instructions_length CHECK ((char_length(payment_instructions) <= 2000)),
@@ -2066,6 +2096,12 @@ CREATE INDEX customers_erased_by_external_id ON public.customers USING btree (en
 CREATE INDEX customers_search ON public.customers USING gin (name gin_trgm_ops, email gin_trgm_ops, external_id gin_trgm_ops);
 CREATE INDEX discount_redemptions_by_customer ON public.discount_redemptions USING btree (environment_id, customer_id, discount_id);
 CREATE INDEX discount_redemptions_by_discount ON public.discount_redemptions USING btree (environment_id, discount_id);
+CREATE INDEX emails_by_creation ON public.emails USING btree (environment_id, created_at);
+CREATE INDEX emails_by_customer ON public.emails USING btree (environment_id, customer_id, id);
+CREATE INDEX emails_by_event ON public.emails USING btree (environment_id, event_id);
+CREATE INDEX emails_by_origin ON public.emails USING btree (environment_id, resent_from) WHERE (resent_from IS NOT NULL);
+CREATE INDEX emails_by_status ON public.emails USING btree (environment_id, status, id);
+CREATE INDEX emails_by_template ON public.emails USING btree (environment_id, template, id);
 CREATE INDEX events_by_object ON public.events USING btree (environment_id, object_id, id);
 CREATE INDEX events_by_time ON public.events USING btree (environment_id, occurred_at);
 CREATE INDEX events_by_type ON public.events USING btree (environment_id, type, id);
@@ -2206,6 +2242,7 @@ CREATE INDEX webhook_deliveries_retried ON public.webhook_deliveries USING btree
 CREATE UNIQUE INDEX billing_periods_one_per_start ON public.billing_periods USING btree (environment_id, subscription_id, start_at) WHERE (NOT ((status = 'canceled'::text) AND (end_at = start_at)));
 CREATE UNIQUE INDEX customers_external_id_unique ON public.customers USING btree (environment_id, external_id, pricing_model_id) WHERE (NOT archived);
 CREATE UNIQUE INDEX discount_redemptions_one_per_customer ON public.discount_redemptions USING btree (environment_id, customer_id, discount_id, use_of_customer) WHERE (use_of_customer IS NOT NULL);
+CREATE UNIQUE INDEX emails_once ON public.emails USING btree (environment_id, event_id, template) WHERE (resent_from IS NULL);
 CREATE UNIQUE INDEX events_once_per_cause ON public.events USING btree (environment_id, object_id, type, cause) WHERE (cause IS NOT NULL);
 CREATE UNIQUE INDEX features_active_slug_unique ON public.features USING btree (environment_id, pricing_model_id, slug) WHERE active;
 CREATE UNIQUE INDEX invitations_one_open ON people.invitations USING btree (organization_id, email) WHERE (accepted_at IS NULL);
@@ -2898,6 +2935,12 @@ begin
     where environment_id = current_environment()
       and (name ilike pattern or email ilike pattern or external_id ilike pattern);
 end $function$;
+CREATE OR REPLACE FUNCTION public.email_of_event(event_type text, data jsonb)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'public', 'pg_temp'
+RETURN CASE event_type WHEN 'invoice.sent'::text THEN 'invoice_issued'::text WHEN 'payment.succeeded'::text THEN 'receipt'::text WHEN 'payment.failed'::text THEN CASE WHEN ((data ->> 'invoiceId'::text) IS NOT NULL) THEN 'payment_failed'::text ELSE NULL::text END WHEN 'subscription.canceled'::text THEN 'subscription_canceled'::text WHEN 'credit_note.created'::text THEN 'credit_note_issued'::text ELSE NULL::text END;
 CREATE OR REPLACE FUNCTION public.enqueue_job(task text, payload json, job_key text, run_at timestamp with time zone, max_attempts integer)
  RETURNS void
  LANGUAGE plpgsql
@@ -3683,7 +3726,7 @@ CREATE OR REPLACE FUNCTION public.personal_columns()
  LANGUAGE sql
  IMMUTABLE
 BEGIN ATOMIC
- VALUES ('customers'::text,'external_id'::text,'r.id'::text), ('customers'::text,'email'::text,''''''::text), ('customers'::text,'name'::text,'''Erased customer'''::text), ('customers'::text,'logo_url'::text,'null'::text), ('customers'::text,'icon_url'::text,'null'::text), ('customers'::text,'domain'::text,'null'::text), ('customers'::text,'user_id'::text,'null'::text), ('customers'::text,'billing_address'::text,'null'::text), ('customers'::text,'metadata'::text,'null'::text), ('payment_methods'::text,'billing_details'::text,'''{}'''::text), ('payment_methods'::text,'payment_method_data'::text,'''{}'''::text), ('payment_methods'::text,'metadata'::text,'null'::text), ('payment_methods'::text,'processor_token'::text,''''''::text), ('payment_methods'::text,'fingerprint'::text,'null'::text), ('payment_method_attachments'::text,'request'::text,'''{}'''::text), ('payment_method_attachments'::text,'outcome'::text,'''{}'''::text), ('subscriptions'::text,'name'::text,'null'::text), ('subscriptions'::text,'metadata'::text,'null'::text), ('subscription_items'::text,'name'::text,'null'::text), ('subscription_items'::text,'external_id'::text,'null'::text), ('subscription_items'::text,'metadata'::text,'null'::text), ('subscription_adjustments'::text,'items'::text,'''[]'''::text), ('resource_claims'::text,'external_id'::text,'null'::text), ('resource_claims'::text,'metadata'::text,'null'::text), ('usage_credits'::text,'reason'::text,'null'::text), ('purchases'::text,'name'::text,''''''::text), ('purchases'::text,'subscription_name'::text,'null'::text), ('purchases'::text,'billing_address'::text,'null'::text), ('purchases'::text,'metadata'::text,'null'::text), ('checkout_sessions'::text,'customer_name'::text,'null'::text), ('checkout_sessions'::text,'customer_email'::text,'null'::text), ('checkout_sessions'::text,'billing_address'::text,'null'::text), ('checkout_sessions'::text,'output_name'::text,'null'::text), ('checkout_sessions'::text,'output_metadata'::text,'null'::text), ('checkout_sessions'::text,'metadata'::text,'null'::text), ('checkout_sessions'::text,'payment_token'::text,'null'::text), ('checkout_sessions'::text,'success_url'::text,'null'::text), ('checkout_sessions'::text,'cancel_url'::text,'null'::text), ('payments'::text,'processor_token'::text,'null'::text), ('payments'::text,'receipt_url'::text,'null'::text), ('payments'::text,'next_action'::text,'null'::text), ('processor_customers'::text,'reference'::text,NULL::text), ('invoices'::text,'buyer'::text,NULL::text), ('invoices'::text,'memo'::text,NULL::text), ('invoices'::text,'footer'::text,NULL::text), ('invoices'::text,'purchase_order_number'::text,NULL::text), ('invoice_line_items'::text,'description'::text,NULL::text), ('credit_notes'::text,'reason'::text,NULL::text), ('customer_balance_entries'::text,'description'::text,'null'::text);
+ VALUES ('customers'::text,'external_id'::text,'r.id'::text), ('customers'::text,'email'::text,''''''::text), ('customers'::text,'name'::text,'''Erased customer'''::text), ('customers'::text,'logo_url'::text,'null'::text), ('customers'::text,'icon_url'::text,'null'::text), ('customers'::text,'domain'::text,'null'::text), ('customers'::text,'user_id'::text,'null'::text), ('customers'::text,'billing_address'::text,'null'::text), ('customers'::text,'metadata'::text,'null'::text), ('payment_methods'::text,'billing_details'::text,'''{}'''::text), ('payment_methods'::text,'payment_method_data'::text,'''{}'''::text), ('payment_methods'::text,'metadata'::text,'null'::text), ('payment_methods'::text,'processor_token'::text,''''''::text), ('payment_methods'::text,'fingerprint'::text,'null'::text), ('payment_method_attachments'::text,'request'::text,'''{}'''::text), ('payment_method_attachments'::text,'outcome'::text,'''{}'''::text), ('subscriptions'::text,'name'::text,'null'::text), ('subscriptions'::text,'metadata'::text,'null'::text), ('subscription_items'::text,'name'::text,'null'::text), ('subscription_items'::text,'external_id'::text,'null'::text), ('subscription_items'::text,'metadata'::text,'null'::text), ('subscription_adjustments'::text,'items'::text,'''[]'''::text), ('resource_claims'::text,'external_id'::text,'null'::text), ('resource_claims'::text,'metadata'::text,'null'::text), ('usage_credits'::text,'reason'::text,'null'::text), ('purchases'::text,'name'::text,''''''::text), ('purchases'::text,'subscription_name'::text,'null'::text), ('purchases'::text,'billing_address'::text,'null'::text), ('purchases'::text,'metadata'::text,'null'::text), ('checkout_sessions'::text,'customer_name'::text,'null'::text), ('checkout_sessions'::text,'customer_email'::text,'null'::text), ('checkout_sessions'::text,'billing_address'::text,'null'::text), ('checkout_sessions'::text,'output_name'::text,'null'::text), ('checkout_sessions'::text,'output_metadata'::text,'null'::text), ('checkout_sessions'::text,'metadata'::text,'null'::text), ('checkout_sessions'::text,'payment_token'::text,'null'::text), ('checkout_sessions'::text,'success_url'::text,'null'::text), ('checkout_sessions'::text,'cancel_url'::text,'null'::text), ('payments'::text,'processor_token'::text,'null'::text), ('payments'::text,'receipt_url'::text,'null'::text), ('payments'::text,'next_action'::text,'null'::text), ('processor_customers'::text,'reference'::text,NULL::text), ('invoices'::text,'buyer'::text,NULL::text), ('invoices'::text,'memo'::text,NULL::text), ('invoices'::text,'footer'::text,NULL::text), ('invoices'::text,'purchase_order_number'::text,NULL::text), ('invoice_line_items'::text,'description'::text,NULL::text), ('credit_notes'::text,'reason'::text,NULL::text), ('customer_balance_entries'::text,'description'::text,'null'::text), ('emails'::text,'recipients'::text,'''{}'''::text), ('emails'::text,'subject'::text,'null'::text), ('emails'::text,'last_error'::text,'null'::text);
 END;
 CREATE OR REPLACE FUNCTION public.personal_data_left()
  RETURNS TABLE(environment_id bigint, customer_id text, record text, id text)
@@ -3767,6 +3810,31 @@ AS $function$
                * case step when 10 then 0.1 when 100 then 0.01 else 1 end) * step
     from exact
 $function$;
+CREATE OR REPLACE FUNCTION public.queue_emails()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  real_now bigint := (extract(epoch from clock_timestamp()) * 1000)::bigint;
+  queued record;
+begin
+  for queued in
+    insert into emails (environment_id, id, pricing_model_id, customer_id, event_id, template, created_at, updated_at)
+    select a.environment_id, 'email_' || substr(a.id, 7), a.pricing_model_id, c.id, a.id,
+           email_of_event(a.type, a.payload -> 'data'), real_now, real_now
+      from added a
+      join environments e on e.id = a.environment_id and (e.mail ->> 'enabled')::boolean
+      join customers c on c.environment_id = a.environment_id and c.id = a.payload -> 'customer' ->> 'id'
+     where email_of_event(a.type, a.payload -> 'data') is not null
+     order by a.id
+    returning environment_id, id
+  loop
+    perform enqueue_job('send_email', json_build_object('environmentId', queued.environment_id, 'emailId', queued.id),
+                        'email:' || queued.id, null, 25);
+  end loop;
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.record_usage(p_key bytea, p_sufficient text[], p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint, p_models text[], p_versions bigint[], p_transaction text, p_model text, c_kind text[], c_value text[], c_state text[], e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[], e_own_price numeric[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[])
  RETURNS void
  LANGUAGE plpgsql
@@ -3843,6 +3911,11 @@ BEGIN ATOMIC
      invoices.id
     FROM invoices
    WHERE ((invoices.environment_id = records_of_customer.p_environment) AND (invoices.customer_id = records_of_customer.p_customer))
+ UNION ALL
+  SELECT 'emails'::text,
+     emails.id
+    FROM emails
+   WHERE ((emails.environment_id = records_of_customer.p_environment) AND (emails.customer_id = records_of_customer.p_customer))
  UNION ALL
   SELECT 'invoice_line_items'::text,
      l.id
@@ -4209,7 +4282,7 @@ CREATE OR REPLACE FUNCTION public.unaudited_tables()
  RETURNS text[]
  LANGUAGE sql
  IMMUTABLE
-RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'mrr_customers'::text, 'mrr_amounts'::text, 'mrr_movements'::text, 'mrr_balances'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
+RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'emails'::text, 'mrr_customers'::text, 'mrr_amounts'::text, 'mrr_movements'::text, 'mrr_balances'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
 CREATE OR REPLACE FUNCTION public.usage_state_of_customer(p_environment bigint, p_now bigint, p_kind text, p_value text)
  RETURNS text
  LANGUAGE plpgsql
@@ -4321,6 +4394,8 @@ create policy tenant on discount_redemptions to {tollkeeper_service} using ((env
 create policy worker on discount_redemptions to {tollkeeper_worker} using true;
 create policy tenant on discounts to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on discounts to {tollkeeper_worker} using true;
+create policy tenant on emails to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy worker on emails to {tollkeeper_worker} using true;
 create policy tenant on environments to {tollkeeper_service} using (id = ( SELECT current_environment() AS current_environment));
 create policy worker on environments to {tollkeeper_worker} using true;
 create policy tenant on events to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));

@@ -31,6 +31,8 @@ create table environments (
   payment_instructions text,
   -- The hours for which invoices of periods wait as drafts.
   review_hours integer not null default 0 constraint environments_review_hours check (review_hours between 0 and 720),
+  -- Emails to customers: whether they are sent, the address for answers, who may get them in test mode, and own texts.
+  mail jsonb not null default '{"enabled": false, "replyTo": null, "testRecipients": [], "texts": {}}',
   clock_now bigint,
   created_at bigint not null,
   updated_at bigint not null,
@@ -38,6 +40,7 @@ create table environments (
   constraint environments_billing_anchor check (billing_anchor in ('"anniversary"', '"calendar"')
     or (jsonb_typeof(billing_anchor -> 'day') = 'number' and (billing_anchor ->> 'day')::numeric between 1 and 31)),
   constraint environments_numbering check (jsonb_typeof(numbering -> 'invoices') = 'object' and jsonb_typeof(numbering -> 'creditNotes') = 'object'),
+  constraint environments_mail check (jsonb_typeof(mail -> 'enabled') = 'boolean' and char_length(mail::text) <= 100000),
   constraint environments_first_period check (first_period in ('short', 'long')),
   constraint environments_one_per_mode unique (organization_id, livemode),
   constraint environments_live_time_is_real check (clock_now is null or not livemode),

@@ -145,3 +145,78 @@ create function forget_webhook_attempts(before bigint, at_most integer) returns 
       returning 1)
     select count(*) from forgotten;
   end;
+
+-- Emails to customers. The commit of an event queues its email, so none is lost and none is sent twice for one cause.
+
+-- The email of an event, as `src/mail/email.ts` names it; null: customers get none.
+create function email_of_event(event_type text, data jsonb) returns text language sql immutable set search_path = public, pg_temp
+  return case event_type
+    when 'invoice.sent' then 'invoice_issued'
+    when 'payment.succeeded' then 'receipt'
+    -- A buyer who is still on the page has seen a card refused there. An invoice that stays open has to be paid.
+    when 'payment.failed' then case when data ->> 'invoiceId' is not null then 'payment_failed' end
+    when 'subscription.canceled' then 'subscription_canceled'
+    when 'credit_note.created' then 'credit_note_issued' end;
+
+-- An email to a customer. Its instants are real time.
+create table emails (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  customer_id text collate "C" not null,
+  event_id text collate "C" not null,
+  -- The email that it repeats on request.
+  resent_from text collate "C",
+  template text not null,
+  status text not null default 'queued',
+  attempts integer not null default 0,
+  -- The addresses and the subject of the last attempt.
+  recipients text[] not null default '{}',
+  subject text,
+  last_error text,
+  sent_at bigint,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, customer_id) references customers,
+  foreign key (environment_id, event_id) references events,
+  foreign key (environment_id, resent_from) references emails,
+  constraint emails_template check (template in ('invoice_issued', 'receipt', 'payment_failed', 'subscription_canceled', 'credit_note_issued')),
+  constraint emails_status check (status in ('queued', 'sent', 'bounced', 'failed', 'suppressed')),
+  constraint emails_sent check ((status = 'sent') = (sent_at is not null)),
+  constraint emails_attempts check (attempts >= 0 and (status <> 'sent' or attempts > 0)),
+  constraint emails_recipients check (cardinality(recipients) <= 20 and char_length(array_to_string(recipients, ' ')) <= 6500),
+  constraint emails_texts check (char_length(subject) <= 255 and char_length(last_error) <= 500)
+);
+-- A cause has one email, however often it is told.
+create unique index emails_once on emails (environment_id, event_id, template) where resent_from is null;
+create index emails_by_event on emails (environment_id, event_id);
+create index emails_by_customer on emails (environment_id, customer_id, id);
+create index emails_by_status on emails (environment_id, status, id);
+create index emails_by_template on emails (environment_id, template, id);
+create index emails_by_creation on emails (environment_id, created_at);
+create index emails_by_origin on emails (environment_id, resent_from) where resent_from is not null;
+
+create function queue_emails() returns trigger language plpgsql volatile set search_path = public, pg_temp as $$
+declare
+  real_now bigint := (extract(epoch from clock_timestamp()) * 1000)::bigint;
+  queued record;
+begin
+  for queued in
+    insert into emails (environment_id, id, pricing_model_id, customer_id, event_id, template, created_at, updated_at)
+    select a.environment_id, 'email_' || substr(a.id, 7), a.pricing_model_id, c.id, a.id,
+           email_of_event(a.type, a.payload -> 'data'), real_now, real_now
+      from added a
+      join environments e on e.id = a.environment_id and (e.mail ->> 'enabled')::boolean
+      join customers c on c.environment_id = a.environment_id and c.id = a.payload -> 'customer' ->> 'id'
+     where email_of_event(a.type, a.payload -> 'data') is not null
+     order by a.id
+    returning environment_id, id
+  loop
+    perform enqueue_job('send_email', json_build_object('environmentId', queued.environment_id, 'emailId', queued.id),
+                        'email:' || queued.id, null, 25);
+  end loop;
+  return null;
+end $$;
+create trigger events_mailed after insert on events referencing new table as added
+  for each statement execute function queue_emails();

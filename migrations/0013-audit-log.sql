@@ -46,7 +46,7 @@ create function unaudited_tables() returns text[] language sql immutable
     'ledger_transactions', 'ledger_entries', 'ledger_accounts', 'usage_overages', 'usage_charges', 'usage_measures',
     'usage_levels', 'usage_threshold_checks', 'customer_balances', 'number_series',
     -- What is told to others.
-    'events', 'webhook_deliveries', 'webhook_attempts',
+    'events', 'webhook_deliveries', 'webhook_attempts', 'emails',
     -- Recurring revenue, which follows from the subscriptions.
     'mrr_customers', 'mrr_amounts', 'mrr_movements', 'mrr_balances',
     -- Answers kept for repeats, messages of a processor that were seen.

@@ -54,7 +54,10 @@ create function personal_columns() returns table (table_name text, column_name t
       ('invoices', 'purchase_order_number', null),
       ('invoice_line_items', 'description', null),
       ('credit_notes', 'reason', null),
-      ('customer_balance_entries', 'description', 'null');
+      ('customer_balance_entries', 'description', 'null'),
+      ('emails', 'recipients', '''{}'''),
+      ('emails', 'subject', 'null'),
+      ('emails', 'last_error', 'null');
   end;
 
 -- The records of a customer that may hold personal data, or that events are about.
@@ -75,6 +78,8 @@ create function records_of_customer(p_environment bigint, p_customer text) retur
     select 'payments', id from payments where environment_id = p_environment and customer_id = p_customer
     union all
     select 'invoices', id from invoices where environment_id = p_environment and customer_id = p_customer
+    union all
+    select 'emails', id from emails where environment_id = p_environment and customer_id = p_customer
     union all
     select 'invoice_line_items', l.id
       from invoices i join invoice_line_items l on l.environment_id = i.environment_id and l.invoice_id = i.id

@@ -34,6 +34,8 @@ import type { WithChecks } from './invariants/run-checks.ts';
 import { listInvariantCounts } from './invariants/store-checks.ts';
 import type { WithEncryption } from './jobs/encryption.ts';
 import type { TaskList } from './jobs/queue.ts';
+import type { WithMail } from './mail/actions.ts';
+import { mailTasks } from './mail/jobs.ts';
 import type { WithStripe } from './payments/actions.ts';
 import type { WithChargeReports } from './payments/actions-settle.ts';
 import type { WithAttemptLimits } from './payments/attempt.ts';
@@ -59,6 +61,7 @@ export const tasks: TaskList = {
   ...billingTasks,
   ...paymentTasks,
   ...webhookTasks,
+  ...mailTasks,
   ...erasureTasks,
   ...invariantTasks,
   ...analyticsTasks,
@@ -82,6 +85,7 @@ export const crontab = `
 export type ExternalServices = WithEncryption &
   WithStripe &
   WithWebhooks &
+  WithMail &
   WithChecks &
   WithChargeReports &
   WithAttemptLimits;

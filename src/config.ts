@@ -82,6 +82,8 @@ const Variables = z.object({
   TOLLKEEPER_PUBLIC_URL: z.url().optional(),
   TOLLKEEPER_ENCRYPTION_KEY: parsedBy(parseEncryptionKeys).optional(),
   TOLLKEEPER_WEBHOOK_ALLOW: parsedBy(parseNetworks).optional(),
+  TOLLKEEPER_SMTP_URL: z.url({ protocol: /^smtps?$/, error: 'must be an smtp:// or smtps:// address' }).optional(),
+  TOLLKEEPER_MAIL_FROM: z.email().max(320).optional(),
   STRIPE_SECRET_KEY: StripeKey.optional(),
   STRIPE_PUBLISHABLE_KEY: StripePublishableKey.optional(),
   STRIPE_WEBHOOK_SECRET: StripeWebhookSecret.optional(),
@@ -138,6 +140,18 @@ const Environment = Variables.refine(
   .refine((given) => given.TOLLKEEPER_MIGRATE_URL === undefined || given.DATABASE_URL !== undefined, {
     path: ['TOLLKEEPER_MIGRATE_URL'],
     message: 'requires DATABASE_URL, the address that the service works with',
+  })
+  .refine((given) => given.TOLLKEEPER_SMTP_URL === undefined || given.TOLLKEEPER_MAIL_FROM !== undefined, {
+    path: ['TOLLKEEPER_SMTP_URL'],
+    message: 'requires TOLLKEEPER_MAIL_FROM, the address of the sender',
+  })
+  .refine((given) => given.TOLLKEEPER_SMTP_URL === undefined || given.TOLLKEEPER_PUBLIC_URL !== undefined, {
+    path: ['TOLLKEEPER_SMTP_URL'],
+    message: 'requires TOLLKEEPER_PUBLIC_URL, the address of the service in the links of emails',
+  })
+  .refine((given) => given.TOLLKEEPER_MAIL_FROM === undefined || given.TOLLKEEPER_SMTP_URL !== undefined, {
+    path: ['TOLLKEEPER_MAIL_FROM'],
+    message: 'requires TOLLKEEPER_SMTP_URL, the mail server',
   })
   .refine((given) => given.STRIPE_TEST_SECRET_KEY === undefined || !isTestKey(given.STRIPE_SECRET_KEY ?? ''), {
     path: ['STRIPE_TEST_SECRET_KEY'],
@@ -202,6 +216,8 @@ export interface Config {
   readonly encryptionKeys: readonly Buffer[] | null;
   /** Non-public networks that webhooks may be sent to; null if not configured. */
   readonly webhookAllow: readonly Network[] | null;
+  /** The mail server and the address of the sender; null to send no emails. */
+  readonly mail: { readonly url: string; readonly from: string } | null;
   /** The Stripe accounts: at most one per mode. */
   readonly stripe: readonly StripeConfig[];
   /** Retention of the audit log in days; null for unlimited. */
@@ -261,6 +277,7 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
     publicUrl: data.TOLLKEEPER_PUBLIC_URL ?? null,
     encryptionKeys: data.TOLLKEEPER_ENCRYPTION_KEY ?? null,
     webhookAllow: data.TOLLKEEPER_WEBHOOK_ALLOW ?? null,
+    mail: mailServer(data),
     stripe: stripeAccounts(data),
     auditDays: data.TOLLKEEPER_AUDIT_DAYS ?? null,
     logLevel: data.LOG_LEVEL,
@@ -281,6 +298,13 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
       },
     },
   };
+}
+
+function mailServer({
+  TOLLKEEPER_SMTP_URL: url,
+  TOLLKEEPER_MAIL_FROM: from,
+}: z.infer<typeof Variables>): Config['mail'] {
+  return url === undefined || from === undefined ? null : { url, from };
 }
 
 /** The mode of a key is the mode of the environments that it serves. */

@@ -27,6 +27,7 @@ import { createEncryption } from './jobs/encryption.ts';
 import { keyOfDataDirectory, registerEncryptionKeys } from './jobs/encryption-keys.ts';
 import { createOutbound } from './jobs/outbound.ts';
 import { startWorker, type Worker } from './jobs/worker.ts';
+import type { WithMail } from './mail/actions.ts';
 import { connectWorker, openServer, openServerToServe, type Server, type WorkerAccess } from './main-database.ts';
 import { Watch } from './main-watch.ts';
 import { createFirstLink } from './people/actions.ts';
@@ -200,6 +201,7 @@ async function startExternalServices(
   return {
     encryption,
     stripe: await stripeProcessors(config),
+    ...(await mailServices(config, undo)),
     webhooks: { encryption, outbound },
     checks: createChecks(worker),
     onCharge: watch.onCharge,
@@ -213,6 +215,15 @@ async function stripeProcessors({ stripe }: Config) {
   if (stripe.length === 0) return [];
   const { createStripeProcessor } = await import('./payments/processor-stripe.ts');
   return stripe.map(createStripeProcessor);
+}
+
+/** The mail program is loaded where there is a mail server. */
+async function mailServices({ mail, publicUrl }: Config, undo: Undo): Promise<WithMail> {
+  if (mail === null || publicUrl === null) return {};
+  const { openSmtp } = await import('./jobs/smtp.ts');
+  const smtp = openSmtp(mail);
+  undo.push(async () => smtp.close());
+  return { mail: { smtp, publicUrl } };
 }
 
 interface JobsOptions {

@@ -39,6 +39,8 @@ import type {
   WebhooksMethods,
   DeliveriesMethods,
   EventsMethods,
+  EmailsMethods,
+  EmailTemplatesMethods,
   TestClockMethods,
   AnalyticsMethods,
 } from './generated-types.ts';
@@ -294,6 +296,14 @@ export const operations = {
     list: { method: 'GET', path: '/api/v1/events', params: [], query: ['cursor', 'limit', 'order', 'customerId', 'customerExternalId', 'type', 'object', 'objectId', 'occurredAtFrom', 'occurredAtTo'], pages: true },
     get: { method: 'GET', path: '/api/v1/events/{id}', params: ['id'], query: [] },
   },
+  emails: {
+    list: { method: 'GET', path: '/api/v1/emails', params: [], query: ['cursor', 'limit', 'order', 'customerId', 'customerExternalId', 'status', 'template', 'eventId', 'createdAtFrom', 'createdAtTo'], pages: true },
+    get: { method: 'GET', path: '/api/v1/emails/{id}', params: ['id'], query: [] },
+    resend: { method: 'POST', path: '/api/v1/emails/{id}/resend', params: ['id'], query: [] },
+  },
+  emailTemplates: {
+    getPreview: { method: 'GET', path: '/api/v1/email-templates/{name}/preview', params: ['name'], query: ['language'] },
+  },
   testClock: {
     get: { method: 'GET', path: '/api/v1/test-clock', params: [], query: [] },
     update: { method: 'PUT', path: '/api/v1/test-clock', params: [], query: [] },
@@ -346,6 +356,8 @@ export abstract class Families {
   readonly webhooks: WebhooksMethods;
   readonly deliveries: DeliveriesMethods;
   readonly events: EventsMethods;
+  readonly emails: EmailsMethods;
+  readonly emailTemplates: EmailTemplatesMethods;
   readonly testClock: TestClockMethods;
   readonly analytics: AnalyticsMethods;
 
@@ -386,6 +398,8 @@ export abstract class Families {
     this.webhooks = methodsOf(caller, operations.webhooks);
     this.deliveries = methodsOf(caller, operations.deliveries);
     this.events = methodsOf(caller, operations.events);
+    this.emails = methodsOf(caller, operations.emails);
+    this.emailTemplates = methodsOf(caller, operations.emailTemplates);
     this.testClock = methodsOf(caller, operations.testClock);
     this.analytics = methodsOf(caller, operations.analytics);
   }

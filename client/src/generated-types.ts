@@ -3,7 +3,7 @@
 import type { CallOptions, WriteOptions } from './transport.ts';
 
 /** Something that a key may do: a kind of access in all groups of operations, such as `read`, or in one of them, such as `usage-events:write`. */
-export type Permission = 'read' | 'write' | 'money' | 'catalog' | 'admin' | 'api-keys:read' | 'api-keys:admin' | 'organizations:admin' | 'members:read' | 'members:admin' | 'invitations:read' | 'invitations:admin' | 'sign-in-provider:read' | 'sign-in-provider:admin' | 'settings:read' | 'settings:admin' | 'audit-log:read' | 'customers:read' | 'customers:write' | 'customers:admin' | 'portal-sessions:write' | 'subscriptions:read' | 'subscriptions:write' | 'subscriptions:money' | 'cancellations:write' | 'pricing-models:read' | 'pricing-models:catalog' | 'products:read' | 'products:catalog' | 'product-features:read' | 'product-features:catalog' | 'prices:read' | 'prices:catalog' | 'features:read' | 'features:catalog' | 'usage-meters:read' | 'usage-meters:catalog' | 'resources:read' | 'resources:catalog' | 'catalogs:read' | 'catalogs:catalog' | 'discounts:read' | 'discounts:catalog' | 'subscription-item-features:read' | 'subscription-item-features:write' | 'resource-claims:read' | 'resource-claims:write' | 'entitlements:read' | 'usage-credits:read' | 'usage-credits:money' | 'usage-events:read' | 'usage-events:write' | 'holds:read' | 'holds:write' | 'invoices:read' | 'invoices:money' | 'invoice-line-items:read' | 'invoice-items:read' | 'invoice-items:money' | 'credit-notes:read' | 'credit-notes:money' | 'customer-balances:read' | 'customer-balances:money' | 'exports:read' | 'tax-rates:read' | 'tax-rates:money' | 'purchases:read' | 'purchases:write' | 'checkout-sessions:read' | 'checkout-sessions:write' | 'payments:read' | 'payments:money' | 'payment-methods:read' | 'payment-methods:write' | 'webhooks:read' | 'webhooks:admin' | 'deliveries:read' | 'deliveries:write' | 'events:read' | 'analytics:read' | 'test-clock:read' | 'test-clock:admin';
+export type Permission = 'read' | 'write' | 'money' | 'catalog' | 'admin' | 'api-keys:read' | 'api-keys:admin' | 'organizations:admin' | 'members:read' | 'members:admin' | 'invitations:read' | 'invitations:admin' | 'sign-in-provider:read' | 'sign-in-provider:admin' | 'settings:read' | 'settings:admin' | 'audit-log:read' | 'customers:read' | 'customers:write' | 'customers:admin' | 'portal-sessions:write' | 'subscriptions:read' | 'subscriptions:write' | 'subscriptions:money' | 'cancellations:write' | 'pricing-models:read' | 'pricing-models:catalog' | 'products:read' | 'products:catalog' | 'product-features:read' | 'product-features:catalog' | 'prices:read' | 'prices:catalog' | 'features:read' | 'features:catalog' | 'usage-meters:read' | 'usage-meters:catalog' | 'resources:read' | 'resources:catalog' | 'catalogs:read' | 'catalogs:catalog' | 'discounts:read' | 'discounts:catalog' | 'subscription-item-features:read' | 'subscription-item-features:write' | 'resource-claims:read' | 'resource-claims:write' | 'entitlements:read' | 'usage-credits:read' | 'usage-credits:money' | 'usage-events:read' | 'usage-events:write' | 'holds:read' | 'holds:write' | 'invoices:read' | 'invoices:money' | 'invoice-line-items:read' | 'invoice-items:read' | 'invoice-items:money' | 'credit-notes:read' | 'credit-notes:money' | 'customer-balances:read' | 'customer-balances:money' | 'exports:read' | 'tax-rates:read' | 'tax-rates:money' | 'purchases:read' | 'purchases:write' | 'checkout-sessions:read' | 'checkout-sessions:write' | 'payments:read' | 'payments:money' | 'payment-methods:read' | 'payment-methods:write' | 'webhooks:read' | 'webhooks:admin' | 'deliveries:read' | 'deliveries:write' | 'events:read' | 'emails:read' | 'emails:write' | 'analytics:read' | 'test-clock:read' | 'test-clock:admin';
 
 /** Epoch milliseconds, or an ISO 8601 date-time, which is in UTC unless it names an offset. */
 export type TimestampInput = number | string;
@@ -707,6 +707,12 @@ export type EventType = 'customer.created' | 'customer.updated' | 'purchase.comp
 
 export type EventObject = 'customer' | 'payment' | 'purchase' | 'subscription' | 'checkoutSession' | 'creditNote' | 'invoice' | 'paymentMethod';
 
+/** `queued`: it is about to be sent, or tried again. `sent`: the mail server took it. `bounced`: the server refused the address. `failed`: all attempts failed. `suppressed`: it was not to be sent, as `lastError` says. */
+export type EmailStatus = 'queued' | 'sent' | 'bounced' | 'failed' | 'suppressed';
+
+/** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. */
+export type EmailTemplateName = 'invoice_issued' | 'receipt' | 'payment_failed' | 'subscription_canceled' | 'credit_note_issued';
+
 export interface ApiKey {
   id: string;
   createdAt: Timestamp;
@@ -762,6 +768,7 @@ export interface Settings {
     /** The status of the subscription after the last attempt has failed. */
     terminalAction: TerminalAction;
   };
+  mail: MailSettings;
   /** The days from the date of an invoice to its due date, for customers without a payment method. */
   netTermsDays: number;
   numbering: Numbering;
@@ -787,6 +794,26 @@ export interface Access {
 
 /** A whole number. An amount of money is in the smallest unit of its currency. */
 export type WholeNumber = number;
+
+/** The emails to customers. */
+export interface MailSettings {
+  /** If true, customers get emails about events from now on. The service needs a mail server for that. */
+  enabled: boolean;
+  /** The address for answers; null: the address of the sender. */
+  replyTo: string | null;
+  /** The addresses that get emails in test mode: `jo@example.com`, or `@example.com` for all of a domain. Others get none. Live mode ignores it. */
+  testRecipients: Array<string>;
+  /** Own texts of emails, by the name of the email. Their placeholders are filled in. */
+  texts: Record<string, EmailTexts>;
+}
+
+/** Own texts of an email, in any language. `{customer}` is a placeholder. */
+export interface EmailTexts {
+  /** The subject; null: the usual one, in the language. */
+  subject: string | null;
+  /** The text; null: the usual one, in the language. */
+  text: string | null;
+}
 
 /** The series of the numbers of invoices and of credit notes. A series has no gap, and a number is used once in an environment. After a change the next document begins another series, or continues one that was used before. */
 export interface Numbering {
@@ -3732,6 +3759,38 @@ export interface EventPayload {
   } | null;
 }
 
+/** An email to a customer. Its instants are real time. */
+export interface Email {
+  id: string;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
+  livemode: boolean;
+  organizationId: string;
+  pricingModelId: string;
+  customerId: string;
+  /** The event that caused it. */
+  eventId: string;
+  /** The email that it repeats on request; otherwise null. */
+  resentFrom: string | null;
+  template: EmailTemplateName;
+  status: EmailStatus;
+  attempts: number;
+  /** The addresses of the last attempt. Empty before the first. */
+  recipients: Array<string>;
+  /** The subject of the last attempt. Null before the first. */
+  subject: string | null;
+  /** The reason why it was not sent, otherwise null. */
+  lastError: string | null;
+  sentAt: Timestamp | null;
+}
+
+/** An email as it is written now, with values of an example. */
+export interface EmailPreview {
+  subject: string;
+  text: string;
+  html: string;
+}
+
 export interface TestClock {
   /** The environment's time, in epoch milliseconds. */
   now: Timestamp;
@@ -4903,6 +4962,33 @@ export interface SettingsUpdateInput {
       /** The days from each failed attempt to the next, at most 10 numbers. Empty: no retry. */
       retryDays?: Array<number>;
       terminalAction?: TerminalAction;
+    };
+    mail?: {
+      enabled?: boolean;
+      replyTo?: string | null;
+      testRecipients?: Array<string>;
+      texts?: {
+        invoice_issued?: {
+          subject?: string | null;
+          text?: string | null;
+        } | null;
+        receipt?: {
+          subject?: string | null;
+          text?: string | null;
+        } | null;
+        payment_failed?: {
+          subject?: string | null;
+          text?: string | null;
+        } | null;
+        subscription_canceled?: {
+          subject?: string | null;
+          text?: string | null;
+        } | null;
+        credit_note_issued?: {
+          subject?: string | null;
+          text?: string | null;
+        } | null;
+      };
     };
     netTermsDays?: number;
     numbering?: {
@@ -7830,6 +7916,60 @@ export interface EventsGetAnswer {
   event: Event;
 }
 
+export interface EmailsListInput {
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
+  cursor?: string;
+  /** The number of rows on a page: 1 to 100, by default 10. */
+  limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
+  customerId?: string;
+  /** Your own id of the customer. Archived customers with this id count too. */
+  customerExternalId?: string;
+  status?: EmailStatus;
+  template?: EmailTemplateName;
+  eventId?: string;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
+}
+
+export interface EmailsListAnswer {
+  data: Array<Email>;
+  hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
+  total: number;
+  currentCursor: string;
+  nextCursor?: string;
+}
+
+export interface EmailsGetInput {
+  id: string;
+}
+
+export interface EmailsGetAnswer {
+  email: Email;
+}
+
+export interface EmailsResendInput {
+  id: string;
+}
+
+export interface EmailsResendAnswer {
+  email: Email;
+}
+
+export interface EmailTemplatesGetPreviewInput {
+  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. */
+  name: EmailTemplateName;
+  language?: 'en' | 'de' | 'es' | 'fr' | 'it' | 'ja' | 'nl' | 'pt';
+}
+
+export interface EmailTemplatesGetPreviewAnswer {
+  preview: EmailPreview;
+}
+
 export interface TestClockGetAnswer {
   testClock: TestClock;
 }
@@ -8620,6 +8760,25 @@ export interface EventsMethods {
 
   /** Get an event. Returns one event with its payload. */
   get(input: EventsGetInput, options?: CallOptions): Promise<EventsGetAnswer>;
+}
+
+export interface EmailsMethods {
+  /** List emails. Returns the emails to customers, optionally of one customer, event, template or status. Settings decide whether events cause emails. */
+  list(input?: EmailsListInput, options?: CallOptions): Promise<EmailsListAnswer>;
+
+  /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
+  listAll(input?: Omit<EmailsListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<EmailsListAnswer['data'][number], void, undefined>;
+
+  /** Get an email. Returns one email to a customer. */
+  get(input: EmailsGetInput, options?: CallOptions): Promise<EmailsGetAnswer>;
+
+  /** Resend an email. Queues the same email again, to the present address of the customer and with the present texts. It is an email of its own, and names the first one in `resentFrom`. */
+  resend(input: EmailsResendInput, options?: WriteOptions): Promise<EmailsResendAnswer>;
+}
+
+export interface EmailTemplatesMethods {
+  /** Preview an email. Returns an email as customers would get it now, with values of an example. */
+  getPreview(input: EmailTemplatesGetPreviewInput, options?: CallOptions): Promise<EmailTemplatesGetPreviewAnswer>;
 }
 
 export interface TestClockMethods {

@@ -9,6 +9,8 @@ import { customerBalanceRoutes } from './customer-balances.ts';
 import { customerRoutes } from './customers.ts';
 import { deliveryRoutes } from './deliveries.ts';
 import { discountRoutes } from './discounts.ts';
+import { emailTemplateRoutes } from './email-templates.ts';
+import { emailRoutes } from './emails.ts';
 import { entitlementRoutes } from './entitlements.ts';
 import { eventRoutes } from './events.ts';
 import { exportRoutes } from './exports.ts';
@@ -117,6 +119,8 @@ export const routes: readonly Route[] = withFieldsOfReference([
   ...webhookRoutes,
   ...deliveryRoutes,
   ...eventRoutes,
+  ...emailRoutes,
+  ...emailTemplateRoutes,
   ...testClockRoutes,
   ...analyticsRoutes,
 ]);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { route } from '../http/route.ts';
 import { updateSettings } from '../invoicing/actions-settings.ts';
+import { requireMail } from '../mail/actions.ts';
 import { Settings, SettingsChange } from '../organizations/setting.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 
@@ -29,7 +30,10 @@ export const settingsRoutes = [
     tag: 'Settings',
     body: z.object({ settings: SettingsChange }),
     returns: z.object({ settings: Settings }),
-    refuses: ['currencyInUse', 'outsidePinnedPricingModel'],
-    handle: async (work, { body }) => ({ settings: await updateSettings(work, body.settings) }),
+    refuses: ['currencyInUse', 'outsidePinnedPricingModel', 'mailNotConfigured'],
+    handle: async (work, { body }, { services }) => {
+      if (body.settings.mail?.enabled) requireMail(services);
+      return { settings: await updateSettings(work, body.settings) };
+    },
   }),
 ];

@@ -387,6 +387,24 @@ export interface Discounts {
   updatedAt: number;
 }
 
+export interface Emails {
+  attempts: Generated<number>;
+  createdAt: number;
+  customerId: string;
+  environmentId: number;
+  eventId: string;
+  id: string;
+  lastError: string | null;
+  pricingModelId: string;
+  recipients: Generated<string[]>;
+  resentFrom: string | null;
+  sentAt: number | null;
+  status: Generated<string>;
+  subject: string | null;
+  template: string;
+  updatedAt: number;
+}
+
 export interface EncryptionKeys {
   createdAt: number;
   id: string;
@@ -423,6 +441,7 @@ export interface Environments {
   firstPeriod: Generated<string>;
   id: Generated<number>;
   livemode: boolean;
+  mail: Generated<Json>;
   netTermsDays: Generated<number>;
   numbering: Generated<Json>;
   organizationId: string;
@@ -1502,6 +1521,7 @@ export interface DB {
   customers: Customers;
   discountRedemptions: DiscountRedemptions;
   discounts: Discounts;
+  emails: Emails;
   encryptionKeys: EncryptionKeys;
   environments: Environments;
   events: Events;

@@ -141,4 +141,24 @@ export const eventInvariants: readonly Invariant[] = [
           or payload ->> 'id' is distinct from object_id or payload ->> 'object' is distinct from object
           or payload -> 'occurredAt' is distinct from to_jsonb(occurred_at)`,
   },
+  {
+    name: 'emailsAreOfTheirEvents',
+    sentence: 'An email is of the kind that its event causes, to the customer of the event and in its pricing model.',
+    query: sql`
+      select m.environment_id, m.id, m.template, m.customer_id, m.pricing_model_id, e.type, e.payload -> 'customer' as customer
+        from emails m join events e on e.environment_id = m.environment_id and e.id = m.event_id
+       where m.pricing_model_id <> e.pricing_model_id
+          or m.customer_id <> e.payload -> 'customer' ->> 'id'
+          -- An erased event tells nothing of its record.
+          or (e.payload -> 'data' <> 'null' and m.template is distinct from email_of_event(e.type, e.payload -> 'data'))`,
+  },
+  {
+    name: 'queuedEmailsHaveAJob',
+    sentence: 'An email that is queued has a job that sends it.',
+    query: sql`
+      select m.environment_id, m.id, m.attempts
+        from emails m
+       where m.status = 'queued'
+         and not exists (select from graphile_worker._private_jobs j where j.key = 'email:' || m.id)`,
+  },
 ];

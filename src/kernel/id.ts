@@ -50,6 +50,7 @@ export const idPrefixes = {
   webhook: 'webhook',
   webhookDelivery: 'webhook_delivery',
   event: 'event',
+  email: 'email',
 } as const;
 
 export type IdKind = keyof typeof idPrefixes;

@@ -47,6 +47,7 @@ export const routeGroups = {
   webhooks: ['read', 'admin'],
   deliveries: ['read', 'write'],
   events: ['read'],
+  emails: ['read', 'write'],
   analytics: ['read'],
   'test-clock': ['read', 'admin'],
 } as const satisfies Record<string, readonly Access[]>;
@@ -83,7 +84,7 @@ export function missingFrom(held: readonly string[], needed: readonly Permission
 export const roles = {
   owner: accesses,
   billing: ['read', 'money'],
-  support: ['read', 'cancellations:write', 'deliveries:write'],
+  support: ['read', 'cancellations:write', 'deliveries:write', 'emails:write'],
   developer: ['read', 'write', 'catalog', 'api-keys:admin', 'webhooks:admin', 'test-clock:admin'],
   viewer: ['read'],
 } as const satisfies Record<string, readonly Permission[]>;

@@ -438,6 +438,12 @@ export const registry = {
   tooManyWebhooks: ['CONFLICT', 'Pricing model {id} already has {limit} webhooks: delete one first.'],
   deliveryNotFound: ['NOT_FOUND', 'No webhook delivery with id {id}.'],
   replayTooLarge: ['BAD_REQUEST', 'More than {limit} events match: choose a shorter range or fewer types.'],
+  emailNotFound: ['NOT_FOUND', 'No email with id {id}.'],
+  emailStillQueued: ['CONFLICT', 'Email {id} is queued: it is sent without a request.'],
+  mailNotConfigured: [
+    'BAD_REQUEST',
+    'The service has no mail server: its operator sets TOLLKEEPER_SMTP_URL, and then emails can be sent.',
+  ],
   eventNotFound: ['NOT_FOUND', 'No event with id {id}.'],
 } as const satisfies Record<string, readonly [ProblemCode, string]>;
 

@@ -19,6 +19,7 @@ const settings: Settings = {
   },
   seller: null,
   taxProvider: 'none',
+  mail: { enabled: false, replyTo: null, testRecipients: [], texts: {} },
   paymentInstructions: null,
   reviewHours: 0,
   timeZone: 'UTC',

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { CurrencyCode } from '../kernel/currency.ts';
 import { amountInput, countInput, freeText, SafeString, TimeZone, WholeNumber } from '../kernel/json.ts';
 import { maxAddressLines } from '../kernel/text-limits.ts';
+import { decideMailSettings, MailSettings, MailSettingsChange } from './mail-setting.ts';
 
 const TerminalAction = z.enum(['unpaid', 'canceled', 'past_due']).meta({ id: 'TerminalAction' });
 const TaxProviderName = z.enum(['none', 'rates']).meta({
@@ -146,6 +147,7 @@ export const Settings = z
         description: 'The status of the subscription after the last attempt has failed.',
       }),
     }),
+    mail: MailSettings,
     netTermsDays: z.int().meta({
       description: 'The days from the date of an invoice to its due date, for customers without a payment method.',
     }),
@@ -206,6 +208,7 @@ export const SettingsChange = z.object({
       terminalAction: TerminalAction.optional(),
     })
     .optional(),
+  mail: MailSettingsChange.optional(),
   netTermsDays: countInput(0, maxDays).optional(),
   numbering: z
     .object({ invoices: NumberSeriesChange.optional(), creditNotes: NumberSeriesChange.optional() })
@@ -222,7 +225,7 @@ export type SettingsChange = z.output<typeof SettingsChange>;
 /** The settings after a change. */
 export function decideSettings(
   current: Settings,
-  { access, dunning, numbering, seller, ...change }: SettingsChange,
+  { access, dunning, mail, numbering, seller, ...change }: SettingsChange,
 ): Settings {
   return {
     currency: change.currency ?? current.currency,
@@ -241,6 +244,7 @@ export function decideSettings(
       retryDays: dunning?.retryDays ?? current.dunning.retryDays,
       terminalAction: dunning?.terminalAction ?? current.dunning.terminalAction,
     },
+    mail: decideMailSettings(current.mail, mail),
     netTermsDays: change.netTermsDays ?? current.netTermsDays,
     numbering: {
       invoices: decideSeries(current.numbering.invoices, numbering?.invoices),

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { jsonb } from '../database/json-records.ts';
 import type { Work } from '../database/work.ts';
+import type { MailSettings } from './mail-setting.ts';
 import type { Numbering, Seller, Settings } from './setting.ts';
 
 const columns = [
@@ -15,6 +16,7 @@ const columns = [
   'billingThresholdAmount',
   'dunningRetryDays',
   'dunningTerminalAction',
+  'mail',
   'netTermsDays',
   'numbering',
   'paymentInstructions',
@@ -34,10 +36,18 @@ type StoredSettings = Awaited<ReturnType<ReturnType<typeof select>['executeTakeF
 function toSettings(row: StoredSettings): Settings {
   assert(row, 'the environment of the work exists');
   const { accessPastDue: pastDue, accessUnpaid: unpaid, ...others } = row;
-  const { dunningRetryDays: retryDays, dunningTerminalAction: terminalAction, seller, numbering, ...rest } = others;
+  const {
+    dunningRetryDays: retryDays,
+    dunningTerminalAction: terminalAction,
+    seller,
+    numbering,
+    mail,
+    ...rest
+  } = others;
   const groups = { access: { pastDue, unpaid }, dunning: { retryDays, terminalAction } };
   // Table constraints and the schema of the settings guarantee this type.
-  return { ...rest, ...groups, numbering: numbering as Numbering, seller: seller as Seller | null } as Settings;
+  const parsed = { mail: mail as MailSettings, numbering: numbering as Numbering, seller: seller as Seller | null };
+  return { ...rest, ...groups, ...parsed } as Settings;
 }
 
 /** The billing settings of the environment. */
@@ -65,6 +75,7 @@ export async function saveSettings(work: Work, { access, dunning, seller, ...set
     .set({
       ...settings,
       billingAnchor: jsonb(settings.billingAnchor),
+      mail: jsonb(settings.mail),
       numbering: jsonb(settings.numbering),
       accessPastDue: access.pastDue,
       accessUnpaid: access.unpaid,

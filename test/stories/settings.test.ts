@@ -26,6 +26,7 @@ const initial = {
   },
   seller: null,
   taxProvider: 'none',
+  mail: { enabled: false, replyTo: null, testRecipients: [], texts: {} },
   paymentInstructions: null,
   reviewHours: 0,
   timeZone: 'UTC',

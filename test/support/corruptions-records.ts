@@ -426,11 +426,21 @@ export const toldCorruptions: readonly Corruption[] = [
     breaks: ['eventsHaveTheirDeliveries'],
   },
   {
+    fault: 'an email is of another kind than its event',
+    statements: [`update emails set template = 'receipt'`],
+    breaks: ['emailsAreOfTheirEvents'],
+  },
+  {
+    fault: 'a queued email has lost its job',
+    statements: [`delete from graphile_worker._private_jobs where key like 'email:%'`],
+    breaks: ['queuedEmailsHaveAJob'],
+  },
+  {
     fault: 'an event was written past its trigger',
     statements: [
       `insert into events select environment_id, 'event_' || id_time(${longAgo} + 1800000) || '0000000000000', pricing_model_id, type,
               object, object_id, payload || jsonb_build_object('eventId', 'event_' || id_time(${longAgo} + 1800000) || '0000000000000'),
-              occurred_at, created_at from events where object = 'subscription'`,
+              occurred_at, created_at from events where type = 'subscription.created'`,
     ],
     breaks: ['eventsHaveTheirDeliveries'],
   },

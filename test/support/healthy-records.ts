@@ -44,8 +44,8 @@ async function insertSeats(app: TestApp, model: Model, { subscriptionId, resourc
     .execute();
 }
 
-/** An endpoint that was told of the start of the subscription at the second attempt, long after it was made. */
-async function insertTold(app: TestApp, model: Model, { subscriptionId }: Fixture): Promise<void> {
+/** An endpoint that was told of the subscription at the second attempt, long after it was made, and a queued email. */
+async function insertTold(app: TestApp, model: Model, { subscriptionId, customerId }: Fixture): Promise<void> {
   const { updatedAt: _, ...stamps } = model;
   const now = Date.now();
   const webhookId = newId('webhook');
@@ -68,6 +68,18 @@ async function insertTold(app: TestApp, model: Model, { subscriptionId }: Fixtur
   await app.owner
     .insertInto('events')
     .values({ ...stamps, ...about, id: eventId, payload: JSON.stringify(payload), occurredAt: model.createdAt })
+    .execute();
+  const ended = { type: 'subscription.canceled', eventId: newId('event') };
+  const customer = { id: customerId, externalId: customerId };
+  await sql`update environments set mail = mail || '{"enabled": true}' where id = ${model.environmentId}`.execute(
+    app.owner,
+  );
+  await app.owner
+    .insertInto('events')
+    .values({
+      ...{ ...stamps, ...about, type: ended.type, id: ended.eventId, occurredAt: model.createdAt },
+      payload: JSON.stringify({ ...payload, ...ended, customer, data: { id: subscriptionId } }),
+    })
     .execute();
   await sql`update webhooks set wanted_since = ${now - 3_600_000}`.execute(app.owner);
   await sql`

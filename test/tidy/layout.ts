@@ -24,6 +24,7 @@ export const order = [
   'billing',
   'checkout',
   'webhooks',
+  'mail',
   'erasure',
   'invariants',
   'api',

@@ -111,4 +111,5 @@ export const owners: Owners = {
   webhooks: 'webhooks',
   webhook_deliveries: 'webhooks',
   webhook_attempts: 'webhooks',
+  emails: 'mail',
 };

@@ -1,0 +1,80 @@
+import { createTransport } from 'nodemailer';
+
+/** A message, ready to be sent. */
+interface SmtpMessage {
+  /** Names the message: the same at each attempt, so that a receiver can tell a repeat. */
+  readonly id: string;
+  /** The name beside the address of the sender. */
+  readonly senderName: string;
+  readonly replyTo: string | null;
+  readonly recipients: readonly string[];
+  readonly subject: string;
+  readonly text: string;
+  readonly html: string;
+  readonly attachments: readonly {
+    readonly filename: string;
+    readonly content: Buffer;
+    readonly contentType: string;
+  }[];
+}
+
+/** The result: the server took the message, or the reason why not. */
+type SmtpOutcome =
+  | { readonly kind: 'sent' }
+  /** `responseCode` is that of SMTP, if the server answered. */
+  | { readonly kind: 'refused'; readonly reason: string; readonly responseCode: number | null };
+
+/** The way to a mail server. */
+export interface Smtp {
+  /** Sends a message. Never throws: a failure is an outcome. */
+  send(message: SmtpMessage): Promise<SmtpOutcome>;
+  close(): void;
+}
+
+interface SmtpOptions {
+  /** The mail server: `smtp://user:password@host:587`, or `smtps://` for TLS from the start. */
+  readonly url: string;
+  /** The address of the sender. */
+  readonly from: string;
+}
+
+// A server that does not answer must not hold a job for longer than a claim of the queue.
+const timeoutMs = 20_000;
+const connections = 3;
+
+/** Opens connections to the mail server as they are needed. */
+export function openSmtp({ url, from }: SmtpOptions): Smtp {
+  const transport = createTransport({
+    url,
+    pool: true,
+    maxConnections: connections,
+    connectionTimeout: timeoutMs,
+    greetingTimeout: timeoutMs,
+    socketTimeout: timeoutMs,
+    // Texts of tenants name no files and no addresses to be fetched.
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  const domain = from.slice(from.lastIndexOf('@') + 1);
+  return {
+    async send({ id, senderName, replyTo, recipients, attachments, ...content }) {
+      try {
+        await transport.sendMail({
+          ...content,
+          messageId: `<${id}@${domain}>`,
+          from: { name: senderName, address: from },
+          ...(replyTo !== null && { replyTo }),
+          to: [...recipients],
+          attachments: [...attachments],
+          // Asks out-of-office programs not to answer (RFC 3834).
+          headers: { 'Auto-Submitted': 'auto-generated' },
+        });
+        return { kind: 'sent' };
+      } catch (error) {
+        const { message, responseCode } = error as Error & { readonly responseCode?: number };
+        return { kind: 'refused', reason: message, responseCode: responseCode ?? null };
+      }
+    },
+    close: () => transport.close(),
+  };
+}

@@ -1,0 +1,248 @@
+import assert from 'node:assert/strict';
+import { getCreditNote, getCreditNoteDocument } from '../credit-notes/actions.ts';
+import { invoiceUrl } from '../customers/portal-link.ts';
+import { findCustomer } from '../customers/store.ts';
+import type { Work } from '../database/work.ts';
+import { getDocument } from '../invoicing/actions.ts';
+import { amountDue } from '../invoicing/invoice.ts';
+import type { InvoiceDocument } from '../invoicing/invoice-document.ts';
+import { findInvoice, type InvoiceRow } from '../invoicing/store.ts';
+import type { Encryption } from '../jobs/encryption.ts';
+import { enqueue } from '../jobs/queue.ts';
+import type { Smtp } from '../jobs/smtp.ts';
+import { type PageRequest, page } from '../kernel/pagination.ts';
+import { Problem } from '../kernel/problem.ts';
+import { type EmailTemplateName, mayReceive } from '../organizations/mail-setting.ts';
+import type { Settings } from '../organizations/setting.ts';
+import { readSettings } from '../organizations/store-settings.ts';
+import { getEvent } from '../webhooks/actions-events.ts';
+import type { Event } from '../webhooks/event.ts';
+import { decideSent, type Email, type SendOutcome } from './email.ts';
+import { type EmailContent, type EmailFacts, writeEmail } from './email-content.ts';
+import type { EmailLanguage } from './email-text.ts';
+import * as store from './store.ts';
+
+/** The part of the external services that emails use. */
+export interface WithMail {
+  readonly mail?: MailServices;
+}
+
+/** The mail server, and the address of the service in the links of emails. */
+interface MailServices {
+  readonly smtp: Smtp;
+  readonly publicUrl: string;
+}
+
+/** The mail server. Refuses with `mailNotConfigured` if the service was started without one. */
+export function requireMail({ mail }: WithMail = {}): MailServices {
+  if (mail === undefined) throw new Problem('mailNotConfigured');
+  return mail;
+}
+
+export const sendTask = 'send_email';
+
+function render(work: Work, row: store.EmailRow): Email {
+  return { ...row, livemode: work.livemode, organizationId: work.organizationId };
+}
+
+/** Refuses with `emailNotFound`. */
+export async function getEmail(work: Work, id: string): Promise<Email> {
+  return render(work, await requireEmail(work, id));
+}
+
+async function requireEmail(work: Work, id: string): Promise<store.EmailRow> {
+  const row = await store.findEmail(work, id);
+  if (row === null) throw new Problem('emailNotFound', { id });
+  return row;
+}
+
+/** The environment's emails, in order of creation. Refuses an empty time range. */
+export async function listEmails(work: Work, request: PageRequest) {
+  const { rows, total } = await store.pageOfEmails(work, request);
+  return page(
+    request,
+    rows.map((row) => render(work, row)),
+    total,
+  );
+}
+
+/**
+ * Queues the same email again. Refuses with `emailStillQueued` one that is about to be sent, and with
+ * `mailNotConfigured` without a mail server.
+ */
+export async function resendEmail(work: Work, services: WithMail | undefined, id: string): Promise<Email> {
+  requireMail(services);
+  const origin = await requireEmail(work, id);
+  if (origin.status === 'queued') throw new Problem('emailStillQueued', { id });
+  const repeat = await store.insertRepeat(work, origin, Date.now());
+  await enqueue(work, sendTask, { emailId: repeat.id }, { key: `email:${repeat.id}` });
+  return render(work, repeat);
+}
+
+/** A document to attach, not yet laid out. */
+interface Attachment {
+  readonly filename: string;
+  readonly document: InvoiceDocument;
+}
+
+/** A queued email with all that it says, or the reason why it is not to be sent. */
+export type PreparedEmail =
+  | {
+      readonly kind: 'ready';
+      readonly content: EmailContent;
+      readonly senderName: string;
+      readonly replyTo: string | null;
+      readonly recipients: readonly string[];
+      readonly attachment: Attachment | null;
+    }
+  | { readonly kind: 'suppressed'; readonly reason: string; readonly recipients: readonly string[] };
+
+/** Writes a queued email; null if it is no longer queued. */
+export async function prepareEmail(
+  work: Work,
+  id: string,
+  services: { readonly publicUrl: string; readonly encryption: Encryption },
+): Promise<PreparedEmail | null> {
+  const email = await store.findEmail(work, id);
+  if (email?.status !== 'queued') return null;
+  const customer = await findCustomer(work, email.customerId);
+  assert(customer, 'an email has its customer');
+  const recipients = customer.email === '' ? [] : [customer.email];
+  const settings = await readSettings(work);
+  const suppressed = (reason: string) => ({ kind: 'suppressed' as const, reason, recipients });
+  if (customer.erasedAt !== null) return suppressed('The personal data of the customer was erased.');
+  if (recipients.length === 0) return suppressed('The customer has no email address.');
+  if (!recipients.every((address) => mayReceive(settings.mail, work.livemode, address)))
+    return suppressed('In test mode only addresses in `mail.testRecipients` of the settings get emails.');
+  const subject = await subjectOf(work, await getEvent(work, email.eventId), email.template);
+  if (typeof subject === 'string') return suppressed(subject);
+  const { invoice, attachment, ...facts } = subject;
+  const link =
+    invoice &&
+    invoiceUrl(services.publicUrl, services.encryption, {
+      environmentId: work.environmentId,
+      invoiceId: invoice.id,
+      version: customer.portalVersion,
+    });
+  const seller = senderOf(settings);
+  const content = writeEmail(
+    email.template,
+    { ...facts, seller, customer: customer.name, link },
+    styleOf(settings, email.template, 'en'),
+  );
+  return { kind: 'ready', content, senderName: seller, replyTo: settings.mail.replyTo, recipients, attachment };
+}
+
+function senderOf({ seller }: Settings): string {
+  return seller?.name ?? 'Billing';
+}
+
+function styleOf({ timeZone, mail }: Settings, template: EmailTemplateName, language: EmailLanguage) {
+  return { language, timeZone, own: mail.texts[template] ?? null };
+}
+
+/** The record that an email is about. */
+interface Subject extends Pick<EmailFacts, 'number' | 'money' | 'date' | 'plan'> {
+  /** The invoice that its link leads to. */
+  readonly invoice: InvoiceRow | null;
+  readonly attachment: Attachment | null;
+}
+
+/** Reads the record that an email is about, or the reason why it is not to be sent. */
+function subjectOf(work: Work, event: Event, template: EmailTemplateName): Promise<Subject | string> {
+  switch (template) {
+    case 'invoice_issued':
+      return issuedInvoice(work, event.objectId);
+    case 'receipt':
+    case 'payment_failed':
+      return chargedInvoice(work, event, template);
+    case 'credit_note_issued':
+      return issuedCreditNote(work, event.objectId);
+    case 'subscription_canceled': {
+      const plan = event.payload.data?.name;
+      return Promise.resolve({
+        ...{ number: null, money: null, date: event.occurredAt, invoice: null, attachment: null },
+        plan: typeof plan === 'string' ? plan : '',
+      });
+    }
+  }
+}
+
+async function issuedInvoice(work: Work, id: string): Promise<Subject> {
+  const invoice = await requireInvoice(work, id);
+  const { invoiceNumber: number, currency, dueDate, invoiceDate } = invoice;
+  return {
+    ...{ number, invoice, plan: null, money: { amount: amountDue(invoice), currency } },
+    date: dueDate ?? invoiceDate,
+    attachment: { filename: `${number}.pdf`, document: await getDocument(work, id) },
+  };
+}
+
+async function chargedInvoice(
+  work: Work,
+  { payload, occurredAt: date }: Event,
+  template: 'receipt' | 'payment_failed',
+): Promise<Subject | string> {
+  const { invoiceId, amount, currency }: Readonly<Record<string, unknown>> = payload.data ?? {};
+  if (typeof invoiceId !== 'string' || typeof currency !== 'string') return 'The payment has no invoice.';
+  const invoice = await requireInvoice(work, invoiceId);
+  if (template === 'payment_failed' && amountDue(invoice) === 0n) return 'The invoice was paid meanwhile.';
+  return {
+    ...{ number: invoice.invoiceNumber, plan: null, date, invoice, attachment: null },
+    money: { amount: BigInt(Number(amount)), currency },
+  };
+}
+
+async function issuedCreditNote(work: Work, id: string): Promise<Subject> {
+  const { creditNote } = await getCreditNote(work, id);
+  const { creditNoteNumber: number, currency, total, createdAt: date, invoiceId } = creditNote;
+  return {
+    ...{ number, plan: null, date, money: { amount: BigInt(total), currency } },
+    invoice: await requireInvoice(work, invoiceId),
+    attachment: { filename: `${number}.pdf`, document: await getCreditNoteDocument(work, id) },
+  };
+}
+
+async function requireInvoice(work: Work, id: string): Promise<InvoiceRow> {
+  const invoice = await findInvoice(work, id);
+  assert(invoice, 'an invoice that was told of stays');
+  return invoice;
+}
+
+/** The values of a preview. */
+const sample = {
+  ...{ customer: 'Ada Lovelace', number: 'INV-0042', plan: 'Pro', date: Date.UTC(2030, 0, 15) },
+  ...{ link: 'https://example.com/pay/inv_example', amount: 4900n },
+};
+
+/** An email as customers would get it now, with values of an example. */
+export async function previewEmail(
+  work: Work,
+  template: EmailTemplateName,
+  language: EmailLanguage,
+): Promise<EmailContent> {
+  const settings = await readSettings(work);
+  const { amount, ...facts } = sample;
+  const money = { amount, currency: settings.currency };
+  return writeEmail(template, { ...facts, seller: senderOf(settings), money }, styleOf(settings, template, language));
+}
+
+/** Stores the outcome of an attempt, and answers the email then; null if it was no longer queued. */
+export async function recordOutcome(
+  work: Work,
+  id: string,
+  {
+    outcome,
+    recipients,
+    subject,
+  }: {
+    readonly outcome: SendOutcome;
+    readonly recipients: readonly string[];
+    readonly subject: string | null;
+  },
+): Promise<store.EmailRow | null> {
+  const email = await store.findEmail(work, id);
+  if (email === null) return null;
+  const next = decideSent(email.attempts + 1, outcome);
+  return store.recordAttempt(work, id, { ...next, recipients, subject, at: Date.now() });
+}

@@ -1,0 +1,312 @@
+import type { EmailTemplateName } from '../organizations/mail-setting.ts';
+
+/** The texts of one email in one language, with placeholders in braces. */
+interface EmailMessage {
+  readonly subject: string;
+  readonly heading: string;
+  readonly text: string;
+  /** The label of the link; null without one. */
+  readonly action: string | null;
+}
+
+interface Catalogue {
+  readonly greeting: string;
+  readonly closing: string;
+  readonly emails: Readonly<Record<EmailTemplateName, EmailMessage>>;
+}
+
+/** The languages of emails. Add one by adding its texts below. */
+export const emailLanguages = ['en', 'de', 'es', 'fr', 'it', 'ja', 'nl', 'pt'] as const;
+export type EmailLanguage = (typeof emailLanguages)[number];
+
+/** Every text of emails, by language. */
+export const catalogues: Readonly<Record<EmailLanguage, Catalogue>> = {
+  en: {
+    greeting: 'Hello {customer},',
+    closing: 'Reply to this email if you have any questions.',
+    emails: {
+      invoice_issued: {
+        subject: 'Invoice {number} from {seller}',
+        heading: 'Invoice {number}',
+        text: 'Here is your invoice {number} for {amount}, due on {date}. It is attached as a PDF.',
+        action: 'View and pay the invoice',
+      },
+      receipt: {
+        subject: 'Your receipt from {seller}',
+        heading: 'Thank you for your payment',
+        text: 'We received your payment of {amount} on {date} for invoice {number}.',
+        action: 'View the invoice',
+      },
+      payment_failed: {
+        subject: 'Your payment to {seller} failed',
+        heading: 'Your payment failed',
+        text: 'We could not collect {amount} for invoice {number} on {date}. Please update your payment method or pay with another one.',
+        action: 'Pay the invoice',
+      },
+      subscription_canceled: {
+        subject: 'Your subscription to {plan} has ended',
+        heading: 'Your subscription has ended',
+        text: 'Your subscription to {plan} ended on {date}.',
+        action: null,
+      },
+      credit_note_issued: {
+        subject: 'Credit note {number} from {seller}',
+        heading: 'Credit note {number}',
+        text: 'We have credited you {amount} on {date}. The credit note {number} is attached as a PDF.',
+        action: 'View the invoice',
+      },
+    },
+  },
+  de: {
+    greeting: 'Guten Tag {customer},',
+    closing: 'Bei Fragen antworten Sie einfach auf diese E-Mail.',
+    emails: {
+      invoice_issued: {
+        subject: 'Rechnung {number} von {seller}',
+        heading: 'Rechnung {number}',
+        text: 'Hier ist Ihre Rechnung {number} über {amount}, fällig am {date}. Sie ist als PDF angehängt.',
+        action: 'Rechnung ansehen und bezahlen',
+      },
+      receipt: {
+        subject: 'Ihr Zahlungsbeleg von {seller}',
+        heading: 'Vielen Dank für Ihre Zahlung',
+        text: 'Wir haben am {date} Ihre Zahlung über {amount} für die Rechnung {number} erhalten.',
+        action: 'Rechnung ansehen',
+      },
+      payment_failed: {
+        subject: 'Ihre Zahlung an {seller} ist fehlgeschlagen',
+        heading: 'Ihre Zahlung ist fehlgeschlagen',
+        text: 'Wir konnten am {date} {amount} für die Rechnung {number} nicht einziehen. Bitte aktualisieren Sie Ihre Zahlungsmethode oder zahlen Sie mit einer anderen.',
+        action: 'Rechnung bezahlen',
+      },
+      subscription_canceled: {
+        subject: 'Ihr Abonnement {plan} ist beendet',
+        heading: 'Ihr Abonnement ist beendet',
+        text: 'Ihr Abonnement {plan} endete am {date}.',
+        action: null,
+      },
+      credit_note_issued: {
+        subject: 'Gutschrift {number} von {seller}',
+        heading: 'Gutschrift {number}',
+        text: 'Wir haben Ihnen am {date} {amount} gutgeschrieben. Die Gutschrift {number} ist als PDF angehängt.',
+        action: 'Rechnung ansehen',
+      },
+    },
+  },
+  es: {
+    greeting: 'Hola, {customer}:',
+    closing: 'Si tiene alguna pregunta, responda a este correo.',
+    emails: {
+      invoice_issued: {
+        subject: 'Factura {number} de {seller}',
+        heading: 'Factura {number}',
+        text: 'Aquí tiene su factura {number} por {amount}, con vencimiento el {date}. Se adjunta en PDF.',
+        action: 'Ver y pagar la factura',
+      },
+      receipt: {
+        subject: 'Su recibo de {seller}',
+        heading: 'Gracias por su pago',
+        text: 'El {date} recibimos su pago de {amount} por la factura {number}.',
+        action: 'Ver la factura',
+      },
+      payment_failed: {
+        subject: 'Su pago a {seller} no se pudo realizar',
+        heading: 'Su pago no se pudo realizar',
+        text: 'El {date} no pudimos cobrar {amount} por la factura {number}. Actualice su método de pago o pague con otro.',
+        action: 'Pagar la factura',
+      },
+      subscription_canceled: {
+        subject: 'Su suscripción a {plan} ha finalizado',
+        heading: 'Su suscripción ha finalizado',
+        text: 'Su suscripción a {plan} finalizó el {date}.',
+        action: null,
+      },
+      credit_note_issued: {
+        subject: 'Nota de crédito {number} de {seller}',
+        heading: 'Nota de crédito {number}',
+        text: 'El {date} le abonamos {amount}. La nota de crédito {number} se adjunta en PDF.',
+        action: 'Ver la factura',
+      },
+    },
+  },
+  fr: {
+    greeting: 'Bonjour {customer},',
+    closing: 'Pour toute question, répondez à cet e-mail.',
+    emails: {
+      invoice_issued: {
+        subject: 'Facture {number} de {seller}',
+        heading: 'Facture {number}',
+        text: 'Voici votre facture {number} de {amount}, à régler avant le {date}. Elle est jointe au format PDF.',
+        action: 'Voir et payer la facture',
+      },
+      receipt: {
+        subject: 'Votre reçu de {seller}',
+        heading: 'Merci pour votre paiement',
+        text: 'Nous avons reçu le {date} votre paiement de {amount} pour la facture {number}.',
+        action: 'Voir la facture',
+      },
+      payment_failed: {
+        subject: 'Votre paiement à {seller} a échoué',
+        heading: 'Votre paiement a échoué',
+        text: 'Nous n’avons pas pu prélever {amount} pour la facture {number} le {date}. Mettez à jour votre moyen de paiement ou utilisez-en un autre.',
+        action: 'Payer la facture',
+      },
+      subscription_canceled: {
+        subject: 'Votre abonnement à {plan} a pris fin',
+        heading: 'Votre abonnement a pris fin',
+        text: 'Votre abonnement à {plan} a pris fin le {date}.',
+        action: null,
+      },
+      credit_note_issued: {
+        subject: 'Avoir {number} de {seller}',
+        heading: 'Avoir {number}',
+        text: 'Nous vous avons crédité {amount} le {date}. L’avoir {number} est joint au format PDF.',
+        action: 'Voir la facture',
+      },
+    },
+  },
+  it: {
+    greeting: 'Gentile {customer},',
+    closing: 'Per qualsiasi domanda, risponda a questa e-mail.',
+    emails: {
+      invoice_issued: {
+        subject: 'Fattura {number} di {seller}',
+        heading: 'Fattura {number}',
+        text: 'Ecco la fattura {number} di {amount}, con scadenza il {date}. È allegata in PDF.',
+        action: 'Visualizza e paga la fattura',
+      },
+      receipt: {
+        subject: 'La ricevuta di {seller}',
+        heading: 'Grazie per il pagamento',
+        text: 'Il {date} abbiamo ricevuto il pagamento di {amount} per la fattura {number}.',
+        action: 'Visualizza la fattura',
+      },
+      payment_failed: {
+        subject: 'Il pagamento a {seller} non è riuscito',
+        heading: 'Il pagamento non è riuscito',
+        text: 'Il {date} non siamo riusciti ad addebitare {amount} per la fattura {number}. Aggiorni il metodo di pagamento o ne usi un altro.',
+        action: 'Paga la fattura',
+      },
+      subscription_canceled: {
+        subject: 'L’abbonamento a {plan} è terminato',
+        heading: 'L’abbonamento è terminato',
+        text: 'L’abbonamento a {plan} è terminato il {date}.',
+        action: null,
+      },
+      credit_note_issued: {
+        subject: 'Nota di credito {number} di {seller}',
+        heading: 'Nota di credito {number}',
+        text: 'Il {date} abbiamo accreditato {amount}. La nota di credito {number} è allegata in PDF.',
+        action: 'Visualizza la fattura',
+      },
+    },
+  },
+  ja: {
+    greeting: '{customer} 様',
+    closing: 'ご不明な点がございましたら、このメールにご返信ください。',
+    emails: {
+      invoice_issued: {
+        subject: '{seller} からの請求書 {number}',
+        heading: '請求書 {number}',
+        text: '請求書 {number}(金額 {amount}、お支払期限 {date})をお送りします。PDF を添付しています。',
+        action: '請求書を確認して支払う',
+      },
+      receipt: {
+        subject: '{seller} からの領収のお知らせ',
+        heading: 'お支払いありがとうございます',
+        text: '{date} に請求書 {number} のお支払い {amount} を受領しました。',
+        action: '請求書を確認する',
+      },
+      payment_failed: {
+        subject: '{seller} へのお支払いが完了しませんでした',
+        heading: 'お支払いが完了しませんでした',
+        text: '{date} に請求書 {number} の {amount} を請求できませんでした。お支払い方法を更新するか、別の方法でお支払いください。',
+        action: '請求書を支払う',
+      },
+      subscription_canceled: {
+        subject: '{plan} のご契約が終了しました',
+        heading: 'ご契約が終了しました',
+        text: '{plan} のご契約は {date} に終了しました。',
+        action: null,
+      },
+      credit_note_issued: {
+        subject: '{seller} からのクレジットノート {number}',
+        heading: 'クレジットノート {number}',
+        text: '{date} に {amount} を減額しました。クレジットノート {number} を PDF で添付しています。',
+        action: '請求書を確認する',
+      },
+    },
+  },
+  nl: {
+    greeting: 'Beste {customer},',
+    closing: 'Heb je vragen? Beantwoord dan deze e-mail.',
+    emails: {
+      invoice_issued: {
+        subject: 'Factuur {number} van {seller}',
+        heading: 'Factuur {number}',
+        text: 'Hierbij ontvang je factuur {number} van {amount}, te betalen vóór {date}. De pdf is bijgevoegd.',
+        action: 'Factuur bekijken en betalen',
+      },
+      receipt: {
+        subject: 'Je betaalbewijs van {seller}',
+        heading: 'Bedankt voor je betaling',
+        text: 'Op {date} hebben we je betaling van {amount} voor factuur {number} ontvangen.',
+        action: 'Factuur bekijken',
+      },
+      payment_failed: {
+        subject: 'Je betaling aan {seller} is mislukt',
+        heading: 'Je betaling is mislukt',
+        text: 'Op {date} konden we {amount} voor factuur {number} niet afschrijven. Werk je betaalmethode bij of betaal met een andere.',
+        action: 'Factuur betalen',
+      },
+      subscription_canceled: {
+        subject: 'Je abonnement op {plan} is beëindigd',
+        heading: 'Je abonnement is beëindigd',
+        text: 'Je abonnement op {plan} is op {date} beëindigd.',
+        action: null,
+      },
+      credit_note_issued: {
+        subject: 'Creditnota {number} van {seller}',
+        heading: 'Creditnota {number}',
+        text: 'Op {date} hebben we je {amount} gecrediteerd. Creditnota {number} is als pdf bijgevoegd.',
+        action: 'Factuur bekijken',
+      },
+    },
+  },
+  pt: {
+    greeting: 'Olá, {customer},',
+    closing: 'Em caso de dúvida, responda a este e-mail.',
+    emails: {
+      invoice_issued: {
+        subject: 'Fatura {number} de {seller}',
+        heading: 'Fatura {number}',
+        text: 'Aqui está a fatura {number} no valor de {amount}, com vencimento em {date}. O PDF segue em anexo.',
+        action: 'Ver e pagar a fatura',
+      },
+      receipt: {
+        subject: 'O seu recibo de {seller}',
+        heading: 'Obrigado pelo pagamento',
+        text: 'Recebemos em {date} o pagamento de {amount} da fatura {number}.',
+        action: 'Ver a fatura',
+      },
+      payment_failed: {
+        subject: 'O pagamento a {seller} falhou',
+        heading: 'O pagamento falhou',
+        text: 'Em {date} não foi possível cobrar {amount} da fatura {number}. Atualize o método de pagamento ou use outro.',
+        action: 'Pagar a fatura',
+      },
+      subscription_canceled: {
+        subject: 'A assinatura de {plan} terminou',
+        heading: 'A assinatura terminou',
+        text: 'A assinatura de {plan} terminou em {date}.',
+        action: null,
+      },
+      credit_note_issued: {
+        subject: 'Nota de crédito {number} de {seller}',
+        heading: 'Nota de crédito {number}',
+        text: 'Creditámos {amount} em {date}. A nota de crédito {number} segue em anexo, em PDF.',
+        action: 'Ver a fatura',
+      },
+    },
+  },
+};

@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import type { AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { type ParsedMail, simpleParser } from 'mailparser';
+import { SMTPServer } from 'smtp-server';
+import { openSmtp } from '../../src/jobs/smtp.ts';
+import { newDebtor } from '../support/debtor.ts';
+import { type Body, startTestApp } from '../support/harness.ts';
+import { atFileEnd } from '../support/process-end.ts';
+import { assertSound } from '../support/sound.ts';
+
+/** A mail server that keeps what it is sent, and refuses when it is told to. */
+class Inbox {
+  readonly received: ParsedMail[] = [];
+  /** The answer to the next recipients; null accepts. */
+  refusal: { readonly message: string; readonly responseCode: number } | null = null;
+  readonly server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS'],
+    onRcptTo: (_address, _session, answer) => answer(this.refusal && Object.assign(new Error('refused'), this.refusal)),
+    onData: (stream, _session, answer) => {
+      simpleParser(stream).then((mail) => {
+        this.received.push(mail);
+        answer();
+      }, answer);
+    },
+  });
+
+  async open(): Promise<string> {
+    await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
+    return `smtp://127.0.0.1:${(this.server.server.address() as AddressInfo).port}`;
+  }
+}
+
+const inbox = new Inbox();
+const smtp = openSmtp({ url: await inbox.open(), from: 'billing@acme.test' });
+atFileEnd(async () => {
+  smtp.close();
+  await new Promise<void>((resolve) => inbox.server.close(resolve));
+});
+const publicUrl = 'https://billing.acme.test';
+const app = await startTestApp({ services: { mail: { smtp, publicUrl } } });
+const withoutServer = await startTestApp();
+
+/** A customer who gets emails, with a subscription at 20.00 a month. */
+async function newReader(mail: Body = {}, token = 'pm_card_visa') {
+  const settings = { seller: { name: 'Acme' }, mail: { enabled: true, testRecipients: ['@acme.test'], ...mail } };
+  const debtor = await newDebtor(app, { token }, settings);
+  inbox.received.length = 0;
+  inbox.refusal = null;
+  const emails = async (query = '') => (await debtor.caller.get(`/emails${query}`)).data as Body[];
+  return { ...debtor, emails };
+}
+
+/** Runs all jobs. One that fails is gone here, and later attempts are made by hand. */
+async function runJobs(): Promise<void> {
+  const run = () => app.runJobs({ all: true }).catch(() => 1);
+  while ((await run()) > 0);
+}
+
+test('an invoice that is sent reaches its customer once, with its PDF and a link to pay', async () => {
+  const { caller, emails } = await newReader();
+  const { invoice } = await caller.post('/invoices', {
+    invoice: { customerExternalId: 'ada', lines: [{ description: 'Workshop', unitAmount: 45000 }] },
+  });
+  await caller.post(`/invoices/${invoice.id}/finalize`, {});
+  const { invoice: sent } = await caller.post(`/invoices/${invoice.id}/send`, {});
+  await runJobs();
+  const [email] = await emails('?template=invoice_issued');
+  const [mail] = inbox.received.filter(({ subject }) => subject?.startsWith('Invoice'));
+  assert(mail);
+  assert.equal(inbox.received.filter(({ messageId }) => messageId === mail.messageId).length, 1);
+  assert.equal(mail.messageId, `<${email.id}@acme.test>`);
+  assert.equal(mail.subject, `Invoice ${sent.invoiceNumber} from Acme`);
+  assert.deepEqual(mail.from?.value, [{ address: 'billing@acme.test', name: 'Acme' }]);
+  assert.match(mail.text ?? '', /for \$450\.00/);
+  assert(mail.text?.includes(`${publicUrl}/pay/${invoice.id}?key=`));
+  assert(String(mail.html).includes(`href="${publicUrl}/pay/${invoice.id}?key=`));
+  const [attachment] = mail.attachments;
+  assert.equal(attachment?.filename, `${sent.invoiceNumber}.pdf`);
+  assert.equal(attachment?.content.subarray(0, 5).toString(), '%PDF-');
+  assert.deepEqual([email.status, email.attempts, email.subject], ['sent', 1, mail.subject]);
+  await assertSound(app);
+});
+
+test('an email whose sender died before it noted the sending is sent again under the same Message-ID', async () => {
+  const { caller, emails, environmentId } = await newReader();
+  const { invoice } = await caller.post('/invoices', {
+    invoice: { customerExternalId: 'ada', lines: [{ description: 'Workshop', unitAmount: 45000 }] },
+  });
+  await caller.post(`/invoices/${invoice.id}/finalize`, {});
+  await caller.post(`/invoices/${invoice.id}/send`, {});
+  const [{ id }] = await emails('?template=invoice_issued');
+  const send = () => app.tasks.send_email?.(app, { environmentId, emailId: id });
+  await send();
+  // As if the process had been killed between the answer of the mail server and its own commit.
+  await app.owner
+    .updateTable('emails')
+    .set({ status: 'queued', sentAt: null, attempts: 0 })
+    .where('id', '=', id)
+    .execute();
+  await Promise.all([send(), send()]);
+  await send();
+  const ids = inbox.received.map(({ messageId }) => messageId);
+  assert(ids.length >= 2);
+  assert.deepEqual([...new Set(ids)], [`<${id}@acme.test>`]);
+  assert.equal((await emails(`?eventId=${(await caller.get(`/emails/${id}`)).email.eventId}`)).length, 1);
+});
+
+test('a failed renewal tells its customer how to pay, and is not told of once it is paid', async () => {
+  const { moveTo, swapCard, emails, caller, send } = await newReader();
+  await swapCard('pm_card_chargeCustomerFail');
+  await moveTo('2026-02-01');
+  await runJobs();
+  const [failed] = await emails('?template=payment_failed');
+  assert.equal(failed.status, 'sent');
+  const mail = inbox.received.find(({ messageId }) => messageId === `<${failed.id}@acme.test>`);
+  assert.match(mail?.text ?? '', /could not collect \$30\.75 for invoice \S+ on February 1, 2026/);
+  const { data: invoices } = await caller.get('/invoices?status=open');
+  assert(mail?.text?.includes(`${publicUrl}/pay/${invoices[0].id}?key=`));
+  const { email: repeat } = await caller.post(`/emails/${failed.id}/resend`, {});
+  assert.equal((await send(`/invoices/${invoices[0].id}/record-payment`, { payment: { amount: 3075 } })).status, 200);
+  await runJobs();
+  const { status, lastError } = (await caller.get(`/emails/${repeat.id}`)).email;
+  assert.deepEqual([status, lastError], ['suppressed', 'The invoice was paid meanwhile.']);
+});
+
+test('an address that the mail server refuses bounces, and another refusal is tried again', async () => {
+  const { emails, environmentId } = await newReader();
+  inbox.refusal = { message: 'try later', responseCode: 451 };
+  await runJobs();
+  const [waiting] = await emails('?template=receipt');
+  assert.deepEqual([waiting.status, waiting.attempts], ['queued', 1]);
+  assert.match(waiting.lastError, /try later/);
+  inbox.refusal = { message: 'no such user', responseCode: 550 };
+  await app.tasks.send_email?.(app, { environmentId, emailId: waiting.id });
+  const [bounced] = await emails('?template=receipt');
+  assert.deepEqual([bounced.status, bounced.attempts, bounced.sentAt], ['bounced', 2, null]);
+});
+
+test('test mode sends to addresses on its list only, and an email is sent again on request', async () => {
+  const { caller, emails, send } = await newReader({ testRecipients: ['jo@acme.example'] });
+  await runJobs();
+  const [suppressed] = await emails('?template=receipt');
+  assert.deepEqual([suppressed.status, inbox.received.length], ['suppressed', 0]);
+  await caller.put('/settings', { settings: { mail: { testRecipients: ['@ACME.test'] } } });
+  const { email: repeat } = await caller.post(`/emails/${suppressed.id}/resend`, {});
+  assert.deepEqual([repeat.status, repeat.resentFrom, repeat.eventId], ['queued', suppressed.id, suppressed.eventId]);
+  assert.equal(
+    (await send(`/emails/${repeat.id}/resend`, {})).body.message,
+    `Email ${repeat.id} is queued: it is sent without a request.`,
+  );
+  await runJobs();
+  assert.equal((await caller.get(`/emails/${repeat.id}`)).email.status, 'sent');
+  assert.equal(inbox.received.length, 1);
+});
+
+test('nothing is sent before emails are enabled, which needs a mail server', async () => {
+  const { emails } = await newReader({ enabled: false });
+  assert.deepEqual(await emails(), []);
+  const refused = await withoutServer.request('PUT', '/settings', { settings: { mail: { enabled: true } } });
+  assert.equal(refused.status, 400);
+  assert.match(refused.body.message, /TOLLKEEPER_SMTP_URL/);
+});
+
+test('own texts take the place of the usual ones, and name their placeholders', async () => {
+  const { caller } = await newReader({
+    texts: { receipt: { subject: 'Danke, {customer}', text: 'Betrag: {amount}' } },
+  });
+  const { preview } = await caller.get('/email-templates/receipt/preview?language=de');
+  assert.equal(preview.subject, 'Danke, Ada Lovelace');
+  assert.match(preview.text, /^Guten Tag Ada Lovelace,\n\nBetrag: 49,00\s\$/);
+  const refused = await app.request('PUT', '/settings', {
+    settings: { mail: { texts: { receipt: { text: '{plan}' } } } },
+  });
+  assert.equal(refused.status, 400);
+  assert.match(
+    JSON.stringify(refused.body),
+    /no other placeholders than \{seller\}, \{customer\}, \{number\}, \{amount\}, \{date\}/,
+  );
+  const { settings } = await caller.put('/settings', { settings: { mail: { texts: { receipt: null } } } });
+  assert.deepEqual(settings.mail.texts, {});
+});
