@@ -55,6 +55,7 @@ export interface Ids {
   readonly webhookId: string;
   readonly deliveryId: string;
   readonly eventId: string;
+  readonly emailId: string;
   readonly apiKeyId: string;
   /** One that nobody uses. */
   readonly spareApiKeyId: string;
@@ -108,6 +109,7 @@ export const placeholders: Ids = {
   webhookId: idOf('webhook'),
   deliveryId: idOf('webhookDelivery'),
   eventId: idOf('event'),
+  emailId: idOf('email'),
   apiKeyId: idOf('apiKey'),
   spareApiKeyId: idOf('apiKey'),
 };

@@ -479,6 +479,10 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
   'GET /webhooks/{id}/deliveries': (ids) => at(`/webhooks/${ids.webhookId}/deliveries`),
   'GET /deliveries/{id}': (ids) => at(`/deliveries/${ids.deliveryId}`),
   'POST /deliveries/{id}/retry': (ids) => at(`/deliveries/${ids.deliveryId}/retry`),
+  'GET /emails': () => at('/emails'),
+  'GET /emails/{id}': (ids) => at(`/emails/${ids.emailId}`),
+  'POST /emails/{id}/resend': (ids) => at(`/emails/${ids.emailId}/resend`),
+  'GET /email-templates/{name}/preview': () => at('/email-templates/receipt/preview?language=de'),
   'GET /events': () => at('/events'),
   'GET /events/{id}': (ids) => at(`/events/${ids.eventId}`),
 };

@@ -137,6 +137,10 @@ export const tags = [
       'The settings of an environment: currency, payment terms, seller, tax, and retries of failed payments.',
   },
   {
+    name: 'Emails',
+    description: 'An email tells a customer of an event, in the texts of the seller or the usual ones.',
+  },
+  {
     name: 'Test clock',
     description: 'The test clock sets the time of the test environment, so that billing can be tested in seconds.',
   },

@@ -169,7 +169,6 @@ export type {
   Email,
   EmailPreview,
   EmailStatus,
-  EmailTemplateName,
   EmailTemplatesGetPreviewAnswer,
   EmailTemplatesGetPreviewInput,
   EmailTemplatesMethods,

@@ -710,9 +710,6 @@ export type EventObject = 'customer' | 'payment' | 'purchase' | 'subscription' |
 /** `queued`: it is about to be sent, or tried again. `sent`: the mail server took it. `bounced`: the server refused the address. `failed`: all attempts failed. `suppressed`: it was not to be sent, as `lastError` says. */
 export type EmailStatus = 'queued' | 'sent' | 'bounced' | 'failed' | 'suppressed';
 
-/** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. */
-export type EmailTemplateName = 'invoice_issued' | 'receipt' | 'payment_failed' | 'subscription_canceled' | 'credit_note_issued';
-
 export interface ApiKey {
   id: string;
   createdAt: Timestamp;
@@ -3772,7 +3769,8 @@ export interface Email {
   eventId: string;
   /** The email that it repeats on request; otherwise null. */
   resentFrom: string | null;
-  template: EmailTemplateName;
+  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. */
+  template: 'invoice_issued' | 'receipt' | 'payment_failed' | 'subscription_canceled' | 'credit_note_issued';
   status: EmailStatus;
   attempts: number;
   /** The addresses of the last attempt. Empty before the first. */
@@ -7927,7 +7925,8 @@ export interface EmailsListInput {
   /** Your own id of the customer. Archived customers with this id count too. */
   customerExternalId?: string;
   status?: EmailStatus;
-  template?: EmailTemplateName;
+  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. */
+  template?: 'invoice_issued' | 'receipt' | 'payment_failed' | 'subscription_canceled' | 'credit_note_issued';
   eventId?: string;
   /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
   createdAtFrom?: string | number;
@@ -7962,7 +7961,7 @@ export interface EmailsResendAnswer {
 
 export interface EmailTemplatesGetPreviewInput {
   /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. */
-  name: EmailTemplateName;
+  name: 'invoice_issued' | 'receipt' | 'payment_failed' | 'subscription_canceled' | 'credit_note_issued';
   language?: 'en' | 'de' | 'es' | 'fr' | 'it' | 'ja' | 'nl' | 'pt';
 }
 

@@ -71,8 +71,8 @@ export async function listEmails(work: Work, request: PageRequest) {
  * `mailNotConfigured` without a mail server.
  */
 export async function resendEmail(work: Work, services: WithMail | undefined, id: string): Promise<Email> {
-  requireMail(services);
   const origin = await requireEmail(work, id);
+  requireMail(services);
   if (origin.status === 'queued') throw new Problem('emailStillQueued', { id });
   const repeat = await store.insertRepeat(work, origin, Date.now());
   await enqueue(work, sendTask, { emailId: repeat.id }, { key: `email:${repeat.id}` });

@@ -14,7 +14,6 @@ const emailPlaceholders = {
 export type EmailTemplateName = keyof typeof emailPlaceholders;
 const emailTemplateNames = Object.keys(emailPlaceholders) as EmailTemplateName[];
 export const EmailTemplateName = z.enum(emailTemplateNames as [EmailTemplateName, ...EmailTemplateName[]]).meta({
-  id: 'EmailTemplateName',
   description:
     '`invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an ' +
     'invoice failed, with a link to pay it. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit ' +
@@ -58,7 +57,7 @@ export const MailSettings = z
         'The addresses that get emails in test mode: `jo@example.com`, or `@example.com` for all of a domain. Others ' +
         'get none. Live mode ignores it.',
     }),
-    texts: z.partialRecord(EmailTemplateName, EmailTexts).meta({
+    texts: z.partialRecord(z.enum(emailTemplateNames), EmailTexts).meta({
       description: 'Own texts of emails, by the name of the email. Their placeholders are filled in.',
     }),
   })

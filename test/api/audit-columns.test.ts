@@ -45,6 +45,7 @@ describe('the decisions', () => {
     'customers.logo_url',
     'customers.metadata',
     'environments.billing_anchor',
+    'environments.mail',
     'environments.numbering',
     'environments.seller',
     'features.grant_interval',

@@ -40,7 +40,7 @@ atFileEnd(async () => {
 });
 const publicUrl = 'https://billing.acme.test';
 const app = await startTestApp({ services: { mail: { smtp, publicUrl } } });
-const withoutServer = await startTestApp();
+const withoutServer = await startTestApp({ services: { mail: undefined as never } });
 
 /** A customer who gets emails, with a subscription at 20.00 a month. */
 async function newReader(mail: Body = {}, token = 'pm_card_visa') {

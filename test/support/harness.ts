@@ -10,6 +10,7 @@ import { loopback } from '../../src/jobs/address-guard.ts';
 import { createEncryption, keyBytes } from '../../src/jobs/encryption.ts';
 import { createOutbound } from '../../src/jobs/outbound.ts';
 import { type JobContext, runTask, type TaskList } from '../../src/jobs/queue.ts';
+import { openSmtp } from '../../src/jobs/smtp.ts';
 import type { WebhookServices } from '../../src/webhooks/actions.ts';
 import { Dispatcher } from '../../src/webhooks/jobs-sending.ts';
 import { dropDatabase, returnDatabase, type Service, type TestDatabase, takeDatabase } from './databases.ts';
@@ -73,7 +74,7 @@ export async function startTestApp({ services: given = {} }: { services?: Extern
   // The service that reaches nobody in particular is the same for all, and is kept with its database.
   const isOwn = Object.keys(given).length > 0;
   const { server, address, webhooks } = isOwn ? await startService(taken, given) : await ordinaryService(taken);
-  const services = { encryption: webhooks.encryption, ...given, webhooks };
+  const services = { encryption: webhooks.encryption, mail: unreachableMail, ...given, webhooks };
   const newOrganization = async (): Promise<TestOrganization> => {
     const founded = await createOrganization(owner, { name: 'Acme' }, Date.now());
     return {
@@ -149,11 +150,17 @@ async function ordinaryService(taken: TestDatabase): Promise<Service> {
 
 async function startService({ database, owner }: TestDatabase, given: ExternalServices): Promise<Service> {
   const webhooks = given.webhooks ?? testWebhookServices();
-  const services = { encryption: webhooks.encryption, ...given, webhooks };
+  const services = { encryption: webhooks.encryption, mail: unreachableMail, ...given, webhooks };
   const { log } = createLog(process.env.TEST_LOG ?? 'silent');
   const server = await createApp({ database, people: owner, log, services, migrated: async () => true });
   return { server, webhooks, address: await server.listen({ host: '127.0.0.1', port: 0 }) };
 }
+
+// Emails can be enabled, and none leaves: in test mode nobody is on the list of those who get any.
+const unreachableMail = {
+  smtp: openSmtp({ url: 'smtp://127.0.0.1:9', from: 'billing@acme.test' }),
+  publicUrl: 'https://billing.acme.test',
+};
 
 // The last instant that a Date can hold.
 const endOfTime = 8_640_000_000_000_000;

@@ -30,6 +30,7 @@ const values: Readonly<Record<string, string>> = {
   usage_holds: `{"status": "released"}`,
   discount_redemptions: `{"is_only": false}`,
   customer_balance_entries: `{"source": "invoice", "amount": -1, "invoice_id": "inv"}`,
+  emails: `{"resent_from": "email"}`,
   webhook_deliveries: `{"status": "succeeded", "next_attempt_at": null}`,
 };
 

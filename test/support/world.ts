@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
 import type { Ids } from '../../examples/request-ids.ts';
 import { teamPlan } from '../../examples/requests.ts';
+import { newId } from '../../src/database/new-id.ts';
 import { runInEnvironment } from '../../src/database/work.ts';
 import { buyNow } from './buying.ts';
 import type { Body, TestApp, TestOrganization } from './harness.ts';
@@ -154,6 +156,7 @@ export async function buildWorld(
     webhookId: webhook.id,
     deliveryId: delivery.id,
     eventId: (await get('/events')).data[0].id,
+    emailId: await insertEmail(app, organization),
     apiKeyId: (await get('/api-keys')).data[0].id,
     spareApiKeyId: await makeKey(post, pricingModel.id),
   };
@@ -185,6 +188,24 @@ async function insertBought(
   );
   assert(bought);
   return bought.answer.purchase.id;
+}
+
+/** An email that was not to be sent. */
+async function insertEmail(
+  { database }: WorldApp,
+  { testEnvironmentId: environmentId }: Pick<TestOrganization, 'testEnvironmentId'>,
+): Promise<string> {
+  const made = await runInEnvironment(database, { environmentId }, ({ db }) =>
+    sql<{ id: string }>`
+      insert into emails (environment_id, id, pricing_model_id, customer_id, event_id, template, status, created_at, updated_at)
+      select environment_id, ${newId('email')}, pricing_model_id, payload -> 'customer' ->> 'id', id, 'receipt', 'suppressed',
+             created_at, created_at
+        from events where type = 'payment.succeeded' and environment_id = ${environmentId} order by id limit 1
+      returning id`.execute(db),
+  );
+  const id = made?.answer.rows[0]?.id;
+  assert(id);
+  return id;
 }
 
 /** A subscription whose short trial ended without a payment method, which its customer has attached since. */
