@@ -282,7 +282,7 @@ interface OrderedHandler {
   readonly atOnce: number;
 }
 
-/** Publishes that invoices are overdue, that trials will end and that cards expire. After the charges of that instant. */
+/** Publishes that invoices are overdue, that trials will end and that cards expire. Before a late renewal ends the trial. */
 const noticeHandler: DueWorkHandler = {
   name: 'notice',
   take: takeNotices,
@@ -296,6 +296,7 @@ const noticeHandler: DueWorkHandler = {
 
 /** All kinds of due work, in order of execution at one instant. */
 const dueHandlers: readonly OrderedHandler[] = [
+  { kind: 'notice', handler: noticeHandler, atOnce: 500 },
   { kind: 'check', handler: checkHandler, atOnce: 500 },
   { kind: 'cancel', handler: cancelHandler, atOnce: 50 },
   { kind: 'expire', handler: expireHandler, atOnce: 50 },
@@ -305,5 +306,4 @@ const dueHandlers: readonly OrderedHandler[] = [
   { kind: 'interim', handler: interimHandler, atOnce: 500 },
   { kind: 'renew', handler: renewHandler, atOnce: 500 },
   { kind: 'dun', handler: dunHandler, atOnce: 200 },
-  { kind: 'notice', handler: noticeHandler, atOnce: 500 },
 ];

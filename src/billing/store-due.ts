@@ -9,6 +9,7 @@ import { currentStatuses } from '../subscriptions/subscription.ts';
 
 /** All kinds of due work, in order of execution at one instant. */
 const dueKinds = [
+  'notice',
   'check',
   'cancel',
   'expire',
@@ -18,7 +19,6 @@ const dueKinds = [
   'interim',
   'renew',
   'dun',
-  'notice',
 ] as const;
 export type DueKind = (typeof dueKinds)[number];
 
@@ -96,8 +96,8 @@ function dueTimes(ready: RawBuilder<unknown>, incompleteLifetimeMs: number): Raw
 const notices: readonly { readonly table: string; readonly isAwaited: RawBuilder<boolean> }[] = [
   {
     table: 'invoices',
-    // A payment that is in flight may still be in time.
-    isAwaited: sql<boolean>`r.status = 'open' and not exists (
+    // A payment that is in flight, or an attempt that is due by then, may still be in time.
+    isAwaited: sql<boolean>`r.status = 'open' and (r.next_attempt_at is null or r.next_attempt_at > r.notice_at) and not exists (
       select from payments p where p.environment_id = r.environment_id and p.invoice_id = r.id
          and p.status in ('processing', 'requires_confirmation', 'requires_action'))`,
   },

@@ -118,7 +118,7 @@ export const dueInvariants: readonly Invariant[] = [
     query: sql`
       select r.environment_id, r.id, r.notice_at as due_at, n.late_at
         from (select environment_id, id, notice_at from invoices i
-               where status = 'open' and not exists (
+               where status = 'open' and (next_attempt_at is null or next_attempt_at > notice_at) and not exists (
                  select from payments p where p.environment_id = i.environment_id and p.invoice_id = i.id
                     and p.status in ('processing', 'requires_confirmation', 'requires_action'))
               union all
