@@ -8,6 +8,7 @@ import { version } from './http/version.ts';
 const admin = () => import('./main-admin.ts');
 const service = () => import('./main-serve.ts');
 const listener = () => import('./main-listen.ts');
+const inbox = () => import('./main-inbox.ts');
 const pricing = () => import('./main-pricing.ts');
 const backups = () => import('./main-backup.ts');
 const people = () => import('./main-people.ts');
@@ -146,6 +147,12 @@ program
   .option('--pricing-model <id>', 'the pricing model to listen to (default: that of the key, or the default one)')
   .option('--json', 'print each event as one line of JSON')
   .action(async (options) => (await listener()).listen(config(), options));
+program
+  .command('inbox')
+  .description('receive the emails of a service on this machine and print them, for development')
+  .option('--port <number>', 'the port to receive on (default: any free port)')
+  .option('--json', 'print each email as one line of JSON')
+  .action(async (options) => (await inbox()).openInbox(options));
 program
   .command('openapi')
   .description('print the OpenAPI document')

@@ -170,7 +170,7 @@ async function makeKey(post: Send, pricingModelId: string): Promise<string> {
 }
 
 // Long enough for the request to arrive on a busy machine.
-const trialMs = 500;
+const trialMs = 2_000;
 
 /** A gift, bought by the customer as a page would. */
 async function insertBought(

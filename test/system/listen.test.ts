@@ -7,6 +7,7 @@ import process from 'node:process';
 import type { Readable } from 'node:stream';
 import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { openSmtp } from '../../src/jobs/smtp.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 
 const main = new URL('../../src/main.ts', import.meta.url).pathname;
@@ -236,3 +237,29 @@ async function openStranger() {
     },
   };
 }
+
+test('tollkeeper inbox prints the emails that it receives', async () => {
+  const child = spawn(process.execPath, [main, 'inbox'], { stdio: ['ignore', 'pipe', 'pipe'] });
+  children.add(child);
+  const said = { output: '', notes: '' };
+  child.stdout.on('data', (chunk) => {
+    said.output += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    said.notes += chunk;
+  });
+  await until(() => said.notes.includes('Press Ctrl-C'), said);
+  const smtp = openSmtp({ url: /smtp:\S+\d/.exec(said.notes)?.[0] ?? '', from: 'billing@acme.test' });
+  const content = { subject: 'Hello', text: 'Your invoice\u001b[31m', html: '<p>Your invoice</p>' };
+  const email = { id: 'email_1', senderName: 'Acme', replyTo: null, recipients: ['ada@acme.test'], attachments: [] };
+  assert.deepEqual(await smtp.send({ ...email, ...content }), { kind: 'sent' });
+  smtp.close();
+  await until(() => said.output.includes('Your invoice'), said);
+  assert.match(
+    said.output,
+    /^From: "Acme" <billing@acme\.test>\nTo: ada@acme\.test\nSubject: Hello\n\nYour invoice\?\[31m/,
+  );
+  child.kill('SIGINT');
+  const [code] = await once(child, 'close');
+  assert.equal(code, 0);
+});
