@@ -87,6 +87,7 @@ export const operations = {
     create: { method: 'POST', path: '/api/v1/subscriptions', params: [], query: ['pricingModelId'] },
     get: { method: 'GET', path: '/api/v1/subscriptions/{id}', params: ['id'], query: [] },
     update: { method: 'PUT', path: '/api/v1/subscriptions/{id}', params: ['id'], query: [] },
+    getDetails: { method: 'GET', path: '/api/v1/subscriptions/{id}/details', params: ['id'], query: [] },
     cancel: { method: 'POST', path: '/api/v1/subscriptions/{id}/cancel', params: ['id'], query: [] },
     uncancel: { method: 'POST', path: '/api/v1/subscriptions/{id}/uncancel', params: ['id'], query: [] },
     adjust: { method: 'POST', path: '/api/v1/subscriptions/{id}/adjust', params: ['id'], query: [] },
@@ -202,7 +203,7 @@ export const operations = {
   },
   invoices: {
     getUpcoming: { method: 'GET', path: '/api/v1/invoices/upcoming', params: [], query: ['subscriptionId'] },
-    list: { method: 'GET', path: '/api/v1/invoices', params: [], query: ['cursor', 'limit', 'order', 'status', 'type', 'customerId', 'customerExternalId', 'subscriptionId', 'purchaseId', 'billingPeriodId', 'createdAtFrom', 'createdAtTo'], pages: true },
+    list: { method: 'GET', path: '/api/v1/invoices', params: [], query: ['cursor', 'limit', 'order', 'status', 'type', 'customerId', 'customerExternalId', 'subscriptionId', 'purchaseId', 'billingPeriodId', 'invoiceNumber', 'pastDue', 'createdAtFrom', 'createdAtTo'], pages: true },
     create: { method: 'POST', path: '/api/v1/invoices', params: [], query: ['pricingModelId'] },
     get: { method: 'GET', path: '/api/v1/invoices/{id}', params: ['id'], query: [] },
     update: { method: 'PUT', path: '/api/v1/invoices/{id}', params: ['id'], query: [] },
@@ -315,6 +316,8 @@ export const operations = {
     getRevenue: { method: 'GET', path: '/api/v1/analytics/revenue', params: [], query: ['from', 'to', 'interval', 'groupBy'] },
     getPayments: { method: 'GET', path: '/api/v1/analytics/payments', params: [], query: ['from', 'to', 'interval', 'groupBy'] },
     getUsage: { method: 'GET', path: '/api/v1/analytics/usage', params: [], query: ['from', 'to', 'interval'] },
+    getAttention: { method: 'GET', path: '/api/v1/analytics/attention', params: [], query: [] },
+    getHealth: { method: 'GET', path: '/api/v1/analytics/health', params: [], query: [] },
   },
 } as const satisfies Record<string, Record<string, Operation>>;
 

@@ -1466,6 +1466,8 @@ export type Invoice = {
   finalizesAt?: Timestamp;
   /** The time at which it was sent last. Absent before. */
   sentAt?: Timestamp;
+  /** The time of the next attempt to collect it. Absent where none is planned. */
+  nextAttemptAt?: Timestamp;
   bankPaymentOnly: boolean | null;
   type: 'subscription';
   subscriptionId: string;
@@ -1527,6 +1529,8 @@ export type Invoice = {
   finalizesAt?: Timestamp;
   /** The time at which it was sent last. Absent before. */
   sentAt?: Timestamp;
+  /** The time of the next attempt to collect it. Absent where none is planned. */
+  nextAttemptAt?: Timestamp;
   bankPaymentOnly: boolean | null;
   type: 'purchase';
   subscriptionId: null;
@@ -1587,6 +1591,8 @@ export type Invoice = {
   finalizesAt?: Timestamp;
   /** The time at which it was sent last. Absent before. */
   sentAt?: Timestamp;
+  /** The time of the next attempt to collect it. Absent where none is planned. */
+  nextAttemptAt?: Timestamp;
   bankPaymentOnly: boolean | null;
   type: 'standalone';
   subscriptionId: null;
@@ -3075,6 +3081,8 @@ export interface UpcomingInvoice {
   finalizesAt?: Timestamp;
   /** The time at which it was sent last. Absent before. */
   sentAt?: Timestamp;
+  /** The time of the next attempt to collect it. Absent where none is planned. */
+  nextAttemptAt?: Timestamp;
   bankPaymentOnly: boolean | null;
   type: 'subscription';
   subscriptionId: string;
@@ -3980,6 +3988,53 @@ export interface UsageReport {
       events: number;
     }>;
   }>;
+}
+
+/** Each count is at most 1,000. */
+export interface Attention {
+  pastDueSubscriptions: number;
+  unpaidSubscriptions: number;
+  /** Invoices that `GET /invoices?pastDue=true` lists. */
+  pastDueInvoices: number;
+  /** Charges of the last 7 days that failed. */
+  failedPayments: number;
+  draftInvoices: number;
+  /** Webhooks whose attempts fail, or that the service switched off. */
+  failingWebhooks: number;
+  /** Subscriptions whose due work failed. It is tried again by itself. */
+  stuckSubscriptions: number;
+  /** Invariants of the whole service that the last check found broken. Null before the first check. */
+  brokenInvariants: number | null;
+}
+
+export interface Health {
+  version: string;
+  database: {
+    version: string;
+    /** The time of one question to the database. */
+    roundTripMs: number;
+  };
+  /** The work of the environment that is due. Each count is at most 1,000. */
+  work: {
+    /** Billing periods that have ended and wait for their renewal. */
+    periodsDue: number;
+    /** Invoices whose next attempt is due. */
+    attemptsDue: number;
+    stuckSubscriptions: number;
+    /** Webhook messages that wait, with those between two attempts. */
+    messagesPending: number;
+    oldestMessageAt: Timestamp | null;
+  };
+  /** The last check of the whole service. Null before the first. It names no records. */
+  checks: {
+    checkedAt: Timestamp;
+    durationMs: number;
+    invariants: Array<{
+      name: string;
+      sentence: string;
+      holds: boolean;
+    }>;
+  } | null;
 }
 
 export interface ErrorBody {
@@ -5366,6 +5421,14 @@ export interface SubscriptionsUpdateAnswer {
     status: 'awaiting_payment' | 'scheduled' | 'applied' | 'canceled' | 'failed';
     invoiceId: string | null;
   };
+}
+
+export interface SubscriptionsGetDetailsInput {
+  id: string;
+}
+
+export interface SubscriptionsGetDetailsAnswer {
+  subscription: SubscriptionDetails;
 }
 
 export interface SubscriptionsCancelInput {
@@ -6887,6 +6950,9 @@ export interface InvoicesListInput {
   subscriptionId?: string;
   purchaseId?: string;
   billingPeriodId?: string;
+  invoiceNumber?: string;
+  /** Invoices that are owed, and whose due date is past or of which a charge has failed; or the others. */
+  pastDue?: boolean;
   /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
   createdAtFrom?: string | number;
   /** Records created before this instant. */
@@ -8068,6 +8134,14 @@ export interface AnalyticsGetUsageAnswer {
   usage: UsageReport;
 }
 
+export interface AnalyticsGetAttentionAnswer {
+  attention: Attention;
+}
+
+export interface AnalyticsGetHealthAnswer {
+  health: Health;
+}
+
 export interface UtilsMethods {
   /** Check the connection and the key. Returns `pong` if the service responds and the API key is valid. */
   getPing(input?: Record<string, never>, options?: CallOptions): Promise<UtilsGetPingAnswer>;
@@ -8176,6 +8250,9 @@ export interface SubscriptionsMethods {
 
   /** Update a subscription. Changes the name, the metadata, the payment methods and the end of a running trial, as far as they are sent. The first payment is due at the new end, and no credits are granted before. `billingCycleAnchorDate` moves the billing anchor: a period begins now and ends there. What it costs is charged before the answer, and `adjustment` says it; a dry run answers the same amounts. If the charge fails, nothing changes and the answer is 402. The plan changes with `POST /subscriptions/{id}/adjust`. */
   update(input: SubscriptionsUpdateInput, options?: WriteOptions): Promise<SubscriptionsUpdateAnswer>;
+
+  /** Get a subscription with its contents. Returns one subscription with its items and their prices, its features and its balances. */
+  getDetails(input: SubscriptionsGetDetailsInput, options?: CallOptions): Promise<SubscriptionsGetDetailsAnswer>;
 
   /** Cancel a subscription. Ends a subscription now, with its billing period, or at `endDate`, and returns it. Until `endDate` it renews as usual: a period that has begun is billed whole and nothing is refunded. A later request replaces the date. A subscription that has ended is returned unchanged. The default plan is refused with 400. */
   cancel(input: SubscriptionsCancelInput, options?: WriteOptions): Promise<SubscriptionsCancelAnswer>;
@@ -8491,7 +8568,7 @@ export interface InvoicesMethods {
   /** Preview the next invoice of a subscription. Returns the next invoice as it would be now: that of usage by an interval of its own, of a scheduled end, or of a renewal with the items of the next period. It has no id, number or billing period. If none will follow, the request is refused with 400. */
   getUpcoming(input: InvoicesGetUpcomingInput, options?: CallOptions): Promise<InvoicesGetUpcomingAnswer>;
 
-  /** List invoices. Returns the invoices of the environment, optionally of one customer, subscription, purchase, type or status. */
+  /** List invoices. Returns the invoices of the environment, optionally of one customer, subscription, purchase, type, status or number, or those that are past due. */
   list(input?: InvoicesListInput, options?: CallOptions): Promise<InvoicesListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
@@ -8806,4 +8883,10 @@ export interface AnalyticsMethods {
 
   /** Report usage. Returns the units and events of every usage meter over time, from the roll-ups of whole hours. */
   getUsage(input?: AnalyticsGetUsageInput, options?: CallOptions): Promise<AnalyticsGetUsageAnswer>;
+
+  /** Count what needs attention. Returns the numbers of records that somebody should look at, each up to 1,000. */
+  getAttention(input?: Record<string, never>, options?: CallOptions): Promise<AnalyticsGetAttentionAnswer>;
+
+  /** Report the health of the service. Returns the versions, the work of the environment that is due, and the last check of all invariants. It tells nothing about other environments. */
+  getHealth(input?: Record<string, never>, options?: CallOptions): Promise<AnalyticsGetHealthAnswer>;
 }

@@ -30,7 +30,23 @@ function fetchWithSession(input: RequestInfo | URL, init: RequestInit = {}): Pro
   const environment = currentEnvironment();
   if (environment !== null) headers.set('x-tollkeeper-environment', environment);
   headers.set('x-tollkeeper-request', 'dashboard');
-  return fetch(input, { ...init, headers, credentials: 'same-origin' });
+  const startedAt = performance.now();
+  return fetch(input, { ...init, headers, credentials: 'same-origin' }).then((response) => {
+    times.push(performance.now() - startedAt);
+    if (times.length > keptTimes) times.shift();
+    return response;
+  });
+}
+
+const keptTimes = 200;
+const times: number[] = [];
+
+/** How long the last requests of this tab took until their answer began, in milliseconds; null before the first. */
+export function requestTimes(): { readonly count: number; readonly median: number; readonly p95: number } | null {
+  if (times.length === 0) return null;
+  const sorted = times.toSorted((one, other) => one - other);
+  const at = (share: number) => Math.ceil(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0);
+  return { count: sorted.length, median: at(0.5), p95: at(0.95) };
 }
 
 /** The API, as the person who is signed in. */

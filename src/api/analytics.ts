@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import {
+  readAttention,
+  readHealth,
   reportChurn,
   reportMrr,
   reportPayments,
@@ -7,6 +9,7 @@ import {
   reportRevenue,
   reportUsage,
 } from '../analytics/actions.ts';
+import { Attention, Health } from '../analytics/health.ts';
 import {
   PaymentsReport,
   paymentGroupings,
@@ -17,7 +20,11 @@ import {
 } from '../analytics/money-report.ts';
 import { ChurnReport, MrrReport, mrrGroupings } from '../analytics/mrr-report.ts';
 import { rangeQuery } from '../analytics/report-range.ts';
+import type { Work } from '../database/work.ts';
 import { route } from '../http/route.ts';
+import { version } from '../http/version.ts';
+import { invariants } from '../invariants/check-invariants.ts';
+import { listInvariantCounts } from '../invariants/store-checks.ts';
 
 const tag = 'Analytics';
 
@@ -25,6 +32,21 @@ const mrrQuery = z.object({
   ...rangeQuery,
   groupBy: z.enum(mrrGroupings).optional().meta({ description: 'By default there is one group for each currency.' }),
 });
+
+const sentences = new Map(invariants.map(({ name, sentence }) => [name, sentence]));
+
+/** The last check. It spans all tenants, so neither rows nor their numbers are told. */
+async function readChecks(work: Work): Promise<Health['checks']> {
+  const counts = await listInvariantCounts(work.db);
+  const [first] = counts;
+  if (first === undefined) return null;
+  const { checkedAt, durationMs } = first;
+  const known = counts.flatMap(({ name, violations }) => {
+    const sentence = sentences.get(name);
+    return sentence === undefined ? [] : { name, sentence, holds: violations === 0 };
+  });
+  return { checkedAt, durationMs, invariants: known };
+}
 
 export const analyticsRoutes = [
   route({
@@ -102,5 +124,36 @@ export const analyticsRoutes = [
     returns: z.object({ usage: UsageReport }),
     refuses: [],
     handle: async (work, { query }) => ({ usage: await reportUsage(work, query) }),
+  }),
+  route({
+    method: 'GET',
+    path: '/analytics/attention',
+    needs: 'analytics:read',
+    summary: 'Count what needs attention',
+    description: 'Returns the numbers of records that somebody should look at, each up to 1,000.',
+    tag,
+    returns: z.object({ attention: Attention }),
+    refuses: [],
+    handle: async (work) => {
+      const attention = await readAttention(work);
+      const checks = await readChecks(work);
+      const brokenInvariants = checks && checks.invariants.filter(({ holds }) => !holds).length;
+      return { attention: { ...attention, brokenInvariants } };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/analytics/health',
+    needs: 'analytics:read',
+    summary: 'Report the health of the service',
+    description:
+      'Returns the versions, the work of the environment that is due, and the last check of all invariants. It tells ' +
+      'nothing about other environments.',
+    tag,
+    returns: z.object({ health: Health }),
+    refuses: [],
+    handle: async (work) => ({
+      health: { version, ...(await readHealth(work)), checks: await readChecks(work) },
+    }),
   }),
 ];

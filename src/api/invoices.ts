@@ -40,7 +40,15 @@ import { DraftChange, OneOffInvoice, WrittenLines } from '../invoicing/one-off.t
 import { encryptionOf } from '../jobs/encryption.ts';
 import { Turns } from '../jobs/turns.ts';
 import { amountInput, freeText, SafeString, TimestampInput } from '../kernel/json.ts';
-import { createdFilters, customerFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import {
+  booleanFilter,
+  createdFilters,
+  customerFilters,
+  pageOf,
+  pageQuery,
+  pageRequest,
+  textFilter,
+} from '../kernel/pagination.ts';
 import { renderPayment } from '../payments/actions.ts';
 import { Payment } from '../payments/payment.ts';
 import { PaymentMethodType } from '../payments/payment-method.ts';
@@ -92,8 +100,8 @@ export const invoiceRoutes = [
     needs: 'invoices:read',
     summary: 'List invoices',
     description:
-      'Returns the invoices of the environment, optionally of one customer, subscription, purchase, type or ' +
-      'status.',
+      'Returns the invoices of the environment, optionally of one customer, subscription, purchase, type, ' +
+      'status or number, or those that are past due.',
     tag,
     query: pageQuery({
       status: InvoiceStatus.optional(),
@@ -102,6 +110,10 @@ export const invoiceRoutes = [
       subscriptionId: textFilter,
       purchaseId: textFilter,
       billingPeriodId: textFilter,
+      invoiceNumber: textFilter,
+      pastDue: booleanFilter.meta({
+        description: 'Invoices that are owed, and whose due date is past or of which a charge has failed; or the others.',
+      }),
       ...createdFilters,
     }),
     returns: pageOf(Invoice),

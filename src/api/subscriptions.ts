@@ -12,6 +12,7 @@ import {
 } from '../billing/adjust.ts';
 import { cancelSubscription, uncancelSubscription } from '../billing/cancel.ts';
 import { type RetriedPayment, reportRetry, retryPayment } from '../billing/collect-by-hand.ts';
+import { getSubscriptionDetails, SubscriptionDetails } from '../billing/customer-billing.ts';
 import { addFeature } from '../billing/grant-by-hand.ts';
 import { pauseSubscription, resumeSubscription } from '../billing/pause.ts';
 import { readSubscribed, reread, subscribe } from '../billing/subscribe.ts';
@@ -130,6 +131,18 @@ export const subscriptionRoutes = [
     returns: z.object({ subscription: Subscription }),
     refuses: ['subscriptionNotFound'],
     handle: async (work, { params }) => ({ subscription: await getSubscription(work, params.id) }),
+  }),
+  route({
+    method: 'GET',
+    path: '/subscriptions/{id}/details',
+    needs: 'subscriptions:read',
+    summary: 'Get a subscription with its contents',
+    description: 'Returns one subscription with its items and their prices, its features and its balances.',
+    tag,
+    params,
+    returns: z.object({ subscription: SubscriptionDetails }),
+    refuses: ['subscriptionNotFound'],
+    handle: async (work, { params: { id } }) => ({ subscription: await getSubscriptionDetails(work, id) }),
   }),
   route({
     method: 'PUT',

@@ -34,7 +34,12 @@ import { loadPricingModelDetails } from '../pricing/store-details.ts';
 import { listPricesByIds } from '../pricing/store-prices.ts';
 import { listPurchasesOfCustomer } from '../purchases/actions.ts';
 import { Purchase } from '../purchases/purchase.ts';
-import { listLivingSubscriptions, listNewestSubscriptions, lockLivingSubscriptions } from '../subscriptions/store.ts';
+import {
+  findSubscription,
+  listLivingSubscriptions,
+  listNewestSubscriptions,
+  lockLivingSubscriptions,
+} from '../subscriptions/store.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import {
   hasAccess,
@@ -63,7 +68,7 @@ const contents = {
 };
 
 /** A subscription with its items and features. */
-const SubscriptionDetails = z
+export const SubscriptionDetails = z
   .discriminatedUnion('renews', [RenewingSubscription.extend(contents), NonRenewingSubscription.extend(contents)])
   .meta({ id: 'SubscriptionDetails' });
 type SubscriptionDetails = z.infer<typeof SubscriptionDetails>;
@@ -152,6 +157,14 @@ export async function getBilling(
     catalog: pricingModel,
     billingPortalUrl: billingPortalUrl(work, encryption, customer),
   };
+}
+
+/** One subscription with its items, features and balances. Refuses with `subscriptionNotFound`. */
+export async function getSubscriptionDetails(work: Work, id: string): Promise<SubscriptionDetails> {
+  const row = await findSubscription(work, id);
+  const [details] = row === null ? [] : await listDetails(work, [row]);
+  if (details === undefined) throw new Problem('subscriptionNotFound', { id });
+  return details;
 }
 
 /** The newest subscriptions, and every one that has not ended: those decide what the customer has. */

@@ -303,7 +303,7 @@ export async function listInvoiceLineItems(work: Work, request: PageRequest) {
 export function renderInvoice(work: Work, row: InvoiceRow): Invoice {
   const { reason: _, type, subscriptionId, purchaseId, seller: _seller, buyer: _buyer, ...known } = row;
   const { discountRedemptionId: _redemption, taxInclusive: _inclusive, attemptCount: _count, ...counted } = known;
-  const { nextAttemptAt: _next, creditedAmount, offsetAmount, balanceApplied, balanceCredited, ...collected } = counted;
+  const { nextAttemptAt, creditedAmount, offsetAmount, balanceApplied, balanceCredited, ...collected } = counted;
   const { footer, purchaseOrderNumber, netTermsDays, autoCollect, sentAt, finalizesAt, ...kept } = collected;
   const everyInvoice = {
     ...kept,
@@ -315,6 +315,7 @@ export function renderInvoice(work: Work, row: InvoiceRow): Invoice {
     ...(purchaseOrderNumber === null ? {} : { purchaseOrderNumber }),
     ...(sentAt === null ? {} : { sentAt }),
     ...(finalizesAt === null ? {} : { finalizesAt }),
+    ...(nextAttemptAt === null ? {} : { nextAttemptAt }),
     livemode: work.livemode,
     organizationId: work.organizationId,
     applicationFee: null,

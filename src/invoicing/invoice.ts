@@ -227,6 +227,9 @@ const everyInvoice = {
     description: 'The time at which the draft of a renewal is finalized by itself. Absent on every other invoice.',
   }),
   sentAt: Timestamp.optional().meta({ description: 'The time at which it was sent last. Absent before.' }),
+  nextAttemptAt: Timestamp.optional().meta({
+    description: 'The time of the next attempt to collect it. Absent where none is planned.',
+  }),
   bankPaymentOnly: z.boolean().nullable(),
 };
 

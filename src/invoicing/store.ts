@@ -5,6 +5,7 @@ import type { InvoiceLineItems, Invoices } from '../database/database-types.ts';
 import { insertRecords } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
+import type { Instant } from '../kernel/calendar.ts';
 import type { CountryCode } from '../kernel/country.ts';
 import type { CurrencyCode } from '../kernel/currency.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
@@ -200,7 +201,15 @@ export function pageOfInvoices(work: Work, request: PageRequest): Promise<{ rows
     subscriptionId: 'subscription_id',
     purchaseId: 'purchase_id',
     billingPeriodId: 'billing_period_id',
+    invoiceNumber: 'invoice_number',
+    pastDue: (value) => (value === 'true' ? isPastDue(work.now) : sql`not (${isPastDue(work.now)})`),
   });
+}
+
+/** Whether an invoice is owed, and its due date is past or a charge of it has failed. */
+export function isPastDue(now: Instant): RawBuilder<boolean> {
+  return sql`(status in ('open', 'awaiting_payment_confirmation')
+    and (coalesce(due_date, invoice_date) < ${now}::bigint or attempt_count > 0))`;
 }
 
 /** The newest invoices of a customer, newest first. A draft is not for the customer yet. */

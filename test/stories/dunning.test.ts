@@ -201,3 +201,31 @@ test('who cancels is not charged any more for what failed', async () => {
 test('after all of this the books are in order', async () => {
   await assertSound(app);
 });
+
+test('the queue of dunning names the next attempt, attention counts it, and neither tells of another tenant', async () => {
+  const debtor = await lapsed();
+  const [invoice, ...others] = (await debtor.caller.get('/invoices?pastDue=true')).data;
+  assert.equal(others.length, 0);
+  assert.equal(invoice.nextAttemptAt, Date.UTC(2026, 1, 4));
+  const paid = (await debtor.caller.get('/invoices?pastDue=false')).data;
+  assert.deepEqual(
+    paid.map((each: { status: string; nextAttemptAt?: number }) => [each.status, each.nextAttemptAt]),
+    [['paid', undefined]],
+  );
+  assert.equal((await debtor.caller.get(`/invoices?invoiceNumber=${invoice.invoiceNumber}`)).data[0].id, invoice.id);
+  const { attention } = await debtor.caller.get('/analytics/attention');
+  const { pastDueInvoices, pastDueSubscriptions, failedPayments, brokenInvariants } = attention;
+  assert.deepEqual([pastDueInvoices, pastDueSubscriptions, failedPayments, brokenInvariants], [1, 1, 1, null]);
+  const { health } = await debtor.caller.get('/analytics/health');
+  assert.deepEqual(health.work, {
+    periodsDue: 0,
+    attemptsDue: 0,
+    stuckSubscriptions: 0,
+    messagesPending: 0,
+    oldestMessageAt: null,
+  });
+  assert.equal(health.checks, null);
+  const other = await app.newOrganization();
+  const seen = await app.get('/analytics/attention', { key: other.testKey });
+  assert.deepEqual(Object.values(seen.attention), [0, 0, 0, 0, 0, 0, 0, null]);
+});

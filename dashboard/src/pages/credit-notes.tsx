@@ -2,24 +2,25 @@ import { Empty } from '../parts/empty.tsx';
 import { ChoiceFilter, FilterBar } from '../parts/filters.tsx';
 import { creditNoteColumns, MoneyRecords } from '../parts/money-columns.tsx';
 import { useFilters } from '../parts/records.tsx';
+import { SaveList } from '../parts/save-file.tsx';
 import { Heading } from '../parts/shown.tsx';
 
 const statuses = ['issued', 'settled', 'void'] as const;
 
 export function Page() {
   const { filters } = useFilters();
-  const { status, cursor } = filters;
+  const { status, customerId, cursor } = filters;
   return (
     <>
-      <Heading title="Credit notes" />
+      <Heading title="Credit notes" aside={<SaveList file="credit-notes.csv" />} />
       <FilterBar>
         <ChoiceFilter name="status" label="Any status" choices={statuses} />
       </FilterBar>
       <MoneyRecords
         family="creditNotes"
-        input={{ status, cursor }}
+        input={{ status, customerId, cursor }}
         columns={creditNoteColumns}
-        to={({ invoiceId }) => `/invoices/${invoiceId}`}
+        to={({ id }) => `/credit-notes/${id}`}
         caption="Credit notes"
         empty={
           <Empty title="No such credit notes">

@@ -3,6 +3,7 @@ import { Empty } from '../parts/empty.tsx';
 import { ChoiceFilter, FilterBar, SearchFilter } from '../parts/filters.tsx';
 import { NewCustomer } from '../parts/new-customer.tsx';
 import { Records, useFilters } from '../parts/records.tsx';
+import { SaveList } from '../parts/save-file.tsx';
 import { Heading, When } from '../parts/shown.tsx';
 
 const pageSize = 25;
@@ -22,7 +23,15 @@ export function Page() {
   const isFiltered = search !== undefined || show !== undefined;
   return (
     <>
-      <Heading title="Customers" aside={<NewCustomer />} />
+      <Heading
+        title="Customers"
+        aside={
+          <>
+            <SaveList file="customers.csv" />
+            <NewCustomer />
+          </>
+        }
+      />
       <FilterBar>
         <SearchFilter label="Search by name, e-mail address or your id" />
         <ChoiceFilter name="show" label="Current and archived" choices={Object.keys(archivedOf)} />

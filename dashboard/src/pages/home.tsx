@@ -1,10 +1,10 @@
 import { Skeleton, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
-import type { MrrReport } from '../../../client/src/generated-entry.ts';
+import type { Attention as AttentionCounts, MrrReport } from '../../../client/src/generated-entry.ts';
 import { read } from '../api.ts';
 import { Empty } from '../parts/empty.tsx';
-import { countText, moneyText, totalText } from '../parts/format.ts';
+import { countText, moneyText } from '../parts/format.ts';
 import { Problem } from '../parts/problem.tsx';
 import { MoneyReports, RetentionReports, SubscriptionCounts, UsageReports } from '../parts/reports.tsx';
 import { Go, Heading, Section } from '../parts/shown.tsx';
@@ -76,29 +76,44 @@ function Revenue({ group: { currency, points, opening } }: { readonly group: Gro
   );
 }
 
-/** The counts of records that somebody should look at. They are asked for together. */
+/** The records that somebody should look at, by one request. */
 function Attention() {
-  const one = { limit: 1 };
-  const pastDue = useQuery(read('subscriptions', 'list', { ...one, status: 'past_due' }));
-  const unpaid = useQuery(read('subscriptions', 'list', { ...one, status: 'unpaid' }));
-  const failed = useQuery(read('payments', 'list', { ...one, status: 'failed' }));
-  const open = useQuery(read('invoices', 'list', { ...one, status: 'open' }));
-  const counts = [
-    ['Past due subscriptions', pastDue.data?.total, '/subscriptions?status=past_due'],
-    ['Unpaid subscriptions', unpaid.data?.total, '/subscriptions?status=unpaid'],
-    ['Failed payments', failed.data?.total, '/payments?status=failed'],
-    ['Open invoices', open.data?.total, '/invoices?status=open'],
-  ] as const;
+  const { data, error } = useQuery(read('analytics', 'getAttention', {}));
+  if (error !== null) return null;
+  const counts = attentionOf(data?.attention).filter(([, count]) => count !== 0);
   return (
     <Section title="Needs attention">
+      {data !== undefined && counts.length === 0 && (
+        <p className="quiet">Nothing. Everybody has paid, and all work is done.</p>
+      )}
       <ul className="attention">
-        {counts.map(([name, total, to]) => (
+        {counts.map(([name, count, to]) => (
           <li key={name}>
             <Go to={to}>{name}</Go>
-            <span className="amount">{total === undefined ? '…' : totalText(total)}</span>
+            <span className="amount">{count === undefined ? '…' : upTo(count)}</span>
           </li>
         ))}
       </ul>
     </Section>
   );
+}
+
+const mostCounted = 1000;
+
+function upTo(count: number): string {
+  return count >= mostCounted ? `${countText(count)} or more` : countText(count);
+}
+
+/** What is counted, with the page that shows it. */
+function attentionOf(attention: AttentionCounts | undefined) {
+  return [
+    ['Invoices past due', attention?.pastDueInvoices, '/dunning'],
+    ['Past due subscriptions', attention?.pastDueSubscriptions, '/subscriptions?status=past_due'],
+    ['Unpaid subscriptions', attention?.unpaidSubscriptions, '/subscriptions?status=unpaid'],
+    ['Failed payments in a week', attention?.failedPayments, '/payments?status=failed'],
+    ['Drafts to review', attention?.draftInvoices, '/invoices?status=draft'],
+    ['Failing webhooks', attention?.failingWebhooks, '/webhooks'],
+    ['Subscriptions whose work failed', attention?.stuckSubscriptions, '/service-health'],
+    ['Broken invariants', attention?.brokenInvariants ?? 0, '/service-health'],
+  ] as const;
 }

@@ -1,5 +1,5 @@
-import { Button, Skeleton, Text, UnstyledButton } from '@mantine/core';
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { Skeleton, UnstyledButton } from '@mantine/core';
+import { useQueries, useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Invoice, InvoiceLineItem } from '../../../client/src/generated-entry.ts';
@@ -7,18 +7,23 @@ import { api, read } from '../api.ts';
 import { CustomerName, CustomerNames } from '../parts/customer-name.tsx';
 import { Explain } from '../parts/explain.tsx';
 import { countText, words } from '../parts/format.ts';
-import { paymentColumns } from '../parts/money-columns.tsx';
+import { dueOf, InvoiceActions } from '../parts/invoice-actions.tsx';
+import { Listed } from '../parts/listed.tsx';
+import { creditNoteColumns, paymentColumns } from '../parts/money-columns.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { Rows } from '../parts/records.tsx';
 import { RefundButton } from '../parts/refund.tsx';
-import { Facts, Heading, Identifier, Money, Section, Status, When } from '../parts/shown.tsx';
+import { SaveFile } from '../parts/save-file.tsx';
+import { Facts, Go, Heading, Identifier, Money, Section, Status, Sums, When } from '../parts/shown.tsx';
 
-const mostPayments = 20;
+const mostShown = 20;
 
 export function Page() {
   const { id = '' }: { id?: string } = useParams({ strict: false });
   const { data, error, refetch } = useQuery(read('invoices', 'get', { id }));
-  const { data: payments } = useQuery(read('payments', 'list', { invoiceId: id, limit: mostPayments, order: 'desc' }));
+  const ofThis = { invoiceId: id, limit: mostShown, order: 'desc' as const };
+  // Asked for together with the invoice, and shown below it.
+  useQueries({ queries: [read('payments', 'list', ofThis), read('creditNotes', 'list', ofThis)] });
   if (error !== null) return <Problem error={error} retry={refetch} />;
   if (data === undefined) return <Skeleton height={320} />;
   const { invoice, invoiceLineItems: lines } = data;
@@ -26,52 +31,55 @@ export function Page() {
     <CustomerNames ids={[invoice.customerId]}>
       <Heading
         title={`Invoice ${invoice.invoiceNumber ?? '(draft)'}`}
-        aside={invoice.status !== 'draft' && <PdfButton invoice={invoice} />}
-        below={<Status of={invoice.status} />}
+        aside={
+          <>
+            <InvoiceActions invoice={invoice} lines={lines} />
+            {invoice.status !== 'draft' && (
+              <SaveFile
+                name={`${invoice.invoiceNumber ?? id}.pdf`}
+                type="application/pdf"
+                read={() => api.invoices.getPdf({ id })}
+              >
+                Save as PDF
+              </SaveFile>
+            )}
+          </>
+        }
+        below={
+          <span className="beside">
+            <Status of={invoice.status} />
+            <CustomerName id={invoice.customerId} />
+          </span>
+        }
       />
       <Section title="Lines">
         <Lines invoice={invoice} lines={lines} />
       </Section>
       <Section title="Payments">
-        {(payments?.data ?? []).length === 0 ? (
-          <Text c="dimmed" size="sm">
-            Nothing was collected for this invoice.
-          </Text>
-        ) : (
-          <Rows
-            rows={payments?.data ?? []}
-            caption="Payments of the invoice"
-            keyOf={({ id: paymentId }) => paymentId}
-            columns={[
-              ...paymentColumns,
-              { title: 'Actions', cell: (payment) => <RefundButton payment={payment} />, align: 'right' },
-            ]}
-          />
-        )}
+        <Listed
+          query={read('payments', 'list', ofThis)}
+          caption="Payments of the invoice"
+          nothing="Nothing was collected for this invoice."
+          to={(payment) => `/payments/${payment.id}`}
+          columns={[
+            ...paymentColumns,
+            { title: 'Actions', cell: (payment) => <RefundButton payment={payment} />, align: 'right' },
+          ]}
+        />
+      </Section>
+      <Section title="Credit notes">
+        <Listed
+          query={read('creditNotes', 'list', ofThis)}
+          columns={creditNoteColumns}
+          caption="Credit notes"
+          nothing="Nothing was credited."
+          to={(note) => `/credit-notes/${note.id}`}
+        />
       </Section>
       <Section title="Details">
         <InvoiceFacts invoice={invoice} />
       </Section>
     </CustomerNames>
-  );
-}
-
-/** Saves the document. It is asked for like everything else, because a plain link would not say the environment. */
-function PdfButton({ invoice: { id, invoiceNumber } }: { readonly invoice: Invoice }) {
-  const saving = useMutation({
-    mutationFn: async () => {
-      const bytes = await api.invoices.getPdf({ id });
-      const link = document.createElement('a');
-      link.href = URL.createObjectURL(new Blob([new Uint8Array(bytes)], { type: 'application/pdf' }));
-      link.download = `${invoiceNumber ?? id}.pdf`;
-      link.click();
-      URL.revokeObjectURL(link.href);
-    },
-  });
-  return (
-    <Button variant="default" onClick={() => saving.mutate()} loading={saving.isPending}>
-      Save as PDF
-    </Button>
   );
 }
 
@@ -116,24 +124,7 @@ function Lines({ invoice, lines }: LinesProps) {
           },
         ]}
       />
-      <dl className="sums">
-        {sums.map(([name, amount]) =>
-          amount === null ? null : (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>
-                <Money amount={amount} currency={currency} />
-              </dd>
-            </div>
-          ),
-        )}
-        <div className="sum">
-          <dt>Total</dt>
-          <dd>
-            <Money amount={total} currency={currency} />
-          </dd>
-        </div>
-      </dl>
+      <Sums currency={currency} sums={sums} total={total} />
       <Explain invoiceId={invoice.id} lineId={explained} onClose={() => setExplained(null)} />
     </>
   );
@@ -144,15 +135,41 @@ function InvoiceFacts({ invoice }: { readonly invoice: Invoice }) {
   return (
     <Facts
       facts={[
-        ['Customer', <CustomerName key="customer" id={invoice.customerId} />],
-        ['Invoice date', <When key="date" at={invoice.invoiceDate} />],
-        ['Due', <When key="due" at={invoice.dueDate} />],
-        ['Period begins', <When key="from" at={invoice.billingPeriodStartDate} />],
-        ['Period ends', <When key="to" at={invoice.billingPeriodEndDate} />],
+        ['To be paid', <Money key="left" amount={isOwed(invoice) ? dueOf(invoice) : 0} currency={currency} />],
         ['Paid', <Money key="paid" amount={invoice.amountPaid} currency={currency} />],
         ['Refunded', <Money key="refunded" amount={invoice.amountRefunded} currency={currency} />],
+        ...(invoice.balanceApplied === undefined
+          ? []
+          : [
+              [
+                'Paid by the balance',
+                <Money key="balance" amount={invoice.balanceApplied} currency={currency} />,
+              ] as const,
+            ]),
+        ['Invoice date', <When key="date" at={invoice.invoiceDate} />],
+        ['Due', <When key="due" at={invoice.dueDate} />],
+        ['Next attempt', <When key="next" at={invoice.nextAttemptAt} />],
+        ['Sent', <When key="sent" at={invoice.sentAt} />],
+        ['Period begins', <When key="from" at={invoice.billingPeriodStartDate} />],
+        ['Period ends', <When key="to" at={invoice.billingPeriodEndDate} />],
+        ...(invoice.subscriptionId === null
+          ? []
+          : [
+              [
+                'Subscription',
+                <Go key="subscription" to={`/subscriptions/${invoice.subscriptionId}`}>
+                  Open the subscription
+                </Go>,
+              ] as const,
+            ]),
+        ...(invoice.memo === null ? [] : [['Memo', invoice.memo] as const]),
+        ...(invoice.purchaseOrderNumber === undefined ? [] : [['Order number', invoice.purchaseOrderNumber] as const]),
         ['Id', <Identifier key="id" id={invoice.id} />],
       ]}
     />
   );
+}
+
+function isOwed({ status }: Invoice): boolean {
+  return status === 'open' || status === 'awaiting_payment_confirmation';
 }

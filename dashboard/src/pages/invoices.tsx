@@ -2,22 +2,23 @@ import { Empty } from '../parts/empty.tsx';
 import { ChoiceFilter, FilterBar } from '../parts/filters.tsx';
 import { invoiceColumns, MoneyRecords } from '../parts/money-columns.tsx';
 import { useFilters } from '../parts/records.tsx';
+import { SaveList } from '../parts/save-file.tsx';
 import { Heading } from '../parts/shown.tsx';
 
 const statuses = ['draft', 'open', 'paid', 'partially_refunded', 'refunded', 'void', 'uncollectible'] as const;
 
 export function Page() {
   const { filters } = useFilters();
-  const { status, cursor } = filters;
+  const { status, customerId, cursor } = filters;
   return (
     <>
-      <Heading title="Invoices" />
+      <Heading title="Invoices" aside={<SaveList file="invoices.csv" />} />
       <FilterBar>
         <ChoiceFilter name="status" label="Any status" choices={statuses} />
       </FilterBar>
       <MoneyRecords
         family="invoices"
-        input={{ status, cursor }}
+        input={{ status, customerId, cursor }}
         columns={invoiceColumns}
         to={({ id }) => `/invoices/${id}`}
         caption="Invoices"

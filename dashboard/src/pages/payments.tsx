@@ -2,24 +2,25 @@ import { Empty } from '../parts/empty.tsx';
 import { ChoiceFilter, FilterBar } from '../parts/filters.tsx';
 import { MoneyRecords, paymentColumns } from '../parts/money-columns.tsx';
 import { useFilters } from '../parts/records.tsx';
+import { SaveList } from '../parts/save-file.tsx';
 import { Heading } from '../parts/shown.tsx';
 
 const statuses = ['succeeded', 'processing', 'requires_action', 'failed', 'canceled', 'refunded'] as const;
 
 export function Page() {
   const { filters } = useFilters();
-  const { status, cursor } = filters;
+  const { status, customerId, cursor } = filters;
   return (
     <>
-      <Heading title="Payments" />
+      <Heading title="Payments" aside={<SaveList file="payments.csv" />} />
       <FilterBar>
         <ChoiceFilter name="status" label="Any status" choices={statuses} />
       </FilterBar>
       <MoneyRecords
         family="payments"
-        input={{ status, cursor }}
+        input={{ status, customerId, cursor }}
         columns={paymentColumns}
-        to={({ customerId }) => `/customers/${customerId}`}
+        to={({ id }) => `/payments/${id}`}
         caption="Payments"
         empty={<Empty title="No such payments">Each attempt to collect an invoice is one payment.</Empty>}
       />

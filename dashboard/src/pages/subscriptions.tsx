@@ -17,7 +17,7 @@ const statuses = [
 
 export function Page() {
   const { filters } = useFilters();
-  const { status, cursor } = filters;
+  const { status, customerId, cursor } = filters;
   return (
     <>
       <Heading title="Subscriptions" />
@@ -26,9 +26,9 @@ export function Page() {
       </FilterBar>
       <MoneyRecords
         family="subscriptions"
-        input={{ status, cursor }}
+        input={{ status, customerId, cursor }}
         columns={subscriptionColumns}
-        to={({ customerId }) => `/customers/${customerId}`}
+        to={({ id }) => `/subscriptions/${id}`}
         caption="Subscriptions"
         empty={<Empty title="No such subscriptions">A customer starts on the default plan, and moves to others.</Empty>}
       />

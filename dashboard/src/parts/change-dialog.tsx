@@ -25,6 +25,7 @@ interface ChangeDialogProps<Input, Answer> {
   readonly confirm: string;
   readonly done: string;
   readonly isDanger?: boolean;
+  readonly size?: 'md' | 'lg';
   readonly onDone?: (answer: Answer) => void;
   readonly size?: 'md' | 'lg';
   /** The fields of the form. */

@@ -69,7 +69,7 @@ export function withCustomer<Row extends { readonly customerId: string }>(
   return first === undefined ? [] : [first, customer<Row>(), ...rest];
 }
 
-type Family = 'subscriptions' | 'invoices' | 'payments' | 'creditNotes';
+type Family = 'subscriptions' | 'invoices' | 'payments' | 'creditNotes' | 'purchases';
 interface CustomersRecord {
   readonly id: string;
   readonly customerId: string;

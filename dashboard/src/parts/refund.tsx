@@ -1,25 +1,29 @@
-import { Button, NumberInput } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { useState } from 'react';
 import type { Payment } from '../../../client/src/generated-entry.ts';
 import { api } from '../api.ts';
 import { useMay } from '../session.ts';
+import { AmountInput } from './amount-input.tsx';
 import { ChangeDialog, type Effect } from './change-dialog.tsx';
-import { countText, moneyText, unitsOf } from './format.ts';
+import { countText, moneyText } from './format.ts';
+
+interface RefundButtonProps {
+  readonly payment: Payment;
+  readonly size?: 'sm' | 'compact-sm';
+}
 
 /** Refunds a payment, whole or in part. Shown to roles that move money, for payments with something left. */
-export function RefundButton({ payment }: { readonly payment: Payment }) {
+export function RefundButton({ payment, size = 'compact-sm' }: RefundButtonProps) {
   const mayRefund = useMay('payments:money');
   const [isOpen, setOpen] = useState(false);
   const { id, amount, currency, status, refundedAmount } = payment;
   const left = amount - (refundedAmount ?? 0);
-  const units = unitsOf(currency);
-  const [wanted, setWanted] = useState<number | string>(left / units);
+  const [partialAmount, setPartialAmount] = useState<number | null>(left);
   if (!mayRefund || status !== 'succeeded' || left <= 0) return null;
-  const partialAmount = typeof wanted === 'number' ? Math.round(wanted * units) : null;
   const money = (sum: number) => moneyText(sum, currency);
   return (
     <>
-      <Button variant="default" size="compact-sm" onClick={() => setOpen(true)}>
+      <Button variant="default" size={size} onClick={() => setOpen(true)}>
         Refund
       </Button>
       <ChangeDialog
@@ -40,16 +44,13 @@ export function RefundButton({ payment }: { readonly payment: Payment }) {
         done={`${money(partialAmount ?? 0)} was refunded`}
         isDanger
       >
-        <NumberInput
-          label={`Amount in ${currency}`}
+        <AmountInput
+          label="Amount"
+          currency={currency}
           description={`At most ${money(left)}`}
-          value={wanted}
-          onChange={setWanted}
-          min={0}
-          max={left / units}
-          decimalScale={Math.round(Math.log10(units))}
-          hideControls
-          data-autofocus
+          value={partialAmount}
+          onChange={setPartialAmount}
+          max={left}
         />
       </ChangeDialog>
     </>

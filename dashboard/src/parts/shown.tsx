@@ -34,6 +34,8 @@ export function When({ at }: { readonly at: number | null | undefined }) {
 // The colours of all statuses of all records: good, waiting, bad, over.
 const colorOfStatus: Readonly<Record<string, string>> = {
   active: 'teal',
+  holds: 'teal',
+  broken: 'red',
   paid: 'teal',
   succeeded: 'teal',
   settled: 'teal',
@@ -106,6 +108,30 @@ export function Facts({ facts }: { readonly facts: readonly (readonly [name: str
         <div key={name}>
           <dt>{name}</dt>
           <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+interface SumsProps {
+  readonly currency: string;
+  /** Left out where there is none. */
+  readonly sums: readonly (readonly [name: string, amount: number | null])[];
+  readonly total: number;
+}
+
+/** The sums below lines, and their total. */
+export function Sums({ currency, sums, total }: SumsProps) {
+  const shown = [...sums.filter(([, amount]) => amount !== null), ['Total', total] as const];
+  return (
+    <dl className="sums">
+      {shown.map(([name, amount], index) => (
+        <div key={name} className={index === shown.length - 1 ? 'sum' : undefined}>
+          <dt>{name}</dt>
+          <dd>
+            <Money amount={amount} currency={currency} />
+          </dd>
         </div>
       ))}
     </dl>

@@ -1,5 +1,6 @@
 import {
   type Icon,
+  IconAlarm,
   IconBolt,
   IconBook2,
   IconCash,
@@ -7,11 +8,13 @@ import {
   IconClockPlay,
   IconCreditCardRefund,
   IconFileInvoice,
+  IconHeartbeat,
   IconHistory,
   IconHome2,
   IconKey,
   IconRefresh,
   IconSettings,
+  IconShoppingCart,
   IconUserCog,
   IconUsers,
   IconWebhook,
@@ -37,6 +40,8 @@ export const destinations: readonly { readonly group: string; readonly pages: re
       { to: '/invoices', name: 'Invoices', icon: IconFileInvoice },
       { to: '/payments', name: 'Payments', icon: IconCash },
       { to: '/credit-notes', name: 'Credit notes', icon: IconCreditCardRefund },
+      { to: '/purchases', name: 'Purchases', icon: IconShoppingCart },
+      { to: '/dunning', name: 'Dunning', icon: IconAlarm },
     ],
   },
   {
@@ -61,6 +66,7 @@ export const destinations: readonly { readonly group: string; readonly pages: re
     pages: [
       { to: '/people', name: 'People', icon: IconUserCog },
       { to: '/settings', name: 'Settings', icon: IconSettings },
+      { to: '/service-health', name: 'Health', icon: IconHeartbeat },
     ],
   },
 ];
