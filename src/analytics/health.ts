@@ -12,7 +12,9 @@ export const Attention = z
     failedPayments: count.meta({ description: 'Charges of the last 7 days that failed.' }),
     draftInvoices: count,
     failingWebhooks: count.meta({ description: 'Webhooks whose attempts fail, or that the service switched off.' }),
-    stuckSubscriptions: count.meta({ description: 'Subscriptions whose due work failed. It is tried again by itself.' }),
+    stuckSubscriptions: count.meta({
+      description: 'Subscriptions whose due work failed. It is tried again by itself.',
+    }),
     brokenInvariants: count.nullable().meta({
       description: 'Invariants of the whole service that the last check found broken. Null before the first check.',
     }),

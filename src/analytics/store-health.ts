@@ -11,7 +11,12 @@ interface Counting {
 }
 
 /** The number of this environment's rows of a table that match, up to `most`: each is found by an index. */
-function counted({ environmentId }: Work, table: string, matches: RawBuilder<unknown>, most: number): RawBuilder<number> {
+function counted(
+  { environmentId }: Work,
+  table: string,
+  matches: RawBuilder<unknown>,
+  most: number,
+): RawBuilder<number> {
   return sql`(select count(*)::integer from (
     select from ${sql.table(table)} where environment_id = ${environmentId} and ${matches} limit ${most}) as found)`;
 }

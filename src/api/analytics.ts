@@ -137,7 +137,7 @@ export const analyticsRoutes = [
     handle: async (work) => {
       const attention = await readAttention(work);
       const checks = await readChecks(work);
-      const brokenInvariants = checks && checks.invariants.filter(({ holds }) => !holds).length;
+      const brokenInvariants = checks?.invariants.filter(({ holds }) => !holds).length ?? null;
       return { attention: { ...attention, brokenInvariants } };
     },
   }),

@@ -112,7 +112,8 @@ export const invoiceRoutes = [
       billingPeriodId: textFilter,
       invoiceNumber: textFilter,
       pastDue: booleanFilter.meta({
-        description: 'Invoices that are owed, and whose due date is past or of which a charge has failed; or the others.',
+        description:
+          'Invoices that are owed, and whose due date is past or of which a charge has failed; or the others.',
       }),
       ...createdFilters,
     }),
