@@ -96,6 +96,8 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
   'POST /organizations': (_ids, n) => at('/organizations', { organization: { name: `Acme ${n}` } }),
 
   'GET /audit-log': () => at('/audit-log'),
+  'GET /analytics/attention': () => at('/analytics/attention'),
+  'GET /analytics/health': () => at('/analytics/health'),
   'GET /analytics/mrr': () => at('/analytics/mrr?interval=month'),
   'GET /analytics/churn': () => at('/analytics/churn?interval=month'),
   'GET /analytics/retention': () => at('/analytics/retention?interval=month'),
@@ -263,6 +265,7 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
       subscription: { id: ids.subscriptionId, name: `Team ${n}`, metadata: { order: `A-${n}` } },
     }),
   'GET /subscriptions/{id}': (ids) => at(`/subscriptions/${ids.subscriptionId}`),
+  'GET /subscriptions/{id}/details': (ids) => at(`/subscriptions/${ids.subscriptionId}/details`),
   'POST /subscriptions/{id}/cancel': (ids) =>
     at(`/subscriptions/${ids.subscriptionId}/cancel`, { cancellation: { timing: 'at_end_of_current_billing_period' } }),
   'POST /subscriptions/{id}/pause': (ids, _n, now) =>

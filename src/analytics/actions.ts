@@ -1,7 +1,7 @@
 import type { Database } from '../database/database.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import type { Attention, Health } from './health.ts';
+import type { Health } from './health.ts';
 import {
   checkCohorts,
   type PaymentsReport,
@@ -25,7 +25,7 @@ import {
 } from './mrr-report.ts';
 import { type ReportRange, toReportRange } from './report-range.ts';
 import * as store from './store.ts';
-import { countAttention, countWork } from './store-health.ts';
+import { type CountedAttention, type CountedWork, countAttention, countWork } from './store-health.ts';
 
 /** The query of a report. */
 interface ReportQuery {
@@ -111,17 +111,17 @@ export async function takeBalancesOnce(database: Database): Promise<number> {
 }
 
 // Counts are for a look at what there is to do. A list has the exact number.
-const mostCounted = 1000;
+export const mostCounted = 1000;
 const failedDays = 7;
 const dayMs = 86_400_000;
 
 /** Counts what needs attention, in one statement. */
-export function readAttention(work: Work): Promise<Omit<Attention, 'brokenInvariants'>> {
+export function readAttention(work: Work): Promise<CountedAttention> {
   return countAttention(work, { since: work.now - failedDays * dayMs, mostCounted });
 }
 
 /** The work of the environment that is due, and how long the database took to count it. */
-export async function readHealth(work: Work): Promise<Omit<Health, 'version' | 'checks'>> {
+export async function readHealth(work: Work): Promise<{ database: Health['database']; work: CountedWork }> {
   const startedAt = performance.now();
   const { databaseVersion, ...counted } = await countWork(work, mostCounted);
   const roundTripMs = Math.round((performance.now() - startedAt) * 100) / 100;

@@ -4,6 +4,10 @@ import { isPastDue } from '../invoicing/store.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import type { Attention, Health } from './health.ts';
 
+/** The counts that need no record of later folders. */
+export type CountedAttention = Omit<Attention, 'failingWebhooks' | 'brokenInvariants'>;
+export type CountedWork = Omit<Health['work'], 'messagesPending' | 'oldestMessageAt'>;
+
 interface Counting {
   /** The first instant of failed payments. */
   readonly since: Instant;
@@ -24,18 +28,14 @@ function counted(
 const isStuck = sql`work_retry_at is not null`;
 
 /** Counts everything in one statement. */
-export async function countAttention(
-  work: Work,
-  { since, mostCounted }: Counting,
-): Promise<Omit<Attention, 'brokenInvariants'>> {
+export async function countAttention(work: Work, { since, mostCounted }: Counting): Promise<CountedAttention> {
   const count = (table: string, matches: RawBuilder<unknown>) => counted(work, table, matches, mostCounted);
-  const { rows } = await sql<Omit<Attention, 'brokenInvariants'>>`
+  const { rows } = await sql<CountedAttention>`
     select ${count('subscriptions', sql`status = 'past_due'`)} as past_due_subscriptions,
            ${count('subscriptions', sql`status = 'unpaid'`)} as unpaid_subscriptions,
            ${count('invoices', isPastDue(work.now))} as past_due_invoices,
            ${count('payments', sql`status = 'failed' and created_at >= ${since}::bigint`)} as failed_payments,
            ${count('invoices', sql`status = 'draft'`)} as draft_invoices,
-           ${count('webhooks', sql`active and failing_since is not null or disabled_reason is not null`)} as failing_webhooks,
            ${count('subscriptions', isStuck)} as stuck_subscriptions`.execute(work.db);
   const [row] = rows;
   if (row === undefined) throw new Error('an aggregate has a row');
@@ -46,23 +46,17 @@ export async function countAttention(
 export async function countWork(
   work: Work,
   mostCounted: number,
-): Promise<Health['work'] & { readonly databaseVersion: string }> {
-  const { environmentId, now } = work;
+): Promise<CountedWork & { readonly databaseVersion: string }> {
+  const { now } = work;
   const count = (table: string, matches: RawBuilder<unknown>) => counted(work, table, matches, mostCounted);
-  const { rows } = await sql<Health['work'] & { databaseVersion: string }>`
+  const { rows } = await sql<CountedWork & { databaseVersion: string }>`
     select current_setting('server_version') as database_version,
            ${count(
              'subscriptions',
              sql`current_billing_period_end <= ${now}::bigint and renews and status not in ('canceled', 'incomplete_expired', 'paused')`,
            )} as periods_due,
            ${count('invoices', sql`next_attempt_at <= ${now}::bigint`)} as attempts_due,
-           ${count('subscriptions', isStuck)} as stuck_subscriptions,
-           pending.messages_pending, pending.oldest_message_at
-      from (select count(*)::integer as messages_pending, min(created_at) as oldest_message_at from (
-              select created_at from webhook_deliveries
-               where environment_id = ${environmentId} and status = 'pending' limit ${mostCounted}) as found) as pending`.execute(
-    work.db,
-  );
+           ${count('subscriptions', isStuck)} as stuck_subscriptions`.execute(work.db);
   const [row] = rows;
   if (row === undefined) throw new Error('an aggregate has a row');
   return row;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  mostCounted,
   readAttention,
   readHealth,
   reportChurn,
@@ -25,6 +26,7 @@ import { route } from '../http/route.ts';
 import { version } from '../http/version.ts';
 import { invariants } from '../invariants/check-invariants.ts';
 import { listInvariantCounts } from '../invariants/store-checks.ts';
+import { countUndelivered } from '../webhooks/store-deliveries.ts';
 
 const tag = 'Analytics';
 
@@ -35,7 +37,7 @@ const mrrQuery = z.object({
 
 const sentences = new Map(invariants.map(({ name, sentence }) => [name, sentence]));
 
-/** The last check. It spans all tenants, so neither rows nor their numbers are told. */
+/** The last check. It spans all tenants, so it names neither rows nor their numbers. */
 async function readChecks(work: Work): Promise<Health['checks']> {
   const counts = await listInvariantCounts(work.db);
   const [first] = counts;
@@ -135,7 +137,8 @@ export const analyticsRoutes = [
     returns: z.object({ attention: Attention }),
     refuses: [],
     handle: async (work) => {
-      const attention = await readAttention(work);
+      const { failingWebhooks } = await countUndelivered(work, mostCounted);
+      const attention = { ...(await readAttention(work)), failingWebhooks };
       const checks = await readChecks(work);
       const brokenInvariants = checks?.invariants.filter(({ holds }) => !holds).length ?? null;
       return { attention: { ...attention, brokenInvariants } };
@@ -152,8 +155,11 @@ export const analyticsRoutes = [
     tag,
     returns: z.object({ health: Health }),
     refuses: [],
-    handle: async (work) => ({
-      health: { version, ...(await readHealth(work)), checks: await readChecks(work) },
-    }),
+    handle: async (work) => {
+      const { database, work: due } = await readHealth(work);
+      const { messagesPending, oldestMessageAt } = await countUndelivered(work, mostCounted);
+      const all = { ...due, messagesPending, oldestMessageAt };
+      return { health: { version, database, work: all, checks: await readChecks(work) } };
+    },
   }),
 ];

@@ -197,3 +197,24 @@ function createdOrRestarted(work: Work, { webhookId }: Replay, at: Instant): Raw
        set sequence = default, status = 'pending', failures = 0, next_attempt_at = ${at}, updated_at = ${at}
      where d.status <> 'pending'`;
 }
+
+/** Webhooks that fail, and messages that wait. */
+export interface Undelivered {
+  readonly failingWebhooks: number;
+  readonly messagesPending: number;
+  readonly oldestMessageAt: Instant | null;
+}
+
+/** Counts what was not delivered in this environment, each up to `most`. */
+export async function countUndelivered({ db, environmentId }: Work, most: number): Promise<Undelivered> {
+  const { rows } = await sql<Undelivered>`
+    select (select count(*)::integer from (
+              select from webhooks where environment_id = ${environmentId}
+                 and (active and failing_since is not null or disabled_reason is not null) limit ${most}) as found) as failing_webhooks,
+           count(*)::integer as messages_pending, min(created_at) as oldest_message_at
+      from (select created_at from webhook_deliveries
+             where environment_id = ${environmentId} and status = 'pending' limit ${most}) as found`.execute(db);
+  const [row] = rows;
+  if (row === undefined) throw new Error('an aggregate has a row');
+  return row;
+}

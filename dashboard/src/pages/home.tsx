@@ -104,7 +104,7 @@ function upTo(count: number): string {
   return count >= mostCounted ? `${countText(count)} or more` : countText(count);
 }
 
-/** What is counted, with the page that shows it. */
+/** Each count, with the page that shows it. */
 function attentionOf(attention: AttentionCounts | undefined) {
   return [
     ['Invoices past due', attention?.pastDueInvoices, '/dunning'],

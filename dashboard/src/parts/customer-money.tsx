@@ -16,7 +16,7 @@ interface MoneyOfProps {
   readonly currency: string;
 }
 
-/** What a customer was invoiced, has paid, and has left. */
+/** The invoices, payments and balance of a customer. */
 export function MoneyOf({ customer, currency }: MoneyOfProps) {
   const recent = { customerId: customer.id, limit: mostShown, order: 'desc' as const };
   return (

@@ -41,7 +41,7 @@ const actionsOf: Partial<Record<Invoice['status'], readonly Action[]>> = {
   uncollectible: ['record', 'void'],
 };
 
-/** What is left to pay of an invoice. */
+/** The amount that is left to pay of an invoice. */
 export function dueOf({ total, amountPaid, offsetAmount = 0, balanceApplied = 0 }: Invoice): number {
   return total - amountPaid - offsetAmount - balanceApplied;
 }

@@ -16,7 +16,7 @@ interface MeterUsageProps {
   readonly meters: ReadonlyMap<string, string>;
 }
 
-/** What a customer has used of each meter in the last month. */
+/** The usage of a customer in the last month, by meter. */
 export function MeterUsage({ customerId, meters }: MeterUsageProps) {
   const [chosen, setChosen] = useState<string | null>(null);
   const { data: clock } = useQuery(read('testClock', 'get', {}));

@@ -15,7 +15,7 @@ export function Timeline({ subscription }: { readonly subscription: Subscription
   );
 }
 
-/** Those after the start of the period lie ahead. */
+/** Instants after the start of the period lie ahead. */
 function instantsOf(subscription: Subscription): (readonly [string, number, boolean])[] {
   const { startDate, trialEnd, currentBillingPeriodStart, currentBillingPeriodEnd } = subscription;
   const { canceledAt, cancelScheduledAt, status } = subscription;
