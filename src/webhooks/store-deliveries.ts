@@ -199,7 +199,7 @@ function createdOrRestarted(work: Work, { webhookId }: Replay, at: Instant): Raw
 }
 
 /** Webhooks that fail, and messages that wait. */
-export interface Undelivered {
+interface Undelivered {
   readonly failingWebhooks: number;
   readonly messagesPending: number;
   readonly oldestMessageAt: Instant | null;
