@@ -27,7 +27,6 @@ interface ChangeDialogProps<Input, Answer> {
   readonly isDanger?: boolean;
   readonly size?: 'md' | 'lg';
   readonly onDone?: (answer: Answer) => void;
-  readonly size?: 'md' | 'lg';
   /** The fields of the form. */
   readonly children?: ReactNode;
 }
