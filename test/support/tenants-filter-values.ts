@@ -39,6 +39,7 @@ export const filterValues: Readonly<Record<string, (world: TenantWorld) => strin
   'GET /prices slug': (w) => w.planPriceSlug,
   'GET /features slug': (w) => w.toggleSlug,
   'GET /usage-meters slug': (w) => w.callsMeterSlug,
+  'GET /emails eventId': (w) => w.mailedEventId,
   'GET /credit-notes paymentId': (w) => w.paymentId,
   'GET /holds usageMeterId': (w) => w.usageMeterId,
   'GET /usage-events priceId': (w) => w.callsPriceId,

@@ -54,6 +54,7 @@ export interface TenantWorld extends World {
   readonly creditItemFeatureId: string;
   readonly seatItemFeatureId: string;
   readonly deliveredEventId: string;
+  readonly mailedEventId: string;
   readonly deliveredObjectId: string;
   /** Waits for the first payment. */
   readonly waitingSubscriptionId: string;
@@ -235,10 +236,10 @@ async function changeAsPerson(app: TestApp, discountCode: string): Promise<strin
   return userId;
 }
 
-/** What the subscription has of the features, and what was delivered of its events. */
+/** What the subscription has of the features, and what was told of its events. */
 async function readFeatures(
   get: (path: string) => Promise<Body>,
-  { externalId, webhookId, productId }: World,
+  { externalId, webhookId, productId, emailId }: World,
   { toggleId, creditFeatureId, seatFeatureId }: Awaited<ReturnType<typeof readCatalog>>,
 ) {
   const { currentSubscription } = await get(`/customers/${externalId}/billing`);
@@ -254,6 +255,7 @@ async function readFeatures(
     creditItemFeatureId: itemFeatureOf(creditFeatureId),
     seatItemFeatureId: itemFeatureOf(seatFeatureId),
     deliveredEventId: delivery.eventId as string,
+    mailedEventId: (await get(`/emails/${emailId}`)).email.eventId as string,
     deliveredObjectId: delivery.objectId as string,
   };
 }

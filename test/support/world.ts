@@ -156,7 +156,7 @@ export async function buildWorld(
     webhookId: webhook.id,
     deliveryId: delivery.id,
     eventId: (await get('/events')).data[0].id,
-    emailId: await insertEmail(app, organization),
+    emailId: await insertEmail(app, organization, data.customer.id),
     apiKeyId: (await get('/api-keys')).data[0].id,
     spareApiKeyId: await makeKey(post, pricingModel.id),
   };
@@ -194,13 +194,15 @@ async function insertBought(
 async function insertEmail(
   { database }: WorldApp,
   { testEnvironmentId: environmentId }: Pick<TestOrganization, 'testEnvironmentId'>,
+  customerId: string,
 ): Promise<string> {
   const made = await runInEnvironment(database, { environmentId }, ({ db }) =>
     sql<{ id: string }>`
       insert into emails (environment_id, id, pricing_model_id, customer_id, event_id, template, status, created_at, updated_at)
       select environment_id, ${newId('email')}, pricing_model_id, payload -> 'customer' ->> 'id', id, 'receipt', 'suppressed',
              created_at, created_at
-        from events where type = 'payment.succeeded' and environment_id = ${environmentId} order by id limit 1
+        from events where type = 'payment.succeeded' and environment_id = ${environmentId} and payload -> 'customer' ->> 'id' = ${customerId}
+         order by id limit 1
       returning id`.execute(db),
   );
   const id = made?.answer.rows[0]?.id;
