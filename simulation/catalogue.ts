@@ -1,4 +1,4 @@
-import { meterSlug, metersOf, usagePriceOf } from './catalogue-usage.ts';
+import { type Interval, meterSlug, metersOf, usagePriceOf } from './catalogue-usage.ts';
 
 /** The catalog of the simulated world: the only data that the service and the oracle share. */
 
@@ -22,7 +22,9 @@ export interface Plan {
    */
   readonly once: number;
   readonly recurring: number;
-  /** The limit of a period's credits that roll over, and the number of periods. */
+  /** The recurring ones come with each of these intervals and expire with it. Absent: with each period. */
+  readonly grantInterval?: Interval;
+  /** The limit of a period's or interval's credits that roll over, and the number of these. */
   readonly rollover?: { readonly maximum: number; readonly periods: number };
   readonly seats: number;
   /** Whether usage without credit is billed. */
@@ -137,7 +139,37 @@ export const paidPlans: readonly Plan[] = [
     seats: 0,
     billsOverage: true,
   },
+  {
+    slug: 'steady',
+    unitPrice: 24_001,
+    unit: 'year',
+    count: 1,
+    trialDays: 0,
+    once: 30,
+    recurring: 401,
+    grantInterval: { unit: 'month', count: 1 },
+    rollover: { maximum: 150, periods: 2 },
+    quantities: { least: 1, most: 3 },
+    seats: 4,
+    billsOverage: true,
+  },
+  {
+    slug: 'weekly',
+    unitPrice: 2003,
+    unit: 'month',
+    count: 1,
+    trialDays: 10,
+    once: 0,
+    // A month cuts its weeks, so a week's credits come in two parts.
+    recurring: 75,
+    grantInterval: { unit: 'week', count: 1 },
+    seats: 2,
+    billsOverage: true,
+  },
 ];
+
+/** Plans whose credits come by the period, or with none. */
+export const plansByPeriod = paidPlans.filter(({ grantInterval }) => grantInterval === undefined);
 
 /** A pack of calls, sold for a single payment. */
 export const pack = { slug: 'pack', unitPrice: 1250, calls: 200 } as const;
@@ -288,7 +320,7 @@ const addOnProduct = {
   features: [],
 };
 
-function featuresOf({ slug: plan, once, recurring, rollover, seats }: Plan) {
+function featuresOf({ slug: plan, once, recurring, grantInterval, rollover, seats }: Plan) {
   const goingOver =
     rollover === undefined ? {} : { rolloverMaximum: rollover.maximum, rolloverPeriods: rollover.periods };
   const credits = { type: 'usage_credit_grant', usageMeterSlug: meterSlug };
@@ -301,7 +333,9 @@ function featuresOf({ slug: plan, once, recurring, rollover, seats }: Plan) {
             ...named('recurring'),
             ...credits,
             amount: recurring,
-            renewalFrequency: 'every_billing_period',
+            ...(grantInterval === undefined
+              ? { renewalFrequency: 'every_billing_period' }
+              : { renewalFrequency: 'every_interval', grantInterval }),
             ...goingOver,
           },
         ]

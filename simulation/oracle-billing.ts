@@ -225,7 +225,7 @@ export function pay(books: Books, invoice: Invoice, method: Method | null, chang
   }
   if (invoice.reason !== 'subscription_start' || invoice.period === null || isTerminal(subscription)) return;
   // Credits granted before the payment are not granted again.
-  if (!subscription.isInvoiced) grantPeriod(subscription, invoice.period, true);
+  if (!subscription.isInvoiced) grantPeriod(subscription, invoice.period, true, books.now);
 }
 
 /** Grants what was bought, without expiry, to the subscription that holds credits now, or else to the last one. */
@@ -269,7 +269,7 @@ export function grantAwaited(books: Books, subscription: Subscription): void {
   if (isTerminal(subscription) || !hasAccess(books, subscription)) return;
   const isDue = (period: Period) =>
     !invoicesOf(subscription).some((invoice) => invoice.period === period && isOwed(invoice));
-  for (const period of subscription.awaiting.filter(isDue)) grantPeriod(subscription, period, false);
+  for (const period of subscription.awaiting.filter(isDue)) grantPeriod(subscription, period, false, books.now);
   subscription.awaiting = subscription.awaiting.filter((period) => !isDue(period));
 }
 

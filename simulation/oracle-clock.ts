@@ -27,6 +27,7 @@ import {
   type Subscription,
   worthOfPlan,
 } from './oracle-records.ts';
+import { beginInterval, grantParts } from './oracle-rhythm.ts';
 import { noteFreeTime } from './oracle-titles.ts';
 import { givePausedBack, grantPeriod } from './oracle-usage.ts';
 
@@ -149,7 +150,7 @@ function lookAtThreshold(books: Books, subscription: Subscription): void {
   collect(books, issue(books, subscription, withPausedTime(subscription, bill)));
 }
 
-/** Bills usage within a period. Plans that do not bill it show it with the renewal. */
+/** Bills usage within a period, and grants credits. Plans that do not bill usage show it with the renewal. */
 function billInterim(books: Books, subscription: Subscription, at: number): void {
   const taking: Taking = { takes: (price) => endsUsage(subscription, price, at), at };
   const lines = usageLines(subscription, taking);
@@ -158,6 +159,7 @@ function billInterim(books: Books, subscription: Subscription, at: number): void
   subscription.interimDone = at;
   if (lines.length > 0) reach(books, 'usage billed within a period', subscription.customer);
   collect(books, issue(books, subscription, { reason: 'usage', at, period: null, lines }));
+  beginInterval(books, subscription, at);
 }
 
 function renew(books: Books, subscription: Subscription): void {
@@ -242,6 +244,12 @@ export function resume(books: Books, subscription: Subscription, at: number): vo
   subscription.period = period;
   collect(books, issue(books, subscription, bill));
   endCredits(subscription, at);
-  if (isRestOfPaused) givePausedBack(subscription, paused, at);
-  else grantPeriod(subscription, period, false);
+  if (isRestOfPaused) {
+    givePausedBack(subscription, paused, at);
+    const count = subscription.credits.length;
+    // Credits of intervals that began in the pause come in part.
+    grantParts(subscription, period, { isGranted: ({ whole }) => whole.start > paused.end, at });
+    if (subscription.credits.length > count)
+      reach(books, 'credits of an interval that began in a pause', subscription.customer);
+  } else grantPeriod(subscription, period, false);
 }

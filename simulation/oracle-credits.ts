@@ -95,7 +95,8 @@ export function endCredits(subscription: Subscription, at: number): void {
     const over = credits.filter((each) => each.kind === 'rollover' && each.plan === origin && !hasEnded(each, at));
     const room = origin.rollover.maximum - over.reduce((sum, { left }) => sum + left, 0);
     const from = Math.max(anchor, trialEnd ?? anchor);
-    const expiresAt = boundary(from, plan, intervalAt(from, plan, at).index + origin.rollover.periods);
+    const counted = origin.grantInterval ?? plan;
+    const expiresAt = boundary(from, counted, intervalAt(from, counted, at).index + origin.rollover.periods);
     give(subscription, {
       issued: Math.max(0, Math.min(rest, room)),
       expiresAt,

@@ -1,6 +1,6 @@
 import { type Interval, ownIntervals, type Terms, type UsagePrice } from './catalogue-usage.ts';
-import { intervalAt, isSameInterval } from './oracle-arithmetic.ts';
-import { isBooked, isCurrent, type Subscription } from './oracle-records.ts';
+import { intervalAt, isSameInterval, type Span } from './oracle-arithmetic.ts';
+import { isBooked, isCurrent, type Period, type Subscription } from './oracle-records.ts';
 
 /** Usage periods: those of a price's own interval, or of the subscription, and the terms in them. */
 
@@ -9,7 +9,7 @@ export function anchorOf({ anchor, trialEnd }: Subscription): number {
   return Math.max(anchor, trialEnd ?? anchor);
 }
 
-/** The next instant within its period at which an own interval of usage ends; null: none. Not while it is paused. */
+/** The next instant within its period at which an own interval of usage or credits ends; null: none, as in a pause. */
 export function interimAt(each: Subscription): number | null {
   return isCurrent(each) && !isBooked(each) ? nextInterim(each, each.period) : null;
 }
@@ -18,9 +18,9 @@ function nextInterim(each: Subscription, period: Subscription['period']): number
   const { plan, interimDone } = each;
   if (period === null || period.isTrial) return null;
   const after = Math.max(period.start, interimDone);
-  const ends = ownIntervals
-    .filter((interval) => !isSameInterval(plan, interval))
-    .map((interval) => intervalAt(anchorOf(each), interval, after).end);
+  const ofUsage = ownIntervals.filter((interval) => !isSameInterval(plan, interval));
+  const all = [...ofUsage, ...(plan.grantInterval ? [plan.grantInterval] : [])];
+  const ends = all.map((interval) => intervalAt(anchorOf(each), interval, after).end);
   const next = Math.min(...ends);
   return next < period.end ? next : null;
 }
@@ -59,4 +59,21 @@ export function openUsageStart(subscription: Subscription, price: UsagePrice): n
 export function termsAt({ ownTerms }: Subscription, { slug, terms }: UsagePrice, start: number): Terms {
   const own = ownTerms.get(slug) ?? [];
   return own.find(({ from, until }) => from <= start && (until === null || start < until))?.terms ?? terms;
+}
+
+/** The part of an interval that lies in a period. */
+export interface Part extends Span {
+  readonly whole: Span;
+}
+
+/** The parts of a period, one for each interval from the billing anchor. A trial is one interval. */
+export function partsOf(subscription: Subscription, period: Period, interval: Interval): Part[] {
+  const { start, end, isTrial } = period;
+  if (isTrial) return [{ start, end, whole: { start, end } }];
+  const parts: Part[] = [];
+  for (let at = start; at < end; at = parts.at(-1)?.end ?? end) {
+    const whole = intervalAt(anchorOf(subscription), interval, at);
+    parts.push({ start: at, end: Math.min(whole.end, end), whole });
+  }
+  return parts;
 }

@@ -1,9 +1,11 @@
 import { freePlan, pack } from './catalogue.ts';
-import { rounded, share } from './oracle-arithmetic.ts';
+import { rounded, type Span, share } from './oracle-arithmetic.ts';
 import { heldOf } from './oracle-holds.ts';
+import { partsOf } from './oracle-periods.ts';
 import {
   type Books,
   type Customer,
+  type Holding,
   type Invoice,
   invoicesOf,
   isForPeriod,
@@ -78,8 +80,9 @@ function isBegun({ awaiting, isInvoiced, holdings }: Subscription, invoice: Invo
  * The most that any plan within the period gives from then until its end: a dearer plan adds, a cheaper one takes nothing.
  * A period whose rest is given up is worth at least what its plans give for their times, because that was paid.
  */
-function unitsOfPeriod({ holdings, pausedParts }: Subscription, { period, lines }: Invoice): number {
+function unitsOfPeriod(subscription: Subscription, { period, lines }: Invoice): number {
   if (period === null) return 0;
+  const { holdings, pausedParts } = subscription;
   const begun = lines.reduce((sum, { kind, amount }) => sum + (kind === 'item' ? amount : 0), 0);
   const { start, end, wholeStart } = period;
   const within = holdings.filter((each) => {
@@ -88,19 +91,37 @@ function unitsOfPeriod({ holdings, pausedParts }: Subscription, { period, lines 
     if (each.end === start) return share(each.value, end - start, end - wholeStart) === begun;
     return each.end === null || each.end > start;
   });
-  const most = within.reduce((units, { recurring, start: from }) => {
-    return Math.max(units, Math.ceil((recurring * (end - Math.max(from, start))) / (end - wholeStart)));
+  const most = within.reduce((units, holding) => {
+    return Math.max(units, Math.ceil(unitsIn(subscription, holding, period, { start: holding.start, end })));
   }, 0);
   if (!pausedParts.some((part) => part.period === period)) return most;
-  const byTime = within.reduce((sum, { recurring, start: from, end: until }) => {
-    return sum + recurring * (Math.min(until ?? end, end) - Math.max(from, start));
+  const byTime = within.reduce((sum, holding) => {
+    return sum + unitsIn(subscription, holding, period, { start: holding.start, end: holding.end ?? end });
   }, 0);
-  return Math.max(most, Math.ceil(byTime / (end - wholeStart)));
+  return Math.max(most, Math.ceil(byTime));
 }
+
+/** The units that a plan gives in a period for a time of it: of the period, or of each interval of its credits. */
+function unitsIn(subscription: Subscription, { plan, recurring }: Holding, period: Period, time: Span): number {
+  const { grantInterval } = plan;
+  const own = [{ start: period.start, end: period.end, whole: { start: period.wholeStart, end: period.end } }];
+  const parts = grantInterval === undefined ? own : partsOf(subscription, period, grantInterval);
+  return parts.reduce((sum, { start, end, whole }) => {
+    const length = Math.max(0, Math.min(time.end, end) - Math.max(time.start, start));
+    return sum + (recurring * length) / (whole.end - whole.start);
+  }, 0);
+}
+
+const leastDays = { day: 1, week: 7, month: 28, year: 365 } as const;
+const mostDays = { day: 1, week: 7, month: 31, year: 366 } as const;
 
 /** The units that an amount of paid time is worth at least, by the plans of the subscription. */
 function worthInUnits({ holdings }: Subscription, amount: number): number {
-  const rates = holdings.map(({ recurring, value }) => (value === 0 ? 0 : recurring / value));
+  const rates = holdings.map(({ plan, recurring, value }) => {
+    const { grantInterval = plan } = plan;
+    const intervals = (leastDays[plan.unit] * plan.count) / (mostDays[grantInterval.unit] * grantInterval.count);
+    return value === 0 ? 0 : (recurring * (grantInterval === plan ? 1 : intervals)) / value;
+  });
   return Math.floor(amount * Math.min(...rates));
 }
 

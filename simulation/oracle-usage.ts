@@ -12,16 +12,27 @@ import {
   type Period,
   type Subscription,
 } from './oracle-records.ts';
+import { grantParts } from './oracle-rhythm.ts';
 
 /** Credits of a period, and their use. */
 
 /**
  * Grants a period's credits: the one-time ones with the first, and a prorated share if it is the rest of an interval. A
- * return to the free plan grants what was not used in a period of it that would still run.
+ * return to the free plan grants what was not used in a period of it that would still run. Credits with an interval of
+ * their own come for the intervals that have begun by an instant.
  */
-export function grantPeriod(subscription: Subscription, period: Period, isFirst: boolean): void {
+export function grantPeriod(
+  subscription: Subscription,
+  period: Period,
+  isFirst: boolean,
+  at: number = period.start,
+): void {
   const { plan, quantity } = subscription;
   if (isFirst) giveOnce(subscription);
+  if (plan.grantInterval !== undefined) {
+    grantParts(subscription, period, { at });
+    return;
+  }
   const share = partOf(plan.recurring * quantity, period.start, period);
   const isRunning = ({ expiresAt }: Credit) => expiresAt !== null && expiresAt > period.start;
   const used = isFirst && subscription.isFree ? usedBefore(subscription, 'recurring', isRunning) : 0;

@@ -34,6 +34,7 @@ const isDearer = (plan: Plan, before: Plan | null) =>
   before !== null && isSameInterval(plan, before) && plan.unitPrice >= before.unitPrice;
 const isCheaper = (plan: Plan, before: Plan | null) =>
   before !== null && isSameInterval(plan, before) && plan.unitPrice < before.unitPrice;
+const hasRhythm = ({ grantInterval }: Plan) => grantInterval !== undefined;
 const hasTrial = ({ trialDays }: Plan) => trialDays > 0;
 const hasOtherInterval = (plan: Plan, before: Plan | null) => before !== null && !isSameInterval(plan, before);
 const subscribes = step('subscribe', { plan: begins, isDiscounted: false });
@@ -165,6 +166,37 @@ const usesBetweenRenewals: Plot = [
   step('cancel', { isNow: true }),
 ];
 
+/** Credits that come by an interval of their own, through a failed renewal, pauses, the end and a return. */
+const getsCreditsOften: Plot = [
+  step('newMethod', { isGood: true }),
+  step('subscribe', { plan: hasRhythm, isDiscounted: false }),
+  step('recordUsage', { isMuch: true }),
+  clock('weeks'),
+  step('recordUsage', {}),
+  clock('due'),
+  step('pause', { isNow: true }),
+  clock('days'),
+  step('resume'),
+  step('recordUsage', { isMuch: true }),
+  clock('weeks'),
+  step('changeOfFortune', { isGood: false }),
+  clock('weeks'),
+  clock('weeks'),
+  step('changeOfFortune', { isGood: true }),
+  step('payInvoice', { invoice: isAny }),
+  step('recordUsage', { isMuch: true }),
+  step('pause', { isNow: true }),
+  clock('weeks'),
+  step('resume'),
+  step('recordUsage', { isMuch: true }),
+  clock('due'),
+  step('cancel', { isNow: true }),
+  step('subscribe', { plan: hasRhythm }),
+  clock('weeks'),
+  step('recordUsage', { isMuch: true }),
+  clock('weeks'),
+];
+
 /** Commitments and plans that are billed at the end, through changes, pauses and the end. */
 const paysAtTheEnd: Plot = [
   step('newMethod', { isGood: true }),
@@ -294,6 +326,7 @@ const plots: readonly ((random: Random) => Plot)[] = [
   () => comesAndGoes,
   () => usesBetweenRenewals,
   () => paysAtTheEnd,
+  () => getsCreditsOften,
   () => holdsQuantities,
   dishonest,
 ];

@@ -1,4 +1,4 @@
-import { addOn, paidPlans, takesAddOns } from './catalogue.ts';
+import { addOn, plansByPeriod, takesAddOns } from './catalogue.ts';
 import { isDefaultPlan } from './oracle-actions.ts';
 import { boundary, hourMs, isSameInterval } from './oracle-arithmetic.ts';
 import { methodOf } from './oracle-billing.ts';
@@ -28,11 +28,13 @@ const timings = ['immediately', 'auto', 'auto', 'at_end_of_current_billing_perio
  * transfer.
  */
 export const changePlan: Draw = ({ random, books, customers, wish }) => {
-  const subscription = random.pick(currentSubscriptions({ customers }).filter(isChangeable));
+  const subscription = random.pick(
+    currentSubscriptions({ customers }).filter((each) => isChangeable(each) && grantsByPeriod(each)),
+  );
   // Changes with slow payments are not modelled.
   if (subscription === undefined || methodOf(subscription)?.takesDays) return null;
   const { customer, scheduled } = subscription;
-  const plans = paidPlans.filter((each) => wish.plan?.(each, subscription.plan) ?? true);
+  const plans = plansByPeriod.filter((each) => wish.plan?.(each, subscription.plan) ?? true);
   const plan = !wish.plan && random.chance(0.4) ? subscription.plan : (random.pick(plans) ?? subscription.plan);
   const anyQuantity = random.between(1, random.chance(0.5) ? 2 : mostUnits);
   const anyAddOns = random.chance(0.4) ? random.between(0, 3) : subscription.addOns;
@@ -109,6 +111,11 @@ function movesToEnd({ plan, period }: Subscription, terms: Terms): boolean {
   return terms.plan.billsAtEnd === true && !plan.billsAtEnd && isSameInterval(plan, terms.plan) && !period?.isTrial;
 }
 
+/** The seed changes no plan whose credits come by an interval of their own. */
+export function grantsByPeriod({ plan }: Subscription): boolean {
+  return plan.grantInterval === undefined;
+}
+
 export function isChangeable(subscription: Subscription): boolean {
   const { status, period } = subscription;
   if (isDefaultPlan(subscription) || period === null) return false;
@@ -125,7 +132,8 @@ export function isChangeable(subscription: Subscription): boolean {
  */
 export const moveBillingAnchor: Draw = ({ random, books }) => {
   const { now } = books;
-  const subscription = random.pick(allSubscriptions(books).filter((each) => !isTerminal(each) && !isBooked(each)));
+  const living = allSubscriptions(books).filter((each) => !isTerminal(each) && !isBooked(each));
+  const subscription = random.pick(living.filter(grantsByPeriod));
   // Changes with slow payments are not modelled.
   if (subscription === undefined || methodOf(subscription)?.takesDays) return null;
   const { customer, status, period, plan, scheduled } = subscription;
