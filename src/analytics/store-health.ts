@@ -53,7 +53,8 @@ export async function countWork(
     select current_setting('server_version') as database_version,
            ${count(
              'subscriptions',
-             sql`current_billing_period_end <= ${now}::bigint and renews and status not in ('canceled', 'incomplete_expired', 'paused')`,
+             sql`current_billing_period_end <= ${now}::bigint and renews and status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled')
+               order by current_billing_period_end`,
            )} as periods_due,
            ${count('invoices', sql`next_attempt_at <= ${now}::bigint`)} as attempts_due,
            ${count('subscriptions', isStuck)} as stuck_subscriptions`.execute(work.db);

@@ -116,17 +116,17 @@ export const dueInvariants: readonly Invariant[] = [
     sentence:
       'An event of an overdue invoice, of a trial that will end or of a card that expires is published within 15 minutes of its date.',
     query: sql`
-      select r.environment_id, r.id, r.notice_at as due_at, n.late_at
-        from (select environment_id, id, notice_at from invoices i
-               where status = 'open' and (next_attempt_at is null or next_attempt_at > notice_at) and not exists (
+      select r.environment_id, r.id, r.due_at, n.late_at
+        from (select environment_id, id, greatest(notice_at, created_at) as due_at from invoices i
+               where status = 'open' and notice_at is not null and (next_attempt_at is null or next_attempt_at > notice_at) and not exists (
                  select from payments p where p.environment_id = i.environment_id and p.invoice_id = i.id
                     and p.status in ('processing', 'requires_confirmation', 'requires_action'))
               union all
-              select environment_id, id, notice_at from subscriptions where status = 'trialing'
+              select environment_id, id, greatest(notice_at, created_at) from subscriptions where status = 'trialing' and notice_at is not null
               union all
-              select environment_id, id, notice_at from payment_methods where detached_at is null) r
+              select environment_id, id, greatest(notice_at, created_at) from payment_methods where detached_at is null and notice_at is not null) r
         join ${environments} n on n.environment_id = r.environment_id
-       where r.notice_at <= n.late_at`,
+       where r.due_at <= n.late_at`,
   },
   {
     name: 'thresholdChecksAreMade',

@@ -98,7 +98,9 @@ export async function listMeasured(work: Work, asked: readonly MeasuredQuery[]):
              s.current_billing_period_start, s.current_billing_period_end, s.interim_at
         from account
         join subscriptions s on s.environment_id = ${environmentId} and s.id = account.subscription_id
-        join prices plan on plan.environment_id = ${environmentId} and plan.id = coalesce(account.plan_price_id, s.price_id)
+        cross join lateral (
+          select one.overage, one.product_id from prices one
+           where one.environment_id = ${environmentId} and one.id = coalesce(account.plan_price_id, s.price_id) limit 1) plan
     ), begun as materialized (
       select planned.*, b.start_at, b.end_at, b.whole_start_at, t.period_start as measured_from, t.opening_value, t.value,
              t.value_at, t.event_date, t.event_id, t.value_time, t.days_from

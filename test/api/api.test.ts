@@ -36,6 +36,8 @@ const answersRefusals: ReadonlySet<string> = new Set([
   'POST /subscriptions/{id}/preview-adjust',
   // Its path names a kind of records.
   'GET /exports/{file}',
+  // Its path names a kind of email.
+  'GET /email-templates/{name}/preview',
 ]);
 
 let world: World;

@@ -51,6 +51,7 @@ describe('what a route needs', () => {
       'POST /subscriptions/{id}/uncancel': 'cancellations:write',
       'GET /webhooks/{id}/deliveries': 'deliveries:read',
       'POST /webhooks/{id}/replay': 'deliveries:write',
+      'GET /email-templates/{name}/preview': 'emails:read',
     });
   });
 
@@ -104,7 +105,8 @@ describe('what a route needs', () => {
     const mayDo: Readonly<Record<Role, (needs: string) => boolean>> = {
       owner: () => true,
       billing: (needs) => ['read', 'money'].includes(kindOf(needs)),
-      support: (needs) => kindOf(needs) === 'read' || ['cancellations:write', 'deliveries:write'].includes(needs),
+      support: (needs) =>
+        kindOf(needs) === 'read' || ['cancellations:write', 'deliveries:write', 'emails:write'].includes(needs),
       developer: (needs) =>
         kindOf(needs) !== 'money' &&
         ![

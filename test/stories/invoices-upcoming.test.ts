@@ -70,6 +70,7 @@ test('it is what the renewal makes then, to the cent, and showing it changes not
     'status',
     'invoiceNumber',
     'billingPeriodId',
+    'nextAttemptAt',
     'pdfURL',
     'hostedInvoiceUrl',
   ];

@@ -25,6 +25,7 @@ export const spoils: ReadonlySet<string> = new Set([
   'DELETE /webhooks/{id}',
   'DELETE /payment-methods/{id}',
   'POST /subscriptions/{id}/retry-payment',
+  'PUT /invoice-items/{id}',
   'DELETE /invoices/{id}',
   'DELETE /invoice-items/{id}',
   'DELETE /invoices/{id}/lines/{lineId}',

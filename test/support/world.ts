@@ -169,8 +169,8 @@ async function makeKey(post: Send, pricingModelId: string): Promise<string> {
   return (await post('/api-keys', { apiKey })).apiKey.id;
 }
 
-// Long enough for the request to arrive on a busy machine.
-const trialMs = 2_000;
+// Milliseconds. A busy machine takes longer than the shortest to begin a subscription.
+const trialsMs = [500, 2_000, 8_000];
 
 /** A gift, bought by the customer as a page would. */
 async function insertBought(
@@ -220,9 +220,8 @@ async function insertOwing(
     customer: { externalId: `owing-${suffix}`, email: `owing-${suffix}@acme.test`, name: 'Owing' },
   });
   const customerId = data.customer.id;
-  const trialEnd = Date.now() + trialMs;
-  const { subscription } = await post('/subscriptions', { customerId, priceId, trialEnd });
-  await sleep(Math.max(0, trialEnd - Date.now()) + 1);
+  const subscription = await subscribeForMoment(post, { customerId, priceId });
+  await sleep(Math.max(0, subscription.trialEnd - Date.now()) + 1);
   // Whatever is asked of a subscription does first what is due for it.
   await post(`/subscriptions/${subscription.id}/uncancel`, {});
   await post('/payment-methods', { paymentMethod: { customerId, type: 'card', token: 'pm_card_visa' } });
@@ -236,6 +235,19 @@ async function insertOwing(
     openInvoiceLineItemId: line.id,
     issuedCreditNoteId: creditNote.id,
   };
+}
+
+/** A subscription with a trial as short as this machine allows. */
+async function subscribeForMoment(post: Send, order: { customerId: string; priceId: string }): Promise<Body> {
+  let refusal: unknown;
+  for (const trialMs of trialsMs) {
+    try {
+      return (await post('/subscriptions', { ...order, trialEnd: Date.now() + trialMs })).subscription;
+    } catch (error) {
+      refusal = error;
+    }
+  }
+  throw refusal;
 }
 
 /** A credit of the smallest amount. */
