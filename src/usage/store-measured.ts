@@ -92,15 +92,15 @@ export async function listMeasured(work: Work, asked: readonly MeasuredQuery[]):
              ) as asked (subscription_id, period_start, plan_price_id)
         join ledger_accounts a on a.environment_id = ${environmentId} and a.subscription_id = asked.subscription_id
         join usage_meters m on m.environment_id = ${environmentId} and m.id = a.usage_meter_id and m.is_measured
-    ), planned as materialized (
-      select account.*, coalesce(plan.overage = 'bill', false) as is_billed, plan.product_id, s.start_date, s.trial_end,
-             s.billing_anchor, s.first_period, s.billing_cycle_anchor_date, s.interval_unit, s.interval_count,
-             s.current_billing_period_start, s.current_billing_period_end, s.interim_at
+    ), subscribed as materialized (
+      select account.*, coalesce(account.plan_price_id, s.price_id) as plan_id, s.start_date, s.trial_end, s.billing_anchor,
+             s.first_period, s.billing_cycle_anchor_date, s.interval_unit, s.interval_count, s.current_billing_period_start,
+             s.current_billing_period_end, s.interim_at
         from account
         join subscriptions s on s.environment_id = ${environmentId} and s.id = account.subscription_id
-        cross join lateral (
-          select one.overage, one.product_id from prices one
-           where one.environment_id = ${environmentId} and one.id = coalesce(account.plan_price_id, s.price_id) limit 1) plan
+    ), planned as materialized (
+      select subscribed.*, coalesce(plan.overage = 'bill', false) as is_billed, plan.product_id
+        from subscribed join prices plan on plan.environment_id = ${environmentId} and plan.id = subscribed.plan_id
     ), begun as materialized (
       select planned.*, b.start_at, b.end_at, b.whole_start_at, t.period_start as measured_from, t.opening_value, t.value,
              t.value_at, t.event_date, t.event_id, t.value_time, t.days_from
