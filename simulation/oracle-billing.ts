@@ -8,6 +8,7 @@ import { allUntil, putOnInvoice, takeOffInvoice, usageLines } from './oracle-met
 import {
   askForThreshold,
   type Books,
+  type Credit,
   discountKeyOf,
   hasAccess,
   holderOf,
@@ -74,13 +75,22 @@ export function withPausedTime(subscription: Subscription, requested: Asked, kep
 function valueOfOwed({ pausedParts, credits }: Subscription): number {
   const owed = credits.reduce((sum, { pausedOwed }) => sum + pausedOwed, 0);
   if (owed === 0) return 0;
-  const value = pausedParts.reduce((sum, { period, kept }) => {
+  const value = pausedParts.reduce((sum, { period, kept, at }) => {
     const paused = credits.filter(({ periodStart }) => periodStart === period.start);
     const used = paused.reduce((units, { pausedOwed }) => units + pausedOwed, 0);
-    const all = paused.reduce((units, each) => units + each.pausedBack + each.pausedOwed + each.pausedByHand, 0);
-    return sum + (used === 0 ? 0 : share(kept, used, all));
+    return sum + (used === 0 ? 0 : share(kept, used, unitsOfRest(paused, period.end, at)));
   }, 0);
   return share(value, owedOf({ credits }), owed);
+}
+
+/** The units of a paused rest. Units of an interval count as often as it fits in the rest. */
+function unitsOfRest(paused: readonly Credit[], end: number, at: number): number {
+  const all = paused.map(({ pausedBack, pausedOwed, pausedByHand, expiresAt, plan }) => {
+    const units = pausedBack + pausedOwed + pausedByHand;
+    const isOfInterval = plan?.grantInterval !== undefined && units > 0 && expiresAt !== null;
+    return isOfInterval ? (units * (end - at)) / (expiresAt - at) : units;
+  });
+  return Math.round(all.reduce((sum, units) => sum + units, 0));
 }
 
 /** The amounts of an invoice. */

@@ -190,11 +190,16 @@ async function readLeft(
   const { unused, roundingCarried } = await unusedValueOf(work, { ...period, endAt: at, wholeEndAt: period.endAt });
   const features = await listCreditFeatures(work, [{ subscriptionId, at }]);
   const entitled = sumsOf(features, ({ amount, grantInterval }) => (grantInterval === null ? amount : 0n));
-  const ahead = sumsOf(features, ({ amount, grantInterval }) => {
-    if (grantInterval === null) return 0n;
+  const restOf = (amount: bigint, grantInterval: Interval) => {
     const span = grantSpanAt(subscription, period, grantInterval, at);
-    return mulDiv(shareOfInterval(amount, span), BigInt(span.end - at), BigInt(span.end - span.start));
-  });
+    const [length, rest] = [BigInt(span.end - span.start), BigInt(span.end - at)];
+    const ahead = mulDiv(shareOfInterval(amount, span), rest, length);
+    // Paid value is by time, so the intervals to come count by theirs.
+    return { ahead, later: mulDiv(ahead, BigInt(whole.end - at), rest) - ahead };
+  };
+  const ofIntervals = (key: 'ahead' | 'later') =>
+    sumsOf(features, ({ amount, grantInterval }) => (grantInterval === null ? 0n : restOf(amount, grantInterval)[key]));
+  const [ahead, later] = [ofIntervals('ahead'), ofIntervals('later')];
   const credits = Map.groupBy(await listCreditsOfPeriod(work, period.id), ({ usageMeterId }) => usageMeterId);
   const givenUp = [...credits].map(([meterId, ofMeter]): [string, GivenUpCredits] => {
     const ofPeriod = sumOfCredits(ofMeter.filter(({ intervalStartAt }) => intervalStartAt === null));
@@ -205,7 +210,7 @@ async function readLeft(
       meterId,
       addGivenUp(
         creditsGivenUp({ entitled: entitled.get(meterId) ?? 0n, ...ofPeriod }, whole, at),
-        creditsGivenUp(ofInterval, { start: at, end: whole.end }, at),
+        creditsGivenUp(ofInterval, { start: at, end: whole.end }, at, later.get(meterId)),
       ),
     ];
   });
@@ -235,6 +240,7 @@ function addGivenUp(one: GivenUpCredits, other: GivenUpCredits): GivenUpCredits 
     ahead: one.ahead + other.ahead,
     takenBack: one.takenBack + other.takenBack,
     usedAhead: one.usedAhead + other.usedAhead,
+    inRest: one.inRest + other.inRest,
   };
 }
 

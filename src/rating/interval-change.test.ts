@@ -8,10 +8,10 @@ const month = { start: 0, end: 30 };
 test('credits of the time that is given up are taken back as far as they are unused', () => {
   const left = (rest: bigint, at: number) =>
     creditsGivenUp({ entitled: 1000n, granted: 1000n, rest, takenByHand: 0n }, month, at);
-  assert.deepEqual(left(100n, 15), { ahead: 500n, takenBack: 100n, usedAhead: 400n });
-  assert.deepEqual(left(800n, 15), { ahead: 500n, takenBack: 500n, usedAhead: 0n }, '300 are left over');
-  assert.deepEqual(left(0n, 0), { ahead: 1000n, takenBack: 0n, usedAhead: 1000n });
-  assert.deepEqual(left(0n, 30), { ahead: 0n, takenBack: 0n, usedAhead: 0n });
+  assert.deepEqual(left(100n, 15), { ahead: 500n, takenBack: 100n, usedAhead: 400n, inRest: 500n });
+  assert.deepEqual(left(800n, 15), { ahead: 500n, takenBack: 500n, usedAhead: 0n, inRest: 500n }, '300 are left over');
+  assert.deepEqual(left(0n, 0), { ahead: 1000n, takenBack: 0n, usedAhead: 1000n, inRest: 1000n });
+  assert.deepEqual(left(0n, 30), { ahead: 0n, takenBack: 0n, usedAhead: 0n, inRest: 0n });
 });
 
 test('a plan that was granted later gives up no more than it granted', () => {
@@ -21,16 +21,25 @@ test('a plan that was granted later gives up no more than it granted', () => {
 test('credits that the seller took back by hand were not used ahead', () => {
   const left = (rest: bigint, takenByHand: bigint) =>
     creditsGivenUp({ entitled: 360n, granted: 360n, rest, takenByHand }, month, 15);
-  assert.deepEqual(left(0n, 260n), { ahead: 180n, takenBack: 0n, usedAhead: 0n }, '100 were used in half the month');
-  assert.deepEqual(left(0n, 60n), { ahead: 180n, takenBack: 0n, usedAhead: 120n }, '300 were used');
-  assert.deepEqual(left(160n, 100n), { ahead: 180n, takenBack: 160n, usedAhead: 0n });
+  assert.deepEqual(
+    left(0n, 260n),
+    { ahead: 180n, takenBack: 0n, usedAhead: 0n, inRest: 180n },
+    '100 were used in half the month',
+  );
+  assert.deepEqual(left(0n, 60n), { ahead: 180n, takenBack: 0n, usedAhead: 120n, inRest: 180n }, '300 were used');
+  assert.deepEqual(left(160n, 100n), { ahead: 180n, takenBack: 160n, usedAhead: 0n, inRest: 180n });
 });
 
 test('credits that were used ahead are taken back from the next grant, or else lower the value', () => {
-  const used = { ahead: 500n, usedAhead: 400n };
+  const used = { inRest: 500n, usedAhead: 400n };
   assert.equal(unusedAfterCredits(1500n, [{ ...used, nextGrant: 12_000n }]), 1500n);
   assert.equal(unusedAfterCredits(1500n, [{ ...used, nextGrant: 0n }]), 300n);
   assert.equal(unusedAfterCredits(1500n, [{ ...used, nextGrant: 150n }]), 750n, '250 of 500 are missing');
+  assert.equal(
+    unusedAfterCredits(1500n, [{ ...used, inRest: 1500n, nextGrant: 0n }]),
+    1100n,
+    '400 of 1500 are missing',
+  );
   assert.equal(unusedAfterCredits(1500n, []), 1500n);
 });
 

@@ -18,27 +18,30 @@ export interface GivenUpCredits {
   readonly ahead: bigint;
   readonly takenBack: bigint;
   readonly usedAhead: bigint;
+  /** The units that the whole rest of the period is worth: also those that later intervals would have granted. */
+  readonly inRest: bigint;
 }
 
 /**
  * Decides the credits of the rest of a period that is left at `at`. Its paid value is taken off the next plan, so its
  * credits are given up with it: unused ones are taken back. Worked example: of 1000 a month, 900 are used half-way. The
  * rest of the month is worth 500, of which 100 are unused: they are taken back, and 400 were used ahead of time.
- * Units that the seller took back by hand were not used: they reduce `usedAhead`.
+ * Units that the seller took back by hand were not used: they reduce `usedAhead`. `later` units would have come after these.
  */
 export function creditsGivenUp(
   { entitled, granted, rest, takenByHand }: LeftCredits,
   whole: Period,
   at: Instant,
+  later = 0n,
 ): GivenUpCredits {
   const share = mulDiv(entitled, BigInt(whole.end - at), BigInt(whole.end - whole.start));
   const ahead = smallerOf(share, granted);
   const takenBack = smallerOf(ahead, rest);
-  return { ahead, takenBack, usedAhead: lessTakenByHand(ahead - takenBack, takenByHand) };
+  return { ahead, takenBack, usedAhead: lessTakenByHand(ahead - takenBack, takenByHand), inRest: ahead + later };
 }
 
 /** Credits of a meter that were used ahead of time, and the amount that the next period grants on it. */
-interface Repayment extends Pick<GivenUpCredits, 'ahead' | 'usedAhead'> {
+interface Repayment extends Pick<GivenUpCredits, 'inRest' | 'usedAhead'> {
   readonly nextGrant: bigint;
 }
 
@@ -46,12 +49,12 @@ interface Repayment extends Pick<GivenUpCredits, 'ahead' | 'usedAhead'> {
  * The unused value that a change of interval takes off, in minor units. Credits that were used ahead of time are taken
  * back from the next grant. If that is too small, the value falls in proportion; the strictest meter decides. So going to
  * and fro between intervals gives no credits for nothing. Worked example: 400 of 500 were used ahead, and the next grant
- * is 0: of 15.00 only 3.00 are taken off.
+ * is 0: of 15.00 only 3.00 are taken off. If 1000 units of the rest were still to come, 11.00 are.
  */
 export function unusedAfterCredits(unused: bigint, meters: readonly Repayment[]): bigint {
-  return meters.reduce((least, { ahead, usedAhead, nextGrant }) => {
+  return meters.reduce((least, { inRest, usedAhead, nextGrant }) => {
     const missing = usedAhead - smallerOf(usedAhead, nextGrant);
-    return missing === 0n ? least : smallerOf(least, mulDiv(unused, ahead - missing, ahead));
+    return missing === 0n ? least : smallerOf(least, mulDiv(unused, inRest - missing, inRest));
   }, unused);
 }
 

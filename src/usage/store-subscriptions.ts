@@ -112,11 +112,17 @@ interface OwedUnits extends OwedTime {
   readonly usageMeterId: string;
 }
 
-/** The owed units of these subscriptions. Units that were paid back are counted by the period that did. */
+/**
+ * The owed units of these subscriptions. Units that were paid back are counted by the period that did. The paused units of
+ * an interval count for all of the paused rest, as later intervals would have granted more.
+ */
 export async function listOwedUnits(work: Work, subscriptionIds: readonly string[]): Promise<OwedUnits[]> {
   const { rows } = await sql<OwedUnits>`
     select a.subscription_id, a.usage_meter_id, o.owed, o.used, coalesce(p.kept_value, 0) as kept,
-           (select coalesce(sum(c.paused_back + c.paused_owed + c.paused_by_hand), 0) from usage_credits c
+           (select coalesce(round(sum(ended.units * coalesce(
+                     (p.whole_end_at - p.end_at)::numeric / nullif(greatest(c.expires_at - p.end_at, 0), 0), 1))), 0)
+              from usage_credits c
+             cross join lateral (select c.paused_back + c.paused_owed + c.paused_by_hand as units) ended
              where c.environment_id = a.environment_id and c.ledger_account_id = a.id
                and c.billing_period_id = o.billing_period_id) as paused
       from ledger_accounts a

@@ -27,6 +27,7 @@ const structure = {
     plan('upfront', 120_000, ['upfront'], yearly),
     plan('kept', 120_000, ['kept'], yearly),
     plan('month', 12_000, ['weekly']),
+    plan('plain', 200_000),
     plan('trial', 120_000, ['monthly'], { ...yearly, trialPeriodDays: 45 }),
   ],
   usageMeters: [meter('calls', 'Calls', { slug: 'call', unitPrice: 1 })],
@@ -220,6 +221,18 @@ test('a pause takes the rest of the month, and gives back what was not paused; m
     '2028-02-01 1000 2028-03-01',
   ]);
   assert.equal((await hal.granted()).at(-1), '2028-02-01 1000 2028-03-01');
+  await assertSound(app);
+});
+
+test('a month that was used up lowers the unused value of its year by the worth of that month', async () => {
+  const early = await seller('2027-01-01');
+  const uma = await early.subscribe('uma', 'year');
+  await early.moveTo('2027-03-15');
+  await uma.use(1000);
+  await uma.adjustTo('plain');
+  // 292 of 365 days are unused: 960.00 of 1,200.00. All units of 17 of these days were used, so 275 / 292 are left: 904.11.
+  const { data } = await early.get(`/invoices?subscriptionId=${uma.id}&limit=100`);
+  assert.deepEqual(data.map(({ total }: Body) => total).sort(), [109_589, 120_000]);
   await assertSound(app);
 });
 
