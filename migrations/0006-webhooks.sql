@@ -148,7 +148,7 @@ create function forget_webhook_attempts(before bigint, at_most integer) returns 
 
 -- Emails to customers. The commit of an event queues its email, so none is lost and none is sent twice for one cause.
 
--- The email of an event, as `src/mail/email.ts` names it; null: customers get none.
+-- The email that an event causes, by its name in src/organizations/mail-setting.ts; null: customers get none.
 create function email_of_event(event_type text, data jsonb) returns text language sql immutable set search_path = public, pg_temp
   return case event_type
     when 'invoice.sent' then 'invoice_issued'

@@ -110,20 +110,20 @@ export async function takeBalancesOnce(database: Database): Promise<number> {
   return taken;
 }
 
-// Counts are for a look at what there is to do. A list has the exact number.
-export const mostCounted = 1000;
+// A look at what there is to do needs no more.
+export const mostToLookAt = 1000;
 const failedDays = 7;
 const dayMs = 86_400_000;
 
 /** Counts what needs attention, in one statement. */
 export function readAttention(work: Work): Promise<CountedAttention> {
-  return countAttention(work, { since: work.now - failedDays * dayMs, mostCounted });
+  return countAttention(work, { since: work.now - failedDays * dayMs, mostCounted: mostToLookAt });
 }
 
 /** The work of the environment that is due, and how long the database took to count it. */
 export async function readHealth(work: Work): Promise<{ database: Health['database']; work: CountedWork }> {
   const startedAt = performance.now();
-  const { databaseVersion, ...counted } = await countWork(work, mostCounted);
+  const { databaseVersion, ...counted } = await countWork(work, mostToLookAt);
   const roundTripMs = Math.round((performance.now() - startedAt) * 100) / 100;
   return { database: { version: databaseVersion, roundTripMs }, work: counted };
 }

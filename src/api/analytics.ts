@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import {
-  mostCounted,
+  mostToLookAt,
   readAttention,
   readHealth,
   reportChurn,
@@ -137,7 +137,7 @@ export const analyticsRoutes = [
     returns: z.object({ attention: Attention }),
     refuses: [],
     handle: async (work) => {
-      const { failingWebhooks } = await countUndelivered(work, mostCounted);
+      const { failingWebhooks } = await countUndelivered(work, mostToLookAt);
       const attention = { ...(await readAttention(work)), failingWebhooks };
       const checks = await readChecks(work);
       const brokenInvariants = checks?.invariants.filter(({ holds }) => !holds).length ?? null;
@@ -157,7 +157,7 @@ export const analyticsRoutes = [
     refuses: [],
     handle: async (work) => {
       const { database, work: due } = await readHealth(work);
-      const { messagesPending, oldestMessageAt } = await countUndelivered(work, mostCounted);
+      const { messagesPending, oldestMessageAt } = await countUndelivered(work, mostToLookAt);
       const all = { ...due, messagesPending, oldestMessageAt };
       return { health: { version, database, work: all, checks: await readChecks(work) } };
     },

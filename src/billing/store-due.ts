@@ -146,41 +146,40 @@ export async function readAgenda(
   return { dueAt, target, unsent: unsent ?? [] };
 }
 
-/**
- * Locks up to `limit` invoices due for a retry, with their subscriptions and customers, longest due first. Skips locked
- * ones, subscriptions with recent failures, and those with a charge still to be made. With `only`: just these, waiting
- * for their locks. Returns the ids.
- */
-export async function takeAttempts(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
-  const { rows } = await sql<{ id: string }>`
-    select i.id
-      from customers c
-      join invoices i on i.environment_id = c.environment_id and i.customer_id = c.id
-      join subscriptions s on s.environment_id = i.environment_id and s.id = i.subscription_id
-     where c.environment_id = ${work.environmentId} and i.environment_id = ${work.environmentId}
-       and i.next_attempt_at <= ${work.now}::bigint and (s.work_retry_at is null or s.work_retry_at <= ${Date.now()}::bigint)
-       and ${isNextToCharge}
-       ${only === undefined ? sql`` : sql`and i.id = any(${only}::text[])`}
-     order by ${only === undefined ? sql`i.next_attempt_at, i.id` : sql`c.id, s.id, i.id`}
-     limit ${limit}
-       for no key update of c, s, i ${only === undefined ? sql`skip locked` : sql``}`.execute(work.db);
-  return rows.map((row) => row.id);
+/** Locks invoices due for a retry, longest due first, but those with a charge still to be made: `takeDueInvoices`. */
+export function takeAttempts(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
+  return takeDueInvoices(work, { dueAt: sql.ref('i.next_attempt_at'), also: sql`and ${isNextToCharge}`, limit, only });
+}
+
+/** Locks drafts whose review is over, longest due first: `takeDueInvoices`. */
+export function takeFinalizations(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
+  return takeDueInvoices(work, { dueAt: sql.ref('i.finalizes_at'), also: sql``, limit, only });
+}
+
+interface DueInvoices {
+  /** The column with the instant at which they come due. */
+  readonly dueAt: RawBuilder<unknown>;
+  /** A further condition. */
+  readonly also: RawBuilder<unknown>;
+  readonly limit: number;
+  readonly only: readonly string[] | undefined;
 }
 
 /**
- * Locks up to `limit` drafts whose review is over, with their subscriptions and customers, longest due first. Skips locked
- * ones and subscriptions with recent failures. With `only`: just these, waiting for their locks. Returns the ids.
+ * Locks up to `limit` due invoices with their subscriptions and customers. Skips locked ones, and subscriptions with recent
+ * failures. With `only`: just these, waiting for their locks. Returns the ids.
  */
-export async function takeFinalizations(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
+async function takeDueInvoices(work: Work, { dueAt, also, limit, only }: DueInvoices): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select i.id
       from customers c
       join invoices i on i.environment_id = c.environment_id and i.customer_id = c.id
       join subscriptions s on s.environment_id = i.environment_id and s.id = i.subscription_id
      where c.environment_id = ${work.environmentId} and i.environment_id = ${work.environmentId}
-       and i.finalizes_at <= ${work.now}::bigint and (s.work_retry_at is null or s.work_retry_at <= ${Date.now()}::bigint)
+       and ${dueAt} <= ${work.now}::bigint and (s.work_retry_at is null or s.work_retry_at <= ${Date.now()}::bigint)
+       ${also}
        ${only === undefined ? sql`` : sql`and i.id = any(${only}::text[])`}
-     order by ${only === undefined ? sql`i.finalizes_at, i.id` : sql`c.id, s.id, i.id`}
+     order by ${only === undefined ? sql`${dueAt}, i.id` : sql`c.id, s.id, i.id`}
      limit ${limit}
        for no key update of c, s, i ${only === undefined ? sql`skip locked` : sql``}`.execute(work.db);
   return rows.map((row) => row.id);

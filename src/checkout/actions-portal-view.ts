@@ -7,7 +7,7 @@ import { amountDue } from '../invoicing/invoice.ts';
 import { type InvoiceRow, listInvoicesOfCustomer } from '../invoicing/store.ts';
 import type { Encryption } from '../jobs/encryption.ts';
 import { Problem } from '../kernel/problem.ts';
-import { readSettings } from '../organizations/store-settings.ts';
+import { readSellerName, readSettings } from '../organizations/store-settings.ts';
 import { listPaymentMethodsOfCustomer } from '../payments/actions.ts';
 import type { Processors } from '../payments/processor.ts';
 import type { Price } from '../pricing/price.ts';
@@ -25,7 +25,6 @@ import { findPaymentToConfirm } from './actions.ts';
 import { type NewPortalSession, type PortalSession, portalSessionSeconds } from './checkout-input.ts';
 import { maxIncluded, maxUsageTerms, type PlanTerms, type UsageBilling, type UsageTerms } from './checkout-view.ts';
 import type { PortalInvoice, PortalPlan, PortalSubscription, PortalView } from './portal-view.ts';
-import { readSellerName } from './store.ts';
 
 // Four years of monthly invoices; the seller has older ones.
 const maxInvoices = 48;

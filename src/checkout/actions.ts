@@ -4,7 +4,7 @@ import { type Billed, type Quote, quoteOf } from '../billing/quote.ts';
 import { findCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import { Problem } from '../kernel/problem.ts';
-import { readSettings } from '../organizations/store-settings.ts';
+import { readSellerName, readSettings } from '../organizations/store-settings.ts';
 import type { PaymentProcessor, Processors } from '../payments/processor.ts';
 import { findLastPaymentOf, pageOfPayments } from '../payments/store.ts';
 import { listPaymentMethodsOfCustomer } from '../payments/store-payment-methods.ts';
@@ -55,7 +55,6 @@ import {
   type SavedMethod,
   type UsageBilling,
 } from './checkout-view.ts';
-import { readSellerName } from './store.ts';
 
 type Bill = Pick<
   CheckoutView,

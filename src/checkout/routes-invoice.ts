@@ -9,7 +9,7 @@ import { findInvoice } from '../invoicing/store.ts';
 import { encryptionOf } from '../jobs/encryption.ts';
 import { runEffects } from '../jobs/queue.ts';
 import { Problem } from '../kernel/problem.ts';
-import { readSettings } from '../organizations/store-settings.ts';
+import { readSellerName, readSettings } from '../organizations/store-settings.ts';
 import { createProcessors } from '../payments/actions.ts';
 import { attachPaymentMethod, reportAttachment } from '../payments/actions-attach.ts';
 import { outcomeOfError } from '../payments/actions-attempts.ts';
@@ -21,7 +21,6 @@ import { invoiceLink, requireAttempts, withAttempt } from './jobs-attempts.ts';
 import { refusalText } from './jobs-visit.ts';
 import { declinedText } from './page-checkout.ts';
 import { type InvoiceView, invoicePayPage } from './page-invoice.ts';
-import { readSellerName } from './store.ts';
 
 /** A request with a valid link to an invoice. */
 interface Opened {

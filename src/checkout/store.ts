@@ -192,9 +192,3 @@ export async function closeSession(work: Work, id: string): Promise<void> {
     .where('status', '=', 'open')
     .execute();
 }
-
-/** The seller's name: the one on invoices, else the organization's. */
-export async function readSellerName(work: Work): Promise<string> {
-  const { rows } = await sql<{ name: string }>`select seller_name() as name`.execute(work.db);
-  return rows[0]?.name ?? '';
-}

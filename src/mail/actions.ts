@@ -14,7 +14,7 @@ import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
 import { type EmailTemplateName, mayReceive } from '../organizations/mail-setting.ts';
 import type { Settings } from '../organizations/setting.ts';
-import { readSettings } from '../organizations/store-settings.ts';
+import { readSellerName, readSettings } from '../organizations/store-settings.ts';
 import { getEvent } from '../webhooks/actions-events.ts';
 import type { Event } from '../webhooks/event.ts';
 import { decideSent, type Email, type SendOutcome } from './email.ts';
@@ -124,17 +124,13 @@ export async function prepareEmail(
       invoiceId: invoice.id,
       version: customer.portalVersion,
     });
-  const seller = senderOf(settings);
+  const seller = await readSellerName(work);
   const content = writeEmail(
     email.template,
     { ...facts, seller, customer: customer.name, link },
     styleOf(settings, email.template, 'en'),
   );
   return { kind: 'ready', content, senderName: seller, replyTo: settings.mail.replyTo, recipients, attachment };
-}
-
-function senderOf({ seller }: Settings): string {
-  return seller?.name ?? 'Billing';
 }
 
 function styleOf({ timeZone, mail }: Settings, template: EmailTemplateName, language: EmailLanguage) {
@@ -224,7 +220,11 @@ export async function previewEmail(
   const settings = await readSettings(work);
   const { amount, ...facts } = sample;
   const money = { amount, currency: settings.currency };
-  return writeEmail(template, { ...facts, seller: senderOf(settings), money }, styleOf(settings, template, language));
+  return writeEmail(
+    template,
+    { ...facts, seller: await readSellerName(work), money },
+    styleOf(settings, template, language),
+  );
 }
 
 /** Stores the outcome of an attempt, and answers the email then; null if it was no longer queued. */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { sql } from 'kysely';
 import { jsonb } from '../database/json-records.ts';
 import type { Work } from '../database/work.ts';
 import type { MailSettings } from './mail-setting.ts';
@@ -86,4 +87,10 @@ export async function saveSettings(work: Work, { access, dunning, seller, ...set
     })
     .where('id', '=', work.environmentId)
     .execute();
+}
+
+/** The seller's name: the one on invoices, else the organization's. */
+export async function readSellerName(work: Work): Promise<string> {
+  const { rows } = await sql<{ name: string }>`select seller_name() as name`.execute(work.db);
+  return rows[0]?.name ?? '';
 }

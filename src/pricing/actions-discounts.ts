@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { refuseFineAmount } from '../kernel/currency.ts';
-import { Problem } from '../kernel/problem.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
 import { refuseOtherId, requiredLocked, resolveLockedPricingModel } from './actions.ts';
 import {
   type Discount,
@@ -31,6 +31,8 @@ export async function createDiscount(work: Work, requested: DiscountInput): Prom
   const { pricingModelId: givenModel, ...terms } = requested;
   const pricingModelId = await resolveLockedPricingModel(work, givenModel);
   const limits = decideLimits(terms);
+  if (limits.expiresAt !== null && limits.expiresAt <= work.now)
+    throw invalid(['discount', 'expiresAt'], `must be later than now (${work.now})`);
   refuseFineDiscount(work, { ...terms, ...limits });
   await refuseForeignProducts(work, { pricingModelId, ...limits });
   const code = terms.code ?? generateCode();

@@ -144,6 +144,7 @@ test('a limit that cannot be is refused by its field', async () => {
   refused(await create({ code: 'BAD', productIds: ['product_x'] }), 404, /No product with id product_x/);
   refused(await create({ code: 'BAD', productIds: [elsewhere.id] }), 404, /No product/);
   refused(await create({ code: 'BAD', expiresAt: 'tomorrow' }), 400, /discount\.expiresAt/);
+  refused(await create({ code: 'BAD', expiresAt: '2020-01-01' }), 400, /discount\.expiresAt: must be later than now/);
 });
 
 test('without a pricing model it belongs to the default one, or to the one that the key is pinned to', async () => {

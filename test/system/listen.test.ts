@@ -19,7 +19,12 @@ after(() => {
 
 /** `tollkeeper listen` in a process of its own. */
 function listen(args: readonly string[], key: string | null = app.testKey) {
-  const child = spawn(process.execPath, [main, 'listen', ...args], {
+  return run(['listen', ...args], key);
+}
+
+/** A command of `tollkeeper` in a process of its own, and what it says. */
+function run(args: readonly string[], key: string | null) {
+  const child = spawn(process.execPath, [main, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, TOLLKEEPER_TEST_KEY: key ?? '', PORT: '' },
   });
@@ -239,15 +244,7 @@ async function openStranger() {
 }
 
 test('tollkeeper inbox prints the emails that it receives', async () => {
-  const child = spawn(process.execPath, [main, 'inbox'], { stdio: ['ignore', 'pipe', 'pipe'] });
-  children.add(child);
-  const said = { output: '', notes: '' };
-  child.stdout.on('data', (chunk) => {
-    said.output += chunk;
-  });
-  child.stderr.on('data', (chunk) => {
-    said.notes += chunk;
-  });
+  const { child, said, ended } = run(['inbox'], null);
   await until(() => said.notes.includes('Press Ctrl-C'), said);
   const smtp = openSmtp({ url: /smtp:\S+\d/.exec(said.notes)?.[0] ?? '', from: 'billing@acme.test' });
   const content = { subject: 'Hello', text: 'Your invoice\u001b[31m', html: '<p>Your invoice</p>' };
@@ -260,6 +257,5 @@ test('tollkeeper inbox prints the emails that it receives', async () => {
     /^From: "Acme" <billing@acme\.test>\nTo: ada@acme\.test\nSubject: Hello\n\nYour invoice\?\[31m/,
   );
   child.kill('SIGINT');
-  const [code] = await once(child, 'close');
-  assert.equal(code, 0);
+  assert.equal((await ended).code, 0);
 });

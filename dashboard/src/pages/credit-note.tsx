@@ -6,6 +6,7 @@ import type { CreditNote, CreditNoteExplanation, CreditNoteLine } from '../../..
 import { api, read } from '../api.ts';
 import { ChangeDialog } from '../parts/change-dialog.tsx';
 import { CustomerName, CustomerNames } from '../parts/customer-name.tsx';
+import { Steps } from '../parts/explain.tsx';
 import { countText, moneyText, words } from '../parts/format.ts';
 import { Problem } from '../parts/problem.tsx';
 import { Rows } from '../parts/records.tsx';
@@ -173,7 +174,7 @@ function Lines({ note: { currency }, lines, explanation }: LinesProps) {
             <Text fz={28} fw={620} lh={1.3} mb="md">
               <Money amount={explained.amount} currency={currency} />
             </Text>
-            {found !== undefined && <Steps line={found} currency={currency} />}
+            {found !== undefined && <CreditSteps line={found} currency={currency} />}
           </>
         )}
       </Drawer>
@@ -187,7 +188,7 @@ interface StepsProps {
 }
 
 /** The way from the line of the invoice to its credit, with its shares of discount and tax. */
-function Steps({ line, currency }: StepsProps) {
+function CreditSteps({ line, currency }: StepsProps) {
   const money = (amount: number) => moneyText(amount, currency);
   const share = ({ whole, numerator, denominator, creditedBefore, share: amount }: typeof line.tax) =>
     `${numerator} / ${denominator} of ${money(whole)}` +
@@ -200,16 +201,5 @@ function Steps({ line, currency }: StepsProps) {
     ['Its share of the tax', share(line.tax)],
     ['Together', money(line.amount - line.discount.share + line.tax.share)],
   ] as const;
-  return (
-    <ol className="steps">
-      {steps.map(([name, text]) => (
-        <li key={name}>
-          <Text size="xs" c="dimmed">
-            {name}
-          </Text>
-          <Text className="amount-steps">{text}</Text>
-        </li>
-      ))}
-    </ol>
-  );
+  return <Steps steps={steps.map(([name, text]) => ({ name, text }))} />;
 }

@@ -8,11 +8,9 @@ import { CustomerName, CustomerNames } from '../parts/customer-name.tsx';
 import { Explain } from '../parts/explain.tsx';
 import { countText, words } from '../parts/format.ts';
 import { dueOf, InvoiceActions } from '../parts/invoice-actions.tsx';
-import { Listed } from '../parts/listed.tsx';
-import { creditNoteColumns, paymentColumns } from '../parts/money-columns.tsx';
+import { CreditNotesOf, PaymentsOf } from '../parts/money-lists.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { Rows } from '../parts/records.tsx';
-import { RefundButton } from '../parts/refund.tsx';
 import { SaveFile } from '../parts/save-file.tsx';
 import { Facts, Go, Heading, Identifier, Money, Section, Status, Sums, When } from '../parts/shown.tsx';
 
@@ -55,27 +53,8 @@ export function Page() {
       <Section title="Lines">
         <Lines invoice={invoice} lines={lines} />
       </Section>
-      <Section title="Payments">
-        <Listed
-          query={read('payments', 'list', ofThis)}
-          caption="Payments of the invoice"
-          nothing="Nothing was collected for this invoice."
-          to={(payment) => `/payments/${payment.id}`}
-          columns={[
-            ...paymentColumns,
-            { title: 'Actions', cell: (payment) => <RefundButton payment={payment} />, align: 'right' },
-          ]}
-        />
-      </Section>
-      <Section title="Credit notes">
-        <Listed
-          query={read('creditNotes', 'list', ofThis)}
-          columns={creditNoteColumns}
-          caption="Credit notes"
-          nothing="Nothing was credited."
-          to={(note) => `/credit-notes/${note.id}`}
-        />
-      </Section>
+      <PaymentsOf of={ofThis} />
+      <CreditNotesOf of={ofThis} />
       <Section title="Details">
         <InvoiceFacts invoice={invoice} />
       </Section>

@@ -6,7 +6,7 @@ import { read } from '../api.ts';
 import { CustomerName, CustomerNames } from '../parts/customer-name.tsx';
 import { countText, intervalText, words } from '../parts/format.ts';
 import { Listed } from '../parts/listed.tsx';
-import { invoiceColumns, paymentColumns } from '../parts/money-columns.tsx';
+import { InvoicesOf, PaymentsOf } from '../parts/money-lists.tsx';
 import { priceText, pricingText } from '../parts/price-text.ts';
 import { Problem } from '../parts/problem.tsx';
 import { Rows } from '../parts/records.tsx';
@@ -43,24 +43,8 @@ export function Page() {
         />
       </Section>
       <Seats id={id} />
-      <Section title="Invoices">
-        <Listed
-          query={read('invoices', 'list', ofThis)}
-          columns={invoiceColumns}
-          caption="Invoices"
-          nothing="Nothing was invoiced."
-          to={(row) => `/invoices/${row.id}`}
-        />
-      </Section>
-      <Section title="Payments">
-        <Listed
-          query={read('payments', 'list', ofThis)}
-          columns={paymentColumns}
-          caption="Payments"
-          nothing="Nothing was collected."
-          to={(row) => `/payments/${row.id}`}
-        />
-      </Section>
+      <InvoicesOf of={ofThis} />
+      <PaymentsOf of={ofThis} />
     </>
   );
 }

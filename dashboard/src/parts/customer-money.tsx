@@ -3,9 +3,8 @@ import { read } from '../api.ts';
 import { words } from './format.ts';
 import { Listed } from './listed.tsx';
 import { MoneyBalance } from './money-balance.tsx';
-import { creditNoteColumns, invoiceColumns, paymentColumns } from './money-columns.tsx';
+import { CreditNotesOf, InvoicesOf, PaymentsOf } from './money-lists.tsx';
 import { addressWith } from './records.tsx';
-import { RefundButton } from './refund.tsx';
 import { Section, When } from './shown.tsx';
 
 const mostShown = 20;
@@ -22,38 +21,9 @@ export function MoneyOf({ customer, currency }: MoneyOfProps) {
   return (
     <>
       <MoneyBalance customer={customer} currency={currency} />
-      <Section title="Invoices">
-        <Listed
-          query={read('invoices', 'list', recent)}
-          columns={invoiceColumns}
-          caption="Invoices"
-          nothing="Nothing was invoiced."
-          to={(row) => `/invoices/${row.id}`}
-          all={addressWith('/invoices', { customerId: customer.id })}
-        />
-      </Section>
-      <Section title="Payments">
-        <Listed
-          query={read('payments', 'list', recent)}
-          caption="Payments"
-          nothing="Nothing was collected."
-          to={(row) => `/payments/${row.id}`}
-          all={addressWith('/payments', { customerId: customer.id })}
-          columns={[
-            ...paymentColumns,
-            { title: 'Actions', cell: (payment) => <RefundButton payment={payment} />, align: 'right' },
-          ]}
-        />
-      </Section>
-      <Section title="Credit notes">
-        <Listed
-          query={read('creditNotes', 'list', recent)}
-          columns={creditNoteColumns}
-          caption="Credit notes"
-          nothing="Nothing was credited."
-          to={(row) => `/credit-notes/${row.id}`}
-        />
-      </Section>
+      <InvoicesOf of={recent} all={addressWith('/invoices', { customerId: customer.id })} />
+      <PaymentsOf of={recent} all={addressWith('/payments', { customerId: customer.id })} />
+      <CreditNotesOf of={recent} />
       <Section title="Ways to pay">
         <Listed
           query={read('paymentMethods', 'list', { customerId: customer.id, limit: mostShown })}

@@ -43,16 +43,7 @@ function Explanation({ invoiceId, lineId }: { readonly invoiceId: string; readon
           <Money amount={line.amount} currency={data.currency} />
         </Text>
       </div>
-      <ol className="steps">
-        {stepsOf(line, data).map(({ name, text }) => (
-          <li key={name}>
-            <Text size="xs" c="dimmed">
-              {name}
-            </Text>
-            <Text className="amount-steps">{text}</Text>
-          </li>
-        ))}
-      </ol>
+      <Steps steps={stepsOf(line, data)} />
       {line.tiers !== null && line.tiers.length > 0 && <Tiers line={line} currency={data.currency} />}
       <Facts
         facts={[
@@ -157,4 +148,20 @@ function sourcesOf(line: ExplainedInvoiceLine): (readonly [string, string])[] {
     ['Ledger account', line.ledgerAccountId],
   ] as const;
   return sources.flatMap(([name, id]) => (id === null ? [] : [[`${name} id`, id] as const]));
+}
+
+/** The steps of a sum, in order. */
+export function Steps({ steps }: { readonly steps: readonly { readonly name: string; readonly text: string }[] }) {
+  return (
+    <ol className="steps">
+      {steps.map(({ name, text }) => (
+        <li key={name}>
+          <Text size="xs" c="dimmed">
+            {name}
+          </Text>
+          <Text className="amount-steps">{text}</Text>
+        </li>
+      ))}
+    </ol>
+  );
 }
