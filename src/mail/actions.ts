@@ -166,9 +166,11 @@ function subjectOf(work: Work, event: Event, template: EmailTemplateName): Promi
 
 async function issuedInvoice(work: Work, id: string): Promise<Subject> {
   const invoice = await requireInvoice(work, id);
-  const { invoiceNumber: number, currency, dueDate, invoiceDate } = invoice;
+  const { invoiceNumber: number, currency, dueDate, invoiceDate, total } = invoice;
+  // One that is paid already is sent for its total.
+  const amount = amountDue(invoice) || total;
   return {
-    ...{ number, invoice, plan: null, money: { amount: amountDue(invoice), currency } },
+    ...{ number, invoice, plan: null, money: { amount, currency } },
     date: dueDate ?? invoiceDate,
     attachment: { filename: `${number}.pdf`, document: await getDocument(work, id) },
   };

@@ -80,6 +80,12 @@ test('an invoice that is sent reaches its customer once, with its PDF and a link
   assert.equal(attachment?.filename, `${sent.invoiceNumber}.pdf`);
   assert.equal(attachment?.content.subarray(0, 5).toString(), '%PDF-');
   assert.deepEqual([email.status, email.attempts, email.subject], ['sent', 1, mail.subject]);
+  await caller.post(`/invoices/${invoice.id}/record-payment`, { payment: { amount: 45000 } });
+  await caller.post(`/invoices/${invoice.id}/send`, {});
+  await runJobs();
+  const again = inbox.received.findLast(({ subject }) => subject?.startsWith('Invoice'));
+  assert.notEqual(again, mail);
+  assert.match(again?.text ?? '', /for \$450\.00/);
   await assertSound(app);
 });
 
