@@ -63,7 +63,8 @@ export async function adjustSubscription(
   { chargeWith = null, byCustomer = false }: { chargeWith?: string | null; byCustomer?: boolean } = {},
 ): Promise<Adjusted> {
   const locked = await lockCurrent(work, id);
-  if (requested.timing !== 'at_end_of_current_billing_period') await endReviews(work, [id], work.now);
+  if (requested.timing !== 'at_end_of_current_billing_period')
+    await endReviews(work, [{ subscriptionId: id, at: work.now }]);
   const plan = await planAdjustment(work, locked.subscription, requested, { takesUsage: true, chargeWith });
   const adjustmentId = await (plan.timing === 'immediately'
     ? changeNow(work, plan)
@@ -193,7 +194,7 @@ export async function changeSubscription(
     await publishSubscription(work, 'subscription.updated', saved, customer);
     return { subscription: saved, move: null };
   }
-  await endReviews(work, [id], work.now);
+  await endReviews(work, [{ subscriptionId: id, at: work.now }]);
   const plan = await planAnchorMove(work, subscription, anchor);
   const amounts = MoveAmounts.parse(amountsOf(plan));
   const adjustment = await findAdjustment(work, await changeNow(work, plan));

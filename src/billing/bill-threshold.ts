@@ -46,7 +46,10 @@ async function billThresholds(work: Work, ids: readonly string[]): Promise<void>
     return lines.reduce((sum, line) => sum + priceLine(line).amount, 0n) >= threshold;
   });
   if (reached.length === 0) return;
-  for (const { subscription, at } of reached) await endReviews(work, [subscription.id], at);
+  await endReviews(
+    work,
+    reached.map(({ subscription, at }) => ({ subscriptionId: subscription.id, at })),
+  );
   const usage = await takeUsageLines(
     work,
     reached.map(({ subscription }) => subscription),

@@ -112,15 +112,28 @@ export const finalizeHandler: DueWorkHandler = {
   },
 };
 
+/** A subscription that is billed or changed at an instant, which ends the review of its draft. */
+interface ReviewEnd {
+  readonly subscriptionId: string;
+  readonly at: Instant;
+}
+
 /**
- * Finalizes the drafts of these subscriptions, whose review something ends that bills or changes them at `at`. The caller
- * has locked the subscriptions with their customers. Without drafts this is one statement.
+ * Finalizes the drafts of these subscriptions. The caller has locked the subscriptions with their customers. Without drafts
+ * this is one statement.
  */
-export async function endReviews(work: Work, subscriptionIds: readonly string[], at: Instant): Promise<void> {
-  const drafts = await lockDraftsOf(work, subscriptionIds);
+export async function endReviews(work: Work, ends: readonly ReviewEnd[]): Promise<void> {
+  const drafts = await lockDraftsOf(
+    work,
+    ends.map(({ subscriptionId }) => subscriptionId),
+  );
+  const bySubscription = new Map(drafts.map((draft) => [draft.subscriptionId, draft]));
   await finalizeAndCollect(
     work,
-    drafts.map((draft) => finalBy(draft, at)),
+    ends.flatMap(({ subscriptionId, at }) => {
+      const draft = bySubscription.get(subscriptionId);
+      return draft === undefined ? [] : finalBy(draft, at);
+    }),
   );
 }
 

@@ -4,7 +4,7 @@ import type { Work } from '../database/work.ts';
 import { releaseEndedClaims } from '../entitlements/actions.ts';
 import type { InvoiceReason } from '../invoicing/invoice.ts';
 import type { BilledItem, NewLine } from '../invoicing/invoice-line-item.ts';
-import { listOwedPeriods, lockDraftsOf } from '../invoicing/store-collecting.ts';
+import { listOwedPeriods } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { accessOf } from '../organizations/setting.ts';
@@ -52,7 +52,10 @@ export const renewHandler: DueWorkHandler = {
   take: takeRenewals,
   async perform(work, ids) {
     const over = await findSubscriptions(work, ids);
-    await endReviewsAt(work, over, ({ currentBillingPeriodEnd }) => currentBillingPeriodEnd ?? work.now);
+    await endReviews(
+      work,
+      over.map(({ id, currentBillingPeriodEnd }) => ({ subscriptionId: id, at: currentBillingPeriodEnd ?? work.now })),
+    );
     const due = await findSubscriptions(work, ids);
     const waiting = due.filter(isWaitingForStart);
     if (waiting.length === 0) return renew(work, due);
@@ -72,7 +75,11 @@ export const interimHandler: DueWorkHandler = {
   name: 'interim',
   take: takeInterims,
   async perform(work, ids) {
-    await endReviewsAt(work, await findSubscriptions(work, ids), interimOf);
+    const before = await findSubscriptions(work, ids);
+    await endReviews(
+      work,
+      before.map((subscription) => ({ subscriptionId: subscription.id, at: interimOf(subscription) })),
+    );
     const due = await findSubscriptions(work, ids);
     const lines = await takeUsageLines(work, due, 'interim');
     const subscriptions = await saveSubscriptions(work, await withInterims(work, due, interimOf));
@@ -129,24 +136,6 @@ async function renew(work: Work, over: readonly SubscriptionRow[]): Promise<void
   const ids = over.map(({ id }) => id);
   const renewed = await tellingLowBalances(work, ids, () => beginNext(work, over));
   await publishSubscriptions(work, 'subscription.updated', renewed);
-}
-
-/** Ends the review of drafts that wait for longer than until the next invoice. Most subscriptions have none. */
-async function endReviewsAt(
-  work: Work,
-  subscriptions: readonly SubscriptionRow[],
-  atOf: (subscription: SubscriptionRow) => Instant,
-): Promise<void> {
-  const ids = new Set(
-    (
-      await lockDraftsOf(
-        work,
-        subscriptions.map(({ id }) => id),
-      )
-    ).map(({ subscriptionId }) => subscriptionId),
-  );
-  for (const subscription of subscriptions)
-    if (ids.has(subscription.id)) await endReviews(work, [subscription.id], atOf(subscription));
 }
 
 async function beginNext(work: Work, over: readonly SubscriptionRow[]): Promise<SubscriptionRow[]> {
