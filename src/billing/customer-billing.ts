@@ -268,7 +268,9 @@ async function findDefaultPlan(work: Work, customerId: string) {
   const subscriptions = await listLivingSubscriptions(work, customerId);
   const subscription = subscriptions.find((each) => each.isDefaultPlan && isCurrent(each.status));
   if (subscription === undefined) return null;
-  return { subscription, items: await listActiveItems(work, [{ subscriptionId: subscription.id, at: work.now }]) };
+  // A request that began later than this one may have made the customer, and this one waited for it.
+  const at = Math.max(work.now, subscription.startDate);
+  return { subscription, items: await listActiveItems(work, [{ subscriptionId: subscription.id, at }]) };
 }
 
 /**
