@@ -5,7 +5,7 @@ import addFormats from 'ajv-formats';
 import { routes } from '../../src/api/routes.ts';
 import type { Route } from '../../src/http/route.ts';
 import { createApiKey, revokeApiKey } from '../../src/organizations/actions.ts';
-import { type Call, calls, spoils } from '../support/api-calls.ts';
+import { type Call, calls, type Part, spoils } from '../support/api-calls.ts';
 import { databaseDigest } from '../support/digest.ts';
 import { answerPointer } from '../support/document.ts';
 import { type Body, startTestApp, type TestOrganization } from '../support/harness.ts';
@@ -41,8 +41,8 @@ const answersRefusals: ReadonlySet<string> = new Set([
 ]);
 
 let world: World;
-/** A world that was made to be spoiled, and is not yet. */
-let unspoiled: { readonly world: World; readonly subscribes: boolean } | null = null;
+/** Worlds whose parts are used up one by one, by calls that nothing like them can follow. */
+const spoiled: { readonly world: World; readonly subscribes: boolean; readonly used: Set<Part> }[] = [];
 let count = 0;
 const unique = () => `${++count}`;
 /** The digest after the last test that stored nothing; null where something may have been stored since. */
@@ -57,12 +57,19 @@ async function assertStoresNothing(act: () => Promise<void>): Promise<void> {
   assert.equal(known, digest);
 }
 
-/** A world that this route's call has not spoiled yet. What is refused or tried out leaves it to the next. */
+/** A world that still has what this route's call uses up. What is refused or tried out leaves it to the next. */
 async function worldFor(route: Route, isCarriedOut: boolean): Promise<World> {
   const subscribes = nameOf(route) === 'POST /subscriptions';
-  if (!spoils.has(nameOf(route)) && !subscribes) return world;
-  const found = unspoiled?.subscribes === subscribes ? unspoiled : { world: await freshWorld(subscribes), subscribes };
-  unspoiled = isCarriedOut ? null : found;
+  const part = subscribes ? 'everything' : spoils.get(nameOf(route));
+  if (part === undefined) return world;
+  let found = spoiled.find(
+    (each) => each.subscribes === subscribes && !each.used.has(part) && !each.used.has('everything'),
+  );
+  if (found === undefined) {
+    found = { world: await freshWorld(subscribes), subscribes, used: new Set() };
+    spoiled.push(found);
+  }
+  if (isCarriedOut) found.used.add(part);
   return found.world;
 }
 

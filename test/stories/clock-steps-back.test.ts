@@ -21,7 +21,7 @@ test('a clock that steps back by an hour, as at a failover, breaks no invariant'
     const answer = await app.request(operation.split(' ')[0] ?? '', path, body);
     if (answer.status >= 500) failed.push(`${operation}: ${answer.status}`);
   }
-  for (const operation of spoils) {
+  for (const operation of spoils.keys()) {
     const { path, body } = calls[operation]?.(world, 'last') ?? { path: '/', body: {} };
     const answer = await app.request(operation.split(' ')[0] ?? '', path, body);
     if (answer.status >= 500) failed.push(`${operation}: ${answer.status}`);

@@ -14,30 +14,48 @@ export const calls: Readonly<Record<string, CallOf>> = Object.fromEntries(
   ]),
 );
 
-/** Calls that only one of them can follow: the world is built anew before each. */
-export const spoils: ReadonlySet<string> = new Set([
-  'POST /api-keys/{id}/rotate',
-  'POST /customers/{externalId}/archive',
-  'POST /customers/{externalId}/erase',
-  'POST /subscriptions/{id}/cancel-scheduled-adjustment',
-  'DELETE /pricing-models/{id}',
-  'DELETE /products/{id}',
-  'DELETE /webhooks/{id}',
-  'DELETE /payment-methods/{id}',
-  'POST /subscriptions/{id}/retry-payment',
-  'PUT /invoice-items/{id}',
-  'DELETE /invoices/{id}',
-  'DELETE /invoice-items/{id}',
-  'DELETE /invoices/{id}/lines/{lineId}',
-  'POST /invoices/{id}/finalize',
-  'POST /invoices/{id}/void',
-  'POST /invoices/{id}/mark-uncollectible',
-  'POST /invoices/{id}/record-payment',
-  'POST /invoices/{id}/pay',
-  'POST /invoices/{id}/credit-notes',
-  'POST /credit-notes/{id}/void',
-  'DELETE /tax-rates/{id}',
-  'POST /product-features/{id}/expire',
-  'POST /subscription-item-features',
-  'POST /resource-claims/{subscriptionId}/release',
+/** A part of a world that a call uses up. */
+export type Part =
+  | 'api key'
+  | 'changing subscription'
+  | 'credited invoice'
+  | 'draft invoice'
+  | 'everything'
+  | 'invoice item'
+  | 'leaving customer'
+  | 'product feature'
+  | 'seat'
+  | 'spare card'
+  | 'spare pricing model'
+  | 'spare product'
+  | 'subscription item'
+  | 'tax rate'
+  | 'webhook';
+
+/** Calls that only one of them can follow, by what they use up: each needs a world that still has it. */
+export const spoils: ReadonlyMap<string, Part> = new Map([
+  ['POST /api-keys/{id}/rotate', 'api key'],
+  ['POST /customers/{externalId}/archive', 'everything'],
+  ['POST /customers/{externalId}/erase', 'leaving customer'],
+  ['POST /subscriptions/{id}/cancel-scheduled-adjustment', 'changing subscription'],
+  ['DELETE /pricing-models/{id}', 'spare pricing model'],
+  ['DELETE /products/{id}', 'spare product'],
+  ['DELETE /webhooks/{id}', 'webhook'],
+  ['DELETE /payment-methods/{id}', 'spare card'],
+  ['POST /subscriptions/{id}/retry-payment', 'credited invoice'],
+  ['PUT /invoice-items/{id}', 'invoice item'],
+  ['DELETE /invoices/{id}', 'draft invoice'],
+  ['DELETE /invoice-items/{id}', 'invoice item'],
+  ['DELETE /invoices/{id}/lines/{lineId}', 'draft invoice'],
+  ['POST /invoices/{id}/finalize', 'draft invoice'],
+  ['POST /invoices/{id}/void', 'credited invoice'],
+  ['POST /invoices/{id}/mark-uncollectible', 'credited invoice'],
+  ['POST /invoices/{id}/record-payment', 'credited invoice'],
+  ['POST /invoices/{id}/pay', 'credited invoice'],
+  ['POST /invoices/{id}/credit-notes', 'credited invoice'],
+  ['POST /credit-notes/{id}/void', 'credited invoice'],
+  ['DELETE /tax-rates/{id}', 'tax rate'],
+  ['POST /product-features/{id}/expire', 'product feature'],
+  ['POST /subscription-item-features', 'subscription item'],
+  ['POST /resource-claims/{subscriptionId}/release', 'seat'],
 ]);
