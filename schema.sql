@@ -440,7 +440,7 @@ create table public.credit_note_lines (
   constraint credit_note_lines_pkey PRIMARY KEY (environment_id, id),
   constraint credit_note_lines_environment_id_credit_note_id_fkey FOREIGN KEY (environment_id, credit_note_id) REFERENCES credit_notes(environment_id, id),
   constraint credit_note_lines_environment_id_invoice_line_item_id_fkey FOREIGN KEY (environment_id, invoice_line_item_id) REFERENCES invoice_line_items(environment_id, id),
-  constraint credit_note_lines_amounts CHECK (((amount > (0)::numeric) AND ((discount_amount >= (0)::numeric) AND (discount_amount <= amount)) AND (tax_amount >= (0)::numeric) AND (amount_before >= (0)::numeric) AND (discount_before >= (0)::numeric) AND (tax_before >= (0)::numeric) AND (quantity > 0)))
+  constraint credit_note_lines_amounts CHECK (((amount >= (0)::numeric) AND ((amount + tax_amount) > (0)::numeric) AND ((discount_amount >= (0)::numeric) AND (discount_amount <= amount)) AND (tax_amount >= (0)::numeric) AND (amount_before >= (0)::numeric) AND (discount_before >= (0)::numeric) AND (tax_before >= (0)::numeric) AND (quantity > 0)))
 );
 
 create table public.credit_notes (

@@ -282,7 +282,7 @@ create table credit_note_lines (
   foreign key (environment_id, credit_note_id) references credit_notes,
   foreign key (environment_id, invoice_line_item_id) references invoice_line_items,
   constraint credit_note_lines_once unique (environment_id, credit_note_id, invoice_line_item_id),
-  constraint credit_note_lines_amounts check (amount > 0 and discount_amount between 0 and amount and tax_amount >= 0
+  constraint credit_note_lines_amounts check (amount >= 0 and amount + tax_amount > 0 and discount_amount between 0 and amount and tax_amount >= 0
     and amount_before >= 0 and discount_before >= 0 and tax_before >= 0 and quantity > 0)
 );
 comment on column credit_note_lines.amount_before is 'The amount of the invoice line that was credited before; discount_before and tax_before likewise.';

@@ -121,6 +121,7 @@ function invoiceLine(each: Invoice) {
     tax: each.tax,
     paid: paidOf(each),
     refunded: refundedOf(each),
+    credited: each.moneyBack.reduce((sum, money) => sum + money, 0),
     attempts: each.attempts,
     nextAt: each.nextAt,
     lines: each.lines.map(({ amount }, index) => [amount, discounts[index], taxes[index]].join(' ')).sort(),

@@ -47,6 +47,7 @@ import {
   type Terms,
   worthOf,
 } from './oracle-records.ts';
+import { takeBackLines } from './oracle-tax.ts';
 import { noteRefund } from './oracle-titles.ts';
 import { grantPeriod } from './oracle-usage.ts';
 
@@ -340,6 +341,7 @@ export function refund(books: Books, invoice: Invoice, payment: Payment, amount:
   noteRefund(books, invoice, amount);
   if (invoice.usedBeforeRefund > 0) reach(books, 'refund of a pack after use', invoice.customer);
   payment.refunded += amount;
+  takeBackLines(invoice, amount);
   // One that is paid in part stays open.
   if (!isOwed(invoice)) invoice.status = refundedOf(invoice) === paidOf(invoice) ? 'refunded' : 'partially_refunded';
   else reach(books, 'refund of a pack before it is paid', invoice.customer);

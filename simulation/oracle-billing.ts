@@ -154,7 +154,15 @@ export function issue(
     reach(books, 'usage that pays back more than it costs', subscription.customer);
     takeOffInvoice(subscription, line);
   }
-  const invoice: Invoice = { ...known, status: 'open', attempts: 0, nextAt: null, usedBeforeRefund: 0, payments: [] };
+  const invoice: Invoice = {
+    ...known,
+    status: 'open',
+    attempts: 0,
+    nextAt: null,
+    usedBeforeRefund: 0,
+    moneyBack: [],
+    payments: [],
+  };
   if (lines.some(({ kind }) => kind === 'setup_fee')) subscription.setupFee = 0;
   // A change takes what it takes off when it is made.
   if (!beginsPeriod) for (const line of lines) if (line.kind === 'paused_time') subscription.kept += line.amount;

@@ -13,7 +13,7 @@ import {
   type OwnTermsChange,
   type Subscription,
 } from './oracle-records.ts';
-import { spread } from './oracle-tax.ts';
+import { netTakenBack, spread } from './oracle-tax.ts';
 
 export function meter({ metered }: Subscription, { slug }: UsagePrice, used: Used): void {
   const known = metered.get(slug) ?? { fresh: nothing, periods: new Map() };
@@ -68,7 +68,8 @@ function paidBack(subscription: Subscription, line: Line): Line {
 }
 
 /** The part of an invoice that bills the usage period of a line. */
-function billedOf({ lines, discount, discountAmount }: Invoice, { usage }: Line) {
+function billedOf(invoice: Invoice, { usage }: Line) {
+  const { lines, discount, discountAmount } = invoice;
   const discounts = spread(
     discountAmount,
     lines.map(({ amount }) => amount),
@@ -77,7 +78,12 @@ function billedOf({ lines, discount, discountAmount }: Invoice, { usage }: Line)
     if (other === undefined || other.price !== usage?.price || other.start !== usage.start) return [];
     const rate = discount?.type === 'percent' ? Math.min(100, discount.amount) : 0;
     const own = discounts[index] ?? 0;
-    return { listed: amount - takenBack, off: takenBack + (rate > 0 ? own : 0), rate, net: amount - own };
+    return {
+      listed: amount - takenBack,
+      off: takenBack + (rate > 0 ? own : 0),
+      rate,
+      net: amount - own - netTakenBack(invoice, index),
+    };
   });
 }
 

@@ -377,6 +377,8 @@ export interface Invoice {
   nextAt: number | null;
   /** The units of a purchase that were used or held before their price was refunded. */
   usedBeforeRefund: number;
+  /** The money of each line that refunds took back, tax included. */
+  moneyBack: readonly number[];
   readonly payments: Payment[];
 }
 

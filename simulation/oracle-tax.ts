@@ -1,5 +1,6 @@
 import { type Place, type TaxRate, taxRates } from './catalogue.ts';
 import { rounded } from './oracle-arithmetic.ts';
+import type { Invoice } from './oracle-records.ts';
 
 /** Tax, and the split of an invoice's amounts over its lines. */
 
@@ -38,4 +39,38 @@ export function spread(amount: number, weights: readonly number[]): number[] {
     .sort((one, other) => Number(remainderOf(other) - remainderOf(one)));
   const favoured = new Set(byRemainder.slice(0, Number(left)));
   return parts.map((part, index) => Number(part) + (favoured.has(index) ? 1 : 0));
+}
+
+/** The money of each line of an invoice, and the tax in it. */
+function moneyOf({ lines, discountAmount, tax, total }: Invoice) {
+  const amounts = lines.map(({ amount }) => amount);
+  const discounts = spread(discountAmount, amounts);
+  const net = amounts.map((amount, index) => amount - (discounts[index] ?? 0));
+  const taxes = spread(tax, net);
+  const isIncluded = tax > 0 && net.reduce((sum, each) => sum + each, 0) === total;
+  const money = net.map((each, index) => Math.max(0, each) + (isIncluded ? 0 : (taxes[index] ?? 0)));
+  return { money, taxes, isIncluded };
+}
+
+/** Takes the money of a refund back from the lines of its invoice: from usage only what the others do not cover. */
+export function takeBackLines(invoice: Invoice, amount: number): void {
+  const left = moneyOf(invoice).money.map((money, index) => money - (invoice.moneyBack[index] ?? 0));
+  const leftOf = (isUsage: boolean) =>
+    left.map((money, index) => ((invoice.lines[index]?.usage !== undefined) === isUsage ? money : 0));
+  const ofOthers = Math.min(
+    amount,
+    leftOf(false).reduce((sum, each) => sum + each, 0),
+  );
+  const shares = [spread(ofOthers, leftOf(false)), spread(amount - ofOthers, leftOf(true))];
+  invoice.moneyBack = left.map(
+    (_, index) => (invoice.moneyBack[index] ?? 0) + shares.reduce((sum, each) => sum + (each[index] ?? 0), 0),
+  );
+}
+
+/** The part of a line that refunds took back, without the tax that was added to it. */
+export function netTakenBack(invoice: Invoice, index: number): number {
+  const { money, taxes, isIncluded } = moneyOf(invoice);
+  const back = invoice.moneyBack[index] ?? 0;
+  if (isIncluded || back === 0) return back;
+  return back - rounded(BigInt(taxes[index] ?? 0) * BigInt(back), BigInt(money[index] ?? 1));
 }

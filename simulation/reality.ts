@@ -98,7 +98,7 @@ async function invoiceLines(db: Database): Promise<Told[]> {
   const { rows } = await sql<Told>`
     select c.external_id as name, json_build_object(
         'invoice', i.reason, 'at', i.invoice_date, 'due', i.due_date, 'status', i.status, 'total', i.total, 'discount', i.discount_amount,
-        'tax', i.tax_amount, 'paid', i.amount_paid, 'refunded', i.amount_refunded, 'attempts', i.attempt_count, 'nextAt', i.next_attempt_at,
+        'tax', i.tax_amount, 'paid', i.amount_paid, 'refunded', i.amount_refunded, 'credited', i.credited_amount, 'attempts', i.attempt_count, 'nextAt', i.next_attempt_at,
         'lines', (select json_agg(concat_ws(' ', l.amount, l.discount_amount, l.tax_amount)
              order by concat_ws(' ', l.amount, l.discount_amount, l.tax_amount) collate "C") from invoice_line_items l
            where l.environment_id = i.environment_id and l.invoice_id = i.id),

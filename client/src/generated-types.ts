@@ -620,7 +620,7 @@ export interface CreditNoteLineInput {
   quantity?: number | null;
 }
 
-/** `refund` returns money of a payment of the invoice. `offset` lowers the amount due on an open invoice. `balance` adds what was paid of the invoice to the balance of the customer. */
+/** `refund` returns money of a payment of the invoice; a refund of a payment makes one by itself. `offset` lowers the amount due on an open invoice. `balance` adds what was paid of the invoice to the balance of the customer. */
 export type CreditNoteSettlement = 'refund' | 'offset' | 'balance';
 
 export type CreditNoteStatus = 'issued' | 'settled' | 'void';
@@ -3354,7 +3354,7 @@ export interface ExplainedCreditNoteLine {
   tax: ExplainedCreditShare;
 }
 
-/** The share is numerator / denominator, rounded with halves away from zero, less `creditedBefore`. After a voided credit note it may differ by its rounding, so that nothing is left over and nothing becomes negative. */
+/** The share is numerator / denominator, rounded with halves away from zero, less `creditedBefore`. After a voided credit note, or for a refund, it may differ by its rounding, so that nothing is left over or becomes negative. */
 export interface ExplainedCreditShare {
   whole: WholeNumber;
   creditedBefore: WholeNumber;

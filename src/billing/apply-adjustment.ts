@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { voidWithCreditNotes } from '../credit-notes/actions.ts';
+import { creditRefund, voidWithCreditNotes } from '../credit-notes/actions.ts';
 import type { Work } from '../database/work.ts';
 import { expireFeaturesOfItems, expireManualFeatures, grantItemFeatures } from '../entitlements/actions.ts';
 import { listItemFeatures } from '../entitlements/store-item-features.ts';
@@ -554,7 +554,7 @@ async function giveBackCalledOff(work: Work, calledOff: readonly AdjustmentRow[]
     const paid = amount - refundedAmount - refundingAmount;
     const forUsage = smallerOf(paid, usage.get(invoiceId) ?? 0n);
     usage.set(invoiceId, (usage.get(invoiceId) ?? 0n) - forUsage);
-    const how = { partialAmount: Number(paid - forUsage), assume: applyRefundOutcome } as const;
+    const how = { partialAmount: Number(paid - forUsage), assume: applyRefundOutcome, credit: creditRefund } as const;
     if (forUsage < paid) await refundPayment(work, id, how);
   }
 }

@@ -128,7 +128,7 @@ export async function creditInvoice(work: Work, id: string, input: CreditNoteInp
   } else if (paymentId === null) await recordPaid(work, [{ invoice, paymentMethodId: null }]);
   else {
     const assume = recordRefund;
-    await refundPayment(work, paymentId, { partialAmount: Number(total), assume, creditNoteId: note.id });
+    await refundPayment(work, paymentId, { partialAmount: Number(total), assume, credit: async () => note.id });
   }
   return getCreditNote(work, note.id);
 }

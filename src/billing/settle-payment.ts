@@ -1,4 +1,4 @@
-import { lockCreditNote, settleCreditNote, takeBackCreditNote } from '../credit-notes/actions.ts';
+import { creditRefund, lockCreditNote, settleCreditNote, takeBackCreditNote } from '../credit-notes/actions.ts';
 import { lockCustomers } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import { countDiscounts } from '../invoicing/actions-discounts.ts';
@@ -9,6 +9,7 @@ import { requestChecks } from '../payments/actions-charge.ts';
 import { recordOutsideRefunds } from '../payments/actions-outside-refunds.ts';
 import {
   applyRefundOutcome,
+  type CreditRefund,
   findPendingRefund,
   performRefund,
   type RefundAnswer,
@@ -208,7 +209,7 @@ export async function syncPayment(
   const { payment } = found;
   await runInJob(context, environmentId, async (work) => {
     await lockPayers(work, [payment]);
-    const invoice = await recordOutsideRefunds(work, paymentId, refunds);
+    const invoice = await recordOutsideRefunds(work, paymentId, refunds, creditSettledRefund);
     if (invoice !== null) await recountKeptValue(work, invoice);
   });
   await settleReported(context, environmentId, [{ paymentId, outcome: sinceItSucceeded(outcome) }]);
@@ -223,8 +224,15 @@ function sinceItSucceeded(outcome: ChargeOutcome): ChargeOutcome {
 /** Refunds part of a payment, or with null the whole remainder. It is sent to the processor after the commit. */
 export async function refund(work: Work, id: string, partialAmount: number | null): Promise<RefundAnswer> {
   await lockPayers(work, [await getPayment(work, id)]);
-  return refundPayment(work, id, { partialAmount, assume: recordRefund });
+  return refundPayment(work, id, { partialAmount, assume: recordRefund, credit: creditRefund });
 }
+
+/** The credit note of a refund that has succeeded at the processor is settled at once. */
+const creditSettledRefund: CreditRefund = async (work, refunded) => {
+  const id = await creditRefund(work, refunded);
+  if (id !== null) await settleCreditNote(work, id);
+  return id;
+};
 
 /**
  * Records the outcome of a refund, and settles the credit note that asked for it, or voids it if the refund failed.

@@ -20,6 +20,7 @@ import {
   type CreditNoteLine,
   type CreditNoteWithLines,
   decideCreditNote,
+  decideRefundNote,
   nextCreditNoteStatus,
 } from './credit-note.ts';
 import { type CreditNoteExplanation, creditNoteDocument, explainCreditNote } from './credit-note-document.ts';
@@ -39,6 +40,24 @@ export async function draftCreditNote(
   });
   refuseFineAmount(['creditNote', 'lines'], draft.total, invoice.currency);
   return draft;
+}
+
+/**
+ * Issues the credit note of a refund that no credit note asked for. Returns its id; null for a void invoice, which owes
+ * nothing that could be credited, and where less is left of the invoice. The caller has locked the invoice.
+ */
+export async function creditRefund(
+  work: Work,
+  { invoiceId, paymentId, amount }: { readonly invoiceId: string; readonly paymentId: string; readonly amount: bigint },
+): Promise<string | null> {
+  const invoice = await findInvoice(work, invoiceId);
+  assert(invoice, 'money has its invoice');
+  if (invoice.status === 'void') return null;
+  const lines = [...(await findCreditableLines(work, invoiceId, null)).values()];
+  const left = invoice.total - invoice.creditedAmount;
+  const draft = decideRefundNote(lines, amount, { inclusive: invoice.taxInclusive, left });
+  if (draft === null) return null;
+  return (await issueCreditNote(work, invoice, { draft, settle: 'refund', reason: null, paymentId })).note.id;
 }
 
 /**

@@ -56,7 +56,7 @@ const ExplainedShare = z
     id: 'ExplainedCreditShare',
     description:
       'The share is numerator / denominator, rounded with halves away from zero, less `creditedBefore`. After a voided ' +
-      'credit note it may differ by its rounding, so that nothing is left over and nothing becomes negative.',
+      'credit note, or for a refund, it may differ by its rounding, so that nothing is left over or becomes negative.',
   });
 
 /** The derivation of every amount of a credit note. */

@@ -6,7 +6,7 @@ import { idSchema } from '../kernel/id.ts';
 import { amountInput, countInput, freeText, Timestamp, WholeNumber } from '../kernel/json.ts';
 import { invalid } from '../kernel/problem.ts';
 import { stamps } from '../kernel/record.ts';
-import { creditOf, type LineCredit } from '../rating/credited.ts';
+import { creditOf, creditsOfRefund, type LineCredit } from '../rating/credited.ts';
 
 export const CreditNoteId = idSchema('creditNote');
 
@@ -34,7 +34,7 @@ export function nextCreditNoteStatus(status: CreditNoteStatus, trigger: CreditNo
 export const CreditNoteSettlement = z.enum(['refund', 'offset', 'balance']).meta({
   id: 'CreditNoteSettlement',
   description:
-    '`refund` returns money of a payment of the invoice. `offset` lowers the amount due on an open invoice. `balance` ' +
+    '`refund` returns money of a payment of the invoice; a refund of a payment makes one by itself. `offset` lowers the amount due on an open invoice. `balance` ' +
     'adds what was paid of the invoice to the balance of the customer.',
 });
 export type CreditNoteSettlement = z.infer<typeof CreditNoteSettlement>;
@@ -158,14 +158,38 @@ export function decideCreditNote(
     named.add(id);
     return draftLine(input, line, { path, inclusive });
   });
-  const sum = (key: keyof LineCredit) => drafts.reduce((sumSoFar, draft) => sumSoFar + draft[key], 0n);
-  const total = sum('total');
+  const draft = draftOf(drafts);
+  const { total } = draft;
   if (total === 0n) throw invalid(['creditNote', 'lines'], 'must be worth more than 0 after their discount');
   if (total > left)
     throw invalid(['creditNote', 'lines'], `must be worth at most ${left}, what is left of the invoice, not ${total}`);
+  return draft;
+}
+
+/**
+ * Computes the credit note of a refund over all lines of its invoice. Null if less is left of the invoice: its credit
+ * notes gave that money back before.
+ */
+export function decideRefundNote(
+  lines: readonly CreditableLine[],
+  amount: bigint,
+  { inclusive, left }: { readonly inclusive: boolean; readonly left: bigint },
+): CreditNoteDraft | null {
+  const credits = amount > left ? null : creditsOfRefund(lines, amount, inclusive);
+  if (credits === null) return null;
+  return draftOf(
+    lines.flatMap((line, index) => {
+      const credit = credits[index] ?? null;
+      return credit === null ? [] : { ...credit, line, quantity: null };
+    }),
+  );
+}
+
+function draftOf(lines: readonly DraftCreditLine[]): CreditNoteDraft {
+  const sum = (key: keyof LineCredit) => lines.reduce((sumSoFar, line) => sumSoFar + line[key], 0n);
   return {
-    ...{ lines: drafts, discountAmount: sum('discountAmount') },
-    ...{ subtotal: sum('subtotal'), taxAmount: sum('taxAmount'), total },
+    ...{ lines, discountAmount: sum('discountAmount') },
+    ...{ subtotal: sum('subtotal'), taxAmount: sum('taxAmount'), total: sum('total') },
   };
 }
 

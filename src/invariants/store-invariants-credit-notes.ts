@@ -74,6 +74,20 @@ export const creditNoteInvariants: readonly Invariant[] = [
              end`,
   },
   {
+    name: 'refundsHaveCreditNotes',
+    sentence:
+      'A refund that has not failed has a credit note of its payment, unless its invoice is void or its credit notes left less than the refund.',
+    query: sql`
+      select r.environment_id, r.id, r.payment_id, r.status, r.amount, i.id as invoice_id, i.total, n.total as notes_total
+        from refunds r
+        join payments p on p.environment_id = r.environment_id and p.id = r.payment_id
+        join invoices i on i.environment_id = p.environment_id and i.id = p.invoice_id
+       cross join lateral (
+          select coalesce(sum(c.total), 0) as total from credit_notes c
+           where c.environment_id = i.environment_id and c.invoice_id = i.id and c.created_at <= r.created_at) n
+       where r.credit_note_id is null and r.status <> 'failed' and i.status <> 'void' and i.total - n.total >= r.amount`,
+  },
+  {
     name: 'balancesAreSumsOfEntries',
     sentence:
       'Each side of the balance of a customer is the sum over its entries, and the balance is never below zero.',

@@ -71,6 +71,7 @@ export type UpcomingInvoiceLineItem = z.infer<typeof UpcomingInvoiceLineItem>;
 /** A line of an invoice, and the part of it that credit notes have taken back. */
 export interface CreditableLine {
   readonly id: string;
+  readonly isUsage: boolean;
   readonly description: string | null;
   readonly quantity: number;
   readonly price: bigint;

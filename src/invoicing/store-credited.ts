@@ -3,25 +3,36 @@ import type { Work } from '../database/work.ts';
 import type { LineAmounts } from '../rating/credited.ts';
 import type { CreditableLine } from './invoice-line-item.ts';
 
-/** The lines with these ids that belong to the invoice, by id. The caller has locked the invoice, or only reads. */
+/**
+ * The lines with these ids that belong to the invoice, or all of its lines (null), by id in order. The caller has locked
+ * the invoice, or only reads.
+ */
 export async function findCreditableLines(
   work: Work,
   invoiceId: string,
-  ids: readonly string[],
+  ids: readonly string[] | null,
 ): Promise<Map<string, CreditableLine>> {
   const rows = await work.db
     .selectFrom('invoiceLineItems')
-    .select(['id', 'description', 'quantity', 'price', 'amount', 'discountAmount', 'taxAmount'])
+    .select(['id', 'type', 'description', 'quantity', 'price', 'amount', 'discountAmount', 'taxAmount'])
     .select(['creditedAmount', 'creditedDiscount', 'creditedTax'])
     .where('environmentId', '=', work.environmentId)
     .where('invoiceId', '=', invoiceId)
-    .where('id', '=', sql<string>`any(${ids}::text[])`)
+    .$if(ids !== null, (some) => some.where('id', '=', sql<string>`any(${ids}::text[])`))
+    .orderBy('id')
     .execute();
   return new Map(
-    rows.map(({ id, description, quantity, price, amount, discountAmount, taxAmount, ...before }) => [
+    rows.map(({ id, type, description, quantity, price, amount, discountAmount, taxAmount, ...before }) => [
       id,
       {
-        ...{ id, description, quantity, price, whole: { amount, discountAmount, taxAmount } },
+        ...{
+          id,
+          isUsage: type === 'usage',
+          description,
+          quantity,
+          price,
+          whole: { amount, discountAmount, taxAmount },
+        },
         credited: {
           amount: before.creditedAmount,
           discountAmount: before.creditedDiscount,

@@ -2,7 +2,7 @@ import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { Problem } from '../kernel/problem.ts';
-import { lockRefunded, publishRefund, recordRefunded } from './actions-refund.ts';
+import { type CreditRefund, lockRefunded, publishRefund, recordRefunded } from './actions-refund.ts';
 import { decideRefunded, type Refund, refundable } from './payment.ts';
 import type { KnownRefund } from './processor.ts';
 import * as payments from './store.ts';
@@ -18,6 +18,7 @@ export async function recordOutsideRefunds(
   work: Work,
   paymentId: string,
   known: readonly KnownRefund[],
+  credit: CreditRefund,
 ): Promise<InvoiceRow | null> {
   const madeThere = known.filter((each) => each.idempotencyKey === null);
   if (madeThere.length === 0) return null;
@@ -39,7 +40,7 @@ export async function recordOutsideRefunds(
       updatedAt: work.now,
       pricingModelId: payment.pricingModelId,
       paymentId,
-      creditNoteId: null,
+      creditNoteId: await credit(work, { invoiceId: invoice.id, paymentId, amount: part }),
       amount: part,
       status: 'succeeded',
       processorReference: reference,

@@ -23,6 +23,12 @@ export const refundTask = 'refund_payment';
 /** Records the assumed outcome of a refund in a dry run. */
 type AssumeRefunded = (work: Work, refundId: string, outcome: RefundOutcome) => Promise<unknown>;
 
+/** Makes the credit note of a refund, and returns its id; null if there is nothing that it could credit. */
+export type CreditRefund = (
+  work: Work,
+  refund: { readonly invoiceId: string; readonly paymentId: string; readonly amount: bigint },
+) => Promise<string | null>;
+
 /** The response of a refund request. */
 export interface RefundAnswer {
   readonly payment: Payment;
@@ -42,12 +48,11 @@ export async function refundPayment(
   {
     partialAmount,
     assume,
-    creditNoteId = null,
+    credit,
   }: {
     readonly partialAmount: number | null;
     readonly assume: AssumeRefunded;
-    /** The credit note that asks for it. */
-    readonly creditNoteId?: string | null;
+    readonly credit: CreditRefund;
   },
 ): Promise<RefundAnswer> {
   const { payment, invoice } = await lockRefunded(work, id);
@@ -59,7 +64,7 @@ export async function refundPayment(
     updatedAt: work.now,
     pricingModelId: payment.pricingModelId,
     paymentId: id,
-    creditNoteId,
+    creditNoteId: await credit(work, { invoiceId: invoice.id, paymentId: id, amount }),
     amount,
     status: 'pending',
     processorReference: null,

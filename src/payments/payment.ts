@@ -241,7 +241,7 @@ export interface Refund {
   readonly updatedAt: Instant;
   readonly pricingModelId: string;
   readonly paymentId: string;
-  /** The credit note that it settles; null if it was asked for alone. */
+  /** The credit note that it settles. Null if nothing was left to credit of its invoice. */
   readonly creditNoteId: string | null;
   /** In minor units. */
   readonly amount: bigint;

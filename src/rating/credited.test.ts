@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { creditOf, type LineAmounts } from './credited.ts';
+import { creditOf, creditOfTotal, creditsOfRefund, type LineAmounts } from './credited.ts';
 
 const nothing: LineAmounts = { amount: 0n, discountAmount: 0n, taxAmount: 0n };
 const plus = (a: LineAmounts, b: LineAmounts): LineAmounts => ({
@@ -97,5 +97,89 @@ test('without voided ones each share is within a cent of its exact value', () =>
         assert.ok(off <= line.amount && off >= -line.amount, `${share} of ${whole}`);
       }
     }),
+  );
+});
+
+test('a refund of 7.14 of a line of 10.00 with 1.90 of tax is 6.00 and 1.14 of tax, and the rest is 4.00 and 0.76', () => {
+  const line = { amount: 1000n, discountAmount: 0n, taxAmount: 190n };
+  const first = creditOfTotal(line, nothing, 714n, false);
+  assert.deepEqual(first, { amount: 600n, discountAmount: 0n, taxAmount: 114n, subtotal: 600n, total: 714n });
+  const rest = creditOfTotal(line, first, 476n, false);
+  assert.deepEqual(rest, { amount: 400n, discountAmount: 0n, taxAmount: 76n, subtotal: 400n, total: 476n });
+});
+
+test('a refund gives back the discount with the money: half of 9.00 that were 10.00 takes back 5.00 of the line', () => {
+  const line = { amount: 1000n, discountAmount: 100n, taxAmount: 0n };
+  const half = { amount: 500n, discountAmount: 50n, taxAmount: 0n, subtotal: 450n, total: 450n };
+  assert.deepEqual(creditOfTotal(line, nothing, 450n, false), half);
+  const included = { amount: 1190n, discountAmount: 0n, taxAmount: 190n };
+  assert.deepEqual(creditOfTotal(included, nothing, 595n, true), {
+    ...{ amount: 595n, discountAmount: 0n, taxAmount: 95n, subtotal: 500n, total: 595n },
+  });
+});
+
+test('one of the two cents of a line that is one cent with one of tax is its tax, so that the other can go back too', () => {
+  const line = { amount: 1n, discountAmount: 0n, taxAmount: 1n };
+  const first = creditOfTotal(line, nothing, 1n, false);
+  assert.deepEqual([first.amount, first.taxAmount], [0n, 1n]);
+  assert.equal(creditOf(line, first, 1n, false).total, 1n);
+});
+
+test('a refund of 13.09 takes all of a plan of 11.90 and 1.19 of usage of 2.38, and leaves paused time alone', () => {
+  const plan = { whole: { amount: 1000n, discountAmount: 0n, taxAmount: 190n }, credited: nothing, isUsage: false };
+  const usage = { whole: { amount: 200n, discountAmount: 0n, taxAmount: 38n }, credited: nothing, isUsage: true };
+  const paused = { whole: { amount: -300n, discountAmount: 0n, taxAmount: 0n }, credited: nothing, isUsage: false };
+  const totals = (total: bigint) =>
+    creditsOfRefund([usage, paused, plan], total, false)?.map((credit) => credit?.total ?? 0n);
+  assert.deepEqual(totals(714n), [0n, 0n, 714n]);
+  assert.deepEqual(totals(1309n), [119n, 0n, 1190n]);
+  assert.equal(totals(1429n), undefined);
+});
+
+/** A step credits an amount by hand, or refunds money; a negative one voids an earlier credit. */
+const anyMixed = fc.array(fc.record({ step: fc.integer({ min: -5, max: 1000 }), isRefund: fc.boolean() }), {
+  maxLength: 10,
+});
+
+test('refunds and credits by hand in any order, with voided ones between them, add up to their lines', () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(anyLine, fc.boolean()), { minLength: 1, maxLength: 4 }), anyMixed, (given, steps) => {
+      const inclusive = given[0]?.[0].inclusive ?? false;
+      const of = (whole: LineAmounts) => whole.amount - whole.discountAmount + (inclusive ? 0n : whole.taxAmount);
+      const lines = given.map(([{ line }, isUsage]) => ({ whole: line, credited: nothing, isUsage }));
+      const moneyLeft = () => lines.reduce((sum, { whole, credited }) => sum + of(minus(whole, credited)), 0n);
+      const standing: { readonly index: number; readonly made: LineAmounts }[] = [];
+      const credit = (index: number, made: LineAmounts) => {
+        const line = lines[index];
+        assert.ok(line !== undefined && made.amount >= 0n && made.discountAmount >= 0n && made.taxAmount >= 0n);
+        line.credited = plus(line.credited, made);
+        const rest = minus(line.whole, line.credited);
+        assert.ok(rest.amount >= rest.discountAmount && rest.discountAmount >= 0n && rest.taxAmount >= 0n);
+        assert.ok(rest.amount > 0n || rest.taxAmount === 0n, 'money that is left has an amount to go back with');
+        standing.push({ index, made });
+      };
+      const refund = (total: bigint) => {
+        const credits = creditsOfRefund(lines, total, inclusive);
+        assert.equal(
+          credits?.reduce((sum, each) => sum + (each?.total ?? 0n), 0n),
+          total,
+        );
+        for (const [index, each] of (credits ?? []).entries()) if (each !== null) credit(index, each);
+      };
+      for (const { step, isRefund } of steps) {
+        const [voided] = step < 0 ? standing.splice(-step % Math.max(standing.length, 1), 1) : [];
+        const line = lines[voided?.index ?? 0];
+        if (voided !== undefined && line !== undefined) line.credited = minus(line.credited, voided.made);
+        else if (isRefund && step > 0 && moneyLeft() > 0n) refund((moneyLeft() * BigInt(step) + 999n) / 1000n);
+        else if (step > 0 && line !== undefined && line.whole.amount > line.credited.amount) {
+          const amount = ((line.whole.amount - line.credited.amount) * BigInt(step) + 999n) / 1000n;
+          credit(0, creditOf(line.whole, line.credited, amount, inclusive));
+        }
+      }
+      if (moneyLeft() > 0n) refund(moneyLeft());
+      assert.equal(moneyLeft(), 0n);
+      assert.equal(creditsOfRefund(lines, 1n, inclusive), null);
+    }),
+    { numRuns: 200 },
   );
 });

@@ -97,6 +97,12 @@ describe('race: counter lost in refunds', () => {
       assert.deepEqual(await stateOf(debtor, debtor.paymentId), [8400, 'succeeded', 8400, 'partially_refunded']);
       const { refunds, refunded } = await moneyMoved(app, debtor.customerId);
       assert.deepEqual([refunds, refunded], [12, 8400n]);
+      const { data } = await debtor.caller.get('/credit-notes?limit=50');
+      assert.deepEqual(
+        [data.length, new Set(data.map(({ creditNoteNumber }: Body) => creditNoteNumber)).size],
+        [12, 12],
+      );
+      assert.ok(data.every(({ status, total }: Body) => status === 'settled' && total === 700));
     }
     await assertSound(app);
   });

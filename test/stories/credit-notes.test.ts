@@ -193,6 +193,70 @@ test('a refund that the processor refuses voids its credit note', async () => {
   await sound();
 });
 
+describe('a refund makes its credit note by itself', () => {
+  const refund = (paymentId: string, body: Body = {}, query = '') =>
+    app.request('POST', `/payments/${paymentId}/refund${query}`, body);
+  const notesOf = async (invoiceId: string): Promise<Body[]> =>
+    (await app.get(`/credit-notes?invoiceId=${invoiceId}`)).data;
+
+  test('11.90 of 41.65 with 19 % tax are 10.00 and 1.90 of tax of both lines, and the rest is the rest', async () => {
+    const payer = await newPayer(app);
+    const { invoice } = await invoiceOf(payer, [staticLine(3, 1000n, 'Seats'), staticLine(1, 500n, 'Setup')], {
+      tax: vat,
+    });
+    const paymentId = await paid(invoice, payer);
+    assert.equal((await refund(paymentId, { partialAmount: 1190 }, '?dryRun=true')).status, 200);
+    assert.deepEqual(await notesOf(invoice.id), []);
+    assert.equal((await refund(paymentId, { partialAmount: 1190 })).status, 200);
+    const [note] = await notesOf(invoice.id);
+    assert.deepEqual(amountsOf(note ?? {}), [0, 1000, 190, 1190]);
+    assert.deepEqual([note?.status, note?.settle, note?.paymentId], ['settled', 'refund', paymentId]);
+    assert.match(note?.creditNoteNumber, /-CN-00001$/);
+    const { creditNoteLines } = await app.get(`/credit-notes/${note?.id}`);
+    // 10.20 of the 35.70 for seats, and 1.70 of the 5.95 for the setup.
+    const shares = creditNoteLines.map(({ amount, taxAmount }: Body) => [amount, taxAmount]);
+    assert.deepEqual(shares, [
+      [857, 163],
+      [143, 27],
+    ]);
+    assert.deepEqual(await eventsOf(app, note?.id), ['credit_note.created', 'credit_note.settled']);
+    assert.equal((await refund(paymentId)).status, 200);
+    assert.deepEqual((await notesOf(invoice.id)).map(amountsOf), [
+      [0, 1000, 190, 1190],
+      [0, 2500, 475, 2975],
+    ]);
+    await sound();
+  });
+
+  test('a refund after a credit note that refunds takes back only what is left, and makes one of its own', async () => {
+    const payer = await newPayer(app);
+    const { invoice, lineIds } = await invoiceOf(payer, [staticLine(1, 1000n), staticLine(1, 500n)]);
+    const paymentId = await paid(invoice, payer);
+    await credited(invoice.id, 'refund', [{ invoiceLineItemId: lineIds[0] }]);
+    assert.equal((await notesOf(invoice.id)).length, 1);
+    assert.equal((await refund(paymentId)).status, 200);
+    assert.deepEqual(
+      (await notesOf(invoice.id)).map(({ total }) => total),
+      [1000, 500],
+    );
+    assert.deepEqual(await operationsOf(app, paymentId), ['charge', 'refund', 'refund']);
+    await sound();
+  });
+
+  test('one that the processor refuses is void again, and its lines may be credited', async () => {
+    const payer = await newPayer(app, 'pm_card_refundFail');
+    const { invoice, lineIds } = await invoiceOf(payer, [staticLine(1, 1000n)]);
+    const paymentId = await paid(invoice, payer);
+    assert.equal((await refund(paymentId)).status, 400);
+    assert.deepEqual(
+      (await notesOf(invoice.id)).map(({ status, total }) => [status, total]),
+      [['void', 1000]],
+    );
+    await credited(invoice.id, 'balance', [{ invoiceLineItemId: lineIds[0] }]);
+    await sound();
+  });
+});
+
 test('after a reversed payment the invoice is owed less what its credit note gave back', async () => {
   const payer = await newPayer(app);
   const { invoice, lineIds } = await invoiceOf(payer, [staticLine(1, 1000n)]);
@@ -393,7 +457,7 @@ describe('the balance of a customer', () => {
     }
     assert.equal((await refund(400)).status, 200);
     const more = await creditToBalance(debtor, 601);
-    assert.match(more.body.message, /600 of what was paid of it is left to give back/);
+    assert.match(more.body.message, /at most 600/);
     const { creditNote } = await debtor.caller.post(`/credit-notes/${body.creditNote.id}/void`);
     assert.deepEqual([creditNote.status, creditNote.settledAt], ['void', null]);
     assert.equal((await balanceOf(debtor)).balance, 0);

@@ -64,7 +64,7 @@ const paths: readonly Path[] = [
       objects.refund(id, 1000);
       return [stripeEvent('charge.refunded', objects.charge(id))];
     },
-    tells: ['refund.created'],
+    tells: ['credit_note.created', 'credit_note.settled', 'refund.created'],
   },
   {
     path: 'a dispute is lost',

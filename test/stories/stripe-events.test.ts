@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { forgetProcessorEvents } from '../../src/payments/store-processors.ts';
 import { eventsOf } from '../support/charge.ts';
-import { startTestApp } from '../support/harness.ts';
+import { type Body, startTestApp } from '../support/harness.ts';
 import { stripeEvent } from '../support/stripe-server.ts';
 import { startStripeWorld } from '../support/stripe-world.ts';
 
@@ -130,6 +130,12 @@ describe('refunds and disputes at Stripe', () => {
     assert.deepEqual([status, refundedAmount], ['refunded', 3000]);
     assert.ok(refundedAt > 0);
     assert.equal((await app.get(`/invoices/${invoiceId}`)).invoice.status, 'refunded');
+    const { data } = await app.get(`/credit-notes?invoiceId=${invoiceId}`);
+    const notes = data.map(({ status: of, settle, total }: Body) => [of, settle, total]);
+    assert.deepEqual(notes, [
+      ['settled', 'refund', 1000],
+      ['settled', 'refund', 2000],
+    ]);
   });
 
   test('a refund of our own comes back as an event and is no second one', async () => {

@@ -342,11 +342,11 @@ export const moneyCorruptions: readonly Corruption[] = [
   {
     fault: 'a failed refund is under way again',
     statements: [`update refunds set status = 'pending' where status = 'failed'`],
-    breaks: ['paymentRefundsAreSumsOfRefunds'],
+    breaks: ['paymentRefundsAreSumsOfRefunds', 'refundsHaveCreditNotes'],
   },
   {
     fault: 'a number was taken for a credit note that is not there',
-    statements: [`update number_series set counted = 2 where stem = 'ACME-CN-'`],
+    statements: [`update number_series set counted = 3 where stem = 'ACME-CN-'`],
     breaks: ['numberSeriesHaveNoGap'],
   },
   {
@@ -363,9 +363,9 @@ export const moneyCorruptions: readonly Corruption[] = [
     fault: 'a line is credited beyond its amount',
     statements: [
       'alter table invoice_line_items drop constraint invoice_line_items_credited',
-      'update credit_note_lines set amount = 3501, discount_amount = 3001',
-      'update credit_notes set discount_amount = 3001',
-      'update invoice_line_items set credited_amount = 3501, credited_discount = 3001 where credited_amount > 0',
+      'update credit_note_lines set amount = 2336, discount_amount = 1836 where amount = 582',
+      `update credit_notes set discount_amount = 1836 where status = 'issued'`,
+      'update invoice_line_items set credited_amount = 3501, credited_discount = 2001 where credited_amount > 0',
     ],
     breaks: ['creditedLinesAreSumsOfCreditNotes'],
   },
@@ -380,12 +380,20 @@ export const moneyCorruptions: readonly Corruption[] = [
     breaks: ['creditNotesFollowTheirMoney'],
   },
   {
+    fault: 'a refund of 10.00 has no credit note, while the invoice has 15.25 that none took back',
+    statements: [
+      `update refunds set credit_note_id = null where status = 'succeeded'`,
+      `update credit_notes set settle = 'balance', payment_id = null where status = 'settled'`,
+    ],
+    breaks: ['refundsHaveCreditNotes', 'creditNotesToBalancesAreBooked'],
+  },
+  {
     fault: 'a credit note that offsets a paid invoice is not settled',
     statements: [
       `update credit_notes set settle = 'offset', payment_id = null`,
       'update refunds set credit_note_id = null',
     ],
-    breaks: ['creditedInvoicesAreSumsOfCreditNotes', 'creditNotesFollowTheirMoney'],
+    breaks: ['creditedInvoicesAreSumsOfCreditNotes', 'creditNotesFollowTheirMoney', 'refundsHaveCreditNotes'],
   },
   {
     fault: 'a balance has a cent that no entry gave',

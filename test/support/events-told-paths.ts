@@ -316,9 +316,9 @@ const ofMoney: readonly Path[] = [
     tells: ['2026-02-01 subscription.updated'],
   },
   {
-    path: 'a refund begins, and changes neither payment nor plan yet',
+    path: 'a refund changes no plan, and settles its credit note',
     does: async ({ caller }) => ['POST', `/payments/${(await caller.get('/payments')).data[0].id}/refund`, {}],
-    tells: ['2026-01-01 refund.created'],
+    tells: ['2026-01-01 credit_note.created', '2026-01-01 refund.created', '2026-01-01 credit_note.settled'],
   },
   {
     path: 'a debit that takes an hour',

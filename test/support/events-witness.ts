@@ -43,7 +43,7 @@ export async function startWitness(app: TestApp) {
       return null;
     end $$`.execute(app.owner);
   const tables = ['events', 'customers', 'subscriptions', 'subscription_items', 'payments', 'refunds', 'invoices'];
-  for (const table of [...tables, 'payment_methods'])
+  for (const table of [...tables, 'credit_notes', 'payment_methods'])
     await sql`create trigger witness after insert or update on ${sql.table(table)} for each row execute function witness()`.execute(
       app.owner,
     );
@@ -88,6 +88,7 @@ function wantedFor(change: Witnessed): string[] {
   if (notice !== null) return [notice];
   if (table === 'invoices') return wantedForInvoice(before?.status ?? null, after.status);
   if (table === 'refunds') return before === null ? ['refund.created'] : [];
+  if (table === 'credit_notes') return wantedForNote(before?.status ?? null, after.status);
   const isVisible = before === null || Object.keys(changeOf(change)).length > 1;
   if (!isVisible) return [];
   switch (table) {
@@ -123,6 +124,12 @@ function wantedForInvoice(before: string | null, after: string): string[] {
   if (paid.has(after) && !paid.has(before)) wanted.push('invoice.paid');
   if (after === 'void') wanted.push('invoice.voided');
   return after === 'uncollectible' ? [...wanted, 'invoice.uncollectible'] : wanted;
+}
+
+function wantedForNote(before: string | null, after: string): string[] {
+  if (before === null) return ['credit_note.created'];
+  if (before === after) return [];
+  return [after === 'void' ? 'credit_note.voided' : 'credit_note.settled'];
 }
 
 /** An erasure tells of its customer only. */

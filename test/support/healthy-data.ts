@@ -292,7 +292,7 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
         total: 3025n,
         amountPaid: 3025n,
         amountRefunded: 1000n,
-        creditedAmount: 500n,
+        creditedAmount: 1500n,
       },
       {
         ...invoice,
@@ -312,7 +312,7 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
     .insertInto('numberSeries')
     .values([
       { environmentId: app.testEnvironmentId, stem: 'ACME-', counted: 2 },
-      { environmentId: app.testEnvironmentId, stem: 'ACME-CN-', counted: 1 },
+      { environmentId: app.testEnvironmentId, stem: 'ACME-CN-', counted: 2 },
     ])
     .execute();
   const line = { ...model, invoiceId, quantity: 1 };
@@ -328,9 +328,9 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
         amount: 3500n,
         discountAmount: 496n,
         taxAmount: 273n,
-        creditedAmount: 582n,
-        creditedDiscount: 82n,
-        creditedTax: 45n,
+        creditedAmount: 1747n,
+        creditedDiscount: 247n,
+        creditedTax: 136n,
         priceId,
         subscriptionItemId: itemId,
         ledgerAccountId: null,
@@ -397,12 +397,14 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
     .execute();
   await insertItem({ app, model, customerId });
   await insertBalance({ app, model, customerId });
-  const creditNoteId = await insertCreditNote({ app, model, customerId, invoiceId, paymentId, creditedLineId });
+  const [creditNoteId, settledNoteId] = await insertCreditNotes({
+    ...{ app, model, customerId, invoiceId, paymentId, creditedLineId },
+  });
   const refund = { ...model, paymentId };
   await app.owner
     .insertInto('refunds')
     .values([
-      { ...refund, id: newId('refund'), amount: 1000n, status: 'succeeded' },
+      { ...refund, id: newId('refund'), creditNoteId: settledNoteId, amount: 1000n, status: 'succeeded' },
       { ...refund, id: newId('refund'), creditNoteId, amount: 500n, status: 'pending' },
       { ...refund, id: newId('refund'), amount: 25n, status: 'failed' },
     ])
@@ -418,27 +420,45 @@ interface Credited {
   readonly creditedLineId: string;
 }
 
-/** 5.82 of the month are credited: less their 0.82 of the discount, with 0.45 of tax in them. Returns the id. */
-async function insertCreditNote(data: Credited): Promise<string> {
+/**
+ * 5.82 of the month are credited: less their 0.82 of the discount, with 0.45 of tax in them. A refund of 10.00 has credited
+ * 11.65 before, with 0.91 of tax. Returns their ids.
+ */
+async function insertCreditNotes(data: Credited): Promise<[string, string]> {
   const { app, model, customerId, invoiceId, paymentId, creditedLineId: invoiceLineItemId } = data;
-  const id = newId('creditNote');
-  const shares = { discountAmount: 82n, taxAmount: 45n };
-  const ofNote = { ...model, ...shares };
+  const [id, settledId] = [newId('creditNote'), newId('creditNote')];
+  const [ofNote, ofSettled] = [
+    { ...model, discountAmount: 82n, taxAmount: 45n },
+    { ...model, discountAmount: 165n, taxAmount: 91n },
+  ];
+  const note = { customerId, invoiceId, paymentId, settle: 'refund', currency: 'USD' };
   await app.owner
     .insertInto('creditNotes')
-    .values({
-      ...{ ...ofNote, id, customerId, invoiceId, paymentId, creditNoteNumber: 'ACME-CN-00001', status: 'issued' },
-      ...{ settle: 'refund', currency: 'USD', subtotal: 455n, total: 500n },
-    })
+    .values([
+      {
+        ...{ ...note, ...ofSettled, id: settledId, creditNoteNumber: 'ACME-CN-00001', status: 'settled' },
+        ...{ settledAt: model.createdAt, subtotal: 909n, total: 1000n },
+      },
+      {
+        ...{ ...note, ...ofNote, id, creditNoteNumber: 'ACME-CN-00002', status: 'issued' },
+        ...{ settledAt: null, subtotal: 455n, total: 500n },
+      },
+    ])
     .execute();
   await app.owner
     .insertInto('creditNoteLines')
-    .values({
-      ...{ ...ofNote, id: newId('creditNoteLine'), creditNoteId: id, invoiceLineItemId, amount: 582n },
-      ...{ amountBefore: 0n, discountBefore: 0n, taxBefore: 0n },
-    })
+    .values([
+      {
+        ...{ ...ofSettled, id: newId('creditNoteLine'), creditNoteId: settledId, invoiceLineItemId, amount: 1165n },
+        ...{ amountBefore: 0n, discountBefore: 0n, taxBefore: 0n },
+      },
+      {
+        ...{ ...ofNote, id: newId('creditNoteLine'), creditNoteId: id, invoiceLineItemId, amount: 582n },
+        ...{ amountBefore: 1165n, discountBefore: 165n, taxBefore: 91n },
+      },
+    ])
     .execute();
-  return id;
+  return [id, settledId];
 }
 
 /** A line of 5.00 that waits for the next invoice of the customer. */
