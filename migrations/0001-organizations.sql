@@ -33,6 +33,8 @@ create table environments (
   review_hours integer not null default 0 constraint environments_review_hours check (review_hours between 0 and 720),
   -- Emails to customers: whether they are sent, the address for answers, who may get them in test mode, and own texts.
   mail jsonb not null default '{"enabled": false, "replyTo": null, "testRecipients": [], "texts": {}}',
+  -- The look of what buyers see: images as data URIs, a colour and a legal text. It is stored apart from the row, and read alone.
+  branding jsonb not null default '{"logo": null, "icon": null, "primaryColor": null, "legalFooter": null}',
   clock_now bigint,
   created_at bigint not null,
   updated_at bigint not null,
@@ -41,6 +43,7 @@ create table environments (
     or (jsonb_typeof(billing_anchor -> 'day') = 'number' and (billing_anchor ->> 'day')::numeric between 1 and 31)),
   constraint environments_numbering check (jsonb_typeof(numbering -> 'invoices') = 'object' and jsonb_typeof(numbering -> 'creditNotes') = 'object'),
   constraint environments_mail check (jsonb_typeof(mail -> 'enabled') = 'boolean' and char_length(mail::text) <= 100000),
+  constraint environments_branding check (jsonb_typeof(branding) = 'object' and char_length(branding::text) <= 700000),
   constraint environments_first_period check (first_period in ('short', 'long')),
   constraint environments_one_per_mode unique (organization_id, livemode),
   constraint environments_live_time_is_real check (clock_now is null or not livemode),

@@ -62,13 +62,14 @@ create function audited_when_changed() returns text[] language sql immutable
   return array['attempt_counts'];
 
 -- What the log says of a column is its value, but for these:
---   secret   that it was changed, and never what it is;
+--   secret   that it was changed, and never what it is: secrets, and images;
 --   address  scheme, host and port: whoever knows the rest of such an address may have a right by it;
 --   passing  nothing: it changes by itself, or says again what another record says.
 create function audit_decisions() returns table (table_name text, column_name text, decision text) language sql immutable
   begin atomic
     values
       ('api_keys', 'hash', 'secret'),
+      ('environments', 'branding', 'secret'),
       ('webhooks', 'sealed_secret', 'secret'),
       ('webhooks', 'sealed_previous_secret', 'secret'),
       ('payment_methods', 'processor_token', 'secret'),

@@ -58,8 +58,11 @@ const licences = new Set([
   'MIT-0',
   // The same, spelt out by xml-escape.
   'MIT License',
+  // Fonts may be embedded in documents and handed on with a program.
+  'OFL-1.1',
   'Python-2.0',
   'Unlicense',
+  'Zlib',
 ]);
 
 /** Packages whose licence a person has read, because their manifest names none. */

@@ -53,6 +53,7 @@ export type {
   BillingAddress,
   BillingAnchor,
   BillingTiming,
+  Branding,
   CancelTiming,
   Cancellation,
   Catalog,

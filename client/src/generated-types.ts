@@ -765,6 +765,7 @@ export interface Settings {
     /** The status of the subscription after the last attempt has failed. */
     terminalAction: TerminalAction;
   };
+  branding: Branding;
   mail: MailSettings;
   /** The days from the date of an invoice to its due date, for customers without a payment method. */
   netTermsDays: number;
@@ -791,6 +792,18 @@ export interface Access {
 
 /** A whole number. An amount of money is in the smallest unit of its currency. */
 export type WholeNumber = number;
+
+/** The look of documents, emails and pages that buyers see. */
+export interface Branding {
+  /** The logo as a data URI of a PNG, at most 480 by 160 pixels. null: the name of the seller stands there. */
+  logo: string | null;
+  /** A square mark as a data URI of a PNG, at most 128 by 128 pixels. */
+  icon: string | null;
+  /** The colour of headings, lines and buttons, such as #1f3a5f. null: a dark grey. */
+  primaryColor: string | null;
+  /** The text at the end of each document, such as the register number, the directors and the bank account. */
+  legalFooter: string | null;
+}
 
 /** The emails to customers. */
 export interface MailSettings {
@@ -5015,6 +5028,12 @@ export interface SettingsUpdateInput {
       /** The days from each failed attempt to the next, at most 10 numbers. Empty: no retry. */
       retryDays?: Array<number>;
       terminalAction?: TerminalAction;
+    };
+    branding?: {
+      logo?: string | null;
+      icon?: string | null;
+      primaryColor?: string | null;
+      legalFooter?: string | null;
     };
     mail?: {
       enabled?: boolean;

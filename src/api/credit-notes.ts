@@ -15,18 +15,16 @@ import {
   CreditNoteWithLines,
 } from '../credit-notes/credit-note.ts';
 import { CreditNoteExplanation } from '../credit-notes/credit-note-document.ts';
+import { documentHtml, documentPdf } from '../documents/actions.ts';
+import type { PrintedDocument } from '../documents/document.ts';
 import { route } from '../http/route.ts';
-import { invoicePdf } from '../invoicing/actions.ts';
-import type { InvoiceDocument } from '../invoicing/invoice-document.ts';
-import { invoicePage } from '../invoicing/invoice-page.ts';
-import { Turns } from '../jobs/turns.ts';
 import { createdFilters, customerFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 
 const tag = 'Credit notes';
 
 const params = z.object({ id: CreditNoteId });
 
-const printed = z.custom<InvoiceDocument>();
+const printed = z.custom<PrintedDocument>();
 
 export const creditNoteRoutes = [
   route({
@@ -101,7 +99,7 @@ export const creditNoteRoutes = [
     returns: printed,
     refuses: ['creditNoteNotFound'],
     handle: (work, input) => getCreditNoteDocument(work, input.params.id),
-    file: { contentType: 'text/html; charset=utf-8', render: (document) => new Turns().run(invoicePage(document)) },
+    file: { contentType: 'text/html; charset=utf-8', render: documentHtml },
   }),
   route({
     method: 'GET',
@@ -114,6 +112,6 @@ export const creditNoteRoutes = [
     returns: printed,
     refuses: ['creditNoteNotFound'],
     handle: (work, input) => getCreditNoteDocument(work, input.params.id),
-    file: { contentType: 'application/pdf', render: invoicePdf },
+    file: { contentType: 'application/pdf', render: documentPdf },
   }),
 ];

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { route } from '../http/route.ts';
+import { Language } from '../kernel/language.ts';
 import { previewEmail } from '../mail/actions.ts';
-import { emailLanguages } from '../mail/email-text.ts';
 import { EmailTemplateName } from '../organizations/mail-setting.ts';
 
 const EmailPreview = z
@@ -17,7 +17,7 @@ export const emailTemplateRoutes = [
     description: 'Returns an email as customers would get it now, with values of an example.',
     tag: 'Emails',
     params: z.object({ name: EmailTemplateName }),
-    query: z.object({ language: z.enum(emailLanguages).optional() }),
+    query: z.object({ language: Language.optional() }),
     returns: z.object({ preview: EmailPreview }),
     refuses: [],
     handle: async (work, { params: { name }, query: { language = 'en' } }) => ({

@@ -13,15 +13,11 @@ import {
 import { previewUpcomingInvoice } from '../billing/upcoming-invoice.ts';
 import { CreditNoteInput, CreditNoteWithLines } from '../credit-notes/credit-note.ts';
 import type { Work } from '../database/work.ts';
+import { documentHtml, documentPdf } from '../documents/actions.ts';
+import type { PrintedDocument } from '../documents/document.ts';
 import { route } from '../http/route.ts';
-import {
-  getDocument,
-  getExplanation,
-  getInvoice,
-  invoicePdf,
-  listInvoices,
-  renderInvoice,
-} from '../invoicing/actions.ts';
+import { getExplanation, getInvoice, listInvoices, renderInvoice } from '../invoicing/actions.ts';
+import { getDocument } from '../invoicing/actions-document.ts';
 import {
   addLines,
   changeDraft,
@@ -32,13 +28,10 @@ import {
   sendInvoice,
 } from '../invoicing/actions-drafts.ts';
 import { Invoice, InvoiceId, InvoiceStatus, maxInvoiceTotal, UpcomingInvoice } from '../invoicing/invoice.ts';
-import type { InvoiceDocument } from '../invoicing/invoice-document.ts';
 import { InvoiceExplanation } from '../invoicing/invoice-explanation.ts';
 import { InvoiceLineItem, InvoiceLineItemId, UpcomingInvoiceLineItem } from '../invoicing/invoice-line-item.ts';
-import { invoicePage } from '../invoicing/invoice-page.ts';
 import { DraftChange, OneOffInvoice, WrittenLines } from '../invoicing/one-off.ts';
 import { encryptionOf } from '../jobs/encryption.ts';
-import { Turns } from '../jobs/turns.ts';
 import { amountInput, freeText, SafeString, TimestampInput } from '../kernel/json.ts';
 import {
   booleanFilter,
@@ -76,7 +69,7 @@ function renderPaid(work: Work, { invoice, payment }: RecordedPayment) {
   return { invoice: renderInvoice(work, invoice), payment: renderPayment(work, payment) };
 }
 
-const printed = z.custom<InvoiceDocument>();
+const printed = z.custom<PrintedDocument>();
 
 export const invoiceRoutes = [
   route({
@@ -369,8 +362,9 @@ export const invoiceRoutes = [
     params,
     returns: printed,
     refuses: ['invoiceNotFound'],
-    handle: (work, { params }) => getDocument(work, params.id),
-    file: { contentType: 'text/html; charset=utf-8', render: (document) => new Turns().run(invoicePage(document)) },
+    handle: (work, { params }, { services }) =>
+      getDocument(work, params.id, { encryption: encryptionOf(services), publicUrl: work.publicUrl }),
+    file: { contentType: 'text/html; charset=utf-8', render: documentHtml },
   }),
   route({
     method: 'GET',
@@ -382,7 +376,8 @@ export const invoiceRoutes = [
     params,
     returns: printed,
     refuses: ['invoiceNotFound'],
-    handle: (work, { params }) => getDocument(work, params.id),
-    file: { contentType: 'application/pdf', render: invoicePdf },
+    handle: (work, { params }, { services }) =>
+      getDocument(work, params.id, { encryption: encryptionOf(services), publicUrl: work.publicUrl }),
+    file: { contentType: 'application/pdf', render: documentPdf },
   }),
 ];

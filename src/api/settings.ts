@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { route } from '../http/route.ts';
 import { updateSettings } from '../invoicing/actions-settings.ts';
 import { requireMail } from '../mail/actions.ts';
+import { encodeImages } from '../organizations/actions.ts';
 import { Settings, SettingsChange } from '../organizations/setting.ts';
-import { readSettings } from '../organizations/store-settings.ts';
+import { readAllSettings } from '../organizations/store-settings.ts';
 
 export const settingsRoutes = [
   route({
@@ -15,7 +16,7 @@ export const settingsRoutes = [
     tag: 'Settings',
     returns: z.object({ settings: Settings }),
     refuses: [],
-    handle: async (work) => ({ settings: await readSettings(work) }),
+    handle: async (work) => ({ settings: await readAllSettings(work) }),
   }),
   route({
     method: 'PUT',
@@ -33,7 +34,9 @@ export const settingsRoutes = [
     refuses: ['currencyInUse', 'outsidePinnedPricingModel', 'mailNotConfigured'],
     handle: async (work, { body }, { services }) => {
       if (body.settings.mail?.enabled) requireMail(services);
-      return { settings: await updateSettings(work, body.settings) };
+      const { branding, ...change } = body.settings;
+      const encoded = branding && { branding: await encodeImages(branding) };
+      return { settings: await updateSettings(work, { ...change, ...encoded }) };
     },
   }),
 ];

@@ -1,6 +1,6 @@
+import { documentTexts } from '../documents/document-text.ts';
 import type { PageDocument } from '../http/page.ts';
 import type { InvoiceStatus } from '../invoicing/invoice.ts';
-import { invoiceStatusTexts } from '../invoicing/invoice-document.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { type Html, html } from '../kernel/html.ts';
 import { dayText } from '../kernel/iso-text.ts';
@@ -67,7 +67,7 @@ function actionOf({ path, key }: InvoiceStep, more = ''): string {
 function amountsHtml(view: InvoiceView, step: InvoiceStep): Html {
   const { total, settled, due, currency, dueDate, status } = view;
   return html`<section>
-<p><span class="tag">${invoiceStatusTexts[status]}</span></p>
+<p><span class="tag">${documentTexts.en.statuses[status]}</span></p>
 <dl>
 <dt>Total</dt><dd>${moneyText(total, currency)}</dd>
 ${settled > 0n && html`<dt>Already paid or credited</dt><dd>${moneyText(-settled, currency)}</dd>`}

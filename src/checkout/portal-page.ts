@@ -1,5 +1,5 @@
+import { documentTexts } from '../documents/document-text.ts';
 import type { PageDocument } from '../http/page.ts';
-import { invoiceStatusTexts } from '../invoicing/invoice-document.ts';
 import { type Html, html } from '../kernel/html.ts';
 import { dayText } from '../kernel/iso-text.ts';
 import { moneyText } from '../kernel/money-text.ts';
@@ -56,7 +56,7 @@ const statusTexts: Readonly<Record<PortalSubscription['status'], string>> = {
 };
 
 // To a customer, a written-off invoice is not paid.
-const invoiceTexts: typeof invoiceStatusTexts = { ...invoiceStatusTexts, uncollectible: 'Not paid' };
+const invoiceTexts: typeof documentTexts.en.statuses = { ...documentTexts.en.statuses, uncollectible: 'Not paid' };
 
 /** A form that consists of a button. */
 function buttonForm(

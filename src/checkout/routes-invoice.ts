@@ -2,8 +2,9 @@ import { payInvoice, reportPaid } from '../billing/collect-by-hand.ts';
 import { type InvoicePass, readInvoiceKey } from '../customers/portal-link.ts';
 import { findCustomer } from '../customers/store.ts';
 import { runInEnvironment, type Work } from '../database/work.ts';
+import { documentPdf } from '../documents/actions.ts';
 import type { Page, PageAnswer, PageContext, PageRequest } from '../http/page.ts';
-import { getDocument, invoicePdf } from '../invoicing/actions.ts';
+import { getDocument } from '../invoicing/actions-document.ts';
 import { amountDue } from '../invoicing/invoice.ts';
 import { findInvoice } from '../invoicing/store.ts';
 import { encryptionOf } from '../jobs/encryption.ts';
@@ -179,8 +180,13 @@ export const invoicePages: readonly Page[] = [
     path: '/pay/:id/pdf',
     async handle(context, request) {
       const opened = open(context, request);
-      const document = await inInvoice(opened, (work) => getDocument(work, opened.pass.invoiceId), true);
-      return { file: await context.layOut(() => invoicePdf(document)), contentType: 'application/pdf' };
+      const encryption = encryptionOf(context.services);
+      const document = await inInvoice(
+        opened,
+        (work) => getDocument(work, opened.pass.invoiceId, { encryption, publicUrl: work.publicUrl }),
+        true,
+      );
+      return { file: await context.layOut(() => documentPdf(document)), contentType: 'application/pdf' };
     },
   },
 ];

@@ -4,12 +4,13 @@ import { payInvoice, reportPaid, reportRetry, retryPayment } from '../billing/co
 import type { CustomerRow } from '../customers/customer.ts';
 import { advancePortalVersion } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
+import { documentHtml, documentPdf } from '../documents/actions.ts';
+import type { PrintedDocument } from '../documents/document.ts';
 import type { Page, PageAnswer } from '../http/page.ts';
-import { getDocument, invoicePdf } from '../invoicing/actions.ts';
-import type { InvoiceDocument } from '../invoicing/invoice-document.ts';
-import { invoicePage } from '../invoicing/invoice-page.ts';
+import { getDocument } from '../invoicing/actions-document.ts';
 import { findInvoice } from '../invoicing/store.ts';
-import { Turns } from '../jobs/turns.ts';
+import { encryptionOf } from '../jobs/encryption.ts';
+import { documentPolicy } from '../kernel/html.ts';
 import { Problem } from '../kernel/problem.ts';
 import { getPayment } from '../payments/actions.ts';
 import { attachPaymentMethod, makeDefaultPaymentMethod, reportAttachment } from '../payments/actions-attach.ts';
@@ -54,19 +55,18 @@ const leave = portalPage('POST', '/portal/leave', async (visit) => {
 });
 const left: Page = { method: 'GET', path: '/portal/left', handle: async () => ({ show: leftPage() }) };
 
-// Same policy as for invoices of the API: no external resources.
-const invoicePolicy =
-  "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'";
-
 function ownDocument(visit: Visit) {
   return inVisit(visit, async ({ work, customer }) => {
     await requireOwnInvoice(work, customer, idOf(visit));
-    return getDocument(work, idOf(visit));
+    return getDocument(work, idOf(visit), {
+      encryption: encryptionOf(visit.context.services),
+      publicUrl: work.publicUrl,
+    });
   });
 }
 
-function layOut({ context }: Visit, document: InvoiceDocument): Promise<Buffer> {
-  return context.layOut(() => invoicePdf(document));
+function layOut({ context }: Visit, document: PrintedDocument): Promise<Buffer> {
+  return context.layOut(() => documentPdf(document));
 }
 
 async function requireOwnInvoice(work: Work, customer: CustomerRow, id: string): Promise<void> {
@@ -75,9 +75,9 @@ async function requireOwnInvoice(work: Work, customer: CustomerRow, id: string):
 }
 
 const invoiceHtml = portalPage('GET', '/portal/invoices/:id', async (visit) => ({
-  file: await new Turns().run(invoicePage(await ownDocument(visit))),
+  file: await documentHtml(await ownDocument(visit)),
   contentType: 'text/html; charset=utf-8',
-  securityPolicy: invoicePolicy,
+  securityPolicy: documentPolicy,
 }));
 const invoiceFile = portalPage('GET', '/portal/invoices/:id/pdf', async (visit) => ({
   file: await layOut(visit, await ownDocument(visit)),

@@ -1,15 +1,10 @@
 import { z } from 'zod';
-import {
-  buyerLines,
-  type InvoiceDocument,
-  type InvoiceToPrint,
-  sellerLines,
-  taxName,
-} from '../invoicing/invoice-document.ts';
+import type { DocumentLine, PrintedDocument } from '../documents/document.ts';
+import { documentTexts } from '../documents/document-text.ts';
+import { type DocumentLook, type InvoiceToPrint, noteOf, partiesOf, taxName } from '../invoicing/invoice-document.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import { dayText } from '../kernel/iso-text.ts';
 import { WholeNumber } from '../kernel/json.ts';
-import { moneyText } from '../kernel/money-text.ts';
+import { localCount, localDay, localMoney } from '../kernel/language.ts';
 import type { CreditNoteStatus } from './credit-note.ts';
 
 /** A line of a credit note with the line of the invoice. Money in minor units. */
@@ -114,45 +109,47 @@ export function explainCreditNote(note: CreditNoteToPrint, lines: readonly Expla
   };
 }
 
-const statusTexts: Readonly<Record<CreditNoteStatus, string>> = {
-  issued: 'Issued',
-  settled: 'Settled',
-  void: 'Void',
-};
-
 /** Formats a credit note as text, a line a step. Its parties are those of its invoice. Days are in UTC. */
 export function* creditNoteDocument(
   note: CreditNoteToPrint,
   invoice: InvoiceToPrint,
   lines: readonly ExplainableLine[],
-): Generator<void, InvoiceDocument> {
-  const money = (amount: bigint) => moneyText(amount, note.currency);
-  const printed: InvoiceDocument['lines'][number][] = [];
+  look: Pick<DocumentLook, 'language' | 'branding' | 'company'>,
+): Generator<void, PrintedDocument> {
+  const { language } = look;
+  const texts = documentTexts[language];
+  const money = (amount: bigint) => localMoney(amount, note.currency, language);
+  const printed: DocumentLine[] = [];
   for (const { description, quantity, amount } of lines) {
     yield;
-    const price = amount / BigInt(quantity ?? 1);
-    const texts = { quantity: String(quantity ?? 1), price: money(price), amount: money(amount) };
-    printed.push({ description: description ?? '', ...texts, details: [] });
+    const count = BigInt(quantity ?? 1);
+    const numbers = { quantity: localCount(count, language), price: money(amount / count), amount: money(amount) };
+    printed.push({ description: description ?? '', ...numbers, details: [] });
   }
+  const { taxInclusive } = invoice;
   const row = (label: string, amount: bigint, strong = false) => ({ label, amount: money(amount), strong });
-  const sums = [row('Subtotal', note.subtotal + note.discountAmount + (invoice.taxInclusive ? note.taxAmount : 0n))];
-  if (note.discountAmount > 0n) sums.push(row('Discount', -note.discountAmount));
+  const sums = [row(texts.subtotal, note.subtotal + note.discountAmount + (taxInclusive ? note.taxAmount : 0n))];
+  if (note.discountAmount > 0n) sums.push(row(texts.discount, -note.discountAmount));
   if (note.taxAmount > 0n)
-    sums.push(row('Net amount before tax', note.subtotal), row(taxName(invoice), note.taxAmount));
+    sums.push(row(texts.netAmount, note.subtotal), row(taxName(invoice, language), note.taxAmount));
   return {
-    title: `Credit note ${note.creditNoteNumber}`,
-    status: statusTexts[note.status],
+    ...look,
+    title: texts.creditNote,
+    number: note.creditNoteNumber,
+    status: texts.statuses[note.status],
     facts: [
-      { label: 'Credit note number', value: note.creditNoteNumber },
-      { label: 'Credit note date', value: dayText(note.createdAt) },
-      { label: 'Invoice number', value: invoice.invoiceNumber ?? '' },
-      { label: 'Invoice date', value: dayText(invoice.invoiceDate) },
+      { label: texts.creditNoteNumber, value: note.creditNoteNumber },
+      { label: texts.creditNoteDate, value: localDay(note.createdAt, language) },
+      { label: texts.invoiceNumber, value: invoice.invoiceNumber ?? '' },
+      { label: texts.invoiceDate, value: localDay(invoice.invoiceDate, language) },
     ],
-    seller: sellerLines(invoice.seller),
-    buyer: buyerLines(invoice.buyer),
+    ...partiesOf(invoice, language),
+    headline: `${texts.totalCredited}: ${money(note.total)}`,
+    columns: texts,
     lines: printed,
-    sums: [...sums, row('Total credited', note.total, true)],
-    memo: note.reason,
-    footer: null,
+    sums: [...sums, row(texts.totalCredited, note.total, true)],
+    ...{ taxes: null, payment: null },
+    notes: noteOf(texts.reason, note.reason),
+    pageText: texts.page,
   };
 }

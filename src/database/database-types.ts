@@ -418,6 +418,7 @@ export interface Environments {
   allowRepeatedTrials: Generated<boolean>;
   billingAnchor: Generated<Json>;
   billingThresholdAmount: bigint | null;
+  branding: Generated<Json>;
   /**
    * Where the last move of the test clock began.
    */

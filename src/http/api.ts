@@ -6,6 +6,7 @@ import { refreshStatistics } from '../database/statistics.ts';
 import { type Effect, type KeyEntry, runInEnvironment, type SessionEntry, type Work } from '../database/work.ts';
 import { createRequestBatcher, type RequestBatcher } from '../jobs/batcher.ts';
 import { type JobContext, runEffects } from '../jobs/queue.ts';
+import { documentPolicy } from '../kernel/html.ts';
 import { listLimits, ordinaryLimits } from '../kernel/json-weight.ts';
 import { gatherMetadata } from '../kernel/pagination.ts';
 import { sufficientFor } from '../kernel/permission.ts';
@@ -287,12 +288,8 @@ function hasAlready(ifNoneMatch: string | undefined, etag: string): boolean {
   return ifNoneMatch?.split(',').some((each) => [etag, '*'].includes(each.trim().replace(/^W\//, ''))) ?? false;
 }
 
-// A file may show itself and nothing else: no scripts, no external resources, no embedding in other pages.
-const fileSecurityPolicy =
-  "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'";
-
 function filePayload(reply: FastifyReply, file: string | Buffer | Readable, contentType: string): Payload {
-  reply.header('content-security-policy', fileSecurityPolicy).header('x-content-type-options', 'nosniff');
+  reply.header('content-security-policy', documentPolicy).header('x-content-type-options', 'nosniff');
   reply.type(contentType);
   return file;
 }

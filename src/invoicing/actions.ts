@@ -6,11 +6,9 @@ import { publish } from '../customers/store-events.ts';
 import { takeNumbers } from '../customers/store-numbers.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
-import { threads } from '../jobs/threads.ts';
 import { Turns } from '../jobs/turns.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
-import type { layOut } from './actions-pdf.ts';
 import {
   amountDue,
   decideBalanceApplied,
@@ -24,7 +22,6 @@ import {
   nextInvoiceStatus,
   type UpcomingInvoice,
 } from './invoice.ts';
-import { type InvoiceDocument, invoiceDocument } from './invoice-document.ts';
 import { explainInvoice, type InvoiceExplanation } from './invoice-explanation.ts';
 import type { DraftLine, InvoiceLineItem, UpcomingInvoiceLineItem } from './invoice-line-item.ts';
 import { draftInvoice, type InvoiceDraft, type NewInvoice, type WrittenTerms } from './new-invoice.ts';
@@ -460,19 +457,4 @@ export async function getExplanation(work: Work, id: string): Promise<InvoiceExp
   const redemptions = await findRedemptions(work, redemptionId === null ? [] : [redemptionId]);
   const discount = (redemptionId !== null && redemptions.get(redemptionId)) || null;
   return new Turns().run(explainInvoice(invoice, lines, discount));
-}
-
-/** The invoice as a document. Refuses with `invoiceNotFound`. */
-export async function getDocument(work: Work, id: string): Promise<InvoiceDocument> {
-  const invoice = await findInvoice(work, id);
-  if (invoice === null) throw new Problem('invoiceNotFound', { id });
-  return new Turns().run(invoiceDocument(invoice, await listExplainedLines(work, id)));
-}
-
-const pdfLayout = { file: new URL('./actions-pdf.ts', import.meta.url), name: 'layOut' } as const;
-
-/** Renders an invoice as a PDF of A4 pages. */
-export async function invoicePdf(document: InvoiceDocument): Promise<Buffer> {
-  const pdf = await threads.run<typeof layOut>(pdfLayout, document);
-  return Buffer.from(pdf.buffer, pdf.byteOffset, pdf.byteLength);
 }

@@ -1,17 +1,19 @@
+import type { DocumentLine, Party, PrintedDocument } from '../documents/document.ts';
+import { type DocumentTexts, documentTexts, fillIn } from '../documents/document-text.ts';
+import { type LineTexts, lineTexts } from '../documents/line-words.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
-import { dayText, rangeText } from '../kernel/iso-text.ts';
+import { type Language, localCount, localDay, localMoney, localPercent, localRange } from '../kernel/language.ts';
 import { allocate } from '../kernel/money.ts';
-import { moneyText } from '../kernel/money-text.ts';
 import type { Seller } from '../organizations/setting.ts';
 import { priceModelOf } from '../pricing/pricing.ts';
 import { type PriceRow, priceRows } from '../rating/price-text.ts';
 import { amountDue, type Buyer, type InvoiceStatus } from './invoice.ts';
 import type { LineExplanation, PartOfUsage } from './invoice-line-item.ts';
-import { withPeriod } from './line-text.ts';
+import { localDescription } from './line-text.ts';
 
 /** A line. Money in minor units. */
-interface DocumentLine {
+interface InvoiceLine {
   readonly description: string | null;
   readonly quantity: number;
   readonly price: bigint;
@@ -19,6 +21,9 @@ interface DocumentLine {
   readonly serviceStartAt?: Instant | null;
   readonly serviceEndAt?: Instant | null;
   readonly explanation?: LineExplanation;
+  /** Absent: it bears tax. */
+  readonly taxable?: boolean;
+  readonly discountAmount?: bigint;
 }
 
 /** The data of a printed invoice. Money in minor units. */
@@ -50,123 +55,140 @@ export interface InvoiceToPrint {
   readonly buyer: Buyer | null;
 }
 
-/** A row of the totals below the lines. */
-interface DocumentSum {
-  readonly label: string;
-  readonly amount: string;
-  readonly strong: boolean;
+/** How a document looks and where it leads. */
+export interface DocumentLook {
+  readonly language: Language;
+  readonly branding: PrintedDocument['branding'];
+  /** The name of the seller beside the document, where the seller has no logo. */
+  readonly company: string | null;
+  /** The page on which the invoice is paid; null without one. */
+  readonly payLink: string | null;
+  /** How to pay without a card. */
+  readonly paymentInstructions: string | null;
 }
-
-/** An invoice as formatted text, ready for layout. */
-export interface InvoiceDocument {
-  readonly title: string;
-  readonly status: string;
-  readonly facts: readonly { readonly label: string; readonly value: string }[];
-  readonly seller: readonly string[];
-  readonly buyer: readonly string[];
-  readonly lines: readonly {
-    readonly description: string;
-    readonly quantity: string;
-    readonly price: string;
-    readonly amount: string;
-    /** The tiers and other parts of a price that is more than an amount per unit. */
-    readonly details: readonly { readonly text: string; readonly amount: string }[];
-  }[];
-  readonly sums: readonly DocumentSum[];
-  readonly memo: string | null;
-  readonly footer: string | null;
-}
-
-/** The printed name of each status. */
-export const invoiceStatusTexts: Readonly<Record<InvoiceStatus, string>> = {
-  draft: 'Draft',
-  open: 'Open',
-  awaiting_payment_confirmation: 'Payment pending',
-  paid: 'Paid',
-  partially_refunded: 'Partly refunded',
-  refunded: 'Refunded',
-  void: 'Void',
-  uncollectible: 'Uncollectible',
-};
-
-const noSeller = ['No seller is named yet, so this is not a tax invoice.'];
 
 /** Formats an invoice as text, a line a step. Instants become days in UTC. */
 export function* invoiceDocument(
   invoice: InvoiceToPrint,
-  lines: readonly DocumentLine[],
-): Generator<void, InvoiceDocument> {
-  const money = (amount: bigint) => moneyText(amount, invoice.currency);
-  const printed: InvoiceDocument['lines'][number][] = [];
+  lines: readonly InvoiceLine[],
+  look: DocumentLook,
+): Generator<void, PrintedDocument> {
+  const { language, branding, company, payLink } = look;
+  const { invoiceNumber, currency, status, memo, footer } = invoice;
+  const texts = documentTexts[language];
+  const money = (amount: bigint) => localMoney(amount, currency, language);
+  const printed: DocumentLine[] = [];
   for (const { description, quantity, price, amount, explanation, serviceStartAt, serviceEndAt } of lines) {
     yield;
     const service = serviceStartAt && serviceEndAt ? { start: serviceStartAt, end: serviceEndAt } : null;
     printed.push({
-      description: withPeriod(description ?? '', service),
-      quantity: String(quantity),
+      description: localDescription(description ?? '', { explanation, service, currency, language }),
+      quantity: localCount(BigInt(quantity), language),
       price: money(price),
       amount: money(amount),
-      details: explanation === undefined ? [] : detailsOf(explanation, amount, invoice.currency),
+      details: explanation === undefined ? [] : detailsOf(explanation, amount, currency, language),
     });
   }
+  const isAsked = isAskedFor(status) && amountDue(invoice) > 0n;
+  const instructions = isAsked && status !== 'draft' ? look.paymentInstructions : null;
   return {
-    title: invoice.invoiceNumber === null ? 'Invoice draft' : `Invoice ${invoice.invoiceNumber}`,
-    status: invoiceStatusTexts[invoice.status],
-    facts: factsOf(invoice),
-    seller: sellerLines(invoice.seller),
-    buyer: buyerLines(invoice.buyer),
+    ...{ language, branding, company },
+    title: invoiceNumber === null ? texts.invoiceDraft : texts.invoice,
+    number: invoiceNumber,
+    status: texts.statuses[status],
+    facts: factsOf(invoice, language),
+    ...partiesOf(invoice, language),
+    headline: headlineOf(invoice, texts, language, money),
+    columns: texts,
     lines: printed,
-    sums: sumsOf(invoice, lines, money),
-    memo: invoice.memo,
-    footer: invoice.footer,
+    sums: sumsOf(invoice, lines, texts, language),
+    taxes: taxesOf(invoice, lines, texts, language),
+    payment:
+      isAsked && payLink !== null
+        ? { heading: texts.pay, text: texts.scan, action: texts.openPage, link: payLink }
+        : null,
+    notes: [...noteOf('', instructions), ...noteOf(texts.memo, memo), ...noteOf('', footer)],
+    pageText: texts.page,
+  };
+}
+
+/** A text below the totals. */
+export function noteOf(heading: string, text: string | null): Party[] {
+  return text === null ? [] : [{ heading, lines: [text] }];
+}
+
+function headlineOf(
+  invoice: InvoiceToPrint,
+  texts: DocumentTexts,
+  language: Language,
+  money: (amount: bigint) => string,
+): string {
+  const { status, dueDate, total } = invoice;
+  const due = amountDue(invoice);
+  if (!isAskedFor(status)) return `${money(total)} · ${texts.statuses[status]}`;
+  if (dueDate === null || due === 0n) return `${texts.amountDue}: ${money(due)}`;
+  return fillIn(texts.dueOn, { amount: money(due), date: localDay(dueDate, language) });
+}
+
+/** The seller and the buyer, as the invoice has copied them. */
+export function partiesOf({ seller, buyer }: Pick<InvoiceToPrint, 'seller' | 'buyer'>, language: Language) {
+  const { from, to, noSeller, taxId } = documentTexts[language];
+  return {
+    seller: { heading: from, lines: seller === null ? [noSeller] : sellerLines(seller, taxId) },
+    buyer: { heading: to, lines: buyerLines(buyer) },
   };
 }
 
 /** The rows below a line, which add up to its amount, where it is more than a quantity at a price. */
-function detailsOf(explanation: LineExplanation, amount: bigint, currency: string) {
-  return rowsOf(explanation, amount, currency).map((row) => ({
+function detailsOf(explanation: LineExplanation, amount: bigint, currency: string, language: Language) {
+  return rowsOf(explanation, amount, currency, language).map((row) => ({
     text: row.text,
-    amount: moneyText(row.amount, currency),
+    amount: localMoney(row.amount, currency, language),
   }));
 }
 
-function rowsOf(explanation: LineExplanation, amount: bigint, currency: string): PriceRow[] {
-  const step = chargedStep(currency);
+function rowsOf(explanation: LineExplanation, amount: bigint, currency: string, language: Language): PriceRow[] {
+  const { line: texts, price } = lineTexts[language];
+  const unit = { currency, step: chargedStep(currency) };
+  const words = { language, texts: price };
   switch (explanation.kind) {
     case 'priced_usage': {
       const { pricing, units, unitsSoFar, eventsSoFar: events, ownAmountSoFar: ownAmount, billedBefore } = explanation;
       const soFar = { units: unitsSoFar, events, ownAmount };
       const before = unitsSoFar - units;
       const isPart = before > 0n || billedBefore !== 0n;
-      const billed = { text: `${before.toLocaleString('en-US')} of them billed before`, amount: -billedBefore };
-      const rows = priceRows(priceModelOf(pricing), soFar, currency, step);
-      return [...rows, ...(isPart ? [billed] : []), ...takenBack(explanation)];
+      const billed = {
+        text: fillIn(texts.unitsBilledBefore, { units: localCount(before, language) }),
+        amount: -billedBefore,
+      };
+      const rows = priceRows(priceModelOf(pricing), soFar, unit, words);
+      return [...rows, ...(isPart ? [billed] : []), ...takenBack(explanation, texts)];
     }
     case 'measured_usage': {
       const { pricing, units, per, billedBefore } = explanation;
-      const before = billedBefore === 0n ? [] : [{ text: 'Billed before', amount: -billedBefore }];
-      const after = [...before, ...takenBack(explanation)];
+      const before = billedBefore === 0n ? [] : [{ text: texts.billedBefore, amount: -billedBefore }];
+      const after = [...before, ...takenBack(explanation, texts)];
       const soFar = amount + billedBefore - (explanation.discountTakenBack ?? 0n);
-      if (pricing === null) return billedBefore === 0n ? [] : [{ text: 'So far', amount: soFar }, ...after];
+      if (pricing === null) return billedBefore === 0n ? [] : [{ text: texts.soFar, amount: soFar }, ...after];
       const usage = { units, per, events: 0n, ownAmount: 0n };
-      return [...priceRows(priceModelOf(pricing), usage, currency, step), ...after];
+      return [...priceRows(priceModelOf(pricing), usage, unit, words), ...after];
     }
     case 'priced_item': {
       const { pricing, quantity, value, period } = explanation;
       const usage = { units: BigInt(quantity), events: 0n, ownAmount: 0n };
-      const rows = priceRows(priceModelOf(pricing), usage, currency, step);
+      const rows = priceRows(priceModelOf(pricing), usage, unit, words);
       if (period === null || value === amount) return rows;
-      return [...rows, { text: `Only ${rangeText(period)}`, amount: amount - value }];
+      return [...rows, { text: fillIn(texts.only, { range: localRange(period, language) }), amount: amount - value }];
     }
     case 'proration':
-      return segmentRows(explanation, amount, currency);
+      return segmentRows(explanation, amount, currency, language);
     default:
       return [];
   }
 }
 
-function takenBack({ discountTakenBack = 0n }: PartOfUsage): PriceRow[] {
-  return discountTakenBack === 0n ? [] : [{ text: 'Discount on what is paid back', amount: discountTakenBack }];
+function takenBack({ discountTakenBack = 0n }: PartOfUsage, texts: LineTexts['line']): PriceRow[] {
+  return discountTakenBack === 0n ? [] : [{ text: texts.discountTakenBack, amount: discountTakenBack }];
 }
 
 /** Each plan of a period with its worth for its time, and the amount that was settled before. */
@@ -174,70 +196,95 @@ function segmentRows(
   { segments, fairValue }: Extract<LineExplanation, { kind: 'proration' }>,
   amount: bigint,
   currency: string,
+  language: Language,
 ): PriceRow[] {
   if (!segments.some(({ items }) => items !== undefined)) return [];
+  const texts = lineTexts[language].line;
   const step = chargedStep(currency);
   const weights = segments.map(({ start, end, value }) => value * BigInt(end - start));
   const shares = allocate(fairValue / step, weights);
   const rows = segments.map(({ items = [], ...period }, index) => {
-    const held = items.map(({ quantity, value }) => `${quantity} for ${moneyText(value, currency)}`);
-    return { text: `${held.join(' and ')}, ${rangeText(period)}`, amount: (shares[index] ?? 0n) * step };
+    const held = items.map(({ quantity, value }) =>
+      fillIn(texts.quantityFor, { quantity: String(quantity), amount: localMoney(value, currency, language) }),
+    );
+    return {
+      text: `${held.join(` ${lineTexts[language].price.and} `)}, ${localRange(period, language)}`,
+      amount: (shares[index] ?? 0n) * step,
+    };
   });
-  return amount === fairValue ? rows : [...rows, { text: 'Billed before', amount: amount - fairValue }];
+  return amount === fairValue ? rows : [...rows, { text: texts.billedBefore, amount: amount - fairValue }];
 }
 
-function factsOf({
-  invoiceNumber,
-  invoiceDate,
-  dueDate,
-  billingPeriodStartDate,
-  billingPeriodEndDate,
-  purchaseOrderNumber,
-}: InvoiceToPrint) {
-  const facts = [{ label: 'Invoice date', value: dayText(invoiceDate) }];
-  if (invoiceNumber !== null) facts.unshift({ label: 'Invoice number', value: invoiceNumber });
-  if (dueDate !== null) facts.push({ label: 'Due date', value: dayText(dueDate) });
+function factsOf(invoice: InvoiceToPrint, language: Language) {
+  const { invoiceNumber, invoiceDate, dueDate, billingPeriodStartDate, billingPeriodEndDate, purchaseOrderNumber } =
+    invoice;
+  const texts = documentTexts[language];
+  const facts = [{ label: texts.invoiceDate, value: localDay(invoiceDate, language) }];
+  if (invoiceNumber !== null) facts.unshift({ label: texts.invoiceNumber, value: invoiceNumber });
+  if (dueDate !== null) facts.push({ label: texts.dueDate, value: localDay(dueDate, language) });
   if (billingPeriodStartDate !== null && billingPeriodEndDate !== null) {
     const period = { start: billingPeriodStartDate, end: billingPeriodEndDate };
-    facts.push({ label: 'Billing period', value: rangeText(period) });
+    facts.push({ label: texts.billingPeriod, value: localRange(period, language) });
   }
-  if (purchaseOrderNumber !== null) facts.push({ label: 'Purchase order', value: purchaseOrderNumber });
+  if (purchaseOrderNumber !== null) facts.push({ label: texts.purchaseOrder, value: purchaseOrderNumber });
   return facts;
 }
 
 function sumsOf(
   invoice: InvoiceToPrint,
-  lines: readonly DocumentLine[],
-  money: (amount: bigint) => string,
-): DocumentSum[] {
-  const {
-    total,
-    amountPaid,
-    amountRefunded,
-    offsetAmount,
-    balanceApplied,
-    discountAmount,
-    taxAmount,
-    taxType,
-    status,
-  } = invoice;
-  const row = (label: string, amount: bigint, strong = false) => ({ label, amount: money(amount), strong });
+  lines: readonly InvoiceLine[],
+  texts: DocumentTexts,
+  language: Language,
+): PrintedDocument['sums'] {
+  const { total, amountPaid, amountRefunded, offsetAmount, balanceApplied, discountAmount, taxAmount, status } =
+    invoice;
+  const row = (label: string, amount: bigint, strong = false) => ({
+    ...{ label, strong },
+    amount: localMoney(amount, invoice.currency, language),
+  });
   const sums = [
     row(
-      'Subtotal',
+      texts.subtotal,
       lines.reduce((sum, line) => sum + line.amount, 0n),
     ),
   ];
-  if (discountAmount > 0n) sums.push(row('Discount', -discountAmount));
-  if (taxAmount > 0n || (taxType !== null && taxType !== 'none'))
-    sums.push(row('Net amount before tax', total - taxAmount), row(taxName(invoice), taxAmount));
-  sums.push(row('Total', total, true));
-  if (balanceApplied > 0n) sums.push(row('Balance applied', -balanceApplied));
-  if (offsetAmount > 0n) sums.push(row('Credited', -offsetAmount));
-  if (amountPaid > 0n) sums.push(row('Paid', -amountPaid));
-  if (amountRefunded > 0n) sums.push(row('Refunded', amountRefunded));
-  if (isAskedFor(status)) sums.push(row('Amount due', amountDue(invoice), true));
+  if (discountAmount > 0n) sums.push(row(texts.discount, -discountAmount));
+  if (hasTax(invoice)) sums.push(row(texts.netAmount, total - taxAmount), row(taxName(invoice, language), taxAmount));
+  sums.push(row(texts.total, total, true));
+  if (balanceApplied > 0n) sums.push(row(texts.balanceApplied, -balanceApplied));
+  if (offsetAmount > 0n) sums.push(row(texts.credited, -offsetAmount));
+  if (amountPaid > 0n) sums.push(row(texts.paid, -amountPaid));
+  if (amountRefunded > 0n) sums.push(row(texts.refunded, amountRefunded));
+  if (isAskedFor(status)) sums.push(row(texts.amountDue, amountDue(invoice), true));
   return sums;
+}
+
+function hasTax({ taxAmount, taxType }: InvoiceToPrint): boolean {
+  return taxAmount > 0n || (taxType !== null && taxType !== 'none');
+}
+
+/** The net amount and the tax of each rate: that of the invoice, and none for lines that bear no tax. */
+function taxesOf(
+  invoice: InvoiceToPrint,
+  lines: readonly InvoiceLine[],
+  texts: DocumentTexts,
+  language: Language,
+): PrintedDocument['taxes'] {
+  if (!hasTax(invoice)) return null;
+  const { total, taxAmount, currency } = invoice;
+  const money = (amount: bigint) => localMoney(amount, currency, language);
+  const untaxed = lines
+    .filter(({ taxable = true }) => !taxable)
+    .reduce((sum, { amount, discountAmount = 0n }) => sum + amount - discountAmount, 0n);
+  const without = { ...invoice, taxRatePercentage: '0', taxCountry: null, taxState: null };
+  return {
+    heading: texts.taxSummary,
+    columns: [texts.tax, texts.netAmount, texts.tax],
+    rows: [
+      [taxName(invoice, language), money(total - taxAmount - untaxed), money(taxAmount)],
+      ...(untaxed === 0n ? [] : [[taxName(without, language), money(untaxed), money(0n)]]),
+    ],
+  };
 }
 
 function isAskedFor(status: InvoiceStatus): boolean {
@@ -247,19 +294,25 @@ function isAskedFor(status: InvoiceStatus): boolean {
 type TaxToPrint = Pick<InvoiceToPrint, 'taxType' | 'taxRatePercentage' | 'taxCountry' | 'taxState'>;
 
 /** For example `VAT 19% (DE)`; the type `none` is printed as a tax too. */
-export function taxName({ taxType, taxRatePercentage, taxCountry, taxState }: TaxToPrint): string {
-  const name = (taxType === null || taxType === 'none' ? 'tax' : taxType).replaceAll('_', ' ').toUpperCase();
+export function taxName(tax: TaxToPrint, language: Language): string {
+  const { taxType, taxRatePercentage, taxCountry, taxState } = tax;
+  const texts = documentTexts[language];
   const place = [taxCountry, taxState].filter((part) => part !== null).join(' ');
-  return `${name}${taxRatePercentage === null ? '' : ` ${taxRatePercentage}%`}${place === '' ? '' : ` (${place})`}`;
+  const rate = taxRatePercentage === null ? '' : ` ${localPercent(taxRatePercentage, language)}`;
+  return `${nameOf(taxType, texts)}${rate}${place === '' ? '' : ` (${place})`}`;
 }
 
-export function sellerLines(seller: Seller | null): string[] {
-  if (seller === null) return noSeller;
-  const taxId = seller.taxId === null ? null : `Tax ID: ${seller.taxId}`;
+function nameOf(taxType: string | null, { tax, vat }: DocumentTexts): string {
+  if (taxType === null || taxType === 'none') return tax;
+  return taxType === 'vat' ? vat : taxType.replaceAll('_', ' ').toUpperCase();
+}
+
+function sellerLines(seller: Seller, taxIdText: string): string[] {
+  const taxId = seller.taxId === null ? null : fillIn(taxIdText, { id: seller.taxId });
   return present([seller.name, ...seller.addressLines, seller.email, taxId]);
 }
 
-export function buyerLines(buyer: Buyer | null): string[] {
+function buyerLines(buyer: Buyer | null): string[] {
   if (buyer === null) return [];
   const { line1, line2, city, state, postal_code: postalCode, country } = buyer.billingAddress?.address ?? {};
   const name = buyer.billingAddress?.name ?? buyer.name;

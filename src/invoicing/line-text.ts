@@ -1,9 +1,12 @@
+import { fillIn } from '../documents/document-text.ts';
+import { lineTexts } from '../documents/line-words.ts';
 import type { Period } from '../kernel/calendar.ts';
 import { rangeText } from '../kernel/iso-text.ts';
+import { type Language, localCount, localMoney, localRange } from '../kernel/language.ts';
 import { moneyText } from '../kernel/money-text.ts';
 import { type MeasuredUnits, measuredText } from '../rating/measured-usage.ts';
 import { itemName } from '../subscriptions/subscription-item.ts';
-import { isItem, type NewLine } from './invoice-line-item.ts';
+import { isItem, type LineExplanation, type NewLine } from './invoice-line-item.ts';
 
 /** The names behind a price. */
 interface PlanName {
@@ -95,4 +98,61 @@ const multiples: ReadonlyMap<number, string> = new Map([
 /** The number of units that a price is for: `each`, `per thousand`, `per 100`. */
 export function perText(count: number): string {
   return multiples.get(count) ?? `per ${count.toLocaleString('en-US')}`;
+}
+
+/** The inputs of a line that its description repeats. */
+interface DescribedLine {
+  readonly explanation: LineExplanation | undefined;
+  /** The time of a line that somebody wrote. */
+  readonly service: Period | null;
+  readonly currency: string;
+  readonly language: Language;
+}
+
+/**
+ * A stored description as a language writes it: its time, its units and its unit price. Names stay as the seller wrote
+ * them.
+ */
+export function localDescription(description: string, line: DescribedLine): string {
+  const { explanation, service, language } = line;
+  const period = explanation !== undefined && 'period' in explanation ? explanation.period : null;
+  const end = period === null ? '' : `, ${rangeText(period)}`;
+  const isDated = period !== null && description.endsWith(end);
+  const name = localUsage(isDated ? description.slice(0, -end.length) : description, line);
+  const time = isDated ? period : service;
+  return time === null ? name : `${name}, ${localRange(time, language)}`;
+}
+
+function localUsage(description: string, { explanation, currency, language }: DescribedLine): string {
+  if (explanation === undefined || !('units' in explanation)) return description;
+  const texts = lineTexts[language].line;
+  const { units, per = 1n } = { per: 1n, ...explanation };
+  const count = measuredText({ units, per });
+  const price =
+    explanation.kind === 'usage'
+      ? ` at ${moneyText(explanation.unitPrice, currency)} ${perText(explanation.usageEventsPerUnit)}`
+      : '';
+  const isPriced = price !== '' && description.endsWith(price);
+  const unbilled = ', not billed';
+  const rest = isPriced ? description.slice(0, -price.length) : withoutEnd(description, unbilled);
+  const usage = rest.startsWith(`${count} `) ? measuredText({ units, per }, language) + rest.slice(count.length) : rest;
+  if (!isPriced || explanation.kind !== 'usage')
+    return rest === description ? usage : fillIn(texts.notBilled, { usage });
+  const { unitPrice, usageEventsPerUnit } = explanation;
+  const amount = localMoney(unitPrice, currency, language);
+  return fillIn(texts.usageAt, { usage, amount, per: localPer(usageEventsPerUnit, language) });
+}
+
+function withoutEnd(text: string, end: string): string {
+  return text.endsWith(end) ? text.slice(0, -end.length) : text;
+}
+
+function localPer(count: number, language: Language): string {
+  const { perOne, perThousand, perMillion, perMany } = lineTexts[language].line;
+  const names = new Map([
+    [1, perOne],
+    [1000, perThousand],
+    [1_000_000, perMillion],
+  ]);
+  return names.get(count) ?? fillIn(perMany, { count: localCount(BigInt(count), language) });
 }

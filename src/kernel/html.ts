@@ -25,7 +25,7 @@ function render(value: HtmlValue): string {
 }
 
 /** Escapes text for HTML, so that a customer's name never becomes markup. */
-export function escapeHtml(text: string): string {
+function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? character);
 }
 
@@ -33,3 +33,7 @@ export function escapeHtml(text: string): string {
 export function html(strings: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   return new Html(strings.map((text, index) => (index === 0 ? text : render(values[index - 1]) + text)).join(''));
 }
+
+/** The policy of a page of a document. It shows its own styles and the image in it, runs no script and loads nothing. */
+export const documentPolicy =
+  "default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'";

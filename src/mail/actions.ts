@@ -3,23 +3,22 @@ import { getCreditNote, getCreditNoteDocument } from '../credit-notes/actions.ts
 import { invoiceUrl } from '../customers/portal-link.ts';
 import { findCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
-import { getDocument } from '../invoicing/actions.ts';
+import type { PrintedDocument } from '../documents/document.ts';
+import { type DocumentServices, getDocument } from '../invoicing/actions-document.ts';
 import { amountDue } from '../invoicing/invoice.ts';
-import type { InvoiceDocument } from '../invoicing/invoice-document.ts';
 import { findInvoice, type InvoiceRow } from '../invoicing/store.ts';
-import type { Encryption } from '../jobs/encryption.ts';
 import { enqueue } from '../jobs/queue.ts';
 import type { Smtp } from '../jobs/smtp.ts';
+import type { Language } from '../kernel/language.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
 import { type EmailTemplateName, mayReceive } from '../organizations/mail-setting.ts';
-import type { Settings } from '../organizations/setting.ts';
+import type { BillingSettings } from '../organizations/setting.ts';
 import { readSellerName, readSettings } from '../organizations/store-settings.ts';
 import { getEvent } from '../webhooks/actions-events.ts';
 import type { Event } from '../webhooks/event.ts';
 import { decideSent, type Email, type SendOutcome } from './email.ts';
 import { type EmailContent, type EmailFacts, writeEmail } from './email-content.ts';
-import type { EmailLanguage } from './email-text.ts';
 import * as store from './store.ts';
 
 /** The part of the external services that emails use. */
@@ -82,7 +81,7 @@ export async function resendEmail(work: Work, services: WithMail | undefined, id
 /** A document to attach, not yet laid out. */
 interface Attachment {
   readonly filename: string;
-  readonly document: InvoiceDocument;
+  readonly document: PrintedDocument;
 }
 
 /** A queued email with all that it says, or the reason why it is not to be sent. */
@@ -98,11 +97,7 @@ export type PreparedEmail =
   | { readonly kind: 'suppressed'; readonly reason: string; readonly recipients: readonly string[] };
 
 /** Writes a queued email; null if it is no longer queued. */
-export async function prepareEmail(
-  work: Work,
-  id: string,
-  services: { readonly publicUrl: string; readonly encryption: Encryption },
-): Promise<PreparedEmail | null> {
+export async function prepareEmail(work: Work, id: string, services: DocumentServices): Promise<PreparedEmail | null> {
   const email = await store.findEmail(work, id);
   if (email?.status !== 'queued') return null;
   const customer = await findCustomer(work, email.customerId);
@@ -114,7 +109,7 @@ export async function prepareEmail(
   if (recipients.length === 0) return suppressed('The customer has no email address.');
   if (!recipients.every((address) => mayReceive(settings.mail, work.livemode, address)))
     return suppressed('In test mode only addresses in `mail.testRecipients` of the settings get emails.');
-  const subject = await subjectOf(work, await getEvent(work, email.eventId), email.template);
+  const subject = await subjectOf(work, services, await getEvent(work, email.eventId), email.template);
   if (typeof subject === 'string') return suppressed(subject);
   const { invoice, attachment, ...facts } = subject;
   const link =
@@ -133,7 +128,7 @@ export async function prepareEmail(
   return { kind: 'ready', content, senderName: seller, replyTo: settings.mail.replyTo, recipients, attachment };
 }
 
-function styleOf({ timeZone, mail }: Settings, template: EmailTemplateName, language: EmailLanguage) {
+function styleOf({ timeZone, mail }: BillingSettings, template: EmailTemplateName, language: Language) {
   return { language, timeZone, own: mail.texts[template] ?? null };
 }
 
@@ -145,10 +140,15 @@ interface Subject extends Pick<EmailFacts, 'number' | 'money' | 'date' | 'plan'>
 }
 
 /** Reads the record that an email is about, or the reason why it is not to be sent. */
-function subjectOf(work: Work, event: Event, template: EmailTemplateName): Promise<Subject | string> {
+function subjectOf(
+  work: Work,
+  services: DocumentServices,
+  event: Event,
+  template: EmailTemplateName,
+): Promise<Subject | string> {
   switch (template) {
     case 'invoice_issued':
-      return issuedInvoice(work, event.objectId);
+      return issuedInvoice(work, services, event.objectId);
     case 'receipt':
     case 'payment_failed':
       return chargedInvoice(work, event, template);
@@ -164,7 +164,7 @@ function subjectOf(work: Work, event: Event, template: EmailTemplateName): Promi
   }
 }
 
-async function issuedInvoice(work: Work, id: string): Promise<Subject> {
+async function issuedInvoice(work: Work, services: DocumentServices, id: string): Promise<Subject> {
   const invoice = await requireInvoice(work, id);
   const { invoiceNumber: number, currency, dueDate, invoiceDate, total } = invoice;
   // One that is paid already is sent for its total.
@@ -172,7 +172,7 @@ async function issuedInvoice(work: Work, id: string): Promise<Subject> {
   return {
     ...{ number, invoice, plan: null, money: { amount, currency } },
     date: dueDate ?? invoiceDate,
-    attachment: { filename: `${number}.pdf`, document: await getDocument(work, id) },
+    attachment: { filename: `${number}.pdf`, document: await getDocument(work, id, services) },
   };
 }
 
@@ -214,11 +214,7 @@ const sample = {
 };
 
 /** An email as customers would get it now, with values of an example. */
-export async function previewEmail(
-  work: Work,
-  template: EmailTemplateName,
-  language: EmailLanguage,
-): Promise<EmailContent> {
+export async function previewEmail(work: Work, template: EmailTemplateName, language: Language): Promise<EmailContent> {
   const settings = await readSettings(work);
   const { amount, ...facts } = sample;
   const money = { amount, currency: settings.currency };

@@ -1,8 +1,8 @@
 import type { Instant } from '../kernel/calendar.ts';
 import { Html, html } from '../kernel/html.ts';
-import { decimalText, minorUnitDigits } from '../kernel/money-text.ts';
+import { type Language, localDay, localMoney } from '../kernel/language.ts';
 import type { EmailTemplateName, EmailTexts } from '../organizations/mail-setting.ts';
-import { catalogues, type EmailLanguage } from './email-text.ts';
+import { catalogues } from './email-text.ts';
 
 /** The values of an email. Money in minor units. */
 export interface EmailFacts {
@@ -19,7 +19,7 @@ export interface EmailFacts {
 
 /** How an email is written. */
 interface EmailStyle {
-  readonly language: EmailLanguage;
+  readonly language: Language;
   /** The time zone of days. */
   readonly timeZone: string;
   /** The seller's own texts. */
@@ -60,20 +60,9 @@ function valuesOf(facts: EmailFacts, { language, timeZone }: EmailStyle): Readon
     ['customer', customer],
     ['number', number ?? ''],
     ['amount', money === null ? '' : localMoney(money.amount, money.currency, language)],
-    ['date', new Intl.DateTimeFormat(language, { dateStyle: 'long', timeZone }).format(date)],
+    ['date', localDay(date, language, timeZone)],
     ['plan', plan ?? ''],
   ]);
-}
-
-/** An amount in minor units as a language writes it, exact at any size: `$20.00`, `20,00 €`. */
-function localMoney(amount: bigint, currency: string, language: string): string {
-  const digits = minorUnitDigits(currency);
-  return new Intl.NumberFormat(language, {
-    style: 'currency',
-    currency,
-    minimumFractionDigits: digits,
-    maximumFractionDigits: digits,
-  }).format(decimalText(amount, digits) as `${number}`);
 }
 
 interface Parts {
@@ -92,7 +81,7 @@ function plainText({ paragraphs, link, closing, seller }: Parts): string {
 // Mail programs know few styles, and most of them only in attributes.
 const font = "font-family:-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif";
 
-function page(language: EmailLanguage, title: string, { heading, paragraphs, link, closing, seller }: Parts): Html {
+function page(language: Language, title: string, { heading, paragraphs, link, closing, seller }: Parts): Html {
   const button =
     link &&
     html`<p style="margin:28px 0"><a href="${link.address}" style="background:#1f3a5f;border-radius:6px;color:#ffffff;display:inline-block;font-weight:600;padding:12px 20px;text-decoration:none">${link.label}</a></p>`;

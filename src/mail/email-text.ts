@@ -1,3 +1,4 @@
+import type { Language } from '../kernel/language.ts';
 import type { EmailTemplateName } from '../organizations/mail-setting.ts';
 
 /** The texts of one email in one language, with placeholders in braces. */
@@ -15,12 +16,8 @@ interface Catalogue {
   readonly emails: Readonly<Record<EmailTemplateName, EmailMessage>>;
 }
 
-/** The languages of emails. Add one by adding its texts below. */
-export const emailLanguages = ['en', 'de', 'es', 'fr', 'it', 'ja', 'nl', 'pt'] as const;
-export type EmailLanguage = (typeof emailLanguages)[number];
-
 /** Every text of emails, by language. */
-export const catalogues: Readonly<Record<EmailLanguage, Catalogue>> = {
+export const catalogues: Readonly<Record<Language, Catalogue>> = {
   en: {
     greeting: 'Hello {customer},',
     closing: 'Reply to this email if you have any questions.',

@@ -1,4 +1,4 @@
-import { invoicePdf } from '../invoicing/actions.ts';
+import { documentPdf } from '../documents/actions.ts';
 import { encryptionOf } from '../jobs/encryption.ts';
 import { payloadEnvironment, payloadText, runInJob, type Task, type TaskList } from '../jobs/queue.ts';
 import { type PreparedEmail, prepareEmail, recordOutcome, sendTask, type WithMail } from './actions.ts';
@@ -33,7 +33,7 @@ async function attempt(mail: WithMail['mail'], id: string, prepared: PreparedEma
     {
       filename: attachment.filename,
       contentType: 'application/pdf',
-      content: await invoicePdf(attachment.document),
+      content: await documentPdf(attachment.document),
     },
   ];
   return mail.smtp.send({ id, ...head, ...content, attachments: attachments ?? [] });

@@ -3,10 +3,12 @@ import { hashApiKey } from '../database/api-key.ts';
 import type { Database } from '../database/database.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
+import { threads } from '../jobs/threads.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { accesses, type Permission, roles } from '../kernel/permission.ts';
-import { Problem } from '../kernel/problem.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
+import type { encodeImage } from './actions-images.ts';
 import {
   type ApiKey,
   type ApiKeyChange,
@@ -20,6 +22,7 @@ import {
   requireRunning,
   type StoredApiKey,
 } from './api-key.ts';
+import { type BrandingChange, dataUri, pngOf } from './branding.ts';
 import type { TestClock } from './clock.ts';
 import * as store from './store.ts';
 import { readClock } from './store-clock.ts';
@@ -218,4 +221,19 @@ export async function endApiKey(work: Work, id: string, now: Instant): Promise<A
 export async function getTestClock(work: Work): Promise<TestClock> {
   const { now } = await readClock(work);
   return { now: now ?? work.now, frozen: now !== null };
+}
+
+const imageProgram = { file: new URL('./actions-images.ts', import.meta.url), name: 'encodeImage' } as const;
+
+/** The change with its images encoded again, so that nothing but pixels is kept. Refuses an image that cannot be read. */
+export async function encodeImages(change: BrandingChange): Promise<BrandingChange> {
+  const encoded = { ...change };
+  for (const use of ['logo', 'icon'] as const) {
+    const given = change[use];
+    if (!given) continue;
+    const image = await threads.run<typeof encodeImage>(imageProgram, { png: pngOf(given), use });
+    if (image === null) throw invalid(['settings', 'branding', use], 'must be a PNG that can be read');
+    encoded[use] = dataUri(image);
+  }
+  return encoded;
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { BrandingChange, contrastWithWhite } from './branding.ts';
 import { decideSettings, type Settings, SettingsChange } from './setting.ts';
 
 const settings: Settings = {
@@ -19,6 +20,7 @@ const settings: Settings = {
   },
   seller: null,
   taxProvider: 'none',
+  branding: { logo: null, icon: null, primaryColor: null, legalFooter: null },
   mail: { enabled: false, replyTo: null, testRecipients: [], texts: {} },
   paymentInstructions: null,
   reviewHours: 0,
@@ -58,4 +60,16 @@ test('days, retries and texts have limits', () => {
     assert(!fits({ seller }));
   }
   assert(!fits({ currency: 'usd' }) && !fits({ taxProvider: 'stripe' }) && !fits({ allowMultipleSubscriptions: 1 }));
+});
+
+test('a colour is one that white text can be read on', () => {
+  assert.equal(contrastWithWhite('#000000'), 21);
+  assert.equal(contrastWithWhite('#ffffff'), 1);
+  // The darkest grey of those that are refused, by WCAG: 4.48 to 1.
+  const message = (primaryColor: string) => BrandingChange.safeParse({ primaryColor }).error?.issues[0]?.message;
+  assert.equal(message('#767676'), undefined);
+  assert.equal(message('#777777'), 'must be darker: its contrast with white is 4.48, and text needs 4.5');
+  assert.equal(message('#ffcc00'), 'must be darker: its contrast with white is 1.51, and text needs 4.5');
+  assert.equal(message('red'), 'must be a colour such as #1f3a5f');
+  assert.equal(BrandingChange.parse({ primaryColor: '#1F3A5F' }).primaryColor, '#1f3a5f');
 });

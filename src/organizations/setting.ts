@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { CurrencyCode } from '../kernel/currency.ts';
 import { amountInput, countInput, freeText, SafeString, TimeZone, WholeNumber } from '../kernel/json.ts';
 import { maxAddressLines } from '../kernel/text-limits.ts';
+import { Branding, BrandingChange, decideBranding } from './branding.ts';
 import { decideMailSettings, MailSettings, MailSettingsChange } from './mail-setting.ts';
 
 const TerminalAction = z.enum(['unpaid', 'canceled', 'past_due']).meta({ id: 'TerminalAction' });
@@ -147,6 +148,7 @@ export const Settings = z
         description: 'The status of the subscription after the last attempt has failed.',
       }),
     }),
+    branding: Branding,
     mail: MailSettings,
     netTermsDays: z.int().meta({
       description: 'The days from the date of an invoice to its due date, for customers without a payment method.',
@@ -170,6 +172,9 @@ export const Settings = z
   })
   .meta({ id: 'Settings' });
 export type Settings = Readonly<z.infer<typeof Settings>>;
+
+/** The settings without the images, which most readers do not need. */
+export type BillingSettings = Omit<Settings, 'branding'>;
 
 // A longer dunning schedule would outlast the billing period.
 const maxRetries = 10;
@@ -208,6 +213,7 @@ export const SettingsChange = z.object({
       terminalAction: TerminalAction.optional(),
     })
     .optional(),
+  branding: BrandingChange.optional(),
   mail: MailSettingsChange.optional(),
   netTermsDays: countInput(0, maxDays).optional(),
   numbering: z
@@ -225,7 +231,7 @@ export type SettingsChange = z.output<typeof SettingsChange>;
 /** The settings after a change. */
 export function decideSettings(
   current: Settings,
-  { access, dunning, mail, numbering, seller, ...change }: SettingsChange,
+  { access, branding, dunning, mail, numbering, seller, ...change }: SettingsChange,
 ): Settings {
   return {
     currency: change.currency ?? current.currency,
@@ -244,6 +250,7 @@ export function decideSettings(
       retryDays: dunning?.retryDays ?? current.dunning.retryDays,
       terminalAction: dunning?.terminalAction ?? current.dunning.terminalAction,
     },
+    branding: decideBranding(current.branding, branding),
     mail: decideMailSettings(current.mail, mail),
     netTermsDays: change.netTermsDays ?? current.netTermsDays,
     numbering: {

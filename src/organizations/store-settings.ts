@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { sql } from 'kysely';
 import { jsonb } from '../database/json-records.ts';
 import type { Work } from '../database/work.ts';
+import type { Branding } from './branding.ts';
 import type { MailSettings } from './mail-setting.ts';
-import type { Numbering, Seller, Settings } from './setting.ts';
+import type { BillingSettings, Numbering, Seller, Settings } from './setting.ts';
 
 const columns = [
   'currency',
@@ -34,7 +35,7 @@ function select(work: Work) {
 
 type StoredSettings = Awaited<ReturnType<ReturnType<typeof select>['executeTakeFirst']>>;
 
-function toSettings(row: StoredSettings): Settings {
+function toSettings(row: StoredSettings): BillingSettings {
   assert(row, 'the environment of the work exists');
   const { accessPastDue: pastDue, accessUnpaid: unpaid, ...others } = row;
   const {
@@ -48,17 +49,34 @@ function toSettings(row: StoredSettings): Settings {
   const groups = { access: { pastDue, unpaid }, dunning: { retryDays, terminalAction } };
   // Table constraints and the schema of the settings guarantee this type.
   const parsed = { mail: mail as MailSettings, numbering: numbering as Numbering, seller: seller as Seller | null };
-  return { ...rest, ...groups, ...parsed } as Settings;
+  return { ...rest, ...groups, ...parsed } as BillingSettings;
 }
 
-/** The billing settings of the environment. */
-export async function readSettings(work: Work): Promise<Settings> {
+/** The billing settings of the environment, without its branding. */
+export async function readSettings(work: Work): Promise<BillingSettings> {
   return toSettings(await select(work).executeTakeFirst());
+}
+
+/** All settings of the environment. */
+export async function readAllSettings(work: Work): Promise<Settings> {
+  return { ...(await readSettings(work)), branding: await readBranding(work) };
+}
+
+/** The look of what buyers see. */
+export async function readBranding(work: Work): Promise<Branding> {
+  const row = await work.db
+    .selectFrom('environments')
+    .select('branding')
+    .where('id', '=', work.environmentId)
+    .executeTakeFirstOrThrow();
+  // The schema of the settings guarantees this type.
+  return row.branding as unknown as Branding;
 }
 
 /** The settings, locked until the work ends, so that changes are serialized. */
 export async function lockSettings(work: Work): Promise<Settings> {
-  return toSettings(await select(work).forNoKeyUpdate().executeTakeFirst());
+  const settings = toSettings(await select(work).forNoKeyUpdate().executeTakeFirst());
+  return { ...settings, branding: await readBranding(work) };
 }
 
 /** Waits for concurrent inserts of prices in the current currency; no price is created until the work ends. */
@@ -76,6 +94,7 @@ export async function saveSettings(work: Work, { access, dunning, seller, ...set
     .set({
       ...settings,
       billingAnchor: jsonb(settings.billingAnchor),
+      branding: jsonb(settings.branding),
       mail: jsonb(settings.mail),
       numbering: jsonb(settings.numbering),
       accessPastDue: access.pastDue,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { type Instant, msPerDay, type Period } from '../kernel/calendar.ts';
+import { type Language, localThousandths } from '../kernel/language.ts';
 import { divHalfAway } from '../kernel/money.ts';
 
 /** The share of its interval for which a unit counts that is held over periods. */
@@ -259,8 +260,6 @@ function unitsOf({ units, per }: MeasuredUnits): MeasuredUnits {
 }
 
 /** The units in words, rounded to three decimals: `1,234.5`. */
-export function measuredText({ units, per }: MeasuredUnits): string {
-  const thousandths = divHalfAway(units * 1000n, per);
-  const rest = Number(thousandths % 1000n) / 1000;
-  return `${(thousandths / 1000n).toLocaleString('en-US')}${String(Math.abs(rest)).slice(1)}`;
+export function measuredText({ units, per }: MeasuredUnits, language: Language = 'en'): string {
+  return localThousandths(divHalfAway(units * 1000n, per), language);
 }

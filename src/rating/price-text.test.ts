@@ -35,19 +35,39 @@ test('a price says in words what units cost', () => {
   for (const [model, text] of rows) assert.equal(priceText(model, 'USD'), text);
 });
 
+const english = {
+  language: 'en',
+  texts: {
+    freeUnits: '{units} free',
+    unitsAt: '{units} at {rate}',
+    each: '{amount} each',
+    flat: '{amount}',
+    and: 'and',
+    package: '{amount} for each {size} begun',
+    event: '{count} event',
+    events: '{count} events',
+    ownPrices: '{events} at their own prices',
+    perEvent: '{events} at {amount} each',
+    minimum: 'Minimum of {amount}',
+    maximum: 'Maximum of {amount}',
+  },
+} as const;
+
 test('the rows of a price are its tiers, packages and bounds, and add up to it', () => {
   const told = (model: PriceModel, units: bigint, events = 0n, ownAmount = 0n) =>
-    priceRows(model, { units, events, ownAmount }, 'USD', 1n).map(({ text, amount }) => `${text}: ${amount}`);
-  assert.deepEqual(told(calls, 1500n), ['1,000 free: 0', '500 at USD 0.02 each: 1000']);
+    priceRows(model, { units, events, ownAmount }, { currency: 'USD', step: 1n }, english).map(
+      ({ text, amount }) => `${text}: ${amount}`,
+    );
+  assert.deepEqual(told(calls, 1500n), ['1,000 free: 0', '500 at $0.02 each: 1000']);
   const least = tiered('graduated', [tier(null, 200n)], { freeUnits: 100n, minimumAmount: 1000n * fine });
-  assert.deepEqual(told(least, 150n), ['100 free: 0', '50 at USD 0.02 each: 100', 'Minimum of USD 10.00: 900']);
+  assert.deepEqual(told(least, 150n), ['100 free: 0', '50 at $0.02 each: 100', 'Minimum of $10.00: 900']);
   const packages: PriceModel = { ...none, kind: 'package', packageSize: 100n, packageAmount: 500n * fine };
   assert.deepEqual(told({ ...packages, maximumAmount: 700n * fine }, 101n), [
-    'USD 5.00 for each 100 begun: 1000',
-    'Maximum of USD 7.00: -300',
+    '$5.00 for each 100 begun: 1000',
+    'Maximum of $7.00: -300',
   ]);
   const share = tiered('graduated', [tier(null, 0n, 0n, 3n)], { amountPerEvent: 30n * fine });
-  assert.deepEqual(told(share, 10_000n, 3n), ['10,000 at 3%: 300', '3 events at USD 0.30 each: 90']);
-  assert.deepEqual(told(share, 0n, 1n), ['1 event at USD 0.30 each: 30']);
+  assert.deepEqual(told(share, 10_000n, 3n), ['10,000 at 3%: 300', '3 events at $0.30 each: 90']);
+  assert.deepEqual(told(share, 0n, 1n), ['1 event at $0.30 each: 30']);
   assert.deepEqual(told({ ...none, kind: 'dynamic' }, 7n, 2n, 5n * fine), ['2 events at their own prices: 5']);
 });

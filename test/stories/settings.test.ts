@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { crc32 } from 'node:zlib';
+import { PNG } from 'pngjs';
 import { databaseDigest } from '../support/digest.ts';
 import { startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
@@ -26,6 +28,7 @@ const initial = {
   },
   seller: null,
   taxProvider: 'none',
+  branding: { logo: null, icon: null, primaryColor: null, legalFooter: null },
   mail: { enabled: false, replyTo: null, testRecipients: [], texts: {} },
   paymentInstructions: null,
   reviewHours: 0,
@@ -182,4 +185,56 @@ test('where several subscriptions are allowed, a second one stands beside those 
   await put({ allowMultipleSubscriptions: false });
   assert.deepEqual(await flags(), [false, false, true]);
   refused(await app.request('POST', '/subscriptions', second), 409, /already has a current subscription/);
+});
+
+/** A red picture as a data URI, with a chunk of text. */
+function picture(width: number, height: number): string {
+  const png = new PNG({ width, height });
+  for (let at = 0; at < png.data.length; at += 4) png.data.set([200, 0, 0, 255], at);
+  const bytes = PNG.sync.write(png);
+  const named = Buffer.from('tEXtComment\0hidden');
+  const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)];
+  length.writeUInt32BE(named.length - 4);
+  sum.writeUInt32BE(crc32(named));
+  // Eight bytes of signature and the header chunk stand before it.
+  const text = Buffer.concat([bytes.subarray(0, 33), length, named, sum, bytes.subarray(33)]);
+  return `data:image/png;base64,${text.toString('base64')}`;
+}
+
+test('a logo is stored as its pixels only, reduced to its place, and colours and texts stay until they are removed', async () => {
+  const { testKey: key } = await app.newOrganization();
+  const branding = { logo: picture(960, 400), icon: picture(64, 64), primaryColor: '#1F3A5F', legalFooter: ' HRB 1 ' };
+  const { settings } = (await put({ branding }, key)).body;
+  const sides = (uri: string) => {
+    const bytes = Buffer.from(uri.replace('data:image/png;base64,', ''), 'base64');
+    assert(!bytes.includes('hidden'));
+    const { width, height, data } = PNG.sync.read(bytes);
+    return [width, height, ...data.subarray(0, 4)];
+  };
+  // 960 by 400 is reduced to fit 480 by 160: by 2.5, to 384 by 160.
+  assert.deepEqual(sides(settings.branding.logo), [384, 160, 200, 0, 0, 255]);
+  assert.deepEqual(sides(settings.branding.icon), [64, 64, 200, 0, 0, 255]);
+  assert.deepEqual([settings.branding.primaryColor, settings.branding.legalFooter], ['#1f3a5f', 'HRB 1']);
+  assert.deepEqual(await app.get('/settings', { key }), { settings });
+  const changed = (await put({ branding: { icon: null } }, key)).body.settings;
+  assert.deepEqual(changed.branding, { ...settings.branding, icon: null });
+});
+
+test('a logo that is no small PNG is refused by its field, and nothing is stored', async () => {
+  const png = picture(10, 10);
+  const field = /settings\.branding\.logo/;
+  for (const logo of [
+    'https://acme.test/logo.png',
+    'data:image/svg+xml;base64,PHN2Zy8+',
+    picture(2001, 1),
+    'x'.repeat(480_001),
+  ])
+    refused(await put({ branding: { logo } }), 400, field);
+  refused(await put({ branding: { logo: `${png.slice(0, 60)}AAAA` } }), 400, field);
+  refused(
+    await put({ branding: { primaryColor: '#ffff00' } }),
+    400,
+    /settings\.branding\.primaryColor: must be darker/,
+  );
+  assert.deepEqual((await app.get('/settings')).settings.branding, initial.branding);
 });

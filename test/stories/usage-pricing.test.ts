@@ -222,7 +222,7 @@ test('10,001 calls in tiers cost 180.01: on the upcoming invoice, the invoice, i
     ],
   );
   const page = await app.request('GET', `/invoices/${invoice.id}/html`, undefined, { key: organization.testKey });
-  for (const text of ['10,001 tiered', '1,000 at free', '9,000 at USD 0.02 each', '1 at USD 0.005 each', 'USD 180.00'])
+  for (const text of ['10,001 tiered', '1,000 at free', '9,000 at $0.02 each', '1 at $0.005 each', '$180.00'])
     assert.ok(String(page.body).includes(text.replace('at free', 'free')), text);
   const pdf = await app.request('GET', `/invoices/${invoice.id}/pdf`, undefined, { key: organization.testKey });
   assert.equal(pdf.status, 200);
@@ -410,7 +410,7 @@ test('seats in volume tiers: a change in mid-period, a renewal, a pause and a ye
     ],
   );
   const page = await app.request('GET', `/invoices/${changed.id}/html`, undefined, { key: organization.testKey });
-  for (const text of ['10 for USD 100.00', '20 for USD 160.00', 'USD 80.00', 'Billed before', '-USD 100.00'])
+  for (const text of ['10 for $100.00', '20 for $160.00', '$80.00', 'Billed before', '-$100.00'])
     assert.ok(String(page.body).includes(text), text);
 
   await toDay(30);
@@ -423,7 +423,7 @@ test('seats in volume tiers: a change in mid-period, a renewal, a pause and a ye
   );
   assert.deepEqual([tiers.length, tiers[0].units, tiers[0].amount], [1, 20, 16_000]);
   const printed = await app.request('GET', `/invoices/${renewal.id}/html`, undefined, { key: organization.testKey });
-  for (const text of ['seats x 20', '20 at USD 8.00 each']) assert.ok(String(printed.body).includes(text), text);
+  for (const text of ['seats x 20', '20 at $8.00 each']) assert.ok(String(printed.body).includes(text), text);
   assert.equal(
     (await app.request('GET', `/invoices/${renewal.id}/pdf`, undefined, { key: organization.testKey })).status,
     200,

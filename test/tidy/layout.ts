@@ -11,6 +11,7 @@ export const order = [
   'organizations',
   'people',
   'audit',
+  'documents',
   'pricing',
   'customers',
   'subscriptions',

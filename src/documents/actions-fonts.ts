@@ -1,0 +1,150 @@
+import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { create, type Font } from 'fontkit';
+import { LRUCache } from 'lru-cache';
+
+/** The weight of a text: that of a body, or of a heading. */
+export type Weight = 400 | 600;
+
+type Range = readonly [first: number, last: number];
+
+/** A file of a typeface, and the characters that it has. */
+interface Slice {
+  readonly name: string;
+  /** The file of a weight. */
+  readonly pathOf: (weight: Weight) => string;
+  /** The first and last code points of its ranges. */
+  readonly ranges: readonly Range[];
+  /** Whether one file has all weights, a file has one, or there is one weight only. */
+  readonly weights: 'variable' | 'files' | 'one';
+}
+
+const resolve = createRequire(import.meta.url).resolve;
+
+function folderOf(name: string): string {
+  return dirname(resolve(`${name}/package.json`));
+}
+
+/** The slices that a package of fonts lists, each with some of the characters. */
+function slicesIn(
+  folder: string,
+  family: string,
+  sliceOf: (name: string) => Pick<Slice, 'pathOf' | 'weights'>,
+): Slice[] {
+  const listed: unknown = JSON.parse(readFileSync(join(folder, 'unicode.json'), 'utf8'));
+  return Object.entries(listed as Record<string, string>).map(([slice, ranges]) => {
+    const name = `${family}-${slice.replaceAll(/[[\]]/g, '')}`;
+    return { name, ranges: ranges.split(',').map(rangeOf), ...sliceOf(name) };
+  });
+}
+
+/** The slices of a typeface of variable fonts. */
+function variableSlices(family: string): Slice[] {
+  const folder = folderOf(`@fontsource-variable/${family}`);
+  return slicesIn(folder, family, (name) => ({
+    weights: 'variable',
+    pathOf: () => join(folder, 'files', `${name}-wght-normal.woff2`),
+  }));
+}
+
+/** `U+0-FF` -> [0, 255] */
+function rangeOf(text: string): Range {
+  const [first = '', last = first] = text.slice(2).split('-');
+  return [Number.parseInt(first, 16), Number.parseInt(last, 16)];
+}
+
+const interFolder = folderOf('@fontsource/inter');
+// Nearly every document needs it, so it comes in files that need no change.
+const inter = slicesIn(interFolder, 'inter', (name) => ({
+  weights: 'files',
+  pathOf: (weight) => join(interFolder, 'files', `${name}-${weight}-normal.woff`),
+}));
+const others = ['arabic', 'devanagari'].flatMap((script) =>
+  variableSlices(`noto-sans-${script}`).filter(({ name }) => name.endsWith(`-${script}`)),
+);
+const isHangul = ([first]: Range) => first >= 0xac00 && first <= 0xd7a3;
+// Its ranges name syllables of Korean that it does not draw.
+const chinese = variableSlices('noto-sans-sc').map((slice) => ({
+  ...slice,
+  ranges: slice.ranges.filter((range) => !isHangul(range)),
+}));
+const japanese = variableSlices('noto-sans-jp');
+const korean = variableSlices('noto-sans-kr');
+const dejavuPath = join(folderOf('dejavu-fonts-ttf'), 'ttf', 'DejaVuSans.ttf');
+/** The last choice, for Hebrew, Armenian, Georgian and symbols. */
+const dejavu: Slice = { name: 'dejavu', pathOf: () => dejavuPath, ranges: [[0, 0x10ffff]], weights: 'one' };
+
+/** Chinese and Japanese share characters and draw them differently. */
+const orders = {
+  chinese: [...inter, ...others, ...chinese, ...japanese, ...korean, dejavu],
+  japanese: [...inter, ...others, ...japanese, ...chinese, ...korean, dejavu],
+} as const;
+
+// A document of names in many languages has some dozens.
+const fonts = new LRUCache<string, Font>({ max: 150 });
+const allCharacters = { keepAllGlyphs: true, targetFormat: 'sfnt' } as const;
+
+/** A font of one weight. It is parsed once in the life of a thread. */
+async function loadFont(slice: Slice, weight: Weight): Promise<Font> {
+  const key = nameOf(slice, weight);
+  const known = fonts.get(key);
+  if (known !== undefined) return known;
+  const path = slice.pathOf(weight);
+  const file = await readFile(path);
+  const font = create(slice.weights === 'variable' ? await ofWeight(file, weight) : file);
+  if (!('layout' in font)) throw new Error(`${path} is a collection of fonts`);
+  fonts.set(key, font);
+  return font;
+}
+
+async function ofWeight(file: Buffer, weight: Weight): Promise<Buffer> {
+  // Loaded by the first document that needs it: most need only Inter.
+  const { default: subsetFont } = await import('subset-font');
+  return subsetFont(file, '', { ...allCharacters, variationAxes: { wght: weight } });
+}
+
+/** The fonts of a document: for each character the name of the one that has it. */
+export class DocumentFonts {
+  readonly loaded = new Map<string, Font>();
+  readonly #slices = new Map<number, Slice>();
+  readonly #order: readonly Slice[];
+
+  private constructor(texts: readonly string[], isJapanese: boolean) {
+    // Kana are in Japanese only.
+    const hasKana = texts.some((text) => /[\u3040-\u30ff]/.test(text));
+    this.#order = orders[isJapanese || hasKana ? 'japanese' : 'chinese'];
+  }
+
+  /** The fonts for all characters of the texts. */
+  static async forTexts(texts: readonly string[], isJapanese: boolean): Promise<DocumentFonts> {
+    const made = new DocumentFonts(texts, isJapanese);
+    const needed = new Set([...new Set(texts.join(''))].map((character) => made.#sliceOf(character)));
+    for (const slice of needed) {
+      for (const weight of [400, 600] as const) {
+        made.loaded.set(nameOf(slice, weight), await loadFont(slice, weight));
+      }
+    }
+    return made;
+  }
+
+  /** The name of the font that draws a character. */
+  fontOf(character: string, weight: Weight): string {
+    return nameOf(this.#sliceOf(character), weight);
+  }
+
+  #sliceOf(character: string): Slice {
+    const code = character.codePointAt(0) ?? 0;
+    const known = this.#slices.get(code);
+    if (known !== undefined) return known;
+    const found = this.#order.find(({ ranges }) => ranges.some(([first, last]) => first <= code && code <= last));
+    const slice = found ?? dejavu;
+    this.#slices.set(code, slice);
+    return slice;
+  }
+}
+
+function nameOf({ name, weights }: Slice, weight: Weight): string {
+  return weights === 'one' ? name : `${name}-${weight}`;
+}

@@ -1,0 +1,268 @@
+import type { Language } from '../kernel/language.ts';
+import type { PriceWords } from '../rating/price-text.ts';
+
+type LineText =
+  | 'usageAt'
+  | 'perOne'
+  | 'perThousand'
+  | 'perMillion'
+  | 'perMany'
+  | 'notBilled'
+  | 'only'
+  | 'billedBefore'
+  | 'unitsBilledBefore'
+  | 'soFar'
+  | 'discountTakenBack'
+  | 'quantityFor';
+
+/** The texts of lines in one language. */
+export interface LineTexts {
+  /** The parts of a line. */
+  readonly line: Readonly<Record<LineText, string>>;
+  /** The parts of a price, such as its tiers. */
+  readonly price: PriceWords['texts'];
+}
+
+/** The texts of lines and of the prices below them, by language. */
+export const lineTexts: Readonly<Record<Language, LineTexts>> = {
+  en: {
+    line: {
+      usageAt: '{usage} at {amount} {per}',
+      perOne: 'each',
+      perThousand: 'per thousand',
+      perMillion: 'per million',
+      perMany: 'per {count}',
+      notBilled: '{usage}, not billed',
+      only: 'Only {range}',
+      billedBefore: 'Billed before',
+      unitsBilledBefore: '{units} of them billed before',
+      soFar: 'So far',
+      discountTakenBack: 'Discount on what is paid back',
+      quantityFor: '{quantity} for {amount}',
+    },
+    price: {
+      freeUnits: '{units} free',
+      unitsAt: '{units} at {rate}',
+      each: '{amount} each',
+      flat: '{amount}',
+      and: 'and',
+      package: '{amount} for each {size} begun',
+      event: '{count} event',
+      events: '{count} events',
+      ownPrices: '{events} at their own prices',
+      perEvent: '{events} at {amount} each',
+      minimum: 'Minimum of {amount}',
+      maximum: 'Maximum of {amount}',
+    },
+  },
+  de: {
+    line: {
+      usageAt: '{usage} zu {amount} {per}',
+      perOne: 'pro Einheit',
+      perThousand: 'pro Tausend',
+      perMillion: 'pro Million',
+      perMany: 'pro {count}',
+      notBilled: '{usage}, nicht berechnet',
+      only: 'Nur {range}',
+      billedBefore: 'Bereits berechnet',
+      unitsBilledBefore: '{units} davon bereits berechnet',
+      soFar: 'Bisher',
+      discountTakenBack: 'Rabatt auf die Rückzahlung',
+      quantityFor: '{quantity} für {amount}',
+    },
+    price: {
+      freeUnits: '{units} kostenlos',
+      unitsAt: '{units} zu {rate}',
+      each: 'je {amount}',
+      flat: '{amount}',
+      and: 'und',
+      package: '{amount} je angefangene {size}',
+      event: '{count} Ereignis',
+      events: '{count} Ereignisse',
+      ownPrices: '{events} zu eigenen Preisen',
+      perEvent: '{events} zu je {amount}',
+      minimum: 'Mindestbetrag von {amount}',
+      maximum: 'Höchstbetrag von {amount}',
+    },
+  },
+  es: {
+    line: {
+      usageAt: '{usage} a {amount} {per}',
+      perOne: 'por unidad',
+      perThousand: 'por mil',
+      perMillion: 'por millón',
+      perMany: 'por cada {count}',
+      notBilled: '{usage}, no facturado',
+      only: 'Solo {range}',
+      billedBefore: 'Ya facturado',
+      unitsBilledBefore: '{units} de ellas ya facturadas',
+      soFar: 'Hasta ahora',
+      discountTakenBack: 'Descuento sobre lo devuelto',
+      quantityFor: '{quantity} por {amount}',
+    },
+    price: {
+      freeUnits: '{units} gratis',
+      unitsAt: '{units} a {rate}',
+      each: '{amount} cada una',
+      flat: '{amount}',
+      and: 'y',
+      package: '{amount} por cada {size} iniciadas',
+      event: '{count} evento',
+      events: '{count} eventos',
+      ownPrices: '{events} a sus propios precios',
+      perEvent: '{events} a {amount} cada uno',
+      minimum: 'Mínimo de {amount}',
+      maximum: 'Máximo de {amount}',
+    },
+  },
+  fr: {
+    line: {
+      usageAt: '{usage} à {amount} {per}',
+      perOne: 'par unité',
+      perThousand: 'par millier',
+      perMillion: 'par million',
+      perMany: 'pour {count}',
+      notBilled: '{usage}, non facturé',
+      only: 'Seulement {range}',
+      billedBefore: 'Déjà facturé',
+      unitsBilledBefore: 'dont {units} déjà facturées',
+      soFar: 'Jusqu’ici',
+      discountTakenBack: 'Remise sur le remboursement',
+      quantityFor: '{quantity} pour {amount}',
+    },
+    price: {
+      freeUnits: '{units} gratuits',
+      unitsAt: '{units} à {rate}',
+      each: '{amount} l’unité',
+      flat: '{amount}',
+      and: 'et',
+      package: '{amount} par tranche de {size} entamée',
+      event: '{count} événement',
+      events: '{count} événements',
+      ownPrices: '{events} à leurs propres prix',
+      perEvent: '{events} à {amount} chacun',
+      minimum: 'Minimum de {amount}',
+      maximum: 'Maximum de {amount}',
+    },
+  },
+  it: {
+    line: {
+      usageAt: '{usage} a {amount} {per}',
+      perOne: 'per unità',
+      perThousand: 'per mille',
+      perMillion: 'per milione',
+      perMany: 'ogni {count}',
+      notBilled: '{usage}, non fatturato',
+      only: 'Solo {range}',
+      billedBefore: 'Già fatturato',
+      unitsBilledBefore: 'di cui {units} già fatturate',
+      soFar: 'Finora',
+      discountTakenBack: 'Sconto su quanto rimborsato',
+      quantityFor: '{quantity} per {amount}',
+    },
+    price: {
+      freeUnits: '{units} gratuiti',
+      unitsAt: '{units} a {rate}',
+      each: '{amount} ciascuna',
+      flat: '{amount}',
+      and: 'e',
+      package: '{amount} ogni {size} iniziate',
+      event: '{count} evento',
+      events: '{count} eventi',
+      ownPrices: '{events} ai propri prezzi',
+      perEvent: '{events} a {amount} ciascuno',
+      minimum: 'Minimo di {amount}',
+      maximum: 'Massimo di {amount}',
+    },
+  },
+  ja: {
+    line: {
+      usageAt: '{usage} × {amount}({per})',
+      perOne: '1 単位あたり',
+      perThousand: '1,000 単位あたり',
+      perMillion: '100 万単位あたり',
+      perMany: '{count} 単位あたり',
+      notBilled: '{usage}(請求対象外)',
+      only: '{range} のみ',
+      billedBefore: '請求済み',
+      unitsBilledBefore: 'うち {units} は請求済み',
+      soFar: 'これまでの合計',
+      discountTakenBack: '返金分の割引',
+      quantityFor: '{quantity} 件 {amount}',
+    },
+    price: {
+      freeUnits: '{units} 無料',
+      unitsAt: '{units} × {rate}',
+      each: '1 単位 {amount}',
+      flat: '{amount}',
+      and: '+',
+      package: '{size} 単位ごとに {amount}',
+      event: '{count} 件',
+      events: '{count} 件',
+      ownPrices: '{events}(個別価格)',
+      perEvent: '{events} × {amount}',
+      minimum: '最低料金 {amount}',
+      maximum: '上限料金 {amount}',
+    },
+  },
+  nl: {
+    line: {
+      usageAt: '{usage} à {amount} {per}',
+      perOne: 'per eenheid',
+      perThousand: 'per duizend',
+      perMillion: 'per miljoen',
+      perMany: 'per {count}',
+      notBilled: '{usage}, niet gefactureerd',
+      only: 'Alleen {range}',
+      billedBefore: 'Eerder gefactureerd',
+      unitsBilledBefore: 'waarvan {units} eerder gefactureerd',
+      soFar: 'Tot nu toe',
+      discountTakenBack: 'Korting op de terugbetaling',
+      quantityFor: '{quantity} voor {amount}',
+    },
+    price: {
+      freeUnits: '{units} gratis',
+      unitsAt: '{units} à {rate}',
+      each: '{amount} per stuk',
+      flat: '{amount}',
+      and: 'en',
+      package: '{amount} per begonnen {size}',
+      event: '{count} gebeurtenis',
+      events: '{count} gebeurtenissen',
+      ownPrices: '{events} tegen eigen prijzen',
+      perEvent: '{events} à {amount} per stuk',
+      minimum: 'Minimum van {amount}',
+      maximum: 'Maximum van {amount}',
+    },
+  },
+  pt: {
+    line: {
+      usageAt: '{usage} a {amount} {per}',
+      perOne: 'por unidade',
+      perThousand: 'por mil',
+      perMillion: 'por milhão',
+      perMany: 'por {count}',
+      notBilled: '{usage}, não faturado',
+      only: 'Apenas {range}',
+      billedBefore: 'Já faturado',
+      unitsBilledBefore: 'das quais {units} já faturadas',
+      soFar: 'Até agora',
+      discountTakenBack: 'Desconto sobre o devolvido',
+      quantityFor: '{quantity} por {amount}',
+    },
+    price: {
+      freeUnits: '{units} grátis',
+      unitsAt: '{units} a {rate}',
+      each: '{amount} cada',
+      flat: '{amount}',
+      and: 'e',
+      package: '{amount} por cada {size} iniciadas',
+      event: '{count} evento',
+      events: '{count} eventos',
+      ownPrices: '{events} aos seus próprios preços',
+      perEvent: '{events} a {amount} cada',
+      minimum: 'Mínimo de {amount}',
+      maximum: 'Máximo de {amount}',
+    },
+  },
+};
