@@ -3474,7 +3474,7 @@ CREATE OR REPLACE FUNCTION public.look_at_threshold()
 AS $function$
 begin
   insert into usage_threshold_checks (environment_id, subscription_id, due_at)
-  select s.environment_id, s.id, coalesce(e.clock_now, new.updated_at)
+  select s.environment_id, s.id, new.updated_at
     from subscriptions s join environments e on e.id = s.environment_id
    where s.environment_id = new.environment_id
      and s.id = case tg_table_name when 'invoices' then to_jsonb(new) ->> 'subscription_id' else new.id end

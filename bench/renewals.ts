@@ -2,7 +2,15 @@ import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from, to } from 'pg-copy-streams';
 import { withCosts } from './costs.ts';
-import { duePlan, duePopulation, monthStart, nextMonth, nextYear, plainUsage, tieredUsage } from './due-population.ts';
+import {
+  atOnce,
+  duePlan,
+  duePopulation,
+  plainUsage,
+  type Schedule,
+  spreadOver,
+  tieredUsage,
+} from './due-population.ts';
 import type { Measured, Row } from './measured.ts';
 import { ask, type BenchService, startService } from './running.ts';
 import { comparedSubscriptions, renewalSubscriptions } from './settings.ts';
@@ -10,18 +18,19 @@ import { comparedSubscriptions, renewalSubscriptions } from './settings.ts';
 interface Population {
   readonly usagePrice?: object;
   readonly settings?: object;
+  readonly schedule?: Schedule;
 }
 
-/** Fills the test environment with subscriptions that become due on 1 February. Not measured. */
+/** Fills the test environment with subscriptions that become due, after the clock's present. Not measured. */
 async function populate(
   service: BenchService,
   client: pg.Client,
-  { size, usagePrice = plainUsage, settings = {} }: Population & { size: number },
+  { size, usagePrice = plainUsage, settings = {}, schedule = atOnce }: Population & { size: number },
 ): Promise<void> {
   await ask(service, 'PUT', '/settings', { settings });
-  await ask(service, 'PUT', '/test-clock', { testClock: { now: monthStart } });
+  await ask(service, 'PUT', '/test-clock', { testClock: { now: schedule.start + schedule.spreadMs } });
   await ask(service, 'POST', '/pricing-models/setup', duePlan(usagePrice));
-  await client.query(duePopulation(size));
+  await client.query(duePopulation(size, schedule));
   await client.query('vacuum analyze');
 }
 
@@ -76,19 +85,28 @@ async function measure(
   try {
     await populate(service, client, { ...population, size });
     const before = await countRows(client);
-    const { seconds, costs } = await renewOnce(service, client, size, months);
+    const { schedule = atOnce } = population;
+    const { seconds, costs } = await renewOnce(service, client, { size, months, schedule });
     const { rows, rowsPerSecond } = await copiedRows(client);
     const renewals = size * months;
     const limit = (rowsPerSecond * renewals) / (rows - before);
-    const note = `${size} due at once, ${months} times, ${seconds.toFixed(1)} s; limit: COPY of the rows that they wrote into the same tables`;
+    const over = schedule.spreadMs === 0 ? 'at once' : `over ${(schedule.spreadMs / 3_600_000).toFixed(0)} hours`;
+    const note = `${size} due ${over}, ${months} times, ${seconds.toFixed(1)} s; limit: COPY of the rows that they wrote into the same tables`;
     return { value: renewals / seconds, unit: 'renewals/s', limit, note, costs, each: 'renewal', count: renewals };
   } finally {
     await client.end();
   }
 }
 
-async function renewOnce(service: BenchService, client: pg.Client, size: number, months: number) {
-  const target = months === 1 ? nextMonth : nextYear;
+interface Renewals {
+  readonly size: number;
+  readonly months: number;
+  readonly schedule: Schedule;
+}
+
+async function renewOnce(service: BenchService, client: pg.Client, { size, months, schedule }: Renewals) {
+  const end = new Date(schedule.end);
+  const target = end.setUTCMonth(end.getUTCMonth() + months - 1) + schedule.spreadMs;
   const { answer: seconds, costs } = await withCosts(service, async () => {
     const startedAt = performance.now();
     await moveClock(service, target);
@@ -104,7 +122,11 @@ async function measureRate(service: BenchService, population: Population): Promi
   await client.connect();
   try {
     await populate(service, client, { ...population, size: comparedSubscriptions });
-    const { seconds, costs } = await renewOnce(service, client, comparedSubscriptions, 1);
+    const { seconds, costs } = await renewOnce(service, client, {
+      size: comparedSubscriptions,
+      months: 1,
+      schedule: atOnce,
+    });
     return { value: comparedSubscriptions / seconds, costs };
   } finally {
     await client.end();
@@ -148,6 +170,8 @@ function besidePlain(population: Population, limitNote: string): Row {
   };
 }
 
+const minuteMs = 60_000;
+const dayMs = 24 * 60 * minuteMs;
 const perEnvironment = { numbering: { invoices: { per: 'environment', yearly: true } } };
 
 export const renewalRows: Readonly<Record<string, Row>> = {
@@ -156,4 +180,10 @@ export const renewalRows: Readonly<Record<string, Row>> = {
   'renewals-tiered': besidePlain({ usagePrice: tieredUsage }, 'renewals without tiers'),
   'finalize-per-environment': besidePlain({ settings: perEnvironment }, 'renewals numbered per customer'),
   'year-by-test-clock': (service) => measure(service, Math.ceil(renewalSubscriptions / 10), 12),
+  /** The same at instants of their own, over 30 days and a minute apart. */
+  'renewals-scattered': (service) => measure(service, renewalSubscriptions, 1, { schedule: spreadOver(30 * dayMs) }),
+  'year-scattered': (service) => {
+    const size = Math.ceil(renewalSubscriptions / 10);
+    return measure(service, size, 12, { schedule: spreadOver(size * minuteMs) });
+  },
 };

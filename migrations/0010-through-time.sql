@@ -69,7 +69,7 @@ create trigger subscriptions_revised before update on subscriptions for each row
 create function look_at_threshold() returns trigger language plpgsql set search_path = public, pg_temp as $$
 begin
   insert into usage_threshold_checks (environment_id, subscription_id, due_at)
-  select s.environment_id, s.id, coalesce(e.clock_now, new.updated_at)
+  select s.environment_id, s.id, new.updated_at
     from subscriptions s join environments e on e.id = s.environment_id
    where s.environment_id = new.environment_id
      and s.id = case tg_table_name when 'invoices' then to_jsonb(new) ->> 'subscription_id' else new.id end

@@ -1,4 +1,4 @@
-import type { Work } from '../database/work.ts';
+import { instantOf, type Work } from '../database/work.ts';
 import { attemptBegun, attemptFailed, isDunned } from '../invoicing/collection.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { listOwedInvoices, lockDraftsOf, lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
@@ -11,7 +11,7 @@ import { findSubscriptions } from '../subscriptions/store.ts';
 import { type Arrears, isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { DueWorkHandler } from './due-work-runner.ts';
 import { type FinalDraft, finalBy, finalizeRenewals } from './finalize-renewals.ts';
-import { recordFailed } from './record-failed.ts';
+import { type FailedAttempt, recordFailed } from './record-failed.ts';
 import { chargeInvoices, recordPaid } from './record-paid.ts';
 import { takeAttempts, takeFinalizations } from './store-due.ts';
 
@@ -41,7 +41,8 @@ export async function collectInvoices(work: Work, collectables: readonly Collect
   );
   const { lacking } = await chargeWherePossible(work, due);
   const dunned = lacking.filter(({ invoice }) => isDunned(invoice));
-  const isLater = ({ invoice: { dueDate } }: Collectable) => dueDate !== null && dueDate > work.now;
+  const isLater = ({ invoice: { dueDate, customerId } }: Collectable) =>
+    dueDate !== null && dueDate > instantOf(work, customerId);
   const later = dunned.filter(isLater).map(({ invoice }) => ({ ...invoice, nextAttemptAt: invoice.dueDate }));
   await saveCollections(work, later);
   await failForLackOfMethod(
@@ -78,16 +79,11 @@ async function chargeWherePossible(
 }
 
 async function failForLackOfMethod(work: Work, lacking: readonly Collectable[]): Promise<void> {
-  await recordFailed(
-    work,
-    lacking.map(({ invoice }) => ({
-      invoice: attemptFailed(invoice),
-      cause: 'method_missing',
-      isOnRequest: false,
-      code: null,
-      message: null,
-    })),
-  );
+  const failed = lacking.map(({ invoice }): FailedAttempt => {
+    return { invoice: attemptFailed(invoice), cause: 'method_missing', isOnRequest: false, code: null, message: null };
+  });
+  for (const [now, some] of Map.groupBy(failed, ({ invoice }) => instantOf(work, invoice.customerId)))
+    await recordFailed({ ...work, now }, some);
 }
 
 /** The state of collecting dunned invoices for each of these subscriptions, by subscription id. */

@@ -15,7 +15,14 @@ import { cancelHandler, expireHandler, incompleteLifetimeMs } from './end-subscr
 import { interimHandler, renewHandler } from './renew.ts';
 import { resumeHandler } from './resume-paused.ts';
 import { checkHandler } from './settle-payment.ts';
-import { type DueKind, findLastBill, findSubscriptionOfPiece, readAgenda, takeNotices } from './store-due.ts';
+import {
+  type DueKind,
+  findStretchEnd,
+  findSubscriptionOfPiece,
+  listStretchPieces,
+  readAgenda,
+  takeNotices,
+} from './store-due.ts';
 
 // Long enough for an outage to be fixed, short enough that a customer hardly notices.
 const setAsideMs = 5 * 60_000;
@@ -23,9 +30,9 @@ const setAsideMs = 5 * 60_000;
 const effectsAtOnce = 8;
 // Concurrent batches of a handler with many pieces: one computes while another writes.
 const concurrency = 2;
-// Renewals and interims within one minute are batched, as in real time. Aligned to calendar minutes, so that a clock moved to whole
-// minutes has the same batches wherever it stops on the way.
-const togetherMs = 60_000;
+// The clock passes at most this much time at once. Consequences that fall due within a stretch are done after it, as of their own
+// instants.
+const stretchMs = 24 * 3_600_000;
 // The interval for checking work that another process has locked, and the time after which the lock counts as a bug.
 const lookAgainMs = 25;
 const longestHoldMs = 30_000;
@@ -65,8 +72,9 @@ interface Run {
 
 /**
  * Performs all due work of an environment by its own time, kind by kind. While the test clock moves, it advances from
- * one due instant to the next, and all work due at one, including charges, is done before it advances. It ends at its
- * target.
+ * one due instant to the next, and all work due at one, including charges, is done before it advances. A stretch of plain
+ * renewals or interims of different customers is one stop, at which each is done as of its own instant. The clock ends at
+ * its target.
  *
  * Safe with concurrent runs: each piece is done once, and the clock never passes work of another run. A failed piece is
  * deferred and blocks no other; the failures are thrown together at the end. `finished` says whether all due work was
@@ -114,9 +122,17 @@ export async function doDueWorkAt(
   return { done, finished };
 }
 
+/** The instants that a moving clock passes at once: one, or a stretch of them. */
+interface Stop {
+  readonly from: Instant;
+  readonly to: Instant;
+}
+
 /** The next work. */
 interface Next {
   readonly kinds: readonly DueKind[];
+  /** The instants that the moving clock passes, as of which the work is done; null: it is done as of the present. */
+  readonly stop: Stop | null;
   /** While the clock moves: charges that other processes must make before it may advance. */
   readonly unsent: readonly string[];
   readonly isMoving: boolean;
@@ -128,7 +144,7 @@ async function doAll(run: Run): Promise<boolean> {
     const { answer: next } = await run.runner.act((work) => lookAhead(work, run));
     if (next === null) return true;
     if (Date.now() >= run.until) return false;
-    if ((await doKinds(run, next.kinds)) > 0) {
+    if ((await doKinds(run, next)) > 0) {
       idleSince = null;
       continue;
     }
@@ -151,22 +167,24 @@ interface DueAt {
   readonly at: Instant;
 }
 
-/** The next due work, after advancing a moving clock to its next due instant; null: none. */
+/** The next due work, after advancing a moving clock to its next stop; null: none. */
 async function lookAhead(work: Work, run: Run): Promise<Next | null> {
-  const { dueAt, target, unsent } = await readAgenda(work, incompleteLifetimeMs, [...run.failed, ...run.askedAgain]);
+  const { dueAt, move, unsent } = await readAgenda(work, incompleteLifetimeMs, [...run.failed, ...run.askedAgain]);
   const due = dueHandlers.flatMap(({ kind }): DueAt[] => {
     const at = dueAt[kind];
     return at === null || run.leftAlone.has(kind) ? [] : [{ kind, at }];
   });
-  const kinds = kindsDueBy(due, work.now);
-  const isMoving = target !== null;
-  if (kinds.length > 0) return { kinds, unsent: [], isMoving };
-  if (!isMoving) return null;
-  if (unsent.length > 0) return { kinds, unsent, isMoving };
-  const next = await nextInstant(work, due, target);
-  if (next === null) return (await endClockMove(work, target)) ? null : { kinds, unsent, isMoving };
-  await advanceClock(work, next);
-  return { kinds: kindsDueBy(due, next), unsent, isMoving };
+  if (move === null) {
+    const kinds = kindsDueBy(due, work.now);
+    return kinds.length === 0 ? null : { kinds, stop: null, unsent: [], isMoving: false };
+  }
+  const stop = await nextStop(work, due, move);
+  const isPassed = stop !== null && stop.to <= work.now;
+  if (!isPassed && unsent.length > 0) return { kinds: [], stop: null, unsent, isMoving: true };
+  if (stop === null)
+    return (await endClockMove(work, move.target)) ? null : { kinds: [], stop, unsent: [], isMoving: true };
+  await advanceClock(work, stop.to);
+  return { kinds: kindsDueBy(due, stop.to), stop, unsent: [], isMoving: true };
 }
 
 function kindsDueBy(due: readonly DueAt[], now: Instant): DueKind[] {
@@ -174,22 +192,28 @@ function kindsDueBy(due: readonly DueAt[], now: Instant): DueKind[] {
 }
 
 /**
- * The clock's next stop: the earliest due instant. From consecutive renewals and interims due in the same minute it goes
- * to the last, because subscriptions created one after another would otherwise cost a round each.
+ * The clock's next stop: the earliest due instant, but none before the move. If nothing but renewals is due there, or nothing
+ * but interims, the stop is the stretch of them up to the next instant of anything else. Null: nothing is due up to the target.
  */
-async function nextInstant(work: Work, due: readonly DueAt[], target: Instant): Promise<Instant | null> {
-  const next = Math.min(...due.map(({ at }) => at));
-  if (next > target) return null;
-  const others = due.filter(({ kind }) => kind !== 'renew' && kind !== 'interim').map(({ at }) => at);
-  const upTo = Math.min(target, (Math.floor(next / togetherMs) + 1) * togetherMs - 1, Math.min(...others) - 1);
-  return upTo > next ? ((await findLastBill(work, upTo)) ?? next) : next;
+async function nextStop(
+  work: Work,
+  due: readonly DueAt[],
+  { from, target }: { readonly from: Instant; readonly target: Instant },
+): Promise<Stop | null> {
+  const first = Math.max(from, Math.min(...due.map(({ at }) => at)));
+  if (first > target) return null;
+  const [kind, ...others] = kindsDueBy(due, first);
+  if ((kind !== 'renew' && kind !== 'interim') || others.length > 0) return { from: first, to: first };
+  const nextOther = Math.min(...due.filter((each) => each.kind !== kind).map(({ at }) => at));
+  const upTo = Math.min(target, first + stretchMs, nextOther - 1);
+  return { from: first, to: Math.max(first, (await findStretchEnd(work, kind, upTo)) ?? first) };
 }
 
 /** Performs due work of these kinds, and returns the number of pieces. */
-async function doKinds(run: Run, kinds: readonly DueKind[]): Promise<number> {
+async function doKinds(run: Run, { kinds, stop }: Next): Promise<number> {
   let count = 0;
   for (const { kind, handler, atOnce } of dueHandlers.filter((each) => kinds.includes(each.kind))) {
-    const ordered = { kind, handler, atOnce: Math.min(atOnce, run.portion) };
+    const ordered = { kind, handler, atOnce: Math.min(atOnce, run.portion), stop };
     const first = await doPortion(run, ordered);
     count += first;
     if (first < ordered.atOnce) continue;
@@ -199,7 +223,7 @@ async function doKinds(run: Run, kinds: readonly DueKind[]): Promise<number> {
   return count;
 }
 
-async function doPortions(run: Run, ordered: OrderedHandler): Promise<number> {
+async function doPortions(run: Run, ordered: HandlerAtStop): Promise<number> {
   let count = 0;
   for (let taken = ordered.atOnce; taken >= ordered.atOnce && Date.now() < run.until; count += taken)
     taken = await doPortion(run, ordered);
@@ -207,17 +231,18 @@ async function doPortions(run: Run, ordered: OrderedHandler): Promise<number> {
 }
 
 /** Performs one batch of a handler in one transaction; if it fails, its pieces individually. */
-async function doPortion(run: Run, { kind, handler, atOnce }: OrderedHandler): Promise<number> {
+async function doPortion(run: Run, ordered: HandlerAtStop): Promise<number> {
+  const { kind, handler, atOnce } = ordered;
   let ids: string[] = [];
   try {
-    await actAndRun(run, async (work) => {
+    await actAt(run, ordered, async (work) => {
       ids = await handler.take(work, atOnce);
       // Only pieces that failed in this run and could not even be deferred.
       if (ids.length > 0 && ids.every((id) => run.failed.has(id))) {
         run.leftAlone.add(kind);
         ids = [];
       }
-      if (ids.length > 0) await handler.perform(work, ids);
+      await perform(work, ordered, ids);
     });
     run.done[kind] += ids.length;
   } catch (error) {
@@ -226,16 +251,16 @@ async function doPortion(run: Run, { kind, handler, atOnce }: OrderedHandler): P
       run.leftAlone.add(kind);
       run.failures.push(error);
     }
-    for (const id of ids) await doAlone(run, { kind, handler }, id);
+    for (const id of ids) await doAlone(run, ordered, id);
   }
   return ids.length;
 }
 
-async function doAlone(run: Run, { kind, handler }: Omit<OrderedHandler, 'atOnce'>, id: string): Promise<void> {
+async function doAlone(run: Run, ordered: HandlerAtStop, id: string): Promise<void> {
   try {
-    run.done[kind] += await actAndRun(run, async (work) => {
-      const ids = await handler.take(work, 1, [id]);
-      if (ids.length > 0) await handler.perform(work, ids);
+    run.done[ordered.kind] += await actAt(run, ordered, async (work) => {
+      const ids = await ordered.handler.take(work, 1, [id]);
+      await perform(work, ordered, ids);
       return ids.length;
     });
   } catch (error) {
@@ -246,6 +271,34 @@ async function doAlone(run: Run, { kind, handler }: Omit<OrderedHandler, 'atOnce
       if (subscriptionId !== null) await setAside(work, subscriptionId, Date.now() + setAsideMs);
     }).catch((failure: unknown) => run.failures.push(failure));
   }
+}
+
+/** Runs one transaction as of the end of the stop, then its effects outside the database. */
+function actAt<Answer>(run: Run, { stop }: HandlerAtStop, act: (work: Work) => Promise<Answer>): Promise<Answer> {
+  return actAndRun(run, (work) => act(stop === null ? work : { ...work, now: stop.to }));
+}
+
+/**
+ * Performs locked pieces, those of a stretch each as of its own instant: plain ones of different customers together, others one
+ * instant after another.
+ */
+async function perform(work: Work, { kind, handler, stop }: HandlerAtStop, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  const isStretch = stop !== null && stop.from < stop.to && (kind === 'renew' || kind === 'interim');
+  if (!isStretch) return handler.perform(work, ids);
+  const pieces = (await listStretchPieces(work, kind, ids)).map((piece) => {
+    return { ...piece, at: Math.max(piece.at, stop.from) };
+  });
+  const customers = new Set(pieces.map(({ customerId }) => customerId));
+  if (customers.size === pieces.length && pieces.every(({ isPlain }) => isPlain)) {
+    const instants = pieces.flatMap(({ id, customerId, at }) => [[id, at] as const, [customerId, at] as const]);
+    return handler.perform({ ...work, instants: new Map(instants) }, ids);
+  }
+  for (const [now, due] of Map.groupBy(pieces, ({ at }) => at))
+    await handler.perform(
+      { ...work, now },
+      due.map(({ id }) => id),
+    );
 }
 
 /** Runs one transaction, then its effects outside the database. */
@@ -280,6 +333,10 @@ interface OrderedHandler {
   readonly kind: DueKind;
   readonly handler: DueWorkHandler;
   readonly atOnce: number;
+}
+
+interface HandlerAtStop extends OrderedHandler {
+  readonly stop: Stop | null;
 }
 
 /** Publishes that invoices are overdue, that trials will end and that cards expire. Before a late renewal ends the trial. */

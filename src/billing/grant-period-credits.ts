@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Work } from '../database/work.ts';
+import { instantOf, type Work } from '../database/work.ts';
 import { type CreditFeature, listCreditFeatures, listGrantIntervals } from '../entitlements/store-item-features.ts';
 import { listOwedPeriods } from '../invoicing/store-collecting.ts';
 import { calendarStart, type Instant, type Period } from '../kernel/calendar.ts';
@@ -210,7 +210,7 @@ export async function grantAwaitedCredits(work: Work, subscriptions: readonly Su
     const subscription = usable.get(period.subscriptionId);
     assert(subscription, 'each period is of one that was asked for');
     // A future start grants nothing yet, but is paid for now.
-    return { subscription, period, isFirst, at: Math.max(work.now, subscription.startDate) };
+    return { subscription, period, isFirst, at: Math.max(instantOf(work, subscription.id), subscription.startDate) };
   });
   // The rest of a paused interval gets its credits back instead of new ones.
   const rests = await listResumedRests(

@@ -4,6 +4,7 @@ import type { Work } from '../database/work.ts';
 import { countDiscounts } from '../invoicing/actions-discounts.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { type JobContext, runInJob } from '../jobs/queue.ts';
+import { readClock } from '../organizations/store-clock.ts';
 import { getPayment } from '../payments/actions.ts';
 import { requestChecks } from '../payments/actions-charge.ts';
 import { recordOutsideRefunds } from '../payments/actions-outside-refunds.ts';
@@ -24,7 +25,7 @@ import {
   reportCharges,
 } from '../payments/actions-settle.ts';
 import type { ChargeOutcome, Processors, RefundOutcome } from '../payments/processor.ts';
-import { findPayment, findPayments, isInFlight, takePaymentsToCheck } from '../payments/store.ts';
+import { findPayment, findPayments, isInFlight, type PaymentRow, takePaymentsToCheck } from '../payments/store.ts';
 import { lockLivingSubscriptionsOf, lockSubscriptions } from '../subscriptions/store.ts';
 import { reopenPaidPeriods } from '../subscriptions/store-billing-periods.ts';
 import type { DueWorkHandler } from './due-work-runner.ts';
@@ -44,40 +45,64 @@ export async function settlePayments(
   environmentId: number,
   paymentIds: readonly string[],
 ): Promise<void> {
-  const found = await runInJob(context, environmentId, async (work) => ({
-    payments: await findChargedPayments(work, paymentIds),
-    now: work.now,
-  }));
-  const inFlight = found?.payments.filter(isInFlight) ?? [];
-  if (found === null || inFlight.length === 0) return;
-  await performCharges(processors, inFlight, found.now, (reported) => settleReported(context, environmentId, reported));
+  const found = await runInJob(context, environmentId, async (work) => {
+    const inFlight = (await findChargedPayments(work, paymentIds)).filter(isInFlight);
+    return { inFlight, now: work.now, instants: await requestedInMove(work, inFlight) };
+  });
+  if (found === null || found.inFlight.length === 0) return;
+  const { inFlight, now, instants } = found;
+  await performCharges(processors, inFlight, now, (reported) =>
+    settleReported(context, environmentId, reported, instants),
+  );
 }
+
+/**
+ * The payments that were requested while the test clock moves, and when. The clock may have passed several of these instants at
+ * once, and each is settled as of its own.
+ */
+async function requestedInMove(work: Work, payments: readonly PaymentRow[]): Promise<ReadonlyMap<string, PaymentRow>> {
+  const { target, from } = work.livemode ? noMove : await readClock(work);
+  if (target === null || from === null) return new Map();
+  const requested = payments.filter(
+    ({ processorReference, chargeDate }) => processorReference === null && chargeDate >= from,
+  );
+  return new Map(requested.map((payment) => [payment.id, payment]));
+}
+
+const noMove = { target: null, from: null } as const;
 
 // A failure may end a subscription, which takes many statements: this batch size bounds how long customers stay locked.
 const failuresAtOnce = 50;
 
 /**
  * Settles reported outcomes: failures in batches, all others in one transaction. If that fails, each individually, so
- * that none blocks another.
+ * that none blocks another. Payments that are `requested` are settled as of their request, others as of the present.
  */
 export async function settleReported(
   context: JobContext,
   environmentId: number,
   reported: readonly ReportedCharge[],
+  requested: ReadonlyMap<string, PaymentRow> = new Map(),
 ): Promise<void> {
   const settle = async (some: readonly ReportedCharge[]) => {
     const settled = await runInJob(context, environmentId, async (work) => ({
       scope: { organizationId: work.organizationId, environmentId },
-      changed: await settleCharges(work, some),
+      changed: await settleCharges(asRequested(work, some, requested), some),
     }));
     if (settled !== null) reportCharges(context.services, settled.scope, settled.changed);
     return true;
   };
   const isFailure = ({ outcome: { result } }: ReportedCharge) => result === 'failed' || result === 'canceled';
   const { failed = [], others = [] } = Object.groupBy(reported, (each) => (isFailure(each) ? 'failed' : 'others'));
-  const portions = [others];
-  for (let start = 0; start < failed.length; start += failuresAtOnce)
-    portions.push(failed.slice(start, start + failuresAtOnce));
+  const requestOf = ({ paymentId }: ReportedCharge) => requested.get(paymentId);
+  const byInstant = (some: readonly ReportedCharge[]) => [
+    ...Map.groupBy(some, (each) => requestOf(each)?.chargeDate).values(),
+  ];
+  const customers = new Set(others.map((each) => requestOf(each)?.customerId));
+  const portions = requested.size === 0 || customers.size === others.length ? [others] : byInstant(others);
+  for (const together of byInstant(failed))
+    for (let start = 0; start < together.length; start += failuresAtOnce)
+      portions.push(together.slice(start, start + failuresAtOnce));
   const failures: unknown[] = [];
   for (const portion of portions) {
     if (portion.length > 1 && (await settle(portion).catch(() => false))) continue;
@@ -85,6 +110,23 @@ export async function settleReported(
   }
   if (failures.length === 1) throw failures[0];
   if (failures.length > 1) throw new AggregateError(failures, `${failures.length} payments: ${failures[0]}`);
+}
+
+/** The work, as of the instants at which these payments were requested. */
+function asRequested(
+  work: Work,
+  reported: readonly ReportedCharge[],
+  requested: ReadonlyMap<string, PaymentRow>,
+): Work {
+  const payments = reported.flatMap(({ paymentId }) => requested.get(paymentId) ?? []);
+  const [first, ...others] = payments;
+  if (first === undefined) return work;
+  if (payments.length === reported.length && others.every(({ chargeDate }) => chargeDate === first.chargeDate))
+    return { ...work, now: first.chargeDate };
+  const instants = payments.flatMap(({ customerId, subscriptionId, chargeDate }) =>
+    [customerId, ...(subscriptionId === null ? [] : [subscriptionId])].map((id) => [id, chargeDate] as const),
+  );
+  return { ...work, instants: new Map(instants) };
 }
 
 /**

@@ -26,8 +26,8 @@ export type DueKind = (typeof dueKinds)[number];
 interface Agenda {
   /** The earliest due time of each kind; null if none will ever be due. */
   readonly dueAt: Readonly<Record<DueKind, Instant | null>>;
-  /** The target of a moving test clock; null if it is not moving. */
-  readonly target: Instant | null;
+  /** The move of the test clock; null if it is not moving. */
+  readonly move: { readonly from: Instant; readonly target: Instant } | null;
   /** While the clock moves: requested charges that were not made yet, newest first. */
   readonly unsent: readonly string[];
 }
@@ -133,8 +133,10 @@ export async function readAgenda(
   incompleteLifetimeMs: number,
   passedOver: readonly string[],
 ): Promise<Agenda> {
-  const { rows } = await sql<Record<DueKind, Instant | null> & { target: Instant | null; unsent: string[] | null }>`
-    select e.clock_target as target,
+  const { rows } = await sql<
+    Record<DueKind, Instant | null> & { clockFrom: Instant; target: Instant | null; unsent: string[] | null }
+  >`
+    select e.clock_from, e.clock_target as target,
       ${dueTimes(isReady(), incompleteLifetimeMs)},
       case when e.clock_target is not null then array(select p.id from payments p
         where p.environment_id = e.id and p.status = 'processing' and p.processor_reference is null
@@ -142,8 +144,8 @@ export async function readAgenda(
       from environments e where e.id = ${work.environmentId}`.execute(work.db);
   const [row] = rows;
   if (row === undefined) throw new Error('the environment of the work exists');
-  const { target, unsent, ...dueAt } = row;
-  return { dueAt, target, unsent: unsent ?? [] };
+  const { clockFrom: from, target, unsent, ...dueAt } = row;
+  return { dueAt, move: target === null ? null : { from, target }, unsent: unsent ?? [] };
 }
 
 /** Locks invoices due for a retry, longest due first, but those with a charge still to be made: `takeDueInvoices`. */
@@ -185,16 +187,62 @@ async function takeDueInvoices(work: Work, { dueAt, also, limit, only }: DueInvo
   return rows.map((row) => row.id);
 }
 
-/** The last due time of a renewal or an interim up to `upTo`; null if there is none. */
-export async function findLastBill(work: Work, upTo: Instant): Promise<Instant | null> {
-  const ready = sql`from subscriptions s where s.environment_id = ${work.environmentId} and ${isReady()}`;
+/** The kinds of due work of which one transaction can do pieces of several instants, each as of its own. */
+type StretchKind = 'renew' | 'interim';
+
+// Matches the number of pieces of a transaction.
+const stretchLimit = 500;
+
+/** The columns of a piece of this kind, which is a subscription `s`. */
+function pieceColumns(kind: StretchKind): RawBuilder<unknown> {
+  const dueAt = sql.ref(kind === 'renew' ? 's.current_billing_period_end' : 's.interim_at');
+  return sql`s.id, s.customer_id, ${dueAt} as at,
+    s.current_billing_period_start < s.current_billing_period_end and s.scheduled_adjustment_at is null and not exists (
+      select from invoices draft where draft.environment_id = s.environment_id and draft.subscription_id = s.id
+         and draft.finalizes_at is not null) as is_plain`;
+}
+
+/**
+ * The end of the stretch of instants that begins with the earliest piece of this kind, at most `upTo`. A stretch has plain
+ * pieces only, and one for each customer, so each customer keeps its order. Null: the first piece is not plain.
+ */
+export async function findStretchEnd(work: Work, kind: StretchKind, upTo: Instant): Promise<Instant | null> {
+  const isDue =
+    kind === 'renew' ? sql`${isToRenew} and s.current_billing_period_end` : sql`${hasInterim} and s.interim_at`;
   const { rows } = await sql<{ at: Instant | null }>`
-    select greatest(
-      (select s.current_billing_period_end ${ready} and ${isToRenew} and s.current_billing_period_end <= ${upTo}::bigint
-        order by s.current_billing_period_end desc limit 1),
-      (select s.interim_at ${ready} and ${hasInterim} and s.interim_at <= ${upTo}::bigint
-        order by s.interim_at desc limit 1)) as at`.execute(work.db);
+    with piece as (
+      select ${pieceColumns(kind)} from subscriptions s
+       where s.environment_id = ${work.environmentId} and ${isReady()} and ${isDue} <= ${upTo}::bigint
+       order by at limit ${stretchLimit}
+    ), counted as (
+      select at, is_plain, row_number() over (partition by customer_id order by at) as ordinal from piece
+    ), beyond as (
+      select min(at) as at from counted where not is_plain or ordinal > 1
+    )
+    select max(counted.at) as at from counted, beyond where beyond.at is null or counted.at < beyond.at`.execute(
+    work.db,
+  );
   return rows[0]?.at ?? null;
+}
+
+/** A piece of due work of a stretch. */
+interface StretchPiece {
+  readonly id: string;
+  readonly customerId: string;
+  readonly at: Instant;
+  readonly isPlain: boolean;
+}
+
+/** These pieces, longest due first. */
+export async function listStretchPieces(
+  work: Work,
+  kind: StretchKind,
+  ids: readonly string[],
+): Promise<StretchPiece[]> {
+  const { rows } = await sql<StretchPiece>`
+    select ${pieceColumns(kind)} from subscriptions s
+     where s.environment_id = ${work.environmentId} and s.id = any(${ids}::text[]) order by at, s.id`.execute(work.db);
+  return rows;
 }
 
 /** The subscription of a piece of due work: itself, or that of the payment or invoice; null without one. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { newId } from '../database/new-id.ts';
-import type { Work } from '../database/work.ts';
+import { instantOf, type Work } from '../database/work.ts';
 import { refuseFineAmount } from '../kernel/currency.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
@@ -110,7 +110,7 @@ function entryOf(
   const of = { pricingModelId, customerId, customerBalanceId };
   const id = newId('customerBalanceEntry');
   const sources = { invoiceId, creditNoteId, description };
-  return { id, createdAt: work.now, ...of, source, amount, balanceAfter: left + amount, ...sources };
+  return { id, createdAt: instantOf(work, customerId), ...of, source, amount, balanceAfter: left + amount, ...sources };
 }
 
 /** An invoice that a balance may pay for. */

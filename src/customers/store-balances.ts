@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely';
 import type { CustomerBalanceEntries, CustomerBalances } from '../database/database-types.ts';
 import { jsonRecords } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
-import type { Work } from '../database/work.ts';
+import { instantOfColumn, type Work } from '../database/work.ts';
 import type { CurrencyCode } from '../kernel/currency.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import type { BalanceEntrySource } from './customer-balance.ts';
@@ -97,7 +97,8 @@ export async function bookEntries(work: Work, entries: readonly BalanceEntryRow[
         from made group by customer_balance_id
     )
     update customer_balances b
-       set credited = b.credited + moved.credited, debited = b.debited + moved.debited, updated_at = ${work.now}
+       set credited = b.credited + moved.credited, debited = b.debited + moved.debited,
+           updated_at = ${instantOfColumn(work, 'b.customer_id')}
       from moved where b.environment_id = ${work.environmentId} and b.id = moved.id`.execute(work.db);
 }
 

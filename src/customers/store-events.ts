@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { newId } from '../database/new-id.ts';
-import type { Work } from '../database/work.ts';
+import { instantOf, type Work } from '../database/work.ts';
 
 /** A domain event about a record, published in the commit of the change. */
 export interface DomainEvent {
@@ -36,7 +36,8 @@ function sized(data: object): object | null {
 export async function publish(work: Work, events: readonly DomainEvent[]): Promise<void> {
   if (events.length === 0) return;
   const eventIds = events.map(() => newId('event'));
-  const { environmentId, now, livemode } = work;
+  const { environmentId, livemode } = work;
+  const instants = events.map(({ customer }) => instantOf(work, customer.id));
   const payloads = events.map(
     ({ objectId, object, usageMeterId, attempts, refund, customer, pricingModelId, type, data }, index) =>
       JSON.stringify({
@@ -49,7 +50,7 @@ export async function publish(work: Work, events: readonly DomainEvent[]): Promi
         pricingModelId,
         type,
         eventId: eventIds[index],
-        occurredAt: now,
+        occurredAt: instants[index],
         livemode,
         data: sized(data),
       }),
@@ -57,8 +58,9 @@ export async function publish(work: Work, events: readonly DomainEvent[]): Promi
   const all = <Key extends keyof DomainEvent>(key: Key) => events.map((event) => event[key]);
   await sql`
     insert into events (environment_id, id, pricing_model_id, type, object, object_id, cause, payload, occurred_at, created_at)
-    select ${environmentId}, new.*, ${now}::bigint, ${now}::bigint
+    select ${environmentId}, new.*, new.occurred_at
       from unnest(${eventIds}::text[], ${all('pricingModelId')}::text[], ${all('type')}::text[], ${all('object')}::text[],
-                  ${all('objectId')}::text[], ${events.map(({ cause }) => cause ?? null)}::text[], ${payloads}::jsonb[]) as new
+                  ${all('objectId')}::text[], ${events.map(({ cause }) => cause ?? null)}::text[], ${payloads}::jsonb[],
+                  ${instants}::bigint[]) as new (id, pricing_model_id, type, object, object_id, cause, payload, occurred_at)
         on conflict (environment_id, object_id, type, cause) where cause is not null do nothing`.execute(work.db);
 }

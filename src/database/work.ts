@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Instant } from '../kernel/calendar.ts';
 import { type Role, rolesWith } from '../kernel/permission.ts';
 import { permissionMissing } from '../kernel/problem.ts';
@@ -34,12 +34,29 @@ export interface Work extends Scope {
   readonly db: DatabaseTransaction;
   /** The environment's time, read once: the test clock where one is set, else real time. */
   readonly now: Instant;
+  /**
+   * The instants up to `now` as of which due work is done in this transaction, by customer and subscription, while a test
+   * clock passes them all at once. Absent: everything is done at `now`.
+   */
+  readonly instants?: ReadonlyMap<string, Instant>;
   /** The address of the service for others, without a path. */
   readonly publicUrl: string;
   readonly dryRun: boolean;
   /** Whether a person waits at a browser, who can confirm what is charged. */
   readonly attended: boolean;
   readonly effects: Effect[];
+}
+
+/** The instant as of which a record of this customer or subscription is written. */
+export function instantOf({ instants, now }: Pick<Work, 'instants' | 'now'>, id: string): Instant {
+  return instants?.get(id) ?? now;
+}
+
+/** The same in SQL, for the id in a column. */
+export function instantOfColumn({ instants, now }: Work, column: string): RawBuilder<Instant> {
+  if (instants === undefined) return sql`${now}::bigint`;
+  const known = JSON.stringify(Object.fromEntries(instants));
+  return sql`coalesce((${known}::jsonb ->> ${sql.ref(column)})::bigint, ${now}::bigint)`;
 }
 
 interface ScopeRow {

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { newId } from '../database/new-id.ts';
-import type { Work } from '../database/work.ts';
+import { instantOfColumn, type Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { maxSafeInteger } from '../kernel/json.ts';
 import { isAscending, type PageRequest } from '../kernel/pagination.ts';
@@ -261,7 +261,7 @@ export async function releaseClaimsEndedBy(
   requested: readonly { readonly subscriptionId: string; readonly at: Instant }[],
 ): Promise<void> {
   await sql`
-    update resource_claims c set released_at = c.expired_at, release_reason = 'expired', updated_at = ${work.now}
+    update resource_claims c set released_at = c.expired_at, release_reason = 'expired', updated_at = ${instantOfColumn(work, 'c.subscription_id')}
       from unnest(${requested.map((each) => each.subscriptionId)}::text[], ${requested.map((each) => each.at)}::bigint[])
              as asked (subscription_id, at)
      where c.environment_id = ${work.environmentId} and c.subscription_id = asked.subscription_id

@@ -5,7 +5,12 @@ import { bookEntries } from '../customers/store-balances.ts';
 import { publish } from '../customers/store-events.ts';
 import { takeNumbers } from '../customers/store-numbers.ts';
 import { newId } from '../database/new-id.ts';
+<<<<<<< HEAD
 import type { Work } from '../database/work.ts';
+=======
+import { instantOf, type Work } from '../database/work.ts';
+import { threads } from '../jobs/threads.ts';
+>>>>>>> c80b55d7 (Pass consecutive renewals at once on a test clock)
 import { Turns } from '../jobs/turns.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
@@ -98,7 +103,7 @@ async function newRows(work: Work, drafts: readonly InvoiceDraft[]): Promise<Inv
       assert(invoice, 'each invoice has its number');
       return invoice;
     }
-    const stamps = { createdAt: work.now, updatedAt: work.now };
+    const stamps = stampsOf(work, draft.request);
     const buyer = buyers.get(draft.request.customerId) ?? null;
     return { id: newId('invoice'), ...stamps, ...rowOf(draft), invoiceNumber: null, buyer, status: 'draft' };
   });
@@ -131,8 +136,7 @@ async function numberDrafts(work: Work, drafts: readonly InvoiceDraft[]): Promis
   return drafts.map((draft, index) => {
     const numbered = numbers[index];
     assert(numbered, 'a number was taken for each invoice');
-    const stamps = { createdAt: work.now, updatedAt: work.now };
-    return { id: newId('invoice'), ...stamps, ...rowOf(draft), ...numbered };
+    return { id: newId('invoice'), ...stampsOf(work, draft.request), ...rowOf(draft), ...numbered };
   });
 }
 
@@ -207,9 +211,13 @@ function typeOf({ subscriptionId, purchaseId }: NewInvoice): Invoice['type'] {
   return purchaseId ? 'purchase' : 'standalone';
 }
 
-function newLine(work: Work, { id: invoiceId, pricingModelId }: InvoiceRow, line: DraftLine): ExplainedLineRow {
-  const stamps = { createdAt: work.now, updatedAt: work.now };
-  return { id: newId('invoiceLineItem'), ...stamps, pricingModelId, invoiceId, ...line };
+function newLine(work: Work, invoice: InvoiceRow, line: DraftLine): ExplainedLineRow {
+  const { id: invoiceId, pricingModelId } = invoice;
+  return { id: newId('invoiceLineItem'), ...stampsOf(work, invoice), pricingModelId, invoiceId, ...line };
+}
+
+function stampsOf(work: Work, { customerId }: Pick<InvoiceRow, 'customerId'>) {
+  return { createdAt: instantOf(work, customerId), updatedAt: instantOf(work, customerId) };
 }
 
 /**

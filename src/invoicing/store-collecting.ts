@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Work } from '../database/work.ts';
+import { instantOfColumn, type Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import type { BilledSoFar } from '../rating/discount.ts';
 import type { Quantities } from '../rating/usage-parts.ts';
@@ -40,7 +40,8 @@ export async function saveCollections(
   await sql`
     update invoices i
        set status = new.status, amount_paid = new.amount_paid, amount_refunded = new.amount_refunded,
-           offset_amount = new.offset_amount, attempt_count = new.attempt_count, next_attempt_at = new.next_attempt_at, updated_at = ${work.now}
+           offset_amount = new.offset_amount, attempt_count = new.attempt_count, next_attempt_at = new.next_attempt_at,
+           updated_at = ${instantOfColumn(work, 'i.customer_id')}
       from unnest(
              ${all('id')}::text[], ${all('status')}::text[], ${all('amountPaid')}::numeric[],
              ${all('amountRefunded')}::numeric[], ${all('offsetAmount')}::numeric[], ${all('attemptCount')}::integer[], ${all('nextAttemptAt')}::bigint[]
@@ -85,7 +86,7 @@ export async function listOpenThresholds(work: Work, subscriptionIds: readonly s
 export async function startAttempts(work: Work, subscriptionIds: readonly string[]): Promise<void> {
   if (subscriptionIds.length === 0) return;
   await sql`
-    update invoices set next_attempt_at = ${work.now}::bigint, updated_at = ${work.now}
+    update invoices set next_attempt_at = ${instantOfColumn(work, 'customer_id')}, updated_at = ${instantOfColumn(work, 'customer_id')}
      where environment_id = ${work.environmentId} and subscription_id = any(${subscriptionIds}::text[])
        and status = 'open' and next_attempt_at is null and ${isDunnedRow}`.execute(work.db);
 }

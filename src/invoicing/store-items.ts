@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { ofCustomerNamed } from '../customers/store.ts';
 import { insertRecords, jsonb } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
-import type { Work } from '../database/work.ts';
+import { instantOfColumn, type Work } from '../database/work.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import { terminalStatuses } from '../subscriptions/subscription.ts';
 import type { InvoiceItemRow, PendingItem } from './invoice-item.ts';
@@ -105,7 +105,7 @@ export async function takeItems(
 ): Promise<void> {
   if (taken.length === 0) return;
   const { numAffectedRows } = await sql`
-    update invoice_items i set invoice_id = taken.invoice_id, updated_at = ${work.now}
+    update invoice_items i set invoice_id = taken.invoice_id, updated_at = ${instantOfColumn(work, 'i.customer_id')}
       from unnest(${taken.map(({ itemId }) => itemId)}::text[], ${taken.map(({ invoiceId }) => invoiceId)}::text[])
         as taken (item_id, invoice_id)
      where i.environment_id = ${work.environmentId} and i.id = taken.item_id and i.invoice_id is null`.execute(work.db);

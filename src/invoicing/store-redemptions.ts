@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Work } from '../database/work.ts';
+import { instantOfColumn, type Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { terminalStatuses } from '../subscriptions/subscription.ts';
 import type { InvoiceDiscount } from './invoice.ts';
@@ -290,7 +290,7 @@ export async function countRedemptions(work: Work, redemptionIds: readonly strin
              select count(*) from invoices i
               where i.environment_id = r.environment_id and i.customer_id = r.customer_id
                 and i.discount_redemption_id = r.id and i.status in (${sql.join(paidStatuses)})
-           ) else ${paidUses} end, updated_at = ${work.now}
+           ) else ${paidUses} end, updated_at = ${instantOfColumn(work, 'r.customer_id')}
      where r.environment_id = ${work.environmentId} and r.id = any(${redemptionIds}::text[])`.execute(work.db);
 }
 

@@ -18,6 +18,8 @@ export interface StoredClock {
   readonly now: Instant | null;
   /** The target of a move; null when the clock is not moving. */
   readonly target: Instant | null;
+  /** The instant at which the last move began. */
+  readonly from: Instant | null;
   /** The real time at which the last move began. */
   readonly movedAt: Instant | null;
 }

@@ -7,7 +7,7 @@ import type { StoredClock } from './clock.ts';
 function select(work: Work) {
   return work.db
     .selectFrom('environments')
-    .select(['clockNow as now', 'clockTarget as target', 'clockMovedAt as movedAt'])
+    .select(['clockNow as now', 'clockTarget as target', 'clockFrom as from', 'clockMovedAt as movedAt'])
     .where('id', '=', work.environmentId);
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { newId } from '../database/new-id.ts';
-import type { Work } from '../database/work.ts';
+import { instantOf, type Work } from '../database/work.ts';
 import { attemptBegun } from '../invoicing/collection.ts';
 import { amountDue, nextInvoiceStatus } from '../invoicing/invoice.ts';
 import type { InvoiceDraft } from '../invoicing/new-invoice.ts';
@@ -231,11 +231,12 @@ export function describePayment({ invoiceNumber }: Pick<InvoiceRow, 'invoiceNumb
 /** The common fields of a payment of `amount` minor units for the invoice. */
 function paymentOf(work: Work, invoice: Payable, amount: bigint, paymentMethod: PaymentMethodType): PaymentRow {
   assert(amount > 0n && amount <= amountDue(invoice), 'a payment is at most what is due');
+  const now = instantOf(work, invoice.customerId);
   const taxAmount = taxUpTo(invoice, invoice.amountPaid + amount) - taxUpTo(invoice, invoice.amountPaid);
   return {
     id: newId('payment'),
-    createdAt: work.now,
-    updatedAt: work.now,
+    createdAt: now,
+    updatedAt: now,
     pricingModelId: invoice.pricingModelId,
     customerId: invoice.customerId,
     invoiceId: invoice.id,
@@ -261,7 +262,7 @@ function paymentOf(work: Work, invoice: Payable, amount: bigint, paymentMethod: 
     attemptNumber: invoice.attemptCount + 1,
     customerPresent: work.attended,
     onRequest: false,
-    chargeDate: work.now,
+    chargeDate: now,
     settlementDate: null,
     description: invoice.description,
     receiptNumber: null,

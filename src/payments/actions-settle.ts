@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { listExternalIds } from '../customers/store.ts';
 import { publish } from '../customers/store-events.ts';
-import type { Work } from '../database/work.ts';
+import { instantOf, type Work } from '../database/work.ts';
 import { publishInvoiceChanges, publishInvoices } from '../invoicing/actions.ts';
 import {
   attemptFailed,
@@ -203,14 +203,16 @@ export async function applyChargeOutcomes(work: Work, reported: readonly Reporte
   const credited = isReversal ? await sumCreditNoteRefunds(work, paymentIds) : new Map<string, bigint>();
   const changes = reported.flatMap(({ paymentId, outcome }) => {
     const payment = payments.get(paymentId);
-    const changed = payment === undefined ? null : decideCharge(payment, outcome, work.now);
-    if (payment === undefined || changed === null) return [];
+    if (payment === undefined) return [];
+    const now = instantOf(work, payment.customerId);
+    const changed = decideCharge(payment, outcome, now);
+    if (changed === null) return [];
     payments.set(paymentId, changed);
     if (payment.invoiceId !== null) {
       const invoice = invoices.get(payment.invoiceId);
       assert(invoice, 'invoices are never deleted');
       const counted = { ...changed, creditedAmount: credited.get(paymentId) ?? 0n };
-      invoices.set(invoice.id, invoiceAfter(invoice, counted, outcome, work.now));
+      invoices.set(invoice.id, invoiceAfter(invoice, counted, outcome, now));
     }
     return { paymentId, before: payment.status };
   });

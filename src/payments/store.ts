@@ -4,7 +4,7 @@ import { ofCustomerNamed } from '../customers/store.ts';
 import type { Payments } from '../database/database-types.ts';
 import { insertRecords, jsonRecords } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
-import type { Work } from '../database/work.ts';
+import { instantOfColumn, type Work } from '../database/work.ts';
 import type { TaxType } from '../invoicing/invoice.ts';
 import type { CountryCode } from '../kernel/country.ts';
 import type { CurrencyCode } from '../kernel/currency.ts';
@@ -212,7 +212,8 @@ export async function savePayments(work: Work, payments: readonly PaymentRow[]):
   const reported = ['id', ...chargeColumns] as const;
   await sql`
     update payments p
-       set ${sql.join(chargeColumns.map((column) => sql`${sql.ref(column)} = reported.${sql.ref(column)}`))}, updated_at = ${work.now}
+       set ${sql.join(chargeColumns.map((column) => sql`${sql.ref(column)} = reported.${sql.ref(column)}`))},
+           updated_at = ${instantOfColumn(work, 'p.customer_id')}
       from json_populate_recordset(null::payments, ${jsonRecords(payments, reported)}::json) as reported
      where p.environment_id = ${work.environmentId} and p.id = reported.id`.execute(work.db);
 }

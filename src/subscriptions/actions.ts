@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { listExternalIds } from '../customers/store.ts';
 import { publish } from '../customers/store-events.ts';
 import { newId } from '../database/new-id.ts';
-import type { Work } from '../database/work.ts';
+import { instantOf, type Work } from '../database/work.ts';
 import type { Period } from '../kernel/calendar.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
@@ -86,8 +86,8 @@ export function newBillingPeriod(
 ): BillingPeriodRow {
   return {
     id: newId('billingPeriod'),
-    createdAt: work.now,
-    updatedAt: work.now,
+    createdAt: instantOf(work, subscriptionId),
+    updatedAt: instantOf(work, subscriptionId),
     pricingModelId,
     subscriptionId,
     startAt: start,

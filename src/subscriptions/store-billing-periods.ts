@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { BillingPeriods } from '../database/database-types.ts';
-import type { Work } from '../database/work.ts';
+import { instantOfColumn, type Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import type { BillingPeriodRow, BillingPeriodStatus } from './billing-period.ts';
 import type { SubscriptionRow } from './subscription.ts';
@@ -174,7 +174,7 @@ export async function noteCreditsGranted(work: Work, ids: readonly string[]): Pr
   if (ids.length === 0) return;
   await work.db
     .updateTable('billingPeriods')
-    .set({ creditsAwaitPayment: false, updatedAt: work.now })
+    .set({ creditsAwaitPayment: false, updatedAt: instantOfColumn(work, 'subscription_id') })
     .where('environmentId', '=', work.environmentId)
     .where('id', '=', sql<string>`any(${ids}::text[])`)
     .execute();
@@ -287,7 +287,7 @@ export async function closeBillingPeriods(
   await sql`
     update billing_periods p
        set status = case when p.id = any(${[...owedPeriodIds]}::text[]) then 'past_due' else 'completed' end,
-           updated_at = ${work.now}
+           updated_at = ${instantOfColumn(work, 'p.subscription_id')}
       from unnest(
              ${periods.map((period) => period.subscriptionId)}::text[],
              ${periods.map((period) => period.startAt)}::bigint[]) as over (subscription_id, start_at)
@@ -312,7 +312,7 @@ async function movePeriods(
 ): Promise<void> {
   if (ids.length === 0) return;
   await sql`
-    update billing_periods set status = ${to}, updated_at = ${work.now}
+    update billing_periods set status = ${to}, updated_at = ${instantOfColumn(work, 'subscription_id')}
      where environment_id = ${work.environmentId} and id = any(${ids}::text[]) and status = ${from}`.execute(work.db);
 }
 

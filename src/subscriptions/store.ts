@@ -4,7 +4,7 @@ import { ofCustomerNamed } from '../customers/store.ts';
 import type { Subscriptions } from '../database/database-types.ts';
 import { jsonb } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
-import type { Work } from '../database/work.ts';
+import { instantOf, type Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import { allowsRepeatedTrials } from '../organizations/setting.ts';
@@ -351,7 +351,10 @@ export async function saveSubscription(
  */
 export async function saveSubscriptions(work: Work, changed: readonly SubscriptionRow[]): Promise<SubscriptionRow[]> {
   if (changed.length === 0) return [];
-  const rows = changed.map((row) => ({ ...row, arrears: arrearsOfStatus(row.status) ?? row.arrears }));
+  const rows = changed.map((row) => {
+    const arrears = arrearsOfStatus(row.status) ?? row.arrears;
+    return { ...row, arrears, updatedAt: instantOf(work, row.id) };
+  });
   const all = <Key extends keyof SubscriptionRow>(key: Key) => rows.map((row) => row[key]);
   await sql`
     update subscriptions s
@@ -366,7 +369,7 @@ export async function saveSubscriptions(work: Work, changed: readonly Subscripti
            canceled_at = new.canceled_at, cancel_scheduled_at = new.cancel_scheduled_at,
            cancellation_reason = new.cancellation_reason, replaced_by_subscription_id = new.replaced_by_subscription_id,
            scheduled_adjustment_at = new.scheduled_adjustment_at, paused_at = new.paused_at,
-           resumes_at = new.resumes_at, paused_credit = new.paused_credit, setup_fee = new.setup_fee, updated_at = ${work.now}
+           resumes_at = new.resumes_at, paused_credit = new.paused_credit, setup_fee = new.setup_fee, updated_at = new.updated_at
       from unnest(
              ${all('id')}::text[], ${all('priceId')}::text[], ${all('name')}::text[], ${all('status')}::text[],
              ${all('arrears')}::text[], ${all('isFreePlan')}::boolean[], ${all('intervalUnit')}::text[], ${all('intervalCount')}::bigint[],
@@ -376,13 +379,13 @@ export async function saveSubscriptions(work: Work, changed: readonly Subscripti
              ${all('backupPaymentMethodId')}::text[], ${all('canceledAt')}::bigint[], ${all('cancelScheduledAt')}::bigint[],
              ${all('cancellationReason')}::text[], ${all('replacedBySubscriptionId')}::text[],
              ${all('scheduledAdjustmentAt')}::bigint[], ${all('pausedAt')}::bigint[], ${all('resumesAt')}::bigint[],
-             ${all('pausedCredit')}::numeric[], ${all('setupFee')}::numeric[]
+             ${all('pausedCredit')}::numeric[], ${all('setupFee')}::numeric[], ${all('updatedAt')}::bigint[]
            ) as new (id, price_id, name, status, arrears, is_free_plan, interval_unit, interval_count, billing_cycle_anchor_date,
                      billing_anchor, current_billing_period_start, current_billing_period_end, interim_at, default_payment_method_id,
                      backup_payment_method_id, canceled_at, cancel_scheduled_at, cancellation_reason,
-                     replaced_by_subscription_id, scheduled_adjustment_at, paused_at, resumes_at, paused_credit, setup_fee)
+                     replaced_by_subscription_id, scheduled_adjustment_at, paused_at, resumes_at, paused_credit, setup_fee, updated_at)
      where s.environment_id = ${work.environmentId} and s.id = new.id`.execute(work.db);
-  return rows.map((row) => ({ ...row, updatedAt: work.now }));
+  return rows;
 }
 
 /**

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { newId } from '../database/new-id.ts';
-import type { Work } from '../database/work.ts';
+import { instantOf, type Work } from '../database/work.ts';
 import type { Instant, Interval } from '../kernel/calendar.ts';
 import { smallerOf } from '../kernel/money.ts';
 import { withheldOf } from '../rating/credits.ts';
@@ -280,14 +280,15 @@ export async function undoSettlements(work: Work, lines: readonly SettledUsage[]
 async function lockSettled(work: Work, lines: readonly SettledUsage[]): Promise<AccountSettlement[]> {
   const settled = mergeSettledUsage(lines).filter((line) => line.units > 0n);
   if (settled.length === 0) return [];
-  const models = await store.lockAccounts(
+  const accounts = await store.lockAccounts(
     work,
     settled.map((line) => line.ledgerAccountId),
   );
   return settled.map((line) => {
-    const pricingModelId = models.get(line.ledgerAccountId);
-    assert(pricingModelId !== undefined, `account ${line.ledgerAccountId} exists`);
-    return { ...line, pricingModelId };
+    const account = accounts.get(line.ledgerAccountId);
+    assert(account !== undefined, `account ${line.ledgerAccountId} exists`);
+    const { pricingModelId, subscriptionId } = account;
+    return { ...line, pricingModelId, at: instantOf(work, subscriptionId) };
   });
 }
 

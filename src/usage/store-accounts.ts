@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { sql } from 'kysely';
 import { textArray } from '../database/array-literal.ts';
 import { newId } from '../database/new-id.ts';
-import type { Work } from '../database/work.ts';
+import { instantOfColumn, type Work } from '../database/work.ts';
 import { type AccountKey, accountKeyText, distinctAccounts } from './ledger.ts';
 import { availableBalance, endedUnbooked } from './store-balances.ts';
 
@@ -20,7 +20,7 @@ export async function openAccounts(work: Work, keys: readonly AccountKey[]): Pro
     insert into ledger_accounts (environment_id, id, pricing_model_id, subscription_id, subscription_revision, usage_meter_id,
            created_at, updated_at)
     select ${work.environmentId}, asked.id, asked.pricing_model_id, s.id, s.revision, asked.usage_meter_id,
-           ${work.now}::bigint, ${work.now}::bigint
+           ${instantOfColumn(work, 's.id')}, ${instantOfColumn(work, 's.id')}
       from unnest(
              ${accounts.map(() => newId('ledgerAccount'))}::text[],
              ${accounts.map((account) => account.pricingModelId)}::text[],
@@ -45,13 +45,20 @@ export async function lockAccountsOfSubscriptions(work: Work, subscriptionIds: r
   return rows.map((row) => row.id);
 }
 
-/** Locks the accounts with these ids. Returns the pricing model of each, by id. */
-export async function lockAccounts(work: Work, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await sql<{ id: string; pricingModelId: string }>`
-    select id, pricing_model_id from ledger_accounts
+/** An account that is locked. */
+interface LockedAccount {
+  readonly id: string;
+  readonly pricingModelId: string;
+  readonly subscriptionId: string;
+}
+
+/** Locks the accounts with these ids. Returns them by id. */
+export async function lockAccounts(work: Work, ids: readonly string[]): Promise<ReadonlyMap<string, LockedAccount>> {
+  const { rows } = await sql<LockedAccount>`
+    select id, pricing_model_id, subscription_id from ledger_accounts
      where environment_id = ${work.environmentId} and id = any(${textArray(ids)}::text[])
      order by subscription_id, usage_meter_id for no key update`.execute(work.db);
-  return new Map(rows.map((row) => [row.id, row.pricingModelId]));
+  return new Map(rows.map((row) => [row.id, row]));
 }
 
 /** The balance of a locked account, and the part of its credits that open holds set aside. */

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { idArray } from '../database/array-literal.ts';
 import { newId } from '../database/new-id.ts';
 import { within } from '../database/select-page.ts';
-import type { Work } from '../database/work.ts';
+import { instantOf, type Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { instantRange, isAscending, type PageRequest } from '../kernel/pagination.ts';
 import { ofSubscriptionsOf } from '../subscriptions/store.ts';
@@ -22,14 +22,16 @@ import type { GrantedSubscription, UsageCreditRow } from './usage-credit.ts';
 /** Grants and books credits on locked accounts, except those whose (source, sourceId) was granted before. */
 export async function insertCredits(work: Work, grants: readonly AccountGrant[]): Promise<void> {
   if (grants.length === 0) return;
-  const { environmentId, now } = work;
-  const transactionIds = new Map(grants.map((grant) => [grant.source, newId('ledgerTransaction')]));
+  const { environmentId } = work;
+  const atOf = ({ subscriptionId }: AccountGrant) => instantOf(work, subscriptionId);
+  const transactionOf = (grant: AccountGrant) => `${grant.source} ${atOf(grant)}`;
+  const transactionIds = new Map(grants.map((grant) => [transactionOf(grant), newId('ledgerTransaction')]));
   await sql`
     with asked as (
       select * from unnest(
         ${grants.map((grant) => grant.id ?? newId('usageCredit'))}::text[],
         ${grants.map(() => newId('ledgerEntry'))}::text[],
-        ${grants.map((grant) => transactionIds.get(grant.source))}::text[],
+        ${grants.map((grant) => transactionIds.get(transactionOf(grant)))}::text[],
         ${grants.map((grant) => transactionTypeOfSource[grant.source])}::text[],
         ${grants.map((grant) => grant.pricingModelId)}::text[],
         ${grants.map((grant) => grant.ledgerAccountId)}::text[],
@@ -42,14 +44,15 @@ export async function insertCredits(work: Work, grants: readonly AccountGrant[])
         ${grants.map((grant) => grant.intervalStartAt ?? null)}::bigint[],
         ${grants.map((grant) => grant.priority ?? defaultPriority)}::integer[],
         ${grants.map((grant) => grant.reason ?? null)}::text[],
-        ${grants.map((grant) => grant.transferredFrom ?? null)}::text[]
+        ${grants.map((grant) => grant.transferredFrom ?? null)}::text[],
+        ${grants.map(atOf)}::bigint[]
       ) as asked (id, entry_id, transaction_id, transaction_type, pricing_model_id, ledger_account_id, feature_id,
-                  billing_period_id, source, source_id, amount, expires_at, interval_start_at, priority, reason, transferred_from)
+                  billing_period_id, source, source_id, amount, expires_at, interval_start_at, priority, reason, transferred_from, at)
     ), granted as (
       insert into usage_credits (environment_id, id, pricing_model_id, ledger_account_id, feature_id, billing_period_id,
              source, source_id, issued, expires_at, interval_start_at, priority, reason, transferred_from, granted_at, created_at, updated_at)
       select ${environmentId}, id, pricing_model_id, ledger_account_id, feature_id, billing_period_id,
-             source, source_id, amount, expires_at, interval_start_at, priority, reason, transferred_from, ${now}::bigint, ${now}::bigint, ${now}::bigint
+             source, source_id, amount, expires_at, interval_start_at, priority, reason, transferred_from, at, at, at
         from asked order by id collate "C"
       on conflict (environment_id, source, source_id) do nothing
       returning id
@@ -57,35 +60,33 @@ export async function insertCredits(work: Work, grants: readonly AccountGrant[])
       select asked.* from asked join granted on granted.id = asked.id
     ), written_transaction as (
       insert into ledger_transactions (environment_id, id, pricing_model_id, type, source_id, occurred_at, created_at)
-      select ${environmentId}, transaction_id, min(pricing_model_id), transaction_type, min(id collate "C"), ${now}::bigint, ${now}::bigint
-        from booked group by transaction_id, transaction_type
+      select ${environmentId}, transaction_id, min(pricing_model_id), transaction_type, min(id collate "C"), at, at
+        from booked group by transaction_id, transaction_type, at
     ), written_entry as (
       insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side,
              credit_side, amount, billing_period_id, usage_credit_id, available_after, created_at)
       select ${environmentId}, booked.entry_id, booked.pricing_model_id, booked.transaction_id, booked.ledger_account_id,
              ${moves.grant.debitSide}, ${moves.grant.creditSide}, booked.amount, booked.billing_period_id, booked.id,
              a.available + sum(booked.amount) over (partition by booked.ledger_account_id order by booked.id),
-             greatest(a.updated_at, ${now}::bigint)
+             greatest(a.updated_at, booked.at)
         from booked join ledger_accounts a on a.environment_id = ${environmentId} and a.id = booked.ledger_account_id
        order by booked.id
     )
     update ledger_accounts a
-       set granted = a.granted + moved.amount, credits_end_at = least(moved.end_at, ${earlierCreditsEndAt(now)}),
-           updated_at = greatest(a.updated_at, ${now})
-      from (select ledger_account_id, sum(amount) as amount, min(expires_at) as end_at from booked group by ledger_account_id) moved
+       set granted = a.granted + moved.amount, credits_end_at = least(moved.end_at, ${earlierCreditsEndAt}),
+           updated_at = greatest(a.updated_at, moved.at)
+      from (select ledger_account_id, sum(amount) as amount, min(expires_at) as end_at, max(at) as at from booked group by ledger_account_id) moved
      where a.environment_id = ${environmentId} and a.id = moved.ledger_account_id`.execute(work.db);
 }
 
 /**
  * The next expiry of a credit with a remainder on account `a`: the stored one, or a fresh lookup if that has passed.
  */
-function earlierCreditsEndAt(now: Instant) {
-  return sql`
-    case when a.credits_end_at <= ${now}::bigint
+const earlierCreditsEndAt = sql`
+    case when a.credits_end_at <= moved.at
          then (select min(c.expires_at) from usage_credits c
                 where c.environment_id = a.environment_id and c.ledger_account_id = a.id and not c.spent)
          else a.credits_end_at end`;
-}
 
 /**
  * Unused credits of locked accounts that have expired by the instant of their subscription, oldest first, with the
@@ -137,11 +138,12 @@ interface RemovedCredit {
 
 /** Expires credits of locked accounts: their remainders move off the available side. Each credit is listed once. */
 export async function endCredits(work: Work, ending: readonly EndingCredit[]): Promise<void> {
-  const [first] = ending;
-  if (first === undefined) return;
-  const removed = ending.map(({ id, pricingModelId, rest }) => ({ id, pricingModelId, amount: rest }));
-  // A credit expires once, so the first one identifies the booking.
-  await remove(work, removed, { ...moves.expiry, type: 'credit_grant_expired', sourceId: first.id });
+  // A booking is of one instant. A credit expires once, so the first one identifies it.
+  for (const [now, credits] of Map.groupBy(ending, ({ subscriptionId }) => instantOf(work, subscriptionId))) {
+    const removed = credits.map(({ id, pricingModelId, rest }) => ({ id, pricingModelId, amount: rest }));
+    const sourceId = removed[0]?.id ?? '';
+    await remove({ ...work, now }, removed, { ...moves.expiry, type: 'credit_grant_expired', sourceId });
+  }
 }
 
 /** The id of the credit that a pause took back and that credit `c` gives back after it. */

@@ -295,6 +295,8 @@ export async function uninvoice(work: Work, billed: readonly BilledUsage[]): Pro
 /** Settled usage on a locked account. */
 export interface AccountSettlement extends SettledUsage {
   readonly pricingModelId: string;
+  /** The instant as of which it is booked: one for each invoice. */
+  readonly at: Instant;
 }
 
 /**
@@ -333,18 +335,20 @@ async function book(
   { type, move, sign, condition }: Booking,
 ): Promise<void> {
   if (settlements.length === 0) return;
-  const { environmentId, now } = work;
-  const modelOfInvoice = new Map(settlements.map(({ invoiceId, pricingModelId }) => [invoiceId, pricingModelId]));
+  const { environmentId } = work;
+  const ofInvoice = new Map(settlements.map((settlement) => [settlement.invoiceId, settlement]));
+  const first = [...ofInvoice.values()];
   await sql`
     with written_transaction as (
       insert into ledger_transactions (environment_id, id, pricing_model_id, type, source_id, occurred_at, created_at)
       select ${environmentId}, asked.id, asked.pricing_model_id, ${type}::text, asked.invoice_id,
-             ${now}::bigint, ${now}::bigint
+             asked.at, asked.at
         from unnest(
-               ${Array.from(modelOfInvoice, () => newId('ledgerTransaction'))}::text[],
-               ${[...modelOfInvoice.values()]}::text[],
-               ${[...modelOfInvoice.keys()]}::text[]
-             ) as asked (id, pricing_model_id, invoice_id)
+               ${first.map(() => newId('ledgerTransaction'))}::text[],
+               ${first.map(({ pricingModelId }) => pricingModelId)}::text[],
+               ${first.map(({ invoiceId }) => invoiceId)}::text[],
+               ${first.map(({ at }) => at)}::bigint[]
+             ) as asked (id, pricing_model_id, invoice_id, at)
        where ${condition}
        order by asked.invoice_id
       on conflict (environment_id, type, source_id) do nothing
@@ -356,8 +360,9 @@ async function book(
                ${settlements.map((settlement) => settlement.pricingModelId)}::text[],
                ${settlements.map((settlement) => settlement.invoiceId)}::text[],
                ${settlements.map((settlement) => settlement.ledgerAccountId)}::text[],
-               ${settlements.map((settlement) => settlement.units)}::numeric[]
-             ) as asked (entry_id, pricing_model_id, invoice_id, ledger_account_id, units)
+               ${settlements.map((settlement) => settlement.units)}::numeric[],
+               ${settlements.map((settlement) => settlement.at)}::bigint[]
+             ) as asked (entry_id, pricing_model_id, invoice_id, ledger_account_id, units, at)
         join written_transaction on written_transaction.source_id = asked.invoice_id
     ), written_entry as (
       insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side,
@@ -365,12 +370,12 @@ async function book(
       select ${environmentId}, line.entry_id, line.pricing_model_id, line.transaction_id, line.ledger_account_id,
              ${move.debitSide}::text, ${move.creditSide}::text, line.units,
              a.available + ${sign}::integer * sum(line.units) over (partition by line.ledger_account_id order by line.entry_id),
-             greatest(a.updated_at, ${now}::bigint)
+             greatest(a.updated_at, line.at)
         from settled_line line
         join ledger_accounts a on a.environment_id = ${environmentId} and a.id = line.ledger_account_id
        order by line.entry_id
     )
-    update ledger_accounts a set settled = a.settled + ${sign}::integer * moved.units, updated_at = greatest(a.updated_at, ${now})
-      from (select ledger_account_id, sum(units) as units from settled_line group by ledger_account_id) moved
+    update ledger_accounts a set settled = a.settled + ${sign}::integer * moved.units, updated_at = greatest(a.updated_at, moved.at)
+      from (select ledger_account_id, sum(units) as units, max(at) as at from settled_line group by ledger_account_id) moved
      where a.environment_id = ${environmentId} and a.id = moved.ledger_account_id`.execute(work.db);
 }

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { sql } from 'kysely';
 import { doDueWork } from '../../src/billing/do-due-work.ts';
 import { environmentLines } from '../support/digest.ts';
 import { startTestApp, type TestOrganization } from '../support/harness.ts';
 import { assertSound } from '../support/sound.ts';
-import { beginYears, breakCard, type Caller, callerOf, day, hour, subscribeFor } from '../support/years.ts';
+import { beginYears, breakCard, type Caller, callerOf, day, hour, minute, subscribeFor } from '../support/years.ts';
 
 const app = await startTestApp();
 const start = Date.UTC(2026, 0, 31, 10);
@@ -150,3 +151,70 @@ test('work that is done late, by three workers at once, ends in the same state a
     await Promise.all([1, 2, 3].map(() => doDueWork(app, late.testEnvironmentId, { forMs: hour })));
   assertSame(await linesOf(late, whenItWasDone), await linesOf(onTime, whenItWasDone), 'late');
 });
+
+/** Customers who came some minutes apart, so that their renewals follow one another within hours. */
+async function scatter(caller: Caller): Promise<void> {
+  const visa = 'pm_card_visa';
+  let at = start;
+  const subscribe = async (externalId: string, more: Parameters<typeof subscribeFor>[2]) => {
+    at += 7 * minute;
+    await caller.moveTo(at);
+    return subscribeFor(caller, externalId, more);
+  };
+  await caller.put('/settings', { settings: { allowMultipleSubscriptions: true } });
+  for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) await subscribe(name, { plan: 'month', token: visa });
+  await breakCard(app, await subscribe('failing', { plan: 'month', token: visa }));
+  await subscribe('without a card', { plan: 'month' });
+  await subscribe('slow', { plan: 'month', token: 'pm_card_processing' });
+  const changing = await subscribe('changing', { plan: 'month', token: visa, quantity: 2 });
+  const twice = await subscribe('twice', { plan: 'ten-days', token: visa });
+  await subscribe('g', { plan: 'ten-days', token: visa });
+  const h = await subscribe('h', { plan: 'ten-days', token: visa });
+  for (const name of ['k', 'l', 'm']) await subscribe(name, { plan: 'weekly', token: visa });
+  const three = { amount: 10, amountType: 'percent', duration: 'number_of_payments', numberOfPayments: 3 };
+  await caller.post('/discounts', { discount: { name: 'Three', code: 'THREE', ...three } });
+  await subscribe('discounted', { plan: 'ten-days', token: visa, discountCode: 'THREE' });
+  at += 7 * minute;
+  await caller.moveTo(at);
+  await caller.post('/subscriptions', { customerId: twice.customerId, priceSlug: 'month-price' });
+  await subscribe('reviewed', { plan: 'month', token: visa });
+  await caller.put('/customers/reviewed', { customer: { reviewHours: 1 } });
+  for (const name of ['i', 'j']) await subscribe(name, { plan: 'month', token: visa });
+  await caller.post('/customer-balances/adjust', {
+    adjustment: { customerExternalId: 'g', amount: 700, description: 'Sorry' },
+  });
+  await caller.post('/invoice-items', {
+    invoiceItem: { customerId: h.customerId, description: 'Set-up', unitAmount: 900 },
+  });
+  await caller.post(`/subscriptions/${changing.subscriptionId}/adjust`, {
+    adjustment: {
+      timing: 'at_end_of_current_billing_period',
+      newSubscriptionItems: [{ priceSlug: 'month-price', quantity: 1 }],
+    },
+  });
+}
+
+test('renewals some minutes apart are done together, each as of its own instant', async () => {
+  const [once, stepwise] = [await newScattered(), await newScattered()];
+  const last = start + 41 * day;
+  await once.caller.moveTo(last);
+  // Every seven minutes where renewals are due, so that each is a stop of its own.
+  for (const begun of [7, 10, 14, 20, 21, 28, 30, 35, 40].map((count) => start + count * day))
+    for (let at = begun; at < begun + 170 * minute; at += 7 * minute) await stepwise.caller.moveTo(at);
+  await stepwise.caller.moveTo(last);
+  assertSame(await linesOf(once), await linesOf(stepwise), 'scattered');
+  const transactions = await sql<{ invoices: number; commits: number }>`
+    select count(*) as invoices, count(distinct xmin::text) as commits from invoices
+     where environment_id = ${once.testEnvironmentId} and reason = 'renewal'`.execute(app.owner);
+  const { invoices, commits } = transactions.rows[0] ?? { invoices: 0, commits: 0 };
+  assert(commits < invoices * 0.75, JSON.stringify({ invoices, commits }));
+  await assertSound(app);
+});
+
+async function newScattered(): Promise<TestOrganization & { caller: Caller }> {
+  const organization = await app.newOrganization();
+  const environment = { ...organization, caller: callerOf(app, organization) };
+  await beginYears(app, organization, environment.caller, start);
+  await scatter(environment.caller);
+  return environment;
+}

@@ -15,14 +15,21 @@ const every = (slug: string, unitPrice: number, intervalUnit: string, intervalCo
     ...more,
   });
 
-/** Plans of every interval, one with a trial, and a meter whose usage is billed at 50 per 100 calls. */
+const eachWeek = { renewalFrequency: 'every_interval', grantInterval: { unit: 'week', count: 1 } };
+
+/** Plans of every interval, one with a trial, one with credits by the week, and a meter that is billed at 50 per 100 calls. */
 const structure = {
   name: 'Years',
   isDefault: true,
-  features: [credits('calls', 100, 'calls', { name: 'Calls' }), capacity('seats', 5, 'seat', { name: 'Seats' })],
+  features: [
+    credits('calls', 100, 'calls', { name: 'Calls' }),
+    credits('weekly', 20, 'calls', eachWeek),
+    capacity('seats', 5, 'seat', { name: 'Seats' }),
+  ],
   products: [
     every('free', 0, 'month'),
     every('month', 3000, 'month'),
+    plan('weekly', 3000, ['weekly'], { slug: 'weekly-price' }),
     every('trial', 3000, 'month', 1, { trialPeriodDays: 14 }),
     every('two-weeks', 1400, 'week', 2),
     every('ten-days', 1000, 'day', 10),
