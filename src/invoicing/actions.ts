@@ -5,12 +5,7 @@ import { bookEntries } from '../customers/store-balances.ts';
 import { publish } from '../customers/store-events.ts';
 import { takeNumbers } from '../customers/store-numbers.ts';
 import { newId } from '../database/new-id.ts';
-<<<<<<< HEAD
-import type { Work } from '../database/work.ts';
-=======
 import { instantOf, type Work } from '../database/work.ts';
-import { threads } from '../jobs/threads.ts';
->>>>>>> c80b55d7 (Pass consecutive renewals at once on a test clock)
 import { Turns } from '../jobs/turns.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
