@@ -1,5 +1,5 @@
 import { type ExampleRequest, requestsOf } from '../../examples/requests.ts';
-import type { World } from './world.ts';
+import { addItem, insertOwing, type World, type WorldApp, writeDraft } from './world.ts';
 
 /** A valid call of a route. */
 export type Call = ExampleRequest;
@@ -59,3 +59,13 @@ export const spoils: ReadonlyMap<string, Part> = new Map([
   ['POST /subscription-item-features', 'subscription item'],
   ['POST /resource-claims/{subscriptionId}/release', 'seat'],
 ]);
+
+type Remake = (app: WorldApp, world: World, suffix: string) => Promise<Partial<World>>;
+
+/** How a part that many calls use up is made again, which takes less than another world. */
+export const remake: Readonly<Partial<Record<Part, Remake>>> = {
+  'credited invoice': ({ post, get }, { pricingModelId, priceId }, suffix) =>
+    insertOwing(post, get, { pricingModelId, priceId, suffix }),
+  'draft invoice': ({ post }, { externalId }) => writeDraft(post, externalId),
+  'invoice item': ({ post }, { externalId }) => addItem(post, externalId),
+};

@@ -42,7 +42,7 @@ export async function buildWorld(
   const team = pricingModel.products.find((product: Body) => product.slug === 'team');
   const meter = pricingModel.usageMeters[0];
   // Takes as long as a trial, and meanwhile everything else is made.
-  const owing = insertOwing(post, get, { priceId: team.defaultPrice.id, suffix });
+  const owing = insertOwing(post, get, { pricingModelId: pricingModel.id, priceId: team.defaultPrice.id, suffix });
   const { resources } = await get(`/resources?pricingModelId=${pricingModel.id}`);
   const { data: features } = await get(`/features?limit=100&pricingModelId=${pricingModel.id}`);
   const featureOf = (slug: string) => features.find((row: Body) => row.slug === slug).id;
@@ -99,12 +99,8 @@ export async function buildWorld(
     `/invoices/${paid.invoice.id}/credit-notes`,
     creditOf(paid.invoiceLineItems[0], 'refund'),
   );
-  const written = await post('/invoices', {
-    invoice: { customerExternalId: externalId, lines: [{ description: 'Training', unitAmount: 100 }] },
-  });
-  const { invoiceItem } = await post('/invoice-items', {
-    invoiceItem: { customerExternalId: externalId, description: 'Set-up', unitAmount: 100 },
-  });
+  const draft = await writeDraft(post, externalId);
+  const item = await addItem(post, externalId);
   const given = { customerExternalId: externalId, amount: 1, description: 'Sorry' };
   const { customerBalance } = await post('/customer-balances/adjust', { adjustment: given });
   // A pinned key makes no pricing model, and could not delete it.
@@ -142,9 +138,8 @@ export async function buildWorld(
     usageCreditId: usageCredit.id,
     ...(await owing),
     invoiceId: paid.invoice.id,
-    draftInvoiceId: written.invoice.id,
-    draftInvoiceLineItemId: written.invoiceLineItems[0].id,
-    invoiceItemId: invoiceItem.id,
+    ...draft,
+    ...item,
     creditNoteId: credited.creditNote.id,
     customerBalanceId: customerBalance.id,
     invoiceLineItemId: paid.invoiceLineItems[0].id,
@@ -210,14 +205,32 @@ async function insertEmail(
   return id;
 }
 
+/** An invoice that somebody writes. */
+export async function writeDraft(
+  post: Send,
+  customerExternalId: string,
+): Promise<Pick<World, 'draftInvoiceId' | 'draftInvoiceLineItemId'>> {
+  const lines = [{ description: 'Training', unitAmount: 100 }];
+  const { invoice, invoiceLineItems } = await post('/invoices', { invoice: { customerExternalId, lines } });
+  return { draftInvoiceId: invoice.id, draftInvoiceLineItemId: invoiceLineItems[0].id };
+}
+
+/** An item that waits for the next invoice. */
+export async function addItem(post: Send, customerExternalId: string): Promise<Pick<World, 'invoiceItemId'>> {
+  const { invoiceItem } = await post('/invoice-items', {
+    invoiceItem: { customerExternalId, description: 'Set-up', unitAmount: 100 },
+  });
+  return { invoiceItemId: invoiceItem.id };
+}
+
 /** A subscription whose short trial ended without a payment method, which its customer has attached since. */
-async function insertOwing(
+export async function insertOwing(
   post: Send,
   get: (path: string) => Promise<Body>,
-  { priceId, suffix }: { priceId: string; suffix: string },
+  { pricingModelId, priceId, suffix }: { pricingModelId: string; priceId: string; suffix: string },
 ): Promise<Pick<World, 'owingSubscriptionId' | 'openInvoiceId' | 'openInvoiceLineItemId' | 'issuedCreditNoteId'>> {
   const { data } = await post('/customers', {
-    customer: { externalId: `owing-${suffix}`, email: `owing-${suffix}@acme.test`, name: 'Owing' },
+    customer: { externalId: `owing-${suffix}`, email: `owing-${suffix}@acme.test`, name: 'Owing', pricingModelId },
   });
   const customerId = data.customer.id;
   const subscription = await subscribeForMoment(post, { customerId, priceId });
