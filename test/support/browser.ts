@@ -99,6 +99,8 @@ export async function openWindow({ width = 360, javaScript = false }: WindowOpti
   const context = await (await browser).newContext({
     viewport: { width, height: 800 },
     javaScriptEnabled: javaScript,
+    // Each frame of a motion is painted by the processor.
+    reducedMotion: 'reduce',
     locale: 'en-US',
   });
   const page = await context.newPage();
