@@ -570,6 +570,8 @@ create table public.discount_redemptions (
   discount_id text not null,
   customer_id text not null,
   subscription_id text,
+  "position" integer not null default 1,
+  removed_at bigint,
   use_of_customer bigint,
   uses_allowed bigint,
   product_ids text[],
@@ -590,8 +592,8 @@ END stored,
   updated_at bigint not null,
   purchase_id text,
   constraint discount_redemptions_one_per_purchase UNIQUE (environment_id, purchase_id),
-  constraint discount_redemptions_one_per_subscription UNIQUE (environment_id, subscription_id),
   constraint discount_redemptions_mrr TRIGGER DEFERRABLE INITIALLY DEFERRED,
+  constraint discount_redemptions_mrr_made TRIGGER DEFERRABLE INITIALLY DEFERRED,
   constraint discount_redemptions_pkey PRIMARY KEY (environment_id, id),
   constraint discount_redemptions_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
   constraint discount_redemptions_environment_id_discount_id_fkey FOREIGN KEY (environment_id, discount_id) REFERENCES discounts(environment_id, id),
@@ -600,6 +602,7 @@ END stored,
   constraint discount_redemptions_code_length CHECK ((char_length(code) <= 255)),
   constraint discount_redemptions_name_length CHECK ((char_length(name) <= 255)),
   constraint discount_redemptions_one_redeemer CHECK ((num_nonnulls(subscription_id, purchase_id) <= 1)),
+  constraint discount_redemptions_position CHECK (("position" > 0)),
   constraint discount_redemptions_use CHECK (((use_of_customer IS NULL) OR ((uses_allowed IS NOT NULL) AND ((use_of_customer >= 1) AND (use_of_customer <= uses_allowed)))))
 );
 
@@ -785,6 +788,21 @@ create table public.idempotency_keys (
   constraint idempotency_keys_length CHECK (((char_length(key) >= 1) AND (char_length(key) <= 255)))
 );
 
+create table public.invoice_discounts (
+  environment_id bigint not null,
+  invoice_id text not null,
+  "position" integer not null,
+  pricing_model_id text not null,
+  discount_redemption_id text not null,
+  amount numeric(38,0) not null,
+  of_invoice boolean not null,
+  constraint invoice_discounts_once UNIQUE (environment_id, discount_redemption_id, invoice_id),
+  constraint invoice_discounts_pkey PRIMARY KEY (environment_id, invoice_id, "position"),
+  constraint invoice_discounts_environment_id_discount_redemption_id_fkey FOREIGN KEY (environment_id, discount_redemption_id) REFERENCES discount_redemptions(environment_id, id),
+  constraint invoice_discounts_environment_id_invoice_id_fkey FOREIGN KEY (environment_id, invoice_id) REFERENCES invoices(environment_id, id),
+  constraint invoice_discounts_amount CHECK ((("position" > 0) AND (amount >= (0)::numeric)))
+);
+
 create table public.invoice_items (
   environment_id bigint not null,
   id text not null,
@@ -888,7 +906,7 @@ create table public.invoices (
   created_at bigint not null,
   updated_at bigint not null,
   discount_amount numeric(38,0) not null default 0,
-  discount_redemption_id text,
+  discount_count integer not null default 0,
   tax_type text,
   tax_country text,
   tax_state text,
@@ -905,13 +923,12 @@ create table public.invoices (
   constraint invoices_pkey PRIMARY KEY (environment_id, id),
   constraint invoices_environment_id_billing_period_id_fkey FOREIGN KEY (environment_id, billing_period_id) REFERENCES billing_periods(environment_id, id),
   constraint invoices_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
-  constraint invoices_environment_id_discount_redemption_id_fkey FOREIGN KEY (environment_id, discount_redemption_id) REFERENCES discount_redemptions(environment_id, id),
   constraint invoices_environment_id_purchase_id_fkey FOREIGN KEY (environment_id, purchase_id) REFERENCES purchases(environment_id, id),
   constraint invoices_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint invoices_attempted_while_open CHECK (((next_attempt_at IS NULL) OR (status = ANY (ARRAY['open'::text, 'awaiting_payment_confirmation'::text])))),
   constraint invoices_buyer_length CHECK (((char_length((buyer #>> '{email}'::text[])) <= 320) AND (char_length((buyer #>> '{name}'::text[])) <= 255) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,city}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,country}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,line1}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,line2}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,name}'::text[])) <= 255) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,postal_code}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,state}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{email}'::text[])) <= 320) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{firstName}'::text[])) <= 255) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{lastName}'::text[])) <= 255) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{name}'::text[])) <= 255) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{phone}'::text[])) <= 50))),
   constraint invoices_credited_within_total CHECK ((((credited_amount >= (0)::numeric) AND (credited_amount <= total)) AND ((offset_amount >= (0)::numeric) AND (offset_amount <= credited_amount)) AND ((balance_credited >= (0)::numeric) AND (balance_credited <= (credited_amount - offset_amount))) AND (balance_applied >= (0)::numeric) AND (((amount_paid + offset_amount) + balance_applied) <= total))),
-  constraint invoices_discount_not_negative CHECK ((discount_amount >= (0)::numeric)),
+  constraint invoices_discount_not_negative CHECK (((discount_amount >= (0)::numeric) AND (discount_count >= 0))),
   constraint invoices_draft_ends CHECK (((finalizes_at IS NOT NULL) = ((status = 'draft'::text) AND (subscription_id IS NOT NULL)))),
   constraint invoices_draft_is_unpaid CHECK (((status <> 'draft'::text) OR ((amount_paid = (0)::numeric) AND (credited_amount = (0)::numeric) AND (balance_applied = (0)::numeric) AND (sent_at IS NULL)))),
   constraint invoices_footer_length CHECK ((char_length(footer) <= 2000)),
@@ -2098,6 +2115,7 @@ CREATE INDEX customers_erased_by_external_id ON public.customers USING btree (en
 CREATE INDEX customers_search ON public.customers USING gin (name gin_trgm_ops, email gin_trgm_ops, external_id gin_trgm_ops);
 CREATE INDEX discount_redemptions_by_customer ON public.discount_redemptions USING btree (environment_id, customer_id, discount_id);
 CREATE INDEX discount_redemptions_by_discount ON public.discount_redemptions USING btree (environment_id, discount_id);
+CREATE INDEX discount_redemptions_by_subscription ON public.discount_redemptions USING btree (environment_id, subscription_id) WHERE (subscription_id IS NOT NULL);
 CREATE INDEX emails_by_creation ON public.emails USING btree (environment_id, created_at);
 CREATE INDEX emails_by_customer ON public.emails USING btree (environment_id, customer_id, id);
 CREATE INDEX emails_by_event ON public.emails USING btree (environment_id, event_id);
@@ -2243,17 +2261,19 @@ CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (en
 CREATE INDEX webhook_deliveries_retried ON public.webhook_deliveries USING btree (environment_id, webhook_id, object_id, sequence) WHERE ((status = 'pending'::text) AND (failures > 0));
 CREATE UNIQUE INDEX billing_periods_one_per_start ON public.billing_periods USING btree (environment_id, subscription_id, start_at) WHERE (NOT ((status = 'canceled'::text) AND (end_at = start_at)));
 CREATE UNIQUE INDEX customers_external_id_unique ON public.customers USING btree (environment_id, external_id, pricing_model_id) WHERE (NOT archived);
+CREATE UNIQUE INDEX discount_redemptions_once_at_a_time ON public.discount_redemptions USING btree (environment_id, subscription_id, discount_id) WHERE ((subscription_id IS NOT NULL) AND (removed_at IS NULL));
 CREATE UNIQUE INDEX discount_redemptions_one_per_customer ON public.discount_redemptions USING btree (environment_id, customer_id, discount_id, use_of_customer) WHERE (use_of_customer IS NOT NULL);
+CREATE UNIQUE INDEX discount_redemptions_ordered ON public.discount_redemptions USING btree (environment_id, subscription_id, "position") WHERE ((subscription_id IS NOT NULL) AND (removed_at IS NULL));
 CREATE UNIQUE INDEX emails_once ON public.emails USING btree (environment_id, event_id, template) WHERE (resent_from IS NULL);
 CREATE UNIQUE INDEX events_once_per_cause ON public.events USING btree (environment_id, object_id, type, cause) WHERE (cause IS NOT NULL);
 CREATE UNIQUE INDEX features_active_slug_unique ON public.features USING btree (environment_id, pricing_model_id, slug) WHERE active;
 CREATE UNIQUE INDEX invitations_one_open ON people.invitations USING btree (organization_id, email) WHERE (accepted_at IS NULL);
+CREATE UNIQUE INDEX invoice_discounts_one_redeems ON public.invoice_discounts USING btree (environment_id, discount_redemption_id) WHERE of_invoice;
 CREATE UNIQUE INDEX invoices_one_draft ON public.invoices USING btree (environment_id, subscription_id) WHERE (status = 'draft'::text);
 CREATE UNIQUE INDEX invoices_one_of_usage ON public.invoices USING btree (environment_id, subscription_id, invoice_date) WHERE (reason = 'usage'::text);
 CREATE UNIQUE INDEX invoices_one_open_threshold ON public.invoices USING btree (environment_id, subscription_id) WHERE is_open_threshold;
 CREATE UNIQUE INDEX invoices_one_per_period ON public.invoices USING btree (environment_id, billing_period_id, reason) WHERE ((reason <> ALL (ARRAY['adjustment'::text, 'usage_threshold'::text])) AND (status <> 'void'::text));
 CREATE UNIQUE INDEX invoices_one_per_purchase ON public.invoices USING btree (environment_id, purchase_id) WHERE (purchase_id IS NOT NULL);
-CREATE UNIQUE INDEX invoices_one_redeems ON public.invoices USING btree (environment_id, discount_redemption_id) WHERE ((discount_redemption_id IS NOT NULL) AND (type = 'standalone'::text));
 CREATE UNIQUE INDEX payment_methods_one_card_once ON public.payment_methods USING btree (environment_id, customer_id, processor, fingerprint) WHERE ((fingerprint IS NOT NULL) AND (detached_at IS NULL));
 CREATE UNIQUE INDEX payment_methods_one_default ON public.payment_methods USING btree (environment_id, customer_id) WHERE is_default;
 CREATE UNIQUE INDEX payments_one_under_way_per_adjustment ON public.payments USING btree (environment_id, adjustment_id) WHERE ((invoice_id IS NULL) AND (status = ANY (ARRAY['processing'::text, 'requires_confirmation'::text, 'requires_action'::text])));
@@ -3543,6 +3563,47 @@ AS $function$
     full join mrr_of_customer(of_environment, of_customer) now using (subscription_id, price_id, currency)
    where now.amount is distinct from was.amount
 $function$;
+CREATE OR REPLACE FUNCTION public.mrr_discounted(of_environment bigint, of_subscription text, period_start bigint, step numeric, price_ids text[], product_ids text[], amounts numeric[])
+ RETURNS TABLE(price_id text, amount numeric)
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  d record;
+  base numeric;
+  off numeric;
+  -- Of this scale, so that no digit that counts is lost by a division.
+  left_of numeric[] := array(select round(a, 40) from unnest(amounts) with ordinality as given (a, n) order by n);
+begin
+  for d in
+    select r.amount_type, r.amount, r.product_ids
+      from discount_redemptions r
+      left join billing_periods b on b.environment_id = of_environment and b.subscription_id = of_subscription
+       and b.start_at = period_start and b.status <> 'canceled'
+      left join lateral (
+        select bool_or(v.carries) as discounted
+          from (select i.reason, exists (select from invoice_discounts o
+                                          where o.environment_id = i.environment_id and o.invoice_id = i.id
+                                            and o.discount_redemption_id = r.id) as carries
+                  from invoices i
+                 where i.environment_id = of_environment and i.subscription_id = of_subscription and i.billing_period_id = b.id
+                   and i.status <> 'void') v
+         where v.carries or v.reason in ('subscription_start', 'renewal')
+      ) billed on true
+     where r.environment_id = of_environment and r.subscription_id = of_subscription
+       and r.duration <> 'once' and coalesce(billed.discounted, not r.fully_redeemed and r.removed_at is null)
+     order by r.position, r.id
+  loop
+    select sum(l) into base from unnest(left_of, product_ids) as item (l, product_id)
+     where d.product_ids is null or item.product_id = any (d.product_ids);
+    continue when coalesce(base, 0) <= 0;
+    off := case d.amount_type when 'percent' then round(base * least(d.amount, 100) / (100 * step)) * step else least(d.amount, base) end;
+    left_of := array(select case when d.product_ids is null or item.product_id = any (d.product_ids) then l * (base - off) / base else l end
+                       from unnest(left_of, product_ids) with ordinality as item (l, product_id, n) order by n);
+  end loop;
+  return query select * from unnest(price_ids, left_of);
+end $function$;
 CREATE OR REPLACE FUNCTION public.mrr_of_customer(of_environment bigint, of_customer text)
  RETURNS TABLE(subscription_id text, price_id text, pricing_model_id text, currency text, amount numeric)
  LANGUAGE sql
@@ -3564,35 +3625,22 @@ AS $function$
        and s.current_billing_period_start < s.current_billing_period_end
        and (s.trial_end is null or s.current_billing_period_end > s.trial_end)
        and cost.amount > 0
-  ), discounted as (
-    select i.*, d.amount_type, d.amount as discount, d.applies,
-           coalesce(sum(i.amount) filter (where d.applies) over (partition by i.subscription_id), 0) as base
-      from item i
-      left join lateral (
-        select r.amount_type, r.amount, r.product_ids is null or i.product_id = any (r.product_ids) as applies
-          from discount_redemptions r
-          left join billing_periods b on b.environment_id = of_environment and b.subscription_id = i.subscription_id
-           and b.start_at = i.current_billing_period_start and b.status <> 'canceled'
-          left join lateral (
-            select bool_or(v.discount_redemption_id is not distinct from r.id) as discounted
-              from invoices v
-             where v.environment_id = of_environment and v.subscription_id = i.subscription_id and v.billing_period_id = b.id and v.status <> 'void'
-               and (v.reason in ('subscription_start', 'renewal') or v.discount_redemption_id = r.id)
-          ) billed on true
-         where i.discounted and r.environment_id = of_environment and r.subscription_id = i.subscription_id
-           and r.duration <> 'once' and coalesce(billed.discounted, not r.fully_redeemed)
-      ) d on true
+  ), priced as (
+    select subscription_id, price_id, pricing_model_id, currency, interval_unit, interval_count, amount from item where not discounted
+     union all
+    select of.subscription_id, off.price_id, of.pricing_model_id, of.currency, of.interval_unit, of.interval_count, off.amount
+      from (select subscription_id, pricing_model_id, currency, interval_unit, interval_count, current_billing_period_start, step,
+                   array_agg(price_id) as price_ids, array_agg(product_id) as product_ids, array_agg(amount) as amounts
+              from item where discounted
+             group by subscription_id, pricing_model_id, currency, interval_unit, interval_count, current_billing_period_start, step) of
+     cross join lateral mrr_discounted(of_environment, of.subscription_id, of.current_billing_period_start, of.step,
+                                       of.price_ids, of.product_ids, of.amounts) off
   ), monthly as (
-    select i.subscription_id, i.price_id, i.pricing_model_id, i.currency,
-           round(sum(i.amount * left_of.part) * m.numerator * 1000000000000 / (left_of.whole * m.denominator)) as amount
-      from discounted i
-     cross join lateral months_of(i.interval_unit, i.interval_count) m
-     cross join lateral (select case i.amount_type
-         when 'percent' then round(i.base * least(i.discount, 100) / (100 * i.step)) * i.step
-         when 'fixed' then least(i.discount, i.base) else 0 end as amount) off
-     -- The discount lowers each of its items by the same part.
-     cross join lateral (select case when i.applies then i.base - off.amount else 1 end as part, case when i.applies then i.base else 1 end as whole) left_of
-     group by i.subscription_id, i.price_id, i.pricing_model_id, i.currency, left_of.whole, m.numerator, m.denominator
+    select p.subscription_id, p.price_id, p.pricing_model_id, p.currency,
+           round(sum(p.amount) * m.numerator * 1000000000000 / m.denominator) as amount
+      from priced p
+     cross join lateral months_of(p.interval_unit, p.interval_count) m
+     group by p.subscription_id, p.price_id, p.pricing_model_id, p.currency, m.numerator, m.denominator
   )
   select * from monthly where monthly.amount > 0
 $function$;
@@ -4015,7 +4063,7 @@ CREATE OR REPLACE FUNCTION public.row_limits()
  LANGUAGE sql
  IMMUTABLE
 BEGIN ATOMIC
- VALUES ('products'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('products'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('features'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('features'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('resources'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('resources'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('usage_meters'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,200), ('prices'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,5000), ('prices'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,20000), ('prices'::text,'usage_meter_id'::text,'usage_meters'::text,'active and "where" is not null'::text,100), ('product_features'::text,'pricing_model_id'::text,'pricing_models'::text,'expired_at is null'::text,20000), ('product_features'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,50000), ('subscriptions'::text,'customer_id'::text,'customers'::text,'status not in (''canceled'', ''incomplete_expired'')'::text,500), ('invoice_items'::text,'customer_id'::text,'customers'::text,'invoice_id is null'::text,1000), ('usage_credits'::text,'ledger_account_id'::text,'ledger_accounts'::text,'source = ''manual_adjustment'' and feature_id is null and transferred_from is null and not spent'::text,10000), ('subscription_item_features'::text,'subscription_id'::text,'subscriptions'::text,'manually_created and expired_at is null'::text,1000);
+ VALUES ('products'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('products'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('features'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('features'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('resources'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('resources'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('usage_meters'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,200), ('prices'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,5000), ('prices'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,20000), ('prices'::text,'usage_meter_id'::text,'usage_meters'::text,'active and "where" is not null'::text,100), ('product_features'::text,'pricing_model_id'::text,'pricing_models'::text,'expired_at is null'::text,20000), ('product_features'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,50000), ('subscriptions'::text,'customer_id'::text,'customers'::text,'status not in (''canceled'', ''incomplete_expired'')'::text,500), ('invoice_items'::text,'customer_id'::text,'customers'::text,'invoice_id is null'::text,1000), ('discount_redemptions'::text,'subscription_id'::text,'subscriptions'::text,'subscription_id is not null and removed_at is null'::text,20), ('usage_credits'::text,'ledger_account_id'::text,'ledger_accounts'::text,'source = ''manual_adjustment'' and feature_id is null and transferred_from is null and not spent'::text,10000), ('subscription_item_features'::text,'subscription_id'::text,'subscriptions'::text,'manually_created and expired_at is null'::text,1000);
 END;
 CREATE OR REPLACE FUNCTION public.secure_tenant_tables()
  RETURNS void
@@ -4406,6 +4454,8 @@ create policy tenant on features to {tollkeeper_service} using ((environment_id 
 create policy worker on features to {tollkeeper_worker} using true;
 create policy tenant on idempotency_keys to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
 create policy worker on idempotency_keys to {tollkeeper_worker} using true;
+create policy tenant on invoice_discounts to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy worker on invoice_discounts to {tollkeeper_worker} using true;
 create policy tenant on invoice_items to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on invoice_items to {tollkeeper_worker} using true;
 create policy tenant on invoice_line_items to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));

@@ -14,6 +14,8 @@ export interface Ids {
   /** A price that is paid once. */
   readonly packPriceSlug: string;
   readonly discountId: string;
+  readonly spareDiscountId: string;
+  readonly subscriptionDiscountId: string;
   readonly taxRateId: string;
   readonly usagePriceSlug: string;
   readonly usageMeterId: string;
@@ -74,6 +76,8 @@ export const placeholders: Ids = {
   priceId: idOf('price'),
   packPriceSlug: 'pack-500',
   discountId: idOf('discount'),
+  spareDiscountId: idOf('discount'),
+  subscriptionDiscountId: idOf('discountRedemption'),
   taxRateId: idOf('taxRate'),
   usagePriceSlug: 'call-overage',
   usageMeterId: idOf('usageMeter'),

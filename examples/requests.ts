@@ -274,6 +274,11 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
   'POST /subscriptions/{id}/adjust': (ids) => at(`/subscriptions/${ids.subscriptionId}/adjust`, twoUnits(ids)),
   'POST /subscriptions/{id}/preview-adjust': (ids) =>
     at(`/subscriptions/${ids.subscriptionId}/preview-adjust`, twoUnits(ids)),
+  'GET /subscriptions/{id}/discounts': (ids) => at(`/subscriptions/${ids.subscriptionId}/discounts`),
+  'POST /subscriptions/{id}/discounts': (ids) =>
+    at(`/subscriptions/${ids.subscriptionId}/discounts`, { discount: { discountId: ids.spareDiscountId } }),
+  'DELETE /subscriptions/{id}/discounts/{discountId}': (ids) =>
+    at(`/subscriptions/${ids.subscriptionId}/discounts/${ids.subscriptionDiscountId}`),
   'POST /subscriptions/{id}/retry-payment': (ids) => at(`/subscriptions/${ids.owingSubscriptionId}/retry-payment`, {}),
   'POST /subscriptions/{id}/cancel-scheduled-adjustment': (ids) =>
     at(`/subscriptions/${ids.changingSubscriptionId}/cancel-scheduled-adjustment`, {}),

@@ -331,6 +331,8 @@ create table discount_redemptions (
   discount_id text collate "C" not null,
   customer_id text collate "C" not null,
   subscription_id text collate "C" not null,
+  position integer not null default 1,
+  removed_at bigint,
   use_of_customer bigint,
   uses_allowed bigint,
   product_ids text[],
@@ -349,14 +351,21 @@ create table discount_redemptions (
   foreign key (environment_id, discount_id) references discounts,
   foreign key (environment_id, customer_id) references customers,
   foreign key (environment_id, subscription_id) references subscriptions,
-  constraint discount_redemptions_one_per_subscription unique (environment_id, subscription_id),
+  constraint discount_redemptions_position check (position > 0),
   constraint discount_redemptions_use check (use_of_customer is null or (uses_allowed is not null and use_of_customer between 1 and uses_allowed))
 );
+comment on column discount_redemptions.position is 'Its place among the discounts of its subscription: each lowers what the ones before it have left.';
+comment on column discount_redemptions.removed_at is 'Since when its subscription does not have it any more. Invoices before that keep it.';
 comment on column discount_redemptions.use_of_customer is 'Its number among the redemptions of the customer, up to uses_allowed. Null without a limit, and of one that ended unused: it makes room for the next.';
 comment on column discount_redemptions.uses_allowed is 'The redemptions that its customer might have, by the discount or the setting. Null: any number.';
 comment on column discount_redemptions.product_ids is 'Those of the discount when it was redeemed.';
 create index discount_redemptions_by_discount on discount_redemptions (environment_id, discount_id);
 create index discount_redemptions_by_customer on discount_redemptions (environment_id, customer_id, discount_id);
+create index discount_redemptions_by_subscription on discount_redemptions (environment_id, subscription_id) where subscription_id is not null;
+create unique index discount_redemptions_ordered on discount_redemptions (environment_id, subscription_id, position)
+  where subscription_id is not null and removed_at is null;
+create unique index discount_redemptions_once_at_a_time on discount_redemptions (environment_id, subscription_id, discount_id)
+  where subscription_id is not null and removed_at is null;
 create unique index discount_redemptions_one_per_customer on discount_redemptions (environment_id, customer_id, discount_id, use_of_customer)
   where use_of_customer is not null;
 
@@ -411,7 +420,7 @@ create unique index tax_rates_one_active on tax_rates (environment_id, country, 
 
 alter table invoices
   add column discount_amount numeric(38, 0) not null default 0,
-  add column discount_redemption_id text collate "C",
+  add column discount_count integer not null default 0,
   add column tax_type text,
   add column tax_country text,
   add column tax_state text,
@@ -421,13 +430,31 @@ alter table invoices
   add column buyer jsonb,
   add column attempt_count integer not null default 0,
   add column next_attempt_at bigint,
-  add foreign key (environment_id, discount_redemption_id) references discount_redemptions,
-  add constraint invoices_discount_not_negative check (discount_amount >= 0),
+  add constraint invoices_discount_not_negative check (discount_amount >= 0 and discount_count >= 0),
   add constraint invoices_attempted_while_open check (next_attempt_at is null or status in ('open', 'awaiting_payment_confirmation'));
+comment on column invoices.discount_count is 'The number of its rows in invoice_discounts; discount_amount is their sum.';
 comment on column invoices.attempt_count is 'Attempts to collect it that have ended without money.';
 comment on column invoices.next_attempt_at is 'When to try to collect it again; in the environment''s time.';
 create index invoices_attempt_due on invoices (environment_id, next_attempt_at) where next_attempt_at is not null;
 create index invoices_owed on invoices (environment_id, subscription_id) where status in ('open', 'awaiting_payment_confirmation');
+
+-- The discounts of an invoice, in the order in which they lower it.
+create table invoice_discounts (
+  environment_id bigint not null,
+  invoice_id text collate "C" not null,
+  position integer not null,
+  pricing_model_id text collate "C" not null,
+  discount_redemption_id text collate "C" not null,
+  amount numeric(38, 0) not null,
+  of_invoice boolean not null,
+  primary key (environment_id, invoice_id, position),
+  foreign key (environment_id, invoice_id) references invoices,
+  foreign key (environment_id, discount_redemption_id) references discount_redemptions,
+  constraint invoice_discounts_once unique (environment_id, discount_redemption_id, invoice_id),
+  constraint invoice_discounts_amount check (position > 0 and amount >= 0)
+);
+comment on column invoice_discounts.of_invoice is 'True where this invoice alone redeems it, and no subscription or purchase does.';
+create unique index invoice_discounts_one_redeems on invoice_discounts (environment_id, discount_redemption_id) where of_invoice;
 
 alter table invoice_line_items
   add column discount_amount numeric(38, 0) not null default 0,

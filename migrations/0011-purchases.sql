@@ -122,5 +122,3 @@ alter table discount_redemptions
   -- That of an invoice which somebody wrote has neither: the invoice names it.
   add constraint discount_redemptions_one_redeemer check (num_nonnulls(subscription_id, purchase_id) <= 1),
   add constraint discount_redemptions_one_per_purchase unique (environment_id, purchase_id);
-create unique index invoices_one_redeems on invoices (environment_id, discount_redemption_id)
-  where discount_redemption_id is not null and type = 'standalone';

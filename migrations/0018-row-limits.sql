@@ -20,6 +20,8 @@ create function row_limits() returns table (table_name text, parent_column text,
       ('subscriptions', 'customer_id', 'customers', $$status not in ('canceled', 'incomplete_expired')$$, 500),
       -- The next invoice takes all of them.
       ('invoice_items', 'customer_id', 'customers', 'invoice_id is null', 1000),
+      -- An invoice is lowered by each of them in turn.
+      ('discount_redemptions', 'subscription_id', 'subscriptions', 'subscription_id is not null and removed_at is null', 20),
       -- Units that are used at once may take from each of them. Credits of plans and purchases are never refused.
       ('usage_credits', 'ledger_account_id', 'ledger_accounts', 
        $$source = 'manual_adjustment' and feature_id is null and transferred_from is null and not spent$$, 10000),
@@ -60,9 +62,9 @@ begin
     execute format('create trigger row_limit_%s_inserted after insert on %I referencing new table as added
       for each statement execute function keep_row_limit(%L, %L, %L, %L)', row_limit.number, row_limit.table_name,
       row_limit.parent_column, row_limit.parent_table, row_limit.counted, row_limit.at_most);
-    -- A void invoice gives back its items. A subscription that has ended does not come back, and a credit is seldom unspent again. Rows that always count are counted
+    -- A void invoice gives back its items. A discount that was taken off does not come back. A subscription that has ended does not come back, and a credit is seldom unspent again. Rows that always count are counted
     -- when they are made.
-    continue when row_limit.counted = 'true' or row_limit.table_name in ('subscriptions', 'usage_credits', 'invoice_items');
+    continue when row_limit.counted = 'true' or row_limit.table_name in ('subscriptions', 'usage_credits', 'invoice_items', 'discount_redemptions');
     execute format('create trigger row_limit_%s_updated after update on %I referencing new table as added
       for each statement execute function keep_row_limit(%L, %L, %L, %L)', row_limit.number, row_limit.table_name,
       row_limit.parent_column, row_limit.parent_table, row_limit.counted, row_limit.at_most);

@@ -98,6 +98,47 @@ create function months_of(interval_unit text, interval_count bigint) returns tab
    where m.unit = interval_unit
 $$;
 
+-- The amounts of the items of a subscription after its lasting discounts: those on the invoice of its period, or those that its
+-- next one will have. Each lowers what the ones before it have left, and each of its items by the same part.
+create function mrr_discounted(of_environment bigint, of_subscription text, period_start bigint, step numeric,
+                               price_ids text[], product_ids text[], amounts numeric[])
+  returns table (price_id text, amount numeric) language plpgsql stable set search_path = public, pg_temp as $$
+declare
+  d record;
+  base numeric;
+  off numeric;
+  -- Of this scale, so that no digit that counts is lost by a division.
+  left_of numeric[] := array(select round(a, 40) from unnest(amounts) with ordinality as given (a, n) order by n);
+begin
+  for d in
+    select r.amount_type, r.amount, r.product_ids
+      from discount_redemptions r
+      left join billing_periods b on b.environment_id = of_environment and b.subscription_id = of_subscription
+       and b.start_at = period_start and b.status <> 'canceled'
+      left join lateral (
+        select bool_or(v.carries) as discounted
+          from (select i.reason, exists (select from invoice_discounts o
+                                          where o.environment_id = i.environment_id and o.invoice_id = i.id
+                                            and o.discount_redemption_id = r.id) as carries
+                  from invoices i
+                 where i.environment_id = of_environment and i.subscription_id = of_subscription and i.billing_period_id = b.id
+                   and i.status <> 'void') v
+         where v.carries or v.reason in ('subscription_start', 'renewal')
+      ) billed on true
+     where r.environment_id = of_environment and r.subscription_id = of_subscription
+       and r.duration <> 'once' and coalesce(billed.discounted, not r.fully_redeemed and r.removed_at is null)
+     order by r.position, r.id
+  loop
+    select sum(l) into base from unnest(left_of, product_ids) as item (l, product_id)
+     where d.product_ids is null or item.product_id = any (d.product_ids);
+    continue when coalesce(base, 0) <= 0;
+    off := case d.amount_type when 'percent' then round(base * least(d.amount, 100) / (100 * step)) * step else least(d.amount, base) end;
+    left_of := array(select case when d.product_ids is null or item.product_id = any (d.product_ids) then l * (base - off) / base else l end
+                       from unnest(left_of, product_ids) with ordinality as item (l, product_id, n) order by n);
+  end loop;
+  return query select * from unnest(price_ids, left_of);
+end $$;
+
 -- The MRR of a customer by subscription and price, from the state of its subscriptions alone: docs/analytics.md has the rules.
 create function mrr_of_customer(of_environment bigint, of_customer text)
   returns table (subscription_id text, price_id text, pricing_model_id text, currency text, amount numeric)
@@ -118,35 +159,22 @@ create function mrr_of_customer(of_environment bigint, of_customer text)
        and s.current_billing_period_start < s.current_billing_period_end
        and (s.trial_end is null or s.current_billing_period_end > s.trial_end)
        and cost.amount > 0
-  ), discounted as (
-    select i.*, d.amount_type, d.amount as discount, d.applies,
-           coalesce(sum(i.amount) filter (where d.applies) over (partition by i.subscription_id), 0) as base
-      from item i
-      left join lateral (
-        select r.amount_type, r.amount, r.product_ids is null or i.product_id = any (r.product_ids) as applies
-          from discount_redemptions r
-          left join billing_periods b on b.environment_id = of_environment and b.subscription_id = i.subscription_id
-           and b.start_at = i.current_billing_period_start and b.status <> 'canceled'
-          left join lateral (
-            select bool_or(v.discount_redemption_id is not distinct from r.id) as discounted
-              from invoices v
-             where v.environment_id = of_environment and v.subscription_id = i.subscription_id and v.billing_period_id = b.id and v.status <> 'void'
-               and (v.reason in ('subscription_start', 'renewal') or v.discount_redemption_id = r.id)
-          ) billed on true
-         where i.discounted and r.environment_id = of_environment and r.subscription_id = i.subscription_id
-           and r.duration <> 'once' and coalesce(billed.discounted, not r.fully_redeemed)
-      ) d on true
+  ), priced as (
+    select subscription_id, price_id, pricing_model_id, currency, interval_unit, interval_count, amount from item where not discounted
+     union all
+    select of.subscription_id, off.price_id, of.pricing_model_id, of.currency, of.interval_unit, of.interval_count, off.amount
+      from (select subscription_id, pricing_model_id, currency, interval_unit, interval_count, current_billing_period_start, step,
+                   array_agg(price_id) as price_ids, array_agg(product_id) as product_ids, array_agg(amount) as amounts
+              from item where discounted
+             group by subscription_id, pricing_model_id, currency, interval_unit, interval_count, current_billing_period_start, step) of
+     cross join lateral mrr_discounted(of_environment, of.subscription_id, of.current_billing_period_start, of.step,
+                                       of.price_ids, of.product_ids, of.amounts) off
   ), monthly as (
-    select i.subscription_id, i.price_id, i.pricing_model_id, i.currency,
-           round(sum(i.amount * left_of.part) * m.numerator * 1000000000000 / (left_of.whole * m.denominator)) as amount
-      from discounted i
-     cross join lateral months_of(i.interval_unit, i.interval_count) m
-     cross join lateral (select case i.amount_type
-         when 'percent' then round(i.base * least(i.discount, 100) / (100 * i.step)) * i.step
-         when 'fixed' then least(i.discount, i.base) else 0 end as amount) off
-     -- The discount lowers each of its items by the same part.
-     cross join lateral (select case when i.applies then i.base - off.amount else 1 end as part, case when i.applies then i.base else 1 end as whole) left_of
-     group by i.subscription_id, i.price_id, i.pricing_model_id, i.currency, left_of.whole, m.numerator, m.denominator
+    select p.subscription_id, p.price_id, p.pricing_model_id, p.currency,
+           round(sum(p.amount) * m.numerator * 1000000000000 / m.denominator) as amount
+      from priced p
+     cross join lateral months_of(p.interval_unit, p.interval_count) m
+     group by p.subscription_id, p.price_id, p.pricing_model_id, p.currency, m.numerator, m.denominator
   )
   select * from monthly where monthly.amount > 0
 $$;
@@ -251,12 +279,14 @@ create constraint trigger subscription_items_mrr after update on subscription_it
     is distinct from (new.price_id, new.unit_price, new.pricing, new.quantity, new.expired_at is null))
   execute function note_mrr_of_row();
 create constraint trigger invoices_mrr_made after insert on invoices deferrable initially deferred for each row
-  when (new.discount_redemption_id is not null) execute function note_mrr_of_row();
+  when (new.discount_count > 0) execute function note_mrr_of_row();
 create constraint trigger invoices_mrr after update on invoices deferrable initially deferred for each row
-  when (new.discount_redemption_id is not null and (old.status = 'void') <> (new.status = 'void'))
+  when (new.discount_count > 0 and (old.status = 'void') <> (new.status = 'void'))
   execute function note_mrr_of_row();
 create constraint trigger discount_redemptions_mrr after update on discount_redemptions deferrable initially deferred for each row
-  when (old.fully_redeemed <> new.fully_redeemed) execute function note_mrr_of_row();
+  when (old.fully_redeemed <> new.fully_redeemed or old.removed_at is distinct from new.removed_at) execute function note_mrr_of_row();
+create constraint trigger discount_redemptions_mrr_made after insert on discount_redemptions deferrable initially deferred for each row
+  when (new.subscription_id is not null) execute function note_mrr_of_row();
 
 create function note_discount() returns trigger language plpgsql set search_path = public, pg_temp as $$
 begin

@@ -96,6 +96,9 @@ export const operations = {
     pause: { method: 'POST', path: '/api/v1/subscriptions/{id}/pause', params: ['id'], query: [] },
     resume: { method: 'POST', path: '/api/v1/subscriptions/{id}/resume', params: ['id'], query: [] },
     addFeature: { method: 'POST', path: '/api/v1/subscriptions/{id}/add-feature', params: ['id'], query: [] },
+    getDiscounts: { method: 'GET', path: '/api/v1/subscriptions/{id}/discounts', params: ['id'], query: [] },
+    createDiscount: { method: 'POST', path: '/api/v1/subscriptions/{id}/discounts', params: ['id'], query: [] },
+    deleteDiscounts: { method: 'DELETE', path: '/api/v1/subscriptions/{id}/discounts/{discountId}', params: ['id', 'discountId'], query: [] },
     retryPayment: { method: 'POST', path: '/api/v1/subscriptions/{id}/retry-payment', params: ['id'], query: [] },
   },
   pricingModels: {

@@ -1440,7 +1440,7 @@ export type Invoice = {
   dueDate: Timestamp | null;
   status: InvoiceStatus;
   currency: CurrencyCode;
-  /** The sum of the lines less the discount, without tax. */
+  /** The sum of the lines less the discounts, without tax. */
   subtotal: WholeNumber | null;
   taxAmount: WholeNumber | null;
   taxType: TaxType | null;
@@ -1449,7 +1449,7 @@ export type Invoice = {
   /** A decimal number as text: `19` or `8.875`. */
   taxRatePercentage: string | null;
   applicationFee: WholeNumber | null;
-  /** The amount that the discount takes off the sum of the lines. */
+  /** The amount that the discounts take off the sum of the lines. */
   discountAmount: WholeNumber;
   /** The sum of subtotal and tax. */
   total: WholeNumber;
@@ -1503,7 +1503,7 @@ export type Invoice = {
   dueDate: Timestamp | null;
   status: InvoiceStatus;
   currency: CurrencyCode;
-  /** The sum of the lines less the discount, without tax. */
+  /** The sum of the lines less the discounts, without tax. */
   subtotal: WholeNumber | null;
   taxAmount: WholeNumber | null;
   taxType: TaxType | null;
@@ -1512,7 +1512,7 @@ export type Invoice = {
   /** A decimal number as text: `19` or `8.875`. */
   taxRatePercentage: string | null;
   applicationFee: WholeNumber | null;
-  /** The amount that the discount takes off the sum of the lines. */
+  /** The amount that the discounts take off the sum of the lines. */
   discountAmount: WholeNumber;
   /** The sum of subtotal and tax. */
   total: WholeNumber;
@@ -1565,7 +1565,7 @@ export type Invoice = {
   dueDate: Timestamp | null;
   status: InvoiceStatus;
   currency: CurrencyCode;
-  /** The sum of the lines less the discount, without tax. */
+  /** The sum of the lines less the discounts, without tax. */
   subtotal: WholeNumber | null;
   taxAmount: WholeNumber | null;
   taxType: TaxType | null;
@@ -1574,7 +1574,7 @@ export type Invoice = {
   /** A decimal number as text: `19` or `8.875`. */
   taxRatePercentage: string | null;
   applicationFee: WholeNumber | null;
-  /** The amount that the discount takes off the sum of the lines. */
+  /** The amount that the discounts take off the sum of the lines. */
   discountAmount: WholeNumber;
   /** The sum of subtotal and tax. */
   total: WholeNumber;
@@ -2081,6 +2081,144 @@ export interface AdjustmentPreview {
   }>;
 }
 
+export interface SubscriptionDiscount {
+  id: string;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
+  livemode: boolean;
+  pricingModelId: string;
+  subscriptionId: string;
+  customerId: string;
+  discountId: string;
+  name: string;
+  code: string;
+  /** A whole percentage, or money in the smallest unit. */
+  amount: WholeNumber;
+  amountType: DiscountAmountType;
+  duration: 'once' | 'forever' | 'number_of_payments';
+  numberOfPayments: number | null;
+  /** The products whose lines it lowers. Absent: all lines. */
+  productIds?: Array<string>;
+  /** Its place: each discount is computed on what those with a lower position leave. */
+  position: number;
+  /** The number of paid billing periods that it has lowered. */
+  paymentsMade: number;
+  /** True if it lowers no further invoice, by its duration. */
+  fullyRedeemed: boolean;
+  /** Since when the subscription does not have it any more. */
+  removedAt?: Timestamp;
+}
+
+export interface UpcomingInvoice {
+  id: null;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
+  livemode: boolean;
+  organizationId: string;
+  customerId: string;
+  pricingModelId: string;
+  invoiceNumber: null;
+  invoiceDate: Timestamp;
+  dueDate: Timestamp | null;
+  status: 'draft';
+  currency: CurrencyCode;
+  /** The sum of the lines less the discounts, without tax. */
+  subtotal: WholeNumber | null;
+  taxAmount: WholeNumber | null;
+  taxType: TaxType | null;
+  taxCountry: CountryCode | null;
+  taxState: string | null;
+  /** A decimal number as text: `19` or `8.875`. */
+  taxRatePercentage: string | null;
+  applicationFee: WholeNumber | null;
+  /** The amount that the discounts take off the sum of the lines. */
+  discountAmount: WholeNumber;
+  /** The sum of subtotal and tax. */
+  total: WholeNumber;
+  /** The amount that was paid, before refunds. */
+  amountPaid: WholeNumber;
+  amountRefunded: WholeNumber;
+  /** The total of the credit notes that are not void. Absent without any. */
+  creditedAmount?: WholeNumber;
+  /** The part of it that lowers the amount due instead of going back. Absent without any. */
+  offsetAmount?: WholeNumber;
+  /** The part of `creditedAmount` that went to the balance of the customer. Absent if that is nothing. */
+  balanceCredited?: WholeNumber;
+  /** What the customer's balance paid of it when it was made. Absent where that was nothing. */
+  balanceApplied?: WholeNumber;
+  billingRunId: string | null;
+  ownerMembershipId: string | null;
+  pdfURL: null;
+  receiptPdfURL: string | null;
+  memo: string | null;
+  /** The text below the totals. Absent without one. */
+  footer?: string;
+  /** The buyer's reference. Absent without one. */
+  purchaseOrderNumber?: string;
+  /** A page on which anyone who has the link can pay it. Present where one finalized invoice is read or sent, and not in events. */
+  hostedInvoiceUrl?: string;
+  /** The time at which the draft of a renewal is finalized by itself. Absent on every other invoice. */
+  finalizesAt?: Timestamp;
+  /** The time at which it was sent last. Absent before. */
+  sentAt?: Timestamp;
+  /** The time of the next attempt to collect it. Absent where none is planned. */
+  nextAttemptAt?: Timestamp;
+  bankPaymentOnly: boolean | null;
+  type: 'subscription';
+  subscriptionId: string;
+  billingPeriodId: null;
+  billingPeriodStartDate: Timestamp | null;
+  billingPeriodEndDate: Timestamp | null;
+  purchaseId: null;
+}
+
+export type UpcomingInvoiceLineItem = {
+  id: null;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
+  livemode: boolean;
+  pricingModelId: string;
+  invoiceId: null;
+  priceId: string | null;
+  description: string | null;
+  quantity: number;
+  /** The price of one. */
+  price: WholeNumber;
+  /** The product of price and quantity. */
+  amount: WholeNumber;
+  /** False: the line bears no tax. Absent: it bears the tax of the invoice. */
+  taxable?: false;
+  /** The time that a line of the seller's own is for. Absent without one. */
+  servicePeriod?: ServicePeriod;
+  type: 'static';
+  ledgerAccountId: null;
+  ledgerAccountCredit: null;
+} | {
+  id: null;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
+  livemode: boolean;
+  pricingModelId: string;
+  invoiceId: null;
+  priceId: string | null;
+  description: string | null;
+  quantity: number;
+  /** The price of one. */
+  price: WholeNumber;
+  /** The product of price and quantity. */
+  amount: WholeNumber;
+  /** False: the line bears no tax. Absent: it bears the tax of the invoice. */
+  taxable?: false;
+  /** The time that a line of the seller's own is for. Absent without one. */
+  servicePeriod?: ServicePeriod;
+  type: 'usage';
+  /** The ledger account of the subscription and the meter. */
+  ledgerAccountId: string;
+  /** The units that the line bills; 0 where they are measured, and so on no balance. */
+  ledgerAccountCredit: WholeNumber;
+  billingRunId: null;
+};
+
 export interface Payment {
   id: string;
   createdAt: Timestamp;
@@ -2099,7 +2237,7 @@ export interface Payment {
   /** The amount in the smallest unit of the currency. */
   amount: WholeNumber;
   currency: CurrencyCode;
-  /** The sum of the lines less the discount, without tax. */
+  /** The sum of the lines less the discounts, without tax. */
   subtotal: WholeNumber | null;
   taxAmount: WholeNumber | null;
   taxType: TaxType | null;
@@ -3042,116 +3180,6 @@ export interface UsageHold {
   expiresAt: Timestamp;
 }
 
-export interface UpcomingInvoice {
-  id: null;
-  createdAt: Timestamp;
-  updatedAt: Timestamp;
-  livemode: boolean;
-  organizationId: string;
-  customerId: string;
-  pricingModelId: string;
-  invoiceNumber: null;
-  invoiceDate: Timestamp;
-  dueDate: Timestamp | null;
-  status: 'draft';
-  currency: CurrencyCode;
-  /** The sum of the lines less the discount, without tax. */
-  subtotal: WholeNumber | null;
-  taxAmount: WholeNumber | null;
-  taxType: TaxType | null;
-  taxCountry: CountryCode | null;
-  taxState: string | null;
-  /** A decimal number as text: `19` or `8.875`. */
-  taxRatePercentage: string | null;
-  applicationFee: WholeNumber | null;
-  /** The amount that the discount takes off the sum of the lines. */
-  discountAmount: WholeNumber;
-  /** The sum of subtotal and tax. */
-  total: WholeNumber;
-  /** The amount that was paid, before refunds. */
-  amountPaid: WholeNumber;
-  amountRefunded: WholeNumber;
-  /** The total of the credit notes that are not void. Absent without any. */
-  creditedAmount?: WholeNumber;
-  /** The part of it that lowers the amount due instead of going back. Absent without any. */
-  offsetAmount?: WholeNumber;
-  /** The part of `creditedAmount` that went to the balance of the customer. Absent if that is nothing. */
-  balanceCredited?: WholeNumber;
-  /** What the customer's balance paid of it when it was made. Absent where that was nothing. */
-  balanceApplied?: WholeNumber;
-  billingRunId: string | null;
-  ownerMembershipId: string | null;
-  pdfURL: null;
-  receiptPdfURL: string | null;
-  memo: string | null;
-  /** The text below the totals. Absent without one. */
-  footer?: string;
-  /** The buyer's reference. Absent without one. */
-  purchaseOrderNumber?: string;
-  /** A page on which anyone who has the link can pay it. Present where one finalized invoice is read or sent, and not in events. */
-  hostedInvoiceUrl?: string;
-  /** The time at which the draft of a renewal is finalized by itself. Absent on every other invoice. */
-  finalizesAt?: Timestamp;
-  /** The time at which it was sent last. Absent before. */
-  sentAt?: Timestamp;
-  /** The time of the next attempt to collect it. Absent where none is planned. */
-  nextAttemptAt?: Timestamp;
-  bankPaymentOnly: boolean | null;
-  type: 'subscription';
-  subscriptionId: string;
-  billingPeriodId: null;
-  billingPeriodStartDate: Timestamp | null;
-  billingPeriodEndDate: Timestamp | null;
-  purchaseId: null;
-}
-
-export type UpcomingInvoiceLineItem = {
-  id: null;
-  createdAt: Timestamp;
-  updatedAt: Timestamp;
-  livemode: boolean;
-  pricingModelId: string;
-  invoiceId: null;
-  priceId: string | null;
-  description: string | null;
-  quantity: number;
-  /** The price of one. */
-  price: WholeNumber;
-  /** The product of price and quantity. */
-  amount: WholeNumber;
-  /** False: the line bears no tax. Absent: it bears the tax of the invoice. */
-  taxable?: false;
-  /** The time that a line of the seller's own is for. Absent without one. */
-  servicePeriod?: ServicePeriod;
-  type: 'static';
-  ledgerAccountId: null;
-  ledgerAccountCredit: null;
-} | {
-  id: null;
-  createdAt: Timestamp;
-  updatedAt: Timestamp;
-  livemode: boolean;
-  pricingModelId: string;
-  invoiceId: null;
-  priceId: string | null;
-  description: string | null;
-  quantity: number;
-  /** The price of one. */
-  price: WholeNumber;
-  /** The product of price and quantity. */
-  amount: WholeNumber;
-  /** False: the line bears no tax. Absent: it bears the tax of the invoice. */
-  taxable?: false;
-  /** The time that a line of the seller's own is for. Absent without one. */
-  servicePeriod?: ServicePeriod;
-  type: 'usage';
-  /** The ledger account of the subscription and the meter. */
-  ledgerAccountId: string;
-  /** The units that the line bills; 0 where they are measured, and so on no balance. */
-  ledgerAccountCredit: WholeNumber;
-  billingRunId: null;
-};
-
 export interface InvoiceExplanation {
   invoiceId: string;
   /** Null until a draft is finalized. */
@@ -3163,19 +3191,20 @@ export interface InvoiceExplanation {
   billingPeriod: ExplainedPeriod | null;
   lines: Array<ExplainedInvoiceLine>;
   sumOfLines: WholeNumber;
-  discount: {
+  /** In the order in which they lower the invoice. */
+  discounts: Array<{
     discountRedemptionId: string;
     code: string;
     kind: 'percent' | 'fixed';
     /** A percentage, of which at most 100 count, or an amount in minor units. After a pause the rest of an interval gets its share. */
     amount: WholeNumber;
-    /** The sum of the lines that it is for, without paused time, which was paid before. */
+    /** What the discounts before it leave of the lines that it is for, without paused time, which was paid before. */
     base: WholeNumber;
     /** The amount taken off, at most the base. */
     computed: WholeNumber;
     rounding: ExplainedRounding;
-  } | null;
-  /** The sum of the lines less their shares of the discount, without those that bear no tax. */
+  }>;
+  /** The sum of the lines less their shares of the discounts, without those that bear no tax. */
   taxable: WholeNumber;
   tax: {
     type: TaxType | null;
@@ -5527,6 +5556,47 @@ export type SubscriptionsAddFeatureInput = {
 
 export interface SubscriptionsAddFeatureAnswer {
   subscriptionItemFeature: SubscriptionItemFeature;
+}
+
+export interface SubscriptionsGetDiscountsInput {
+  id: string;
+}
+
+export interface SubscriptionsGetDiscountsAnswer {
+  data: Array<SubscriptionDiscount>;
+}
+
+export interface SubscriptionsCreateDiscountInput {
+  id: string;
+  discount: {
+    /** The id of an active discount. Or send `code`. */
+    discountId?: string;
+    /** The code of an active discount. Upper and lower case are the same. */
+    code?: string;
+  };
+}
+
+export interface SubscriptionsCreateDiscountAnswer {
+  subscriptionDiscount: SubscriptionDiscount;
+  /** The next invoice after the change; null if none follows. */
+  upcomingInvoice: {
+    invoice: UpcomingInvoice;
+    invoiceLineItems: Array<UpcomingInvoiceLineItem>;
+  } | null;
+}
+
+export interface SubscriptionsDeleteDiscountsInput {
+  id: string;
+  discountId: string;
+}
+
+export interface SubscriptionsDeleteDiscountsAnswer {
+  subscriptionDiscount: SubscriptionDiscount;
+  /** The next invoice after the change; null if none follows. */
+  upcomingInvoice: {
+    invoice: UpcomingInvoice;
+    invoiceLineItems: Array<UpcomingInvoiceLineItem>;
+  } | null;
 }
 
 export interface SubscriptionsRetryPaymentInput {
@@ -8296,6 +8366,15 @@ export interface SubscriptionsMethods {
 
   /** Add a feature to a subscription. Grants a feature to one subscription, in addition to its plan. If it has the feature already, a toggle stays as it is, and credits or capacity add up. `grantCreditsImmediately` is refused with 400 for a feature without credits. */
   addFeature(input: SubscriptionsAddFeatureInput, options?: WriteOptions): Promise<SubscriptionsAddFeatureAnswer>;
+
+  /** List the discounts of a subscription. Returns the discounts that a subscription has, at most 20, in the order in which they lower its invoices: each is computed on what the ones before it leave. */
+  getDiscounts(input: SubscriptionsGetDiscountsInput, options?: CallOptions): Promise<SubscriptionsGetDiscountsAnswer>;
+
+  /** Put a discount on a subscription. Puts a discount on a subscription, behind those that it has, by its id or its code. The invoices from now on carry it as long as its duration says; those that are there stay as they are. The limits of the discount count, and the items of the subscription are the order. The answer shows the next invoice, and a dry run previews it. */
+  createDiscount(input: SubscriptionsCreateDiscountInput, options?: WriteOptions): Promise<SubscriptionsCreateDiscountAnswer>;
+
+  /** Take a discount off a subscription. Takes a discount off a subscription. Invoices that are there keep it, and so does a change within a period whose invoice has it. The customer may redeem it again if no invoice ever had it. The answer shows the next invoice. */
+  deleteDiscounts(input: SubscriptionsDeleteDiscountsInput, options?: WriteOptions): Promise<SubscriptionsDeleteDiscountsAnswer>;
 
   /** Retry a failed payment. Charges the oldest unpaid invoice for a billing period of the subscription before the answer. It counts as an attempt, and a failed charge is answered with 402. A charge that takes longer is returned in its present status. If nothing is owed, the request is refused with 400. */
   retryPayment(input: SubscriptionsRetryPaymentInput, options?: WriteOptions): Promise<SubscriptionsRetryPaymentAnswer>;

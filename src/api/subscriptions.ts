@@ -11,14 +11,19 @@ import {
   type UpdatedSubscription,
 } from '../billing/adjust.ts';
 import { cancelSubscription, uncancelSubscription } from '../billing/cancel.ts';
+import { lockCurrent } from '../billing/catch-up.ts';
 import { type RetriedPayment, reportRetry, retryPayment } from '../billing/collect-by-hand.ts';
 import { getSubscriptionDetails, SubscriptionDetails } from '../billing/customer-billing.ts';
 import { addFeature } from '../billing/grant-by-hand.ts';
 import { pauseSubscription, resumeSubscription } from '../billing/pause.ts';
 import { readSubscribed, reread, subscribe } from '../billing/subscribe.ts';
+import { findUpcomingInvoice } from '../billing/upcoming-invoice.ts';
 import type { Work } from '../database/work.ts';
 import { SubscriptionItemFeature } from '../entitlements/subscription-item-feature.ts';
 import { route } from '../http/route.ts';
+import { listSubscriptionDiscounts, putOnDiscount, takeOffDiscount } from '../invoicing/actions-discounts.ts';
+import { UpcomingInvoice } from '../invoicing/invoice.ts';
+import { UpcomingInvoiceLineItem } from '../invoicing/invoice-line-item.ts';
 import {
   createdFilters,
   customerFilters,
@@ -31,6 +36,7 @@ import {
 import { renderPayment } from '../payments/actions.ts';
 import { endProgramAttempt, takeProgramAttempt } from '../payments/actions-attempts.ts';
 import { Payment } from '../payments/payment.ts';
+import { GivenDiscount, SubscriptionDiscount, SubscriptionDiscountId } from '../pricing/discount.ts';
 import { getSubscription, listSubscriptions } from '../subscriptions/actions.ts';
 import { adjustmentStatuses } from '../subscriptions/adjustment.ts';
 import { NewAdjustment, ResolvedTiming } from '../subscriptions/adjustment-input.ts';
@@ -97,6 +103,19 @@ const AddFeature = z
 
 function renderRetry(work: Work, { subscription, payment }: RetriedPayment) {
   return { subscription: toSubscription(work, subscription), payment: renderPayment(work, payment) };
+}
+
+const ChangedDiscount = z.object({
+  subscriptionDiscount: SubscriptionDiscount,
+  upcomingInvoice: z
+    .object({ invoice: UpcomingInvoice, invoiceLineItems: z.array(UpcomingInvoiceLineItem) })
+    .nullable()
+    .meta({ description: 'The next invoice after the change; null if none follows.' }),
+});
+
+async function withNextInvoice(work: Work, subscriptionDiscount: SubscriptionDiscount) {
+  const upcomingInvoice = await findUpcomingInvoice(work, subscriptionDiscount.subscriptionId);
+  return { subscriptionDiscount, upcomingInvoice };
 }
 
 export const subscriptionRoutes = [
@@ -410,6 +429,69 @@ export const subscriptionRoutes = [
       'creditsNotGrantable',
     ],
     handle: async (work, { params: { id }, body }) => ({ subscriptionItemFeature: await addFeature(work, id, body) }),
+  }),
+  route({
+    method: 'GET',
+    path: '/subscriptions/{id}/discounts',
+    needs: 'subscriptions:read',
+    summary: 'List the discounts of a subscription',
+    description:
+      'Returns the discounts that a subscription has, at most 20, in the order in which they lower its invoices: each is ' +
+      'computed on what the ones before it leave.',
+    tag,
+    params,
+    returns: z.object({ data: z.array(SubscriptionDiscount) }),
+    refuses: ['subscriptionNotFound'],
+    handle: async (work, { params: { id } }) => ({ data: await listSubscriptionDiscounts(work, id) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/subscriptions/{id}/discounts',
+    needs: 'subscriptions:write',
+    summary: 'Put a discount on a subscription',
+    description:
+      'Puts a discount on a subscription, behind those that it has, by its id or its code. The invoices from now on carry ' +
+      'it as long as its duration says; those that are there stay as they are. The limits of the discount count, and the ' +
+      'items of the subscription are the order. The answer shows the next invoice, and a dry run previews it.',
+    tag,
+    params,
+    body: z.object({ discount: GivenDiscount }),
+    returns: ChangedDiscount,
+    refuses: [
+      'subscriptionNotFound',
+      'subscriptionTerminal',
+      'subscriptionNotAdjustable',
+      'subscriptionNotCharged',
+      'discountAlreadyUsed',
+      'discountNotApplicable',
+      'tooManyRecords',
+      'processorUnavailable',
+      'invoiceTooLarge',
+    ],
+    handle: async (work, { params: { id }, body }) =>
+      withNextInvoice(work, await putOnDiscount(work, await lockCurrent(work, id), body.discount)),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/subscriptions/{id}/discounts/{discountId}',
+    needs: 'subscriptions:write',
+    summary: 'Take a discount off a subscription',
+    description:
+      'Takes a discount off a subscription. Invoices that are there keep it, and so does a change within a period whose ' +
+      'invoice has it. The customer may redeem it again if no invoice ever had it. The answer shows the next invoice.',
+    tag,
+    params: params.extend({ discountId: SubscriptionDiscountId }),
+    returns: ChangedDiscount,
+    refuses: [
+      'subscriptionNotFound',
+      'subscriptionTerminal',
+      'subscriptionNotAdjustable',
+      'subscriptionDiscountNotFound',
+      'processorUnavailable',
+      'invoiceTooLarge',
+    ],
+    handle: async (work, { params: { id, discountId } }) =>
+      withNextInvoice(work, await takeOffDiscount(work, await lockCurrent(work, id), discountId)),
   }),
   route({
     method: 'POST',

@@ -8,7 +8,7 @@ import { linesOfItems, noteTaken } from '../invoicing/actions-items.ts';
 import { withPaybacks } from '../invoicing/actions-paybacks.ts';
 import { quoteTaxes } from '../invoicing/actions-tax.ts';
 import { fitPaybacks, fitRequest } from '../invoicing/fitting-lines.ts';
-import type { InvoiceDiscount, InvoiceReason } from '../invoicing/invoice.ts';
+import type { AppliedDiscount, InvoiceDiscount, InvoiceReason } from '../invoicing/invoice.ts';
 import { type BilledItem, isItem, itemLine, listAmount, type NewLine } from '../invoicing/invoice-line-item.ts';
 import { describeItems, describeMeasured, withPeriod } from '../invoicing/line-text.ts';
 import { draftInvoice, type InvoiceDraft, type NewInvoice } from '../invoicing/new-invoice.ts';
@@ -166,7 +166,7 @@ async function invoicesOf(
   const settings = await readSettings(work);
   const { netTermsDays, seller } = settings;
   const reviewOf = await reviewsOf(work, settings, bills);
-  const discountOf = await discountsOf(work, bills);
+  const discountsOfBill = await discountsOf(work, bills);
   const names = await listPlanNames(work, [...new Set(bills.flatMap(pricesOfItems))]);
   const customerIds = [...new Set(subscriptions.map(({ customerId }) => customerId))];
   const taxes = await quoteTaxes(work, settings, customerIds, known);
@@ -184,7 +184,7 @@ async function invoicesOf(
     lines: describeItems(bill.lines, names),
     invoiceDate: bill.at,
     ...datesOf(bill, isDueAtOnce(bill) ? 0 : netTermsDays, reviewOf(bill)),
-    discount: discountOf(bill),
+    discounts: discountsOfBill(bill),
     tax: bill.tax === undefined ? (taxes.get(bill.subscription.customerId) ?? null) : bill.tax,
     seller,
   }));
@@ -219,12 +219,15 @@ function pricesOfItems({ lines }: Bill): string[] {
 }
 
 /**
- * The discount of each bill. The start of a period carries the subscription's redeemed discount while it lasts; final
- * usage and usage at a threshold carry it if it is a percentage. A plan change carries the percentage on its period's
- * own invoice: a fixed amount was already given there. A change that replaces that invoice carries the same discount.
- * After a pause the rest of an interval carries its discount on, and of a fixed amount its share.
+ * The discounts of each bill, in order. The start of a period carries those of the subscription while they last; final
+ * usage and usage at a threshold carry the percentages. A plan change carries the percentages on its period's
+ * own invoice: fixed amounts were already given there. A change that replaces that invoice carries the same discounts.
+ * After a pause the rest of an interval carries its discounts on, and of fixed amounts their share.
  */
-export async function discountsOf(work: Work, bills: readonly Bill[]): Promise<(bill: Bill) => InvoiceDiscount | null> {
+export async function discountsOf(
+  work: Work,
+  bills: readonly Bill[],
+): Promise<(bill: Bill) => readonly InvoiceDiscount[]> {
   const isAdjustment = ({ reason, beginsPeriod }: Bill) => reason === 'adjustment' && beginsPeriod !== true;
   const ids = bills.flatMap((bill) => (isAdjustment(bill) || bill.redeemed !== undefined ? [] : bill.subscription.id));
   const active = await listActiveRedemptions(work, ids);
@@ -237,20 +240,26 @@ export async function discountsOf(work: Work, bills: readonly Bill[]): Promise<(
   const ofPaused = await listDiscountsOfPeriods(work, pausedIds);
   return (bill) => {
     const { reason, subscription, period, replacedInvoiceId, resumption, redeemed: own } = bill;
-    if (own !== undefined) return own;
-    if (replacedInvoiceId) return ofReplaced.get(replacedInvoiceId) ?? null;
+    if (own !== undefined) return own === null ? [] : [own];
+    if (replacedInvoiceId) return (ofReplaced.get(replacedInvoiceId) ?? []).map(unapplied);
     if (resumption && period !== null) {
       const { whole, pausedPeriodId } = resumption;
-      const discount = pausedPeriodId === null ? active.get(subscription.id) : ofPaused.get(pausedPeriodId);
-      return discount ? discountOfPart(discount, { start: period.startAt, end: period.endAt }, whole, step) : null;
+      const discounts = pausedPeriodId === null ? active.get(subscription.id) : ofPaused.get(pausedPeriodId);
+      const part = { start: period.startAt, end: period.endAt };
+      return (discounts ?? []).map((discount) => discountOfPart(discount, part, whole, step));
     }
-    if (isAdjustment(bill)) return ofPeriods.get(period?.id ?? '') ?? null;
-    const redeemed = active.get(subscription.id) ?? null;
-    return isOfUsage(reason) && redeemed?.kind !== 'percent' ? null : redeemed;
+    if (isAdjustment(bill)) return ofPeriods.get(period?.id ?? '') ?? [];
+    const redeemed = active.get(subscription.id) ?? [];
+    return isOfUsage(reason) ? redeemed.filter(({ kind }) => kind === 'percent') : redeemed;
   };
 }
 
-/** Whether the invoice bills usage without a plan: it carries a percentage, and is no use of a discount. */
+/** A discount of another invoice, for one on which it takes off its own amount. */
+function unapplied({ takenOff: _, ...discount }: AppliedDiscount): InvoiceDiscount {
+  return discount;
+}
+
+/** Whether the invoice bills usage without a plan: it carries percentages, and is no use of a discount. */
 function isOfUsage(reason: InvoiceReason): boolean {
   return reason === 'usage' || reason === 'final_usage' || reason === 'usage_threshold';
 }

@@ -243,7 +243,7 @@ export async function composePurchase(
     ],
     invoiceDate: work.now,
     dueDate: isCharged ? work.now : addDays(work.now, settings.netTermsDays),
-    discount,
+    discounts: discount === null ? [] : [discount],
     tax: taxes.get(customerId) ?? null,
     seller: settings.seller,
   };

@@ -5,7 +5,7 @@ import { listPausedTime } from '../invoicing/store-collecting.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { smallerOf } from '../kernel/money.ts';
 import { listPeriodInvoices, type PeriodInvoice } from '../payments/store-period-invoices.ts';
-import { discountLines } from '../rating/discount.ts';
+import { discountInTurn } from '../rating/discount.ts';
 import { valueOfOwed } from '../rating/interval-change.ts';
 import { planBilled, planPaid } from '../rating/list-value.ts';
 import { type UnusedValue, unusedPaidValue } from '../rating/proration.ts';
@@ -29,11 +29,11 @@ export async function takeOffPausedTime<Any extends Bill>(work: Work, bills: rea
     bills.filter(({ subscription, lines }) => subscription.pausedCredit > 0n && lines.length > 0),
   );
   const step = chargedStep(work.currency);
-  const discountOf = keeping.size === 0 ? () => null : await discountsOf(work, [...keeping]);
+  const discountsOfBill = keeping.size === 0 ? () => [] : await discountsOf(work, [...keeping]);
   const owed = await valuesOfOwed(work, [...keeping]);
   return bills.map((bill) => {
     const owedValue = owed.get(bill.subscription.id) ?? 0n;
-    const line = keeping.has(bill) ? pausedTimeLine(bill, discountOf(bill), { owed: owedValue, step }) : null;
+    const line = keeping.has(bill) ? pausedTimeLine(bill, discountsOfBill(bill), { owed: owedValue, step }) : null;
     return line === null ? bill : { ...bill, lines: [...bill.lines, line] };
   });
 }
@@ -56,15 +56,15 @@ async function valuesOfOwed(work: Work, bills: readonly Bill[]): Promise<Map<str
   return values;
 }
 
-/** The line that takes kept paused time off a bill with this discount; null if there is none. */
+/** The line that takes kept paused time off a bill with these discounts; null if there is none. */
 function pausedTimeLine(
   { lines, subscription }: Bill,
-  discount: InvoiceDiscount | null,
+  discounts: readonly InvoiceDiscount[],
   { owed, step }: { readonly owed: bigint; readonly step: bigint },
 ): NewLine | null {
   const kept = subscription.pausedCredit;
   const listed = lines.reduce((sum, line) => sum + priceLine(line).amount, 0n);
-  const discounted = discountLines(discount, lines.map(priceLine), step).amount;
+  const discounted = discountInTurn(discounts, lines.map(priceLine), step).amount;
   const ofUsage = lines.reduce((sum, line) => sum + (line.type === 'usage' ? line.amount : 0n), 0n);
   const billed = listed - discounted;
   const takenOff = pausedTimeTakenOff({ kept, owed }, { billed, ofPlan: billed - ofUsage }, step);

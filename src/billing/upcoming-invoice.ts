@@ -37,6 +37,19 @@ export async function previewUpcomingInvoice(work: Work, subscriptionId: string)
   return renderDraft(work, draft);
 }
 
+/** The next invoice; null if none follows or it cannot be computed now. */
+export async function findUpcomingInvoice(
+  work: Work,
+  subscriptionId: string,
+): Promise<UpcomingInvoiceWithLines | null> {
+  try {
+    return await previewUpcomingInvoice(work, subscriptionId);
+  } catch (error) {
+    if (error instanceof Problem) return null;
+    throw error;
+  }
+}
+
 /**
  * The invoice of usage before the end of the period: that of the first boundary at which something is to be billed. Null
  * if there is none.

@@ -345,12 +345,20 @@ export interface DiscountRedemptions {
   name: string;
   numberOfPayments: number | null;
   paymentsMade: Generated<number>;
+  /**
+   * Its place among the discounts of its subscription: each lowers what the ones before it have left.
+   */
+  position: Generated<number>;
   pricingModelId: string;
   /**
    * Those of the discount when it was redeemed.
    */
   productIds: string[] | null;
   purchaseId: string | null;
+  /**
+   * Since when its subscription does not have it any more. Invoices before that keep it.
+   */
+  removedAt: number | null;
   subscriptionId: string | null;
   updatedAt: number;
   /**
@@ -497,6 +505,19 @@ export interface IdempotencyKeys {
   response: string;
 }
 
+export interface InvoiceDiscounts {
+  amount: bigint;
+  discountRedemptionId: string;
+  environmentId: number;
+  invoiceId: string;
+  /**
+   * True where this invoice alone redeems it, and no subscription or purchase does.
+   */
+  ofInvoice: boolean;
+  position: number;
+  pricingModelId: string;
+}
+
 export interface InvoiceItems {
   createdAt: number;
   customerId: string;
@@ -577,7 +598,10 @@ export interface Invoices {
   currency: string;
   customerId: string;
   discountAmount: Generated<bigint>;
-  discountRedemptionId: string | null;
+  /**
+   * The number of its rows in invoice_discounts; discount_amount is their sum.
+   */
+  discountCount: Generated<number>;
   dueDate: number | null;
   environmentId: number;
   finalizesAt: number | null;
@@ -1528,6 +1552,7 @@ export interface DB {
   events: Events;
   features: Features;
   idempotencyKeys: IdempotencyKeys;
+  invoiceDiscounts: InvoiceDiscounts;
   invoiceItems: InvoiceItems;
   invoiceLineItems: InvoiceLineItems;
   invoices: Invoices;

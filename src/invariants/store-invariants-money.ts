@@ -74,7 +74,8 @@ export const moneyInvariants: readonly Invariant[] = [
         from discount_redemptions r
        where r.subscription_id is null and r.purchase_id is null
          and (select count(*) from invoices i
-               where i.environment_id = r.environment_id and i.customer_id = r.customer_id and i.discount_redemption_id = r.id) <> 1`,
+               join invoice_discounts o on o.environment_id = i.environment_id and o.invoice_id = i.id
+               where i.environment_id = r.environment_id and i.customer_id = r.customer_id and o.discount_redemption_id = r.id) <> 1`,
   },
   {
     name: 'periodIsBilledOnce',
@@ -196,8 +197,9 @@ export const moneyInvariants: readonly Invariant[] = [
       select environment_id, id, payments_made, uses
         from (select r.environment_id, r.id, r.payments_made,
                      case when r.subscription_id is not null then ${paidUses}
-                          else (select count(*) from invoices i
-                                 where i.environment_id = r.environment_id and i.discount_redemption_id = r.id
+                          else (select count(*) from invoice_discounts o
+                                  join invoices i on i.environment_id = o.environment_id and i.id = o.invoice_id
+                                 where o.environment_id = r.environment_id and o.discount_redemption_id = r.id
                                    and i.status in ('paid', 'partially_refunded', 'refunded') and i.reason in ('purchase', 'one_off')) end as uses
                 from discount_redemptions r) redemption
        where payments_made <> uses`,

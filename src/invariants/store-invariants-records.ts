@@ -265,11 +265,13 @@ export const recordInvariants: readonly Invariant[] = [
          and e.discount_id = r.discount_id and e.created_at < r.created_at
         left join subscriptions s on s.environment_id = e.environment_id and s.id = e.subscription_id
        where r.use_of_customer is not null
-         and (s.status not in (${sql.join(terminalStatuses.map((status) => sql.lit(status)))})
+         and ((coalesce(e.removed_at >= r.created_at, true)
+                and s.status not in (${sql.join(terminalStatuses.map((status) => sql.lit(status)))}))
               or exists (
                 select from invoices i
+                  join invoice_discounts o on o.environment_id = i.environment_id and o.invoice_id = i.id
                  where i.environment_id = e.environment_id and i.customer_id = e.customer_id
-                   and i.discount_redemption_id = e.id and i.status <> 'void' and i.created_at < r.created_at))
+                   and o.discount_redemption_id = e.id and i.status <> 'void' and i.created_at < r.created_at))
        group by r.environment_id, r.id, r.customer_id, r.discount_id, r.uses_allowed
       having count(*) >= r.uses_allowed`,
   },
@@ -282,6 +284,31 @@ export const recordInvariants: readonly Invariant[] = [
        where d.maximum_redemptions is not null
        group by d.environment_id, d.id, d.maximum_redemptions
       having count(*) > d.maximum_redemptions`,
+  },
+  {
+    name: 'invoiceHasItsDiscounts',
+    sentence:
+      'The discount of an invoice is the sum of its discounts, which are counted and stand in an order without a gap.',
+    query: sql`
+      select i.environment_id, i.id, i.discount_count, i.discount_amount, o.discounts, o.last, o.amount
+        from invoices i
+        left join (select environment_id, invoice_id, count(*) as discounts, max(position) as last, sum(amount) as amount
+                     from invoice_discounts group by environment_id, invoice_id) o
+          on o.environment_id = i.environment_id and o.invoice_id = i.id
+       where i.discount_count <> coalesce(o.discounts, 0) or i.discount_count <> coalesce(o.last, 0)
+          or i.discount_amount <> coalesce(o.amount, 0)`,
+  },
+  {
+    name: 'discountsAreOfTheirRedeemer',
+    sentence: 'An invoice has discounts of its customer only: of its subscription or purchase, or of its own.',
+    query: sql`
+      select o.environment_id, o.invoice_id, o.discount_redemption_id, i.customer_id, r.customer_id as redeemed_by
+        from invoice_discounts o
+        join invoices i on i.environment_id = o.environment_id and i.id = o.invoice_id
+        join discount_redemptions r on r.environment_id = o.environment_id and r.id = o.discount_redemption_id
+       where i.customer_id <> r.customer_id or o.pricing_model_id <> i.pricing_model_id or i.subscription_id is distinct from r.subscription_id
+          or i.purchase_id is distinct from r.purchase_id
+          or o.of_invoice <> (r.subscription_id is null and r.purchase_id is null)`,
   },
   {
     name: 'discountsAreForProductsOfTheirModel',

@@ -1,6 +1,7 @@
 import type { CustomerRow } from '../customers/customer.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
+import { chargedStep } from '../kernel/currency.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { allowsRepeatedDiscounts } from '../organizations/setting.ts';
@@ -9,12 +10,20 @@ import { renderDiscount } from '../pricing/actions-discounts.ts';
 import {
   type DiscountRow,
   decideRefusal,
+  type GivenDiscount,
   hasEnded,
   normalizeCode,
   type Ordered,
   type RedeemedDiscount,
+  type SubscriptionDiscount,
 } from '../pricing/discount.ts';
+import { amountOf } from '../pricing/pricing.ts';
 import { findDiscount, findDiscountByCode, pageOfDiscounts } from '../pricing/store-discounts.ts';
+import { listPricesByIds } from '../pricing/store-prices.ts';
+import { publishSubscription } from '../subscriptions/actions.ts';
+import { findSubscription } from '../subscriptions/store.ts';
+import { listActiveItems } from '../subscriptions/store-items.ts';
+import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { InvoiceDiscount } from './invoice.ts';
 import type { InvoiceRow } from './store.ts';
 import {
@@ -24,7 +33,10 @@ import {
   hasBought,
   insertRedemption,
   listPricesOfProducts,
+  listRedemptionsOn,
   nextUseOfCustomer,
+  type RedemptionRow,
+  removeRedemption,
 } from './store-redemptions.ts';
 
 /**
@@ -34,11 +46,11 @@ import {
  */
 export async function countDiscounts(
   work: Work,
-  paid: readonly Pick<InvoiceRow, 'discountRedemptionId'>[],
+  paid: readonly Pick<InvoiceRow, 'id' | 'discountCount'>[],
 ): Promise<void> {
   await countRedemptions(
     work,
-    paid.flatMap(({ discountRedemptionId }) => discountRedemptionId ?? []),
+    paid.flatMap(({ id, discountCount }) => (discountCount > 0 ? id : [])),
   );
 }
 
@@ -74,11 +86,16 @@ export async function findGivenDiscount(
 }
 
 /** The redeemer of a discount: a subscription, a single-payment purchase or, with neither, an invoice that names it. */
-type Redeemer = { readonly subscriptionId: string } | { readonly purchaseId: string } | { readonly invoice: 'own' };
+type Redeemer =
+  | { readonly subscriptionId: string; readonly position?: number }
+  | { readonly purchaseId: string }
+  | { readonly invoice: 'own' };
 
 /** An order that is to redeem a discount. */
 interface Redeeming {
   readonly discount: DiscountRow;
+  /** The field of the request that names the discount. Absent: `discountCode`. */
+  readonly path?: readonly string[];
   /** Null: a customer to come. */
   readonly customerId: string | null;
   readonly ordered: readonly Ordered[];
@@ -110,6 +127,7 @@ export async function redeem(
     productIds: discount.productIds,
     subscriptionId: null,
     purchaseId: null,
+    position: 1,
     ...('invoice' in redeemer ? {} : redeemer),
     ...{ name, code, amountType, amount, duration, numberOfPayments },
     createdAt: work.now,
@@ -127,7 +145,7 @@ export async function quoteRedemption(
   order: Redeeming,
   purchaseId: string | null = null,
 ): Promise<InvoiceDiscount> {
-  const refusal = await refusalOf(work, order, { purchaseId });
+  const refusal = await refusalOf(work, order, { purchaseId, ...(order.path && { path: order.path }) });
   if (refusal !== null) throw refusal;
   const { code, amountType: kind, amount, productIds } = order.discount;
   const priceIds = await listPricesOfProducts(work, productIds);
@@ -175,6 +193,106 @@ function usedUp(code: string, allowed: number, path: readonly string[]): Problem
 
 function notApplicable(code: string, reason: string, path: readonly string[]): Problem {
   return new Problem('discountNotApplicable', { code, reason }, [{ path, message: reason, code: 'custom' }]);
+}
+
+/** A subscription that its caller has locked with its customer, with nothing due. */
+interface LockedSubscription {
+  readonly customer: CustomerRow;
+  readonly subscription: SubscriptionRow;
+}
+
+/** The discounts that a subscription has, in order. Refuses with `subscriptionNotFound`. */
+export async function listSubscriptionDiscounts(work: Work, id: string): Promise<SubscriptionDiscount[]> {
+  if ((await findSubscription(work, id)) === null) throw new Problem('subscriptionNotFound', { id });
+  return (await listRedemptionsOn(work, id)).map((row) => renderRedemption(work, row));
+}
+
+/**
+ * Puts a discount on a subscription, behind those that it has. Its invoices from now on carry it, and those that are there
+ * stay as they are. Its limits count as for any other redemption.
+ */
+export async function putOnDiscount(
+  work: Work,
+  { subscription, customer }: LockedSubscription,
+  given: GivenDiscount,
+): Promise<SubscriptionDiscount> {
+  refuseUnchangeable(subscription);
+  if (subscription.doNotCharge) throw new Problem('subscriptionNotCharged', { id: subscription.id });
+  const path = ['discount', given.code === undefined ? 'discountId' : 'code'];
+  const discount = await findNamedDiscount(work, subscription, given, path);
+  const { id: subscriptionId } = subscription;
+  const found = await listRedemptionsOn(work, subscriptionId);
+  if (found.some(({ discountId }) => discountId === discount.id))
+    throw notApplicable(discount.code, 'is on this subscription already', path);
+  const position = 1 + Math.max(0, ...found.map((each) => each.position));
+  const order = { discount, customerId: customer.id, ordered: await orderedBy(work, subscription), path };
+  const { redemptionId } = await redeem(work, order, { subscriptionId, position });
+  await publishSubscription(work, 'subscription.updated', subscription, customer);
+  return findOn(work, subscriptionId, redemptionId);
+}
+
+/** Takes a discount off a subscription. Invoices that are there keep it. */
+export async function takeOffDiscount(
+  work: Work,
+  { subscription, customer }: LockedSubscription,
+  redemptionId: string,
+): Promise<SubscriptionDiscount> {
+  refuseUnchangeable(subscription);
+  const found = await findOn(work, subscription.id, redemptionId);
+  await removeRedemption(work, redemptionId);
+  await publishSubscription(work, 'subscription.updated', subscription, customer);
+  return { ...found, updatedAt: work.now, removedAt: work.now };
+}
+
+// The amount of a first payment that is in flight is fixed.
+function refuseUnchangeable({ id, status }: SubscriptionRow): void {
+  if (isTerminal(status)) throw new Problem('subscriptionTerminal', { id, status });
+  if (status === 'incomplete')
+    throw new Problem('subscriptionNotAdjustable', { id, reason: 'it waits for its first payment' });
+}
+
+async function findOn(work: Work, subscriptionId: string, id: string): Promise<SubscriptionDiscount> {
+  const row = (await listRedemptionsOn(work, subscriptionId)).find((each) => each.id === id);
+  if (row === undefined) throw new Problem('subscriptionDiscountNotFound', { id });
+  return renderRedemption(work, row);
+}
+
+async function findNamedDiscount(
+  work: Work,
+  { pricingModelId }: Pick<SubscriptionRow, 'pricingModelId'>,
+  { discountId, code }: GivenDiscount,
+  path: readonly string[],
+): Promise<DiscountRow> {
+  const discount =
+    discountId === undefined
+      ? await findDiscountByCode(work, pricingModelId, code ?? '')
+      : await findDiscount(work, discountId);
+  if (!discount?.active || discount.pricingModelId !== pricingModelId)
+    throw invalid(path, 'must name an active discount of the pricing model of the subscription');
+  return discount;
+}
+
+/** The items of a subscription as an order: each for a whole period, and no setup fee. */
+async function orderedBy(work: Work, { id: subscriptionId }: SubscriptionRow): Promise<Ordered[]> {
+  const items = await listActiveItems(work, [{ subscriptionId, at: work.now }]);
+  const prices = await listPricesByIds(
+    work,
+    items.flatMap(({ priceId }) => priceId ?? []),
+  );
+  const products = new Map(prices.map(({ id, productId }) => [id, productId]));
+  return items.map((item) => ({
+    productId: products.get(item.priceId ?? '') ?? null,
+    amount: amountOf(item, item.quantity, chargedStep(work.currency)),
+  }));
+}
+
+function renderRedemption(work: Work, { productIds, removedAt, ...row }: RedemptionRow): SubscriptionDiscount {
+  return {
+    ...row,
+    ...(productIds === null ? {} : { productIds }),
+    ...(removedAt === null ? {} : { removedAt }),
+    livemode: work.livemode,
+  };
 }
 
 /** Whether nobody can redeem the discount any more. */

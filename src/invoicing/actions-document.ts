@@ -7,6 +7,7 @@ import { Turns } from '../jobs/turns.ts';
 import type { Language } from '../kernel/language.ts';
 import { Problem } from '../kernel/problem.ts';
 import { readBranding, readSellerName, readSettings } from '../organizations/store-settings.ts';
+import { discountsOn } from './actions.ts';
 import { type DocumentLook, invoiceDocument } from './invoice-document.ts';
 import { findInvoice, type InvoiceRow, listExplainedLines } from './store.ts';
 
@@ -39,7 +40,13 @@ export async function getDocument(
     ...(await readLook(work, language)),
     ...{ paymentInstructions, payLink: await payLinkOf(work, invoice, services) },
   };
-  return new Turns().run(invoiceDocument(invoice, await listExplainedLines(work, id), look));
+  return new Turns().run(
+    invoiceDocument(
+      { ...invoice, discounts: await discountsOn(work, invoice) },
+      await listExplainedLines(work, id),
+      look,
+    ),
+  );
 }
 
 async function payLinkOf(

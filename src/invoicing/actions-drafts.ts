@@ -26,7 +26,7 @@ import {
 import { findGivenDiscount, redeem } from './actions-discounts.ts';
 import { quoteTaxes } from './actions-tax.ts';
 import { fitRequest, type LeftUsage, trueUpAfter } from './fitting-lines.ts';
-import type { Invoice, InvoiceDiscount } from './invoice.ts';
+import type { AppliedDiscount, Invoice, InvoiceDiscount } from './invoice.ts';
 import { isWritten, itemOf, type NewLine, priceLine, unpricedLine } from './invoice-line-item.ts';
 import { draftInvoice, type NewInvoice } from './new-invoice.ts';
 import {
@@ -57,7 +57,12 @@ import {
 } from './store.ts';
 import { deleteDraft, listLinesOfDrafts, saveDraftLines, saveDrafts } from './store-drafts.ts';
 import { releaseItems } from './store-items.ts';
-import { deleteRedemptions, findRedemptions } from './store-redemptions.ts';
+import {
+  deleteRedemptions,
+  insertInvoiceDiscounts,
+  listDiscountsOfInvoices,
+  saveInvoiceDiscounts,
+} from './store-redemptions.ts';
 
 /** A line of a draft: stored with its id and the time at which it was written, or new. */
 interface DraftedLine {
@@ -74,11 +79,13 @@ export async function createDraft(
   const customer = await lockNamedCustomer(work, { customerId, customerExternalId }, pricingModelId);
   const terms = decideTerms(given, work.now);
   const written = await writeLines(work, customer, lines);
-  const discount = await redeemCode(work, customer, { discountCode, lines: written });
+  const discounts = listOf(await redeemCode(work, customer, { discountCode, lines: written }));
   const id = newId('invoice');
-  const known = { id, createdAt: work.now, customer, terms, discount };
-  const { row, rows } = await composeDraft(work, known, written.map(unstored));
+  const known = { id, createdAt: work.now, customer, terms, discounts };
+  const composed = await composeDraft(work, known, written.map(unstored));
+  const { row, rows } = composed;
   await insertInvoices(work, [row]);
+  await insertInvoiceDiscounts(work, [{ invoice: row, discounts: composed.discounts }]);
   await insertLines(work, rows);
   await publishInvoiceChanges(work, [{ before: null, invoice: row, cause: onceInItsLife }]);
   return getInvoice(work, id);
@@ -143,7 +150,7 @@ interface KnownDraft {
   readonly createdAt: number;
   readonly customer: CustomerRow;
   readonly terms: DraftTerms;
-  readonly discount: InvoiceDiscount | null;
+  readonly discounts: readonly InvoiceDiscount[];
   /** The draft of a renewal as it is stored. Absent: somebody writes the draft. */
   readonly ofPeriod?: InvoiceRow | null;
 }
@@ -155,7 +162,7 @@ function periodOf({ billingPeriodId: id, billingPeriodStartDate: startAt, billin
 /** The rows of a draft, by the amounts of now. */
 async function composeDraft(
   work: Work,
-  { id, createdAt, customer, terms: { dueDate, ...written }, discount, ofPeriod = null }: KnownDraft,
+  { id, createdAt, customer, terms: { dueDate, ...written }, discounts, ofPeriod = null }: KnownDraft,
   lines: readonly DraftedLine[],
 ) {
   if (lines.length > maxWrittenLines)
@@ -173,33 +180,43 @@ async function composeDraft(
     invoiceDate: ofPeriod?.invoiceDate ?? work.now,
     finalizesAt: ofPeriod?.finalizesAt ?? null,
     dueDate,
-    discount,
+    discounts,
     tax: taxes.get(customer.id) ?? null,
     seller: settings.seller,
     written,
   };
-  return composeRows(work, { id, createdAt, buyer: buyerOf(customer), discount }, request, lines);
+  return composeRows(work, { id, createdAt, buyer: buyerOf(customer) }, request, lines);
 }
 
 function buyerOf({ name, email, billingAddress }: CustomerRow): InvoiceRow['buyer'] {
   return { name, email, billingAddress };
 }
 
-/** The rows of a draft. It keeps its discount even while that has no effect. */
+/** The rows of a draft. It keeps its discounts even while they have no effect. */
 function composeRows(
   work: Work,
-  { discount, ...known }: Pick<InvoiceRow, 'id' | 'createdAt' | 'buyer'> & Pick<KnownDraft, 'discount'>,
+  known: Pick<InvoiceRow, 'id' | 'createdAt' | 'buyer'>,
   request: NewInvoice,
   lines: readonly DraftedLine[],
-): { readonly row: InvoiceRow; readonly rows: ExplainedLineRow[] } {
+): ComposedRows {
   const draft = draftInvoice(request);
-  const discountRedemptionId = discount?.redemptionId ?? null;
+  const takenOff = new Map(draft.discounts.map((discount) => [discount.redemptionId, discount.takenOff]));
+  const discounts = request.discounts.map((discount) => ({
+    ...discount,
+    takenOff: takenOff.get(discount.redemptionId) ?? 0n,
+  }));
   const row: InvoiceRow = {
     ...rowOf(draft),
     ...known,
-    ...{ updatedAt: work.now, invoiceNumber: null, status: 'draft', discountRedemptionId },
+    ...{ updatedAt: work.now, invoiceNumber: null, status: 'draft', discountCount: discounts.length },
   };
-  return { row, rows: rowsOf(work, row, draft.lines, lines) };
+  return { row, rows: rowsOf(work, row, draft.lines, lines), discounts };
+}
+
+interface ComposedRows {
+  readonly row: InvoiceRow;
+  readonly rows: ExplainedLineRow[];
+  readonly discounts: readonly AppliedDiscount[];
 }
 
 function rowsOf(
@@ -260,16 +277,12 @@ async function composeFinal(work: Work, finalizations: readonly Finalization[]) 
   const drafts = finalizations.map(({ draft }) => draft);
   const settings = await readSettings(work);
   const taxes = await quoteTaxes(work, settings, [...new Set(drafts.map(({ customerId }) => customerId))]);
-  const discounts = await findRedemptions(
-    work,
-    drafts.flatMap(({ discountRedemptionId }) => discountRedemptionId ?? []),
-  );
+  const discounts = await findDiscounts(work, drafts);
   const ids = drafts.map(({ id }) => id);
   const lines = Map.groupBy(await listLinesOfDrafts(work, ids), ({ invoiceId }) => invoiceId);
   return finalizations.map(({ draft: invoice, at, late = [], isDueAtOnce = invoice.autoCollect }) => {
     const known = withLateUsage((lines.get(invoice.id) ?? []).map(stored), late);
     if (known.length === 0) throw new Problem('draftHasNoLines', { id: invoice.id });
-    const { discountRedemptionId } = invoice;
     const request: NewInvoice = {
       ...invoice,
       billingPeriod: periodOf(invoice),
@@ -277,7 +290,7 @@ async function composeFinal(work: Work, finalizations: readonly Finalization[]) 
       invoiceDate: at,
       finalizesAt: null,
       dueDate: dueDateAt({ ...invoice, autoCollect: isDueAtOnce }, settings, at),
-      discount: (discountRedemptionId !== null && discounts.get(discountRedemptionId)) || null,
+      discounts: discounts.get(invoice.id) ?? [],
       tax: taxes.get(invoice.customerId) ?? null,
       seller: settings.seller,
       written: invoice,
@@ -288,7 +301,7 @@ async function composeFinal(work: Work, finalizations: readonly Finalization[]) 
     const drafted = fit.request.lines.map((line) => byLine.get(line) ?? unstored(line));
     const { id, createdAt } = invoice;
     const row: InvoiceRow = { ...invoice, ...rowOf(draft), id, createdAt, updatedAt: work.now };
-    return { row, rows: rowsOf(work, row, draft.lines, drafted), left: fit.left };
+    return { row, rows: rowsOf(work, row, draft.lines, drafted), left: fit.left, discounts: draft.discounts };
   });
 }
 
@@ -328,15 +341,17 @@ export async function changeDraft(
   if (isOfPeriod(invoice)) refuseForPeriod(id, { lines, discountCode, autoCollect: given.autoCollect });
   const terms = changeTerms(invoice, given, work.now);
   const kept = lines ? (await writeLines(work, customer, lines)).map(unstored) : await listDrafted(work, id);
-  const before = await findDiscount(work, invoice);
+  const before = await findDiscountsOf(work, invoice);
+  // Nobody writes a code on the draft of a period, so that it is one discount at most.
   const isKept =
     discountCode === undefined ||
-    (discountCode === null ? null : normalizeCode(discountCode)) === (before?.code ?? null);
+    (discountCode === null ? null : normalizeCode(discountCode)) === (before[0]?.code ?? null);
   // The same customer may redeem the same discount once, so the former one goes first.
-  if (!isKept) await dropDiscount(work, invoice);
+  if (!isKept) await dropDiscounts(work, invoice, before);
   const written = kept.map(({ line }) => line);
-  const discount = isKept ? before : await redeemCode(work, customer, { discountCode, lines: written });
-  return saveDraft(work, { ...knownOf(invoice), customer, terms, discount }, kept);
+  const redeemed = isKept ? null : await redeemCode(work, customer, { discountCode, lines: written });
+  const discounts = isKept ? before : listOf(redeemed);
+  return saveDraft(work, { ...knownOf(invoice), customer, terms, discounts }, kept);
 }
 
 function knownOf(invoice: InvoiceRow): Pick<KnownDraft, 'id' | 'createdAt' | 'ofPeriod'> {
@@ -344,15 +359,23 @@ function knownOf(invoice: InvoiceRow): Pick<KnownDraft, 'id' | 'createdAt' | 'of
   return { id, createdAt, ofPeriod: isOfPeriod(invoice) ? invoice : null };
 }
 
-async function dropDiscount(work: Work, invoice: InvoiceRow): Promise<void> {
-  if (invoice.discountRedemptionId === null) return;
-  await saveDrafts(work, [{ ...invoice, discountRedemptionId: null }]);
-  await deleteRedemptions(work, [invoice.discountRedemptionId]);
+function listOf(discount: InvoiceDiscount | null): readonly InvoiceDiscount[] {
+  return discount === null ? [] : [discount];
+}
+
+async function dropDiscounts(work: Work, invoice: InvoiceRow, discounts: readonly InvoiceDiscount[]): Promise<void> {
+  if (discounts.length === 0) return;
+  await saveInvoiceDiscounts(work, [{ invoice, discounts: [] }]);
+  await deleteRedemptions(
+    work,
+    discounts.map(({ redemptionId }) => redemptionId),
+  );
 }
 
 async function saveDraft(work: Work, known: KnownDraft, lines: readonly DraftedLine[]): Promise<InvoiceWithLines> {
-  const { row, rows } = await composeDraft(work, known, lines);
+  const { row, rows, discounts } = await composeDraft(work, known, lines);
   await saveDrafts(work, [row]);
+  await saveInvoiceDiscounts(work, [{ invoice: row, discounts }]);
   await saveDraftLines(work, [row.id], rows);
   return getInvoice(work, row.id);
 }
@@ -361,16 +384,23 @@ async function listDrafted(work: Work, id: string): Promise<DraftedLine[]> {
   return (await listExplainedLines(work, id)).map(stored);
 }
 
-async function findDiscount(work: Work, { discountRedemptionId: id }: InvoiceRow): Promise<InvoiceDiscount | null> {
-  return id === null ? null : ((await findRedemptions(work, [id])).get(id) ?? null);
+function findDiscounts(work: Work, drafts: readonly InvoiceRow[]) {
+  return listDiscountsOfInvoices(
+    work,
+    drafts.flatMap(({ id, discountCount }) => (discountCount > 0 ? id : [])),
+  );
+}
+
+async function findDiscountsOf(work: Work, draft: InvoiceRow): Promise<readonly InvoiceDiscount[]> {
+  return (await findDiscounts(work, [draft])).get(draft.id) ?? [];
 }
 
 /** Adds lines to a draft. */
 export async function addLines(work: Work, id: string, lines: readonly WrittenLine[]): Promise<InvoiceWithLines> {
   const { invoice, customer } = await lockDraft(work, id, 'changed');
   const added = (await writeLines(work, customer, lines)).map(unstored);
-  const discount = await findDiscount(work, invoice);
-  return saveDraft(work, { ...knownOf(invoice), customer, terms: invoice, discount }, [
+  const discounts = await findDiscountsOf(work, invoice);
+  return saveDraft(work, { ...knownOf(invoice), customer, terms: invoice, discounts }, [
     ...(await listDrafted(work, id)),
     ...added,
   ]);
@@ -388,8 +418,8 @@ export async function removeLine(work: Work, id: string, lineId: string): Promis
   const itemId = itemOf(removed.line.explanation);
   // The item waits for the next invoice again.
   if (itemId !== null) await releaseItems(work, id, [itemId]);
-  const discount = await findDiscount(work, invoice);
-  return saveDraft(work, { ...knownOf(invoice), customer, terms: invoice, discount }, left);
+  const discounts = await findDiscountsOf(work, invoice);
+  return saveDraft(work, { ...knownOf(invoice), customer, terms: invoice, discounts }, left);
 }
 
 /** Deletes a draft, and returns it as it was. The customer may redeem its discount again. */
@@ -397,8 +427,8 @@ export async function removeDraft(work: Work, id: string): Promise<Invoice> {
   const { invoice } = await lockDraft(work, id, 'deleted');
   if (isOfPeriod(invoice))
     throw new Problem('draftOfPeriod', { id, reason: 'void it, so that its usage is billed again' });
+  await dropDiscounts(work, invoice, await findDiscountsOf(work, invoice));
   await deleteDraft(work, id);
-  if (invoice.discountRedemptionId !== null) await deleteRedemptions(work, [invoice.discountRedemptionId]);
   return renderInvoice(work, invoice);
 }
 
@@ -422,13 +452,7 @@ export async function finalizeDrafts(
   const numbered = composed.map(({ row }, index) => ({ ...row, ...numbers[index] }));
   const { invoices, entries } = await payFromBalances(work, numbered);
   await saveDrafts(work, invoices);
-  // A discount without effect is not used up.
-  const kept = new Set(invoices.map(({ discountRedemptionId }) => discountRedemptionId));
-  const named = drafts.flatMap((draft) => (isOfPeriod(draft) ? [] : (draft.discountRedemptionId ?? [])));
-  await deleteRedemptions(
-    work,
-    named.filter((id) => !kept.has(id)),
-  );
+  await saveFinalDiscounts(work, drafts, composed);
   await bookEntries(work, entries);
   await saveDraftLines(
     work,
@@ -441,3 +465,22 @@ export async function finalizeDrafts(
   );
   return { invoices, left: composed.flatMap(({ left }) => left) };
 }
+
+/** Saves the discounts that have an effect. A draft of its own that had another one does not use it up. */
+async function saveFinalDiscounts(work: Work, drafts: readonly InvoiceRow[], composed: readonly FinalRows[]) {
+  const discounted = composed.filter((_, index) => (drafts[index]?.discountCount ?? 0) > 0);
+  if (discounted.length === 0) return;
+  const before = await findDiscounts(work, drafts);
+  await saveInvoiceDiscounts(
+    work,
+    discounted.map(({ row, discounts }) => ({ invoice: row, discounts })),
+  );
+  const kept = new Set(discounted.flatMap(({ discounts }) => discounts.map(({ redemptionId }) => redemptionId)));
+  const named = drafts.flatMap((draft) => (isOfPeriod(draft) ? [] : (before.get(draft.id) ?? [])));
+  await deleteRedemptions(
+    work,
+    named.flatMap(({ redemptionId }) => (kept.has(redemptionId) ? [] : redemptionId)),
+  );
+}
+
+type FinalRows = Pick<ComposedRows, 'row' | 'discounts'>;

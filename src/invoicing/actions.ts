@@ -10,6 +10,7 @@ import { Turns } from '../jobs/turns.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
 import {
+  type AppliedDiscount,
   amountDue,
   decideBalanceApplied,
   decideRefunded,
@@ -35,7 +36,7 @@ import {
 } from './store.ts';
 import { endNotices } from './store-collecting.ts';
 import { releaseItems } from './store-items.ts';
-import { findRedemptions } from './store-redemptions.ts';
+import { insertInvoiceDiscounts, listDiscountsOfInvoices } from './store-redemptions.ts';
 
 // More lines than nearly every invoice has. The invoice itself has all of them.
 const maxLinesListed = 100;
@@ -57,6 +58,8 @@ export async function createInvoices(work: Work, requests: readonly NewInvoice[]
   const drafts = requests.map(draftInvoice);
   const { invoices, entries } = await payFromBalances(work, await newRows(work, drafts));
   await store.insertInvoices(work, invoices);
+  const discounted = invoices.map((invoice, index) => ({ invoice, discounts: drafts[index]?.discounts ?? [] }));
+  await insertInvoiceDiscounts(work, discounted);
   await bookEntries(work, entries);
   const lines = drafts.flatMap((draft, index) => {
     const invoice = invoices[index];
@@ -152,7 +155,7 @@ export async function numberInvoices(
 export function rowOf(
   draft: InvoiceDraft,
 ): Omit<InvoiceRow, 'id' | 'createdAt' | 'updatedAt' | 'invoiceNumber' | 'buyer'> {
-  const { request, discount, lines: _, ...money } = draft;
+  const { request, discounts, lines: _, ...money } = draft;
   const { memo, footer, purchaseOrderNumber, netTermsDays, autoCollect } = request.written ?? unwritten;
   const {
     pricingModelId,
@@ -178,7 +181,7 @@ export function rowOf(
     invoiceDate: request.invoiceDate,
     dueDate: request.dueDate,
     currency,
-    discountRedemptionId: discount?.redemptionId ?? null,
+    discountCount: discounts.length,
     taxType: tax?.type ?? null,
     taxCountry: tax?.country ?? null,
     taxState: tax?.state ?? null,
@@ -302,7 +305,7 @@ export async function listInvoiceLineItems(work: Work, request: PageRequest) {
 /** An invoice as returned by the API. */
 export function renderInvoice(work: Work, row: InvoiceRow): Invoice {
   const { reason: _, type, subscriptionId, purchaseId, seller: _seller, buyer: _buyer, ...known } = row;
-  const { discountRedemptionId: _redemption, taxInclusive: _inclusive, attemptCount: _count, ...counted } = known;
+  const { discountCount: _discounts, taxInclusive: _inclusive, attemptCount: _count, ...counted } = known;
   const { nextAttemptAt, creditedAmount, offsetAmount, balanceApplied, balanceCredited, ...collected } = counted;
   const { footer, purchaseOrderNumber, netTermsDays, autoCollect, sentAt, finalizesAt, ...kept } = collected;
   const everyInvoice = {
@@ -456,8 +459,10 @@ export async function getExplanation(work: Work, id: string): Promise<InvoiceExp
   const invoice = await findInvoice(work, id);
   if (invoice === null) throw new Problem('invoiceNotFound', { id });
   const lines = await listExplainedLines(work, id);
-  const redemptionId = invoice.discountRedemptionId;
-  const redemptions = await findRedemptions(work, redemptionId === null ? [] : [redemptionId]);
-  const discount = (redemptionId !== null && redemptions.get(redemptionId)) || null;
-  return new Turns().run(explainInvoice(invoice, lines, discount));
+  return new Turns().run(explainInvoice(invoice, lines, await discountsOn(work, invoice)));
+}
+
+/** The discounts on an invoice, in order. */
+export async function discountsOn(work: Work, { id, discountCount }: InvoiceRow): Promise<readonly AppliedDiscount[]> {
+  return discountCount === 0 ? [] : ((await listDiscountsOfInvoices(work, [id])).get(id) ?? []);
 }

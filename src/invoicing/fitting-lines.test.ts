@@ -24,7 +24,7 @@ const request = (lines: NewLine[], tax: TaxQuote | null = null): NewInvoice => (
   lines,
   invoiceDate: 0,
   dueDate: 0,
-  discount: null,
+  discounts: [],
   tax,
   seller: null,
 });

@@ -1,7 +1,7 @@
 import type { Instant } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { priceModelOf } from '../pricing/pricing.ts';
-import { discountLines } from '../rating/discount.ts';
+import { discountInTurn } from '../rating/discount.ts';
 import { invoiceAmounts } from '../rating/invoice-amounts.ts';
 import { usageAmount } from '../rating/usage.ts';
 import { partWithin, type Quantities } from '../rating/usage-parts.ts';
@@ -25,11 +25,11 @@ type UsageLine = Extract<NewLine, { type: 'usage' }>;
  * the amount of usage, so it must not block the end of a period; anything else that is too large stays and is refused.
  */
 export function fitUsage(request: NewInvoice): { readonly request: NewInvoice; readonly left: readonly LeftUsage[] } {
-  const { lines, discount, tax } = request;
+  const { lines, discounts, tax } = request;
   const step = chargedStep(request.currency);
   const amounts = lines.map((line) => priceLine(line).amount);
   const prices = lines.map(({ priceId }) => priceId);
-  const { sum, total } = invoiceAmounts(amounts, discount, tax, step, [], prices);
+  const { sum, total } = invoiceAmounts(amounts, discounts, tax, step, [], prices);
   if (total <= maxInvoiceTotal) return { request, left: [] };
   // Tax at most doubles the sum of the lines.
   let excess = sum - (tax === null ? maxInvoiceTotal : maxInvoiceTotal / 2n);
@@ -55,9 +55,9 @@ export function fitPaybacks(request: NewInvoice): {
   readonly request: NewInvoice;
   readonly left: readonly LeftUsage[];
 } {
-  const { lines, discount } = request;
+  const { lines, discounts } = request;
   const amounts = lines.map((line) => priceLine(line).amount);
-  const discounted = discountLines(discount, lines.map(priceLine), chargedStep(request.currency)).amount;
+  const discounted = discountInTurn(discounts, lines.map(priceLine), chargedStep(request.currency)).amount;
   let rest = amounts.reduce((sum, amount) => sum + amount, -discounted);
   const left: LeftUsage[] = [];
   const kept = lines.filter((line) => {

@@ -8,7 +8,7 @@ import { allocate } from '../kernel/money.ts';
 import type { Seller } from '../organizations/setting.ts';
 import { priceModelOf } from '../pricing/pricing.ts';
 import { type PriceRow, priceRows } from '../rating/price-text.ts';
-import { amountDue, type Buyer, type InvoiceStatus } from './invoice.ts';
+import { type AppliedDiscount, amountDue, type Buyer, type InvoiceStatus } from './invoice.ts';
 import type { LineExplanation, PartOfUsage } from './invoice-line-item.ts';
 import { localDescription } from './line-text.ts';
 
@@ -37,6 +37,8 @@ export interface InvoiceToPrint {
   readonly status: InvoiceStatus;
   readonly currency: string;
   readonly discountAmount: bigint;
+  /** In order. Absent: only their sum is shown. */
+  readonly discounts?: readonly Pick<AppliedDiscount, 'code' | 'takenOff'>[];
   readonly taxAmount: bigint;
   readonly taxType: string | null;
   readonly taxCountry: string | null;
@@ -238,6 +240,7 @@ function sumsOf(
 ): PrintedDocument['sums'] {
   const { total, amountPaid, amountRefunded, offsetAmount, balanceApplied, discountAmount, taxAmount, status } =
     invoice;
+  const { discounts = [] } = invoice;
   const row = (label: string, amount: bigint, strong = false) => ({
     ...{ label, strong },
     amount: localMoney(amount, invoice.currency, language),
@@ -248,7 +251,10 @@ function sumsOf(
       lines.reduce((sum, line) => sum + line.amount, 0n),
     ),
   ];
-  if (discountAmount > 0n) sums.push(row(texts.discount, -discountAmount));
+  // A code says which discount it is, where there are several.
+  if (discounts.length > 1)
+    for (const { code, takenOff } of discounts) sums.push(row(`${texts.discount} ${code}`, -takenOff));
+  else if (discountAmount > 0n) sums.push(row(texts.discount, -discountAmount));
   if (hasTax(invoice)) sums.push(row(texts.netAmount, total - taxAmount), row(taxName(invoice, language), taxAmount));
   sums.push(row(texts.total, total, true));
   if (balanceApplied > 0n) sums.push(row(texts.balanceApplied, -balanceApplied));

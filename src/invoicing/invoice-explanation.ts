@@ -3,11 +3,11 @@ import type { Period } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { Timestamp, WholeNumber } from '../kernel/json.ts';
 import { fineText, PricedTier, Pricing, priceMeasured, priceModelOf, shownTier } from '../pricing/pricing.ts';
-import { discountLines } from '../rating/discount.ts';
+import { discountLines, type LineDiscount } from '../rating/discount.ts';
 import { type Rounding, taxableAmount, taxRounding } from '../rating/invoice-amounts.ts';
 import { priceQuantities, priceUnits } from '../rating/usage-parts.ts';
 import type { ItemizedSegment } from '../subscriptions/adjustment.ts';
-import { type InvoiceDiscount, InvoiceReason, taxFields } from './invoice.ts';
+import { type AppliedDiscount, InvoiceReason, taxFields } from './invoice.ts';
 import { isItem, isPartOfUsage, type LineExplanation } from './invoice-line-item.ts';
 
 const PeriodShown = z
@@ -144,24 +144,27 @@ export const InvoiceExplanation = z
     billingPeriod: PeriodShown.nullable(),
     lines: z.array(ExplainedLine),
     sumOfLines: WholeNumber,
-    discount: z
-      .object({
-        discountRedemptionId: z.string(),
-        code: z.string(),
-        kind: z.enum(['percent', 'fixed']),
-        amount: WholeNumber.meta({
-          description:
-            'A percentage, of which at most 100 count, or an amount in minor units. After a pause the rest of an interval gets its share.',
+    discounts: z
+      .array(
+        z.object({
+          discountRedemptionId: z.string(),
+          code: z.string(),
+          kind: z.enum(['percent', 'fixed']),
+          amount: WholeNumber.meta({
+            description:
+              'A percentage, of which at most 100 count, or an amount in minor units. After a pause the rest of an interval gets its share.',
+          }),
+          base: WholeNumber.meta({
+            description:
+              'What the discounts before it leave of the lines that it is for, without paused time, which was paid before.',
+          }),
+          computed: WholeNumber.meta({ description: 'The amount taken off, at most the base.' }),
+          rounding: RoundingShown,
         }),
-        base: WholeNumber.meta({
-          description: 'The sum of the lines that it is for, without paused time, which was paid before.',
-        }),
-        computed: WholeNumber.meta({ description: 'The amount taken off, at most the base.' }),
-        rounding: RoundingShown,
-      })
-      .nullable(),
+      )
+      .meta({ description: 'In the order in which they lower the invoice.' }),
     taxable: WholeNumber.meta({
-      description: 'The sum of the lines less their shares of the discount, without those that bear no tax.',
+      description: 'The sum of the lines less their shares of the discounts, without those that bear no tax.',
     }),
     tax: z
       .object({
@@ -221,11 +224,11 @@ interface ExplainableLine
   readonly explanation: LineExplanation;
 }
 
-/** Explains an invoice, a line a step; `discount` is the one on it. */
+/** Explains an invoice, a line a step; `discounts` are those on it, in order. */
 export function* explainInvoice(
   invoice: ExplainableInvoice,
   lines: readonly ExplainableLine[],
-  discount: InvoiceDiscount | null,
+  discounts: readonly AppliedDiscount[],
 ): Generator<void, InvoiceExplanation> {
   const explained: ExplainedLine[] = [];
   for (const line of lines) {
@@ -245,7 +248,7 @@ export function* explainInvoice(
     billingPeriod: start === null || end === null ? null : shownPeriod({ start, end }),
     lines: explained,
     sumOfLines,
-    discount: discount === null ? null : explainDiscount(discount, lines, invoice.discountAmount),
+    discounts: explainDiscounts(discounts, lines, chargedStep(invoice.currency)),
     taxable,
     tax: explainTax(invoice, taxable),
     subtotal: invoice.subtotal,
@@ -254,9 +257,24 @@ export function* explainInvoice(
   };
 }
 
-/** It applies to all lines but paused time and those of other products. A fixed amount for the rest of an interval after a pause is its share. */
-function explainDiscount(discount: InvoiceDiscount, lines: readonly ExplainableLine[], computed: bigint) {
-  const { redemptionId: discountRedemptionId, code, kind, amount } = discount;
+/**
+ * Each applies to what is left of all lines but paused time and those of other products. A fixed amount for the rest of an
+ * interval after a pause is its share.
+ */
+function explainDiscounts(discounts: readonly AppliedDiscount[], lines: readonly ExplainableLine[], step: bigint) {
+  let left = lines;
+  return discounts.map((discount) => {
+    const explained = explainDiscount(discount, left);
+    // The amount that it took off, whatever it was computed from.
+    const taken: LineDiscount = { kind: 'fixed', amount: discount.takenOff, priceIds: discount.priceIds ?? null };
+    const { shares } = discountLines(taken, left, step);
+    left = left.map((line, index) => ({ ...line, amount: line.amount - (shares[index] ?? 0n) }));
+    return explained;
+  });
+}
+
+function explainDiscount(discount: AppliedDiscount, lines: readonly ExplainableLine[]) {
+  const { redemptionId: discountRedemptionId, code, kind, amount, takenOff: computed } = discount;
   const { base } = discountLines(discount, lines);
   const percent = amount > 100n ? 100n : amount;
   const fixed = computed < amount && computed < base ? shareOfFixed(amount, lines, computed) : exactly(computed);

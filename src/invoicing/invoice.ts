@@ -110,6 +110,12 @@ export interface InvoiceDiscount {
   readonly priceIds?: readonly string[] | null;
 }
 
+/** A discount on an invoice, with the amount that it takes off. */
+export interface AppliedDiscount extends InvoiceDiscount {
+  /** In minor units. */
+  readonly takenOff: bigint;
+}
+
 /** The tax of a buyer on an invoice. */
 export interface TaxQuote {
   readonly type: TaxType;
@@ -171,7 +177,7 @@ export type TaxType = z.infer<typeof TaxType>;
 
 /** The tax of an invoice or a payment; null if unknown. */
 export const taxFields = {
-  subtotal: WholeNumber.nullable().meta({ description: 'The sum of the lines less the discount, without tax.' }),
+  subtotal: WholeNumber.nullable().meta({ description: 'The sum of the lines less the discounts, without tax.' }),
   taxAmount: WholeNumber.nullable(),
   taxType: TaxType.nullable(),
   taxCountry: CountryCode.nullable(),
@@ -196,7 +202,7 @@ const everyInvoice = {
   status: InvoiceStatus,
   currency: CurrencyCode,
   ...taxFields,
-  discountAmount: WholeNumber.meta({ description: 'The amount that the discount takes off the sum of the lines.' }),
+  discountAmount: WholeNumber.meta({ description: 'The amount that the discounts take off the sum of the lines.' }),
   total: WholeNumber.meta({ description: 'The sum of subtotal and tax.' }),
   amountPaid: WholeNumber.meta({ description: 'The amount that was paid, before refunds.' }),
   amountRefunded: WholeNumber,

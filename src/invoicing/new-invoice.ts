@@ -3,6 +3,7 @@ import { type CurrencyCode, chargedStep } from '../kernel/currency.ts';
 import type { Seller } from '../organizations/setting.ts';
 import { invoiceAmounts } from '../rating/invoice-amounts.ts';
 import {
+  type AppliedDiscount,
   decideNewInvoice,
   type InvoiceDiscount,
   type InvoiceMoney,
@@ -28,7 +29,8 @@ export interface NewInvoice {
   readonly invoiceDate: Instant;
   /** Null while a draft has none. */
   readonly dueDate: Instant | null;
-  readonly discount: InvoiceDiscount | null;
+  /** In the order in which they lower it: each is computed on what the ones before it have left. */
+  readonly discounts: readonly InvoiceDiscount[];
   readonly tax: TaxQuote | null;
   readonly seller: Seller | null;
   /** The time at which its draft is finalized. Null or absent: it is an invoice at once. */
@@ -65,8 +67,8 @@ interface DraftMoney extends InvoiceMoney {
 /** A fully computed invoice, before it has an id and a number. */
 export interface InvoiceDraft extends DraftMoney {
   readonly request: NewInvoice;
-  /** The discount on the invoice. */
-  readonly discount: InvoiceDiscount | null;
+  /** The discounts on the invoice, in order. */
+  readonly discounts: readonly AppliedDiscount[];
   readonly lines: readonly DraftLine[];
 }
 
@@ -77,9 +79,9 @@ export interface InvoiceDraft extends DraftMoney {
 export function draftInvoice(request: NewInvoice): InvoiceDraft {
   const lines = request.lines.map(priceLine);
   const lineAmounts = lines.map((line) => line.amount);
-  const { discountable, subtotal, taxAmount, discountAmount, shares, total } = invoiceAmounts(
+  const { discounts, subtotal, taxAmount, discountAmount, shares, total } = invoiceAmounts(
     lineAmounts,
-    request.discount,
+    request.discounts,
     request.tax,
     chargedStep(request.currency),
     lines.map(({ taxable }) => !taxable),
@@ -91,7 +93,10 @@ export function draftInvoice(request: NewInvoice): InvoiceDraft {
     subtotal,
     taxAmount,
     discountAmount,
-    discount: discountable > 0n ? request.discount : null,
+    discounts: request.discounts.flatMap((discount, index) => {
+      const { base = 0n, amount: takenOff = 0n } = discounts[index] ?? {};
+      return base > 0n ? { ...discount, takenOff } : [];
+    }),
     lines: lines.map((line, index) => ({ ...line, ...(shares[index] ?? { discountAmount: 0n, taxAmount: 0n }) })),
   };
 }

@@ -146,8 +146,8 @@ export async function listBilledSoFar(
   if (periods.length === 0) return [];
   const { rows } = await sql<PeriodOfUsage & BilledSoFar>`
     select asked.*, sum(${listAmountOf('l')}) as listed,
-           sum(${listAmountOf('l')} - l.amount + case when r.amount_type = 'percent' then l.discount_amount else 0 end) as percent_off,
-           case when count(distinct percent.taken) filter (where l.amount > 0) = 1
+           sum(${listAmountOf('l')} - l.amount + round(l.discount_amount * percent.part)) as percent_off,
+           case when count(distinct coalesce(percent.taken, -1)) filter (where l.amount > 0) = 1
              then max(percent.taken) filter (where l.amount > 0) end as percentage,
            sum(l.amount - l.discount_amount - l.credited_amount + l.credited_discount) as net
       from unnest(
@@ -160,9 +160,13 @@ export async function listBilledSoFar(
       join invoice_line_items l on l.environment_id = i.environment_id and l.invoice_id = i.id and l.type = 'usage'
        and l.ledger_account_id = asked.ledger_account_id and l.price_id = asked.price_id
        and (l.explanation ->> 'periodStart')::bigint = asked.period_start
-      left join discount_redemptions r on r.environment_id = i.environment_id and r.id = i.discount_redemption_id
      cross join lateral (
-        select case when r.amount_type = 'percent' and r.product_ids is null then least(r.amount, 100) else 0 end as taken) percent
+        -- Usage belongs to no product. Of several discounts, percentages have the part of a line that they have of the invoice.
+        select case when count(*) > 1 then null else coalesce(max(case when r.amount_type = 'percent' then least(r.amount, 100) end), 0) end as taken,
+               coalesce(sum(o.amount) filter (where r.amount_type = 'percent') / nullif(sum(o.amount), 0), 0) as part
+          from invoice_discounts o
+          join discount_redemptions r on r.environment_id = o.environment_id and r.id = o.discount_redemption_id
+         where i.discount_count > 0 and o.environment_id = i.environment_id and o.invoice_id = i.id and r.product_ids is null) percent
      where not exists (
        select from subscription_adjustments a
          join invoices taking on taking.environment_id = a.environment_id and taking.id = a.invoice_id

@@ -1,8 +1,10 @@
 import { type RawBuilder, sql } from 'kysely';
+import { insertRecords } from '../database/json-records.ts';
 import { instantOfColumn, type Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { terminalStatuses } from '../subscriptions/subscription.ts';
-import type { InvoiceDiscount } from './invoice.ts';
+import type { AppliedDiscount, InvoiceDiscount } from './invoice.ts';
+import type { InvoiceRow } from './store.ts';
 
 /** A discount at the time of its redemption by a subscription or purchase. Money in minor units, percentages whole. */
 interface NewRedemption {
@@ -19,6 +21,8 @@ interface NewRedemption {
   /** A subscription, a purchase or, where both are null, an invoice that names it. */
   readonly subscriptionId: string | null;
   readonly purchaseId: string | null;
+  /** Its place among the discounts of a subscription. */
+  readonly position: number;
   readonly name: string;
   readonly code: string;
   readonly amountType: 'percent' | 'fixed';
@@ -65,6 +69,52 @@ export async function giveRedemption(work: Work, id: string, subscriptionId: str
     .execute();
 }
 
+/** A redemption of a subscription. */
+export interface RedemptionRow
+  extends Omit<NewRedemption, 'useOfCustomer' | 'usesAllowed' | 'purchaseId' | 'productIds'> {
+  readonly subscriptionId: string;
+  readonly productIds: string[] | null;
+  readonly paymentsMade: number;
+  readonly fullyRedeemed: boolean;
+  readonly removedAt: Instant | null;
+}
+
+/** The discounts that a subscription has, in order: at most as many as it may have. */
+export async function listRedemptionsOn(work: Work, subscriptionId: string): Promise<RedemptionRow[]> {
+  return work.db
+    .selectFrom('discountRedemptions')
+    .select([
+      'id',
+      'createdAt',
+      'updatedAt',
+      'pricingModelId',
+      'subscriptionId',
+      'customerId',
+      'discountId',
+      'name',
+      'code',
+    ])
+    .select(['amount', 'amountType', 'duration', 'numberOfPayments', 'productIds', 'position'])
+    .select(['paymentsMade', 'fullyRedeemed', 'removedAt'])
+    .where('environmentId', '=', work.environmentId)
+    .where('subscriptionId', '=', subscriptionId)
+    .where('removedAt', 'is', null)
+    .orderBy('position')
+    .$castTo<RedemptionRow>()
+    .execute();
+}
+
+/** Takes a redemption off its subscription. */
+export async function removeRedemption(work: Work, id: string): Promise<void> {
+  await work.db
+    .updateTable('discountRedemptions')
+    .set({ removedAt: work.now, updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .where('removedAt', 'is', null)
+    .execute();
+}
+
 /** Deletes redemptions that no invoice names any more. */
 export async function deleteRedemptions(work: Work, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
@@ -84,16 +134,16 @@ export async function deleteRedemptionsOfPurchases(work: Work, purchaseIds: read
     .execute();
 }
 
-// A redemption is unused if no valid invoice has it, its subscription has ended, and its purchase has its invoice: until
-// then the first payment is in flight.
+// A redemption is unused if no valid invoice has it, its subscription has ended or has it no more, and its purchase has its
+// invoice. A purchase without one has its first payment in flight.
 const isUsed = sql`(
-  exists (select from subscriptions s
-           where s.environment_id = r.environment_id and s.id = r.subscription_id and s.status not in (${literals(terminalStatuses)}))
+  (r.removed_at is null and exists (select from subscriptions s
+           where s.environment_id = r.environment_id and s.id = r.subscription_id and s.status not in (${literals(terminalStatuses)})))
   or (r.purchase_id is not null and not exists (
         select from invoices i where i.environment_id = r.environment_id and i.purchase_id = r.purchase_id))
-  or exists (select from invoices i
-              where i.environment_id = r.environment_id and i.customer_id = r.customer_id
-                and i.discount_redemption_id = r.id and i.status <> 'void'))`;
+  or exists (select from invoice_discounts o
+              join invoices i on i.environment_id = o.environment_id and i.id = o.invoice_id
+             where o.environment_id = r.environment_id and o.discount_redemption_id = r.id and i.status <> 'void'))`;
 
 /**
  * The number of times that the customer has redeemed the discount. An earlier redemption counts unless it ended before
@@ -160,8 +210,8 @@ const columns = sql`r.id as redemption_id, r.subscription_id, r.code, r.amount_t
   case when r.product_ids is not null then array(
     select p.id from prices p where p.environment_id = r.environment_id and p.product_id = any(r.product_ids) order by p.id) end as price_ids`;
 
-function toDiscount({ subscriptionId: _, ...discount }: FoundDiscount): InvoiceDiscount {
-  return discount;
+function toDiscount({ redemptionId, code, kind, amount, priceIds = null }: FoundDiscount): InvoiceDiscount {
+  return { redemptionId, code, kind, amount, priceIds };
 }
 
 /**
@@ -174,10 +224,10 @@ function usesOf(statuses: readonly string[]): RawBuilder<number> {
   return sql`(
     select count(distinct coalesce(coalesce(p.discount_start_at, least(p.whole_start_at, p.start_at)) || ' '
                                      || coalesce(p.discount_end_at, i.billing_period_end_date), i.id))
-      from invoices i
+      from invoice_discounts o
+      join invoices i on i.environment_id = o.environment_id and i.id = o.invoice_id and i.subscription_id = r.subscription_id
       left join billing_periods p on p.environment_id = i.environment_id and p.id = i.billing_period_id
-     where i.environment_id = r.environment_id and i.subscription_id = r.subscription_id
-       and i.discount_redemption_id = r.id and i.status in (${literals(statuses)})
+     where o.environment_id = r.environment_id and o.discount_redemption_id = r.id and i.status in (${literals(statuses)})
        and (i.reason in ('subscription_start', 'renewal')
             or exists (
               select from subscription_adjustments a
@@ -198,100 +248,148 @@ const paidStatuses = ['paid', 'partially_refunded', 'refunded'];
 export const paidUses = usesOf(paidStatuses);
 
 /**
- * The discount of each subscription's next invoice. Excludes used-up discounts, and those that will be used up when the
+ * The discounts of each subscription's next invoice, in order. Excludes those taken off, used-up ones, and those that will be used up when the
  * drafts and open invoices with them are paid. A discount with `once` applies to one invoice, not to every invoice until one is
  * paid. A void invoice frees its use.
  */
 export async function listActiveRedemptions(
   work: Work,
   subscriptionIds: readonly string[],
-): Promise<Map<string, InvoiceDiscount>> {
+): Promise<Map<string, InvoiceDiscount[]>> {
   if (subscriptionIds.length === 0) return new Map();
   const { rows } = await sql<FoundDiscount>`
     select ${columns}
       from discount_redemptions r
      where r.environment_id = ${work.environmentId} and r.subscription_id = any(${subscriptionIds})
-       and not r.fully_redeemed
+       and r.removed_at is null and not r.fully_redeemed
        and (r.duration = 'forever'
-            or ${usesOf([...paidStatuses, 'draft', 'open', 'awaiting_payment_confirmation'])} < coalesce(r.number_of_payments, 1))`.execute(
-    work.db,
-  );
-  return new Map(rows.map((row) => [row.subscriptionId, toDiscount(row)]));
+            or ${usesOf([...paidStatuses, 'draft', 'open', 'awaiting_payment_confirmation'])} < coalesce(r.number_of_payments, 1))
+     order by r.position, r.id`.execute(work.db);
+  return groupedBy(rows, ({ subscriptionId }) => subscriptionId);
+}
+
+/** The discounts of each invoice or other record, in the order of the rows and each once. */
+function groupedBy<Row extends FoundDiscount>(rows: readonly Row[], keyOf: (row: Row) => string) {
+  const onceEach = (found: readonly Row[]) => [...new Map(found.map((row) => [row.redemptionId, row])).values()];
+  return new Map([...Map.groupBy(rows, keyOf)].map(([key, found]) => [key, onceEach(found).map(toDiscount)]));
 }
 
 /**
- * The percentage discount on the invoice that each billing period got at its start or renewal, by period id. Periods
+ * The percentage discounts on the invoice that each billing period got at its start or renewal, by period id. Periods
  * without one are missing.
  */
 export async function listPercentOfPeriods(
   work: Work,
   billingPeriodIds: readonly string[],
-): Promise<Map<string, InvoiceDiscount>> {
+): Promise<Map<string, InvoiceDiscount[]>> {
   if (billingPeriodIds.length === 0) return new Map();
   const { rows } = await sql<FoundDiscount & { billingPeriodId: string }>`
     select ${columns}, i.billing_period_id
       from invoices i
-      join discount_redemptions r on r.environment_id = i.environment_id and r.id = i.discount_redemption_id
+      join invoice_discounts o on o.environment_id = i.environment_id and o.invoice_id = i.id
+      join discount_redemptions r on r.environment_id = o.environment_id and r.id = o.discount_redemption_id
      where i.environment_id = ${work.environmentId} and i.billing_period_id = any(${billingPeriodIds})
-       and i.reason in ('subscription_start', 'renewal') and r.amount_type = 'percent'`.execute(work.db);
-  return new Map(rows.map(({ billingPeriodId, ...row }) => [billingPeriodId, toDiscount(row)]));
+       and i.reason in ('subscription_start', 'renewal') and r.amount_type = 'percent'
+     order by r.position, r.id`.execute(work.db);
+  return groupedBy(rows, ({ billingPeriodId }) => billingPeriodId);
 }
 
 /** The discounts on the period invoices of these billing periods, by period id. Periods without one are missing. */
 export async function listDiscountsOfPeriods(
   work: Work,
   billingPeriodIds: readonly string[],
-): Promise<Map<string, InvoiceDiscount>> {
+): Promise<Map<string, InvoiceDiscount[]>> {
   if (billingPeriodIds.length === 0) return new Map();
   const { rows } = await sql<FoundDiscount & { billingPeriodId: string }>`
     select ${columns}, i.billing_period_id
       from invoices i
-      join discount_redemptions r on r.environment_id = i.environment_id and r.id = i.discount_redemption_id
+      join invoice_discounts o on o.environment_id = i.environment_id and o.invoice_id = i.id
+      join discount_redemptions r on r.environment_id = o.environment_id and r.id = o.discount_redemption_id
      where i.environment_id = ${work.environmentId} and i.billing_period_id = any(${billingPeriodIds}::text[])
-       and i.reason not in ('final_usage', 'usage_threshold') and i.status <> 'void'`.execute(work.db);
-  return new Map(rows.map(({ billingPeriodId, ...row }) => [billingPeriodId, toDiscount(row)]));
+       and i.reason not in ('final_usage', 'usage_threshold') and i.status <> 'void'
+     order by r.position, r.id`.execute(work.db);
+  return groupedBy(rows, ({ billingPeriodId }) => billingPeriodId);
 }
 
-/** The discounts on these invoices, by invoice id. Invoices without one are missing. */
+/** The discounts on these invoices, in order and with what each takes off, by invoice id. Invoices without one are missing. */
 export async function listDiscountsOfInvoices(
   work: Work,
   invoiceIds: readonly string[],
-): Promise<Map<string, InvoiceDiscount>> {
+): Promise<Map<string, AppliedDiscount[]>> {
   if (invoiceIds.length === 0) return new Map();
-  const { rows } = await sql<FoundDiscount & { invoiceId: string }>`
-    select ${columns}, i.id as invoice_id
-      from invoices i
-      join discount_redemptions r on r.environment_id = i.environment_id and r.id = i.discount_redemption_id
-     where i.environment_id = ${work.environmentId} and i.id = any(${invoiceIds}::text[])`.execute(work.db);
-  return new Map(rows.map(({ invoiceId, ...row }) => [invoiceId, toDiscount(row)]));
+  const { rows } = await sql<FoundDiscount & { invoiceId: string; takenOff: bigint }>`
+    select ${columns}, o.invoice_id, o.amount as taken_off
+      from invoice_discounts o
+      join discount_redemptions r on r.environment_id = o.environment_id and r.id = o.discount_redemption_id
+     where o.environment_id = ${work.environmentId} and o.invoice_id = any(${invoiceIds}::text[])
+     order by o.position`.execute(work.db);
+  const applied = rows.map(({ invoiceId, takenOff, ...row }) => ({
+    invoiceId,
+    discount: { ...toDiscount(row), takenOff },
+  }));
+  return new Map(
+    [...Map.groupBy(applied, ({ invoiceId }) => invoiceId)].map(([id, found]) => [
+      id,
+      found.map((each) => each.discount),
+    ]),
+  );
 }
 
-/** Redeemed discounts by redemption id, used up or not. */
-export async function findRedemptions(
-  work: Work,
-  redemptionIds: readonly string[],
-): Promise<Map<string, InvoiceDiscount>> {
-  if (redemptionIds.length === 0) return new Map();
-  const { rows } = await sql<FoundDiscount>`
-    select ${columns} from discount_redemptions r
-     where r.environment_id = ${work.environmentId} and r.id = any(${redemptionIds})`.execute(work.db);
-  return new Map(rows.map((row) => [row.redemptionId, toDiscount(row)]));
+/** Saves the discounts of new invoices. */
+export async function insertInvoiceDiscounts(work: Work, discounted: readonly Discounted[]): Promise<void> {
+  const rows = discounted.flatMap(({ invoice, discounts }) =>
+    discounts.map(({ redemptionId, takenOff }, index) => ({
+      invoiceId: invoice.id,
+      position: index + 1,
+      pricingModelId: invoice.pricingModelId,
+      discountRedemptionId: redemptionId,
+      amount: takenOff,
+      ofInvoice: invoice.type === 'standalone',
+    })),
+  );
+  if (rows.length === 0) return;
+  await insertRecords(
+    work,
+    'invoiceDiscounts',
+    ['invoiceId', 'position', 'pricingModelId', 'discountRedemptionId', 'amount', 'ofInvoice'],
+    rows,
+  );
+}
+
+/** Makes these the discounts of drafts, finalized or not. */
+export async function saveInvoiceDiscounts(work: Work, discounted: readonly Discounted[]): Promise<void> {
+  await sql`
+    delete from invoice_discounts
+     where environment_id = ${work.environmentId} and invoice_id = any(${discounted.map(({ invoice }) => invoice.id)}::text[])`.execute(
+    work.db,
+  );
+  await insertInvoiceDiscounts(work, discounted);
+}
+
+/** An invoice with its discounts, in order. */
+interface Discounted {
+  readonly invoice: Pick<InvoiceRow, 'id' | 'type' | 'pricingModelId'>;
+  readonly discounts: readonly AppliedDiscount[];
 }
 
 /**
- * Recounts the uses of these redemptions by paid invoices, so that it is idempotent and handles reversed payments. For
+ * Recounts the uses of the discounts of these invoices by paid invoices, so that it is idempotent and handles reversed payments. For
  * a single-payment purchase or an invoice of its own, that one invoice counts.
  */
-export async function countRedemptions(work: Work, redemptionIds: readonly string[]): Promise<void> {
-  if (redemptionIds.length === 0) return;
+export async function countRedemptions(work: Work, invoiceIds: readonly string[]): Promise<void> {
+  if (invoiceIds.length === 0) return;
   await sql`
     update discount_redemptions r
        set payments_made = case when r.subscription_id is null then (
-             select count(*) from invoices i
-              where i.environment_id = r.environment_id and i.customer_id = r.customer_id
-                and i.discount_redemption_id = r.id and i.status in (${sql.join(paidStatuses)})
+             select count(*) from invoice_discounts o join invoices i on i.environment_id = o.environment_id and i.id = o.invoice_id
+              where o.environment_id = r.environment_id and o.discount_redemption_id = r.id
+                and i.status in (${sql.join(paidStatuses)})
            ) else ${paidUses} end, updated_at = ${instantOfColumn(work, 'r.customer_id')}
-     where r.environment_id = ${work.environmentId} and r.id = any(${redemptionIds}::text[])`.execute(work.db);
+     where r.environment_id = ${work.environmentId}
+       and r.id in (select named.discount_redemption_id from invoice_discounts named
+                     where named.environment_id = ${work.environmentId} and named.invoice_id = any(${invoiceIds}::text[]))`.execute(
+    work.db,
+  );
 }
 
 /** The number of redemptions of each discount; discounts without any are missing. */

@@ -39,7 +39,7 @@ export const invoiceColumns = [
   'billingPeriodEndDate',
   'currency',
   'discountAmount',
-  'discountRedemptionId',
+  'discountCount',
   'subtotal',
   'taxAmount',
   'taxType',

@@ -152,6 +152,7 @@ export const registry = {
     'The customer has already used the code {code}, and a code counts once for each customer.',
   ],
   discountNotApplicable: ['CONFLICT', 'The code {code} cannot be redeemed, because it {reason}.'],
+  subscriptionDiscountNotFound: ['NOT_FOUND', 'The subscription has no discount with id {id} on it.'],
   discountMaximumTooLow: [
     'CONFLICT',
     'maximumRedemptions must not be below the number of redemptions so far. Set active to false to end the discount.',
@@ -540,6 +541,11 @@ export const problemOfConstraint: Readonly<Record<string, { problem: ProblemName
     problem: 'discountNotApplicable',
     details: { code: 'you sent', reason: 'has been redeemed as often as it may be' },
   },
+  discount_redemptions_once_at_a_time: {
+    problem: 'discountNotApplicable',
+    details: { code: 'you sent', reason: 'is on this subscription already' },
+  },
+  discount_redemptions_ordered: { problem: 'conflictingRow', details: { constraint: 'discount_redemptions_ordered' } },
   discount_redemptions_one_per_customer: { problem: 'discountAlreadyUsed', details: { code: 'you sent' } },
   tax_rates_one_active: { problem: 'taxRateExists', details: {} },
   customers_external_id_unique: { problem: 'externalIdTaken', details: { externalId: 'you sent' } },

@@ -86,6 +86,56 @@ export const RedeemedDiscount = z
   .meta({ id: 'RedeemedDiscount' });
 export type RedeemedDiscount = z.infer<typeof RedeemedDiscount>;
 
+export const SubscriptionDiscountId = idSchema('discountRedemption');
+
+/** A discount as a subscription has it: a copy of its terms when it was put on. */
+export const SubscriptionDiscount = z
+  .object({
+    id: SubscriptionDiscountId,
+    ...stamps,
+    livemode: z.boolean(),
+    pricingModelId: z.string(),
+    subscriptionId: z.string(),
+    customerId: z.string(),
+    discountId: z.string(),
+    name: z.string(),
+    code: z.string(),
+    amount: WholeNumber.meta({ description: 'A whole percentage, or money in the smallest unit.' }),
+    amountType: DiscountAmountType,
+    duration: z.enum(['once', 'forever', 'number_of_payments']),
+    numberOfPayments: z.int().nullable(),
+    productIds: z
+      .array(z.string())
+      .optional()
+      .meta({ description: 'The products whose lines it lowers. Absent: all lines.' }),
+    position: z.int().meta({
+      description: 'Its place: each discount is computed on what those with a lower position leave.',
+    }),
+    paymentsMade: z.int().meta({ description: 'The number of paid billing periods that it has lowered.' }),
+    fullyRedeemed: z.boolean().meta({ description: 'True if it lowers no further invoice, by its duration.' }),
+    removedAt: Timestamp.optional().meta({ description: 'Since when the subscription does not have it any more.' }),
+  })
+  .meta({ id: 'SubscriptionDiscount' });
+export type SubscriptionDiscount = z.infer<typeof SubscriptionDiscount>;
+
+/** A discount to put on a subscription, by its id or its code. */
+export const GivenDiscount = z
+  .object({
+    discountId: freeText('name').optional().meta({ description: 'The id of an active discount. Or send `code`.' }),
+    code: z
+      .string()
+      .min(1)
+      .max(255)
+      .transform(normalizeCode)
+      .optional()
+      .meta({ description: 'The code of an active discount. Upper and lower case are the same.' }),
+  })
+  .refine(({ discountId, code }) => (discountId === undefined) !== (code === undefined), {
+    message: 'send either discountId or code',
+    path: ['discountId'],
+  });
+export type GivenDiscount = z.output<typeof GivenDiscount>;
+
 /** The limits of a discount for future redemptions. Null: there is none. */
 interface DiscountLimits {
   readonly expiresAt: Instant | null;

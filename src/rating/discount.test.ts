@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { DiscountTerms } from './discount.ts';
-import { discountAmount, discountLines, discountOfPart, paidBack, spreadDiscount } from './discount.ts';
+import type { DiscountTerms, LineDiscount } from './discount.ts';
+import { discountAmount, discountInTurn, discountLines, discountOfPart, paidBack, spreadDiscount } from './discount.ts';
 
 const percent = (amount: bigint): DiscountTerms => ({ kind: 'percent', amount });
 const fixed = (amount: bigint): DiscountTerms => ({ kind: 'fixed', amount });
@@ -155,4 +155,67 @@ test('a discount for some prices takes off their lines alone: 20 % of 1000 are 2
   assert.deepEqual(fixed, { base: 500n, amount: 500n, shares: [0n, 500n, 0n, 0n] });
   assert.equal(discountLines({ ...percent(20n), priceIds: [] }, lines).base, 0n);
   assert.equal(discountLines(percent(50n), lines).amount, 900n);
+});
+
+test('several discounts come one after the other, each on what the ones before it left', () => {
+  const [plan, seat] = [
+    { amount: 3000n, priceId: 'plan' },
+    { amount: 1000n, priceId: 'seat' },
+  ];
+  const rows: [terms: LineDiscount[], amounts: bigint[], shares: bigint[]][] = [
+    [[], [], [0n, 0n]],
+    // 20 % of 4000, then 500 of the 3200 that are left: 2400 and 800 bear 375 and 125.
+    [
+      [percent(20n), fixed(500n)],
+      [800n, 500n],
+      [975n, 325n],
+    ],
+    // The other way round the percentage is of 3500.
+    [
+      [fixed(500n), percent(20n)],
+      [500n, 700n],
+      [900n, 300n],
+    ],
+    // Half off twice is a quarter left, and not nothing.
+    [
+      [percent(50n), percent(50n)],
+      [2000n, 1000n],
+      [2250n, 750n],
+    ],
+    // Half of the plan, then 10 % of 1500 and 1000.
+    [
+      [{ ...percent(50n), priceIds: ['plan'] }, percent(10n)],
+      [1500n, 250n],
+      [1650n, 100n],
+    ],
+    // Nothing is left for the third, which is not used.
+    [
+      [fixed(1000n), fixed(9000n), percent(10n)],
+      [1000n, 3000n, 0n],
+      [3000n, 1000n],
+    ],
+  ];
+  for (const [terms, amounts, shares] of rows) {
+    const { parts, amount, shares: all } = discountInTurn(terms, [plan, seat]);
+    assert.deepEqual([parts.map((part) => part.amount), all], [amounts, shares]);
+    assert.equal(amount, sumOf(amounts));
+  }
+});
+
+test('however many discounts there are, their shares add up to them and no line goes below zero', () => {
+  fc.assert(
+    fc.property(fc.array(anyTerms, { maxLength: 6 }), lines, (terms, amounts) => {
+      const { parts, amount, shares } = discountInTurn(
+        terms,
+        amounts.map((each) => ({ amount: each, priceId: null })),
+      );
+      assert.equal(sumOf(shares), amount);
+      assert.equal(sumOf(parts.map((part) => part.amount)), amount);
+      for (const [index, each] of amounts.entries()) {
+        const share = shares[index] ?? -1n;
+        assert(share >= 0n && share <= (each > 0n ? each : 0n));
+      }
+      for (const part of parts) assert(part.amount >= 0n && part.amount <= part.base);
+    }),
+  );
 });

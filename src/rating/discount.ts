@@ -47,7 +47,7 @@ interface DiscountableLine {
 }
 
 /** The discount on an invoice, in minor units. */
-interface LinesDiscounted {
+export interface LinesDiscounted {
   /** The sum of the positive lines that it is computed of. */
   readonly base: bigint;
   readonly amount: bigint;
@@ -71,6 +71,40 @@ export function discountLines(
   const base = amounts.reduce((sum, amount) => (amount > 0n ? sum + amount : sum), 0n);
   const amount = discount === null ? 0n : discountAmount(discount, base, step);
   return { base, amount, shares: spreadDiscount(amount, amounts) };
+}
+
+/** Several discounts on the lines of an invoice, in minor units. */
+interface DiscountedInTurn {
+  /** The part of each discount, in their order. */
+  readonly parts: readonly LinesDiscounted[];
+  /** The sum of all of them. */
+  readonly amount: bigint;
+  /** The shares of all of them together, in the order of the lines. */
+  readonly shares: readonly bigint[];
+}
+
+/**
+ * The discounts on the lines, one after the other: each is computed on what the ones before it have left of each line, and
+ * is rounded once. Worked example: 20 % and then 500 off a line of 3000 take 600 and 500, and 1900 are left. The other way round
+ * they take 500 and 500, and 2000 are left.
+ */
+export function discountInTurn(
+  discounts: readonly LineDiscount[],
+  lines: readonly DiscountableLine[],
+  step = 1n,
+): DiscountedInTurn {
+  const parts: LinesDiscounted[] = [];
+  let left = lines;
+  for (const discount of discounts) {
+    const part = discountLines(discount, left, step);
+    parts.push(part);
+    left = left.map((line, index) => ({ ...line, amount: line.amount - (part.shares[index] ?? 0n) }));
+  }
+  return {
+    parts,
+    amount: parts.reduce((sum, part) => sum + part.amount, 0n),
+    shares: lines.map(({ amount }, index) => amount - (left[index]?.amount ?? 0n)),
+  };
 }
 
 /**

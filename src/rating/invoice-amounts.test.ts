@@ -10,15 +10,16 @@ const fixed = (amount: bigint): DiscountTerms => ({ kind: 'fixed', amount });
 const onTop = (percentage: string): TaxTerms => ({ percentage, inclusive: false });
 const included = (percentage: string): TaxTerms => ({ percentage, inclusive: true });
 
+const listOf = (discount: DiscountTerms | null) => (discount === null ? [] : [discount]);
 /** Discount, subtotal, tax and total: what an invoice shows below its lines. */
 function sums(lines: readonly bigint[], discount: DiscountTerms | null = null, tax: TaxTerms | null = null) {
-  const { discountAmount, subtotal, taxAmount, total } = invoiceAmounts(lines, discount, tax);
+  const { discountAmount, subtotal, taxAmount, total } = invoiceAmounts(lines, listOf(discount), tax);
   return { discountAmount, subtotal, taxAmount, total };
 }
 const discountShares = (lines: readonly bigint[], discount: DiscountTerms) =>
-  invoiceAmounts(lines, discount, null).shares.map((share) => share.discountAmount);
+  invoiceAmounts(lines, [discount], null).shares.map((share) => share.discountAmount);
 const taxShares = (lines: readonly bigint[], tax: TaxTerms) =>
-  invoiceAmounts(lines, null, tax).shares.map((share) => share.taxAmount);
+  invoiceAmounts(lines, [], tax).shares.map((share) => share.taxAmount);
 
 test('I1: one at 3000 is 3000', () => {
   assert.deepEqual(sums([3000n]), { discountAmount: 0n, subtotal: 3000n, taxAmount: 0n, total: 3000n });
@@ -51,7 +52,7 @@ test('I8: all of it off is nothing, also where there would be tax', () => {
 });
 
 test('in dinars each amount is rounded once to ten fils: 15 % off 9.990 are 1.500, and 5 % tax on 8.490 is 0.420', () => {
-  const { discountAmount, taxAmount, total } = invoiceAmounts([9990n], percent(15n), onTop('5'), 10n);
+  const { discountAmount, taxAmount, total } = invoiceAmounts([9990n], [percent(15n)], onTop('5'), 10n);
   assert.deepEqual([discountAmount, taxAmount, total], [1500n, 420n, 8910n]);
 });
 
@@ -86,10 +87,10 @@ test('all six decimals of a percentage count', () => {
 });
 
 test('a line below zero lowers the sum but not the discount, and bears neither discount nor tax', () => {
-  const { shares, ...amounts } = invoiceAmounts([3000n, -1000n], percent(50n), onTop('10'));
+  const { shares, ...amounts } = invoiceAmounts([3000n, -1000n], [percent(50n)], onTop('10'));
   assert.deepEqual(amounts, {
     sum: 2000n,
-    discountable: 3000n,
+    discounts: [{ base: 3000n, amount: 1500n, shares: [1500n, 0n] }],
     discountAmount: 1500n,
     taxable: 500n,
     taxAmount: 50n,
@@ -107,23 +108,24 @@ test('of lines that can be charged, the total can be charged', () => {
   fc.assert(
     fc.property(fc.array(amount, { maxLength: 5 }), fc.bigInt(0n, 100n), fc.nat(99), (amounts, off, rate) => {
       const lines = amounts.map((each) => each * 10n);
-      assert.equal(invoiceAmounts(lines, percent(off), onTop(String(rate)), 10n).total % 10n, 0n);
+      assert.equal(invoiceAmounts(lines, [percent(off)], onTop(String(rate)), 10n).total % 10n, 0n);
     }),
   );
 });
 
-const discounts = fc.option(
+const discountsInTurn = fc.array(
   fc.oneof(
     fc.bigInt(0n, 150n).map(percent),
     amount.map((each) => fixed(each)),
   ),
+  { maxLength: 4 },
 );
-/** Lines and a discount. A line may take off up to what the others ask for after it. */
+/** Lines and discounts. A line may take off up to what the others ask for after it. */
 const bills = fc
-  .tuple(fc.array(amount, { maxLength: 8 }), discounts, fc.integer({ min: 0, max: 100 }), fc.boolean())
-  .map(([amounts, discount, part, takesOff]) => {
-    const { taxable } = invoiceAmounts(amounts, discount, null);
-    return { lines: takesOff ? [...amounts, -((taxable * BigInt(part)) / 100n)] : amounts, discount };
+  .tuple(fc.array(amount, { maxLength: 8 }), discountsInTurn, fc.integer({ min: 0, max: 100 }), fc.boolean())
+  .map(([amounts, discounts, part, takesOff]) => {
+    const { taxable } = invoiceAmounts(amounts, discounts, null);
+    return { lines: takesOff ? [...amounts, -((taxable * BigInt(part)) / 100n)] : amounts, discounts };
   });
 const taxes = fc.option(
   fc.record({
@@ -137,10 +139,10 @@ const taxes = fc.option(
 );
 const sumOf = (amounts: readonly bigint[]) => amounts.reduce((sum, each) => sum + each, 0n);
 
-test('whatever the lines, the discount and the tax: the parts add up, and none is below zero', () => {
+test('whatever the lines, the discounts and the tax: the parts add up, and none is below zero', () => {
   fc.assert(
-    fc.property(bills, taxes, ({ lines, discount }, tax) => {
-      const amounts = invoiceAmounts(lines, discount, tax);
+    fc.property(bills, taxes, ({ lines, discounts }, tax) => {
+      const amounts = invoiceAmounts(lines, discounts, tax);
       assert.equal(amounts.sum, sumOf(lines));
       assert.equal(amounts.taxable, amounts.sum - amounts.discountAmount);
       assert.equal(amounts.total, amounts.subtotal + amounts.taxAmount);
@@ -149,9 +151,10 @@ test('whatever the lines, the discount and the tax: the parts add up, and none i
       assert.equal(amounts.shares.length, lines.length);
       assert.equal(sumOf(amounts.shares.map((share) => share.discountAmount)), amounts.discountAmount);
       assert.equal(sumOf(amounts.shares.map((share) => share.taxAmount)), amounts.taxAmount);
-      const { sum: _, shares, ...money } = amounts;
-      const parts = [...Object.values(money), ...shares.flatMap((share) => Object.values(share))];
-      assert(parts.every((part) => part >= 0n));
+      const { sum: _, shares, discounts: taken, ...money } = amounts;
+      assert.equal(sumOf(taken.map((part) => part.amount)), amounts.discountAmount);
+      const all = [...Object.values(money), ...shares.flatMap((share) => Object.values(share))];
+      assert(all.every((part) => part >= 0n));
       for (const [index, share] of shares.entries()) {
         const line = lines[index] ?? 0n;
         assert(share.discountAmount <= (line > 0n ? line : 0n), 'no line loses more than it asks for');
@@ -163,7 +166,7 @@ test('whatever the lines, the discount and the tax: the parts add up, and none i
 test('the tax is off by half a unit at the most', () => {
   fc.assert(
     fc.property(amount, fc.nat(100), fc.boolean(), (taxable, rate, inclusive) => {
-      const { taxAmount } = invoiceAmounts([taxable], null, { percentage: String(rate), inclusive });
+      const { taxAmount } = invoiceAmounts([taxable], [], { percentage: String(rate), inclusive });
       const denominator = BigInt(inclusive ? 100 + rate : 100);
       const twiceOff = 2n * (taxAmount * denominator - taxable * BigInt(rate));
       assert(-denominator <= twiceOff && twiceOff <= denominator);

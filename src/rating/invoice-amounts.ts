@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { allocate, mulDiv } from '../kernel/money.ts';
-import { discountLines, type LineDiscount } from './discount.ts';
+import { discountInTurn, type LineDiscount, type LinesDiscounted } from './discount.ts';
 
 /** An exact value and its rounded form, half away from zero. `denominator` is positive. */
 export interface Rounding {
@@ -19,8 +19,9 @@ export interface LineShares {
 interface InvoiceAmounts {
   /** The sum of the lines. */
   readonly sum: bigint;
-  /** The part of it that a discount applies to: all but paused time and lines that it is not for. */
-  readonly discountable: bigint;
+  /** Each discount, in their order. One with a base of 0 has nothing to apply to. */
+  readonly discounts: readonly LinesDiscounted[];
+  /** The sum of the discounts. */
   readonly discountAmount: bigint;
   /** The sum of the taxable lines minus their discount, zero or more. Tax included in the prices is still part of it. */
   readonly taxable: bigint;
@@ -41,15 +42,15 @@ export interface TaxTerms {
 }
 
 /**
- * Computes the amounts of an invoice. The discount applies to the sum of the positive lines, tax to the remainder. Each is
- * rounded once, half away from zero, and split over the lines so that the shares add up. Included tax is taken out of
+ * Computes the amounts of an invoice. The first discount applies to the sum of the positive lines, each other one to what is left,
+ * and tax to the remainder. Each is rounded once, half away from zero, and split over the lines so that the shares add up. Included tax is taken out of
  * the prices, so the total is unchanged; other tax is added. A negative line is money that was paid before: it lowers
  * the sum, not the discount, and has no share of discount or tax. A line that is `exempt` bears no tax. A discount may be for the lines at some of the `priceIds` only. Worked examples I1 to I4, I6 and I8; 1000 plus 19 % is
  * 1190, and 1190 including 19 % is 1000 and 190. The total of lines that are multiples of `step` is one too.
  */
 export function invoiceAmounts(
   lineAmounts: readonly bigint[],
-  discount: LineDiscount | null,
+  discounts: readonly LineDiscount[],
   tax: TaxTerms | null,
   step = 1n,
   exempt: readonly boolean[] = [],
@@ -57,7 +58,7 @@ export function invoiceAmounts(
 ): InvoiceAmounts {
   const sum = total(lineAmounts);
   const lines = lineAmounts.map((amount, index) => ({ amount, priceId: priceIds[index] ?? null }));
-  const { base: discountable, amount: discounted, shares: discountShares } = discountLines(discount, lines, step);
+  const { parts, amount: discounted, shares: discountShares } = discountInTurn(discounts, lines, step);
   const left = sum - discounted;
   assert(left >= 0n, 'an invoice never owes the customer');
   const taxed = lineAmounts.map((amount, index) => (exempt[index] ? 0n : amount - (discountShares[index] ?? 0n)));
@@ -67,7 +68,7 @@ export function invoiceAmounts(
   const subtotal = tax?.inclusive ? left - taxAmount : left;
   return {
     sum,
-    discountable,
+    discounts: parts,
     discountAmount: discounted,
     taxable,
     taxAmount,

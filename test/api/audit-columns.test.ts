@@ -146,7 +146,7 @@ describe('the decisions', () => {
 const rare = new Set([
   'processor_customers',
   'payment_method_attachments',
-  'discount_redemptions',
+  'invoice_discounts',
   'subscription_item_versions',
   'subscription_price_overrides',
   // The one of the world is deleted.

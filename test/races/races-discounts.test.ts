@@ -212,6 +212,39 @@ describe('race: a code that is redeemed a number of times', () => {
     await assertSound(app);
   });
 
+  test('50 who put a code for 10 on running subscriptions at once, two on each: exactly 10 have it, each once', async () => {
+    const code = await newCode({ duration: 'forever', maximumRedemptions: 10, maximumRedemptionsPerCustomer: 5 });
+    const [{ id }] = (await app.get(`/discounts?code=${code}`)).data;
+    const ids: string[] = [];
+    for (let index = 0; index < 25; index++) {
+      const { customerId } = await buyer();
+      ids.push((await app.post('/subscriptions', { customerId, priceId: changes.priceIdOf('p3000') })).subscription.id);
+    }
+    const answers = await atOnce(50, (index) => post(ids[index % 25] ?? '', 'discounts', { discount: { code } }));
+    const made = answers.filter(({ status }) => status === 200);
+    const reasons = new Set(answers.flatMap(({ status, body }) => (status === 200 ? [] : [body.reason])));
+    assert.deepEqual([made.length, await redemptions(id), [...reasons]], [10, 10, ['discount_not_applicable']]);
+    assert.equal(new Set(made.map(({ body }) => body.subscriptionDiscount.subscriptionId)).size, 10);
+    await assertSound(app);
+  });
+
+  test('discounts that are put on and taken off at once stand in an order without two at one place', async () => {
+    const { id } = await changes.subscribe('p3000');
+    const codes = await Promise.all([0, 1, 2, 3, 4].map(() => newCode({ duration: 'forever' })));
+    const put = await atOnce(5, (index) => post(id, 'discounts', { discount: { code: codes[index] } }));
+    const on = (await app.get(`/subscriptions/${id}/discounts`)).data;
+    assert.deepEqual(
+      [put.map(({ status }) => status), on.map(({ position }: Body) => position)],
+      [
+        [200, 200, 200, 200, 200],
+        [1, 2, 3, 4, 5],
+      ],
+    );
+    const off = await atOnce(6, () => app.request('DELETE', `/subscriptions/${id}/discounts/${on[0].id}`));
+    assert.deepEqual(off.map(({ status }) => status).sort(), [200, 404, 404, 404, 404, 404]);
+    await assertSound(app);
+  });
+
   test('a maximum that comes while a code is being redeemed counts that redemption, in either order', async () => {
     for (const sets of [true, false]) {
       const code = await newCode({ duration: 'forever' });

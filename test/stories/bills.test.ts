@@ -66,7 +66,7 @@ test('a change in a period that a discount for one invoice was used on gets its 
     duration: 'once',
   });
   const [start] = await issue('subscription_start');
-  assert.deepEqual([start?.discountAmount, start?.discountRedemptionId], [500n, redemptionId]);
+  assert.deepEqual([start?.discountAmount, start?.discountCount], [500n, 1]);
   await app.owner.updateTable('discountRedemptions').set({ paymentsMade: 1 }).where('id', '=', redemptionId).execute();
   assert.deepEqual(discounts(await issue('adjustment', 'renewal')), [500n, 0n]);
 });

@@ -65,7 +65,7 @@ test('one of three seats is credited with its share of the discount and the tax,
   const payer = { pricingModelId, customerId, paymentMethodId: paymentMethod.id };
   // 3000 - 300 = 2700 and 500 - 50 = 450; 19 % of 3150 is 598.50, so 599: 513 and 86 of it.
   const { invoice, lineIds } = await invoiceOf(payer, [staticLine(3, 1000n, 'Seats'), staticLine(1, 500n, 'Setup')], {
-    discount,
+    discounts: [discount],
     tax: vat,
   });
   assert.equal(invoice.total, 3749n);

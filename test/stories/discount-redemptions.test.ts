@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'kysely';
-import { countRedemptions, findRedemptions, listActiveRedemptions } from '../../src/invoicing/store-redemptions.ts';
+import {
+  countRedemptions,
+  listActiveRedemptions,
+  listDiscountsOfInvoices,
+} from '../../src/invoicing/store-redemptions.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { databaseDigest } from '../support/digest.ts';
 import { type Answer, type Body, startTestApp } from '../support/harness.ts';
@@ -53,7 +57,7 @@ const redemptionOf = (subscriptionId: string) =>
     .executeTakeFirstOrThrow();
 const redemptionCount = async (id: string) => (await app.get(`/discounts/${id}`)).discount.redemptionCount;
 const next = async (subscriptionId: string) =>
-  (await app.inEnvironment((work) => listActiveRedemptions(work, [subscriptionId]))).get(subscriptionId) ?? null;
+  (await app.inEnvironment((work) => listActiveRedemptions(work, [subscriptionId]))).get(subscriptionId)?.[0] ?? null;
 
 test('15 % of 7 x 500 are 525, so 2975 are due and charged (I2)', async () => {
   const { id, code } = await newDiscount({ amount: 15 });
@@ -148,12 +152,12 @@ test('a discount ends by invoices paid: once after one, for two payments after t
     [3, false],
   ];
   assert.deepEqual(told(redemptions), counts);
-  const redemptionIds = redemptions.map(({ id }) => id);
-  await app.inEnvironment((work) => countRedemptions(work, [...redemptionIds, ...redemptionIds]));
+  const invoiceIds = subscribed.map(({ invoice }) => invoice.id);
+  await app.inEnvironment((work) => countRedemptions(work, [...invoiceIds, ...invoiceIds]));
   assert.deepEqual(told(await Promise.all(ids.map(redemptionOf))), counts, 'telling it again counts nothing twice');
   const active = await app.inEnvironment((work) => listActiveRedemptions(work, ids));
   assert.deepEqual([...active.keys()], ids.slice(2));
-  const found = await app.inEnvironment((work) => findRedemptions(work, redemptionIds));
+  const found = await app.inEnvironment((work) => listDiscountsOfInvoices(work, invoiceIds));
   assert.equal(found.size, 3, 'what is used up can still be looked up');
 });
 
@@ -337,9 +341,9 @@ test('a code for a product takes off its lines alone, and is refused where no li
   const [{ invoice }] = (await app.get(`/customers/${externalId}/billing`)).invoices;
   // 3000 in full, and half of 1000.
   assert.deepEqual([invoice.discountAmount, invoice.total], [500, 3500]);
-  const { lines, discount } = await app.get(`/invoices/${invoice.id}/explain`);
+  const { lines, discounts } = await app.get(`/invoices/${invoice.id}/explain`);
   assert.deepEqual(lines.map(({ discountShare }: Body) => discountShare).sort(), [0, 500]);
-  assert.deepEqual([discount.base, discount.computed], [1000, 500]);
+  assert.deepEqual([discounts[0].base, discounts[0].computed], [1000, 500]);
   assert.equal((await app.get(`/invoices/upcoming?subscriptionId=${subscription.id}`)).invoice.total, 3500);
   const { mrr } = await app.owner
     .selectFrom('mrrAmounts')
@@ -384,4 +388,141 @@ test('a draft redeems a code for the products of its lines', async () => {
 
 test('after all of this the books are in order', async () => {
   await assertSound(app);
+});
+
+const onto = (id: string, discount: object, query = '') =>
+  app.request('POST', `/subscriptions/${id}/discounts${query}`, { discount });
+const off = (id: string, redemptionId: string) =>
+  app.request('DELETE', `/subscriptions/${id}/discounts/${redemptionId}`);
+const codesOn = async (id: string) =>
+  (await app.get(`/subscriptions/${id}/discounts`)).data.map(({ code }: Body) => code);
+const discountsOf = async (subscriptionId: string): Promise<[discount: number, total: number][]> =>
+  (await app.get(`/invoices?subscriptionId=${subscriptionId}`)).data.map(({ discountAmount, total }: Body) => [
+    discountAmount,
+    total,
+  ]);
+
+test('several discounts are put on a running subscription and taken off: each lowers what the ones before it left', async () => {
+  await app.setClock(instant('2026-09-01'));
+  const first = await newDiscount({ amount: 20, duration: 'forever' });
+  const second = await newDiscount({
+    amount: 500,
+    amountType: 'fixed',
+    duration: 'number_of_payments',
+    numberOfPayments: 2,
+  });
+  const third = await newDiscount({ amount: 10, duration: 'once' });
+  const { subscription } = await subscribe(first.code, 3000);
+  const { id } = subscription;
+  const before = await databaseDigest(app);
+  const dry = await onto(id, { code: second.code.toLowerCase() }, '?dryRun=true');
+  // 20 % of 3000 are 600, and 500 more.
+  assert.deepEqual([dry.status, dry.body.upcomingInvoice.invoice.total], [200, 1900]);
+  assert.equal(await databaseDigest(app), before, 'a dry run changes nothing');
+  const put = await onto(id, { discountId: second.id });
+  assert.deepEqual([put.status, put.body.subscriptionDiscount.position], [200, 2]);
+  // 10 % of the 1900 that are left.
+  assert.equal((await onto(id, { code: third.code })).body.upcomingInvoice.invoice.total, 1710);
+  assert.deepEqual(await codesOn(id), [first.code, second.code, third.code]);
+  assert.deepEqual(await discountsOf(id), [[600, 2400]], 'the invoice of September stays as it was');
+
+  await app.put('/test-clock', { testClock: { now: instant('2026-10-15') } });
+  assert.deepEqual((await discountsOf(id)).at(-1), [1290, 1710]);
+  const [, { id: october }] = (await app.get(`/invoices?subscriptionId=${id}`)).data;
+  const explained = await app.get(`/invoices/${october}/explain`);
+  assert.deepEqual(
+    explained.discounts.map(({ code, base, computed }: Body) => [code, base, computed]),
+    [
+      [first.code, 3000, 600],
+      [second.code, 2400, 500],
+      [third.code, 1900, 190],
+    ],
+  );
+  const taken = await off(id, (await app.get(`/subscriptions/${id}/discounts`)).data[0].id);
+  // The one for one invoice is used up, and 500 are off once more.
+  assert.deepEqual([taken.status, taken.body.upcomingInvoice.invoice.total], [200, 2500]);
+  assert.deepEqual(await codesOn(id), [second.code, third.code]);
+  await app.put('/test-clock', { testClock: { now: instant('2026-12-15') } });
+  assert.deepEqual((await discountsOf(id)).slice(2), [
+    [500, 2500],
+    [0, 3000],
+  ]);
+  const recurring = await app.owner
+    .selectFrom('mrrAmounts')
+    .select('amount')
+    .where('subscriptionId', '=', id)
+    .execute();
+  assert.deepEqual(recurring, [{ amount: 3000n * 10n ** 12n }]);
+  await assertSound(app);
+});
+
+test('a plan change in a period carries the percentages of its invoice in their order, and no fixed amount again', async () => {
+  const [percent, fixed] = [
+    await newDiscount({ amount: 50, duration: 'forever' }),
+    await newDiscount({ amount: 100, amountType: 'fixed', duration: 'forever' }),
+  ];
+  const { subscription } = await subscribe(percent.code, 1000);
+  const { id } = subscription;
+  const another = await newDiscount({ amount: 10, duration: 'forever' });
+  await onto(id, { code: fixed.code });
+  await onto(id, { code: another.code });
+  await app.put('/test-clock', { testClock: { now: instant('2027-02-01') } });
+  // Half of 1000 are 500, less 100 and 10 % of 400.
+  assert.deepEqual((await discountsOf(id)).at(-1), [640, 360]);
+  const priceId = await newPrice(2000);
+  await app.post(`/subscriptions/${id}/adjust`, {
+    adjustment: { timing: 'immediately', newSubscriptionItems: [{ priceId, quantity: 1 }] },
+  });
+  // 1000 more for 14 of 31 days are 452: half of it is 226, and 10 % of the 226 that are left 23.
+  assert.deepEqual((await discountsOf(id)).at(-1), [249, 203]);
+  await assertSound(app);
+});
+
+test('a discount is refused that is on the subscription, for other products, used up, unknown or for nobody', async () => {
+  const { code, id: discountId } = await newDiscount({ amount: 10, maximumRedemptions: 1 });
+  const { subscription } = await subscribe(code, 1000);
+  const { id } = subscription;
+  const { productId } = (await app.get(`/prices/${await newPrice(100)}`)).price;
+  const other = await newDiscount({ amount: 10, productIds: [productId] });
+  const first = await newDiscount({ amount: 10, firstPurchaseOnly: true });
+  const dear = await newDiscount({ amount: 10, minimumAmount: 1001 });
+  const rows: [given: object, status: number, code: string, text: RegExp][] = [
+    [{ code }, 409, 'discount_not_applicable', /on this subscription already/],
+    [{ discountId: other.id }, 409, 'discount_not_applicable', /other products/],
+    [{ code: first.code }, 409, 'discount_not_applicable', /first purchase/],
+    [{ code: dear.code }, 409, 'discount_not_applicable', /at least/],
+    [{ code: 'NOBODY' }, 400, 'invalid_request', /discount\.code/],
+    [{ discountId: 'discount_of_nobody' }, 400, 'invalid_request', /discount\.discountId/],
+    [{}, 400, 'invalid_request', /either/],
+    [{ code, discountId }, 400, 'invalid_request', /either/],
+  ];
+  const before = await databaseDigest(app);
+  for (const [given, status, name, text] of rows) {
+    const answer = await onto(id, given);
+    assert.deepEqual([answer.status, answer.body.reason], [status, name], JSON.stringify(answer.body));
+    assert.match(JSON.stringify(answer.body), text);
+  }
+  assert.equal(await databaseDigest(app), before);
+  assert.deepEqual([(await off(id, 'discount_redemption_none')).status], [404]);
+  const [on] = (await app.get(`/subscriptions/${id}/discounts`)).data;
+  assert.deepEqual([(await off(id, on.id)).status, (await off(id, on.id)).status], [200, 404]);
+  // Its one redemption was used, so that nobody can have it.
+  assert.equal((await onto(id, { code })).status, 409);
+  await app.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
+  assert.equal((await onto(id, { code: other.code })).body.reason, 'subscription_terminal');
+});
+
+test('a discount that was taken off before any invoice had it can be put on again, and 20 are the most', async () => {
+  const { subscription } = await subscribe((await newDiscount({ amount: 1 })).code, 1000);
+  const { id } = subscription;
+  const { code } = await newDiscount({ amount: 50, duration: 'forever' });
+  for (let time = 0; time < 2; time += 1) {
+    const { body } = await onto(id, { code });
+    assert.equal(body.upcomingInvoice?.invoice.total, 500);
+    assert.equal((await off(id, body.subscriptionDiscount.id)).body.upcomingInvoice.invoice.total, 1000);
+  }
+  for (let number = 2; number <= 20; number += 1)
+    assert.equal((await onto(id, { discountId: (await newDiscount({ amount: 1 })).id })).status, 200);
+  assert.equal((await onto(id, { code })).body.reason, 'too_many_records');
+  assert.equal((await codesOn(id)).length, 20);
 });

@@ -55,10 +55,10 @@ async function linesOfEveryKind(fixture: Fixture): Promise<NewLine[]> {
   ];
 }
 
-async function explain(discount: InvoiceDiscount | null, tax: TaxQuote | null, fixture: Fixture): Promise<Body> {
+async function explain(discounts: readonly InvoiceDiscount[], tax: TaxQuote | null, fixture: Fixture): Promise<Body> {
   const lines = await linesOfEveryKind(fixture);
   const [invoice] = await app.inEnvironment((work) =>
-    createInvoices(work, [{ ...standalone(work, fixture, lines), discount, tax }]),
+    createInvoices(work, [{ ...standalone(work, fixture, lines), discounts, tax }]),
   );
   assert(invoice);
   const { invoice: shown } = await app.get(`/invoices/${invoice.id}`);
@@ -110,14 +110,16 @@ function recompute(explained: Body): void {
     assert.equal(numerator * BigInt(line.rounding.denominator), denominator * BigInt(line.rounding.numerator));
     assert.equal(round(line.rounding), line.rounding.rounded);
     const others = explained.lines.filter((other: Body) => other !== line);
-    const billed = sum(others.map((other: Body) => other.amount)) - (explained.discount?.computed ?? 0);
+    const billed =
+      sum(others.map((other: Body) => other.amount)) -
+      sum(explained.discounts.map((discount: Body) => discount.computed));
     assert.equal(line.amount, amountOf(line, billed), line.description);
     assert.equal(line.amount, line.price * line.quantity);
   }
   assert.equal(explained.sumOfLines, sum(explained.lines.map((line: Body) => line.amount)));
-  const { discount, tax } = explained;
-  const computed = discount === null ? 0 : recomputedDiscount(discount);
-  assert.equal(discount?.computed ?? 0, computed);
+  const { discounts, tax } = explained;
+  for (const discount of discounts) assert.equal(discount.computed, recomputedDiscount(discount));
+  const computed = sum(discounts.map((discount: Body) => discount.computed));
   assert.equal(explained.taxable, explained.sumOfLines - computed);
   const taxAmount = tax === null ? 0 : recomputedTax(tax, explained.taxable);
   assert.equal(explained.taxAmount, taxAmount);
@@ -148,37 +150,53 @@ const vat = (percentage: string, inclusive: boolean): TaxQuote => ({
 
 for (const { name, terms, tax, total } of [
   // 6000 + 499.5 -> 500 + 127.5 -> 128 + 2500 - 700 = 8428.
-  { name: 'neither discount nor tax', terms: null, tax: null, total: 8428 },
+  { name: 'neither discount nor tax', terms: [], tax: null, total: 8428 },
   // 15 % of 9128 are 1369.2; paid paused time comes off after that; 8.875 % of 7059 are 626.49.
   {
     name: '15 % off and 8.875 % on top',
-    terms: { amountType: 'percent', amount: 15n },
+    terms: [{ amountType: 'percent', amount: 15n }],
     tax: vat('8.875', false),
     total: 7685,
   },
   // 19 % in 7428 are 1185.98...; the total stays.
   {
     name: '1000 off and 19 % in the prices',
-    terms: { amountType: 'fixed', amount: 1000n },
+    terms: [{ amountType: 'fixed', amount: 1000n }],
     tax: vat('19', true),
     total: 7428,
   },
   // Half of 9128 is 4564; 19 % of 3864 are 734.16.
-  { name: 'half of it off', terms: { amountType: 'percent', amount: 50n }, tax: vat('19', false), total: 4598 },
+  { name: 'half of it off', terms: [{ amountType: 'percent', amount: 50n }], tax: vat('19', false), total: 4598 },
+  // Half of 9128 is 4564; 10 % of the 4564 that are left are 456.4; 9128 - 4564 - 456 - 1000 - 700 = 2408.
+  {
+    name: 'half of it off, then 10 % of the rest, then 1000',
+    terms: [
+      { amountType: 'percent', amount: 50n },
+      { amountType: 'percent', amount: 10n },
+      { amountType: 'fixed', amount: 1000n },
+    ],
+    tax: null,
+    total: 2408,
+  },
 ] as const) {
   test(`the answer alone is enough to reckon an invoice again: ${name}`, async () => {
     const fixture = await insertFixture(app);
-    const discount = terms === null ? null : await insertRedemption(app, fixture, terms);
-    const explained = await explain(discount, tax, fixture);
+    const discounts: InvoiceDiscount[] = [];
+    for (const [index, each] of terms.entries())
+      discounts.push(await insertRedemption(app, fixture, { ...each, position: index + 1 }));
+    const explained = await explain(discounts, tax, fixture);
     recompute(explained);
     assert.equal(explained.total, total);
-    assert.equal(explained.discount?.code ?? null, discount?.code ?? null);
+    assert.deepEqual(
+      explained.discounts.map(({ code }: Body) => code),
+      discounts.map(({ code }) => code),
+    );
   });
 }
 
 test('a line names its period, both ends of its fraction, and what it came from', async () => {
   const fixture = await insertFixture(app);
-  const [whole, half, usage, change, paused] = (await explain(null, null, fixture)).lines;
+  const [whole, half, usage, change, paused] = (await explain([], null, fixture)).lines;
   const shown = { startAt: april.start, endAt: april.end };
   assert.deepEqual(whole.period, shown);
   assert.deepEqual(whole.fraction, { part: shown, whole: shown });
@@ -195,7 +213,7 @@ test('a line names its period, both ends of its fraction, and what it came from'
 
 test('a line that is older than explanations says so, and its invoice still adds up', async () => {
   const fixture = await insertFixture(app);
-  const explained = await explain(null, null, fixture);
+  const explained = await explain([], null, fixture);
   await app.owner
     .updateTable('invoiceLineItems')
     .set({ explanation: '{}' })

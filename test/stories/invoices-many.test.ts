@@ -91,7 +91,12 @@ test('an invoice keeps its discount, its tax, who sold and who was billed, and s
   const tax = { type: 'vat', country: 'DE', state: null, percentage: '19', inclusive: false } as const;
   const [made] = await app.inEnvironment((work) =>
     createInvoices(work, [
-      { ...standalone(work, fixture, [staticLine(1, 3000n), staticLine(1, 1000n)]), discount, tax, seller },
+      {
+        ...standalone(work, fixture, [staticLine(1, 3000n), staticLine(1, 1000n)]),
+        discounts: [discount],
+        tax,
+        seller,
+      },
     ]),
   );
   assert(made);

@@ -28,9 +28,10 @@ const app = await startTestApp();
 function begin(lines: NewLine[], discount: InvoiceDiscount | null = null) {
   const draft = draftInvoice({
     ...{ customerId: 'cust', pricingModelId: 'model', subscriptionId: null, billingPeriod: null, seller: null },
-    ...{ reason: 'renewal', currency: 'USD', invoiceDate: 0, dueDate: 0, tax: null, discount, lines },
+    ...{ reason: 'renewal', currency: 'USD', invoiceDate: 0, dueDate: 0, tax: null, lines },
+    discounts: discount === null ? [] : [discount],
   });
-  return { total: draft.total, status: draft.status, carries: draft.discount?.code ?? null };
+  return { total: draft.total, status: draft.status, carries: draft.discounts[0]?.code ?? null };
 }
 const off = (kind: InvoiceDiscount['kind'], amount: bigint): InvoiceDiscount => ({
   redemptionId: 'redemption',
@@ -135,7 +136,7 @@ async function subscriptionInvoice(changes: Partial<NewInvoice> = {}) {
     ],
     invoiceDate: 1_000,
     dueDate: 1_000,
-    discount: null,
+    discounts: [],
     tax: null,
     seller: null,
     ...changes,

@@ -213,7 +213,10 @@ test('a discount `once` is used up by a purchase: 50 % of 999 are 500, so 499 ar
   assert.deepEqual([redemption.subscriptionId, redemption.paymentsMade, redemption.fullyRedeemed], [null, 1, true]);
   assert.equal((await app.get(`/discounts/${id}`)).discount.redemptionCount, 1);
   const explained = await app.get(`/invoices/${invoice.id}/explain`);
-  assert.deepEqual([explained.reason, explained.discount.code, explained.discount.computed], ['purchase', code, 500]);
+  assert.deepEqual(
+    [explained.reason, explained.discounts[0].code, explained.discounts[0].computed],
+    ['purchase', code, 500],
+  );
 });
 
 test('a discount that takes everything off buys without a card and without a payment', async () => {

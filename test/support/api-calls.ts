@@ -24,7 +24,9 @@ export type Part =
   | 'invoice item'
   | 'leaving customer'
   | 'product feature'
+  | 'redeemed discount'
   | 'seat'
+  | 'spare discount'
   | 'spare card'
   | 'spare pricing model'
   | 'spare product'
@@ -43,6 +45,8 @@ export const spoils: ReadonlyMap<string, Part> = new Map([
   ['DELETE /webhooks/{id}', 'webhook'],
   ['DELETE /payment-methods/{id}', 'spare card'],
   ['POST /subscriptions/{id}/retry-payment', 'credited invoice'],
+  ['POST /subscriptions/{id}/discounts', 'spare discount'],
+  ['DELETE /subscriptions/{id}/discounts/{discountId}', 'redeemed discount'],
   ['PUT /invoice-items/{id}', 'invoice item'],
   ['DELETE /invoices/{id}', 'draft invoice'],
   ['DELETE /invoice-items/{id}', 'invoice item'],

@@ -88,9 +88,20 @@ export const moneyCorruptions: readonly Corruption[] = [
     fault: 'nobody has redeemed a discount',
     statements: [
       'update discount_redemptions set subscription_id = null, payments_made = 0',
-      'update invoices set discount_redemption_id = null',
+      'delete from invoice_discounts',
+      'update invoices set discount_count = 0',
     ],
-    breaks: ['redemptionsHaveTheirRedeemer', 'recurringRevenueFollowsState'],
+    breaks: ['redemptionsHaveTheirRedeemer', 'invoiceHasItsDiscounts', 'recurringRevenueFollowsState'],
+  },
+  {
+    fault: 'an invoice has another place and amount of its discount than its lines bear',
+    statements: ['update invoice_discounts set position = 2, amount = amount + 1'],
+    breaks: ['invoiceHasItsDiscounts'],
+  },
+  {
+    fault: 'an invoice has a discount as if nobody else had redeemed it',
+    statements: ['update invoice_discounts set of_invoice = true'],
+    breaks: ['discountsAreOfTheirRedeemer'],
   },
   {
     fault: 'a period was billed twice',
@@ -318,6 +329,7 @@ export const moneyCorruptions: readonly Corruption[] = [
       'redemptionCountsPaidInvoices',
       'unpaidPurchasesRedeemNothing',
       'purchasesAndSessionsAgree',
+      'discountsAreOfTheirRedeemer',
       'recurringRevenueFollowsState',
     ],
   },

@@ -282,7 +282,7 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
         status: 'partially_refunded',
         invoiceNumber: 'ACME-00001',
         discountAmount: 500n,
-        discountRedemptionId: await insertRedemption(app, { model, customerId, subscriptionId }),
+        discountCount: 1,
         subtotal: 2750n,
         taxAmount: 275n,
         taxType: 'gst',
@@ -314,6 +314,17 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
       { environmentId: app.testEnvironmentId, stem: 'ACME-', counted: 2 },
       { environmentId: app.testEnvironmentId, stem: 'ACME-CN-', counted: 2 },
     ])
+    .execute();
+  const discount = { invoiceId, position: 1, amount: 500n, ofInvoice: false };
+  const discountRedemptionId = await insertRedemption(app, { model, customerId, subscriptionId });
+  await app.owner
+    .insertInto('invoiceDiscounts')
+    .values({
+      environmentId: app.testEnvironmentId,
+      pricingModelId: model.pricingModelId,
+      ...discount,
+      discountRedemptionId,
+    })
     .execute();
   const line = { ...model, invoiceId, quantity: 1 };
   const creditedLineId = newId('invoiceLineItem');

@@ -32,7 +32,7 @@ export function standalone(work: Work, payer: Billed, lines: readonly NewLine[])
     lines,
     invoiceDate: work.now,
     dueDate: work.now,
-    discount: null,
+    discounts: [],
     tax: null,
     seller: null,
   };
@@ -53,13 +53,15 @@ export async function insertRedemption(
     readonly amountType: InvoiceDiscount['kind'];
     readonly amount: bigint;
     readonly duration?: 'forever' | 'once';
+    readonly position?: number;
   },
 ): Promise<InvoiceDiscount> {
   const [discountId, redemptionId] = [newId('discount'), newId('discountRedemption')];
   const code = discountId.slice(-12).toUpperCase();
+  const { position = 1, ...ofDiscount } = terms;
   const discount = {
     ...{ environmentId: app.testEnvironmentId, createdAt: 0, updatedAt: 0, pricingModelId, name: 'Less', code },
-    ...{ duration: 'forever', ...terms },
+    ...{ duration: 'forever', ...ofDiscount },
   };
   await app.owner
     .insertInto('discounts')
@@ -67,7 +69,7 @@ export async function insertRedemption(
     .execute();
   await app.owner
     .insertInto('discountRedemptions')
-    .values({ ...discount, id: redemptionId, discountId, customerId, subscriptionId })
+    .values({ ...discount, id: redemptionId, discountId, customerId, subscriptionId, position })
     .execute();
   return { redemptionId, code, kind: terms.amountType, amount: terms.amount };
 }

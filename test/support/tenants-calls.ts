@@ -323,6 +323,12 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
       },
     }),
   ],
+  'POST /subscriptions/{id}/discounts': [
+    (w: TenantWorld) => ({ discountId: w.spareDiscountId }),
+    (w: TenantWorld) => ({ code: w.discountCode }),
+  ].map((discount: (w: TenantWorld) => object): CallOf => {
+    return (w) => ({ path: `/subscriptions/${w.subscriptionId}/discounts`, body: { discount: discount(w) } });
+  }),
   'PUT /discounts/{id}': [
     (w, n) => ({
       path: `/discounts/${w.discountId}`,

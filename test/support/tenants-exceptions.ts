@@ -123,6 +123,8 @@ export const answeredOtherwise: Readonly<Record<string, Otherwise>> = {
   'POST /subscriptions discountCode': ofNobody,
   'POST /checkout-sessions checkoutSession.discountCode': ofNobody,
   'POST /purchases purchase.discountCode': ofNobody,
+  'POST /subscriptions/{id}/discounts discount.discountId': ofNobody,
+  'POST /subscriptions/{id}/discounts discount.code': ofNobody,
   'POST /invoices invoice.discountCode': ofNobody,
   'PUT /invoices/{id} invoice.discountCode': ofNobody,
   'POST /purchases purchase.paymentMethodId': ofCustomer,

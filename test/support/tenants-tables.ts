@@ -157,6 +157,10 @@ export async function fillTables(owner: pg.Client): Promise<void> {
        duration, ${stamps})
        select ${model}, o.id, p.customer_id, p.id, o.name, o.code, o.amount_type, o.amount, o.duration, 1, 1
          from ${one('discounts')} o join ${one('purchases')} p on p.environment_id = o.environment_id`,
+    `insert into invoice_discounts (environment_id, invoice_id, position, pricing_model_id, discount_redemption_id, amount, of_invoice)
+       select r.environment_id, i.id, 1, i.pricing_model_id, r.id, 0, false
+         from ${one('discount_redemptions')} r join ${one('invoices')} i on i.environment_id = r.environment_id
+        where $1 <> ''`,
   ];
   for (const statement of more) await owner.query(statement, ['probe_']);
 }

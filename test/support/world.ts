@@ -89,6 +89,12 @@ export async function buildWorld(
   const { discount } = await post('/discounts', {
     discount: { name: 'Launch', code: 'LAUNCH', amount: 20, amountType: 'percent', duration: 'forever' },
   });
+  const spareDiscount = await post('/discounts', {
+    discount: { name: 'Spare', code: 'SPARE', amount: 5, amountType: 'percent', duration: 'forever' },
+  });
+  const { subscriptionDiscount } = await post(`/subscriptions/${subscription.id}/discounts`, {
+    discount: { discountId: discount.id },
+  });
   // Tax rates are the environment's, which a pinned key may not change.
   const newTaxRate = { country: 'DE', state: suffix, type: 'vat', percentage: '19' };
   const { taxRate } = await app.post('/tax-rates', { taxRate: newTaxRate }, whole);
@@ -120,6 +126,8 @@ export async function buildWorld(
     priceId: team.defaultPrice.id,
     packPriceSlug: `gift-${suffix}`,
     discountId: discount.id,
+    spareDiscountId: spareDiscount.discount.id,
+    subscriptionDiscountId: subscriptionDiscount.id,
     taxRateId: taxRate.id,
     usagePriceSlug: 'call-overage',
     usageMeterId: meter.id,

@@ -74,6 +74,7 @@ export const owners: Owners = {
   invoices: 'invoicing',
   invoice_line_items: 'invoicing',
   discount_redemptions: 'invoicing',
+  invoice_discounts: 'invoicing',
   tax_rates: 'invoicing',
   invoice_items: 'invoicing',
 

@@ -12,6 +12,7 @@ import { Problem } from '../parts/problem.tsx';
 import { Rows } from '../parts/records.tsx';
 import { Facts, Heading, Identifier, Money, Section, Status, When } from '../parts/shown.tsx';
 import { SubscriptionActions } from '../parts/subscription-actions.tsx';
+import { SubscriptionDiscounts } from '../parts/subscription-discounts.tsx';
 import { Timeline } from '../parts/timeline.tsx';
 
 const mostShown = 10;
@@ -28,6 +29,7 @@ export function Page() {
       {subscription === undefined ? <Skeleton height={180} mb={40} /> : <Head subscription={subscription} />}
       {subscription !== undefined && isBilled(subscription) && <NextInvoice id={id} />}
       {subscription !== undefined && <Contents subscription={subscription} />}
+      {subscription !== undefined && <SubscriptionDiscounts subscription={subscription} />}
       <Section title="Credits">
         <Listed
           query={read('usageCredits', 'list', ofThis)}
