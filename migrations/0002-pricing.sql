@@ -286,9 +286,9 @@ create function price_of_units(pricing jsonb, units numeric, step numeric, event
            end as amount
       from charged c
   )
-  -- Tenths and hundredths are exact, where a division has a limited number of digits.
-  select round(least(greatest(amount, coalesce((pricing ->> 'minimumAmount')::numeric, amount)),
-                     coalesce((pricing ->> 'maximumAmount')::numeric, greatest(amount, (pricing ->> 'minimumAmount')::numeric)))
+  -- Tenths and hundredths are exact, where a division has a limited number of digits. A minimum is owed from the first unit on.
+  select round(least(greatest(amount, case when units > 0 or events > 0 then (pricing ->> 'minimumAmount')::numeric end),
+                     (pricing ->> 'maximumAmount')::numeric)
                * case step when 10 then 0.1 when 100 then 0.01 else 1 end) * step
     from exact
 $$;

@@ -29,6 +29,12 @@ export function exactOf(text: string): bigint {
   return BigInt(whole) * one + BigInt(part.padEnd(decimals, '0').slice(0, decimals));
 }
 
+/** The decimal text of a number in 10^-12. */
+export function decimalOf(exact: bigint): string {
+  const [whole, part] = [exact / one, String(exact % one).padStart(decimals, '0')];
+  return `${whole}.${part}`;
+}
+
 /** In minor units. */
 export function costOf(terms: Terms, { units, per, events, own }: Used): number {
   if (!('pricing' in terms)) return rounded(BigInt(terms.unitPrice) * units, BigInt(terms.units) * per);
@@ -54,7 +60,8 @@ export function costOf(terms: Terms, { units, per, events, own }: Used): number 
     dynamic: () => own * fixed,
   };
   let cost = models[pricing.model]?.() ?? 0n;
-  const least = minimumAmount === undefined ? cost : exactOf(minimumAmount) * fixed;
+  const isUsed = units > 0n || events > 0n;
+  const least = minimumAmount === undefined || !isUsed ? cost : exactOf(minimumAmount) * fixed;
   if (cost < least) cost = least;
   const most = maximumAmount === undefined ? cost : exactOf(maximumAmount) * fixed;
   if (cost > most) cost = most;

@@ -87,7 +87,7 @@ export type Pricing = {
   /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
   unitAmount: string;
   freeUnits?: number;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  /** The least that a usage period costs, from its first unit on. Without usage it costs nothing. */
   minimumAmount?: string;
   /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
   maximumAmount?: string;
@@ -97,7 +97,7 @@ export type Pricing = {
   /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
   packageAmount: string;
   freeUnits?: number;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  /** The least that a usage period costs, from its first unit on. Without usage it costs nothing. */
   minimumAmount?: string;
   /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
   maximumAmount?: string;
@@ -112,7 +112,7 @@ export type Pricing = {
     flatAmount?: string;
   }>;
   freeUnits?: number;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  /** The least that a usage period costs, from its first unit on. Without usage it costs nothing. */
   minimumAmount?: string;
   /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
   maximumAmount?: string;
@@ -125,7 +125,7 @@ export type Pricing = {
     flatAmount: string;
   }>;
   freeUnits?: number;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  /** The least that a usage period costs, from its first unit on. Without usage it costs nothing. */
   minimumAmount?: string;
   /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
   maximumAmount?: string;
@@ -136,7 +136,7 @@ export type Pricing = {
   /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
   fixedAmountPerEvent?: string;
   freeUnits?: number;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  /** The least that a usage period costs, from its first unit on. Without usage it costs nothing. */
   minimumAmount?: string;
   /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
   maximumAmount?: string;
@@ -151,13 +151,13 @@ export type Pricing = {
     flatAmount?: string;
   }>;
   freeUnits?: number;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  /** The least that a usage period costs, from its first unit on. Without usage it costs nothing. */
   minimumAmount?: string;
   /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
   maximumAmount?: string;
 } | {
   model: 'dynamic';
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  /** The least that a usage period costs, from its first unit on. Without usage it costs nothing. */
   minimumAmount?: string;
   /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
   maximumAmount?: string;
@@ -4104,7 +4104,7 @@ export type PricingOutput = {
   /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
   unitAmount: string;
   freeUnits?: number;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  /** The least that a usage period costs, from its first unit on. Without usage it costs nothing. */
   minimumAmount?: string;
   /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
   maximumAmount?: string;
@@ -4114,7 +4114,7 @@ export type PricingOutput = {
   /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
   packageAmount: string;
   freeUnits?: number;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  /** The least that a usage period costs, from its first unit on. Without usage it costs nothing. */
   minimumAmount?: string;
   /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
   maximumAmount?: string;
@@ -4129,7 +4129,7 @@ export type PricingOutput = {
     flatAmount?: string;
   }>;
   freeUnits?: number;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  /** The least that a usage period costs, from its first unit on. Without usage it costs nothing. */
   minimumAmount?: string;
   /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
   maximumAmount?: string;
@@ -4142,7 +4142,7 @@ export type PricingOutput = {
     flatAmount: string;
   }>;
   freeUnits?: number;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  /** The least that a usage period costs, from its first unit on. Without usage it costs nothing. */
   minimumAmount?: string;
   /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
   maximumAmount?: string;
@@ -4153,7 +4153,7 @@ export type PricingOutput = {
   /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
   fixedAmountPerEvent?: string;
   freeUnits?: number;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  /** The least that a usage period costs, from its first unit on. Without usage it costs nothing. */
   minimumAmount?: string;
   /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
   maximumAmount?: string;
@@ -4168,13 +4168,13 @@ export type PricingOutput = {
     flatAmount?: string;
   }>;
   freeUnits?: number;
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  /** The least that a usage period costs, from its first unit on. Without usage it costs nothing. */
   minimumAmount?: string;
   /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
   maximumAmount?: string;
 } | {
   model: 'dynamic';
-  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  /** The least that a usage period costs, from its first unit on. Without usage it costs nothing. */
   minimumAmount?: string;
   /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
   maximumAmount?: string;

@@ -41,7 +41,9 @@ const Rate = decimal(1000, 'in percent');
 
 const bounds = {
   freeUnits: countInput(0).optional(),
-  minimumAmount: DecimalAmount.optional(),
+  minimumAmount: DecimalAmount.optional().meta({
+    description: 'The least that a usage period costs, from its first unit on. Without usage it costs nothing.',
+  }),
   maximumAmount: DecimalAmount.optional(),
 };
 

@@ -81,13 +81,20 @@ test('free units come off first, and the first tier begins behind them', () => {
   assert.deepEqual(amounts(model, [999n, 1_000n, 1_001n, 1_011n]), [0n, 0n, 5n, 54n]);
 });
 
-test('a minimum is owed for no usage too, and a maximum ends the price', () => {
+test('a minimum is owed from the first unit on, and a maximum ends the price', () => {
   const model: PriceModel = {
     ...tiered('graduated', [tier(null, '1')]),
     minimumAmount: amountOf('50'),
     maximumAmount: amountOf('80'),
   };
-  assert.deepEqual(amounts(model, [0n, 49n, 50n, 51n, 80n, 81n, 10n ** 18n]), [50n, 50n, 50n, 51n, 80n, 80n, 80n]);
+  assert.deepEqual(amounts(model, [0n, 49n, 50n, 51n, 80n, 81n, 10n ** 18n]), [0n, 50n, 50n, 51n, 80n, 80n, 80n]);
+  assert.equal(priceUsage(model, used(1n, { per: 1_000n })).amount, 50n);
+});
+
+test('a minimum is owed from the first event on where events have their own prices', () => {
+  const model: PriceModel = { ...unbounded, kind: 'dynamic', minimumAmount: amountOf('50') };
+  const priced = [0n, 1n].map((events) => priceUsage(model, used(0n, { events })).amount);
+  assert.deepEqual(priced, [0n, 50n]);
 });
 
 test('twelve decimals are exact: 10^12 units at 10^-12 are 1, and half of them round up to 1', () => {

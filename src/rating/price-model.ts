@@ -62,8 +62,8 @@ interface PricedAmount {
 
 /**
  * The price of the usage of one period, in minor units. It is exact, and rounded once, half away from zero, to a multiple
- * of `step` (see `chargedStep`). Nothing used costs nothing, or `minimumAmount`. A part of a period is worth the price of
- * all units so far less what was billed, so that the parts add up to the whole.
+ * of `step` (see `chargedStep`). Nothing used costs nothing: `minimumAmount` is owed from the first unit or event on. A part
+ * of a period is worth the price of all units so far less what was billed, so that the parts add up to the whole.
  */
 export function priceUsage(model: PriceModel, usage: PricedUsage, step = 1n): PricedAmount {
   // All sums below count 10^-12 of a percent of a part of a unit.
@@ -72,7 +72,8 @@ export function priceUsage(model: PriceModel, usage: PricedUsage, step = 1n): Pr
   const { tiers, other } = exactAmounts(model, usage, scaled);
   const parts = [...tiers.map(({ exact }) => exact), other];
   const exact = parts.reduce((sum, part) => sum + part, 0n);
-  const least = model.minimumAmount === null ? exact : largerOf(exact, scaled(model.minimumAmount));
+  const isUsed = usage.units > 0n || usage.events > 0n;
+  const least = isUsed && model.minimumAmount !== null ? largerOf(exact, scaled(model.minimumAmount)) : exact;
   const bounded = model.maximumAmount === null ? least : smallerOf(least, scaled(model.maximumAmount));
   const amount = divHalfAway(bounded, whole, step);
   // The largest remainder method keeps the rounded tiers within one step of their exact amounts, and their sum right.

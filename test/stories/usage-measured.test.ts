@@ -13,6 +13,9 @@ const start = instant('2026-04-01');
 const on = (date: string, hours = 0) => instant(date) + hours * hour;
 
 const perUnit = (slug: string, unitPrice: number, more: Body = {}) => ({ slug: `${slug}-price`, unitPrice, ...more });
+// 1.00 for each, and at least 5.00 a month.
+const least = (slug: string) =>
+  perUnit(slug, 0, { pricing: { model: 'per_unit', unitAmount: '100', minimumAmount: '500' } });
 const structure = {
   name: 'Measured',
   isDefault: true,
@@ -43,6 +46,9 @@ const structure = {
         { type: 'usage', intervalUnit: 'month', slug: 'storage-gold', unitPrice: 1, usageEventsPerUnit: 1000 },
       ],
     },
+    meter('jobs', 'Jobs', least('jobs')),
+    meter('rooms', 'Rooms', least('rooms'), { aggregationType: 'max' }),
+    meter('desks', 'Desks', least('desks'), { recurring: true }),
     meter('whole', 'Numbers', perUnit('whole', 500), { recurring: true }),
     meter('daily', 'Seats', perUnit('daily', 3000), { recurring: true, proration: 'day' }),
     meter(
@@ -389,6 +395,9 @@ test('what a measured meter has no use for is refused, and names its field', asy
     ['max', undefined],
     ['latest', undefined],
     ['unit_hours', undefined],
+    ['sum', undefined],
+    ['max', undefined],
+    ['sum', 'none'],
     ['sum', 'none'],
     ['sum', 'day'],
     ['sum', 'second'],
@@ -439,5 +448,28 @@ test('a value set at the instant at which its period ends is held by the next pe
   await caller.moveTo(on('2026-04-11'));
   // 3,000 GB for a day, and 2,000 GB for nine.
   assert.deepEqual(await ada.billed(), ['504,000 GB-hours: 1008']);
+  await assertSound(app);
+});
+
+test('a minimum is owed in full for each month with usage, counted or measured, and for no month without it', async () => {
+  const { caller, subscriber } = await newWorld();
+  const [ada, bob, cyd] = [await subscriber(), await subscriber(), await subscriber()];
+  for (const who of [ada, bob]) for (const slug of ['jobs', 'rooms']) await who.use(slug, 2);
+  await bob.use('desks', 1);
+  await caller.moveTo(instant('2026-05-01'));
+  const april = ['2 jobs: 500', '2 rooms: 500'];
+  assert.deepEqual((await ada.billed()).sort(), april);
+  // Nobody uses a job or a room in May. The desk is still held.
+  await caller.moveTo(instant('2026-06-01'));
+  assert.deepEqual((await ada.billed()).sort(), april);
+  assert.deepEqual((await bob.billed()).sort(), ['1 desks: 500', '1 desks: 500', ...april]);
+  // A part of a month has the whole minimum, as it has all units of the month.
+  await ada.use('jobs', 7);
+  await ada.use('rooms', 3);
+  await caller.moveTo(on('2026-06-11'));
+  const cancellation = { timing: 'immediately' };
+  for (const { id } of [ada, cyd]) await caller.post(`/subscriptions/${id}/cancel`, { cancellation });
+  assert.deepEqual((await ada.billed()).sort(), [...april, '3 rooms: 500', '7 jobs: 700']);
+  assert.deepEqual(await cyd.billed(), []);
   await assertSound(app);
 });
