@@ -42,6 +42,7 @@ import {
   beginningOf,
   composeActivation,
   composePurchase,
+  findAddOns,
   findSold,
 } from './make-bought.ts';
 import { composeOpening, type Opened } from './open-subscription.ts';
@@ -377,12 +378,13 @@ export async function activateSubscription(work: Work, activation: Activation): 
     throw invalid(['paymentMethodId'], `must be a payment method of customer ${customer.id}`);
   const living = await lockLivingSubscriptions(work, customer.id);
   const beginning = await decideBeginning(work, subscription, living, activation);
-  const { bill, quantity } = await composeActivation(work, subscription, beginning.period);
+  const { bill, quantity, addOns } = await composeActivation(work, subscription, beginning.period);
   const [draft] = await composeBills(work, [bill], [customer]);
   assert(draft, 'each bill has its draft');
   const { name, metadata } = subscription;
   const terms = {
     quantity,
+    addOns: await findAddOns(work, { addOns }),
     name,
     metadata,
     billingAddress: customer.billingAddress,

@@ -261,7 +261,7 @@ export async function findSold(
 }
 
 /** The add-ons of a purchase. One that is no longer for sale was bought before. */
-async function findAddOns(work: Work, { addOns }: PurchaseRow): Promise<AddOn[]> {
+export async function findAddOns(work: Work, { addOns }: Pick<PurchaseRow, 'addOns'>): Promise<AddOn[]> {
   if (addOns.length === 0) return [];
   const prices = await listPricesByIds(
     work,
@@ -279,19 +279,23 @@ async function findAddOns(work: Work, { addOns }: PurchaseRow): Promise<AddOn[]>
   });
 }
 
-/** The bill of the first period of a subscription that waits, and the quantity that it sells. */
+/** The bill of the first period of a subscription that waits, the quantity that it sells, and the add-ons beside it. */
 export async function composeActivation(
   work: Work,
   subscription: SubscriptionRow,
   period: BillingPeriodRow,
-): Promise<{ bill: Bill; quantity: number }> {
+): Promise<{ bill: Bill } & Pick<PurchaseRow, 'quantity' | 'addOns'>> {
   // It may have ended since the payment was requested, and its items with it.
   const items = await listActiveItems(work, [{ subscriptionId: subscription.id, at: period.startAt }]);
   const sold = items.filter(({ priceId, quantity }) => priceId !== null && quantity > 0);
   const plan = firstLines(await paidInAdvance(work, sold), period, chargedStep(work.currency));
   const lines = [...plan, ...setupFeeLines(subscription)];
   const bill = { subscription, period, reason: 'subscription_start', lines, at: work.now } as const;
-  return { bill, quantity: sold[0]?.quantity ?? 1 };
+  const isPlan = ({ priceId }: { readonly priceId: string | null }) => priceId === subscription.priceId;
+  const addOns = sold.flatMap(({ priceId, quantity }) =>
+    priceId === null || isPlan({ priceId }) ? [] : { priceId, quantity },
+  );
+  return { bill, quantity: sold.find(isPlan)?.quantity ?? 1, addOns };
 }
 
 /** The first period of a subscription that has waited, and its anchor. */

@@ -4,7 +4,7 @@ import { CheckoutSession, readCheckoutKey } from '../../src/checkout/checkout.ts
 import { readPortalKey } from '../../src/customers/portal-link.ts';
 import { encryptionOf } from '../../src/jobs/encryption.ts';
 import { instant } from '../../src/kernel/calendar.ts';
-import { openCheckout, returns } from '../support/checkout-fixture.ts';
+import { openCheckout, returns, visa } from '../support/checkout-fixture.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { newProduct } from '../support/pricing-fixture.ts';
 
@@ -104,6 +104,28 @@ test('a session that activates takes price and quantity from its subscription', 
   assert.deepEqual([priceId, quantity, targetSubscriptionId], [waiting.priceId, 3, waiting.id]);
   assert.equal(preserveBillingCycleAnchor, true);
   assert.match(url, /\/checkout\//);
+});
+
+test('an activation lists the add-ons of its subscription: 30.00 for the plan and 16.00 for two seats', async () => {
+  const { price: seat } = await newProduct(app, plans.pricingModelId, {
+    product: { name: 'Seats', slug: 'seats', addOn: true },
+    price: { type: 'subscription', slug: 'seats-monthly', unitPrice: 800, intervalUnit: 'month', isDefault: true },
+  });
+  const { externalId: customerExternalId, customerId } = await plans.newCustomer();
+  const items = [
+    { priceSlug: 'seats-monthly', quantity: 2 },
+    { priceSlug: 'pro-monthly', quantity: 1 },
+  ];
+  const { subscription: waiting } = await app.post('/subscriptions', { customerId, items });
+  assert.equal(waiting.status, 'incomplete');
+  const type = 'activate_subscription';
+  const id = await checkout.open({ type, customerExternalId, targetSubscriptionId: waiting.id });
+  assert.equal((await checkout.confirm(id, { ...visa, dueNow: 4600n })).status, 'succeeded');
+  const { purchases } = await checkout.billing(customerExternalId);
+  assert.deepEqual(
+    purchases.map((each: Body) => [each.quantity, each.pricePerBillingCycle, each.addOns]),
+    [[1, 4600, [{ priceId: seat.id, quantity: 2 }]]],
+  );
 });
 
 test('a session that adds a card has a page of its own; looked up again it is a checkout', async () => {
