@@ -1821,7 +1821,7 @@ create table public.usage_credits (
   constraint usage_credits_environment_id_feature_id_fkey FOREIGN KEY (environment_id, feature_id) REFERENCES features(environment_id, id),
   constraint usage_credits_environment_id_ledger_account_id_fkey FOREIGN KEY (environment_id, ledger_account_id) REFERENCES ledger_accounts(environment_id, id),
   constraint usage_credits_environment_id_transferred_from_fkey FOREIGN KEY (environment_id, transferred_from) REFERENCES usage_credits(environment_id, id),
-  constraint usage_credits_interval CHECK (((interval_start_at IS NULL) OR (expires_at IS NULL) OR (interval_start_at < expires_at))),
+  constraint usage_credits_interval CHECK (((interval_start_at IS NULL) OR (expires_at IS NULL) OR (interval_start_at <= expires_at))),
   constraint usage_credits_never_over_applied CHECK (((issued > (0)::numeric) AND (LEAST(applied, expired, taken_back) >= (0)::numeric) AND (((applied + expired) + taken_back) <= issued))),
   constraint usage_credits_paused_back CHECK (((LEAST(paused_back, withheld, taken_by_hand) >= (0)::numeric) AND (((paused_back + withheld) + taken_by_hand) <= taken_back))),
   constraint usage_credits_paused_owed CHECK (((LEAST(paused_owed, paused_by_hand) >= (0)::numeric) AND ((paused_back + paused_owed) <= issued))),
@@ -3854,9 +3854,9 @@ AS $function$
            end as amount
       from charged c
   )
-  -- Tenths and hundredths are exact, where a division has a limited number of digits.
-  select round(least(greatest(amount, coalesce((pricing ->> 'minimumAmount')::numeric, amount)),
-                     coalesce((pricing ->> 'maximumAmount')::numeric, greatest(amount, (pricing ->> 'minimumAmount')::numeric)))
+  -- Tenths and hundredths are exact, where a division has a limited number of digits. A minimum is owed from the first unit on.
+  select round(least(greatest(amount, case when units > 0 or events > 0 then (pricing ->> 'minimumAmount')::numeric end),
+                     (pricing ->> 'maximumAmount')::numeric)
                * case step when 10 then 0.1 when 100 then 0.01 else 1 end) * step
     from exact
 $function$;

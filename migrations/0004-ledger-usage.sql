@@ -139,7 +139,8 @@ create table usage_credits (
     and paused_back + withheld + taken_by_hand <= taken_back),
   constraint usage_credits_paused_owed check (least(paused_owed, paused_by_hand) >= 0 and paused_back + paused_owed <= issued),
   constraint usage_credits_priority check (priority between 0 and 1000),
-  constraint usage_credits_interval check (interval_start_at is null or expires_at is null or interval_start_at < expires_at)
+  -- One that is given up in the instant in which its interval began has no time left.
+  constraint usage_credits_interval check (interval_start_at is null or expires_at is null or interval_start_at <= expires_at)
 ) with (fillfactor = 70);
 alter table ledger_accounts add foreign key (environment_id, pending_credit_id) references usage_credits;
 create index usage_credits_open on usage_credits (ledger_account_id, priority, expires_at, id) where not spent;

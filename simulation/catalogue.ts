@@ -168,9 +168,6 @@ export const paidPlans: readonly Plan[] = [
   },
 ];
 
-/** Plans whose credits come by the period, or with none. */
-export const plansByPeriod = paidPlans.filter(({ grantInterval }) => grantInterval === undefined);
-
 /** A pack of calls, sold for a single payment. */
 export const pack = { slug: 'pack', unitPrice: 1250, calls: 200 } as const;
 

@@ -301,6 +301,8 @@ export function changeTerms(books: Books, subscription: Subscription, terms: Ter
   }
   const last = subscription.holdings.at(-1);
   if (last !== undefined) last.end = at;
+  // Boundaries of intervals that the plan before did not have are no work of this one.
+  subscription.interimDone = Math.max(subscription.interimDone, at);
   subscription.holdings.push(holdingOf(terms, at));
   subscription.quantity = terms.quantity;
   subscription.addOns = terms.addOns ?? 0;

@@ -248,7 +248,7 @@ export function resume(books: Books, subscription: Subscription, at: number): vo
     givePausedBack(subscription, paused, at);
     const count = subscription.credits.length;
     // Credits of intervals that began in the pause come in part.
-    grantParts(subscription, period, { isGranted: ({ whole }) => whole.start > paused.end, at });
+    grantParts(subscription, period, { isGranted: ({ whole }) => whole.start > paused.end, at, lessBefore: true });
     if (subscription.credits.length > count)
       reach(books, 'credits of an interval that began in a pause', subscription.customer);
   } else grantPeriod(subscription, period, false);

@@ -7,6 +7,7 @@ import { endCredits, owedOf } from './oracle-credits.ts';
 import { endingMeters, endMeasured, takeMeasured } from './oracle-measured.ts';
 import { allUntil, usageLines } from './oracle-metering.ts';
 import { periodEndLines } from './oracle-period-end.ts';
+import { anchorOf } from './oracle-periods.ts';
 import {
   type Books,
   type Credit,
@@ -20,8 +21,9 @@ import {
   type Subscription,
   type Terms,
 } from './oracle-records.ts';
+import { partAround, restOf, unitsOfPart } from './oracle-rhythm.ts';
 import { noteFreeTime } from './oracle-titles.ts';
-import { giveOnce, grantPeriod, offeredOf, partOf, takenByHandOf } from './oracle-usage.ts';
+import { giveOnce, grantPeriod, partOf, takenByHandOf } from './oracle-usage.ts';
 
 /** Changes to another interval or anchor, now: a period ends and one begins. */
 
@@ -58,18 +60,25 @@ export function changeInterval(
 
 /**
  * Moves the anchor ahead: the period that begins ends there, and carries the discount on. The end of the present period
- * is only another count of the later ones.
+ * is only another count of the later ones, unless it would cut an interval of credits.
  */
 export function moveAnchor(books: Books, subscription: Subscription, anchor: number): Changed | 'owes' {
   const { period, plan, quantity, addOns } = subscription;
   const terms = { plan, quantity, addOns };
-  if (period?.end !== anchor)
+  if (period?.end !== anchor || cutsInterval(subscription, anchor, books.now))
     return charge(books, subscription, { terms, anchor, next: anchor, carriesOn: period, name: 'move of an anchor' });
   reach(books, 'anchor at the end of the period', subscription.customer);
   subscription.anchor = anchor;
   subscription.isByCalendar = false;
   subscription.day = null;
   return 'made';
+}
+
+/** Whether another count gives the credits of the interval that runs another end. */
+export function cutsInterval(subscription: Subscription, anchor: number, now: number): boolean {
+  const { grantInterval } = subscription.plan;
+  if (grantInterval === undefined) return false;
+  return intervalAt(anchorOf(subscription), grantInterval, now).end !== intervalAt(anchor, grantInterval, now).end;
 }
 
 interface NewCount {
@@ -94,7 +103,7 @@ function charge(books: Books, subscription: Subscription, count: NewCount): Chan
   const discount = carriesOn === null ? {} : { discountKey: discountKeyOf(carriesOn) };
   const known = { isTrial: false, waived: 0, returned: 0, carried, ...discount };
   const period: Period = { start: now, end: whole.end, wholeStart: whole.start, ...known };
-  const unused = lessMissing(subscription, terms, { now, old, period }, kept);
+  const unused = lessMissing(subscription, terms, { now, old, period, next }, kept);
   const usage = usageLines(subscription, allUntil(now));
   const missing = periodEndLines(subscription, { period: old, at: now, keepsRest: true, usage });
   const lines = [...itemLines({ ...subscription, ...terms }, period), ...usage, ...missing];
@@ -131,17 +140,18 @@ function charge(books: Books, subscription: Subscription, count: NewCount): Chan
  * The credits of the time that is given up: unused ones go, and used ones were used ahead of time. Nobody used those
  * that the seller took back by hand.
  */
-function givenUp({ plan, quantity, credits }: Subscription, { start, end, wholeStart }: Period, now: number) {
-  const ofPeriod = credits.filter((each) => isOfPeriod(each, start, now));
+function givenUp(subscription: Subscription, period: Period, now: number) {
+  const ofPeriod = subscription.credits.filter((each) => isOfPeriod(each, period.start, now));
   const sum = (amountOf: (each: Credit) => number) => ofPeriod.reduce((total, each) => total + amountOf(each), 0);
-  const rest = share(plan.recurring * quantity, end - now, end - wholeStart);
-  const ahead = Math.min(rest, sum(offeredOf));
+  const { soon, later, granted, grantedLater } = restOf(subscription, period, now, ofPeriod);
+  const ahead = Math.min(soon, granted);
+  const all = ahead + Math.min(later, grantedLater);
   const takenBack = Math.min(
-    ahead,
+    all,
     sum(({ left }) => left),
   );
   const byHand = sum((each) => takenByHandOf(each, (before) => !ofPeriod.includes(before)));
-  return { ahead, takenBack, usedAhead: Math.max(0, ahead - takenBack - byHand) };
+  return { inRest: ahead + later, takenBack, usedAhead: Math.max(0, all - takenBack - byHand) };
 }
 
 function isOfPeriod({ kind, periodStart, expiresAt }: Credit, start: number, now: number): boolean {
@@ -151,15 +161,26 @@ function isOfPeriod({ kind, periodStart, expiresAt }: Credit, start: number, now
 /** Credits used ahead that the next grant cannot repay lower the value in proportion. */
 function lessMissing(
   subscription: Subscription,
-  { plan, quantity }: Terms,
-  { now, old, period }: { readonly now: number; readonly old: Period; readonly period: Period },
+  terms: Terms,
+  {
+    now,
+    old,
+    period,
+    next,
+  }: { readonly now: number; readonly old: Period; readonly period: Period; readonly next: number },
   unused: number,
 ): number {
-  const { ahead, usedAhead } = givenUp(subscription, old, now);
+  const { inRest, usedAhead } = givenUp(subscription, old, now);
+  const after = { ...subscription, ...terms, anchor: next };
+  const { grantInterval, recurring } = terms.plan;
+  const first =
+    grantInterval === undefined
+      ? partOf(recurring * terms.quantity, now, period)
+      : unitsOfPart(after, partAround(after, period, now));
   // Units that are owed for a pause are paid back first.
-  const granted = Math.max(0, partOf(plan.recurring * quantity, now, period) - owedOf(subscription));
+  const granted = Math.max(0, first - owedOf(subscription));
   const missing = usedAhead - Math.min(usedAhead, granted);
-  return missing === 0 ? unused : Math.min(unused, share(unused, ahead - missing, ahead));
+  return missing === 0 ? unused : Math.min(unused, share(unused, inRest - missing, inRest));
 }
 
 interface IntervalStart {

@@ -94,11 +94,29 @@ function unitsOfPeriod(subscription: Subscription, { period, lines }: Invoice): 
   const most = within.reduce((units, holding) => {
     return Math.max(units, Math.ceil(unitsIn(subscription, holding, period, { start: holding.start, end })));
   }, 0);
+  if (within.some(({ plan }) => plan.grantInterval !== undefined))
+    return Math.max(most, unitsOfTimes(subscription, within, period));
   if (!pausedParts.some((part) => part.period === period)) return most;
   const byTime = within.reduce((sum, holding) => {
     return sum + unitsIn(subscription, holding, period, { start: holding.start, end: holding.end ?? end });
   }, 0);
   return Math.max(most, Math.ceil(byTime));
+}
+
+/**
+ * The units of a period in which a plan gave them by an interval of its own. The time of each plan gives the most of it
+ * and of those before it that last as long as the period. An interval that has begun is given in full. Shares round up.
+ */
+function unitsOfTimes(subscription: Subscription, within: readonly Holding[], period: Period): number {
+  const times = within.map((holding, index) => {
+    const { grantInterval } = holding.plan;
+    const left = holding.end ?? period.end;
+    const parts = grantInterval === undefined ? [] : partsOf(subscription, period, grantInterval);
+    const end = parts.find((part) => part.start < left && left <= part.end)?.end ?? left;
+    const before = within.slice(0, index).filter(({ plan }) => plan.grantInterval === undefined);
+    return [holding, ...before].map((each) => unitsIn(subscription, each, period, { start: holding.start, end }));
+  });
+  return times.reduce((sum, units) => sum + Math.ceil(Math.max(...units)) + 1, 0);
 }
 
 /** The units that a plan gives in a period for a time of it: of the period, or of each interval of its credits. */

@@ -12,7 +12,7 @@ import {
   type Period,
   type Subscription,
 } from './oracle-records.ts';
-import { grantParts } from './oracle-rhythm.ts';
+import { grantedFor, grantParts, partAround } from './oracle-rhythm.ts';
 
 /** Credits of a period, and their use. */
 
@@ -66,16 +66,15 @@ function usedBefore(subscription: Subscription, kind: Credit['kind'], counts: (c
  * credits if it never did.
  */
 export function grantChange(subscription: Subscription, now: number): void {
-  const { plan, quantity, credits, period, hadOnce } = subscription;
+  const { plan, quantity, period, hadOnce } = subscription;
   if (period === null) return;
-  const due = partOf(plan.recurring * quantity, now, period);
-  const since = Math.min(period.start, period.discountStart ?? period.wholeStart);
-  const had = credits
-    .filter(({ kind, expiresAt }) => kind === 'recurring' && expiresAt === period.end)
-    // A period before, which was left for another interval, had them for another time.
-    .filter(({ periodStart }) => (periodStart ?? 0) >= since)
-    .reduce((sum, { issued, pausedBack, pausedOwed }) => sum + issued - pausedBack - pausedOwed, 0);
-  const times = { from: now, periodStart: period.start, expiresAt: period.end };
+  const part = partAround(subscription, period, now);
+  const due = share(plan.recurring * quantity, part.end - now, part.whole.end - part.whole.start);
+  // All credits that run to the end of a period count. To an interval those count that are for its time.
+  const isOfInterval = plan.grantInterval !== undefined;
+  const time = { start: isOfInterval ? part.whole.start : Number.NEGATIVE_INFINITY, end: part.end };
+  const had = grantedFor(subscription, period, time, now).reduce((sum, { units }) => sum + units, 0);
+  const times = { from: now, periodStart: period.start, expiresAt: part.end };
   give(subscription, { issued: Math.max(0, due - had), kind: 'recurring', plan, ...times });
   if (!hadOnce.has(plan)) giveOnce(subscription);
 }
@@ -86,7 +85,7 @@ export function partOf(amount: number, from: number, { wholeStart, end }: Period
 }
 
 /** The units of its time: those taken back by hand before a pause did not come back after it. */
-export function offeredOf({ issued, resumedFrom }: Credit): number {
+function offeredOf({ issued, resumedFrom }: Credit): number {
   return issued + (resumedFrom?.pausedByHand ?? 0);
 }
 

@@ -35,6 +35,8 @@ const isDearer = (plan: Plan, before: Plan | null) =>
 const isCheaper = (plan: Plan, before: Plan | null) =>
   before !== null && isSameInterval(plan, before) && plan.unitPrice < before.unitPrice;
 const hasRhythm = ({ grantInterval }: Plan) => grantInterval !== undefined;
+const hasOtherRhythm = (plan: Plan, before: Plan | null) =>
+  before !== null && isSameInterval(plan, before) && hasRhythm(plan) !== hasRhythm(before);
 const hasTrial = ({ trialDays }: Plan) => trialDays > 0;
 const hasOtherInterval = (plan: Plan, before: Plan | null) => before !== null && !isSameInterval(plan, before);
 const subscribes = step('subscribe', { plan: begins, isDiscounted: false });
@@ -197,6 +199,36 @@ const getsCreditsOften: Plot = [
   clock('weeks'),
 ];
 
+/** Changes between credits by the period and by an interval of their own, used up, through pauses and moves of the anchor. */
+const changesRhythm: Plot = [
+  step('newMethod', { isGood: true }),
+  step('subscribe', { plan: begins, isDiscounted: false }),
+  step('recordUsage', { isMuch: true }),
+  clock('days'),
+  step('changePlan', { isNow: true, plan: hasRhythm }),
+  step('recordUsage', {}),
+  clock('due'),
+  step('changePlan', { isNow: true, plan: hasOtherRhythm }),
+  useUp,
+  clock('days'),
+  step('pause', { isNow: true }),
+  clock('weeks'),
+  step('resume'),
+  step('changePlan', { isNow: true, plan: hasRhythm }),
+  step('moveBillingAnchor'),
+  clock('due'),
+  useUp,
+  step('changePlan', { isNow: true, anchor: 'unchanged', plan: hasOtherInterval }),
+  clock('weeks'),
+  step('changePlan', { isNow: false, plan: hasRhythm }),
+  clock('weeks'),
+  step('askForQuote'),
+  useUp,
+  clock('due'),
+  step('changePlan', { isNow: true, plan: hasOtherRhythm }),
+  clock('weeks'),
+];
+
 /** Commitments and plans that are billed at the end, through changes, pauses and the end. */
 const paysAtTheEnd: Plot = [
   step('newMethod', { isGood: true }),
@@ -302,6 +334,12 @@ const tricks: readonly Plot[] = [
     step('changePlan', { isNow: true, plan: isDearer }),
     useUp,
   ],
+  [
+    useUp,
+    step('changePlan', { isNow: true, plan: hasOtherRhythm }),
+    step('changePlan', { isNow: true, anchor: 'now', plan: hasOtherInterval }),
+    useUp,
+  ],
   [useUp, step('changePlan', { isNow: true, anchor: 'now', plan: hasOtherInterval }), useUp],
   [useUp, step('changePlan', { isNow: true, anchor: 'unchanged', plan: hasOtherInterval }), useUp],
 ];
@@ -327,6 +365,7 @@ const plots: readonly ((random: Random) => Plot)[] = [
   () => usesBetweenRenewals,
   () => paysAtTheEnd,
   () => getsCreditsOften,
+  () => changesRhythm,
   () => holdsQuantities,
   dishonest,
 ];

@@ -1,9 +1,9 @@
-import { addOn, plansByPeriod, takesAddOns } from './catalogue.ts';
+import { addOn, paidPlans, takesAddOns } from './catalogue.ts';
 import { isDefaultPlan } from './oracle-actions.ts';
 import { boundary, hourMs, isSameInterval } from './oracle-arithmetic.ts';
 import { methodOf } from './oracle-billing.ts';
 import { changeNow, moveTrialEnd } from './oracle-changes.ts';
-import { type BillingAnchor, beginsPeriod, changeInterval, moveAnchor } from './oracle-intervals.ts';
+import { type BillingAnchor, beginsPeriod, changeInterval, cutsInterval, moveAnchor } from './oracle-intervals.ts';
 import { changeOwnTerms } from './oracle-metering.ts';
 import {
   invoicesOf,
@@ -28,13 +28,11 @@ const timings = ['immediately', 'auto', 'auto', 'at_end_of_current_billing_perio
  * transfer.
  */
 export const changePlan: Draw = ({ random, books, customers, wish }) => {
-  const subscription = random.pick(
-    currentSubscriptions({ customers }).filter((each) => isChangeable(each) && grantsByPeriod(each)),
-  );
+  const subscription = random.pick(currentSubscriptions({ customers }).filter(isChangeable));
   // Changes with slow payments are not modelled.
   if (subscription === undefined || methodOf(subscription)?.takesDays) return null;
   const { customer, scheduled } = subscription;
-  const plans = plansByPeriod.filter((each) => wish.plan?.(each, subscription.plan) ?? true);
+  const plans = paidPlans.filter((each) => wish.plan?.(each, subscription.plan) ?? true);
   const plan = !wish.plan && random.chance(0.4) ? subscription.plan : (random.pick(plans) ?? subscription.plan);
   const anyQuantity = random.between(1, random.chance(0.5) ? 2 : mostUnits);
   const anyAddOns = random.chance(0.4) ? random.between(0, 3) : subscription.addOns;
@@ -111,11 +109,6 @@ function movesToEnd({ plan, period }: Subscription, terms: Terms): boolean {
   return terms.plan.billsAtEnd === true && !plan.billsAtEnd && isSameInterval(plan, terms.plan) && !period?.isTrial;
 }
 
-/** The seed changes no plan whose credits come by an interval of their own. */
-export function grantsByPeriod({ plan }: Subscription): boolean {
-  return plan.grantInterval === undefined;
-}
-
 export function isChangeable(subscription: Subscription): boolean {
   const { status, period } = subscription;
   if (isDefaultPlan(subscription) || period === null) return false;
@@ -133,7 +126,7 @@ export function isChangeable(subscription: Subscription): boolean {
 export const moveBillingAnchor: Draw = ({ random, books }) => {
   const { now } = books;
   const living = allSubscriptions(books).filter((each) => !isTerminal(each) && !isBooked(each));
-  const subscription = random.pick(living.filter(grantsByPeriod));
+  const subscription = random.pick(living);
   // Changes with slow payments are not modelled.
   if (subscription === undefined || methodOf(subscription)?.takesDays) return null;
   const { customer, status, period, plan, scheduled } = subscription;
@@ -143,7 +136,10 @@ export const moveBillingAnchor: Draw = ({ random, books }) => {
   const isTooFar = random.chance(0.1);
   const ahead = random.chance(0.15) ? period.end : now + random.between(1, Math.floor((last - now) / hourMs)) * hourMs;
   const anchor = isTooFar ? last + 1 : ahead;
-  const isRefused = status !== 'active' || scheduled !== null || (isTooFar && anchor !== period.end);
+  const isRefused =
+    status !== 'active' ||
+    scheduled !== null ||
+    (anchor > last && (anchor !== period.end || cutsInterval(subscription, anchor, now)));
   return {
     text: `moves the anchor of ${nameOf(subscription)} to ${anchor}`,
     customer,

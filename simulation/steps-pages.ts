@@ -15,7 +15,7 @@ import {
 } from './oracle-records.ts';
 import type { Random } from './random.ts';
 import { currentSubscriptions, type Draw, type Form, nameOf, type Step } from './step.ts';
-import { grantsByPeriod, isChangeable, isMadeNow } from './steps-changes.ts';
+import { isChangeable, isMadeNow } from './steps-changes.ts';
 
 /** Forms of a checkout page, filled in by a dishonest buyer. */
 
@@ -256,7 +256,7 @@ function portalOf(books: Books, customer: Customer): Attempt {
 /** Asks for another quantity of its plan by a form of the portal, within what the seller allows or not. */
 export const changeInPortal: Draw = ({ random, books, customers }) => {
   const changeable = currentSubscriptions({ customers }).filter(
-    (each) => isChangeable(each) && grantsByPeriod(each) && each.scheduled === null,
+    (each) => isChangeable(each) && each.scheduled === null,
   );
   const charged = changeable.filter((each) => methodOf(each)?.takesDays === false);
   const limited = charged.filter(({ plan }) => plan.quantities !== undefined);
@@ -279,9 +279,11 @@ export const changeInPortal: Draw = ({ random, books, customers }) => {
       if (isRefused)
         reach(books, `quantity of the portal refused${before === 'trialing' ? ' in a trial' : ''}`, customer);
       const lacksSeats = plan.seats * quantity < subscription.claims.size && quantity !== present;
-      if (isRefused || lacksSeats)
-        status = isLimited(books, attempt) ? statuses.limited : isRefused ? refused : statuses.notOffered;
-      else status = tryForm(books, attempt, () => askFor(books, subscription, quantity), statuses.declined);
+      if (isRefused || lacksSeats) {
+        const isTaken = takeAttempt(books, attempt);
+        if (isTaken) endAttempt(books, attempt, 'untried');
+        status = isTaken ? (isRefused ? refused : statuses.notOffered) : statuses.limited;
+      } else status = tryForm(books, attempt, () => askFor(books, subscription, quantity), statuses.declined);
       return 'done';
     },
     visit: async ({ portalSession }, pages, records) => {

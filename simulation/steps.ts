@@ -20,6 +20,7 @@ import {
 } from './steps-money.ts';
 import { changeInPortal, chooseQuantity, guessCodes, testCards } from './steps-pages.ts';
 import { bookNext, cancel, pauseIt, resumeIt, subscribeTo, takeCancelBack } from './steps-plans.ts';
+import { askForQuote } from './steps-quotes.ts';
 import { consume, recordUsage } from './steps-usage.ts';
 import { grantUsers, tellUser } from './steps-users.ts';
 
@@ -72,6 +73,7 @@ const kinds = {
   testCards: { draw: testCards, weight: 2 },
   chooseQuantity: { draw: chooseQuantity, weight: 3 },
   changeInPortal: { draw: changeInPortal, weight: 3 },
+  askForQuote: { draw: askForQuote, weight: 4 },
   askWrongly: { draw: askWrongly, weight: 4 },
   erase: { draw: eraseOne, weight: 2 },
 } as const satisfies Readonly<Record<string, Kind>>;

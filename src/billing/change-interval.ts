@@ -189,30 +189,26 @@ async function readLeft(
   const whole = wholeOf(period);
   const { unused, roundingCarried } = await unusedValueOf(work, { ...period, endAt: at, wholeEndAt: period.endAt });
   const features = await listCreditFeatures(work, [{ subscriptionId, at }]);
-  const entitled = sumsOf(features, ({ amount, grantInterval }) => (grantInterval === null ? amount : 0n));
-  const restOf = (amount: bigint, grantInterval: Interval) => {
-    const span = grantSpanAt(subscription, period, grantInterval, at);
-    const [length, rest] = [BigInt(span.end - span.start), BigInt(span.end - at)];
-    const ahead = mulDiv(shareOfInterval(amount, span), rest, length);
-    // Paid value is by time, so the intervals to come count by theirs.
-    return { ahead, later: mulDiv(ahead, BigInt(whole.end - at), rest) - ahead };
-  };
-  const ofIntervals = (key: 'ahead' | 'later') =>
-    sumsOf(features, ({ amount, grantInterval }) => (grantInterval === null ? 0n : restOf(amount, grantInterval)[key]));
-  const [ahead, later] = [ofIntervals('ahead'), ofIntervals('later')];
+  // Intervals of several lengths are compared until the first end of one.
+  const soonUntil = Math.min(
+    whole.end,
+    ...features.flatMap(({ grantInterval }) =>
+      grantInterval === null ? [] : grantSpanAt(subscription, period, grantInterval, at).end,
+    ),
+  );
+  const entitledUntil = (end: Instant) =>
+    sumsOf(features, ({ amount, grantInterval }) => {
+      const span = grantInterval && grantSpanAt(subscription, period, grantInterval, at);
+      const [granted, { start, end: until }] = span ? [shareOfInterval(amount, span), span] : [amount, whole];
+      const soon = mulDiv(granted, BigInt(soonUntil - at), BigInt(until - start));
+      // Paid value is by time, so the intervals to come count by theirs.
+      return end === soonUntil ? soon : mulDiv(soon, BigInt(end - at), BigInt(soonUntil - at));
+    });
+  const [soon, all] = [entitledUntil(soonUntil), entitledUntil(whole.end)];
   const credits = Map.groupBy(await listCreditsOfPeriod(work, period.id), ({ usageMeterId }) => usageMeterId);
   const givenUp = [...credits].map(([meterId, ofMeter]): [string, GivenUpCredits] => {
-    const ofPeriod = sumOfCredits(ofMeter.filter(({ intervalStartAt }) => intervalStartAt === null));
-    // Credits of intervals before have ended. All of what is ahead is given up.
-    const running = ofMeter.filter(({ intervalStartAt, expiresAt }) => intervalStartAt !== null && expiresAt > at);
-    const ofInterval = { entitled: ahead.get(meterId) ?? 0n, ...sumOfCredits(running) };
-    return [
-      meterId,
-      addGivenUp(
-        creditsGivenUp({ entitled: entitled.get(meterId) ?? 0n, ...ofPeriod }, whole, at),
-        creditsGivenUp(ofInterval, { start: at, end: whole.end }, at, later.get(meterId)),
-      ),
-    ];
+    const [ofSoon, ofAll] = [soon.get(meterId) ?? 0n, all.get(meterId) ?? 0n];
+    return [meterId, creditsGivenUp({ soon: ofSoon, later: ofAll - ofSoon }, ofMeter, { at, soonUntil })];
   });
   const owing = Map.groupBy(await listOwedUnits(work, [subscriptionId]), ({ usageMeterId }) => usageMeterId);
   const owed = new Map([...owing].map(([meterId, times]) => [meterId, unitsOwed(times)]));
@@ -225,23 +221,6 @@ function unusedOf({ unused, givenUp, owed }: LeftPlan, nextGrants: ReadonlyMap<s
     return { ...given, nextGrant: nextGrant - smallerOf(nextGrant, owed.get(meterId) ?? 0n) };
   });
   return unusedAfterCredits(unused, meters);
-}
-
-function sumOfCredits(credits: Awaited<ReturnType<typeof listCreditsOfPeriod>>) {
-  return {
-    granted: sumOf(credits.map(({ offered }) => offered)),
-    rest: sumOf(credits.map(({ rest }) => rest)),
-    takenByHand: sumOf(credits.map(({ takenByHand }) => takenByHand)),
-  };
-}
-
-function addGivenUp(one: GivenUpCredits, other: GivenUpCredits): GivenUpCredits {
-  return {
-    ahead: one.ahead + other.ahead,
-    takenBack: one.takenBack + other.takenBack,
-    usedAhead: one.usedAhead + other.usedAhead,
-    inRest: one.inRest + other.inRest,
-  };
 }
 
 /** The credits that these features grant at the start of the period, which counts from the anchor. */

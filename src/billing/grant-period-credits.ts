@@ -30,10 +30,11 @@ interface BegunPeriod {
   readonly isFirst: boolean;
   /** Features that grant access at this instant count, and intervals that have begun by then. */
   readonly at: Instant;
-  /** With an instant, only credits of intervals that begin from it on are granted. */
+  /**
+   * With an instant, only credits of intervals that begin from it on are granted, less those that an earlier plan granted
+   * for their time.
+   */
   readonly intervalsFrom?: Instant;
-  /** The credits that count against those of an interval, because an earlier plan granted them for its time. */
-  readonly grantedBefore?: (usageMeterId: string, span: IntervalSpan) => bigint;
 }
 
 /**
@@ -61,13 +62,12 @@ export async function grantPeriodCredits(work: Work, begun: readonly BegunPeriod
     }),
   );
   const grants = offered.map((offer) => grantOf(offer, left[limited.indexOf(offer)] ?? offer.feature.amount));
-  await grantCredits(work, lessGrantedBefore(offered, grants));
+  await grantCredits(work, lessGrantedBefore(offered, grants, await readGrantedBefore(work, begun, features)));
 }
 
 /**
  * Grants the credits of intervals that begin within the period of each subscription, at its instant, and ends those that
- * end there. A period whose payment is awaited grants them with it. Credits that an earlier plan granted for the time count
- * against them. Idempotent per interval.
+ * end there. A period whose payment is awaited grants them with it. Idempotent per interval.
  */
 export async function grantInterimCredits(
   work: Work,
@@ -92,28 +92,29 @@ export async function grantInterimCredits(
   await tellingLowBalances(work, ids, async () => {
     const ends = paid.map(({ subscription, at }) => ({ subscriptionId: subscription.id, at, goesOn: subscription }));
     await expireCredits(work, ends);
-    const before = await readGrantedBefore(work, paid);
     await grantPeriodCredits(
       work,
-      paid.map((each) => ({ ...each, isFirst: false, intervalsFrom: each.at, grantedBefore: before(each) })),
+      paid.map((each) => ({ ...each, isFirst: false, intervalsFrom: each.at })),
     );
   });
 }
 
-/** The credits of features that their subscriptions no longer have, by meter and time. */
+/** The credits of features that a subscription no longer has, on the meter of an offer and for its time. */
+type GrantedBefore = (offer: Offered, span: IntervalSpan) => bigint;
+
 async function readGrantedBefore(
   work: Work,
-  begun: readonly { readonly subscription: SubscriptionRow; readonly period: BillingPeriodRow; readonly at: Instant }[],
-) {
-  const requested = begun.map(({ subscription: { id: subscriptionId }, period, at }) => {
-    return { subscriptionId, interval: grantedIn(period), at };
-  });
+  begun: readonly BegunPeriod[],
+  features: ReadonlyMap<string, readonly CreditFeature[]>,
+): Promise<GrantedBefore> {
+  const requested = begun.flatMap(({ subscription: { id: subscriptionId }, period, at, intervalsFrom }) =>
+    period === null || intervalsFrom === undefined ? [] : { subscriptionId, interval: grantedIn(period), at },
+  );
   const granted = Map.groupBy(await listGrantedCredits(work, requested), ({ subscriptionId }) => subscriptionId);
-  const features = Map.groupBy(await listCreditFeatures(work, requested), ({ subscriptionId }) => subscriptionId);
-  return ({ subscription: { id } }: { readonly subscription: SubscriptionRow }) => {
-    const kept = features.get(id) ?? [];
-    return (usageMeterId: string, span: IntervalSpan) =>
-      grantedByOthers(granted.get(id) ?? [], usageMeterId, kept, span);
+  return ({ each: { subscription, intervalsFrom }, feature: { usageMeterId } }, span) => {
+    if (intervalsFrom === undefined) return 0n;
+    const kept = features.get(subscription.id) ?? [];
+    return grantedByOthers(granted.get(subscription.id) ?? [], usageMeterId, kept, span);
   };
 }
 
@@ -139,14 +140,18 @@ function spansOf({ subscription, period, at, intervalsFrom }: BegunPeriod, featu
   return grantSpans(subscription, period, grantInterval, { from: intervalsFrom ?? calendarStart, upTo });
 }
 
-/** The grants, less what earlier plans granted on their meters for the same time. */
-function lessGrantedBefore(offered: readonly Offered[], grants: readonly CreditGrant[]): CreditGrant[] {
+/** The grants, less what earlier plans granted on their meters for the same time. Each unit of that counts once. */
+function lessGrantedBefore(
+  offered: readonly Offered[],
+  grants: readonly CreditGrant[],
+  grantedBefore: GrantedBefore,
+): CreditGrant[] {
   const counted = new Map<string, bigint>();
   return grants.map((grant, index) => {
-    const { each, span } = offered[index] ?? {};
-    if (each?.grantedBefore === undefined || !span) return grant;
-    const key = `${grant.subscriptionId} ${grant.usageMeterId}`;
-    const before = each.grantedBefore(grant.usageMeterId, span) - (counted.get(key) ?? 0n);
+    const offer = offered[index];
+    if (!offer?.span) return grant;
+    const key = `${grant.subscriptionId} ${grant.usageMeterId} ${offer.span.start}`;
+    const before = grantedBefore(offer, offer.span) - (counted.get(key) ?? 0n);
     const off = before > 0n ? smallerOf(before, grant.amount) : 0n;
     counted.set(key, (counted.get(key) ?? 0n) + off);
     return { ...grant, amount: grant.amount - off };

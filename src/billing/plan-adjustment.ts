@@ -4,7 +4,7 @@ import type { Work } from '../database/work.ts';
 import { planItemFeatures } from '../entitlements/actions.ts';
 import { checkCapacities } from '../entitlements/resource-claim.ts';
 import { countClaims } from '../entitlements/store-claims.ts';
-import { listCreditFeatures, listItemFeatures } from '../entitlements/store-item-features.ts';
+import { listCreditFeatures, listGrantIntervals, listItemFeatures } from '../entitlements/store-item-features.ts';
 import { isForPeriod } from '../invoicing/collection.ts';
 import { amountDue } from '../invoicing/invoice.ts';
 import { type NewLine, priceLine } from '../invoicing/invoice-line-item.ts';
@@ -250,10 +250,12 @@ export async function judgeAnchorMove(
   anchor: Instant | undefined,
 ): Promise<AnchorMove> {
   if (anchor === undefined) return 'none';
+  const asOfNow = { subscriptionId: subscription.id, at: work.now };
   return decideAnchorMove(subscription, anchor, {
     now: work.now,
     hasPendingChange: (await findPendingAdjustment(work, subscription.id)) !== null,
     isOwing: await isOwing(work, subscription.id),
+    grantIntervals: (await listGrantIntervals(work, [asOfNow])).get(subscription.id) ?? [],
   });
 }
 

@@ -1,33 +1,55 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { mulDiv } from '../kernel/money.ts';
 import { creditsGivenUp, unusedAfterCredits, valueOfOwed } from './interval-change.ts';
 
 const month = { start: 0, end: 30 };
 
+/** A credit for the whole month. */
+function ofMonth(offered: bigint, rest: bigint, takenByHand = 0n) {
+  return { offered, rest, takenByHand, startAt: month.start, expiresAt: month.end };
+}
+
+/** The credits of a plan by the month that is left on a day. */
+function left(entitled: bigint, credit: ReturnType<typeof ofMonth>, at: number) {
+  const soon = mulDiv(entitled, BigInt(month.end - at), 30n);
+  return creditsGivenUp({ soon, later: 0n }, [credit], { at, soonUntil: month.end });
+}
+
 test('credits of the time that is given up are taken back as far as they are unused', () => {
-  const left = (rest: bigint, at: number) =>
-    creditsGivenUp({ entitled: 1000n, granted: 1000n, rest, takenByHand: 0n }, month, at);
-  assert.deepEqual(left(100n, 15), { ahead: 500n, takenBack: 100n, usedAhead: 400n, inRest: 500n });
-  assert.deepEqual(left(800n, 15), { ahead: 500n, takenBack: 500n, usedAhead: 0n, inRest: 500n }, '300 are left over');
-  assert.deepEqual(left(0n, 0), { ahead: 1000n, takenBack: 0n, usedAhead: 1000n, inRest: 1000n });
-  assert.deepEqual(left(0n, 30), { ahead: 0n, takenBack: 0n, usedAhead: 0n, inRest: 0n });
+  const on = (rest: bigint, at: number) => left(1000n, ofMonth(1000n, rest), at);
+  assert.deepEqual(on(100n, 15), { takenBack: 100n, usedAhead: 400n, inRest: 500n });
+  assert.deepEqual(on(800n, 15), { takenBack: 500n, usedAhead: 0n, inRest: 500n }, '300 are left over');
+  assert.deepEqual(on(0n, 0), { takenBack: 0n, usedAhead: 1000n, inRest: 1000n });
+  assert.deepEqual(on(0n, 30), { takenBack: 0n, usedAhead: 0n, inRest: 0n });
 });
 
 test('a plan that was granted later gives up no more than it granted', () => {
-  assert.equal(creditsGivenUp({ entitled: 1000n, granted: 200n, rest: 200n, takenByHand: 0n }, month, 15).ahead, 200n);
+  const granted = { ...ofMonth(200n, 200n), startAt: 15 };
+  assert.equal(left(1000n, granted, 15).takenBack, 200n);
+  assert.equal(left(1000n, granted, 24).takenBack, 80n, '6 of its 15 days are left');
 });
 
 test('credits that the seller took back by hand were not used ahead', () => {
-  const left = (rest: bigint, takenByHand: bigint) =>
-    creditsGivenUp({ entitled: 360n, granted: 360n, rest, takenByHand }, month, 15);
-  assert.deepEqual(
-    left(0n, 260n),
-    { ahead: 180n, takenBack: 0n, usedAhead: 0n, inRest: 180n },
-    '100 were used in half the month',
-  );
-  assert.deepEqual(left(0n, 60n), { ahead: 180n, takenBack: 0n, usedAhead: 120n, inRest: 180n }, '300 were used');
-  assert.deepEqual(left(160n, 100n), { ahead: 180n, takenBack: 160n, usedAhead: 0n, inRest: 180n });
+  const on = (rest: bigint, takenByHand: bigint) => left(360n, ofMonth(360n, rest, takenByHand), 15);
+  assert.deepEqual(on(0n, 260n), { takenBack: 0n, usedAhead: 0n, inRest: 180n }, '100 were used in half the month');
+  assert.deepEqual(on(0n, 60n), { takenBack: 0n, usedAhead: 120n, inRest: 180n }, '300 were used');
+  assert.deepEqual(on(160n, 100n), { takenBack: 160n, usedAhead: 0n, inRest: 180n });
+});
+
+test('an interval gives up what is left of it, and the intervals to come count for the value only', () => {
+  // 70 a week: on day 11 three of seven days are left, and 16 days come after them.
+  const week = { offered: 70n, rest: 10n, takenByHand: 0n, startAt: 7, expiresAt: 14 };
+  const over = { ...week, rest: 0n, startAt: 0, expiresAt: 7 };
+  const given = creditsGivenUp({ soon: 30n, later: 160n }, [over, week], { at: 11, soonUntil: 14 });
+  assert.deepEqual(given, { takenBack: 10n, usedAhead: 20n, inRest: 190n });
+});
+
+test('credits of the month that a plan before gave count for the weeks to come', () => {
+  // 300 of the month were used up. A plan of 70 a week has granted nothing beside them: 19 days are worth 190.
+  const given = creditsGivenUp({ soon: 30n, later: 160n }, [ofMonth(300n, 0n)], { at: 11, soonUntil: 14 });
+  assert.deepEqual(given, { takenBack: 0n, usedAhead: 190n, inRest: 190n });
 });
 
 test('credits that were used ahead are taken back from the next grant, or else lower the value', () => {
@@ -62,10 +84,10 @@ test('the value stays between nothing and all of it', () => {
       const notUsed = granted - (used < granted ? used : granted);
       const takenByHand = byHand < notUsed ? byHand : notUsed;
       const rest = notUsed - takenByHand;
-      const given = creditsGivenUp({ entitled: granted, granted, rest, takenByHand }, month, at);
-      const without = creditsGivenUp({ entitled: granted, granted, rest: notUsed, takenByHand: 0n }, month, at);
+      const given = left(granted, ofMonth(granted, rest, takenByHand), at);
+      const without = left(granted, ofMonth(granted, notUsed), at);
       assert.equal(given.usedAhead, without.usedAhead, 'a take-back by hand changes nothing of what was used');
-      assert.equal(without.takenBack + without.usedAhead, given.ahead);
+      assert.equal(without.takenBack + without.usedAhead, given.inRest);
       assert.ok(given.takenBack <= rest);
       const value = unusedAfterCredits(unused, [{ ...given, nextGrant }]);
       assert.ok(value >= 0n && value <= unused);

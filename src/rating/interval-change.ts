@@ -2,20 +2,26 @@ import type { Instant, Period } from '../kernel/calendar.ts';
 import { mulDiv, smallerOf } from '../kernel/money.ts';
 import { lessTakenByHand } from './credits.ts';
 
-/** The unused credits of a plan on a meter, when its period is left early. In units of the meter. */
-interface LeftCredits {
-  /** The amount that the plan grants for a whole interval. */
-  readonly entitled: bigint;
-  /** The amount that it has granted for this period. */
-  readonly granted: bigint;
-  /** The part of that which can still be used, and the part that the seller took back by hand. */
+/** The units of a meter that a plan grants for the rest of its period. */
+interface Entitled {
+  /** Until the end of the interval of its credits, or of the period where it has none. */
+  readonly soon: bigint;
+  /** In the intervals that come after it. */
+  readonly later: bigint;
+}
+
+/** A credit that was granted for a time of the period, by this plan or by one before it. */
+interface GrantedCredit {
+  readonly offered: bigint;
+  readonly startAt: Instant;
+  readonly expiresAt: Instant;
+  /** The part that can still be used, and the part that the seller took back by hand. */
   readonly rest: bigint;
   readonly takenByHand: bigint;
 }
 
 /** The credits of the time that is given up. `takenBack` are unused. `usedAhead` have been used already. */
 export interface GivenUpCredits {
-  readonly ahead: bigint;
   readonly takenBack: bigint;
   readonly usedAhead: bigint;
   /** The units that the whole rest of the period is worth: also those that later intervals would have granted. */
@@ -26,18 +32,35 @@ export interface GivenUpCredits {
  * Decides the credits of the rest of a period that is left at `at`. Its paid value is taken off the next plan, so its
  * credits are given up with it: unused ones are taken back. Worked example: of 1000 a month, 900 are used half-way. The
  * rest of the month is worth 500, of which 100 are unused: they are taken back, and 400 were used ahead of time.
- * Units that the seller took back by hand were not used: they reduce `usedAhead`. `later` units would have come after these.
+ * Credits of a plan before count for the time that they last, so going by way of another plan gains nothing. Units that
+ * the seller took back by hand were not used: they reduce `usedAhead`. The interval of the plan's credits ends at `soonUntil`.
  */
 export function creditsGivenUp(
-  { entitled, granted, rest, takenByHand }: LeftCredits,
-  whole: Period,
-  at: Instant,
-  later = 0n,
+  { soon, later }: Entitled,
+  credits: readonly GrantedCredit[],
+  { at, soonUntil }: { readonly at: Instant; readonly soonUntil: Instant },
 ): GivenUpCredits {
-  const share = mulDiv(entitled, BigInt(whole.end - at), BigInt(whole.end - whole.start));
-  const ahead = smallerOf(share, granted);
-  const takenBack = smallerOf(ahead, rest);
-  return { ahead, takenBack, usedAhead: lessTakenByHand(ahead - takenBack, takenByHand), inRest: ahead + later };
+  const running = credits.filter(({ expiresAt }) => expiresAt > at);
+  const granted = sumOf(running, (credit) => partOf(credit, { start: at, end: soonUntil }));
+  const grantedLater = sumOf(running, (credit) => partOf(credit, { start: at, end: credit.expiresAt })) - granted;
+  const ahead = smallerOf(soon, granted);
+  const all = ahead + smallerOf(later, grantedLater);
+  const takenBack = smallerOf(
+    all,
+    sumOf(running, ({ rest }) => rest),
+  );
+  const byHand = sumOf(running, ({ takenByHand }) => takenByHand);
+  return { takenBack, usedAhead: lessTakenByHand(all - takenBack, byHand), inRest: ahead + later };
+}
+
+/** The units of a credit that are for a time. */
+function partOf({ offered, startAt, expiresAt }: GrantedCredit, { start, end }: Period): bigint {
+  const length = Math.min(expiresAt, end) - Math.max(startAt, start);
+  return length <= 0 ? 0n : mulDiv(offered, BigInt(length), BigInt(expiresAt - startAt));
+}
+
+function sumOf<Each>(all: readonly Each[], amountOf: (each: Each) => bigint): bigint {
+  return all.reduce((sum, each) => sum + amountOf(each), 0n);
 }
 
 /** Credits of a meter that were used ahead of time, and the amount that the next period grants on it. */

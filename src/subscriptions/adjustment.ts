@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { boundary, calendarEnd, type Instant, type Interval, type Period } from '../kernel/calendar.ts';
+import { boundary, calendarEnd, type Instant, type Interval, type Period, periodAt } from '../kernel/calendar.ts';
 import { isSameJson } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { amountOf, mayCost, type Priced } from '../pricing/pricing.ts';
@@ -9,6 +9,7 @@ import { anchorOf, suits } from './billing-anchor.ts';
 import {
   type BillingAnchor,
   type BillingPeriodRow,
+  billingAnchor,
   billingInterval,
   intervalPeriod,
   unchangedAnchor,
@@ -87,15 +88,22 @@ const anchorPath = ['subscription', 'billingCycleAnchorDate'] as const;
 
 /**
  * Decides what a requested billing anchor does: nothing if it is there already. The end of the current period is a new
- * count of the later ones only. Any other instant begins a period now that ends there. Refuses with `billingAnchorFixed`
+ * count of the later ones only, unless it gives the credits of an interval that runs another end. Then, and with any other
+ * instant, a period begins now that ends there. Refuses with `billingAnchorFixed`
  * a subscription that is not active in a period, or has a pending change. Refuses an instant that is not ahead, or more
  * than one interval ahead: the period would end before it.
  */
 export function decideAnchorMove(
   subscription: SubscriptionRow,
   anchor: Instant | undefined,
-  { now, hasPendingChange, isOwing }: { now: Instant; hasPendingChange: boolean; isOwing: boolean },
+  requested: {
+    readonly now: Instant;
+    readonly hasPendingChange: boolean;
+    readonly isOwing: boolean;
+    readonly grantIntervals: readonly Interval[];
+  },
 ): AnchorMove {
+  const { now, hasPendingChange, isOwing, grantIntervals } = requested;
   const { id, status, currentBillingPeriodStart: start, currentBillingPeriodEnd: end } = subscription;
   if (anchor === undefined || anchor === subscription.billingCycleAnchorDate) return 'none';
   const refuse = (reason: string) =>
@@ -107,7 +115,10 @@ export function decideAnchorMove(
   if (status !== 'active') throw refuse(`its status is ${status}, and only that of an active subscription moves`);
   if (hasPendingChange) throw refuse('another change waits for its payment or its time');
   if (start === null || end === null || start > now || end <= now) throw refuse('it is in no billing period');
-  if (anchor === end) return 'counts_on';
+  const endFrom = (from: Instant, interval: Interval) => periodAt(from, interval, now).end;
+  const present = billingAnchor(subscription);
+  if (anchor === end && grantIntervals.every((each) => endFrom(present, each) === endFrom(anchor, each)))
+    return 'counts_on';
   const last = boundary(now, billingInterval(subscription), 1);
   if (anchor <= now || anchor > last || anchor >= calendarEnd)
     throw invalid(anchorPath, `must be later than now (${now}) and at most one interval ahead (${last})`);

@@ -178,7 +178,8 @@ interface PeriodCredit {
   /** Also before a pause from which the credit came back. */
   readonly takenByHand: bigint;
   readonly rest: bigint;
-  readonly intervalStartAt: Instant | null;
+  /** The time that it was granted for. */
+  readonly startAt: Instant;
   readonly expiresAt: Instant;
 }
 
@@ -189,7 +190,7 @@ export async function listCreditsOfPeriod(work: Work, billingPeriodId: string): 
            c.taken_by_hand + ${takenByHandBefore(sql`before.billing_period_id <> c.billing_period_id`)} as taken_by_hand,
            c.issued - c.applied - c.expired - c.taken_back
              - case when a.pending_credit_id = c.id then a.covered - a.applied else 0 end as rest,
-           c.interval_start_at, c.expires_at
+           ${creditStart} as start_at, c.expires_at
       from billing_periods p
       join ledger_accounts a on a.environment_id = p.environment_id and a.subscription_id = p.subscription_id
       join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id

@@ -18,7 +18,8 @@ interface GrantedCreditsRow {
 
 /**
  * The features that ever granted credits to these subscriptions, with the amounts granted in an interval that run at an
- * instant. All billing periods that began in the interval count, because a pause splits one. The credits of a period that was
+ * instant. All billing periods that began in the interval count, because a pause splits one: units
+ * of a period before the pause are for the time until then. The credits of a period that was
  * left for another interval have ended before, and do not count.
  */
 export async function listGrantedCredits(
@@ -38,7 +39,7 @@ export async function listGrantedCredits(
       join ledger_accounts a on a.environment_id = ${work.environmentId} and a.subscription_id = asked.subscription_id
       join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id
       left join billing_periods p on p.environment_id = c.environment_id and p.id = c.billing_period_id
-      left join lateral (select ${creditStart} as start_at, c.expires_at as end_at
+      left join lateral (select ${creditStart} as start_at, least(c.expires_at, p.end_at) as end_at
                           where p.start_at >= asked.since and c.expires_at > ${creditStart}
                             and (c.expires_at = asked.until or c.interval_start_at is not null and c.expires_at > asked.at)) running on true
      where c.feature_id is not null

@@ -236,6 +236,94 @@ test('a month that was used up lowers the unused value of its year by the worth 
   await assertSound(app);
 });
 
+test('a month that was used up after a pause lowers the value of its year by what is left of that month', async () => {
+  const early = await seller('2027-01-01');
+  const vic = await early.subscribe('vic', 'year');
+  await early.moveTo('2027-03-11');
+  await early.post(`/subscriptions/${vic.id}/pause`, {});
+  await early.moveTo('2027-03-21');
+  await early.post(`/subscriptions/${vic.id}/resume`, {});
+  // The pause kept 296 days, 973.15, and the rest of the year takes 286 of them, 940.27: 32.88 stay.
+  assert.equal((await vic.granted()).at(-1), '2027-03-21 354 2027-04-01');
+  // 323 of the first ten days are there too, and are used first.
+  await vic.use(323 + 354);
+  await early.moveTo('2027-03-26');
+  await vic.adjustTo('plain');
+  // 281 days are unused, 923.83. The month gives 194 in six of them, and 9,086 in all; 193 were there, and used. So 8,892
+  // of 9,085 are left: 904.20. They and 32.88 are taken off 2,000.00.
+  const { data } = await early.get(`/invoices?subscriptionId=${vic.id}&limit=100`);
+  assert.deepEqual(data.map(({ total }: Body) => total).sort(), [0, 106_292, 120_000]);
+  await assertSound(app);
+});
+
+test('a year that was used up leaves no value, also by way of a plan that grants each month', async () => {
+  const early = await seller('2027-01-01');
+  const wes = await early.subscribe('wes', 'upfront');
+  await early.moveTo('2027-03-15');
+  await wes.use(12_000);
+  await wes.adjustTo('year');
+  assert.equal((await wes.granted()).length, 1, 'the year has granted more than its months would');
+  await wes.adjustTo('plain');
+  const { data } = await early.get(`/invoices?subscriptionId=${wes.id}&limit=100`);
+  assert.deepEqual(data.map(({ total }: Body) => total).sort(), [120_000, 200_000]);
+  await assertSound(app);
+});
+
+test('a change in the instant in which a month began gives up all of it', async () => {
+  const early = await seller('2027-01-01');
+  const abe = await early.subscribe('abe', 'year');
+  await early.moveTo('2027-02-01');
+  await abe.adjustTo('plain');
+  assert.deepEqual(await abe.granted(), ['2027-01-01 1000 2027-02-01', '2027-02-01 1000 2027-02-01']);
+  assert.equal(await abe.balance(), 0);
+  // 334 of 365 days of 1,200.00 are taken off 2,000.00.
+  const { data } = await early.get(`/invoices?subscriptionId=${abe.id}&limit=100`);
+  assert.deepEqual(data.map(({ total }: Body) => total).sort(), [120_000, 90_192]);
+  await assertSound(app);
+});
+
+test('months that begin in a pause count what the year before them gave', async () => {
+  const early = await seller('2027-01-01');
+  const xia = await early.subscribe('xia', 'upfront');
+  await early.moveTo('2027-01-11');
+  await xia.adjustTo('more');
+  await early.moveTo('2027-01-21');
+  await early.post(`/subscriptions/${xia.id}/pause`, {});
+  await early.moveTo('2027-02-08');
+  await early.post(`/subscriptions/${xia.id}/resume`, {});
+  await early.moveTo('2027-03-01');
+  assert.deepEqual(await xia.granted(), [
+    '2027-01-01 12000 2028-01-01',
+    // 21 of 31 days of 2,000 are 1,355, and the year gives January 1,019.
+    '2027-01-11 336 2027-02-01',
+    // 345 days of the year less 18 days of the pause.
+    '2027-02-08 10750 2028-01-01',
+    // 21 of 28 days are 1,500, and 21 of the 327 days of the year that are left are 690.
+    '2027-02-08 810 2027-03-01',
+    '2027-03-01 981 2027-04-01',
+  ]);
+  await assertSound(app);
+});
+
+test('an anchor at the end of the month begins a period at once where it would cut a week of credits', async () => {
+  const early = await seller('2027-02-01');
+  const [yan, zoe] = [await early.subscribe('yan', 'month'), await early.subscribe('zoe', 'year')];
+  await early.moveTo('2027-03-03');
+  const move = ({ id }: { id: string }, at: string) =>
+    early.put(`/subscriptions/${id}`, { subscription: { billingCycleAnchorDate: instant(at) } });
+  // Weeks from 1 February end on 8 March, and from 1 April on 4 March.
+  assert.equal((await move(yan, '2027-04-01')).adjustment.status, 'applied');
+  assert.equal((await move(zoe, '2028-02-01')).adjustment, undefined);
+  await early.moveTo('2027-03-05');
+  assert.deepEqual((await yan.granted()).slice(-3), [
+    '2027-03-01 100 2027-03-03',
+    // One of seven days.
+    '2027-03-03 14 2027-03-04',
+    '2027-03-04 100 2027-03-11',
+  ]);
+  await assertSound(app);
+});
+
 test('an end stops the months, and a change of interval begins them anew', async () => {
   const kim = await shop.subscribe('kim', 'year');
   const lou = await shop.subscribe('lou', 'year');
