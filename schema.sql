@@ -659,7 +659,7 @@ create table public.emails (
   constraint emails_recipients CHECK (((cardinality(recipients) <= 20) AND (char_length(array_to_string(recipients, ' '::text)) <= 6500))),
   constraint emails_sent CHECK (((status = 'sent'::text) = (sent_at IS NOT NULL))),
   constraint emails_status CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'bounced'::text, 'failed'::text, 'suppressed'::text]))),
-  constraint emails_template CHECK ((template = ANY (ARRAY['invoice_issued'::text, 'receipt'::text, 'payment_failed'::text, 'subscription_canceled'::text, 'credit_note_issued'::text]))),
+  constraint emails_template CHECK ((template = ANY (ARRAY['invoice_issued'::text, 'receipt'::text, 'payment_failed'::text, 'subscription_canceled'::text, 'credit_note_issued'::text, 'trial_ending'::text, 'card_expiring'::text]))),
   constraint emails_texts CHECK (((char_length(subject) <= 255) AND (char_length(last_error) <= 500)))
 );
 
@@ -2962,7 +2962,7 @@ CREATE OR REPLACE FUNCTION public.email_of_event(event_type text, data jsonb)
  LANGUAGE sql
  IMMUTABLE
  SET search_path TO 'public', 'pg_temp'
-RETURN CASE event_type WHEN 'invoice.sent'::text THEN 'invoice_issued'::text WHEN 'payment.succeeded'::text THEN 'receipt'::text WHEN 'payment.failed'::text THEN CASE WHEN ((data ->> 'invoiceId'::text) IS NOT NULL) THEN 'payment_failed'::text ELSE NULL::text END WHEN 'subscription.canceled'::text THEN 'subscription_canceled'::text WHEN 'credit_note.created'::text THEN 'credit_note_issued'::text ELSE NULL::text END;
+RETURN CASE event_type WHEN 'invoice.sent'::text THEN 'invoice_issued'::text WHEN 'payment.succeeded'::text THEN 'receipt'::text WHEN 'payment.failed'::text THEN CASE WHEN ((data ->> 'invoiceId'::text) IS NOT NULL) THEN 'payment_failed'::text ELSE NULL::text END WHEN 'subscription.canceled'::text THEN 'subscription_canceled'::text WHEN 'credit_note.created'::text THEN 'credit_note_issued'::text WHEN 'subscription.trial_will_end'::text THEN 'trial_ending'::text WHEN 'payment_method.expiring'::text THEN 'card_expiring'::text ELSE NULL::text END;
 CREATE OR REPLACE FUNCTION public.enqueue_job(task text, payload json, job_key text, run_at timestamp with time zone, max_attempts integer)
  RETURNS void
  LANGUAGE plpgsql

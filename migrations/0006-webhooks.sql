@@ -156,7 +156,9 @@ create function email_of_event(event_type text, data jsonb) returns text languag
     -- A buyer who is still on the page has seen a card refused there. An invoice that stays open has to be paid.
     when 'payment.failed' then case when data ->> 'invoiceId' is not null then 'payment_failed' end
     when 'subscription.canceled' then 'subscription_canceled'
-    when 'credit_note.created' then 'credit_note_issued' end;
+    when 'credit_note.created' then 'credit_note_issued'
+    when 'subscription.trial_will_end' then 'trial_ending'
+    when 'payment_method.expiring' then 'card_expiring' end;
 
 -- An email to a customer. Its instants are real time.
 create table emails (
@@ -181,7 +183,7 @@ create table emails (
   foreign key (environment_id, customer_id) references customers,
   foreign key (environment_id, event_id) references events,
   foreign key (environment_id, resent_from) references emails,
-  constraint emails_template check (template in ('invoice_issued', 'receipt', 'payment_failed', 'subscription_canceled', 'credit_note_issued')),
+  constraint emails_template check (template in ('invoice_issued', 'receipt', 'payment_failed', 'subscription_canceled', 'credit_note_issued', 'trial_ending', 'card_expiring')),
   constraint emails_status check (status in ('queued', 'sent', 'bounced', 'failed', 'suppressed')),
   constraint emails_sent check ((status = 'sent') = (sent_at is not null)),
   constraint emails_attempts check (attempts >= 0 and (status <> 'sent' or attempts > 0)),

@@ -3819,8 +3819,8 @@ export interface Email {
   eventId: string;
   /** The email that it repeats on request; otherwise null. */
   resentFrom: string | null;
-  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. */
-  template: 'invoice_issued' | 'receipt' | 'payment_failed' | 'subscription_canceled' | 'credit_note_issued';
+  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. */
+  template: 'invoice_issued' | 'receipt' | 'payment_failed' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring';
   status: EmailStatus;
   attempts: number;
   /** The addresses of the last attempt. Empty before the first. */
@@ -5086,6 +5086,14 @@ export interface SettingsUpdateInput {
           text?: string | null;
         } | null;
         credit_note_issued?: {
+          subject?: string | null;
+          text?: string | null;
+        } | null;
+        trial_ending?: {
+          subject?: string | null;
+          text?: string | null;
+        } | null;
+        card_expiring?: {
           subject?: string | null;
           text?: string | null;
         } | null;
@@ -8080,8 +8088,8 @@ export interface EmailsListInput {
   /** Your own id of the customer. Archived customers with this id count too. */
   customerExternalId?: string;
   status?: EmailStatus;
-  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. */
-  template?: 'invoice_issued' | 'receipt' | 'payment_failed' | 'subscription_canceled' | 'credit_note_issued';
+  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. */
+  template?: 'invoice_issued' | 'receipt' | 'payment_failed' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring';
   eventId?: string;
   /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
   createdAtFrom?: string | number;
@@ -8115,8 +8123,8 @@ export interface EmailsResendAnswer {
 }
 
 export interface EmailTemplatesGetPreviewInput {
-  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. */
-  name: 'invoice_issued' | 'receipt' | 'payment_failed' | 'subscription_canceled' | 'credit_note_issued';
+  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. */
+  name: 'invoice_issued' | 'receipt' | 'payment_failed' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring';
   language?: 'en' | 'de' | 'es' | 'fr' | 'it' | 'ja' | 'nl' | 'pt';
 }
 

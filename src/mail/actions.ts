@@ -15,6 +15,8 @@ import { Problem } from '../kernel/problem.ts';
 import { type EmailTemplateName, mayReceive } from '../organizations/mail-setting.ts';
 import type { BillingSettings } from '../organizations/setting.ts';
 import { readSellerName, readSettings } from '../organizations/store-settings.ts';
+import { findPaymentMethods } from '../payments/store-payment-methods.ts';
+import { findSubscriptions } from '../subscriptions/store.ts';
 import { getEvent } from '../webhooks/actions-events.ts';
 import type { Event } from '../webhooks/event.ts';
 import { decideSent, type Email, type SendOutcome } from './email.ts';
@@ -133,7 +135,7 @@ function styleOf({ timeZone, mail }: BillingSettings, template: EmailTemplateNam
 }
 
 /** The record that an email is about. */
-interface Subject extends Pick<EmailFacts, 'number' | 'money' | 'date' | 'plan'> {
+interface Subject extends Pick<EmailFacts, 'number' | 'money' | 'date' | 'plan' | 'card'> {
   /** The invoice that its link leads to. */
   readonly invoice: InvoiceRow | null;
   readonly attachment: Attachment | null;
@@ -154,14 +156,38 @@ function subjectOf(
       return chargedInvoice(work, event, template);
     case 'credit_note_issued':
       return issuedCreditNote(work, event.objectId);
-    case 'subscription_canceled': {
-      const plan = event.payload.data?.name;
-      return Promise.resolve({
-        ...{ number: null, money: null, date: event.occurredAt, invoice: null, attachment: null },
-        plan: typeof plan === 'string' ? plan : '',
-      });
-    }
+    case 'subscription_canceled':
+      return Promise.resolve({ ...withoutInvoice, date: event.occurredAt, plan: planOf(event) });
+    case 'trial_ending':
+      return endingTrial(work, event);
+    case 'card_expiring':
+      return expiringCard(work, event.objectId);
   }
+}
+
+const withoutInvoice = { number: null, money: null, plan: null, card: null, invoice: null, attachment: null };
+
+function planOf({ payload }: Event): string {
+  const plan = payload.data?.name;
+  return typeof plan === 'string' ? plan : '';
+}
+
+async function endingTrial(work: Work, event: Event): Promise<Subject | string> {
+  const [subscription] = await findSubscriptions(work, [event.objectId]);
+  const { trialEnd = null, status } = subscription ?? {};
+  // A subscription whose cancellation is scheduled has another status.
+  if (status !== 'trialing' || trialEnd === null) return 'The trial has ended, or the subscription ends with it.';
+  return { ...withoutInvoice, date: trialEnd, plan: planOf(event) };
+}
+
+async function expiringCard(work: Work, id: string): Promise<Subject | string> {
+  const [method] = await findPaymentMethods(work, [id]);
+  const { brand = '', last4 = '', expMonth, expYear } = method?.paymentMethodData ?? {};
+  if (!expMonth || !expYear) return 'The card was removed.';
+  // Noon of the last day of the month is that day in nearly every time zone.
+  const date = Date.UTC(Number(expYear), Number(expMonth), 0, 12);
+  const name = String(brand).replace(/^./, (first) => first.toUpperCase());
+  return { ...withoutInvoice, date, card: `${name} •••• ${last4}` };
 }
 
 async function issuedInvoice(work: Work, services: DocumentServices, id: string): Promise<Subject> {
@@ -170,7 +196,7 @@ async function issuedInvoice(work: Work, services: DocumentServices, id: string)
   // One that is paid already is sent for its total.
   const amount = amountDue(invoice) || total;
   return {
-    ...{ number, invoice, plan: null, money: { amount, currency } },
+    ...{ number, invoice, plan: null, card: null, money: { amount, currency } },
     date: dueDate ?? invoiceDate,
     attachment: { filename: `${number}.pdf`, document: await getDocument(work, id, services) },
   };
@@ -186,7 +212,7 @@ async function chargedInvoice(
   const invoice = await requireInvoice(work, invoiceId);
   if (template === 'payment_failed' && amountDue(invoice) === 0n) return 'The invoice was paid meanwhile.';
   return {
-    ...{ number: invoice.invoiceNumber, plan: null, date, invoice, attachment: null },
+    ...{ number: invoice.invoiceNumber, plan: null, card: null, date, invoice, attachment: null },
     money: { amount: BigInt(Number(amount)), currency },
   };
 }
@@ -195,7 +221,7 @@ async function issuedCreditNote(work: Work, id: string): Promise<Subject> {
   const { creditNote } = await getCreditNote(work, id);
   const { creditNoteNumber: number, currency, total, createdAt: date, invoiceId } = creditNote;
   return {
-    ...{ number, plan: null, date, money: { amount: BigInt(total), currency } },
+    ...{ number, plan: null, card: null, date, money: { amount: BigInt(total), currency } },
     invoice: await requireInvoice(work, invoiceId),
     attachment: { filename: `${number}.pdf`, document: await getCreditNoteDocument(work, id) },
   };
@@ -209,7 +235,7 @@ async function requireInvoice(work: Work, id: string): Promise<InvoiceRow> {
 
 /** The values of a preview. */
 const sample = {
-  ...{ customer: 'Ada Lovelace', number: 'INV-0042', plan: 'Pro', date: Date.UTC(2030, 0, 15) },
+  ...{ customer: 'Ada Lovelace', number: 'INV-0042', plan: 'Pro', card: 'Visa •••• 4242', date: Date.UTC(2030, 0, 15) },
   ...{ link: 'https://example.com/pay/inv_example', amount: 4900n },
 };
 

@@ -14,6 +14,8 @@ export interface EmailFacts {
   /** The due date of an invoice, otherwise the day of the event. */
   readonly date: Instant;
   readonly plan: string | null;
+  /** For example `Visa •••• 4242`. */
+  readonly card: string | null;
   readonly link: string | null;
 }
 
@@ -54,7 +56,7 @@ export function writeEmail(name: EmailTemplateName, facts: EmailFacts, style: Em
 }
 
 function valuesOf(facts: EmailFacts, { language, timeZone }: EmailStyle): ReadonlyMap<string, string> {
-  const { seller, customer, number, money, date, plan } = facts;
+  const { seller, customer, number, money, date, plan, card } = facts;
   return new Map([
     ['seller', seller],
     ['customer', customer],
@@ -62,6 +64,7 @@ function valuesOf(facts: EmailFacts, { language, timeZone }: EmailStyle): Readon
     ['amount', money === null ? '' : localMoney(money.amount, money.currency, language)],
     ['date', localDay(date, language, timeZone)],
     ['plan', plan ?? ''],
+    ['card', card ?? ''],
   ]);
 }
 

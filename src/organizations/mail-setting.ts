@@ -9,6 +9,8 @@ const emailPlaceholders = {
   payment_failed: ['seller', 'customer', 'number', 'amount', 'date'],
   subscription_canceled: ['seller', 'customer', 'plan', 'date'],
   credit_note_issued: ['seller', 'customer', 'number', 'amount', 'date'],
+  trial_ending: ['seller', 'customer', 'plan', 'date'],
+  card_expiring: ['seller', 'customer', 'card', 'date'],
 } as const;
 
 export type EmailTemplateName = keyof typeof emailPlaceholders;
@@ -17,7 +19,7 @@ export const EmailTemplateName = z.enum(emailTemplateNames as [EmailTemplateName
   description:
     '`invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an ' +
     'invoice failed, with a link to pay it. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit ' +
-    'note, with its PDF.',
+    'note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month.',
 });
 
 // As many people as test one environment.
@@ -94,6 +96,8 @@ const TextsChange = z.object({
   payment_failed: textsOf('payment_failed'),
   subscription_canceled: textsOf('subscription_canceled'),
   credit_note_issued: textsOf('credit_note_issued'),
+  trial_ending: textsOf('trial_ending'),
+  card_expiring: textsOf('card_expiring'),
 });
 
 /** A change of the settings of emails. Absent fields keep their value; `null` of an email removes its own texts. */

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { type ParsedMail, simpleParser } from 'mailparser';
 import { SMTPServer } from 'smtp-server';
 import { openSmtp } from '../../src/jobs/smtp.ts';
+import { instant } from '../../src/kernel/calendar.ts';
 import { newDebtor } from '../support/debtor.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { atFileEnd } from '../support/process-end.ts';
@@ -129,6 +130,45 @@ test('a failed renewal tells its customer how to pay, and is not told of once it
   await runJobs();
   const { status, lastError } = (await caller.get(`/emails/${repeat.id}`)).email;
   assert.deepEqual([status, lastError], ['suppressed', 'The invoice was paid meanwhile.']);
+});
+
+test('the end of a trial is told of three days before, unless the subscription ends with it', async () => {
+  const { caller, moveTo, emails } = await newReader({}, 'pm_card_visa');
+  const begin = async (externalId: string) => {
+    const customer = { externalId, name: externalId, email: `${externalId}@acme.test` };
+    const { data } = await caller.post('/customers', { customer });
+    const trial = { customerId: data.customer.id, priceSlug: 'month-price', trialEnd: instant('2026-01-15') };
+    return (await caller.post('/subscriptions', trial)).subscription;
+  };
+  await begin('staying');
+  const { id } = await begin('leaving');
+  await moveTo('2026-01-12');
+  await caller.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'at_end_of_current_billing_period' } });
+  await runJobs();
+  const sent = await emails('?template=trial_ending');
+  assert.deepEqual(sent.map(({ recipients, status, lastError }) => [recipients[0], status, lastError]).sort(), [
+    ['leaving@acme.test', 'suppressed', 'The trial has ended, or the subscription ends with it.'],
+    ['staying@acme.test', 'sent', null],
+  ]);
+  const mail = inbox.received.find(({ to }) => JSON.stringify(to).includes('staying@acme.test'));
+  assert.match(mail?.subject ?? '', /^Your trial of .+ ends on January 15, 2026$/);
+});
+
+test('a card that expires is told of when its last month begins', async () => {
+  const { testKey: key } = await app.newOrganization();
+  await app.put('/settings', { settings: { mail: { enabled: true, testRecipients: ['@acme.test'] } } }, { key });
+  const moveTo = (at: string) => app.put('/test-clock', { testClock: { now: instant(at) } }, { key });
+  await moveTo('2099-11-01');
+  const customer = { externalId: 'eve', name: 'Eve', email: 'eve@acme.test' };
+  const { data } = await app.post('/customers', { customer }, { key });
+  const paymentMethod = { customerId: data.customer.id, token: 'pm_card_visa' };
+  await app.post('/payment-methods', { paymentMethod }, { key });
+  inbox.received.length = 0;
+  await moveTo('2099-12-02');
+  await runJobs();
+  const [mail, ...others] = inbox.received.filter(({ to }) => JSON.stringify(to).includes('eve@acme.test'));
+  assert.equal(others.length, 0);
+  assert.match(mail?.text ?? '', /Your card Visa •••• 4242 expires on December 31, 2099\./);
 });
 
 test('an address that the mail server refuses bounces, and another refusal is tried again', async () => {
