@@ -1029,6 +1029,30 @@ create table public.ledger_transactions (
   constraint ledger_transactions_type CHECK ((type = ANY (ARRAY['usage_event_processed'::text, 'credit_grant_recognized'::text, 'billing_period_transition'::text, 'credit_grant_expired'::text, 'credit_taken_back'::text, 'credit_taken_back_by_hand'::text, 'credit_transferred'::text, 'settle_invoice_usage_costs'::text, 'settlement_undone'::text, 'admin_credit_adjusted'::text])))
 );
 
+create table public.money_days (
+  environment_id bigint not null,
+  id bigint not null generated always as identity,
+  pricing_model_id text not null,
+  kind text not null,
+  day bigint not null,
+  currency text not null,
+  reason text,
+  processor text,
+  payment_method text,
+  count bigint not null,
+  amount numeric(38,0) not null,
+  tax numeric(38,0) not null,
+  is_merged boolean not null default false,
+  constraint money_days_pkey PRIMARY KEY (environment_id, kind, day, id),
+  constraint money_days_environment_id_fkey FOREIGN KEY (environment_id) REFERENCES environments(id),
+  constraint money_days_kind CHECK (
+CASE kind
+    WHEN 'invoiced'::text THEN ((reason IS NOT NULL) AND (processor IS NULL) AND (payment_method IS NULL))
+    ELSE ((kind = ANY (ARRAY['succeeded'::text, 'recovered'::text, 'failed'::text])) AND (reason IS NULL) AND (processor IS NOT NULL) AND (payment_method IS NOT NULL))
+END),
+  constraint money_days_whole CHECK ((day = day_of(day)))
+);
+
 create table public.mrr_amounts (
   environment_id bigint not null,
   subscription_id text not null,
@@ -1829,6 +1853,19 @@ create table public.usage_credits (
   constraint usage_credits_reason_length CHECK ((char_length(reason) <= 2000))
 );
 
+create table public.usage_days (
+  environment_id bigint not null,
+  id bigint not null generated always as identity,
+  pricing_model_id text not null,
+  usage_meter_id text not null,
+  day bigint not null,
+  units numeric(38,0) not null,
+  events bigint not null,
+  is_merged boolean not null default false,
+  constraint usage_days_pkey PRIMARY KEY (environment_id, usage_meter_id, day, id),
+  constraint usage_days_whole CHECK ((day = day_of(day)))
+);
+
 create table public.usage_event_distinct_properties (
   environment_id bigint not null,
   digest bytea not null,
@@ -2147,8 +2184,10 @@ CREATE INDEX invoices_by_subscription ON public.invoices USING btree (environmen
 CREATE INDEX invoices_finalization_due ON public.invoices USING btree (environment_id, finalizes_at) WHERE (finalizes_at IS NOT NULL);
 CREATE INDEX invoices_notice_due ON public.invoices USING btree (environment_id, notice_at) WHERE ((notice_at IS NOT NULL) AND (status = 'open'::text));
 CREATE INDEX invoices_owed ON public.invoices USING btree (environment_id, subscription_id) WHERE (status = ANY (ARRAY['open'::text, 'awaiting_payment_confirmation'::text]));
+CREATE INDEX ledger_accounts_open_rollups ON public.ledger_accounts USING btree (environment_id, open_series_id) WHERE (open_series_id IS NOT NULL);
 CREATE INDEX ledger_entries_by_sequence ON public.ledger_entries USING brin (sequence) WITH (pages_per_range='32');
 CREATE INDEX memberships_by_user ON people.memberships USING btree (user_id);
+CREATE INDEX money_days_to_merge ON public.money_days USING btree (environment_id, kind, day) WHERE (NOT is_merged);
 CREATE INDEX mrr_amounts_by_customer ON public.mrr_amounts USING btree (environment_id, customer_id);
 CREATE INDEX mrr_movements_by_cohort ON public.mrr_movements USING btree (environment_id, cohort_at) INCLUDE (occurred_at, currency, amount, customers, pricing_model_id);
 CREATE INDEX mrr_movements_by_subscription ON public.mrr_movements USING btree (environment_id, subscription_id);
@@ -2241,6 +2280,7 @@ CREATE INDEX usage_credits_by_creation ON public.usage_credits USING btree (envi
 CREATE INDEX usage_credits_by_origin ON public.usage_credits USING btree (environment_id, transferred_from) WHERE (transferred_from IS NOT NULL);
 CREATE INDEX usage_credits_open ON public.usage_credits USING btree (ledger_account_id, priority, expires_at, id) WHERE (NOT spent);
 CREATE INDEX usage_credits_owing ON public.usage_credits USING btree (ledger_account_id) WHERE ((paused_owed > (0)::numeric) OR (withheld > (0)::numeric));
+CREATE INDEX usage_days_to_merge ON public.usage_days USING btree (environment_id, usage_meter_id, day) WHERE (NOT is_merged);
 CREATE INDEX usage_event_distinct_properties_by_event ON public.usage_event_distinct_properties USING btree (usage_event_id);
 CREATE INDEX usage_events_by_booking ON public.usage_events USING brin (booking) WITH (pages_per_range='32');
 CREATE INDEX usage_events_by_date ON public.usage_events USING brin (usage_date int8_minmax_multi_ops) WITH (pages_per_range='32');
@@ -2879,6 +2919,34 @@ begin
   end if;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.close_idle_rollups(at_most integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  closed integer;
+begin
+  with idle as materialized (
+    select a.environment_id, a.id, a.open_series_id, a.open_hour, a.open_units, a.open_events
+      from environments e
+      join ledger_accounts a on a.environment_id = e.id and a.open_series_id is not null
+       and a.open_hour < coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint) - 90000000
+     limit at_most for update of a skip locked
+  ), shut as (
+    update ledger_accounts a set open_series_id = null, open_hour = null, open_units = null, open_events = null
+      from idle i where a.environment_id = i.environment_id and a.id = i.id
+  ), rollup as (
+    insert into usage_rollups (environment_id, series_id, hour, units, events)
+    select environment_id, open_series_id, open_hour, sum(open_units), sum(open_events)
+      from idle group by 1, 2, 3 order by 1, 2, 3
+    on conflict (environment_id, series_id, hour)
+    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events
+  )
+  select count(*) into closed from idle;
+  return closed;
+end $function$;
 CREATE OR REPLACE FUNCTION public.conditions_tie(one jsonb, other jsonb)
  RETURNS boolean
  LANGUAGE sql
@@ -2957,6 +3025,11 @@ begin
     where environment_id = current_environment()
       and (name ilike pattern or email ilike pattern or external_id ilike pattern);
 end $function$;
+CREATE OR REPLACE FUNCTION public.day_of(at bigint)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+RETURN (at - (((at % (86400000)::bigint) + 86400000) % (86400000)::bigint));
 CREATE OR REPLACE FUNCTION public.email_of_event(event_type text, data jsonb)
  RETURNS text
  LANGUAGE sql
@@ -3354,6 +3427,28 @@ BEGIN ATOMIC
           LIMIT 1) last
       CROSS JOIN LATERAL jsonb_array_elements(last.result) checked(value));
 END;
+CREATE OR REPLACE FUNCTION public.invoices_by_day()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+    begin
+      case tg_op
+        when 'INSERT' then insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, count, amount, tax) select environment_id, pricing_model_id, kind, day, currency, reason, sum(sign * count), sum(sign * amount), sum(sign * tax) from (
+  select sign, environment_id, pricing_model_id, 'invoiced' as kind, day_of(invoice_date) as day, currency, reason,
+         1 as count, subtotal as amount, tax_amount as tax
+    from (select 1 as sign, * from added) i where status not in ('draft', 'void')) part group by environment_id, pricing_model_id, kind, day, currency, reason having (sum(sign * count), sum(sign * amount), sum(sign * tax)) <> (0, 0, 0);
+        when 'UPDATE' then insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, count, amount, tax) select environment_id, pricing_model_id, kind, day, currency, reason, sum(sign * count), sum(sign * amount), sum(sign * tax) from (
+  select sign, environment_id, pricing_model_id, 'invoiced' as kind, day_of(invoice_date) as day, currency, reason,
+         1 as count, subtotal as amount, tax_amount as tax
+    from (select 1 as sign, * from added union all select -1, * from removed) i where status not in ('draft', 'void')) part group by environment_id, pricing_model_id, kind, day, currency, reason having (sum(sign * count), sum(sign * amount), sum(sign * tax)) <> (0, 0, 0);
+        when 'DELETE' then insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, count, amount, tax) select environment_id, pricing_model_id, kind, day, currency, reason, sum(sign * count), sum(sign * amount), sum(sign * tax) from (
+  select sign, environment_id, pricing_model_id, 'invoiced' as kind, day_of(invoice_date) as day, currency, reason,
+         1 as count, subtotal as amount, tax_amount as tax
+    from (select -1 as sign, * from removed) i where status not in ('draft', 'void')) part group by environment_id, pricing_model_id, kind, day, currency, reason having (sum(sign * count), sum(sign * amount), sum(sign * tax)) <> (0, 0, 0);
+      end case;
+      return null;
+    end $function$;
 CREATE OR REPLACE FUNCTION public.keep_maximum_of_redemptions()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -3537,6 +3632,51 @@ begin
     insert into environments (organization_id, livemode, created_at, updated_at)
       select new_id, mode, at, at from unnest(array[false, true]) mode
     returning environments.livemode, environments.id;
+end $function$;
+CREATE OR REPLACE FUNCTION public.merge_daily_sums(at_most integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  merged integer;
+  more integer;
+begin
+  with day as materialized (
+    select distinct environment_id, kind, day
+      from (select environment_id, kind, day from money_days where not is_merged limit at_most) added
+  ), locked as materialized (
+    select m.environment_id, m.kind, m.day, m.id from money_days m join day d using (environment_id, kind, day) for update of m skip locked
+  ), gone as (
+    delete from money_days m using locked l
+     where m.environment_id = l.environment_id and m.kind = l.kind and m.day = l.day and m.id = l.id
+    returning m.*
+  ), kept as (
+    insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, count, amount, tax, is_merged)
+    select environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, sum(count), sum(amount), sum(tax), true
+      from gone group by 1, 2, 3, 4, 5, 6, 7, 8
+    having (sum(count), sum(amount), sum(tax)) <> (0, 0, 0)
+  )
+  select count(*) into merged from gone where not is_merged;
+  with day as materialized (
+    select distinct environment_id, usage_meter_id, day
+      from (select environment_id, usage_meter_id, day from usage_days where not is_merged limit at_most) added
+  ), locked as materialized (
+    select u.environment_id, u.usage_meter_id, u.day, u.id from usage_days u join day d using (environment_id, usage_meter_id, day)
+       for update of u skip locked
+  ), gone as (
+    delete from usage_days u using locked l
+     where u.environment_id = l.environment_id and u.usage_meter_id = l.usage_meter_id and u.day = l.day and u.id = l.id
+    returning u.*
+  ), kept as (
+    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events, is_merged)
+    select environment_id, pricing_model_id, usage_meter_id, day, sum(units), sum(events), true
+      from gone group by 1, 2, 3, 4
+    having (sum(units), sum(events)) <> (0, 0)
+  )
+  select count(*) into more from gone where not is_merged;
+  return merged + more;
 end $function$;
 CREATE OR REPLACE FUNCTION public.month_after(at bigint)
  RETURNS bigint
@@ -3771,6 +3911,40 @@ begin
       when (new.updated_at < new.created_at) execute function keep_updated_at()', stamped);
   end loop;
 end $function$;
+CREATE OR REPLACE FUNCTION public.payments_by_day()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+    begin
+      case tg_op
+        when 'INSERT' then insert into money_days (environment_id, pricing_model_id, kind, day, currency, processor, payment_method, count, amount, tax) select environment_id, pricing_model_id, kind, day, currency, processor, payment_method, sum(sign * count), sum(sign * amount), sum(sign * tax) from (
+  select p.sign, p.environment_id, p.pricing_model_id, k.kind, day_of(k.at) as day, p.currency, p.processor, p.payment_method,
+         1 as count, p.amount, 0 as tax
+    from (select 1 as sign, * from added) p
+   cross join lateral (values ('succeeded', p.settlement_date, p.status in ('succeeded', 'refunded')),
+                              ('recovered', p.settlement_date, p.status in ('succeeded', 'refunded') and p.attempt_number > 1),
+                              ('failed', p.created_at, p.status = 'failed')) k (kind, at, counts)
+   where k.counts and k.at is not null) part group by environment_id, pricing_model_id, kind, day, currency, processor, payment_method having (sum(sign * count), sum(sign * amount), sum(sign * tax)) <> (0, 0, 0);
+        when 'UPDATE' then insert into money_days (environment_id, pricing_model_id, kind, day, currency, processor, payment_method, count, amount, tax) select environment_id, pricing_model_id, kind, day, currency, processor, payment_method, sum(sign * count), sum(sign * amount), sum(sign * tax) from (
+  select p.sign, p.environment_id, p.pricing_model_id, k.kind, day_of(k.at) as day, p.currency, p.processor, p.payment_method,
+         1 as count, p.amount, 0 as tax
+    from (select 1 as sign, * from added union all select -1, * from removed) p
+   cross join lateral (values ('succeeded', p.settlement_date, p.status in ('succeeded', 'refunded')),
+                              ('recovered', p.settlement_date, p.status in ('succeeded', 'refunded') and p.attempt_number > 1),
+                              ('failed', p.created_at, p.status = 'failed')) k (kind, at, counts)
+   where k.counts and k.at is not null) part group by environment_id, pricing_model_id, kind, day, currency, processor, payment_method having (sum(sign * count), sum(sign * amount), sum(sign * tax)) <> (0, 0, 0);
+        when 'DELETE' then insert into money_days (environment_id, pricing_model_id, kind, day, currency, processor, payment_method, count, amount, tax) select environment_id, pricing_model_id, kind, day, currency, processor, payment_method, sum(sign * count), sum(sign * amount), sum(sign * tax) from (
+  select p.sign, p.environment_id, p.pricing_model_id, k.kind, day_of(k.at) as day, p.currency, p.processor, p.payment_method,
+         1 as count, p.amount, 0 as tax
+    from (select -1 as sign, * from removed) p
+   cross join lateral (values ('succeeded', p.settlement_date, p.status in ('succeeded', 'refunded')),
+                              ('recovered', p.settlement_date, p.status in ('succeeded', 'refunded') and p.attempt_number > 1),
+                              ('failed', p.created_at, p.status = 'failed')) k (kind, at, counts)
+   where k.counts and k.at is not null) part group by environment_id, pricing_model_id, kind, day, currency, processor, payment_method having (sum(sign * count), sum(sign * amount), sum(sign * tax)) <> (0, 0, 0);
+      end case;
+      return null;
+    end $function$;
 CREATE OR REPLACE FUNCTION public.personal_columns()
  RETURNS TABLE(table_name text, column_name text, erased text)
  LANGUAGE sql
@@ -4332,7 +4506,26 @@ CREATE OR REPLACE FUNCTION public.unaudited_tables()
  RETURNS text[]
  LANGUAGE sql
  IMMUTABLE
-RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'emails'::text, 'mrr_customers'::text, 'mrr_amounts'::text, 'mrr_movements'::text, 'mrr_balances'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
+RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'emails'::text, 'mrr_customers'::text, 'mrr_amounts'::text, 'mrr_movements'::text, 'mrr_balances'::text, 'money_days'::text, 'usage_days'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
+CREATE OR REPLACE FUNCTION public.usage_rollups_by_day()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+    begin
+      case tg_op
+        when 'INSERT' then insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events) select environment_id, pricing_model_id, usage_meter_id, day, sum(sign * units), sum(sign * events) from (
+  select r.sign, r.environment_id, s.pricing_model_id, s.usage_meter_id, day_of(r.hour) as day, r.units, r.events
+    from (select 1 as sign, * from added) r join usage_series s on s.environment_id = r.environment_id and s.id = r.series_id) part group by environment_id, pricing_model_id, usage_meter_id, day having (sum(sign * units), sum(sign * events)) <> (0, 0);
+        when 'UPDATE' then insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events) select environment_id, pricing_model_id, usage_meter_id, day, sum(sign * units), sum(sign * events) from (
+  select r.sign, r.environment_id, s.pricing_model_id, s.usage_meter_id, day_of(r.hour) as day, r.units, r.events
+    from (select 1 as sign, * from added union all select -1, * from removed) r join usage_series s on s.environment_id = r.environment_id and s.id = r.series_id) part group by environment_id, pricing_model_id, usage_meter_id, day having (sum(sign * units), sum(sign * events)) <> (0, 0);
+        when 'DELETE' then insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events) select environment_id, pricing_model_id, usage_meter_id, day, sum(sign * units), sum(sign * events) from (
+  select r.sign, r.environment_id, s.pricing_model_id, s.usage_meter_id, day_of(r.hour) as day, r.units, r.events
+    from (select -1 as sign, * from removed) r join usage_series s on s.environment_id = r.environment_id and s.id = r.series_id) part group by environment_id, pricing_model_id, usage_meter_id, day having (sum(sign * units), sum(sign * events)) <> (0, 0);
+      end case;
+      return null;
+    end $function$;
 CREATE OR REPLACE FUNCTION public.usage_state_of_customer(p_environment bigint, p_now bigint, p_kind text, p_value text)
  RETURNS text
  LANGUAGE plpgsql
@@ -4468,6 +4661,8 @@ create policy tenant on ledger_entries to {tollkeeper_service} using ((environme
 create policy worker on ledger_entries to {tollkeeper_worker} using true;
 create policy tenant on ledger_transactions to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on ledger_transactions to {tollkeeper_worker} using true;
+create policy tenant on money_days to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy worker on money_days to {tollkeeper_worker} using true;
 create policy tenant on mrr_amounts to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on mrr_amounts to {tollkeeper_worker} using true;
 create policy tenant on mrr_balances to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
@@ -4525,6 +4720,8 @@ create policy tenant on usage_charges to {tollkeeper_service} using (environment
 create policy worker on usage_charges to {tollkeeper_worker} using true;
 create policy tenant on usage_credits to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on usage_credits to {tollkeeper_worker} using true;
+create policy tenant on usage_days to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy worker on usage_days to {tollkeeper_worker} using true;
 create policy tenant on usage_event_distinct_properties to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
 create policy worker on usage_event_distinct_properties to {tollkeeper_worker} using true;
 create policy tenant on usage_events to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR sees_series(environment_id, series_id)));

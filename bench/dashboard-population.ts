@@ -12,6 +12,7 @@ const shared = [
   'features',
   'idempotency_keys',
   'ledger_transactions',
+  'money_days',
   'mrr_balances',
   'number_series',
   'prices',
@@ -21,6 +22,7 @@ const shared = [
   'products',
   'resources',
   'tax_rates',
+  'usage_days',
   'usage_meters',
   'webhooks',
 ];
@@ -118,6 +120,11 @@ export async function multiplyCustomers(
       tell(`${table.name} ${rowCount} ${Math.round(performance.now() - from)} ms`);
     }
     await client.query('reset session_replication_role');
+    // Each copy counts as its original does.
+    const times = `* ${copies + 1}`;
+    await client.query('select merge_daily_sums(1000000)');
+    await client.query(`update money_days set count = count ${times}, amount = amount ${times}, tax = tax ${times}`);
+    await client.query(`update usage_days set units = units ${times}, events = events ${times}`);
     // The balances of the copies come with those of the originals.
     await client.query('delete from mrr_balances');
     await client.query('select take_mrr_balances(1000)');

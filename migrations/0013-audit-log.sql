@@ -49,6 +49,8 @@ create function unaudited_tables() returns text[] language sql immutable
     'events', 'webhook_deliveries', 'webhook_attempts', 'emails',
     -- Recurring revenue, which follows from the subscriptions.
     'mrr_customers', 'mrr_amounts', 'mrr_movements', 'mrr_balances',
+    -- Sums by day, which follow from invoices, payments and roll-ups.
+    'money_days', 'usage_days',
     -- Answers kept for repeats, messages of a processor that were seen.
     'idempotency_keys', 'processor_events',
     'audit_log'];

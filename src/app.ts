@@ -72,6 +72,7 @@ export const tasks: TaskList = {
 export const crontab = `
 * * * * * find_due_work
 17 * * * * take_mrr_balances
+*/5 * * * * merge_daily_sums
 7 * * * * check_invariants
 41 3 * * 0 check_invariants ?id=check_all_invariants {full:true}
 */10 * * * * forget_old_answers

@@ -110,6 +110,20 @@ export async function takeBalancesOnce(database: Database): Promise<number> {
   return taken;
 }
 
+// Rows of one transaction.
+const sumsAtOnce = 5_000;
+
+/** Merges the new sums of days, and closes idle roll-ups, in every environment. Returns the number of both. */
+export async function mergeSumsOnce(database: Database): Promise<number> {
+  let merged = 0;
+  for (let portion = 0; portion < mostPortions; portion++) {
+    const count = await store.mergeSums(database, sumsAtOnce);
+    merged += count;
+    if (count === 0) break;
+  }
+  return merged;
+}
+
 // A look at what there is to do needs no more.
 export const mostToLookAt = 1000;
 const failedDays = 7;

@@ -1,9 +1,13 @@
 import type { TaskList } from '../jobs/queue.ts';
-import { takeBalancesOnce } from './actions.ts';
+import { mergeSumsOnce, takeBalancesOnce } from './actions.ts';
 
 export const analyticsTasks: TaskList = {
   /** Takes the balances of months that are over. */
   async take_mrr_balances({ database }) {
     await takeBalancesOnce(database);
+  },
+  /** Merges the sums of days, and closes idle roll-ups. */
+  async merge_daily_sums({ database }) {
+    await mergeSumsOnce(database);
   },
 };

@@ -2,8 +2,8 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import { hourOf } from '../usage/event-query.ts';
-import { rollUpsWithin } from '../usage/store-read.ts';
+import { hourMs, hourOf, splitAtDays } from '../usage/event-query.ts';
+import { metersWithin } from '../usage/store-summary.ts';
 import type { CohortSums, KeptSums, MeterSums, MoneySums, PaymentsReport, RevenueReport } from './money-report.ts';
 import type { MovementSums, MrrGrouping } from './mrr-report.ts';
 import { monthOf, type ReportRange } from './report-range.ts';
@@ -108,87 +108,134 @@ export async function sumCohorts(work: Work, { boundaries, from, to }: ReportRan
 
 const nothing = sql`null::text`;
 
-/** Invoices and credit notes by their dates, and the money that came and went. */
-export async function sumRevenue(
-  work: Work,
-  { boundaries, from, to }: ReportRange,
-  groupBy: RevenueReport['groupBy'],
-): Promise<MoneySums[]> {
-  const key = groupBy === null ? nothing : sql`i.reason`;
-  const at = (instant: RawBuilder<unknown>) => sql`width_bucket(${instant}, ${boundaries}::bigint[]) as point`;
+/** Sums of days and of single records, which add up by currency, key and point. A sum of no record is left out. */
+async function addedUp(work: Work, parts: readonly RawBuilder<unknown>[]): Promise<MoneySums[]> {
   const { rows } = await sql<MoneySums>`
-    select 'invoiced' as kind, i.currency, ${key} as key, ${at(sql`i.invoice_date`)}, count(*) as count,
-           sum(i.subtotal) as amount, sum(i.tax_amount) as tax
-      from invoices i
-     where i.environment_id = ${work.environmentId} and i.invoice_date >= ${from} and i.invoice_date < ${to}
-       and i.status not in ('draft', 'void')
-     group by 1, 2, 3, 4
-     union all
-    select 'credited', c.currency, ${key}, ${at(sql`c.created_at`)}, count(*), sum(c.subtotal), sum(c.tax_amount)
-      from credit_notes c
-      join invoices i on i.environment_id = c.environment_id and i.id = c.invoice_id
-     where c.environment_id = ${work.environmentId} and c.created_at >= ${from} and c.created_at < ${to} and c.status <> 'void'
-     group by 1, 2, 3, 4
-     union all
-    select 'collected', p.currency, ${key}, ${at(sql`p.settlement_date`)}, count(*), sum(p.amount), 0
-      from payments p
-      left join invoices i on i.environment_id = p.environment_id and i.id = p.invoice_id
-     where p.environment_id = ${work.environmentId} and p.settlement_date >= ${from} and p.settlement_date < ${to}
-       and p.status in ('succeeded', 'refunded')
-     group by 1, 2, 3, 4
-     union all
-    select 'refunded', p.currency, ${key}, ${at(sql`r.created_at`)}, count(*), sum(r.amount), 0
-      from refunds r
-      join payments p on p.environment_id = r.environment_id and p.id = r.payment_id
-      left join invoices i on i.environment_id = p.environment_id and i.id = p.invoice_id
-     where r.environment_id = ${work.environmentId} and r.created_at >= ${from} and r.created_at < ${to} and r.status = 'succeeded'
-     group by 1, 2, 3, 4`.execute(work.db);
+    select kind, currency, key, point, sum(count)::bigint as count, sum(amount) as amount, sum(tax) as tax
+      from (${sql.join(parts, sql` union all `)}) part
+     group by 1, 2, 3, 4 having sum(count) <> 0`.execute(work.db);
   return rows;
 }
 
-const paymentKeys = { processor: sql`p.processor`, paymentMethod: sql`p.payment_method` };
+/** The point of an instant. The first and the last day may begin before the range or end after it. */
+function pointAt(instant: RawBuilder<unknown>, { boundaries }: ReportRange): RawBuilder<unknown> {
+  return sql`least(greatest(width_bucket(${instant}, ${boundaries}::bigint[]), 1), ${boundaries.length - 1}) as point`;
+}
+
+interface Dated {
+  /** The name in the answer. */
+  readonly kind: MoneySums['kind'];
+  /** The name in the sums of days, and of the same records one by one. */
+  readonly summed: 'invoiced' | 'succeeded' | 'recovered' | 'failed';
+  readonly key: RawBuilder<unknown>;
+}
+
+const recordsOf = {
+  invoiced: { table: sql`invoices`, at: sql`r.invoice_date`, matches: sql`r.status not in ('draft', 'void')` },
+  succeeded: { table: sql`payments`, at: sql`r.settlement_date`, matches: sql`r.status in ('succeeded', 'refunded')` },
+  recovered: {
+    table: sql`payments`,
+    at: sql`r.settlement_date`,
+    matches: sql`r.status in ('succeeded', 'refunded') and r.attempt_number > 1`,
+  },
+  failed: { table: sql`payments`, at: sql`r.created_at`, matches: sql`r.status = 'failed'` },
+};
+
+/** The sums of the days that a range touches, less the records of these days that are not in it. */
+function sumsOfDays(work: Work, range: ReportRange, { kind, summed, key }: Dated): RawBuilder<unknown>[] {
+  const { environmentId } = work;
+  const { table, at, matches } = recordsOf[summed];
+  const { days, outside } = splitAtDays(range);
+  const taxed = summed === 'invoiced';
+  const [amount, tax] = taxed ? [sql`r.subtotal`, sql`r.tax_amount`] : [sql`r.amount`, sql`0`];
+  return [
+    sql`select ${sql.lit(kind)} as kind, r.currency, ${key} as key, ${pointAt(sql`r.day`, range)}, r.count, r.amount, r.tax
+          from money_days r
+         where r.environment_id = ${environmentId} and r.kind = ${sql.lit(summed)} and r.day >= ${days.from}::bigint
+           and r.day < ${days.to}::bigint`,
+    ...outside.map(
+      ({ from, to }) => sql`
+        select ${sql.lit(kind)}, r.currency, ${key}, ${pointAt(at, range)}, -1, - ${amount}, - ${tax}
+          from ${table} r
+         where r.environment_id = ${environmentId} and ${at} >= ${from}::bigint and ${at} < ${to}::bigint and ${matches}`,
+    ),
+  ];
+}
+
+/** Invoices and credit notes by their dates, and the money that came and went. */
+export async function sumRevenue(
+  work: Work,
+  range: ReportRange,
+  groupBy: RevenueReport['groupBy'],
+): Promise<MoneySums[]> {
+  const { environmentId } = work;
+  const { from, to } = range;
+  const key = groupBy === null ? nothing : sql`i.reason`;
+  const invoiced = sumsOfDays(work, range, {
+    kind: 'invoiced',
+    summed: 'invoiced',
+    key: groupBy === null ? nothing : sql`r.reason`,
+  });
+  // The reason is that of the invoice, which a payment may find later: then the payments themselves are read.
+  const ofInvoice = sql`left join invoices i on i.environment_id = p.environment_id and i.id = p.invoice_id`;
+  const collected =
+    groupBy === null
+      ? sumsOfDays(work, range, { kind: 'collected', summed: 'succeeded', key })
+      : [
+          sql`select 'collected', p.currency, ${key}, ${pointAt(sql`p.settlement_date`, range)}, 1, p.amount, 0
+            from payments p ${ofInvoice}
+           where p.environment_id = ${environmentId} and p.settlement_date >= ${from} and p.settlement_date < ${to}
+             and p.status in ('succeeded', 'refunded')`,
+        ];
+  const credited = sql`
+    select 'credited', c.currency, ${key}, ${pointAt(sql`c.created_at`, range)}, 1, c.subtotal, c.tax_amount
+      from credit_notes c
+      join invoices i on i.environment_id = c.environment_id and i.id = c.invoice_id
+     where c.environment_id = ${environmentId} and c.created_at >= ${from} and c.created_at < ${to} and c.status <> 'void'`;
+  const refunded = sql`
+    select 'refunded', p.currency, ${key}, ${pointAt(sql`r.created_at`, range)}, 1, r.amount, 0
+      from refunds r
+      join payments p on p.environment_id = r.environment_id and p.id = r.payment_id
+      ${ofInvoice}
+     where r.environment_id = ${environmentId} and r.created_at >= ${from} and r.created_at < ${to} and r.status = 'succeeded'`;
+  return addedUp(work, [...invoiced, credited, ...collected, refunded]);
+}
+
+const paymentKeys = { processor: sql`r.processor`, paymentMethod: sql`r.payment_method` };
 
 /** Payments that arrived, and attempts that failed. */
 export async function sumPayments(
   work: Work,
-  { boundaries, from, to }: ReportRange,
+  range: ReportRange,
   groupBy: PaymentsReport['groupBy'],
 ): Promise<MoneySums[]> {
   const key = groupBy === null ? nothing : paymentKeys[groupBy];
-  const arrived = (kind: string, more: RawBuilder<unknown>) => sql`
-    select ${sql.lit(kind)} as kind, p.currency, ${key} as key, width_bucket(p.settlement_date, ${boundaries}::bigint[]) as point,
-           count(*) as count, sum(p.amount) as amount, 0::numeric as tax
-      from payments p
-     where p.environment_id = ${work.environmentId} and p.settlement_date >= ${from} and p.settlement_date < ${to}
-       and p.status in ('succeeded', 'refunded') ${more}
-     group by 1, 2, 3, 4`;
-  const { rows } = await sql<MoneySums>`
-    ${arrived('succeeded', sql``)}
-     union all
-    ${arrived('recovered', sql`and p.attempt_number > 1`)}
-     union all
-    select 'failed', p.currency, ${key}, width_bucket(p.created_at, ${boundaries}::bigint[]), count(*), sum(p.amount), 0
-      from payments p
-     where p.environment_id = ${work.environmentId} and p.created_at >= ${from} and p.created_at < ${to} and p.status = 'failed'
-     group by 1, 2, 3, 4`.execute(work.db);
+  const kinds = ['succeeded', 'recovered', 'failed'] as const;
+  return addedUp(
+    work,
+    kinds.flatMap((kind) => sumsOfDays(work, range, { kind, summed: kind, key })),
+  );
+}
+
+/** The usage of each meter from the roll-ups of whole hours. */
+export async function sumUsage(work: Work, range: ReportRange): Promise<MeterSums[]> {
+  const hours = { from: hourOf(range.from), to: hourOf(range.to + hourMs - 1) };
+  const { rows } = await sql<MeterSums>`
+    select m.id as usage_meter_id, m.name, m.slug, summed.point, summed.units, summed.events
+      from (select e.usage_meter_id, ${pointAt(sql`e.hour`, range)}, sum(e.units) as units, sum(e.events)::bigint as events
+              from ${metersWithin(work, hours)}
+             group by 1, 2 having sum(e.events) <> 0) summed
+      join usage_meters m on m.environment_id = ${work.environmentId} and m.id = summed.usage_meter_id`.execute(
+    work.db,
+  );
   return rows;
 }
 
-const ofEverySeries = { extent: 'all', matches: sql`true`, table: sql`usage_series s` } as const;
-
-/** The usage of each meter from the roll-ups of whole hours. */
-export async function sumUsage(work: Work, { boundaries, from, to }: ReportRange): Promise<MeterSums[]> {
-  const hours = { from: hourOf(from), to };
-  const { rows } = await sql<MeterSums>`
-    select m.id as usage_meter_id, m.name, m.slug, greatest(summed.point, 1) as point, sum(summed.units) as units,
-           sum(summed.events)::bigint as events
-      from (select s.usage_meter_id, width_bucket(e.hour, ${boundaries}::bigint[]) as point, sum(e.units) as units, sum(e.events) as events
-              from ${rollUpsWithin(work, ofEverySeries, hours)}
-              join usage_series s on s.environment_id = ${work.environmentId} and s.id = e.series_id
-             group by 1, 2) summed
-      join usage_meters m on m.environment_id = ${work.environmentId} and m.id = summed.usage_meter_id
-     group by 1, 2, 3, 4`.execute(work.db);
-  return rows;
+/** Merges the sums of days, and closes idle roll-ups. */
+export async function mergeSums(database: Database, atMost: number): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select close_idle_rollups(${atMost}) + merge_daily_sums(${atMost}) as count`.execute(database);
+  return rows[0]?.count ?? 0;
 }
 
 /** Takes balances of months that are over, of one environment. Returns their number. */

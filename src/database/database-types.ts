@@ -722,6 +722,22 @@ export interface LedgerTransactions {
   type: string;
 }
 
+export interface MoneyDays {
+  amount: bigint;
+  count: number;
+  currency: string;
+  day: number;
+  environmentId: number;
+  id: Generated<number>;
+  isMerged: Generated<boolean>;
+  kind: string;
+  paymentMethod: string | null;
+  pricingModelId: string;
+  processor: string | null;
+  reason: string | null;
+  tax: bigint;
+}
+
 export interface MrrAmounts {
   amount: bigint;
   currency: string;
@@ -1350,6 +1366,17 @@ export interface UsageCredits {
   withheld: Generated<bigint>;
 }
 
+export interface UsageDays {
+  day: number;
+  environmentId: number;
+  events: number;
+  id: Generated<number>;
+  isMerged: Generated<boolean>;
+  pricingModelId: string;
+  units: bigint;
+  usageMeterId: string;
+}
+
 export interface UsageEventDistinctProperties {
   digest: Buffer;
   environmentId: number;
@@ -1559,6 +1586,7 @@ export interface DB {
   ledgerAccounts: LedgerAccounts;
   ledgerEntries: LedgerEntries;
   ledgerTransactions: LedgerTransactions;
+  moneyDays: MoneyDays;
   mrrAmounts: MrrAmounts;
   mrrBalances: MrrBalances;
   mrrCustomers: MrrCustomers;
@@ -1588,6 +1616,7 @@ export interface DB {
   taxRates: TaxRates;
   usageCharges: UsageCharges;
   usageCredits: UsageCredits;
+  usageDays: UsageDays;
   usageEventDistinctProperties: UsageEventDistinctProperties;
   usageEvents: UsageEvents;
   usageHolds: UsageHolds;

@@ -64,4 +64,35 @@ export const analyticsInvariants: readonly Invariant[] = [
        group by environment_id, until_at, pricing_model_id, currency, price_id, type
       having sum(amount) <> 0 or sum(customers) <> 0`,
   },
+  {
+    name: 'moneyOfDaysAddsUp',
+    sentence: 'The sums of a day are those of its invoices and payments.',
+    query: sql`
+      select environment_id, kind, day, currency, reason, processor, payment_method, sum(count) as count, sum(amount) as amount, sum(tax) as tax
+        from (select environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, count, amount, tax from money_days
+               union all
+              select environment_id, pricing_model_id, 'invoiced', day_of(invoice_date), currency, reason, null, null, -1, -subtotal, -tax_amount
+                from invoices where status not in ('draft', 'void')
+               union all
+              select environment_id, pricing_model_id, 'failed', day_of(created_at), currency, null, processor, payment_method, -1, -amount, 0
+                from payments where status = 'failed'
+               union all
+              select environment_id, pricing_model_id, unnest(case when attempt_number > 1 then array['succeeded', 'recovered'] else array['succeeded'] end),
+                     day_of(settlement_date), currency, null, processor, payment_method, -1, -amount, 0
+                from payments where status in ('succeeded', 'refunded') and settlement_date is not null) part
+       group by environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method
+      having (sum(count), sum(amount), sum(tax)) <> (0, 0, 0)`,
+  },
+  {
+    name: 'usageOfDaysAddsUp',
+    sentence: 'The usage of a day is that of the roll-ups of its hours.',
+    query: sql`
+      select environment_id, usage_meter_id, pricing_model_id, day, sum(units) as units, sum(events) as events
+        from (select environment_id, usage_meter_id, pricing_model_id, day, units, events from usage_days
+               union all
+              select r.environment_id, s.usage_meter_id, s.pricing_model_id, day_of(r.hour), -r.units, -r.events
+                from usage_rollups r
+                join usage_series s on s.environment_id = r.environment_id and s.id = r.series_id) part
+       group by environment_id, usage_meter_id, pricing_model_id, day having sum(units) <> 0 or sum(events) <> 0`,
+  },
 ];

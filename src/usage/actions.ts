@@ -93,6 +93,7 @@ async function groupsOf(
       work,
       counted,
       buckets.map((bucket) => bucket.start),
+      groupBy,
     );
     const sums = new Map(rows.map((row) => [row.position, row]));
     const groups = buckets.map((bucket, index) => {

@@ -1,4 +1,4 @@
-import type { Instant } from '../kernel/calendar.ts';
+import { type Instant, msPerDay } from '../kernel/calendar.ts';
 import { customerFilters, instantFilter, instantRange, textFilter } from '../kernel/pagination.ts';
 
 export const hourMs = 3_600_000;
@@ -34,6 +34,17 @@ export function splitAtHours({ from, to }: TimeRange): SplitRange {
   if (to !== null && last !== null && last < to) edges.push({ from: last, to });
   const hasHours = first === null || last === null || first < last;
   return { hours: hasHours ? { from: first, to: last } : null, edges };
+}
+
+/** The days in UTC that a range touches, and the parts of the first and the last one that are not in it. */
+export function splitAtDays({ from, to }: { readonly from: Instant; readonly to: Instant }) {
+  const first = Math.floor(from / msPerDay) * msPerDay;
+  const end = Math.ceil(to / msPerDay) * msPerDay;
+  const outside = [
+    { from: first, to: from },
+    { from: to, to: end },
+  ].filter((part) => part.from < part.to);
+  return { days: { from: first, to: end }, outside };
 }
 
 /** Event filters that apply to the series. */

@@ -3,7 +3,7 @@ import { idArray } from '../database/array-literal.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import type { UsageMeter } from '../pricing/usage-meter.ts';
-import { type SeriesFilter, type SplitRange, splitAtHours } from './event-query.ts';
+import { type SeriesFilter, type SplitRange, splitAtDays, splitAtHours } from './event-query.ts';
 import { eventsWithin, rollUpsWithin, type SeriesChoice, seriesConditions } from './store-read.ts';
 
 /** The input of a summary: the events of a meter in a range, limited to some series. */
@@ -21,17 +21,32 @@ interface Sums {
   readonly events: number;
 }
 
-/** Sums by intervals that begin at `starts`, which are whole hours except the first; empty intervals are omitted. */
+/**
+ * Sums by intervals that begin at `starts`, which are whole hours except the first; empty intervals are omitted. Whole days
+ * of a whole meter are read from their sums.
+ */
 export async function sumByTime(
   work: Work,
   counted: Counted,
   starts: readonly Instant[],
+  unit: 'hour' | 'day' | 'month',
 ): Promise<(Sums & { readonly position: number })[]> {
-  const positionOf = (column: string) => sql`width_bucket(${sql.ref(column)}, ${idArray(starts)}::bigint[])`;
+  const positionOf = (column: string) =>
+    sql`greatest(width_bucket(${sql.ref(column)}, ${idArray(starts)}::bigint[]), 1)`;
   const keys = { ofHour: positionOf('e.hour'), ofEvent: positionOf('e.usage_date') };
+  const { customerId, subscriptionId } = counted.filter;
+  const isWhole = unit !== 'hour' && customerId === undefined && subscriptionId === undefined;
+  const { hours, edges } = splitAtHours(counted.range);
+  const parts = countedParts(work, counted, { hours: isWhole ? null : hours, edges }, keys);
+  if (isWhole && hours !== null) {
+    const whole = { from: hours.from ?? counted.range.from, to: hours.to ?? counted.range.to };
+    parts.push(sql`
+      select ${keys.ofHour} as key, e.units, e.events
+        from ${metersWithin(work, whole)} where e.usage_meter_id = ${counted.meter.id}`);
+  }
   const { rows } = await sql<Sums & { position: number }>`
     select key as position, sum(units) as units, sum(events)::bigint as events
-      from (${countedParts(work, counted, splitAtHours(counted.range), keys)}) counted
+      from (${sql.join(parts, sql` union all `)}) counted
      group by key`.execute(work.db);
   return rows;
 }
@@ -59,10 +74,10 @@ export function sumByProperty(
   return ranked(work, countedParts(work, counted, split, { ofHour: key, ofEvent: key }), most);
 }
 
-async function ranked(work: Work, parts: RawBuilder<unknown>, most: number): Promise<RankedSums[]> {
+async function ranked(work: Work, parts: readonly RawBuilder<unknown>[], most: number): Promise<RankedSums[]> {
   const { rows } = await sql<RankedSums>`
     with grouped as (
-      select key, sum(units) as units, sum(events)::bigint as events from (${parts}) counted group by key
+      select key, sum(units) as units, sum(events)::bigint as events from (${sql.join(parts, sql` union all `)}) counted group by key
     ), ranked as (
       select *, row_number() over (order by units desc, events desc, key collate "C") as place from grouped
     )
@@ -79,8 +94,8 @@ interface Keys {
   readonly ofEvent: RawBuilder<unknown>;
 }
 
-/** A select of (key, units, events): one row per whole hour of a series, and one per event of the partial hours. */
-function countedParts(work: Work, counted: Counted, { hours, edges }: SplitRange, keys: Keys): RawBuilder<unknown> {
+/** Selects of (key, units, events): one row per whole hour of a series, and one per event of the partial hours. */
+function countedParts(work: Work, counted: Counted, { hours, edges }: SplitRange, keys: Keys): RawBuilder<unknown>[] {
   const { aggregationType } = counted.meter;
   const conditions = sql.join(
     [sql`s.environment_id = ${work.environmentId}`, sql`s.id = e.series_id`, ...seriesConditions(work, counted.filter)],
@@ -100,5 +115,32 @@ function countedParts(work: Work, counted: Counted, { hours, edges }: SplitRange
     parts.push(sql`
       select ${keys.ofHour} as key, e.units, e.events
         from ${rollUpsWithin(work, counted.series, hours)} join usage_series s on ${conditions}`);
-  return sql.join(parts, sql` union all `);
+  return parts;
+}
+
+/**
+ * The roll-ups of all meters in a range of whole hours, as a table `e` whose rows add up to them. Each touched day is one sum, at
+ * its start. The hours of these days that are not in the range count less than nothing. The open roll-ups come on top.
+ */
+export function metersWithin(
+  { environmentId }: Work,
+  hours: { readonly from: Instant; readonly to: Instant },
+): RawBuilder<unknown> {
+  const { days, outside } = splitAtDays(hours);
+  const without = outside.map(
+    ({ from, to }) => sql`
+    union all
+    select s.usage_meter_id, r.hour, - r.units, - r.events
+      from (select r.* from usage_rollups r
+             where r.environment_id = ${environmentId} and r.hour >= ${from}::bigint and r.hour < ${to}::bigint offset 0) r
+      join usage_series s on s.environment_id = ${environmentId} and s.id = r.series_id`,
+  );
+  return sql`(
+    select d.usage_meter_id, d.day as hour, d.units, d.events from usage_days d
+     where d.environment_id = ${environmentId} and d.day >= ${days.from}::bigint and d.day < ${days.to}::bigint
+     ${sql.join(without, sql``)}
+     union all
+    select a.usage_meter_id, a.open_hour, a.open_units, a.open_events from ledger_accounts a
+     where a.environment_id = ${environmentId} and a.open_series_id is not null and a.open_hour >= ${hours.from}::bigint
+       and a.open_hour < ${hours.to}::bigint) e`;
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { takeBalancesOnce } from '../../src/analytics/actions.ts';
+import fc from 'fast-check';
+import { mergeSumsOnce, takeBalancesOnce } from '../../src/analytics/actions.ts';
 import { doDueWork } from '../../src/billing/do-due-work.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp, type TestOrganization } from '../support/harness.ts';
@@ -62,7 +63,7 @@ async function begin(start: string, settings?: Body): Promise<Told> {
   const options = { key: organization.testKey };
   const post = (path: string, body?: unknown) => app.post(path, body, options);
   const moveTo = async (day: string) => {
-    await app.put('/test-clock', { testClock: { now: `${day}T00:00:00Z` } }, options);
+    await app.put('/test-clock', { testClock: { now: instant(day) } }, options);
   };
   if (settings !== undefined) await app.put('/settings', { settings }, options);
   await moveTo(start);
@@ -465,6 +466,183 @@ test('usage is told for each meter and day, from its roll-ups', async () => {
   assert.deepEqual(
     [meters[0].slug, meters[0].units, meters[0].events, meters[0].points.map(({ units }: Body) => units)],
     ['calls', 20, 3, [5, 0, 15, 0]],
+  );
+});
+
+const start = instant('2026-01-01');
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+interface Counted {
+  readonly at: number;
+  readonly count: number;
+  readonly sum: number;
+}
+
+/** A day or an hour that begins at an instant, as the list of what has its own instant in each point. */
+function inPoints(rows: readonly Counted[], points: readonly Body[]): [count: number, sum: number][] {
+  return points.map(({ start: from, end: to }) => {
+    const own = rows.filter(({ at }) => at >= from && at < to);
+    return [own.reduce((all, { count }) => all + count, 0), own.reduce((all, { sum }) => all + sum, 0)];
+  });
+}
+
+/** The records themselves, read as they are. */
+async function recordsOf(environmentId: number) {
+  const read = async (query: string): Promise<Counted[]> => {
+    const { rows } = await app.ownerPool.query(query, [environmentId]);
+    return rows.map(({ at, count, sum }) => ({ at: Number(at), count: Number(count), sum: Number(sum) }));
+  };
+  const paid = `from payments where environment_id = $1 and status in ('succeeded', 'refunded')`;
+  return {
+    invoiced: await read(
+      `select invoice_date as at, 1 as count, subtotal as sum from invoices where environment_id = $1 and status not in ('draft', 'void')`,
+    ),
+    succeeded: await read(`select settlement_date as at, 1 as count, amount as sum ${paid}`),
+    recovered: await read(`select settlement_date as at, 1 as count, amount as sum ${paid} and attempt_number > 1`),
+    failed: await read(
+      `select created_at as at, 1 as count, amount as sum from payments where environment_id = $1 and status = 'failed'`,
+    ),
+    refunded: await read(
+      `select created_at as at, 1 as count, amount as sum from refunds where environment_id = $1 and status = 'succeeded'`,
+    ),
+    used: await read(
+      `select usage_date - usage_date % ${hourMs} as at, 1 as count, amount as sum from usage_events where environment_id = $1`,
+    ),
+  };
+}
+
+/** Each report of a range is the plain sum over the records. */
+async function assertPlainSums({ get, report, environmentId }: Told, from: number, to: number, interval: string) {
+  const query = `from=${from}&to=${to}&interval=${interval}`;
+  const records = await recordsOf(environmentId);
+  const { points: money } = (await report('revenue', query)).groups[0];
+  const sums = (rows: readonly Counted[]) => inPoints(rows, money).map(([, sum]) => sum);
+  assert.deepEqual(
+    money.map((point: Body) => point.invoiced),
+    sums(records.invoiced),
+  );
+  assert.deepEqual(
+    money.map((point: Body) => point.collected),
+    sums(records.succeeded),
+  );
+  assert.deepEqual(
+    money.map((point: Body) => point.refunded),
+    sums(records.refunded),
+  );
+  const { points: paid } = (await report('payments', query)).groups[0];
+  for (const kind of ['succeeded', 'recovered', 'failed'] as const)
+    assert.deepEqual(
+      paid.map((point: Body) => [point[kind], point[`${kind}Amount`]]),
+      inPoints(records[kind], paid),
+    );
+  const { meters } = await report('usage', query);
+  // A report on usage is of whole hours: that of its first instant counts.
+  const hours = records.used.map((event) =>
+    event.at + hourMs > from && event.at < from ? { ...event, at: from } : event,
+  );
+  assert.deepEqual(
+    meters.flatMap(({ points }: Body) => points.map((point: Body) => [point.events, point.units])),
+    inPoints(hours, money).some(([count]) => count > 0) ? inPoints(hours, money) : [],
+  );
+  if (meters.length === 0) return;
+  const days = interval === 'month' ? 'month' : 'day';
+  const path = `/usage-meters/${meters[0].usageMeterId}/summary?groupBy=${days}&from=${from - (from % hourMs)}&to=${to - (to % hourMs) + hourMs}`;
+  const { groups } = (await get(path)).usageMeterSummary;
+  assert.deepEqual(
+    groups.map((group: Body) => [group.events, group.units]),
+    inPoints(records.used, groups),
+  );
+}
+
+const minuteMs = 60_000;
+let uses = 0;
+
+/** What happens in a random history, at `now`. */
+const happen = {
+  async use(shop: Told, subscriptionId: string, usageDate: number) {
+    uses += 1;
+    await shop.post('/usage-events', {
+      usageEvent: {
+        subscriptionId,
+        priceSlug: 'call',
+        transactionId: `use ${uses}`,
+        amount: (uses % 7) + 1,
+        usageDate,
+      },
+    });
+  },
+  async card(shop: Told, customerId: string, token: string) {
+    const card = { customerId, type: 'card', token, default: true, automaticallyUpdateSubscriptions: true };
+    await shop.post('/payment-methods', { paymentMethod: card });
+  },
+  async refund(shop: Told) {
+    const [payment] = (await shop.get('/payments?status=succeeded&limit=1')).data;
+    if (payment !== undefined) await shop.post(`/payments/${payment.id}/refund`, { partialAmount: 100 });
+  },
+  async void(shop: Told) {
+    const [invoice] = (await shop.get('/invoices?status=open&limit=1')).data;
+    if (invoice !== undefined) await shop.post(`/invoices/${invoice.id}/void`);
+  },
+};
+
+const happenings = fc.constantFrom(
+  'weekly',
+  'broken card',
+  'card',
+  'pass',
+  'pass',
+  'use',
+  'use',
+  'refund',
+  'void',
+  'merge',
+);
+const history = fc.array(fc.tuple(happenings, fc.nat(40 * 24 * 60)), { minLength: 14, maxLength: 18 });
+// Any instant, or the noon of a day on which the first subscription is renewed.
+const noons = fc.nat(8).map((week) => (7 * week + 0.5) * dayMs);
+const instants = fc.oneof(fc.integer({ min: -3 * dayMs, max: 60 * dayMs }), noons);
+const ranges = fc.array(fc.tuple(instants, instants, fc.constantFrom('day', 'week', 'month')), {
+  minLength: 5,
+  maxLength: 5,
+});
+
+/** Lets a random history happen in an environment of its own. Each happening comes with a number of minutes. */
+async function live(steps: readonly [happening: string, minutes: number][]): Promise<Told> {
+  const shop = await begin('2026-01-01');
+  let now = start;
+  const buyer = await newCustomer(shop, 'buyer', { token: 'pm_card_visa' });
+  const ofBuyer = { customerId: buyer.customerId, defaultPaymentMethodId: buyer.paymentMethodId };
+  const subscriptions = [await shop.subscribe('week', ofBuyer)];
+  const doings: Readonly<Record<string, (minutes: number) => Promise<unknown>>> = {
+    weekly: async () => subscriptions.push(await shop.subscribe('week')),
+    'broken card': () => happen.card(shop, buyer.customerId, 'pm_card_chargeCustomerFail'),
+    card: () => happen.card(shop, buyer.customerId, 'pm_card_visa'),
+    async pass(minutes) {
+      now += Math.floor(minutes / 2) * minuteMs;
+      await shop.moveTo(new Date(now).toISOString());
+    },
+    use: (minutes) => happen.use(shop, subscriptions[minutes % subscriptions.length] ?? '', now - minutes * minuteMs),
+    refund: () => happen.refund(shop),
+    void: () => happen.void(shop),
+    merge: () => mergeSumsOnce(app.owner),
+  };
+  for (const [happening, minutes] of steps) await doings[happening]?.(minutes);
+  return shop;
+}
+
+test('reports are the plain sums of the records, whatever happened and whichever instants they lie between', async () => {
+  await fc.assert(
+    fc.asyncProperty(history, ranges, async (steps, asked) => {
+      const shop = await live(steps);
+      for (const [one, other, interval] of asked) {
+        const [from, to] = [Math.min(one, other), Math.max(one, other) + 1];
+        await assertPlainSums(shop, start + from, start + to, interval);
+      }
+      await mergeSumsOnce(app.owner);
+      await assertPlainSums(shop, start, start + 100 * dayMs, 'month');
+    }),
+    { numRuns: 2, endOnFailure: true },
   );
 });
 

@@ -216,4 +216,14 @@ export const dueCorruptions: readonly Corruption[] = [
     ],
     breaks: ['recurringBalancesAddUp'],
   },
+  {
+    fault: 'the sum of a day leaves out an invoice',
+    statements: [`update money_days set count = count - 1 where kind = 'invoiced'`],
+    breaks: ['moneyOfDaysAddsUp'],
+  },
+  {
+    fault: 'the usage of a day is of another day',
+    statements: ['update usage_days set day = day + 86400000'],
+    breaks: ['usageOfDaysAddsUp'],
+  },
 ];

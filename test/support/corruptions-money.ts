@@ -77,7 +77,7 @@ export const moneyCorruptions: readonly Corruption[] = [
       'alter table invoices drop constraint invoices_draft_ends',
       `update invoices set status = 'draft' where invoice_number = 'ACME-00002'`,
     ],
-    breaks: ['draftsMoveNoMoney', 'draftsOfRenewalsWait'],
+    breaks: ['draftsMoveNoMoney', 'draftsOfRenewalsWait', 'moneyOfDaysAddsUp'],
   },
   {
     fault: 'an item is on an invoice without a line of it',
@@ -109,7 +109,7 @@ export const moneyCorruptions: readonly Corruption[] = [
       'drop index invoices_one_per_period',
       `update invoices set reason = 'renewal', billing_period_id = (select id from billing_periods where status = 'active')`,
     ],
-    breaks: ['periodIsBilledOnce'],
+    breaks: ['periodIsBilledOnce', 'moneyOfDaysAddsUp'],
   },
   {
     fault: 'a plan that bills no overage billed some',
@@ -199,7 +199,7 @@ export const moneyCorruptions: readonly Corruption[] = [
   {
     fault: 'an invoice at a threshold bills a plan',
     statements: [`update invoices set reason = 'usage_threshold' where reason = 'renewal'`],
-    breaks: ['redemptionCountsPaidInvoices', 'thresholdInvoicesBillUsage'],
+    breaks: ['redemptionCountsPaidInvoices', 'thresholdInvoicesBillUsage', 'moneyOfDaysAddsUp'],
   },
   {
     fault: 'a minimum commitment is billed twice, and above what is missing to it',
@@ -258,7 +258,7 @@ export const moneyCorruptions: readonly Corruption[] = [
       'alter table invoices drop constraint invoices_total',
       'update invoices set tax_amount = 1 where total = 0',
     ],
-    breaks: ['invoiceSharesAddUp', 'invoiceTotalIsSubtotalAndTax'],
+    breaks: ['invoiceSharesAddUp', 'invoiceTotalIsSubtotalAndTax', 'moneyOfDaysAddsUp'],
   },
   {
     fault: 'more was refunded than paid',
@@ -289,7 +289,7 @@ export const moneyCorruptions: readonly Corruption[] = [
       'drop index payments_one_under_way_per_invoice',
       `update payments set status = 'processing' where status = 'failed'`,
     ],
-    breaks: ['invoiceIsNotChargedTwice'],
+    breaks: ['invoiceIsNotChargedTwice', 'moneyOfDaysAddsUp'],
   },
   {
     fault: 'a discount counts an invoice twice',
@@ -317,7 +317,7 @@ export const moneyCorruptions: readonly Corruption[] = [
       `update payments set status = 'processing', invoice_id = null, purchase_id = (select id from purchases)
         where status = 'failed'`,
     ],
-    breaks: ['purchaseAwaitsOnePayment', 'purchasesAndSessionsAgree'],
+    breaks: ['purchaseAwaitsOnePayment', 'purchasesAndSessionsAgree', 'moneyOfDaysAddsUp'],
   },
   {
     fault: 'a purchase whose first payment was declined keeps a code from its customer',

@@ -148,7 +148,7 @@ export const recordCorruptions: readonly Corruption[] = [
   {
     fault: 'a payment is in another currency than its invoice',
     statements: [`update payments set currency = 'EUR' where status = 'failed'`],
-    breaks: ['paymentsAreOfTheirInvoices'],
+    breaks: ['paymentsAreOfTheirInvoices', 'moneyOfDaysAddsUp'],
   },
   {
     fault: 'a payment is of a change that has another invoice',

@@ -354,7 +354,7 @@ export const usageCorruptions: readonly Corruption[] = [
   {
     fault: 'all usage events of an account were deleted, and what was kept of their sums',
     statements: ['delete from usage_events where amount > 5', 'delete from usage_rollups where units > 5', closed],
-    breaks: ['usageIsSumOfEvents', 'usageIsBookedWithItsEvents', 'usageIsSumOfRollUps'],
+    breaks: ['usageIsSumOfEvents', 'usageIsBookedWithItsEvents', 'usageIsSumOfRollUps', 'usageOfDaysAddsUp'],
   },
   {
     fault: 'a usage event was stored without being booked',
@@ -362,7 +362,7 @@ export const usageCorruptions: readonly Corruption[] = [
       'update usage_events set amount = 61 where amount = 60',
       'update usage_rollups set units = 61 where units = 60',
     ],
-    breaks: ['usageIsSumOfEvents', 'usageIsBookedWithItsEvents', 'usageIsSumOfRollUps'],
+    breaks: ['usageIsSumOfEvents', 'usageIsBookedWithItsEvents', 'usageIsSumOfRollUps', 'usageOfDaysAddsUp'],
   },
   {
     fault: 'it is forgotten which properties were seen',
@@ -392,11 +392,11 @@ export const usageCorruptions: readonly Corruption[] = [
   {
     fault: 'an hour counts an event that is not there',
     statements: ['update usage_rollups set events = events + 1 where units = 60'],
-    breaks: ['rollUpsAreSumsOfEvents'],
+    breaks: ['rollUpsAreSumsOfEvents', 'usageOfDaysAddsUp'],
   },
   {
     fault: 'an hour counts users twice who were told twice',
     statements: ['update usage_rollups set units = 10 where events = 2'],
-    breaks: ['usageIsSumOfRollUps'],
+    breaks: ['usageIsSumOfRollUps', 'usageOfDaysAddsUp'],
   },
 ];

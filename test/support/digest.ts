@@ -52,6 +52,9 @@ const leftOfEnvironment = new Set([
   'environments',
   'processor_events',
   'webhook_deliveries',
+  // Rows for each statement, which add up to the same.
+  'money_days',
+  'usage_days',
 ]);
 // Real time, numbers that a processor or a random number makes up, and who asked.
 const leftColumns = [

@@ -458,6 +458,15 @@ describe('row-level security', () => {
       const { rows } = await service.query('select take_mrr_balances(0) as count');
       assert.equal(Number(rows[0].count), 0);
     },
+    async close_idle_rollups() {
+      const { rows } = await service.query('select close_idle_rollups(0) as count');
+      assert.equal(Number(rows[0].count), 0);
+    },
+    async merge_daily_sums() {
+      // It adds up rows of one tenant and day, and answers a number.
+      const { rows } = await service.query('select merge_daily_sums(0) as count');
+      assert.equal(Number(rows[0].count), 0);
+    },
     async invariant_counts() {
       // Of all tenants together, numbers only.
       const { fields } = await service.query('select * from invariant_counts()');

@@ -69,6 +69,7 @@ export const owners: Owners = {
   usage_series: 'usage',
   usage_events: 'usage',
   usage_rollups: 'usage',
+  usage_days: 'usage',
   usage_event_distinct_properties: 'usage',
 
   invoices: 'invoicing',
@@ -82,6 +83,7 @@ export const owners: Owners = {
   mrr_amounts: 'analytics',
   mrr_movements: 'analytics',
   mrr_balances: 'analytics',
+  money_days: 'analytics',
 
   purchases: 'purchases',
   purchase_add_ons: 'purchases',

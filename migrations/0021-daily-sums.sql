@@ -1,0 +1,170 @@
+-- Sums by day, so that a report over a year reads some thousands of rows, however many invoices, payments and roll-ups there are.
+-- The statement that changes records adds a row here: what they count now, less what they counted before. Nobody updates a row,
+-- so no commit waits for another one. A job merges the rows of a day into one. A sum over all rows is exact at any moment, merged
+-- or not. What a record counts follows from its own columns alone, so no other record has to be looked at.
+
+-- The first instant of a day, in UTC.
+create function day_of(at bigint) returns bigint language sql immutable
+  return at - ((at % 86400000) + 86400000) % 86400000;
+
+-- Invoices and payments. Credit notes and refunds are few, and are read as they are.
+create table money_days (
+  environment_id bigint not null,
+  id bigint generated always as identity,
+  pricing_model_id text collate "C" not null,
+  kind text not null,
+  day bigint not null,
+  currency text not null,
+  -- Of invoices only.
+  reason text,
+  -- Of payments only.
+  processor text,
+  payment_method text,
+  count bigint not null,
+  amount numeric(38, 0) not null,
+  tax numeric(38, 0) not null,
+  is_merged boolean not null default false,
+  primary key (environment_id, kind, day, id),
+  foreign key (environment_id) references environments,
+  constraint money_days_kind check (case kind when 'invoiced' then reason is not null and processor is null and payment_method is null
+    else kind in ('succeeded', 'recovered', 'failed') and reason is null and processor is not null and payment_method is not null end),
+  constraint money_days_whole check (day = day_of(day))
+);
+create index money_days_to_merge on money_days (environment_id, kind, day) where not is_merged;
+
+-- Roll-ups by the days of their hours. Those that are still open on an account are not in it. Without a foreign key, whose lock all
+-- batches of a meter would share: the roll-ups have theirs.
+create table usage_days (
+  environment_id bigint not null,
+  id bigint generated always as identity,
+  pricing_model_id text collate "C" not null,
+  usage_meter_id text collate "C" not null,
+  day bigint not null,
+  units numeric(38, 0) not null,
+  events bigint not null,
+  is_merged boolean not null default false,
+  primary key (environment_id, usage_meter_id, day, id),
+  constraint usage_days_whole check (day = day_of(day))
+);
+create index usage_days_to_merge on usage_days (environment_id, usage_meter_id, day) where not is_merged;
+
+-- One trigger function for each table. `parts` selects what rows of `%s` count; each has a sign, 1 as it is and -1 as it was.
+create function sum_by_day(of_table text, of_days text, keys text, sums text[], parts text) returns void language plpgsql as $sum$
+declare
+  summed text := (select string_agg(format('sum(sign * %s)', s), ', ') from unnest(sums) s);
+  adding text := format('insert into %s (%s, %s) select %s, %s from (%s) part group by %s having (%s) <> (%s);', of_days, keys,
+    array_to_string(sums, ', '), keys, summed, parts, keys, summed, (select string_agg('0', ', ') from unnest(sums)));
+  way record;
+begin
+  execute format($make$
+    create function %I() returns trigger language plpgsql set search_path = public, pg_temp as $trigger$
+    begin
+      case tg_op
+        when 'INSERT' then %s
+        when 'UPDATE' then %s
+        when 'DELETE' then %s
+      end case;
+      return null;
+    end $trigger$$make$, of_table || '_by_day', format(adding, '(select 1 as sign, * from added)'),
+    format(adding, '(select 1 as sign, * from added union all select -1, * from removed)'),
+    format(adding, '(select -1 as sign, * from removed)'));
+  for way in
+    select * from (values ('insert', 'new table as added'), ('update', 'new table as added old table as removed'),
+                          ('delete', 'old table as removed')) w (happening, tables)
+  loop
+    execute format('create trigger %I after %s on %I referencing %s for each statement execute function %I()',
+      of_table || '_by_day_' || way.happening, way.happening, of_table, way.tables, of_table || '_by_day');
+  end loop;
+end $sum$;
+select sum_by_day('invoices', 'money_days', 'environment_id, pricing_model_id, kind, day, currency, reason', array['count', 'amount', 'tax'], $$
+  select sign, environment_id, pricing_model_id, 'invoiced' as kind, day_of(invoice_date) as day, currency, reason,
+         1 as count, subtotal as amount, tax_amount as tax
+    from %s i where status not in ('draft', 'void')$$);
+select sum_by_day('payments', 'money_days', 'environment_id, pricing_model_id, kind, day, currency, processor, payment_method',
+  array['count', 'amount', 'tax'], $$
+  select p.sign, p.environment_id, p.pricing_model_id, k.kind, day_of(k.at) as day, p.currency, p.processor, p.payment_method,
+         1 as count, p.amount, 0 as tax
+    from %s p
+   cross join lateral (values ('succeeded', p.settlement_date, p.status in ('succeeded', 'refunded')),
+                              ('recovered', p.settlement_date, p.status in ('succeeded', 'refunded') and p.attempt_number > 1),
+                              ('failed', p.created_at, p.status = 'failed')) k (kind, at, counts)
+   where k.counts and k.at is not null$$);
+-- A batch of usage writes roll-ups only where it closes an hour or tells of an earlier one.
+select sum_by_day('usage_rollups', 'usage_days', 'environment_id, pricing_model_id, usage_meter_id, day', array['units', 'events'], $$
+  select r.sign, r.environment_id, s.pricing_model_id, s.usage_meter_id, day_of(r.hour) as day, r.units, r.events
+    from %s r join usage_series s on s.environment_id = r.environment_id and s.id = r.series_id$$);
+drop function sum_by_day;
+
+-- Merges the rows of days that have new ones, at most `at_most` of these, and returns their number. The rows that it deletes are
+-- those that it adds up, in one statement, so two that run at once add up different ones.
+create function merge_daily_sums(at_most integer) returns integer
+  language plpgsql volatile security definer set search_path = public, pg_temp as $$
+declare
+  merged integer;
+  more integer;
+begin
+  with day as materialized (
+    select distinct environment_id, kind, day
+      from (select environment_id, kind, day from money_days where not is_merged limit at_most) added
+  ), locked as materialized (
+    select m.environment_id, m.kind, m.day, m.id from money_days m join day d using (environment_id, kind, day) for update of m skip locked
+  ), gone as (
+    delete from money_days m using locked l
+     where m.environment_id = l.environment_id and m.kind = l.kind and m.day = l.day and m.id = l.id
+    returning m.*
+  ), kept as (
+    insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, count, amount, tax, is_merged)
+    select environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, sum(count), sum(amount), sum(tax), true
+      from gone group by 1, 2, 3, 4, 5, 6, 7, 8
+    having (sum(count), sum(amount), sum(tax)) <> (0, 0, 0)
+  )
+  select count(*) into merged from gone where not is_merged;
+  with day as materialized (
+    select distinct environment_id, usage_meter_id, day
+      from (select environment_id, usage_meter_id, day from usage_days where not is_merged limit at_most) added
+  ), locked as materialized (
+    select u.environment_id, u.usage_meter_id, u.day, u.id from usage_days u join day d using (environment_id, usage_meter_id, day)
+       for update of u skip locked
+  ), gone as (
+    delete from usage_days u using locked l
+     where u.environment_id = l.environment_id and u.usage_meter_id = l.usage_meter_id and u.day = l.day and u.id = l.id
+    returning u.*
+  ), kept as (
+    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events, is_merged)
+    select environment_id, pricing_model_id, usage_meter_id, day, sum(units), sum(events), true
+      from gone group by 1, 2, 3, 4
+    having (sum(units), sum(events)) <> (0, 0)
+  )
+  select count(*) into more from gone where not is_merged;
+  return merged + more;
+end $$;
+
+-- A roll-up stays open on its account until usage of a later hour comes. Only the accounts of those that are open are read.
+create index ledger_accounts_open_rollups on ledger_accounts (environment_id, open_series_id) where open_series_id is not null;
+
+-- Closes the open roll-ups of accounts without usage for a day, at most `at_most` of one environment, and returns their number.
+-- It does what the next usage of the account would do. An account with usage under way is left to that.
+create function close_idle_rollups(at_most integer) returns integer
+  language plpgsql volatile security definer set search_path = public, pg_temp as $$
+declare
+  closed integer;
+begin
+  with idle as materialized (
+    select a.environment_id, a.id, a.open_series_id, a.open_hour, a.open_units, a.open_events
+      from environments e
+      join ledger_accounts a on a.environment_id = e.id and a.open_series_id is not null
+       and a.open_hour < coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint) - 90000000
+     limit at_most for update of a skip locked
+  ), shut as (
+    update ledger_accounts a set open_series_id = null, open_hour = null, open_units = null, open_events = null
+      from idle i where a.environment_id = i.environment_id and a.id = i.id
+  ), rollup as (
+    insert into usage_rollups (environment_id, series_id, hour, units, events)
+    select environment_id, open_series_id, open_hour, sum(open_units), sum(open_events)
+      from idle group by 1, 2, 3 order by 1, 2, 3
+    on conflict (environment_id, series_id, hour)
+    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events
+  )
+  select count(*) into closed from idle;
+  return closed;
+end $$;
