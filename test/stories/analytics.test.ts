@@ -5,6 +5,7 @@ import { mergeSumsOnce, takeBalancesOnce } from '../../src/analytics/actions.ts'
 import { doDueWork } from '../../src/billing/do-due-work.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp, type TestOrganization } from '../support/harness.ts';
+import { assertPlainSums } from '../support/plain-sums.ts';
 import { meter, newCustomer, plan } from '../support/shop.ts';
 import { assertSound } from '../support/sound.ts';
 
@@ -470,92 +471,8 @@ test('usage is told for each meter and day, from its roll-ups', async () => {
 });
 
 const start = instant('2026-01-01');
-const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
-
-interface Counted {
-  readonly at: number;
-  readonly count: number;
-  readonly sum: number;
-}
-
-/** A day or an hour that begins at an instant, as the list of what has its own instant in each point. */
-function inPoints(rows: readonly Counted[], points: readonly Body[]): [count: number, sum: number][] {
-  return points.map(({ start: from, end: to }) => {
-    const own = rows.filter(({ at }) => at >= from && at < to);
-    return [own.reduce((all, { count }) => all + count, 0), own.reduce((all, { sum }) => all + sum, 0)];
-  });
-}
-
-/** The records themselves, read as they are. */
-async function recordsOf(environmentId: number) {
-  const read = async (query: string): Promise<Counted[]> => {
-    const { rows } = await app.ownerPool.query(query, [environmentId]);
-    return rows.map(({ at, count, sum }) => ({ at: Number(at), count: Number(count), sum: Number(sum) }));
-  };
-  const paid = `from payments where environment_id = $1 and status in ('succeeded', 'refunded')`;
-  return {
-    invoiced: await read(
-      `select invoice_date as at, 1 as count, subtotal as sum from invoices where environment_id = $1 and status not in ('draft', 'void')`,
-    ),
-    succeeded: await read(`select settlement_date as at, 1 as count, amount as sum ${paid}`),
-    recovered: await read(`select settlement_date as at, 1 as count, amount as sum ${paid} and attempt_number > 1`),
-    failed: await read(
-      `select created_at as at, 1 as count, amount as sum from payments where environment_id = $1 and status = 'failed'`,
-    ),
-    refunded: await read(
-      `select created_at as at, 1 as count, amount as sum from refunds where environment_id = $1 and status = 'succeeded'`,
-    ),
-    used: await read(
-      `select usage_date - usage_date % ${hourMs} as at, 1 as count, amount as sum from usage_events where environment_id = $1`,
-    ),
-  };
-}
-
-/** Each report of a range is the plain sum over the records. */
-async function assertPlainSums({ get, report, environmentId }: Told, from: number, to: number, interval: string) {
-  const query = `from=${from}&to=${to}&interval=${interval}`;
-  const records = await recordsOf(environmentId);
-  const { points: money } = (await report('revenue', query)).groups[0];
-  const sums = (rows: readonly Counted[]) => inPoints(rows, money).map(([, sum]) => sum);
-  assert.deepEqual(
-    money.map((point: Body) => point.invoiced),
-    sums(records.invoiced),
-  );
-  assert.deepEqual(
-    money.map((point: Body) => point.collected),
-    sums(records.succeeded),
-  );
-  assert.deepEqual(
-    money.map((point: Body) => point.refunded),
-    sums(records.refunded),
-  );
-  const { points: paid } = (await report('payments', query)).groups[0];
-  for (const kind of ['succeeded', 'recovered', 'failed'] as const)
-    assert.deepEqual(
-      paid.map((point: Body) => [point[kind], point[`${kind}Amount`]]),
-      inPoints(records[kind], paid),
-    );
-  const { meters } = await report('usage', query);
-  // A report on usage is of whole hours: that of its first instant counts.
-  const hours = records.used.map((event) =>
-    event.at + hourMs > from && event.at < from ? { ...event, at: from } : event,
-  );
-  assert.deepEqual(
-    meters.flatMap(({ points }: Body) => points.map((point: Body) => [point.events, point.units])),
-    inPoints(hours, money).some(([count]) => count > 0) ? inPoints(hours, money) : [],
-  );
-  if (meters.length === 0) return;
-  const days = interval === 'month' ? 'month' : 'day';
-  const path = `/usage-meters/${meters[0].usageMeterId}/summary?groupBy=${days}&from=${from - (from % hourMs)}&to=${to - (to % hourMs) + hourMs}`;
-  const { groups } = (await get(path)).usageMeterSummary;
-  assert.deepEqual(
-    groups.map((group: Body) => [group.events, group.units]),
-    inPoints(records.used, groups),
-  );
-}
-
 const minuteMs = 60_000;
+const dayMs = 24 * 60 * minuteMs;
 let uses = 0;
 
 /** What happens in a random history, at `now`. */
@@ -637,10 +554,10 @@ test('reports are the plain sums of the records, whatever happened and whichever
       const shop = await live(steps);
       for (const [one, other, interval] of asked) {
         const [from, to] = [Math.min(one, other), Math.max(one, other) + 1];
-        await assertPlainSums(shop, start + from, start + to, interval);
+        await assertPlainSums(app, shop, { from: start + from, to: start + to, interval });
       }
       await mergeSumsOnce(app.owner);
-      await assertPlainSums(shop, start, start + 100 * dayMs, 'month');
+      await assertPlainSums(app, shop, { from: start, to: start + 100 * dayMs, interval: 'month' });
     }),
     { numRuns: 2, endOnFailure: true },
   );

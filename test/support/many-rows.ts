@@ -53,6 +53,7 @@ const few = new Set([
   'subscription_item_features',
   'subscription_item_versions',
   'subscription_price_overrides',
+  'usage_days',
   'usage_meters',
   'webhooks',
 ]);
@@ -144,6 +145,7 @@ function differentBy(column: string, type: string): string {
     case 'text':
       return `original."${column}" || '_' || lpad(n::text, 8, '0')`;
     default:
-      return `original."${column}" + n`;
+      // Beyond the rows that are there.
+      return `original."${column}" + 1000 * n`;
   }
 }
