@@ -16,6 +16,8 @@ create table customers (
   metadata jsonb,
   -- The hours for which its invoices of periods wait as drafts. Null: those of the settings.
   review_hours integer constraint customers_review_hours check (review_hours between 0 and 720),
+  -- The terms on which it is billed, where they are not those of the settings: src/customers/billing-terms.ts.
+  billing_terms jsonb constraint customers_billing_terms check (jsonb_typeof(billing_terms) = 'object' and billing_terms <> '{}'),
   -- Personal data goes at this instant, and its copies until the other one: see 0016.
   erased_at bigint,
   erasure_completed_at bigint,
@@ -27,7 +29,7 @@ create table customers (
   foreign key (environment_id, pricing_model_id) references pricing_models,
   constraint customers_invoice_number_base_unique unique (environment_id, invoice_number_base),
   constraint customers_erased check (erased_at is null or (archived and external_id = id and email = '' and name = 'Erased customer'
-    and num_nonnulls(logo_url, icon_url, domain, user_id, billing_address, metadata) = 0)),
+    and num_nonnulls(logo_url, icon_url, domain, user_id, billing_address, metadata, billing_terms) = 0)),
   constraint customers_erasure check ((erased_at is null) = (erased_external_id_mac is null)
     and (erased_at is not null or erasure_completed_at is null))
 );

@@ -38,6 +38,7 @@ create table invoices (
   memo text,
   footer text,
   purchase_order_number text,
+  metadata jsonb,
   -- The terms of an invoice that somebody wrote, for the time at which it is finalized.
   net_terms_days integer,
   auto_collect boolean not null default false,
@@ -72,6 +73,7 @@ create table invoices (
   constraint invoices_credited_within_total check (credited_amount between 0 and total and offset_amount between 0 and credited_amount
     and balance_credited between 0 and credited_amount - offset_amount and balance_applied >= 0 and amount_paid + offset_amount + balance_applied <= total)
 );
+create index invoices_by_metadata on invoices using gin (metadata jsonb_path_ops) where metadata is not null;
 comment on column invoices.sent_at is 'When the seller sent it last; in the environment''s time.';
 comment on column invoices.balance_applied is 'The amount that the balance of the customer paid of it when it was made. 0 once it is void.';
 comment on column invoices.balance_credited is 'The part of the credited amount that went to the balance of the customer.';

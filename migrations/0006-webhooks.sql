@@ -152,6 +152,9 @@ create function forget_webhook_attempts(before bigint, at_most integer) returns 
 create function email_of_event(event_type text, data jsonb) returns text language sql immutable set search_path = public, pg_temp
   return case event_type
     when 'invoice.sent' then 'invoice_issued'
+    -- One that is due later, or that somebody wrote, is not charged by itself.
+    when 'invoice.finalized' then case when data ->> 'status' = 'open' and data ->> 'autoCollect' is null
+      and (data ->> 'type' = 'standalone' or (data ->> 'dueDate')::numeric > (data ->> 'invoiceDate')::numeric) then 'invoice_issued' end
     when 'payment.succeeded' then 'receipt'
     -- A buyer who is still on the page has seen a card refused there. An invoice that stays open has to be paid.
     when 'payment.failed' then case when data ->> 'invoiceId' is not null then 'payment_failed' end

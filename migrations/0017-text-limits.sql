@@ -62,10 +62,12 @@ create function text_columns() returns table (table_name text, column_name text,
       ('customers', 'user_id', 'name'),
       ('customers', 'billing_address', 'address'),
       ('customers', 'metadata', 'storedMetadata'),
+      ('customers', 'billing_terms', 'storedMetadata'),
       ('payment_methods', 'billing_details', 'address'),
       ('payment_methods', 'metadata', 'storedMetadata'),
       ('subscriptions', 'name', 'name'),
       ('subscriptions', 'metadata', 'storedMetadata'),
+      ('invoices', 'metadata', 'storedMetadata'),
       ('subscription_items', 'name', 'longName'),
       ('subscription_items', 'external_id', 'name'),
       ('subscription_items', 'metadata', 'storedMetadata'),
@@ -141,6 +143,7 @@ begin
          when 'seller' then format($sql$ and jsonb_array_length(%1$s -> 'addressLines') <= 10
              and not jsonb_path_exists(%1$s, '$.addressLines[*] ? (@ like_regex "^.{201}" flag "s")')$sql$, source)
          when 'buyer' then ' and ' || text_fits(format('(%s -> ''billingAddress'')', source), 'jsonb', 'address')
+             || format(' and coalesce(char_length((%s -> ''terms'')::text), 0) <= 48000', source)
          else '' end;
 end $$;
 

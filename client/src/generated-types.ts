@@ -57,6 +57,29 @@ export interface BillingAddress {
 /** Your own data: up to 50 keys of 1 to 40 characters. A value is a text of up to 500 characters, a number or a boolean. */
 export type Metadata = Record<string, string | number | boolean>;
 
+export interface BillingTermsInput {
+  /** The days from an invoice to its due date, where it is not charged automatically. */
+  netTermsDays?: number | null;
+  /** The purchase order of invoices without their own. */
+  purchaseOrderNumber?: string | null;
+  /** The language of documents and emails. */
+  language?: 'en' | 'de' | 'es' | 'fr' | 'it' | 'ja' | 'nl' | 'pt' | null;
+  /** The time zone of dates in emails and on documents. */
+  timeZone?: TimeZone | null;
+  /** The addresses that get invoices, receipts and credit notes, in place of the customer's own. */
+  invoiceEmails?: Array<string> | null;
+  /** The memo of invoices without their own. */
+  memo?: string | null;
+  /** Facts to print on invoices, such as a cost centre. */
+  customFields?: Array<CustomField> | null;
+}
+
+/** A name and its value, which are printed on documents. */
+export interface CustomField {
+  name: string;
+  value: string;
+}
+
 export type SubscriptionStatus = 'trialing' | 'active' | 'past_due' | 'unpaid' | 'cancellation_scheduled' | 'incomplete' | 'incomplete_expired' | 'canceled' | 'paused';
 
 export interface NewSubscriptionItem {
@@ -899,6 +922,18 @@ export interface Customer {
   metadata: Metadata | null;
   /** The hours for which its invoices of renewals wait as drafts. Absent: those of the settings. */
   reviewHours?: number;
+  /** The terms on which it is billed. A field that is absent is that of the settings. */
+  billingTerms?: BillingTerms;
+}
+
+export interface BillingTerms {
+  netTermsDays?: number;
+  purchaseOrderNumber?: string;
+  language?: 'en' | 'de' | 'es' | 'fr' | 'it' | 'ja' | 'nl' | 'pt';
+  timeZone?: TimeZone;
+  invoiceEmails?: Array<string>;
+  memo?: string;
+  customFields?: Array<CustomField>;
 }
 
 export type Subscription = {
@@ -1469,6 +1504,8 @@ export type Invoice = {
   pdfURL: string | null;
   receiptPdfURL: string | null;
   memo: string | null;
+  /** Your own data, on no document. Absent if there is none. */
+  metadata?: Metadata;
   /** The text below the totals. Absent without one. */
   footer?: string;
   /** The buyer's reference. Absent without one. */
@@ -1532,6 +1569,8 @@ export type Invoice = {
   pdfURL: string | null;
   receiptPdfURL: string | null;
   memo: string | null;
+  /** Your own data, on no document. Absent if there is none. */
+  metadata?: Metadata;
   /** The text below the totals. Absent without one. */
   footer?: string;
   /** The buyer's reference. Absent without one. */
@@ -1594,6 +1633,8 @@ export type Invoice = {
   pdfURL: string | null;
   receiptPdfURL: string | null;
   memo: string | null;
+  /** Your own data, on no document. Absent if there is none. */
+  metadata?: Metadata;
   /** The text below the totals. Absent without one. */
   footer?: string;
   /** The buyer's reference. Absent without one. */
@@ -2151,6 +2192,8 @@ export interface UpcomingInvoice {
   pdfURL: null;
   receiptPdfURL: string | null;
   memo: string | null;
+  /** Your own data, on no document. Absent if there is none. */
+  metadata?: Metadata;
   /** The text below the totals. Absent without one. */
   footer?: string;
   /** The buyer's reference. Absent without one. */
@@ -4098,6 +4141,12 @@ export interface ErrorBody {
   request_id: string;
 }
 
+/** A name and its value, which are printed on documents. */
+export interface CustomFieldOutput {
+  name: string;
+  value: string;
+}
+
 /** How units become money, in each usage period. `per_unit`: each unit. `package`: whole packages, rounded up. `graduated`: each unit at the rate of its own tier. `volume`: all units at the rate of the tier of the last one. `stairstep`: one amount for each tier. `percentage` and `graduated_percentage`: units are an amount of money. `dynamic`: each event has its own price. `freeUnits` come off before tiers and packages. */
 export type PricingOutput = {
   model: 'per_unit';
@@ -5199,6 +5248,8 @@ export interface CustomersCreateInput {
     metadata?: Metadata | null;
     /** The hours for which its invoices of renewals wait as drafts. Null, the default: those of the settings. */
     reviewHours?: number | null;
+    /** The terms on which it is billed, replaced as a whole. Null removes them. */
+    billingTerms?: BillingTermsInput | null;
     externalId: string;
     /** The default pricing model by default. */
     pricingModelId?: string | null;
@@ -5244,6 +5295,8 @@ export interface CustomersUpdateInput {
     metadata?: Metadata | null;
     /** The hours for which its invoices of renewals wait as drafts. Null, the default: those of the settings. */
     reviewHours?: number | null;
+    /** The terms on which it is billed, replaced as a whole. Null removes them. */
+    billingTerms?: BillingTermsInput | null;
     /** Another external id for the customer, from now on. */
     externalId?: string;
   };
@@ -7050,6 +7103,8 @@ export interface InvoicesListInput {
   invoiceNumber?: string;
   /** Invoices that are owed, and whose due date is past or of which a charge has failed; or the others. */
   pastDue?: boolean;
+  /** `metadata[key]=value`, up to five times. A number or boolean of the metadata is compared as text. */
+  metadata?: Record<string, string>;
   /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
   createdAtFrom?: string | number;
   /** Records created before this instant. */
@@ -7079,6 +7134,7 @@ export interface InvoicesCreateInput {
     memo?: string | null;
     footer?: string | null;
     purchaseOrderNumber?: string | null;
+    metadata?: Metadata | null;
     /** If true, finalization charges the customer's default payment method, where there is one. It is then due at once, unless other terms are given. False by default. */
     autoCollect?: boolean;
     /** The code of an active discount. */
@@ -7112,6 +7168,7 @@ export interface InvoicesUpdateInput {
     memo?: string | null;
     footer?: string | null;
     purchaseOrderNumber?: string | null;
+    metadata?: Metadata | null;
     /** If true, finalization charges the customer's default payment method, where there is one. It is then due at once, unless other terms are given. False by default. */
     autoCollect?: boolean;
     /** The code of an active discount. */
@@ -8686,7 +8743,7 @@ export interface InvoicesMethods {
   /** Get an invoice. Returns one invoice with its lines and, once it is finalized, `hostedInvoiceUrl`: the page on which it is paid. */
   get(input: InvoicesGetInput, options?: CallOptions): Promise<InvoicesGetAnswer>;
 
-  /** Change a draft. Changes a draft. Absent fields keep their value, null removes one, and `lines` replaces all lines. A finalized invoice is not changed any more. */
+  /** Change a draft. Changes a draft. Absent fields keep their value, null removes one, and `lines` replaces all lines. Of a finalized invoice only `metadata` changes, if it is sent alone. */
   update(input: InvoicesUpdateInput, options?: WriteOptions): Promise<InvoicesUpdateAnswer>;
 
   /** Delete a draft. Deletes a draft with its lines, and returns its last values. A finalized invoice is voided instead. */

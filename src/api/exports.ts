@@ -38,7 +38,7 @@ const exported: Readonly<Record<string, Exported>> = {
     list: listCustomers,
     columns: [
       ...['id', 'externalId', 'name', 'email', 'archived', 'pricingModelId', 'invoiceNumberBase', 'taxExempt'],
-      ...['billingAddress', 'metadata', ...stamps],
+      ...['billingAddress', 'billingTerms', 'metadata', ...stamps],
     ],
   },
   'invoices.csv': {
@@ -48,7 +48,7 @@ const exported: Readonly<Record<string, Exported>> = {
       ...['invoiceDate', 'dueDate', 'billingPeriodStartDate', 'billingPeriodEndDate', 'currency', 'discountAmount'],
       ...['subtotal', 'taxAmount', 'taxType', 'taxCountry', 'taxState', 'taxRatePercentage', 'total', 'amountPaid'],
       ...['amountRefunded', 'creditedAmount', 'offsetAmount', 'balanceApplied', 'balanceCredited'],
-      ...['purchaseOrderNumber', 'memo', ...stamps],
+      ...['purchaseOrderNumber', 'memo', 'metadata', ...stamps],
     ],
   },
   'invoice-line-items.csv': {

@@ -37,6 +37,7 @@ import {
   booleanFilter,
   createdFilters,
   customerFilters,
+  metadataFilter,
   pageOf,
   pageQuery,
   pageRequest,
@@ -108,6 +109,7 @@ export const invoiceRoutes = [
         description:
           'Invoices that are owed, and whose due date is past or of which a charge has failed; or the others.',
       }),
+      metadata: metadataFilter,
       ...createdFilters,
     }),
     returns: pageOf(Invoice),
@@ -160,8 +162,8 @@ export const invoiceRoutes = [
     needs: 'invoices:money',
     summary: 'Change a draft',
     description:
-      'Changes a draft. Absent fields keep their value, null removes one, and `lines` replaces all lines. A finalized ' +
-      'invoice is not changed any more.',
+      'Changes a draft. Absent fields keep their value, null removes one, and `lines` replaces all lines. Of a finalized ' +
+      'invoice only `metadata` changes, if it is sent alone.',
     tag,
     params,
     body: z.object({ invoice: DraftChange }),

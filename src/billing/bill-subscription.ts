@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { CustomerRow } from '../customers/customer.ts';
-import { listReviewHours } from '../customers/store.ts';
+import { listOwnTerms, termsOf } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import { listGrantIntervals } from '../entitlements/store-item-features.ts';
 import { createInvoices } from '../invoicing/actions.ts';
@@ -164,16 +164,18 @@ async function invoicesOf(
   if (bills.length === 0) return [];
   const subscriptions = [...new Map(bills.map(({ subscription }) => [subscription.id, subscription])).values()];
   const settings = await readSettings(work);
-  const { netTermsDays, seller } = settings;
-  const reviewOf = await reviewsOf(work, settings, bills);
+  const { seller } = settings;
   const discountsOfBill = await discountsOf(work, bills);
   const names = await listPlanNames(work, [...new Set(bills.flatMap(pricesOfItems))]);
   const customerIds = [...new Set(subscriptions.map(({ customerId }) => customerId))];
   const taxes = await quoteTaxes(work, settings, customerIds, known);
+  const own = await listOwnTerms(work, customerIds);
+  const ownOf = (id: string) => own.get(id) ?? known.find((each) => each.id === id)?.billingTerms;
+  const termsOfBill = ({ subscription }: Bill) => termsOf(ownOf(subscription.customerId), settings);
   // Without net terms every invoice is due immediately, however it is paid.
-  const charged = netTermsDays === 0 ? null : await listChargeableMethods(work, subscriptions);
-  const isDueAtOnce = ({ isPaidFirst = false, subscription }: Bill) =>
-    isPaidFirst || charged === null || charged.has(subscription.id);
+  const onTerms = bills.filter((bill) => termsOfBill(bill).netTermsDays > 0).map(({ subscription }) => subscription);
+  const charged = onTerms.length === 0 ? new Map() : await listChargeableMethods(work, onTerms);
+  const isDueAtOnce = ({ isPaidFirst = false, subscription }: Bill) => isPaidFirst || charged.has(subscription.id);
   return bills.map((bill) => ({
     customerId: bill.subscription.customerId,
     pricingModelId: bill.subscription.pricingModelId,
@@ -183,7 +185,7 @@ async function invoicesOf(
     currency: work.currency as NewInvoice['currency'],
     lines: describeItems(bill.lines, names),
     invoiceDate: bill.at,
-    ...datesOf(bill, isDueAtOnce(bill) ? 0 : netTermsDays, reviewOf(bill)),
+    ...datesOf(bill, isDueAtOnce(bill) ? 0 : termsOfBill(bill).netTermsDays, reviewOf(bill, termsOfBill(bill))),
     discounts: discountsOfBill(bill),
     tax: bill.tax === undefined ? (taxes.get(bill.subscription.customerId) ?? null) : bill.tax,
     seller,
@@ -196,17 +198,9 @@ function datesOf({ at }: Bill, netTermsDays: number, reviewHours: number): Pick<
   return { dueDate: null, finalizesAt: at + reviewHours * hourMs };
 }
 
-/**
- * The hours for which a bill waits as a draft: the customer's, else those of the settings. Only renewals wait: anything
- * else was asked for, or is to limit what a customer owes.
- */
-async function reviewsOf(work: Work, { reviewHours }: Pick<Settings, 'reviewHours'>, bills: readonly Bill[]) {
-  const renewals = bills.filter(isReviewable);
-  const own =
-    renewals.length === 0
-      ? new Map<string, number>()
-      : await listReviewHours(work, [...new Set(renewals.map(({ subscription }) => subscription.customerId))]);
-  return (bill: Bill) => (isReviewable(bill) ? (own.get(bill.subscription.customerId) ?? reviewHours) : 0);
+/** The hours for which a bill waits as a draft. Anything but a renewal was asked for, or is to limit what a customer owes. */
+function reviewOf(bill: Bill, { reviewHours }: Pick<Settings, 'reviewHours'>): number {
+  return isReviewable(bill) ? reviewHours : 0;
 }
 
 // The rest of an interval after a pause carries a part of its discount, which only its bill knows.

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { lockNamedCustomer, saveChangedCustomer } from '../customers/actions.ts';
+import { lockNamedCustomer, readNetTerms, saveChangedCustomer } from '../customers/actions.ts';
 import { type BillingAddress, type CustomerRow, decideChange } from '../customers/customer.ts';
 import { lockCustomer } from '../customers/store.ts';
 import { newId } from '../database/new-id.ts';
@@ -11,7 +11,6 @@ import { findInvoice } from '../invoicing/store.ts';
 import { addDays } from '../kernel/calendar.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { allowsMultipleSubscriptions, anchorSettings } from '../organizations/setting.ts';
-import { readSettings } from '../organizations/store-settings.ts';
 import { defaultPaymentMethod, findPaymentMethod } from '../payments/actions.ts';
 import { requestFirstCharge } from '../payments/actions-charge.ts';
 import { findLastPaymentOf } from '../payments/store.ts';
@@ -349,7 +348,7 @@ async function buyOnce(work: Work, order: Order): Promise<Wanted> {
     status: isCharged ? 'pending' : 'open',
   });
   if (invoice.status === 'paid') await recordPaid(work, [{ invoice, paymentMethodId }]);
-  else if ((await readSettings(work)).netTermsDays === 0) refuseUnpayable();
+  else if ((await readNetTerms(work, purchase.customerId)) === 0) refuseUnpayable();
   return { ...invoiced, draft: null };
 }
 

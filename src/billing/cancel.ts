@@ -1,7 +1,7 @@
+import { readNetTerms } from '../customers/actions.ts';
 import type { Work } from '../database/work.ts';
 import { clearTemporaryClaims, moveClaimsEnd } from '../entitlements/actions.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import { readSettings } from '../organizations/store-settings.ts';
 import { defaultPaymentMethod } from '../payments/actions.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
 import {
@@ -87,7 +87,7 @@ export async function uncancelSubscription(work: Work, id: string): Promise<Subs
 
 /** Whether its renewals can be charged, or are invoiced under net terms. */
 async function isPayable(work: Work, subscription: SubscriptionRow): Promise<boolean> {
-  if ((await readSettings(work)).netTermsDays > 0) return true;
+  if ((await readNetTerms(work, subscription.customerId)) > 0) return true;
   if (subscription.defaultPaymentMethodId !== null || subscription.backupPaymentMethodId !== null) return true;
   return (await defaultPaymentMethod(work, subscription.customerId)) !== null;
 }

@@ -1,3 +1,4 @@
+import { listOwnTerms, termsOf } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import { finalizeDrafts } from '../invoicing/actions-drafts.ts';
 import { withPaybacks } from '../invoicing/actions-paybacks.ts';
@@ -33,13 +34,19 @@ export async function finalizeRenewals(work: Work, finals: readonly FinalDraft[]
   const ids = finals.flatMap(({ draft }) => draft.subscriptionId ?? []);
   const subscriptions = await findSubscriptions(work, ids);
   const late = await takeLateUsage(work, finals, subscriptions);
-  const { netTermsDays } = await readSettings(work);
-  const charged = netTermsDays === 0 ? null : await listChargeableMethods(work, subscriptions);
+  const settings = await readSettings(work);
+  const own = await listOwnTerms(
+    work,
+    finals.map(({ draft }) => draft.customerId),
+  );
+  const onTerms = subscriptions.filter(({ customerId }) => termsOf(own.get(customerId), settings).netTermsDays > 0);
+  const charged = onTerms.length === 0 ? new Map() : await listChargeableMethods(work, onTerms);
+  const isOnTerms = new Set(onTerms.map(({ id }) => id));
   const { invoices, left } = await finalizeDrafts(
     work,
     finals.map(({ draft, at }) => {
       const id = draft.subscriptionId ?? '';
-      return { draft, at, late: late.get(id) ?? [], isDueAtOnce: charged === null || charged.has(id) };
+      return { draft, at, late: late.get(id) ?? [], isDueAtOnce: !isOnTerms.has(id) || charged.has(id) };
     }),
   );
   await releaseOverage(work, left);

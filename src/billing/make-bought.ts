@@ -242,7 +242,7 @@ export async function composePurchase(
       itemLine({ ...price, id: null, priceId: price.id, name: itemName(product.name, quantity), quantity }, null),
     ],
     invoiceDate: work.now,
-    dueDate: isCharged ? work.now : addDays(work.now, settings.netTermsDays),
+    dueDate: isCharged ? work.now : addDays(work.now, customer.billingTerms?.netTermsDays ?? settings.netTermsDays),
     discounts: discount === null ? [] : [discount],
     tax: taxes.get(customerId) ?? null,
     seller: settings.seller,

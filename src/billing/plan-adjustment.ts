@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readNetTerms } from '../customers/actions.ts';
 import type { CustomerRow } from '../customers/customer.ts';
 import type { Work } from '../database/work.ts';
 import { planItemFeatures } from '../entitlements/actions.ts';
@@ -14,7 +15,6 @@ import { listExplainedLines } from '../invoicing/store.ts';
 import { addDays, type Instant, type Period } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { readSettings } from '../organizations/store-settings.ts';
 import { defaultPaymentMethod } from '../payments/actions.ts';
 import { listPeriodInvoices, type PeriodInvoice } from '../payments/store-period-invoices.ts';
 import { listPrices } from '../pricing/store-prices.ts';
@@ -348,8 +348,8 @@ interface Payer {
 }
 
 /** The net terms of a change without a payment method. A subscription in arrears gets nothing more before it pays. */
-async function termsOf(work: Work, { arrears }: SubscriptionRow): Promise<number> {
-  return arrears === 'none' ? (await readSettings(work)).netTermsDays : 0;
+async function termsOf(work: Work, { arrears, customerId }: SubscriptionRow): Promise<number> {
+  return arrears === 'none' ? readNetTerms(work, customerId) : 0;
 }
 
 /** The payment method of a change: the subscription's own, else its backup, else its customer's. */

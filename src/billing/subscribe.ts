@@ -314,7 +314,7 @@ export async function decideOpening(
   const quantity = given.quantity ?? 1;
   const doNotCharge = given.doNotCharge ?? false;
   const stored = await defaultPaymentMethod(work, customer.id);
-  const { netTermsDays } = await readSettings(work);
+  const netTermsDays = customer.billingTerms?.netTermsDays ?? (await readSettings(work)).netTermsDays;
   const start: Start = decideStart({
     price,
     product,

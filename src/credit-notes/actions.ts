@@ -6,13 +6,12 @@ import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import type { PrintedDocument } from '../documents/document.ts';
 import { onceInItsLife, publishInvoiceChanges, publishInvoices, voidInvoice } from '../invoicing/actions.ts';
-import { readLook } from '../invoicing/actions-document.ts';
+import { languageOf, readLook } from '../invoicing/actions-document.ts';
 import { decideCredited, decideUncredited } from '../invoicing/invoice.ts';
 import { findInvoice, type InvoiceRow, lockInvoice, updateInvoice } from '../invoicing/store.ts';
 import { creditLines, findCreditableLines } from '../invoicing/store-credited.ts';
 import { Turns } from '../jobs/turns.ts';
 import { refuseFineAmount } from '../kernel/currency.ts';
-import type { Language } from '../kernel/language.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
 import {
@@ -239,15 +238,11 @@ export async function getCreditNoteExplanation(work: Work, id: string): Promise<
 }
 
 /** The credit note as a document. Refuses with `creditNoteNotFound`. */
-export async function getCreditNoteDocument(
-  work: Work,
-  id: string,
-  language: Language = 'en',
-): Promise<PrintedDocument> {
+export async function getCreditNoteDocument(work: Work, id: string): Promise<PrintedDocument> {
   const note = await requireCreditNote(work, id);
   const invoice = await findInvoice(work, note.invoiceId);
   assert(invoice, 'a credit note has its invoice');
   return new Turns().run(
-    creditNoteDocument(note, invoice, await store.listLines(work, id), await readLook(work, language)),
+    creditNoteDocument(note, invoice, await store.listLines(work, id), await readLook(work, languageOf(invoice))),
   );
 }

@@ -109,7 +109,7 @@ export function explainCreditNote(note: CreditNoteToPrint, lines: readonly Expla
   };
 }
 
-/** Formats a credit note as text, a line a step. Its parties are those of its invoice. Days are in UTC. */
+/** Formats a credit note as text, a line a step. Its parties and its time zone are those of its invoice. */
 export function* creditNoteDocument(
   note: CreditNoteToPrint,
   invoice: InvoiceToPrint,
@@ -117,6 +117,7 @@ export function* creditNoteDocument(
   look: Pick<DocumentLook, 'language' | 'branding' | 'company'>,
 ): Generator<void, PrintedDocument> {
   const { language } = look;
+  const timeZone = invoice.buyer?.terms?.timeZone;
   const texts = documentTexts[language];
   const money = (amount: bigint) => localMoney(amount, note.currency, language);
   const printed: DocumentLine[] = [];
@@ -139,9 +140,9 @@ export function* creditNoteDocument(
     status: texts.statuses[note.status],
     facts: [
       { label: texts.creditNoteNumber, value: note.creditNoteNumber },
-      { label: texts.creditNoteDate, value: localDay(note.createdAt, language) },
+      { label: texts.creditNoteDate, value: localDay(note.createdAt, language, timeZone) },
       { label: texts.invoiceNumber, value: invoice.invoiceNumber ?? '' },
-      { label: texts.invoiceDate, value: localDay(invoice.invoiceDate, language) },
+      { label: texts.invoiceDate, value: localDay(invoice.invoiceDate, language, timeZone) },
     ],
     ...partiesOf(invoice, language),
     headline: `${texts.totalCredited}: ${money(note.total)}`,

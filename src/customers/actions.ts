@@ -4,14 +4,18 @@ import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
+import { readSettings } from '../organizations/store-settings.ts';
+import { readBillingTerms } from './billing-terms.ts';
 import { type Customer, type CustomerChange, type CustomerRow, decideChange, type NewCustomer } from './customer.ts';
 import * as store from './store.ts';
 import { publish } from './store-events.ts';
 
 /** A customer as returned by the API. */
-export function renderCustomer(work: Work, { portalVersion: _, reviewHours, ...row }: CustomerRow): Customer {
+export function renderCustomer(work: Work, { portalVersion: _, ...customer }: CustomerRow): Customer {
+  const { reviewHours, billingTerms, ...row } = customer;
   const ownReview = reviewHours === null ? {} : { reviewHours };
-  return { ...row, ...ownReview, livemode: work.livemode, organizationId: work.organizationId };
+  const ownTerms = billingTerms === null ? {} : { billingTerms };
+  return { ...row, ...ownReview, ...ownTerms, livemode: work.livemode, organizationId: work.organizationId };
 }
 
 /** The active customer with this external id. Refuses with `customerNotFound`. */
@@ -45,6 +49,12 @@ export async function lockNamedCustomer(
   if (customer === null) throw new Problem('customerNotFound', { id: customerId ?? customerExternalId ?? '' });
   if (customer.archived) throw new Problem('customerArchived', { id: customer.id });
   return customer;
+}
+
+/** The days that a customer has to pay an invoice that is not charged: its own, else those of the settings. */
+export async function readNetTerms(work: Work, customerId: string): Promise<number> {
+  const own = (await store.listOwnTerms(work, [customerId])).get(customerId)?.netTermsDays ?? null;
+  return own ?? (await readSettings(work)).netTermsDays;
 }
 
 export async function listCustomers(work: Work, request: PageRequest) {
@@ -104,7 +114,8 @@ export function newCustomer(work: Work, pricingModelId: string, given: NewCustom
     billingAddress: given.billingAddress ?? null,
     taxExempt: given.taxExempt ?? false,
     portalVersion: 0,
-    reviewHours: null,
+    reviewHours: given.reviewHours ?? null,
+    billingTerms: readBillingTerms(given.billingTerms ?? null),
     invoiceNumberBase: '',
     metadata: given.metadata ?? null,
   };

@@ -21,6 +21,7 @@ const customer: CustomerRow = {
   taxExempt: false,
   portalVersion: 0,
   reviewHours: null,
+  billingTerms: null,
   metadata: { crm: 'a-1', seats: 5 },
 };
 

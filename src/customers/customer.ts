@@ -3,6 +3,7 @@ import { idSchema } from '../kernel/id.ts';
 import { countInput, freeText, isSameJson, Metadata, MetadataInput, Timestamp } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
 import { maxReviewHours } from '../organizations/setting.ts';
+import { BillingTerms, BillingTermsInput, readBillingTerms } from './billing-terms.ts';
 
 const CustomerId = idSchema('customer');
 
@@ -58,13 +59,17 @@ export const Customer = z
     reviewHours: z.int().optional().meta({
       description: 'The hours for which its invoices of renewals wait as drafts. Absent: those of the settings.',
     }),
+    billingTerms: BillingTerms.optional().meta({
+      description: 'The terms on which it is billed. A field that is absent is that of the settings.',
+    }),
   })
   .meta({ id: 'Customer' });
 export type Customer = z.infer<typeof Customer>;
 
 /** A customer as it is stored. */
-export type CustomerRow = Omit<Customer, 'livemode' | 'organizationId' | 'reviewHours'> & {
+export type CustomerRow = Omit<Customer, 'livemode' | 'organizationId' | 'reviewHours' | 'billingTerms'> & {
   readonly reviewHours: number | null;
+  readonly billingTerms: BillingTerms | null;
   /** Links to the portal are of this version; another one closes them all. */
   readonly portalVersion: number;
 };
@@ -83,6 +88,9 @@ const CustomerDetails = z.object({
   reviewHours: countInput(0, maxReviewHours).nullish().meta({
     description:
       'The hours for which its invoices of renewals wait as drafts. Null, the default: those of the settings.',
+  }),
+  billingTerms: BillingTermsInput.nullish().meta({
+    description: 'The terms on which it is billed, replaced as a whole. Null removes them.',
   }),
 });
 export const CustomerChange = CustomerDetails.partial().extend({
@@ -115,6 +123,7 @@ export function decideChange(customer: CustomerRow, change: CustomerChange): Cus
     taxExempt: change.taxExempt ?? customer.taxExempt,
     metadata: given(change.metadata, customer.metadata),
     reviewHours: given(change.reviewHours, customer.reviewHours),
+    billingTerms: change.billingTerms === undefined ? customer.billingTerms : readBillingTerms(change.billingTerms),
   };
   return isSameJson(changed, customer) ? null : changed;
 }

@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { numberingOf } from '../organizations/setting.ts';
+import type { BillingTerms } from './billing-terms.ts';
 import type { BillingAddress, CustomerRow } from './customer.ts';
 import { documentNumber, type NumberedDocument, seriesStem } from './number-series.ts';
 
@@ -16,7 +17,7 @@ interface Unnumbered {
 /** The number of a document, and the customer's details at that time. */
 interface Numbered {
   readonly number: string;
-  readonly buyer: Pick<CustomerRow, 'name' | 'email' | 'billingAddress'>;
+  readonly buyer: Pick<CustomerRow, 'name' | 'email' | 'billingAddress' | 'billingTerms'>;
 }
 
 interface CountedRow {
@@ -24,6 +25,7 @@ interface CountedRow {
   readonly name: string;
   readonly email: string;
   readonly billingAddress: BillingAddress | null;
+  readonly billingTerms: BillingTerms | null;
   readonly stem: string;
   readonly n: number;
 }
@@ -48,11 +50,11 @@ export async function takeNumbers(
                ${stems.map(({ namesCustomer }) => namesCustomer)}::boolean[], ${stems.map(({ after }) => after)}::text[])
              with ordinality as asked (customer_id, before, names_customer, after, place)
     ), held as materialized (
-      select id, invoice_number_base, name, email, billing_address from customers
+      select id, invoice_number_base, name, email, billing_address, billing_terms from customers
        where environment_id = ${work.environmentId} and id = any(${documents.map(({ customerId }) => customerId)}::text[])
        order by id for no key update
     ), named as materialized (
-      select place, name, email, billing_address,
+      select place, name, email, billing_address, billing_terms,
              before || case when names_customer then invoice_number_base else '' end || after as stem
         from asked join held on held.id = asked.customer_id
     ), counted as (
@@ -61,12 +63,12 @@ export async function takeNumbers(
       on conflict (environment_id, stem) do update set counted = series.counted + excluded.counted
       returning stem, counted
     )
-    select place, name, email, billing_address, stem,
+    select place, name, email, billing_address, billing_terms, stem,
            counted - count(*) over (partition by stem) + row_number() over (partition by stem order by place) as n
       from named join counted using (stem) order by place`.execute(work.db);
   assert(rows.length === documents.length, 'every customer that is billed exists');
-  return rows.map(({ stem, n, name, email, billingAddress }) => ({
+  return rows.map(({ stem, n, name, email, billingAddress, billingTerms }) => ({
     number: documentNumber(stem, n),
-    buyer: { name, email, billingAddress },
+    buyer: { name, email, billingAddress, billingTerms },
   }));
 }

@@ -7,6 +7,8 @@ import type { Instant } from '../kernel/calendar.ts';
 import type { Metadata } from '../kernel/json.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
+import type { Settings } from '../organizations/setting.ts';
+import type { BillingTerms } from './billing-terms.ts';
 import type { BillingAddress, CustomerRow } from './customer.ts';
 
 const columns = [
@@ -29,13 +31,19 @@ const columns = [
   'portalVersion',
   'metadata',
   'reviewHours',
+  'billingTerms',
 ] as const;
 
 type StoredCustomer = Pick<Selectable<Customers>, (typeof columns)[number]>;
 
-function toCustomer({ logoUrl, iconUrl, billingAddress, metadata, ...row }: StoredCustomer): CustomerRow {
-  // Only a parsed address and parsed metadata are ever written.
-  const parsed = { billingAddress: billingAddress as BillingAddress | null, metadata: metadata as Metadata | null };
+function toCustomer({ logoUrl, iconUrl, ...stored }: StoredCustomer): CustomerRow {
+  const { billingAddress, metadata, billingTerms, ...row } = stored;
+  // Only parsed values are ever written.
+  const parsed = {
+    billingAddress: billingAddress as BillingAddress | null,
+    metadata: metadata as Metadata | null,
+    billingTerms: billingTerms as BillingTerms | null,
+  };
   return { ...row, logoURL: logoUrl, iconURL: iconUrl, ...parsed };
 }
 
@@ -65,14 +73,28 @@ export async function listCustomersById(work: Work, ids: readonly string[]): Pro
   return rows.map(toCustomer);
 }
 
-/** The hours of review of these customers; those without hours of their own are missing. */
-export async function listReviewHours(work: Work, ids: readonly string[]): Promise<Map<string, number>> {
-  const { rows } = await sql<{ id: string; reviewHours: number }>`
-    select id, review_hours from customers
-     where environment_id = ${work.environmentId} and id = any(${ids}::text[]) and review_hours is not null`.execute(
-    work.db,
-  );
-  return new Map(rows.map(({ id, reviewHours }) => [id, reviewHours]));
+/** The terms of a customer that take the place of the settings; null: those of the settings. */
+interface OwnTerms {
+  readonly reviewHours?: number | null | undefined;
+  readonly netTermsDays?: number | null | undefined;
+}
+
+/** The terms of these customers; those without terms of their own are missing. */
+export async function listOwnTerms(work: Work, ids: readonly string[]): Promise<Map<string, OwnTerms>> {
+  if (ids.length === 0) return new Map();
+  const { rows } = await sql<OwnTerms & { id: string }>`
+    select id, review_hours, (billing_terms ->> 'netTermsDays')::integer as net_terms_days from customers
+     where environment_id = ${work.environmentId} and id = any(${ids}::text[])
+       and (review_hours is not null or billing_terms is not null)`.execute(work.db);
+  return new Map(rows.map(({ id, ...terms }) => [id, terms]));
+}
+
+/** The terms of a customer: its own, else those of the settings. */
+export function termsOf(
+  own: OwnTerms | null | undefined,
+  { reviewHours, netTermsDays }: Pick<Settings, keyof OwnTerms>,
+): Pick<Settings, keyof OwnTerms> {
+  return { reviewHours: own?.reviewHours ?? reviewHours, netTermsDays: own?.netTermsDays ?? netTermsDays };
 }
 
 /**
@@ -152,7 +174,7 @@ export async function pageOfCustomers(
 
 /** Returns false when another customer has the same external id or `invoiceNumberBase`. */
 export async function insertCustomer(work: Work, customer: CustomerRow): Promise<boolean> {
-  const { logoURL, iconURL, billingAddress, metadata, ...row } = customer;
+  const { logoURL, iconURL, billingAddress, metadata, billingTerms, ...row } = customer;
   const result = await work.db
     .insertInto('customers')
     .values({
@@ -162,6 +184,7 @@ export async function insertCustomer(work: Work, customer: CustomerRow): Promise
       iconUrl: iconURL,
       billingAddress: jsonb(billingAddress),
       metadata: jsonb(metadata),
+      billingTerms: jsonb(billingTerms),
     })
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirst();
@@ -185,6 +208,7 @@ export async function saveCustomer(work: Work, customer: CustomerRow): Promise<v
       taxExempt: customer.taxExempt,
       metadata: jsonb(customer.metadata),
       reviewHours: customer.reviewHours,
+      billingTerms: jsonb(customer.billingTerms),
       updatedAt: customer.updatedAt,
     })
     .where('environmentId', '=', work.environmentId)

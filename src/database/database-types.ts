@@ -306,6 +306,7 @@ export interface CustomerBalances {
 export interface Customers {
   archived: Generated<boolean>;
   billingAddress: Json | null;
+  billingTerms: Json | null;
   createdAt: number;
   domain: string | null;
   email: string;
@@ -611,6 +612,7 @@ export interface Invoices {
   invoiceNumber: string | null;
   isOpenThreshold: Generated<boolean>;
   memo: string | null;
+  metadata: Json | null;
   netTermsDays: number | null;
   /**
    * When to try to collect it again; in the environment's time.

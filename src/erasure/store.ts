@@ -84,7 +84,8 @@ export async function listNames(work: Work, customerId: string): Promise<string[
 export async function countRecords(work: Work, customerId: string): Promise<PersonalRecords[]> {
   const { rows } = await sql<PersonalRecords>`
     select audited_record(p.table_name) as record, p.columns, p.is_document, count(r.record_id) as count
-      from (select table_name, array_agg(column_name) as columns, bool_and(erased is null) as is_document
+      from (select table_name, coalesce(array_agg(column_name) filter (where erased is not null), array_agg(column_name)) as columns,
+                   bool_and(erased is null) as is_document
               from personal_columns() group by table_name) p
       left join records_of_customer(${work.environmentId}, ${customerId}) r on r.table_name = p.table_name
      group by p.table_name, p.columns, p.is_document

@@ -26,18 +26,18 @@ export async function readLook(
   return { language, branding: await readBranding(work), company: await readSellerName(work) };
 }
 
+/** The language of an invoice and its credit notes: that of its buyer. */
+export function languageOf({ buyer }: Pick<InvoiceRow, 'buyer'>): Language {
+  return buyer?.terms?.language ?? 'en';
+}
+
 /** The invoice as a document. Refuses with `invoiceNotFound`. */
-export async function getDocument(
-  work: Work,
-  id: string,
-  services: DocumentServices,
-  language: Language = 'en',
-): Promise<PrintedDocument> {
+export async function getDocument(work: Work, id: string, services: DocumentServices): Promise<PrintedDocument> {
   const invoice = await findInvoice(work, id);
   if (invoice === null) throw new Problem('invoiceNotFound', { id });
   const { paymentInstructions } = await readSettings(work);
   const look = {
-    ...(await readLook(work, language)),
+    ...(await readLook(work, languageOf(invoice))),
     ...{ paymentInstructions, payLink: await payLinkOf(work, invoice, services) },
   };
   return new Turns().run(

@@ -1,18 +1,20 @@
 import { lockNamedCustomer } from '../customers/actions.ts';
 import type { CustomerRow } from '../customers/customer.ts';
 import { invoiceUrl } from '../customers/portal-link.ts';
-import { findCustomer, lockCustomer } from '../customers/store.ts';
+import { findCustomer, listOwnTerms, lockCustomer, termsOf } from '../customers/store.ts';
 import { bookEntries } from '../customers/store-balances.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import type { Encryption } from '../jobs/encryption.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
+import type { Metadata } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { normalizeCode } from '../pricing/discount.ts';
 import { listActivePricesBySlug, listPlanNames, listPricesByIds } from '../pricing/store-prices.ts';
 import {
+  buyerOf,
   getInvoice,
   type InvoiceWithLines,
   numberInvoices,
@@ -22,6 +24,7 @@ import {
   publishInvoices,
   renderInvoice,
   rowOf,
+  withBuyer,
 } from './actions.ts';
 import { findGivenDiscount, redeem } from './actions-discounts.ts';
 import { quoteTaxes } from './actions-tax.ts';
@@ -35,6 +38,7 @@ import {
   type DraftTerms,
   decideTerms,
   dueDateAt,
+  isOfMetadata,
   isOfPeriod,
   maxWrittenLines,
   type OneOffInvoice,
@@ -53,6 +57,7 @@ import {
   insertLines,
   listExplainedLines,
   lockInvoice,
+  saveMetadata,
   updateInvoice,
 } from './store.ts';
 import { deleteDraft, listLinesOfDrafts, saveDraftLines, saveDrafts } from './store-drafts.ts';
@@ -188,10 +193,6 @@ async function composeDraft(
   return composeRows(work, { id, createdAt, buyer: buyerOf(customer) }, request, lines);
 }
 
-function buyerOf({ name, email, billingAddress }: CustomerRow): InvoiceRow['buyer'] {
-  return { name, email, billingAddress };
-}
-
 /** The rows of a draft. It keeps its discounts even while they have no effect. */
 function composeRows(
   work: Work,
@@ -276,7 +277,9 @@ interface Finalization {
 async function composeFinal(work: Work, finalizations: readonly Finalization[]) {
   const drafts = finalizations.map(({ draft }) => draft);
   const settings = await readSettings(work);
-  const taxes = await quoteTaxes(work, settings, [...new Set(drafts.map(({ customerId }) => customerId))]);
+  const customerIds = [...new Set(drafts.map(({ customerId }) => customerId))];
+  const taxes = await quoteTaxes(work, settings, customerIds);
+  const own = await listOwnTerms(work, customerIds);
   const discounts = await findDiscounts(work, drafts);
   const ids = drafts.map(({ id }) => id);
   const lines = Map.groupBy(await listLinesOfDrafts(work, ids), ({ invoiceId }) => invoiceId);
@@ -289,7 +292,7 @@ async function composeFinal(work: Work, finalizations: readonly Finalization[]) 
       lines: known.map(({ line }) => line),
       invoiceDate: at,
       finalizesAt: null,
-      dueDate: dueDateAt({ ...invoice, autoCollect: isDueAtOnce }, settings, at),
+      dueDate: dueDateAt({ ...invoice, autoCollect: isDueAtOnce }, termsOf(own.get(invoice.customerId), settings), at),
       discounts: discounts.get(invoice.id) ?? [],
       tax: taxes.get(invoice.customerId) ?? null,
       seller: settings.seller,
@@ -334,9 +337,11 @@ function stored({ id, createdAt, ...line }: ExplainedLineRow): DraftedLine {
 export async function changeDraft(
   work: Work,
   id: string,
-  { id: bodyId, lines, discountCode, ...given }: DraftChange,
+  { id: bodyId, ...change }: DraftChange,
 ): Promise<InvoiceWithLines> {
   if (bodyId !== undefined && bodyId !== id) throw new Problem('idMismatch', { bodyId, pathId: id });
+  if (isOfMetadata(change)) return changeMetadata(work, id, change.metadata ?? null);
+  const { lines, discountCode, ...given } = change;
   const { invoice, customer } = await lockDraft(work, id, 'changed');
   if (isOfPeriod(invoice)) refuseForPeriod(id, { lines, discountCode, autoCollect: given.autoCollect });
   const terms = changeTerms(invoice, given, work.now);
@@ -352,6 +357,12 @@ export async function changeDraft(
   const redeemed = isKept ? null : await redeemCode(work, customer, { discountCode, lines: written });
   const discounts = isKept ? before : listOf(redeemed);
   return saveDraft(work, { ...knownOf(invoice), customer, terms, discounts }, kept);
+}
+
+async function changeMetadata(work: Work, id: string, metadata: Metadata | null): Promise<InvoiceWithLines> {
+  if ((await lockInvoice(work, id)) === null) throw new Problem('invoiceNotFound', { id });
+  await saveMetadata(work, id, metadata);
+  return getInvoice(work, id);
 }
 
 function knownOf(invoice: InvoiceRow): Pick<KnownDraft, 'id' | 'createdAt' | 'ofPeriod'> {
@@ -449,7 +460,10 @@ export async function finalizeDrafts(
     work,
     composed.map(({ row }) => row),
   );
-  const numbered = composed.map(({ row }, index) => ({ ...row, ...numbers[index] }));
+  const numbered = composed.flatMap(({ row }, index) => {
+    const numbered = numbers[index];
+    return numbered === undefined ? [] : [withBuyer(row, numbered)];
+  });
   const { invoices, entries } = await payFromBalances(work, numbered);
   await saveDrafts(work, invoices);
   await saveFinalDiscounts(work, drafts, composed);

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { applyBalances, previewApplied, returnToBalance } from '../customers/actions-balances.ts';
+import { termsOfBuyer } from '../customers/billing-terms.ts';
+import type { CustomerRow } from '../customers/customer.ts';
 import { listCustomersById, listExternalIds } from '../customers/store.ts';
 import { bookEntries } from '../customers/store-balances.ts';
 import { publish } from '../customers/store-events.ts';
@@ -12,6 +14,7 @@ import { Problem } from '../kernel/problem.ts';
 import {
   type AppliedDiscount,
   amountDue,
+  type Buyer,
   decideBalanceApplied,
   decideRefunded,
   type Invoice,
@@ -94,7 +97,7 @@ async function newRows(work: Work, drafts: readonly InvoiceDraft[]): Promise<Inv
   ).values();
   const ids = [...new Set(waiting.map(({ request }) => request.customerId))];
   const customers = ids.length === 0 ? [] : await listCustomersById(work, ids);
-  const buyers = new Map(customers.map(({ id, name, email, billingAddress }) => [id, { name, email, billingAddress }]));
+  const buyers = new Map(customers.map((customer) => [customer.id, buyerOf(customer)]));
   return drafts.map((draft): InvoiceRow => {
     if (!isReviewed(draft)) {
       const invoice = numbered.next().value;
@@ -134,7 +137,7 @@ async function numberDrafts(work: Work, drafts: readonly InvoiceDraft[]): Promis
   return drafts.map((draft, index) => {
     const numbered = numbers[index];
     assert(numbered, 'a number was taken for each invoice');
-    return { id: newId('invoice'), ...stampsOf(work, draft.request), ...rowOf(draft), ...numbered };
+    return withBuyer({ id: newId('invoice'), ...stampsOf(work, draft.request), ...rowOf(draft) }, numbered);
   });
 }
 
@@ -142,7 +145,7 @@ async function numberDrafts(work: Work, drafts: readonly InvoiceDraft[]): Promis
 export async function numberInvoices(
   work: Work,
   invoices: readonly Pick<NewInvoice, 'customerId' | 'invoiceDate'>[],
-): Promise<Pick<InvoiceRow, 'invoiceNumber' | 'buyer'>[]> {
+): Promise<NumberedBuyer[]> {
   const numbers = await takeNumbers(
     work,
     'invoice',
@@ -151,12 +154,40 @@ export async function numberInvoices(
   return numbers.map(({ number: invoiceNumber, buyer }) => ({ invoiceNumber, buyer }));
 }
 
+/** A number of an invoice, and its buyer with the terms of now. */
+interface NumberedBuyer {
+  readonly invoiceNumber: string;
+  readonly buyer: BuyerDetails;
+}
+
+type BuyerDetails = Pick<CustomerRow, 'name' | 'email' | 'billingAddress' | 'billingTerms'>;
+
+/** The buyer as its invoice keeps it. */
+export function buyerOf({ name, email, billingAddress, billingTerms }: BuyerDetails): Buyer {
+  const terms = termsOfBuyer(billingTerms);
+  return { name, email, billingAddress, ...(terms === null ? {} : { terms }) };
+}
+
+/** The invoice with its number and its buyer, whose memo and purchase order it bears unless it has its own. */
+export function withBuyer(
+  row: Omit<InvoiceRow, 'invoiceNumber' | 'buyer'>,
+  { invoiceNumber, buyer }: NumberedBuyer,
+): InvoiceRow {
+  const { memo, purchaseOrderNumber } = buyer.billingTerms ?? {};
+  return {
+    ...row,
+    ...{ invoiceNumber, buyer: buyerOf(buyer) },
+    memo: row.memo ?? memo ?? null,
+    purchaseOrderNumber: row.purchaseOrderNumber ?? purchaseOrderNumber ?? null,
+  };
+}
+
 /** The columns of an invoice that are known before it has an id and a number. */
 export function rowOf(
   draft: InvoiceDraft,
 ): Omit<InvoiceRow, 'id' | 'createdAt' | 'updatedAt' | 'invoiceNumber' | 'buyer'> {
   const { request, discounts, lines: _, ...money } = draft;
-  const { memo, footer, purchaseOrderNumber, netTermsDays, autoCollect } = request.written ?? unwritten;
+  const { memo, footer, purchaseOrderNumber, metadata, netTermsDays, autoCollect } = request.written ?? unwritten;
   const {
     pricingModelId,
     customerId,
@@ -190,7 +221,7 @@ export function rowOf(
     seller: request.seller,
     attemptCount: 0,
     nextAttemptAt: null,
-    ...{ memo, footer, purchaseOrderNumber, netTermsDays, autoCollect },
+    ...{ memo, footer, purchaseOrderNumber, metadata, netTermsDays, autoCollect },
     sentAt: null,
     finalizesAt: request.finalizesAt ?? null,
   };
@@ -200,6 +231,7 @@ const unwritten: WrittenTerms = {
   memo: null,
   footer: null,
   purchaseOrderNumber: null,
+  metadata: null,
   netTermsDays: null,
   autoCollect: false,
 };
@@ -307,7 +339,7 @@ export function renderInvoice(work: Work, row: InvoiceRow): Invoice {
   const { reason: _, type, subscriptionId, purchaseId, seller: _seller, buyer: _buyer, ...known } = row;
   const { discountCount: _discounts, taxInclusive: _inclusive, attemptCount: _count, ...counted } = known;
   const { nextAttemptAt, creditedAmount, offsetAmount, balanceApplied, balanceCredited, ...collected } = counted;
-  const { footer, purchaseOrderNumber, netTermsDays, autoCollect, sentAt, finalizesAt, ...kept } = collected;
+  const { footer, purchaseOrderNumber, metadata, netTermsDays, autoCollect, sentAt, finalizesAt, ...kept } = collected;
   const everyInvoice = {
     ...kept,
     ...(creditedAmount === 0n ? {} : { creditedAmount }),
@@ -316,6 +348,7 @@ export function renderInvoice(work: Work, row: InvoiceRow): Invoice {
     ...(balanceCredited === 0n ? {} : { balanceCredited }),
     ...(footer === null ? {} : { footer }),
     ...(purchaseOrderNumber === null ? {} : { purchaseOrderNumber }),
+    ...(metadata === null ? {} : { metadata }),
     ...(sentAt === null ? {} : { sentAt }),
     ...(finalizesAt === null ? {} : { finalizesAt }),
     ...(nextAttemptAt === null ? {} : { nextAttemptAt }),

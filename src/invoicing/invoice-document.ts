@@ -69,7 +69,7 @@ export interface DocumentLook {
   readonly paymentInstructions: string | null;
 }
 
-/** Formats an invoice as text, a line a step. Instants become days in UTC. */
+/** Formats an invoice as text, a line a step. Its dates are days in the time zone of its buyer, periods in UTC. */
 export function* invoiceDocument(
   invoice: InvoiceToPrint,
   lines: readonly InvoiceLine[],
@@ -129,7 +129,7 @@ function headlineOf(
   const due = amountDue(invoice);
   if (!isAskedFor(status)) return `${money(total)} · ${texts.statuses[status]}`;
   if (dueDate === null || due === 0n) return `${texts.amountDue}: ${money(due)}`;
-  return fillIn(texts.dueOn, { amount: money(due), date: localDay(dueDate, language) });
+  return fillIn(texts.dueOn, { amount: money(due), date: localDay(dueDate, language, invoice.buyer?.terms?.timeZone) });
 }
 
 /** The seller and the buyer, as the invoice has copied them. */
@@ -220,15 +220,17 @@ function segmentRows(
 function factsOf(invoice: InvoiceToPrint, language: Language) {
   const { invoiceNumber, invoiceDate, dueDate, billingPeriodStartDate, billingPeriodEndDate, purchaseOrderNumber } =
     invoice;
+  const { timeZone, customFields = [] } = invoice.buyer?.terms ?? {};
   const texts = documentTexts[language];
-  const facts = [{ label: texts.invoiceDate, value: localDay(invoiceDate, language) }];
+  const facts = [{ label: texts.invoiceDate, value: localDay(invoiceDate, language, timeZone) }];
   if (invoiceNumber !== null) facts.unshift({ label: texts.invoiceNumber, value: invoiceNumber });
-  if (dueDate !== null) facts.push({ label: texts.dueDate, value: localDay(dueDate, language) });
+  if (dueDate !== null) facts.push({ label: texts.dueDate, value: localDay(dueDate, language, timeZone) });
   if (billingPeriodStartDate !== null && billingPeriodEndDate !== null) {
     const period = { start: billingPeriodStartDate, end: billingPeriodEndDate };
     facts.push({ label: texts.billingPeriod, value: localRange(period, language) });
   }
   if (purchaseOrderNumber !== null) facts.push({ label: texts.purchaseOrder, value: purchaseOrderNumber });
+  for (const { name: label, value } of customFields) facts.push({ label, value });
   return facts;
 }
 

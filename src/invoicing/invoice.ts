@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { z } from 'zod';
+import type { TermsOfBuyer } from '../customers/billing-terms.ts';
 import type { BillingAddress } from '../customers/customer.ts';
 import { addDays, type Instant } from '../kernel/calendar.ts';
 import { CountryCode } from '../kernel/country.ts';
 import { CurrencyCode } from '../kernel/currency.ts';
 import { idSchema } from '../kernel/id.ts';
-import { Timestamp, WholeNumber } from '../kernel/json.ts';
+import { Metadata, Timestamp, WholeNumber } from '../kernel/json.ts';
 import { Problem } from '../kernel/problem.ts';
 import { stamps } from '../kernel/record.ts';
 
@@ -132,6 +133,8 @@ export interface Buyer {
   readonly name: string;
   readonly email: string;
   readonly billingAddress: BillingAddress | null;
+  /** Absent: the buyer has none of its own. */
+  readonly terms?: TermsOfBuyer;
 }
 
 /**
@@ -223,6 +226,7 @@ const everyInvoice = {
   pdfURL: z.string().nullable(),
   receiptPdfURL: z.string().nullable(),
   memo: z.string().nullable(),
+  metadata: Metadata.optional().meta({ description: 'Your own data, on no document. Absent if there is none.' }),
   footer: z.string().optional().meta({ description: 'The text below the totals. Absent without one.' }),
   purchaseOrderNumber: z.string().optional().meta({ description: "The buyer's reference. Absent without one." }),
   hostedInvoiceUrl: z.string().optional().meta({

@@ -1,5 +1,6 @@
 import type { Instant } from '../kernel/calendar.ts';
 import { type CurrencyCode, chargedStep } from '../kernel/currency.ts';
+import type { Metadata } from '../kernel/json.ts';
 import type { Seller } from '../organizations/setting.ts';
 import { invoiceAmounts } from '../rating/invoice-amounts.ts';
 import {
@@ -44,6 +45,7 @@ export interface WrittenTerms {
   readonly memo: string | null;
   readonly footer: string | null;
   readonly purchaseOrderNumber: string | null;
+  readonly metadata: Metadata | null;
   readonly netTermsDays: number | null;
   /** Whether its finalization charges the customer. */
   readonly autoCollect: boolean;

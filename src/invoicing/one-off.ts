@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { addDays, type Instant } from '../kernel/calendar.ts';
 import { refuseFineAmount } from '../kernel/currency.ts';
-import { amountInput, countInput, freeText, SafeString, TimestampInput } from '../kernel/json.ts';
+import { amountInput, countInput, freeText, MetadataInput, SafeString, TimestampInput } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import type { Settings } from '../organizations/setting.ts';
 import type { Price } from '../pricing/price.ts';
@@ -64,6 +64,7 @@ const terms = {
   memo: freeText('description').nullish(),
   footer: freeText('description').nullish(),
   purchaseOrderNumber: SafeString.nullish(),
+  metadata: MetadataInput,
   autoCollect: z
     .boolean()
     .optional()
@@ -112,6 +113,7 @@ const noTerms: DraftTerms = {
   memo: null,
   footer: null,
   purchaseOrderNumber: null,
+  metadata: null,
   autoCollect: false,
 };
 
@@ -138,6 +140,7 @@ export function changeTerms(
     memo: after('memo'),
     footer: after('footer'),
     purchaseOrderNumber: after('purchaseOrderNumber'),
+    metadata: after('metadata'),
     autoCollect: given.autoCollect ?? before.autoCollect,
   };
 }
@@ -193,6 +196,11 @@ export function isOfPeriod({ subscriptionId }: { readonly subscriptionId: string
 export function refuseForPeriod(id: string, given: Readonly<Record<string, unknown>>): void {
   const field = Object.keys(given).find((key) => given[key] !== undefined);
   if (field !== undefined) throw new Problem('draftOfPeriod', { id, reason: `its subscription decides ${field}` });
+}
+
+/** Whether a change is of the metadata alone, which may change after the finalization too. */
+export function isOfMetadata({ metadata, ...others }: Omit<DraftChange, 'id'>): boolean {
+  return metadata !== undefined && Object.values(others).every((given) => given === undefined);
 }
 
 /** Refuses with `invoiceStatusForbids` whatever is for drafts only. */

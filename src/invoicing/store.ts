@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import { ofCustomerNamed } from '../customers/store.ts';
 import type { InvoiceLineItems, Invoices } from '../database/database-types.ts';
-import { insertRecords } from '../database/json-records.ts';
+import { insertRecords, jsonb } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import type { CountryCode } from '../kernel/country.ts';
 import type { CurrencyCode } from '../kernel/currency.ts';
+import type { Metadata } from '../kernel/json.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import type { Seller } from '../organizations/setting.ts';
 import {
@@ -61,6 +62,7 @@ export const invoiceColumns = [
   'memo',
   'footer',
   'purchaseOrderNumber',
+  'metadata',
   'netTermsDays',
   'autoCollect',
   'sentAt',
@@ -69,7 +71,7 @@ export const invoiceColumns = [
 
 /** A stored invoice: money in minor units. Check constraints guarantee the types. */
 export interface InvoiceRow
-  extends Omit<Pick<Selectable<Invoices>, (typeof invoiceColumns)[number]>, 'seller' | 'buyer'> {
+  extends Omit<Pick<Selectable<Invoices>, (typeof invoiceColumns)[number]>, 'seller' | 'buyer' | 'metadata'> {
   type: Invoice['type'];
   reason: InvoiceReason;
   status: InvoiceStatus;
@@ -79,6 +81,7 @@ export interface InvoiceRow
   /** Seller and buyer at the time of the invoice. */
   seller: Seller | null;
   buyer: Buyer | null;
+  metadata: Metadata | null;
 }
 
 export const lineColumns = [
@@ -190,6 +193,16 @@ export async function updateInvoice(
     .executeTakeFirst();
   assert(row, `no invoice ${id}`);
   return row;
+}
+
+/** Replaces the metadata of an invoice, which is on no document. */
+export async function saveMetadata(work: Work, id: string, metadata: Metadata | null): Promise<void> {
+  await work.db
+    .updateTable('invoices')
+    .set({ metadata: jsonb(metadata), updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .execute();
 }
 
 export function pageOfInvoices(work: Work, request: PageRequest): Promise<{ rows: InvoiceRow[]; total: number }> {

@@ -98,13 +98,23 @@ export type PreparedEmail =
     }
   | { readonly kind: 'suppressed'; readonly reason: string; readonly recipients: readonly string[] };
 
+// These go to an accounts department. A trial, a card and the end of a subscription are for whoever uses it.
+const aboutInvoices: ReadonlySet<EmailTemplateName> = new Set([
+  'invoice_issued',
+  'receipt',
+  'payment_failed',
+  'credit_note_issued',
+]);
+
 /** Writes a queued email; null if it is no longer queued. */
 export async function prepareEmail(work: Work, id: string, services: DocumentServices): Promise<PreparedEmail | null> {
   const email = await store.findEmail(work, id);
   if (email?.status !== 'queued') return null;
   const customer = await findCustomer(work, email.customerId);
   assert(customer, 'an email has its customer');
-  const recipients = customer.email === '' ? [] : [customer.email];
+  const { billingTerms: terms } = customer;
+  const ofInvoices = aboutInvoices.has(email.template) ? terms?.invoiceEmails : undefined;
+  const recipients = ofInvoices ?? (customer.email === '' ? [] : [customer.email]);
   const settings = await readSettings(work);
   const suppressed = (reason: string) => ({ kind: 'suppressed' as const, reason, recipients });
   if (customer.erasedAt !== null) return suppressed('The personal data of the customer was erased.');
@@ -125,7 +135,10 @@ export async function prepareEmail(work: Work, id: string, services: DocumentSer
   const content = writeEmail(
     email.template,
     { ...facts, seller, customer: customer.name, link },
-    styleOf(settings, email.template, 'en'),
+    {
+      ...styleOf(settings, email.template, terms?.language ?? 'en'),
+      ...(terms?.timeZone === undefined ? {} : { timeZone: terms.timeZone }),
+    },
   );
   return { kind: 'ready', content, senderName: seller, replyTo: settings.mail.replyTo, recipients, attachment };
 }

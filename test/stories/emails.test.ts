@@ -64,8 +64,8 @@ test('an invoice that is sent reaches its customer once, with its PDF and a link
   const { invoice } = await caller.post('/invoices', {
     invoice: { customerExternalId: 'ada', lines: [{ description: 'Workshop', unitAmount: 45000 }] },
   });
-  await caller.post(`/invoices/${invoice.id}/finalize`, {});
-  const { invoice: sent } = await caller.post(`/invoices/${invoice.id}/send`, {});
+  // Finalized, it is sent: nothing charges it.
+  const { invoice: sent } = await caller.post(`/invoices/${invoice.id}/finalize`, {});
   await runJobs();
   const [email] = await emails('?template=invoice_issued');
   const [mail] = inbox.received.filter(({ subject }) => subject?.startsWith('Invoice'));
@@ -96,7 +96,6 @@ test('an email whose sender died before it noted the sending is sent again under
     invoice: { customerExternalId: 'ada', lines: [{ description: 'Workshop', unitAmount: 45000 }] },
   });
   await caller.post(`/invoices/${invoice.id}/finalize`, {});
-  await caller.post(`/invoices/${invoice.id}/send`, {});
   const [{ id }] = await emails('?template=invoice_issued');
   const send = () => app.tasks.send_email?.(app, { environmentId, emailId: id });
   await send();
@@ -112,6 +111,30 @@ test('an email whose sender died before it noted the sending is sent again under
   assert(ids.length >= 2);
   assert.deepEqual([...new Set(ids)], [`<${id}@acme.test>`]);
   assert.equal((await emails(`?eventId=${(await caller.get(`/emails/${id}`)).email.eventId}`)).length, 1);
+});
+
+test('invoices go to the accounts department in its language and at its time, and the rest to the customer', async () => {
+  const { caller, emails, moveTo, subscriptionId } = await newReader();
+  const billingTerms = {
+    ...{ language: 'de', timeZone: 'Pacific/Auckland', netTermsDays: 30 },
+    invoiceEmails: ['ap@acme.test', 'cfo@acme.test'],
+  };
+  await caller.put('/customers/ada', { customer: { billingTerms } });
+  await moveTo('2026-01-31T20:00:00Z');
+  const { invoice } = await caller.post('/invoices', {
+    invoice: { customerExternalId: 'ada', lines: [{ description: 'Workshop', unitAmount: 45000 }] },
+  });
+  const { invoice: sent } = await caller.post(`/invoices/${invoice.id}/finalize`, {});
+  await caller.post(`/subscriptions/${subscriptionId}/cancel`, { cancellation: { timing: 'immediately' } });
+  await runJobs();
+  const [issued] = await emails('?template=invoice_issued');
+  assert.deepEqual(issued.recipients, ['ap@acme.test', 'cfo@acme.test']);
+  assert.equal(issued.subject, `Rechnung ${sent.invoiceNumber} von Acme`);
+  const mail = inbox.received.find(({ messageId }) => messageId === `<${issued.id}@acme.test>`);
+  // In Auckland it is 1 February already, and 3 March thirty days later.
+  assert.match(mail?.text ?? '', /fällig am 3. März 2026/);
+  const [ended] = await emails('?template=subscription_canceled');
+  assert.notDeepEqual(ended.recipients, issued.recipients);
 });
 
 test('a failed renewal tells its customer how to pay, and is not told of once it is paid', async () => {

@@ -84,6 +84,26 @@ test('products, prices and subscriptions have metadata and are found by it', asy
   assert.deepEqual(await ids('subscriptions', 'S-1'), [made.id]);
 });
 
+test('an invoice has metadata as a draft and afterwards, is found by it, and keeps its document', async () => {
+  await newCustomer(app, 'gil', inModel);
+  const lines = [{ description: 'Workshop', unitAmount: 100 }];
+  const { invoice } = await app.post('/invoices', {
+    invoice: { customerExternalId: 'gil', lines, metadata: { erp: 'I-1', year: 2026 } },
+  });
+  assert.deepEqual(invoice.metadata, { erp: 'I-1', year: 2026 });
+  const put = (given: object) => app.request('PUT', `/invoices/${invoice.id}`, { invoice: given });
+  assert.deepEqual((await put({ memo: 'Thanks' })).body.invoice.metadata, { erp: 'I-1', year: 2026 });
+  await app.post(`/invoices/${invoice.id}/finalize`, {});
+  const found = async (erp: string) => (await app.get(`/invoices?${filter({ erp })}`)).data.map(({ id }: Body) => id);
+  assert.deepEqual(await found('I-1'), [invoice.id]);
+  const { body } = await put({ metadata: { erp: 'I-2' } });
+  assert.deepEqual([body.invoice.metadata, body.invoice.memo, body.invoice.status], [{ erp: 'I-2' }, 'Thanks', 'open']);
+  assert.deepEqual([await found('I-1'), await found('I-2')], [[], [invoice.id]]);
+  refused(await put({ metadata: null, memo: 'No' }), 400, /open/);
+  refused(await put({ metadata: { k: {} } }), 400, /metadata/);
+  assert.equal((await put({ metadata: null })).body.invoice.metadata, undefined);
+});
+
 test('a filter by metadata finds nothing of another organization or outside of a pinned key', async () => {
   await newCustomer(app, 'fay', { ...inModel, metadata: { secret: 'f-1' } });
   const other = await app.newOrganization();
