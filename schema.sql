@@ -2223,11 +2223,13 @@ CREATE INDEX prices_by_pricing_model ON public.prices USING btree (environment_i
 CREATE INDEX prices_by_product ON public.prices USING btree (environment_id, product_id);
 CREATE INDEX prices_by_usage_meter ON public.prices USING btree (environment_id, usage_meter_id);
 CREATE INDEX prices_own_intervals ON public.prices USING btree (environment_id, pricing_model_id, interval_unit, interval_count) WHERE has_own_interval;
+CREATE INDEX prices_search ON public.prices USING gin (name gin_trgm_ops, slug gin_trgm_ops);
 CREATE INDEX processor_events_received_at ON public.processor_events USING btree (received_at);
 CREATE INDEX product_features_by_feature ON public.product_features USING btree (environment_id, feature_id);
 CREATE INDEX product_features_by_pricing_model ON public.product_features USING btree (environment_id, pricing_model_id);
 CREATE INDEX products_by_metadata ON public.products USING gin (metadata jsonb_path_ops) WHERE (metadata IS NOT NULL);
 CREATE INDEX products_by_slug ON public.products USING btree (environment_id, pricing_model_id, slug);
+CREATE INDEX products_search ON public.products USING gin (name gin_trgm_ops, slug gin_trgm_ops);
 CREATE INDEX provider_subjects_by_member ON people.provider_subjects USING btree (organization_id, user_id);
 CREATE INDEX purchase_add_ons_by_price ON public.purchase_add_ons USING btree (environment_id, price_id);
 CREATE INDEX purchases_by_creation ON public.purchases USING btree (environment_id, created_at);
@@ -4103,6 +4105,44 @@ begin
   then
     raise exception using errcode = 'TK001', message = 'a balance falls below its threshold';
   end if;
+end $function$;
+CREATE OR REPLACE FUNCTION public.records_by_search(wanted text, at_most integer)
+ RETURNS TABLE(type text, id text)
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER ROWS 30
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  -- Planned for the text of this call: a rare text is found by its trigrams.
+  return query execute $query$
+    with found_customers as materialized (
+      select c.id from customers c where c.environment_id = current_environment()
+         and (c.name ilike $1 or c.email ilike $1 or c.external_id ilike $1) limit 200),
+    newest_customers as materialized (select id from found_customers order by id desc limit $2),
+    found_products as materialized (
+      select p.id from products p where p.environment_id = current_environment()
+         and (p.name ilike $1 or p.slug ilike $1) limit 200),
+    found_prices as materialized (
+      select p.id from prices p where p.environment_id = current_environment()
+         and (p.name ilike $1 or p.slug ilike $1) limit 200)
+    (select 'customer', id from newest_customers)
+    union (select 'subscription', s.id from newest_customers c
+             join subscriptions s on s.environment_id = current_environment() and s.customer_id = c.id order by s.id desc limit $2)
+    union (select 'invoice', i.id from (select distinct beginning from unnest(array[$3, upper($3)]) beginning) b
+            cross join lateral (select id from invoices
+                                 where environment_id = current_environment() and invoice_number >= b.beginning
+                                   and invoice_number < b.beginning || chr(1114111)
+                                 order by invoice_number desc limit $2) i limit $2)
+    union (select 'product', id from found_products order by id desc limit $2)
+    union (select 'price', id from found_prices order by id desc limit $2)
+    union select 'customer', id from customers where environment_id = current_environment() and id = $3
+    union select 'subscription', id from subscriptions where environment_id = current_environment() and id = $3
+    union select 'invoice', id from invoices where environment_id = current_environment() and id = $3
+    union select 'product', id from products where environment_id = current_environment() and id = $3
+    union select 'price', id from prices where environment_id = current_environment() and id = $3
+    union select 'payment', id from payments where environment_id = current_environment() and id = $3
+    union select 'creditNote', id from credit_notes where environment_id = current_environment() and id = $3
+  $query$ using '%' || regexp_replace(wanted, '([\\%_])', '\\\1', 'g') || '%', at_most, wanted;
 end $function$;
 CREATE OR REPLACE FUNCTION public.records_of_customer(p_environment bigint, p_customer text)
  RETURNS TABLE(table_name text, record_id text)

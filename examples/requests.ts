@@ -96,6 +96,7 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
   'POST /organizations': (_ids, n) => at('/organizations', { organization: { name: `Acme ${n}` } }),
 
   'GET /audit-log': () => at('/audit-log'),
+  'GET /changes': () => at('/changes?seconds=0'),
   'GET /analytics/attention': () => at('/analytics/attention'),
   'GET /analytics/health': () => at('/analytics/health'),
   'GET /analytics/mrr': () => at('/analytics/mrr?interval=month'),
@@ -417,6 +418,7 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
   'GET /customer-balances': () => at('/customer-balances'),
   'GET /customer-balances/{id}': (ids) => at(`/customer-balances/${ids.customerBalanceId}`),
   'GET /customer-balances/{id}/entries': (ids) => at(`/customer-balances/${ids.customerBalanceId}/entries`),
+  'GET /search': (ids) => at(`/search?q=${ids.externalId}`),
   'GET /exports/{file}': () => at('/exports/invoices.csv'),
   'GET /tax-rates': () => at('/tax-rates'),
   'POST /tax-rates': (_, n) =>

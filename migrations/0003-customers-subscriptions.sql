@@ -69,6 +69,45 @@ begin
     where environment_id = current_environment()
       and (name ilike pattern or email ilike pattern or external_id ilike pattern);
 end $$;
+create index products_search on products using gin (name gin_trgm_ops, slug gin_trgm_ops);
+create index prices_search on prices using gin (name gin_trgm_ops, slug gin_trgm_ops);
+
+-- The records that a text names, at most `at_most` of each type, the newest first: by a part of a name, address or external id,
+-- by the beginning of an invoice's number, by the customer, or by the whole id. The owner searches, as above.
+create function records_by_search(wanted text, at_most integer) returns table (type text, id text)
+  language plpgsql stable rows 30 security definer set search_path = public, pg_temp as $$
+begin
+  -- Planned for the text of this call: a rare text is found by its trigrams.
+  return query execute $query$
+    with found_customers as materialized (
+      select c.id from customers c where c.environment_id = current_environment()
+         and (c.name ilike $1 or c.email ilike $1 or c.external_id ilike $1) limit 200),
+    newest_customers as materialized (select id from found_customers order by id desc limit $2),
+    found_products as materialized (
+      select p.id from products p where p.environment_id = current_environment()
+         and (p.name ilike $1 or p.slug ilike $1) limit 200),
+    found_prices as materialized (
+      select p.id from prices p where p.environment_id = current_environment()
+         and (p.name ilike $1 or p.slug ilike $1) limit 200)
+    (select 'customer', id from newest_customers)
+    union (select 'subscription', s.id from newest_customers c
+             join subscriptions s on s.environment_id = current_environment() and s.customer_id = c.id order by s.id desc limit $2)
+    union (select 'invoice', i.id from (select distinct beginning from unnest(array[$3, upper($3)]) beginning) b
+            cross join lateral (select id from invoices
+                                 where environment_id = current_environment() and invoice_number >= b.beginning
+                                   and invoice_number < b.beginning || chr(1114111)
+                                 order by invoice_number desc limit $2) i limit $2)
+    union (select 'product', id from found_products order by id desc limit $2)
+    union (select 'price', id from found_prices order by id desc limit $2)
+    union select 'customer', id from customers where environment_id = current_environment() and id = $3
+    union select 'subscription', id from subscriptions where environment_id = current_environment() and id = $3
+    union select 'invoice', id from invoices where environment_id = current_environment() and id = $3
+    union select 'product', id from products where environment_id = current_environment() and id = $3
+    union select 'price', id from prices where environment_id = current_environment() and id = $3
+    union select 'payment', id from payments where environment_id = current_environment() and id = $3
+    union select 'creditNote', id from credit_notes where environment_id = current_environment() and id = $3
+  $query$ using '%' || regexp_replace(wanted, '([\\%_])', '\\\1', 'g') || '%', at_most, wanted;
+end $$;
 
 create table payment_methods (
   environment_id bigint not null,

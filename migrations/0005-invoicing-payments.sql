@@ -20,7 +20,8 @@ create table invoices (
   type text not null,
   reason text not null,
   status text not null,
-  invoice_number text,
+  -- Compared byte by byte, so that its index finds the numbers that begin with a text.
+  invoice_number text collate "C",
   invoice_date bigint not null,
   due_date bigint,
   billing_period_start_date bigint,

@@ -132,6 +132,10 @@ export const tags = [
     description: 'Reports on recurring revenue and money over time, exact for any past instant.',
   },
   {
+    name: 'Search',
+    description: 'A search finds a few records of each type by a text that people know, such as a name or a number.',
+  },
+  {
     name: 'Settings',
     description:
       'The settings of an environment: currency, payment terms, seller, tax, and retries of failed payments.',

@@ -5,6 +5,7 @@ import { registerInvariants } from './api/invariants.ts';
 import { registerSignIn, sessionsOf, signInWhenAsked } from './api/me.ts';
 import { processorEventHooks } from './api/processor-events.ts';
 import { routes, routesOfPeople } from './api/routes.ts';
+import { ChangeFeed, type WithChangeFeed } from './audit/actions-changes.ts';
 import { auditTasks } from './audit/jobs.ts';
 import { billingTasks } from './billing/jobs.ts';
 import { showRefusal } from './checkout/page-layout.ts';
@@ -145,7 +146,9 @@ export async function createApp({
 }: AppOptions): Promise<FastifyInstance> {
   const keyUse = startKeyUse(database);
   const limited = limits === undefined ? {} : { loadLimits: limits, rateLimit: rateLimitOf(limits) };
-  const context = { database, tasks, services, keyUse, ...(pageShare && { pageShare }) };
+  const changeFeed = new ChangeFeed(database);
+  const withFeed = { ...services, changeFeed } satisfies ExternalServices & WithChangeFeed;
+  const context = { database, tasks, services: withFeed, keyUse, ...(pageShare && { pageShare }) };
   const { encryption } = services;
   const signIn =
     people && encryption
@@ -161,6 +164,7 @@ export async function createApp({
   const served = { routes: [...routes, ...routesOfPeople], hooks, pages, dashboard };
   const server = createHttp({ ...context, ...limited, ...served, sessions, log, publicUrl, connections });
   if (signInContext) registerSignIn(server, signInContext);
+  server.addHook('preClose', async () => changeFeed.stop());
   server.addHook('onClose', () => keyUse.stop());
   if ('rateLimit' in limited) limitReaders(server, limited.rateLimit);
   registerMetrics(server, () => listInvariantCounts(database), moreMetrics);

@@ -8,6 +8,7 @@ import type {
   OrganizationsMethods,
   SettingsMethods,
   AuditLogMethods,
+  ChangesMethods,
   CustomersMethods,
   SubscriptionsMethods,
   PricingModelsMethods,
@@ -43,6 +44,7 @@ import type {
   EmailTemplatesMethods,
   TestClockMethods,
   AnalyticsMethods,
+  SearchMethods,
 } from './generated-types.ts';
 
 /** Every operation of the API, by family and name. */
@@ -67,6 +69,9 @@ export const operations = {
   },
   auditLog: {
     list: { method: 'GET', path: '/api/v1/audit-log', params: [], query: ['cursor', 'limit', 'order', 'recordId', 'record', 'action', 'apiKeyId', 'userId', 'requestId', 'since', 'until'], pages: true },
+  },
+  changes: {
+    list: { method: 'GET', path: '/api/v1/changes', params: [], query: ['lastEventId', 'seconds'], answers: 'text' },
   },
   customers: {
     list: { method: 'GET', path: '/api/v1/customers', params: [], query: ['cursor', 'limit', 'order', 'ids', 'search', 'email', 'externalId', 'pricingModelId', 'archived', 'erased', 'metadata', 'createdAtFrom', 'createdAtTo'], pages: true },
@@ -322,6 +327,9 @@ export const operations = {
     getAttention: { method: 'GET', path: '/api/v1/analytics/attention', params: [], query: [] },
     getHealth: { method: 'GET', path: '/api/v1/analytics/health', params: [], query: [] },
   },
+  search: {
+    list: { method: 'GET', path: '/api/v1/search', params: [], query: ['q'] },
+  },
 } as const satisfies Record<string, Record<string, Operation>>;
 
 /** The families of the API's operations. */
@@ -331,6 +339,7 @@ export abstract class Families {
   readonly organizations: OrganizationsMethods;
   readonly settings: SettingsMethods;
   readonly auditLog: AuditLogMethods;
+  readonly changes: ChangesMethods;
   readonly customers: CustomersMethods;
   readonly subscriptions: SubscriptionsMethods;
   readonly pricingModels: PricingModelsMethods;
@@ -366,6 +375,7 @@ export abstract class Families {
   readonly emailTemplates: EmailTemplatesMethods;
   readonly testClock: TestClockMethods;
   readonly analytics: AnalyticsMethods;
+  readonly search: SearchMethods;
 
   constructor(caller: Caller) {
     this.utils = methodsOf(caller, operations.utils);
@@ -373,6 +383,7 @@ export abstract class Families {
     this.organizations = methodsOf(caller, operations.organizations);
     this.settings = methodsOf(caller, operations.settings);
     this.auditLog = methodsOf(caller, operations.auditLog);
+    this.changes = methodsOf(caller, operations.changes);
     this.customers = methodsOf(caller, operations.customers);
     this.subscriptions = methodsOf(caller, operations.subscriptions);
     this.pricingModels = methodsOf(caller, operations.pricingModels);
@@ -408,5 +419,6 @@ export abstract class Families {
     this.emailTemplates = methodsOf(caller, operations.emailTemplates);
     this.testClock = methodsOf(caller, operations.testClock);
     this.analytics = methodsOf(caller, operations.analytics);
+    this.search = methodsOf(caller, operations.search);
   }
 }

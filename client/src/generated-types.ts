@@ -3,7 +3,7 @@
 import type { CallOptions, WriteOptions } from './transport.ts';
 
 /** Something that a key may do: a kind of access in all groups of operations, such as `read`, or in one of them, such as `usage-events:write`. */
-export type Permission = 'read' | 'write' | 'money' | 'catalog' | 'admin' | 'api-keys:read' | 'api-keys:admin' | 'organizations:admin' | 'members:read' | 'members:admin' | 'invitations:read' | 'invitations:admin' | 'sign-in-provider:read' | 'sign-in-provider:admin' | 'settings:read' | 'settings:admin' | 'audit-log:read' | 'customers:read' | 'customers:write' | 'customers:admin' | 'portal-sessions:write' | 'subscriptions:read' | 'subscriptions:write' | 'subscriptions:money' | 'cancellations:write' | 'pricing-models:read' | 'pricing-models:catalog' | 'products:read' | 'products:catalog' | 'product-features:read' | 'product-features:catalog' | 'prices:read' | 'prices:catalog' | 'features:read' | 'features:catalog' | 'usage-meters:read' | 'usage-meters:catalog' | 'resources:read' | 'resources:catalog' | 'catalogs:read' | 'catalogs:catalog' | 'discounts:read' | 'discounts:catalog' | 'subscription-item-features:read' | 'subscription-item-features:write' | 'resource-claims:read' | 'resource-claims:write' | 'entitlements:read' | 'usage-credits:read' | 'usage-credits:money' | 'usage-events:read' | 'usage-events:write' | 'holds:read' | 'holds:write' | 'invoices:read' | 'invoices:money' | 'invoice-line-items:read' | 'invoice-items:read' | 'invoice-items:money' | 'credit-notes:read' | 'credit-notes:money' | 'customer-balances:read' | 'customer-balances:money' | 'exports:read' | 'tax-rates:read' | 'tax-rates:money' | 'purchases:read' | 'purchases:write' | 'checkout-sessions:read' | 'checkout-sessions:write' | 'payments:read' | 'payments:money' | 'payment-methods:read' | 'payment-methods:write' | 'webhooks:read' | 'webhooks:admin' | 'deliveries:read' | 'deliveries:write' | 'events:read' | 'emails:read' | 'emails:write' | 'analytics:read' | 'test-clock:read' | 'test-clock:admin';
+export type Permission = 'read' | 'write' | 'money' | 'catalog' | 'admin' | 'api-keys:read' | 'api-keys:admin' | 'organizations:admin' | 'members:read' | 'members:admin' | 'invitations:read' | 'invitations:admin' | 'sign-in-provider:read' | 'sign-in-provider:admin' | 'settings:read' | 'settings:admin' | 'audit-log:read' | 'changes:read' | 'customers:read' | 'customers:write' | 'customers:admin' | 'portal-sessions:write' | 'subscriptions:read' | 'subscriptions:write' | 'subscriptions:money' | 'cancellations:write' | 'pricing-models:read' | 'pricing-models:catalog' | 'products:read' | 'products:catalog' | 'product-features:read' | 'product-features:catalog' | 'prices:read' | 'prices:catalog' | 'features:read' | 'features:catalog' | 'usage-meters:read' | 'usage-meters:catalog' | 'resources:read' | 'resources:catalog' | 'catalogs:read' | 'catalogs:catalog' | 'discounts:read' | 'discounts:catalog' | 'subscription-item-features:read' | 'subscription-item-features:write' | 'resource-claims:read' | 'resource-claims:write' | 'entitlements:read' | 'usage-credits:read' | 'usage-credits:money' | 'usage-events:read' | 'usage-events:write' | 'holds:read' | 'holds:write' | 'invoices:read' | 'invoices:money' | 'invoice-line-items:read' | 'invoice-items:read' | 'invoice-items:money' | 'credit-notes:read' | 'credit-notes:money' | 'customer-balances:read' | 'customer-balances:money' | 'exports:read' | 'tax-rates:read' | 'tax-rates:money' | 'purchases:read' | 'purchases:write' | 'checkout-sessions:read' | 'checkout-sessions:write' | 'payments:read' | 'payments:money' | 'payment-methods:read' | 'payment-methods:write' | 'webhooks:read' | 'webhooks:admin' | 'deliveries:read' | 'deliveries:write' | 'events:read' | 'emails:read' | 'emails:write' | 'analytics:read' | 'search:read' | 'test-clock:read' | 'test-clock:admin';
 
 /** Epoch milliseconds, or an ISO 8601 date-time, which is in UTC unless it names an offset. */
 export type TimestampInput = number | string;
@@ -4122,6 +4122,19 @@ export interface Health {
   } | null;
 }
 
+export interface SearchResult {
+  type: 'customer' | 'subscription' | 'invoice' | 'product' | 'price' | 'payment' | 'creditNote';
+  id: string;
+  /** The name, or the number of an invoice or credit note. Null for a draft and for a payment. */
+  name: string | null;
+  /** The e-mail address or external id of a customer, the slug of a product or price, else the customer. */
+  detail: string | null;
+  /** Of a customer `archived`, of a product or price `inactive`. */
+  status: string | null;
+  /** The product of a price. */
+  productId: string | null;
+}
+
 export interface ErrorBody {
   /** The reason, in a sentence for people. */
   message: string;
@@ -5199,6 +5212,13 @@ export interface AuditLogListAnswer {
   total: number;
   currentCursor: string;
   nextCursor?: string;
+}
+
+export interface ChangesListInput {
+  /** The last id that was received. The header `Last-Event-ID` says the same. */
+  lastEventId?: number;
+  /** The length of the stream. With 0 it ends after what changed since `lastEventId`. */
+  seconds?: number;
 }
 
 export interface CustomersListInput {
@@ -8296,6 +8316,15 @@ export interface AnalyticsGetHealthAnswer {
   health: Health;
 }
 
+export interface SearchListInput {
+  /** The text, of at least 3 characters. */
+  q: string;
+}
+
+export interface SearchListAnswer {
+  results: Array<SearchResult>;
+}
+
 export interface UtilsMethods {
   /** Check the connection and the key. Returns `pong` if the service responds and the API key is valid. */
   getPing(input?: Record<string, never>, options?: CallOptions): Promise<UtilsGetPingAnswer>;
@@ -8343,6 +8372,11 @@ export interface AuditLogMethods {
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<AuditLogListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<AuditLogListAnswer['data'][number], void, undefined>;
+}
+
+export interface ChangesMethods {
+  /** Follow changes. Streams server-sent events that tell which types of records changed, within about a second of each commit. `changed` names them in `records`, as the audit log does; `refresh` says that any record may have changed, and comes each minute, for usage and other records without an audit log. The stream ends after `seconds`, and within ten seconds after the caller is signed out or the key is revoked. A reader that sends the last id as `Last-Event-ID`, as browsers do, is told what changed meanwhile. */
+  list(input?: ChangesListInput, options?: CallOptions): Promise<string>;
 }
 
 export interface CustomersMethods {
@@ -9052,4 +9086,9 @@ export interface AnalyticsMethods {
 
   /** Report the health of the service. Returns the versions, the work of the environment that is due, and the last check of all invariants. It tells nothing about other environments. */
   getHealth(input?: Record<string, never>, options?: CallOptions): Promise<AnalyticsGetHealthAnswer>;
+}
+
+export interface SearchMethods {
+  /** Search records. Finds up to 5 records of each type, the newest first: customers by a part of their name, e-mail address or external id, their subscriptions, products and prices by a part of their name or slug, invoices by the beginning of their number, and any of these, payments and credit notes by their id. */
+  list(input: SearchListInput, options?: CallOptions): Promise<SearchListAnswer>;
 }

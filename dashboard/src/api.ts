@@ -24,7 +24,7 @@ export function leaveEnvironment(): void {
 }
 
 /** Sends requests with the session's cookie. The header proves that a page of ours sent a mutation. */
-function fetchWithSession(input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
+export function fetchWithSession(input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers);
   headers.delete('authorization');
   const environment = currentEnvironment();

@@ -3,6 +3,7 @@ import { analyticsRoutes } from './analytics.ts';
 import { apiKeyRoutes } from './api-keys.ts';
 import { auditLogRoutes } from './audit-log.ts';
 import { catalogRoutes } from './catalogs.ts';
+import { changeRoutes } from './changes.ts';
 import { checkoutSessionRoutes } from './checkout-sessions.ts';
 import { creditNoteRoutes } from './credit-notes.ts';
 import { customerBalanceRoutes } from './customer-balances.ts';
@@ -32,6 +33,7 @@ import { productRoutes } from './products.ts';
 import { purchaseRoutes } from './purchases.ts';
 import { resourceClaimRoutes } from './resource-claims.ts';
 import { resourceRoutes } from './resources.ts';
+import { searchRoutes } from './search.ts';
 import { settingsRoutes } from './settings.ts';
 import { signInProviderRoutes } from './sign-in-provider.ts';
 import { subscriptionItemFeatureRoutes } from './subscription-item-features.ts';
@@ -88,6 +90,7 @@ export const routes: readonly Route[] = withFieldsOfReference([
   ...organizationRoutes,
   ...settingsRoutes,
   ...auditLogRoutes,
+  ...changeRoutes,
   ...customerRoutes,
   ...subscriptionRoutes,
   ...pricingModelRoutes,
@@ -123,4 +126,5 @@ export const routes: readonly Route[] = withFieldsOfReference([
   ...emailTemplateRoutes,
   ...testClockRoutes,
   ...analyticsRoutes,
+  ...searchRoutes,
 ]);

@@ -3,6 +3,7 @@ import type { Database } from '../database/database.ts';
 import type { Work } from '../database/work.ts';
 import { isAscending, mostCounted, type PageRequest } from '../kernel/pagination.ts';
 import type { AuditLogRow, IdRange } from './audit-entry.ts';
+import type { Change } from './change-feed.ts';
 
 const filterColumns = {
   recordId: 'record_id',
@@ -46,4 +47,21 @@ export async function pageOfAuditLog(
 export async function forgetAuditLog(database: Database, days: number, atMost: number): Promise<number> {
   const { rows } = await sql<{ count: number }>`select forget_audit_log(${days}, ${atMost}) as count`.execute(database);
   return rows[0]?.count ?? 0;
+}
+
+/** The newest changes after an entry's id, newest first. */
+export async function recentChanges(work: Work, after: string, atMost: number): Promise<Change[]> {
+  const { rows } = await sql<Change>`
+    select id, record from audit_log where environment_id = ${work.environmentId} and id > ${after}
+     order by id desc limit ${atMost}`.execute(work.db);
+  return rows;
+}
+
+/** The types of those changes that the caller may see. */
+export async function visibleChanges(work: Work, ids: readonly string[]): Promise<Pick<Change, 'record'>[]> {
+  const { rows } = await sql<Pick<Change, 'record'>>`
+    select distinct record from audit_log where environment_id = ${work.environmentId} and id = any (${ids})`.execute(
+    work.db,
+  );
+  return rows;
 }

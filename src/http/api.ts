@@ -290,12 +290,16 @@ function hasAlready(ifNoneMatch: string | undefined, etag: string): boolean {
 
 function filePayload(reply: FastifyReply, file: string | Buffer | Readable, contentType: string): Payload {
   reply.header('content-security-policy', documentPolicy).header('x-content-type-options', 'nosniff');
+  // A proxy that stored or gathered the messages would hold them back.
+  if (contentType === 'text/event-stream') reply.header('cache-control', 'no-store').header('x-accel-buffering', 'no');
   reply.type(contentType);
   return file;
 }
 
 function readRequest(route: Route, request: FastifyRequest, body: ReadBody): Requested {
-  const rawQuery = gatherMetadata(request.query as Record<string, unknown>);
+  const lastEventId = request.headers['last-event-id'];
+  const resumed = route.resumes && lastEventId !== undefined ? { lastEventId } : {};
+  const rawQuery = gatherMetadata({ ...resumed, ...(request.query as Record<string, unknown>) });
   const mutates = route.method !== 'GET';
   const asked = attempt(() => {
     const dryRun = mutates ? readDryRun(rawQuery.dryRun) : false;

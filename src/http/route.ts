@@ -80,6 +80,8 @@ interface RouteDefinition<
   readonly file?: FileAnswer<z.output<Returns>>;
   /** A read whose response carries an ETag. A matching `If-None-Match` gets 304 without a body. */
   readonly etag?: boolean;
+  /** Whether the header `Last-Event-ID` gives the query's `lastEventId`: readers of server-sent events send it by themselves. */
+  readonly resumes?: boolean;
   /** A list that is read in turns. */
   readonly list?: LongList;
   /** More than a body may usually hold. */
@@ -120,6 +122,7 @@ export interface Route {
   readonly afterEffects?: (work: Work, answer: unknown, context: JobContext) => Promise<unknown>;
   readonly file?: FileAnswer<unknown>;
   readonly etag?: boolean;
+  readonly resumes?: boolean;
   readonly list?: LongList;
   readonly bodyLimits?: BodyLimits;
   readonly text?: (answer: unknown) => string | Promise<string>;

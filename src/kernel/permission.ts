@@ -14,6 +14,7 @@ export const routeGroups = {
   'sign-in-provider': ['read', 'admin'],
   settings: ['read', 'admin'],
   'audit-log': ['read'],
+  changes: ['read'],
   customers: ['read', 'write', 'admin'],
   'portal-sessions': ['write'],
   subscriptions: ['read', 'write', 'money'],
@@ -49,6 +50,7 @@ export const routeGroups = {
   events: ['read'],
   emails: ['read', 'write'],
   analytics: ['read'],
+  search: ['read'],
   'test-clock': ['read', 'admin'],
 } as const satisfies Record<string, readonly Access[]>;
 

@@ -68,6 +68,10 @@ export const registry = {
     'TOO_MANY_REQUESTS',
     'Too many pages of this {of} were requested: the limit is {limit} per second. Try again shortly.',
   ],
+  tooManyStreams: [
+    'TOO_MANY_REQUESTS',
+    'You have {limit} streams of changes, the most that one caller may have. Close one of them first.',
+  ],
   overloaded: ['SERVICE_UNAVAILABLE', 'The service is at capacity and did not process the request. Try again shortly.'],
   databaseTookTooLong: [
     'SERVICE_UNAVAILABLE',

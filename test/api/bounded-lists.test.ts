@@ -70,6 +70,23 @@ for (const { method, path, query } of walked)
     assert(JSON.stringify(answer.body).length <= mostBytes);
   });
 
+test('a search reads no table as a whole, in the function of the owner too', async () => {
+  const client = await app.ownerPool.connect();
+  try {
+    await client.query('begin');
+    await client.query(`select set_config('tollkeeper.environment_id', $1, true)`, [app.testEnvironmentId]);
+    const { rows: found } = await client.query(`select * from records_by_search('rare-text', 5)`);
+    assert.deepEqual(found, []);
+    const { rows } = await client.query<{ name: string }>(
+      'select relname as name from pg_stat_xact_user_tables where seq_scan > 0',
+    );
+    assert.deepEqual(rows, []);
+  } finally {
+    await client.query('rollback');
+    client.release();
+  }
+});
+
 test('no job reads a whole table, or all rows of an environment', async () => {
   const { tasks, database, services } = app;
   const payloads: Readonly<Record<string, object>> = {

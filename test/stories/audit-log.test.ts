@@ -3,9 +3,12 @@ import { execFile } from 'node:child_process';
 import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { sql } from 'kysely';
+import { createApp } from '../../src/app.ts';
+import { mostOfOneCaller } from '../../src/audit/actions-changes.ts';
 import { createDatabase, createPool } from '../../src/database/database.ts';
 import { createApiKey, rotateApiKey } from '../../src/organizations/actions.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
+import { personWith } from '../support/people-fixture.ts';
 import { setUpPlans } from '../support/plans.ts';
 
 const app = await startTestApp();
@@ -267,5 +270,158 @@ describe('the list', () => {
     const seen = await log('', pinned.token);
     assert(seen.length > 0);
     assert.deepEqual(new Set(seen.map(({ pricingModelId }) => pricingModelId)), new Set([plans.pricingModelId]));
+  });
+});
+
+describe('a stream of changes', () => {
+  interface Message {
+    readonly id: number;
+    readonly event: string;
+    readonly records: readonly string[];
+  }
+
+  /** The message in a part of the stream; null for one that only moves the position. */
+  function messageIn(part: string): Message | null {
+    const fields = Object.fromEntries(part.split('\n').map((line) => line.split(/: (.*)/s).slice(0, 2)));
+    return fields.event ? { ...JSON.parse(fields.data), id: Number(fields.id), event: fields.event } : null;
+  }
+
+  /** Reads a stream until it ends or is left. */
+  async function follow(headers: Record<string, string>, { url = app.url, query = 'seconds=60' } = {}) {
+    const left = new AbortController();
+    const response = await fetch(`${url}/api/v1/changes?${query}`, { headers, signal: left.signal });
+    assert.equal(response.status, 200, response.ok ? '' : await response.text());
+    const messages: Message[] = [];
+    const wake = new Set<() => void>();
+    const ended = (async () => {
+      let unread = '';
+      for await (const text of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+        const parts = (unread + text).split('\n\n');
+        unread = parts.pop() ?? '';
+        messages.push(...parts.flatMap((part) => messageIn(part) ?? []));
+        for (const each of wake) each();
+      }
+    })().catch(() => undefined);
+    /** Waits until it was told of this type of record. */
+    const until = (record: string) =>
+      new Promise<Message>((resolve, reject) => {
+        void ended.then(() => reject(new Error(`the stream ended without ${record}`)));
+        const look = () => {
+          const found = messages.find(({ records }) => records?.includes(record));
+          if (found === undefined) return;
+          wake.delete(look);
+          resolve(found);
+        };
+        wake.add(look);
+        look();
+      });
+    return { response, messages, ended, until, leave: () => left.abort() };
+  }
+
+  const byKey = (key = app.testKey) => ({ authorization: `Bearer ${key}` });
+  const bySession = (cookie: string) => ({ cookie, 'x-tollkeeper-environment': String(app.testEnvironmentId) });
+
+  test('a stream tells a person and a key what another process changed, and nothing of another tenant', async () => {
+    const other = await createApp({
+      database: app.database,
+      people: app.owner,
+      services: app.services,
+      migrated: async () => true,
+    });
+    const url = await other.listen({ host: '127.0.0.1', port: 0 });
+    const stranger = await app.newOrganization();
+    const { browser } = await personWith(app, 'viewer');
+    const streams = await Promise.all([
+      follow(bySession(browser.cookie)),
+      follow(byKey(), { url }),
+      follow(byKey(stranger.testKey), { url }),
+      follow(byKey(app.liveKey)),
+    ]);
+    const [person, key, strangers, live] = streams;
+    assert.equal(person.response.headers.get('content-type'), 'text/event-stream');
+    assert.equal(person.response.headers.get('cache-control'), 'no-store');
+    const { externalId } = await plans.newCustomer();
+    assert.deepEqual((await person.until('customer')).event, 'changed');
+    await key.until('customer');
+    await app.put(`/customers/${externalId}`, { customer: { externalId, name: 'Ada' } });
+    await app.post('/products', {
+      product: { name: 'Mug', slug: 'mug', pricingModelId: plans.pricingModelId },
+      price: { type: 'single_payment', unitPrice: 900, slug: 'mug' },
+    });
+    await Promise.all([person.until('product'), key.until('product')]);
+    // Both have looked as often as the others.
+    assert.deepEqual([...strangers.messages, ...live.messages], []);
+    // A process that stops ends its streams at once, and no other one.
+    await other.close();
+    await Promise.all([key.ended, strangers.ended]);
+    await app.post('/tax-rates', { taxRate: { country: 'CH', type: 'vat', percentage: '8.1' } });
+    await person.until('taxRate');
+    person.leave();
+    live.leave();
+  });
+
+  test('a stream goes on after the last id that its reader has', async () => {
+    const first = await follow(byKey());
+    await plans.newCustomer();
+    const { id } = await first.until('customer');
+    first.leave();
+    await app.post('/tax-rates', { taxRate: { country: 'AT', type: 'vat', percentage: '20' } });
+    const again = await follow({ ...byKey(), 'last-event-id': String(id) }, { query: 'seconds=0' });
+    await again.ended;
+    const [{ event, records } = assert.fail('nothing was told'), ...others] = again.messages;
+    assert.deepEqual([event, records.includes('taxRate'), others], ['changed', true, []]);
+    // A reader who was away for long reads everything again, and one who begins has just read it.
+    const texts = [`lastEventId=${id - 3_600_000}&seconds=0`, 'seconds=0'].map((query) => app.get(`/changes?${query}`));
+    const [late, fresh] = await Promise.all(texts);
+    assert.match(late, /^id: \d+\nevent: refresh\ndata: {}\n\n$/);
+    assert.match(fresh, /^id: \d+\n\n$/);
+    const wrong = await app.request('GET', '/changes', undefined, { headers: { 'last-event-id': 'x' } });
+    assert.deepEqual([wrong.status, wrong.body.issues[0].path], [400, ['lastEventId']]);
+  });
+
+  test('a stream ends before it tells anything to somebody who was signed out, or whose key was revoked', async () => {
+    const { browser } = await personWith(app, 'support');
+    const { body } = await app.request('POST', '/api-keys', {
+      apiKey: { name: 'Follower', permissions: ['changes:read'] },
+    });
+    const streams = await Promise.all([follow(bySession(browser.cookie)), follow(byKey(body.token))]);
+    await browser.send('POST', '/auth/sign-out', {});
+    await app.post(`/api-keys/${body.apiKey.id}/revoke`, {});
+    await plans.newCustomer();
+    await Promise.all(streams.map(({ ended }) => ended));
+    assert.deepEqual(
+      streams.flatMap(({ messages }) => messages),
+      [],
+    );
+  });
+
+  test('a key that is pinned to a pricing model is told of its records only', async () => {
+    const { pricingModel } = await app.post('/pricing-models', { pricingModel: { name: 'Other' } });
+    const pinned = await createApiKey(
+      app.owner,
+      { environmentId: app.testEnvironmentId, livemode: false, name: 'Pinned', pricingModelId: pricingModel.id },
+      Date.now(),
+    );
+    const stream = await follow(byKey(pinned.token));
+    await plans.newCustomer();
+    await app.post('/usage-meters', { usageMeter: { name: 'Calls', slug: 'calls', pricingModelId: pricingModel.id } });
+    await stream.until('usageMeter');
+    assert.deepEqual(
+      stream.messages.flatMap(({ records }) => records),
+      ['price', 'usageMeter'],
+    );
+    stream.leave();
+  });
+
+  test('one caller has a limited number of streams', async () => {
+    const { token } = await createApiKey(
+      app.owner,
+      { environmentId: app.testEnvironmentId, livemode: false, name: 'Greedy' },
+      Date.now(),
+    );
+    const streams = await Promise.all(Array.from({ length: mostOfOneCaller }, () => follow(byKey(token))));
+    const refused = await app.request('GET', '/changes', undefined, { key: token });
+    assert.deepEqual([refused.status, refused.body.reason], [429, 'too_many_streams']);
+    for (const each of streams) each.leave();
   });
 });

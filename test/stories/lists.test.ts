@@ -203,3 +203,57 @@ test('an export is read as it is taken: what is deleted meanwhile is not in it, 
   assert(length > 100_000 && length < 30_000 * 400, `${length} were read`);
   assert.equal((await download('customers.csv', key)).status, 200);
 });
+
+test('a search finds customers with their subscriptions, invoices by number, and the catalog, of this tenant only', async () => {
+  const { customer } = await app.get('/customers/acme-1');
+  const draft = await app.post('/invoices', {
+    invoice: { customerExternalId: 'acme-1', lines: [{ description: 'Workshop', unitAmount: 4500 }] },
+  });
+  const { invoice } = await app.post(`/invoices/${draft.invoice.id}/finalize`, {});
+  const { pricingModelId } = customer;
+  const { product } = await app.post('/products', {
+    product: { name: 'Blue Lovage', slug: 'tea', pricingModelId },
+    price: { type: 'single_payment', unitPrice: 900, slug: 'tea-lovage', name: 'A bag' },
+  });
+  const search = async (q: string, key = app.testKey): Promise<Body[]> =>
+    (await app.get(`/search?q=${encodeURIComponent(q)}`, { key })).results;
+  const found = async (q: string) => (await search(q)).map(({ type, name, detail }) => [type, name, detail]);
+
+  const byName = await search('LOVELACE');
+  assert.deepEqual(
+    byName.map(({ type, detail }) => [type, detail]),
+    [
+      ['customer', 'Mail1@Example.com'],
+      ['subscription', 'Ada Lovelace'],
+    ],
+  );
+  assert.deepEqual(byName[0], {
+    type: 'customer',
+    id: customer.id,
+    name: 'Ada Lovelace',
+    detail: 'Mail1@Example.com',
+    status: null,
+    pricingModelId,
+  });
+  assert.deepEqual(await found('lovage'), [
+    ['product', 'Blue Lovage', 'tea'],
+    ['price', 'A bag', 'tea-lovage'],
+  ]);
+  // A number by its beginning, in any case; no text is a pattern.
+  const beginning = invoice.invoiceNumber.slice(0, 5).toLowerCase();
+  assert.deepEqual(await found(beginning), [['invoice', invoice.invoiceNumber, 'Ada Lovelace']]);
+  assert.deepEqual(await found(invoice.invoiceNumber.slice(1)), []);
+  assert.deepEqual(await found('100%'), [
+    ['customer', '100% Juice', 'Mail3@Example.com'],
+    ['subscription', (await search('100% J'))[1].name, '100% Juice'],
+  ]);
+  assert.deepEqual((await found('a_lo')).length, 2);
+  for (const { id } of [customer, invoice, product]) assert.deepEqual((await search(id))[0].id, id);
+
+  const stranger = await app.newOrganization();
+  for (const key of [stranger.testKey, app.liveKey])
+    for (const q of ['lovelace', 'lovage', beginning, invoice.id, customer.id])
+      assert.deepEqual(await search(q, key), []);
+  const short = await app.request('GET', '/search?q=lo');
+  assert.deepEqual([short.status, short.body.issues[0].path], [400, ['q']]);
+});

@@ -26,9 +26,14 @@ export async function serveDashboard(app: TestApp): Promise<string> {
   return `http://127.0.0.1:${(server.server.address() as AddressInfo).port}`;
 }
 
-/** A window that runs scripts, and the errors of its console. */
-export async function openBrowser(): Promise<{ page: Page; errors: string[] }> {
+/**
+ * A window that runs scripts, and the errors of its console. The network of one that is live is never idle: it follows
+ * changes.
+ */
+export async function openBrowser({ isLive = false } = {}): Promise<{ page: Page; errors: string[] }> {
   const page = await openWindow({ width: 1280, javaScript: true });
+  // As the service answers where there is nothing to follow.
+  if (!isLive) await page.route('**/api/v1/changes', (route) => route.fulfill({ status: 204 }));
   const errors: string[] = [];
   page.on('pageerror', (error) => errors.push(String(error)));
   page.on('console', (message) => {

@@ -84,7 +84,29 @@ test('the frame shows test mode, and the keyboard finds a page', async () => {
   await page.keyboard.press('Control+k');
   await page.getByPlaceholder('Search customers').fill('hom');
   await page.getByRole('button', { name: /Home/ }).waitFor();
-  await page.keyboard.press('Escape');
+  const [invoice] = (await app.get(`/invoices?customerId=${customerId}`)).data;
+  await page.getByPlaceholder('Search customers').fill(invoice.invoiceNumber.toLowerCase());
+  await page.getByRole('button', { name: new RegExp(invoice.invoiceNumber) }).waitFor();
+  await page.getByPlaceholder('Search customers').fill('customer-1');
+  await page.getByText('Customers', { exact: true }).last().waitFor();
+  await assertGoodPage(page, 'search');
+  await page.getByRole('button', { name: /Acme/ }).first().click();
+  await page.waitForURL(`${address}/customers/${customerId}`);
+});
+
+test('a change of somebody else is shown without a reload, until the person signs out', async () => {
+  const { page: other, errors: otherErrors } = await openBrowser({ isLive: true });
+  await other.context().addCookies(await page.context().cookies());
+  const begun = other.waitForResponse((response) => response.url().endsWith('/api/v1/changes'));
+  await other.goto(`${address}/customers/${customerId}`);
+  await other.getByRole('heading', { name: 'Acme' }).waitFor();
+  assert.equal((await begun).status(), 200);
+  await app.put('/customers/customer-1', { customer: { externalId: 'customer-1', name: 'Acme of Berlin' } });
+  await other.getByRole('heading', { name: 'Acme of Berlin' }).waitFor();
+  await app.put('/customers/customer-1', { customer: { externalId: 'customer-1', name: 'Acme' } });
+  await other.getByRole('heading', { name: 'Acme', exact: true }).waitFor();
+  assert.deepEqual(otherErrors, []);
+  await other.context().close();
 });
 
 test('30.00 are explained, and 10.00 of them refunded after a look at the effects', async () => {

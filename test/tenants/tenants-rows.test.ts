@@ -447,6 +447,7 @@ describe('row-level security', () => {
       await findsOwnCustomers(searched);
     },
     customers_by_search: () => findsOwnCustomers(`select customers_by_search('e') as id`),
+    records_by_search: () => findsOwnCustomers(`select id from records_by_search('e', 100) where type = 'customer'`),
     forget_old_answers: () => forgetsByTheHour('forget_old_answers(0, 10)'),
     forget_processor_events: () => forgetsByTheHour('forget_processor_events(0, 10)'),
     forget_attempts: () => forgetsByTheHour('forget_attempts(0, 10)'),

@@ -14,6 +14,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import { currentEnvironment, isSignedOut } from '../api.ts';
+import { useLive } from '../live.ts';
 import { Empty } from '../parts/empty.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { meQuery, type Session, signOut, useSession } from '../session.ts';
@@ -26,6 +27,7 @@ import { Search, SearchButton } from './search.tsx';
 export function Frame() {
   const { error, data: me, refetch } = useQuery(meQuery);
   const session = useSession();
+  useLive(session?.environment.id ?? null);
   const { href } = useLocation();
   const [isOpen, { toggle, close }] = useDisclosure(false);
   const { pathname } = useLocation();

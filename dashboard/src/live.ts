@@ -1,0 +1,162 @@
+import { useEffect } from 'react';
+import { currentEnvironment, fetchWithSession, queries } from './api.ts';
+
+// A busy environment changes all the time, and a person reads no faster.
+const gatherMs = 1_000;
+// Two heartbeats of the service.
+const silentMs = 40_000;
+const firstWaitMs = 1_000;
+const longestWaitMs = 60_000;
+
+/** The families of queries of the catalog. They depend on nothing else, and no other family but these depends on them alone. */
+const catalogFamilies: ReadonlySet<unknown> = new Set([
+  'pricingModels',
+  'products',
+  'prices',
+  'features',
+  'productFeatures',
+  'usageMeters',
+  'resources',
+  'catalogs',
+  'discounts',
+]);
+const catalogRecords: ReadonlySet<string> = new Set([
+  'pricingModel',
+  'product',
+  'price',
+  'feature',
+  'productFeature',
+  'usageMeter',
+  'resource',
+  'discount',
+]);
+/** The reports of a busy seller would be computed all the time, so the refresh of each minute suffices for them. */
+const reports = 'analytics';
+
+interface Message {
+  readonly id: string | null;
+  readonly event: string | null;
+  readonly data: string;
+}
+
+/** The messages of a stream of server-sent events. An EventSource sends no header, and the service wants to know the environment. */
+async function* messagesOf(body: ReadableStream<BufferSource>, heard: () => void): AsyncGenerator<Message> {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let unread = '';
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    heard();
+    const blocks = (unread + part.value).split('\n\n');
+    unread = blocks.pop() ?? '';
+    for (const block of blocks) yield messageIn(block);
+  }
+}
+
+function messageIn(block: string): Message {
+  const fieldOf = (name: string) =>
+    block
+      .split('\n')
+      .find((line) => line.startsWith(`${name}: `))
+      ?.slice(name.length + 2) ?? null;
+  return { id: fieldOf('id'), event: fieldOf('event'), data: fieldOf('data') ?? '{}' };
+}
+
+/** Reads again the queries that are shown and that changes of these types of records may concern; all with null. */
+function readAgain(environment: string, records: ReadonlySet<string> | null): void {
+  const isOfCatalog = records !== null && [...records].some((record) => catalogRecords.has(record));
+  const isOfOthers = records !== null && [...records].some((record) => !catalogRecords.has(record));
+  void queries.invalidateQueries({
+    predicate: ({ queryKey: [of, family] }) => {
+      if (of !== environment) return false;
+      if (records === null) return true;
+      if (family === reports) return false;
+      return catalogFamilies.has(family) ? isOfCatalog : isOfOthers || family === 'auditLog';
+    },
+  });
+}
+
+/** The last message that a window has received, from which its next stream goes on. */
+interface Place {
+  last: string | null;
+}
+
+/** Follows the changes of one environment until `signal` ends it. */
+async function follow(environment: string, place: Place, signal: AbortSignal): Promise<void> {
+  let waitMs = firstWaitMs;
+  let gathered: Set<string> | null = new Set();
+  let timer: number | undefined;
+  const note = (records: readonly string[] | null) => {
+    gathered = records === null || gathered === null ? null : new Set([...gathered, ...records]);
+    timer ??= window.setTimeout(() => {
+      timer = undefined;
+      readAgain(environment, gathered);
+      gathered = new Set();
+    }, gatherMs);
+  };
+  signal.addEventListener('abort', () => window.clearTimeout(timer));
+  while (!signal.aborted) {
+    const silent = new AbortController();
+    let alarm = 0;
+    const heard = () => {
+      window.clearTimeout(alarm);
+      alarm = window.setTimeout(() => silent.abort(), silentMs);
+    };
+    heard();
+    try {
+      const response = await fetchWithSession('/api/v1/changes', {
+        headers: place.last === null ? {} : { 'last-event-id': place.last },
+        signal: AbortSignal.any([signal, silent.signal]),
+      });
+      // Signed out, not allowed, or nothing to follow: another request would be answered in the same way.
+      if (response.status === 204 || (response.status >= 400 && response.status < 500 && response.status !== 429))
+        return;
+      if (response.ok && response.body !== null) {
+        for await (const { id, event, data } of messagesOf(response.body, heard)) {
+          place.last = id ?? place.last;
+          waitMs = firstWaitMs;
+          if (event === 'refresh') note(null);
+          if (event === 'changed') note((JSON.parse(data) as { readonly records: readonly string[] }).records);
+        }
+      }
+    } catch {
+      // The service or the network is away for a while.
+    } finally {
+      window.clearTimeout(alarm);
+    }
+    await pause(waitMs, signal);
+    waitMs = Math.min(longestWaitMs, waitMs * 2);
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = window.setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => {
+      window.clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+/** Keeps what is shown up to date while the window is looked at. A hidden one takes no connection of its browser. */
+export function useLive(environment: string | null): void {
+  useEffect(() => {
+    if (environment === null) return undefined;
+    const place: Place = { last: null };
+    let following: AbortController | null = null;
+    const adapt = () => {
+      if (document.visibilityState === 'hidden') {
+        following?.abort();
+        following = null;
+      } else if (following === null && environment === currentEnvironment()) {
+        following = new AbortController();
+        void follow(environment, place, following.signal);
+      }
+    };
+    adapt();
+    document.addEventListener('visibilitychange', adapt);
+    return () => {
+      document.removeEventListener('visibilitychange', adapt);
+      following?.abort();
+    };
+  }, [environment]);
+}

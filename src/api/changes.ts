@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import { beginFollowing, type WithChangeFeed } from '../audit/actions-changes.ts';
+import type { Following } from '../audit/change-feed.ts';
+import { route } from '../http/route.ts';
+import { Problem } from '../kernel/problem.ts';
+
+// Load balancers and updates end connections in any case; a reader goes on where it was.
+const longestSeconds = 600;
+
+const Position = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
+
+/** A stream that its feed begins when the transaction has ended. */
+interface Begun extends Following {
+  readonly feed: NonNullable<WithChangeFeed['changeFeed']>;
+}
+
+export const changeRoutes = [
+  route({
+    method: 'GET',
+    path: '/changes',
+    needs: 'changes:read',
+    summary: 'Follow changes',
+    description:
+      'Streams server-sent events that tell which types of records changed, within about a second of each commit. ' +
+      '`changed` names them in `records`, as the audit log does; `refresh` says that any record may have changed, and ' +
+      'comes each minute, for usage and other records without an audit log. The stream ends after `seconds`, and within ' +
+      'ten seconds after the caller is signed out or the key is revoked. A reader that sends the last id as ' +
+      '`Last-Event-ID`, as browsers do, is told what changed meanwhile.',
+    tag: 'Audit log',
+    query: z.object({
+      lastEventId: Position.optional().meta({
+        description: 'The last id that was received. The header `Last-Event-ID` says the same.',
+      }),
+      seconds: z.coerce.number().int().min(0).max(longestSeconds).default(longestSeconds).meta({
+        description: 'The length of the stream. With 0 it ends after what changed since `lastEventId`.',
+      }),
+    }),
+    returns: z.custom<Begun>(),
+    refuses: ['tooManyStreams', 'overloaded'],
+    handle: async (work, { query }, { services }) => {
+      const { changeFeed } = (services ?? {}) as WithChangeFeed;
+      if (changeFeed === undefined) throw new Problem('overloaded');
+      const { lastEventId = null, seconds } = query;
+      return { ...(await beginFollowing(work, { lastPosition: lastEventId, seconds })), feed: changeFeed };
+    },
+    resumes: true,
+    // The answer is no JSON.
+    text: () => '',
+    file: {
+      contentType: 'text/event-stream',
+      render: ({ feed, ...following }, readMore) => feed.follow(following, readMore),
+    },
+  }),
+];

@@ -1,0 +1,22 @@
+import { z } from 'zod';
+import { mostOfType, SearchResult, SearchText } from '../analytics/record-search.ts';
+import { searchRecords } from '../analytics/store-search.ts';
+import { route } from '../http/route.ts';
+
+export const searchRoutes = [
+  route({
+    method: 'GET',
+    path: '/search',
+    needs: 'search:read',
+    summary: 'Search records',
+    description:
+      `Finds up to ${mostOfType} records of each type, the newest first: customers by a part of their name, e-mail address ` +
+      'or external id, their subscriptions, products and prices by a part of their name or slug, invoices by the beginning ' +
+      'of their number, and any of these, payments and credit notes by their id.',
+    tag: 'Search',
+    query: z.object({ q: SearchText }),
+    returns: z.object({ results: z.array(SearchResult) }),
+    refuses: [],
+    handle: async (work, { query }) => ({ results: await searchRecords(work, query.q) }),
+  }),
+];
