@@ -4131,8 +4131,7 @@ export interface SearchResult {
   detail: string | null;
   /** Of a customer `archived`, of a product or price `inactive`. */
   status: string | null;
-  /** The product of a price. */
-  productId: string | null;
+  pricingModelId: string;
 }
 
 export interface ErrorBody {

@@ -9,7 +9,9 @@ type PageModule = Promise<{ Page: ComponentType }>;
 
 /** Filters are texts, so that the address reads as it was written. */
 function textsOf(search: Record<string, unknown>): Search {
-  return Object.fromEntries(Object.entries(search).map(([name, value]) => [name, String(value)]));
+  // A filter that is taken away is there as undefined before the address is written.
+  const given = Object.entries(search).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
 }
 
 const root = createRootRoute({ component: Outlet, notFoundComponent: NotFound });
@@ -52,6 +54,7 @@ const pages = [
   page('/service-health', () => import('./pages/health.tsx')),
   page('/catalog', () => import('./pages/catalog.tsx')),
   page('/usage', () => import('./pages/usage.tsx')),
+  page('/emails', () => import('./pages/emails.tsx')),
   page('/events', () => import('./pages/events.tsx')),
   page('/webhooks', () => import('./pages/webhooks.tsx')),
   page('/webhooks/$id', () => import('./pages/webhook.tsx')),

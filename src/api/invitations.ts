@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { route } from '../http/route.ts';
+import { mailInvitation } from '../mail/actions-invitations.ts';
 import { invite, requirePerson, withdrawInvitation } from '../people/actions.ts';
 import { Invitation, InvitationId, NewInvitation } from '../people/person.ts';
 import { listInvitations } from '../people/store.ts';
@@ -29,14 +30,19 @@ export const invitationRoutes = [
     summary: 'Invite somebody',
     description:
       'Returns a link to join with a role, which is never shown again. It works once, for seven days, and takes the place ' +
-      'of an open one for the same address.',
+      'of an open one for the same address. It is sent by email too, if the service has a mail server.',
     tag,
     body: z.object({ invitation: NewInvitation }),
-    returns: z.object({ invitation: Invitation, url: z.string() }),
+    returns: z.object({
+      invitation: Invitation,
+      url: z.string(),
+      mailed: z.boolean().meta({ description: 'Whether the link is sent to the address by email.' }),
+    }),
     refuses: ['personNeeded', 'memberExists', 'tooManyRecords'],
-    async handle(work, { body }) {
+    async handle(work, { body }, { services }) {
       requirePerson(work);
-      return invite(work, body.invitation, Date.now());
+      const invited = await invite(work, body.invitation, Date.now());
+      return { ...invited, mailed: await mailInvitation(work, services, invited) };
     },
     sealedWith: ({ services }) => webhookServicesOf(services).encryption,
   }),

@@ -3,7 +3,16 @@ import type { Database } from '../database/database.ts';
 import { runInEnvironment, type Work } from '../database/work.ts';
 import { Problem } from '../kernel/problem.ts';
 import { firstIdAt } from './audit-entry.ts';
-import { type Change, type Following, messageOf, mostRecent, overlapMs, typesOf, unseenOf, windowMs } from './change-feed.ts';
+import {
+  type Change,
+  type Following,
+  messageOf,
+  mostRecent,
+  overlapMs,
+  typesOf,
+  unseenOf,
+  windowMs,
+} from './change-feed.ts';
 import * as store from './store.ts';
 
 /** The part of the services that streams use. */

@@ -55,6 +55,33 @@ export function writeEmail(name: EmailTemplateName, facts: EmailFacts, style: Em
   return { subject, text: plainText(parts), html: page(style.language, subject, parts).text };
 }
 
+/** Writes the email that invites somebody to the dashboard. Its reader has chosen no language yet. */
+export function writeInvitation({
+  organization,
+  role,
+  url,
+  expiresAt,
+}: {
+  readonly organization: string;
+  readonly role: string;
+  readonly url: string;
+  readonly expiresAt: Instant;
+}): EmailContent {
+  const until = new Intl.DateTimeFormat('en', { dateStyle: 'long', timeZone: 'UTC' }).format(expiresAt);
+  const subject = `Join ${organization}`.replaceAll(/\s+/g, ' ').slice(0, 255);
+  const parts = {
+    heading: subject,
+    paragraphs: [
+      `You are invited to the dashboard of ${organization} with the role ${role}.`,
+      `The link works once, until ${until}.`,
+    ],
+    link: { address: url, label: 'Join' },
+    closing: 'If you do not know the sender, ignore this email.',
+    seller: organization,
+  };
+  return { subject, text: plainText(parts), html: page('en', subject, parts).text };
+}
+
 function valuesOf(facts: EmailFacts, { language, timeZone }: EmailStyle): ReadonlyMap<string, string> {
   const { seller, customer, number, money, date, plan, card } = facts;
   return new Map([

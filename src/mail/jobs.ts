@@ -2,6 +2,7 @@ import { documentPdf } from '../documents/actions.ts';
 import { encryptionOf } from '../jobs/encryption.ts';
 import { payloadEnvironment, payloadText, runInJob, type Task, type TaskList } from '../jobs/queue.ts';
 import { type PreparedEmail, prepareEmail, recordOutcome, sendTask, type WithMail } from './actions.ts';
+import { invitationTask, prepareInvitation } from './actions-invitations.ts';
 import type { SendOutcome } from './email.ts';
 
 /**
@@ -39,4 +40,20 @@ async function attempt(mail: WithMail['mail'], id: string, prepared: PreparedEma
   return mail.smtp.send({ id, ...head, ...content, attachments: attachments ?? [] });
 }
 
-export const mailTasks: TaskList = { [sendTask]: sendEmail };
+/** Sends the link of an invitation that is still open. A repeat has the same Message-ID. */
+const sendInvitation: Task = async (context, payload) => {
+  const { mail } = (context.services ?? {}) as WithMail;
+  const id = payloadText(payload, 'invitationId');
+  const sealed = { invitationId: id, sealedUrl: payloadText(payload, 'sealedUrl') };
+  const encryption = encryptionOf(context.services);
+  const prepared = await runInJob(context, payloadEnvironment(payload), (work) =>
+    prepareInvitation(work, sealed, encryption),
+  );
+  if (prepared === null || mail === undefined) return;
+  const { content, senderName, recipient } = prepared;
+  const head = { id, senderName, replyTo: null, recipients: [recipient], attachments: [] };
+  const outcome = await mail.smtp.send({ ...head, ...content });
+  if (outcome.kind === 'refused') throw new Error(`the invitation ${id} was not sent: ${outcome.reason}`);
+};
+
+export const mailTasks: TaskList = { [sendTask]: sendEmail, [invitationTask]: sendInvitation };

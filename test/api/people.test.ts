@@ -5,6 +5,7 @@ import { routesOfPeople } from '../../src/api/routes.ts';
 import { createApp } from '../../src/app.ts';
 import { createEncryption, keyBytes } from '../../src/jobs/encryption.ts';
 import { runTask } from '../../src/jobs/queue.ts';
+import type { Smtp } from '../../src/jobs/smtp.ts';
 import { roles } from '../../src/kernel/permission.ts';
 import { createFirstLink } from '../../src/people/actions.ts';
 import { createSignIn } from '../../src/people/actions-sign-in.ts';
@@ -13,6 +14,7 @@ import { type Body, startTestApp } from '../support/harness.ts';
 import { Browser, linkFor, passwordOfAll, personWith } from '../support/people-fixture.ts';
 
 const app = await startTestApp();
+type SmtpMessage = Parameters<Smtp['send']>[0];
 const tokenOf = (path: string) => path.slice(path.lastIndexOf('/') + 1);
 
 describe('the link of the first start', () => {
@@ -409,6 +411,43 @@ test('no answer is shown in the frame of another page', async () => {
     const { headers } = await new Browser(app).send('GET', path);
     assert.match(headers.get('content-security-policy') ?? '', /frame-ancestors 'none'/, path);
   }
+});
+
+test('an invitation is sent by email, with a link that no job shows, while it is open', async () => {
+  const { browser } = await personWith(app, 'owner');
+  const sent: SmtpMessage[] = [];
+  const smtp = {
+    send: async (message: SmtpMessage) => {
+      sent.push(message);
+      return { kind: 'sent' as const };
+    },
+    close: () => undefined,
+  };
+  const services = { ...app.services, mail: { smtp, publicUrl: app.url } };
+  const invite = async (email: string) => {
+    const { url, mailed, invitation } = await browser.expect('POST', '/invitations', {
+      invitation: { email, role: 'billing' },
+    });
+    const { rows } = await app.ownerPool.query(
+      `select payload from graphile_worker._private_jobs where payload->>'invitationId' = $1`,
+      [invitation.id],
+    );
+    assert.deepEqual([mailed, rows.length, JSON.stringify(rows).includes(tokenOf(url))], [true, 1, false]);
+    const run = () => runTask({ database: app.database, tasks: app.tasks, services }, 'send_invitation', rows[0].payload);
+    return { url, invitation, run };
+  };
+  const first = await invite('mailed@people.test');
+  await first.run();
+  const [message] = sent;
+  assert.deepEqual([message?.recipients, message?.subject], [['mailed@people.test'], 'Join Acme']);
+  assert.equal(message?.text.includes(first.url), true);
+  assert.match(message?.text ?? '', /with the role billing/);
+  // Another one takes its place, and a withdrawn one is not sent.
+  const second = await invite('mailed@people.test');
+  await first.run();
+  await browser.expect('DELETE', `/invitations/${second.invitation.id}`);
+  await second.run();
+  assert.equal(sent.length, 1);
 });
 
 test('sessions, states of sign-ins and invitations that have ended are deleted, and others stay', async () => {

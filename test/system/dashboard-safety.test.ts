@@ -31,6 +31,12 @@ interface Action {
   readonly call: readonly [method: string, path: string, body?: unknown];
 }
 
+/** The valid call of an operation. */
+function callOf(operation: string): Action['call'] {
+  const { path, body } = calls[operation]?.(world, 'role') ?? assert.fail(operation);
+  return [operation.slice(0, operation.indexOf(' ')), path, body];
+}
+
 const adjustment = { timing: 'immediately', newSubscriptionItems: [{ priceId: world.priceId, quantity: 1 }] };
 const actions: readonly Action[] = [
   {
@@ -75,9 +81,57 @@ const actions: readonly Action[] = [
     roles: ['owner', 'support', 'developer'],
     call: ['POST', `/subscriptions/${world.subscriptionId}/cancel`, { cancellation: { timing: 'immediately' } }],
   },
+  {
+    path: `/customers/${world.customerId}`,
+    button: 'Portal',
+    roles: ['owner', 'developer'],
+    call: callOf('POST /customers/{externalId}/portal-sessions'),
+  },
+  {
+    path: `/customers/${world.customerId}`,
+    button: 'Grant credits',
+    roles: ['owner', 'billing'],
+    call: callOf('POST /usage-credits'),
+  },
+  {
+    path: `/payments/${world.paymentId}`,
+    button: 'Refund',
+    roles: ['owner', 'billing'],
+    call: callOf('POST /payments/{id}/refund'),
+  },
+  {
+    path: `/invoices/${world.openInvoiceId}`,
+    button: 'Record a payment',
+    roles: ['owner', 'billing'],
+    call: callOf('POST /invoices/{id}/void'),
+  },
+  {
+    path: '/customers',
+    button: 'Add a customer',
+    roles: ['owner', 'developer'],
+    call: callOf('POST /customers'),
+  },
+  {
+    path: '/emails',
+    button: 'Change receipt',
+    roles: ['owner'],
+    call: ['PUT', '/settings', { settings: { mail: { texts: { receipt: { subject: 'Thanks' } } } } }],
+  },
+  {
+    path: '/emails',
+    button: 'Send again',
+    roles: ['owner', 'support'],
+    call: callOf('POST /emails/{id}/resend'),
+  },
+  {
+    path: '/people',
+    button: 'Register a provider',
+    roles: ['owner'],
+    call: ['DELETE', '/members/nobody'],
+  },
 ];
 
-for (const role of ['billing', 'support', 'developer', 'viewer'] as const)
+for (const role of ['owner', 'billing', 'support', 'developer', 'viewer'] as const)
   test(`the pages show the role ${role} what it may do, and the API refuses the rest`, async () => {
     const { page, errors, browser } = await windowOf(role);
     for (const [path, ofPath] of Map.groupBy(actions, ({ path }) => path)) {
@@ -135,9 +189,29 @@ async function fillWithMarkup(): Promise<number> {
   return stored;
 }
 
+/** Fills the texts that a request names by its own rules: slugs, a code, and those of an invoice. */
+async function fillNamesWithMarkup(): Promise<string> {
+  const { pricingModelId, draftInvoiceId, externalId } = world;
+  const price = { type: 'single_payment', unitPrice: 100, slug: `${markup} price`, name: markup };
+  await app.post('/products', { product: { name: markup, slug: markup, pricingModelId }, price });
+  await app.post('/discounts', {
+    discount: { name: markup, code: '<img src=x onerror=hit()>'.slice(0, 20), amount: 5, amountType: 'percent', duration: 'once', pricingModelId },
+  });
+  await app.put(`/invoices/${draftInvoiceId}`, { invoice: { memo: markup, footer: markup } });
+  const { invoice } = await app.post('/invoices', {
+    invoice: { customerExternalId: externalId, memo: markup, footer: markup, lines: [{ description: markup, unitAmount: 100 }] },
+  });
+  await app.post(`/invoices/${invoice.id}/finalize`, {});
+  return invoice.id;
+}
+
 test('texts with markup and scripts in every field are shown as texts on every page, and nothing runs', async () => {
   const stored = await fillWithMarkup();
   assert(stored > 60, `${stored} texts are stored`);
+  const written = await fillNamesWithMarkup();
+  for (const kind of ['invoices', 'credit-notes'])
+    for (const id of kind === 'invoices' ? [written, world.draftInvoiceId] : [world.creditNoteId])
+      assert.doesNotMatch((await app.request('GET', `/${kind}/${id}/html`)).body, /<(script|img)\b/i);
   const { page } = await windowOf('owner');
   const ran: string[] = [];
   await page.exposeFunction('noteHit', (what: string) => ran.push(what));
@@ -163,7 +237,9 @@ test('texts with markup and scripts in every field are shown as texts on every p
   const paths = [
     ...[...lists, 'webhooks', 'api-keys', 'audit-log', 'people', 'settings', 'time-machine'].map((name) => `/${name}`),
     ...customers.flatMap((id) => ['', 'money', 'usage', 'history'].map((tab) => `/customers/${id}?tab=${tab}`)),
-    ...invoices.map(({ id }: Body) => `/invoices/${id}`),
+    ...[world.draftInvoiceId, ...invoices.map(({ id }: Body) => id)].map((id) => `/invoices/${id}`),
+    ...['features', 'discounts', 'calculator'].map((tab) => `/catalog?tab=${tab}`),
+    '/emails',
     ...webhooks.map(({ id }: Body) => `/webhooks/${id}`),
   ];
   for (const path of paths) {

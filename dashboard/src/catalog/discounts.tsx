@@ -9,6 +9,7 @@ import { counted, countText, moneyText } from '../parts/format.ts';
 import { type Column, Records } from '../parts/records.tsx';
 import { Section, Status } from '../parts/shown.tsx';
 import { useMay } from '../session.ts';
+import { LimitFields, type Limits, limitChange, limitTexts } from './discount-limits.tsx';
 import { choices, MoneyField, WholeField } from './fields.tsx';
 
 interface DiscountsProps {
@@ -36,9 +37,10 @@ export function Discounts({ modelId, currency }: DiscountsProps) {
     { title: 'Code', cell: ({ code }) => <span className="identifier">{code}</span> },
     { title: 'Name', cell: ({ name }) => name, from: 'sm' },
     { title: 'Off', cell: (each) => `${amountText(each, currency)}, ${durationText(each)}` },
+    { title: 'Limits', cell: (each) => limitTexts(each, currency).join(', ') || 'None', from: 'md' },
     { title: 'Used', cell: ({ redemptionCount }) => countText(redemptionCount), align: 'right', from: 'sm' },
     { title: 'Status', cell: ({ active }) => <Status of={active ? 'active' : 'ended'} /> },
-    ...(mayChange ? [{ title: '', cell: (each: RedeemedDiscount) => <DiscountMenu of={each} /> }] : []),
+    ...(mayChange ? [{ title: '', cell: (each: RedeemedDiscount) => <DiscountMenu of={each} currency={currency} /> }] : []),
   ];
   return (
     <Section
@@ -65,8 +67,10 @@ export function Discounts({ modelId, currency }: DiscountsProps) {
   );
 }
 
-function DiscountMenu({ of: { id, code, active } }: { readonly of: RedeemedDiscount }) {
+function DiscountMenu({ of, currency }: { readonly of: RedeemedDiscount; readonly currency: string }) {
+  const { id, code, active } = of;
   const [opened, { open, close }] = useDisclosure(false);
+  const [isLimiting, limiting] = useDisclosure(false);
   const verb = active ? 'End' : 'Open';
   return (
     <>
@@ -77,6 +81,7 @@ function DiscountMenu({ of: { id, code, active } }: { readonly of: RedeemedDisco
           </Button>
         </Menu.Target>
         <Menu.Dropdown>
+          <Menu.Item onClick={limiting.open}>Change the limits</Menu.Item>
           <Menu.Item onClick={open}>{active ? 'End it' : 'Open it again'}</Menu.Item>
         </Menu.Dropdown>
       </Menu>
@@ -93,7 +98,36 @@ function DiscountMenu({ of: { id, code, active } }: { readonly of: RedeemedDisco
         confirm={active ? 'End the discount' : 'Open the discount'}
         done={active ? 'The discount has ended.' : 'The discount is open.'}
       />
+      {isLimiting && <LimitDialog of={of} currency={currency} onClose={limiting.close} />}
     </>
+  );
+}
+
+interface LimitDialogProps {
+  readonly of: RedeemedDiscount;
+  readonly currency: string;
+  readonly onClose: () => void;
+}
+
+function LimitDialog({ of, currency, onClose }: LimitDialogProps) {
+  const [limits, setLimits] = useState<Limits>(of);
+  return (
+    <ChangeDialog
+      title={`The limits of ${of.code}`}
+      opened
+      onClose={onClose}
+      input={{ id: of.id, discount: limitChange(limits) }}
+      call={(input, options) => api.discounts.update(input, options)}
+      effects={({ discount }) => [
+        { text: `The code can be used ${limitTexts(discount, currency).join(', ') || 'without limits'}.` },
+        { text: 'Customers who have used it keep what it gives them.' },
+      ]}
+      confirm="Change the limits"
+      done="The limits are changed."
+      size="lg"
+    >
+      <LimitFields value={limits} onChange={setLimits} currency={currency} modelId={of.pricingModelId} />
+    </ChangeDialog>
   );
 }
 
@@ -115,10 +149,10 @@ const blank: Form = {
   numberOfPayments: 3,
 };
 
-function inputOf(form: Form, pricingModelId: string): DiscountsCreateInput | null {
+function inputOf(form: Form, limits: Limits, pricingModelId: string): DiscountsCreateInput | null {
   const { name, code, amount, amountType, duration, numberOfPayments } = form;
   if (name.trim() === '' || amount === undefined) return null;
-  const text = { name: name.trim(), amount: Math.round(Number(amount)), amountType, pricingModelId };
+  const text = { name: name.trim(), amount: Math.round(Number(amount)), amountType, pricingModelId, ...limits };
   const named = { ...text, ...(code.trim() !== '' && { code: code.trim() }) };
   if (duration !== 'number_of_payments') return { discount: { ...named, duration } };
   return numberOfPayments === undefined ? null : { discount: { ...named, duration, numberOfPayments } };
@@ -131,22 +165,28 @@ function NewDiscount({
   currency,
 }: DiscountsProps & { readonly opened: boolean; readonly onClose: () => void }) {
   const [form, setForm] = useState(blank);
+  const [limits, setLimits] = useState<Limits>({});
   return (
     <ChangeDialog
       title="Add a discount"
       opened={opened}
       onClose={onClose}
-      input={inputOf(form, modelId)}
+      input={inputOf(form, limits, modelId)}
       call={(input, options) => api.discounts.create(input, options)}
       effects={({ discount }) => [
         { text: `${amountText(discount, currency)} off ${durationText(discount)} of each customer who uses the code.` },
-        { text: 'It works from now on.' },
+        { text: `It works from now on, ${limitTexts(discount, currency).join(', ') || 'without limits'}.` },
       ]}
       confirm="Add the discount"
       done="The discount is there."
-      onDone={() => setForm(blank)}
+      onDone={() => {
+        setForm(blank);
+        setLimits({});
+      }}
+      size="lg"
     >
       <DiscountFields value={form} onChange={setForm} currency={currency} />
+      <LimitFields value={limits} onChange={setLimits} currency={currency} modelId={modelId} />
     </ChangeDialog>
   );
 }

@@ -211,9 +211,10 @@ function InviteDialog({ onClose, onLink }: Omit<DialogProps, 'opened'>) {
       opened
       onClose={onClose}
       input={invitation.email === '' ? null : { invitation }}
-      call={(given, options) => send<{ url: string }>('POST', '/api/v1/invitations', given, options)}
-      effects={() => [
+      call={(given, options) => send<{ url: string; mailed: boolean }>('POST', '/api/v1/invitations', given, options)}
+      effects={({ mailed }) => [
         { text: `${invitation.email} may join by a link that works once, for seven days.` },
+        { text: mailed ? 'The link is sent to the address, and shown to you.' : 'You are shown the link, and send it.' },
         { text: `May then do: ${aboutRole(role)}.` },
       ]}
       confirm="Make the link"

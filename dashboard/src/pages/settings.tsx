@@ -5,7 +5,7 @@ import type { Settings, SettingsUpdateInput } from '../../../client/src/generate
 import { values } from '../../../client/src/generated-values.ts';
 import { api, read } from '../api.ts';
 import { ChangeDialog, type Effect } from '../parts/change-dialog.tsx';
-import { words } from '../parts/format.ts';
+import { counted, words } from '../parts/format.ts';
 import { Problem } from '../parts/problem.tsx';
 import { Facts, Heading, Section } from '../parts/shown.tsx';
 import { useMay } from '../session.ts';
@@ -29,6 +29,7 @@ const yesNo = (value: boolean) => (value ? 'Yes' : 'No');
 const daysText = (days: readonly number[]) =>
   days.length === 0 ? 'No retry' : days.map((day) => `${day} days`).join(', then ');
 const mostUnsearched = 10;
+const mostReviewHours = 720;
 
 function choicesOf<Value extends string>(of: readonly Value[]) {
   return of.map((value) => ({ value, label: words(value) }));
@@ -110,8 +111,9 @@ const seller: Part = {
 
 const invoices: Part = {
   title: 'Invoices',
-  facts: ({ netTermsDays, taxProvider, timeZone, numbering }) => [
+  facts: ({ netTermsDays, reviewHours, taxProvider, timeZone, numbering }) => [
     ['Due after', `${netTermsDays} days`],
+    ['Renewals wait as a draft for', reviewHours === 0 ? 'No time' : counted(reviewHours, 'hour')],
     ['Tax', taxProvider === 'rates' ? 'By the tax rates' : 'None'],
     ['Time zone of the seller', timeZone],
     ['Numbers of invoices', seriesText(numbering.invoices)],
@@ -132,6 +134,14 @@ const invoices: Part = {
           max={365}
           value={known.netTermsDays}
           onChange={(value) => typeof value === 'number' && set({ netTermsDays: value })}
+        />
+        <NumberInput
+          label="Hours for which a renewal waits as a draft"
+          description="You look at it and add lines. 0: it is finalized at once"
+          min={0}
+          max={mostReviewHours}
+          value={known.reviewHours}
+          onChange={(value) => typeof value === 'number' && set({ reviewHours: value })}
         />
         <Choice
           label="Tax"
@@ -269,7 +279,43 @@ const subscriptions: Part = {
   },
 };
 
-const parts = [seller, invoices, collection, subscriptions];
+const emails: Part = {
+  title: 'Emails',
+  facts: ({ mail: { enabled, replyTo, testRecipients, texts } }) => [
+    ['Sent to customers', yesNo(enabled)],
+    ['Answers go to', replyTo ?? 'The sender'],
+    ['In test mode only to', testRecipients.join(', ') || 'Nobody'],
+    ['Own texts', Object.keys(texts).map(words).join(', ') || 'None'],
+  ],
+  Form({ settings, change, onChange }) {
+    const known = { ...settings.mail, ...change.mail };
+    const set = (part: NonNullable<Change['mail']>) => onChange({ mail: { ...change.mail, ...part } });
+    return (
+      <>
+        <Toggle
+          label="Customers get emails about their invoices, payments and subscriptions"
+          checked={known.enabled}
+          onChange={(value) => set({ enabled: value })}
+        />
+        <TextInput
+          label="Address for answers"
+          description="Empty: the address of the sender, which the operator of the service sets"
+          type="email"
+          value={known.replyTo ?? ''}
+          onChange={(event) => set({ replyTo: event.currentTarget.value || null })}
+        />
+        <TagsInput
+          label="Addresses that get emails in test mode"
+          description="jo@example.com, or @example.com for all of a domain"
+          value={[...known.testRecipients]}
+          onChange={(addresses) => set({ testRecipients: addresses })}
+        />
+      </>
+    );
+  },
+};
+
+const parts = [seller, invoices, collection, emails, subscriptions];
 
 export function Page() {
   const { data, error, refetch } = useQuery(read('settings', 'get', {}));

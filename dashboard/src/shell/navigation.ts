@@ -12,6 +12,7 @@ import {
   IconHistory,
   IconHome2,
   IconKey,
+  IconMail,
   IconRefresh,
   IconSettings,
   IconShoppingCart,
@@ -42,6 +43,7 @@ export const destinations: readonly { readonly group: string; readonly pages: re
       { to: '/credit-notes', name: 'Credit notes', icon: IconCreditCardRefund },
       { to: '/purchases', name: 'Purchases', icon: IconShoppingCart },
       { to: '/dunning', name: 'Dunning', icon: IconAlarm },
+      { to: '/emails', name: 'Emails', icon: IconMail },
     ],
   },
   {
