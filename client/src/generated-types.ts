@@ -8374,7 +8374,7 @@ export interface AuditLogMethods {
 }
 
 export interface ChangesMethods {
-  /** Follow changes. Streams server-sent events that tell which types of records changed, within about a second of each commit. `changed` names them in `records`, as the audit log does; `refresh` says that any record may have changed, and comes each minute, for usage and other records without an audit log. The stream ends after `seconds`, and within ten seconds after the caller is signed out or the key is revoked. A reader that sends the last id as `Last-Event-ID`, as browsers do, is told what changed meanwhile. */
+  /** Follow changes. Streams server-sent events that tell which types of records changed, within about a second of each commit. `changed` names them in `records`, as the audit log does. `refresh` says that any record may have changed. It comes each minute, for usage and other records without an audit log. The stream ends after `seconds`, and within ten seconds after the caller is signed out or the key is revoked. A reader that sends the last id as `Last-Event-ID` learns what changed meanwhile. */
   list(input?: ChangesListInput, options?: CallOptions): Promise<string>;
 }
 
@@ -9088,6 +9088,6 @@ export interface AnalyticsMethods {
 }
 
 export interface SearchMethods {
-  /** Search records. Finds up to 5 records of each type, the newest first: customers by a part of their name, e-mail address or external id, their subscriptions, products and prices by a part of their name or slug, invoices by the beginning of their number, and any of these, payments and credit notes by their id. */
+  /** Search records. Finds up to 5 records of each type, the newest first. Customers are found by a part of their name, e-mail address or external id, and their subscriptions with them. Products and prices are found by a part of their name or slug, invoices by the beginning of their number. Any of these, payments and credit notes are found by their id. */
   list(input: SearchListInput, options?: CallOptions): Promise<SearchListAnswer>;
 }

@@ -22,10 +22,10 @@ export const changeRoutes = [
     summary: 'Follow changes',
     description:
       'Streams server-sent events that tell which types of records changed, within about a second of each commit. ' +
-      '`changed` names them in `records`, as the audit log does; `refresh` says that any record may have changed, and ' +
-      'comes each minute, for usage and other records without an audit log. The stream ends after `seconds`, and within ' +
-      'ten seconds after the caller is signed out or the key is revoked. A reader that sends the last id as ' +
-      '`Last-Event-ID`, as browsers do, is told what changed meanwhile.',
+      '`changed` names them in `records`, as the audit log does. `refresh` says that any record may have changed. It comes ' +
+      'each minute, for usage and other records without an audit log. The stream ends after `seconds`, and within ten ' +
+      'seconds after the caller is signed out or the key is revoked. A reader that sends the last id as `Last-Event-ID` ' +
+      'learns what changed meanwhile.',
     tag: 'Audit log',
     query: z.object({
       lastEventId: Position.optional().meta({

@@ -10,9 +10,9 @@ export const searchRoutes = [
     needs: 'search:read',
     summary: 'Search records',
     description:
-      `Finds up to ${mostOfType} records of each type, the newest first: customers by a part of their name, e-mail address ` +
-      'or external id, their subscriptions, products and prices by a part of their name or slug, invoices by the beginning ' +
-      'of their number, and any of these, payments and credit notes by their id.',
+      `Finds up to ${mostOfType} records of each type, the newest first. Customers are found by a part of their name, e-mail ` +
+      'address or external id, and their subscriptions with them. Products and prices are found by a part of their name or ' +
+      'slug, invoices by the beginning of their number. Any of these, payments and credit notes are found by their id.',
     tag: 'Search',
     query: z.object({ q: SearchText }),
     returns: z.object({ results: z.array(SearchResult) }),

@@ -12,7 +12,7 @@ export const invitationTask = 'send_invitation';
 // A link that comes after a day is one that nobody waits for any more: about a day of attempts.
 const mostAttempts = 11;
 
-/** The context under which a link is sealed: it lets in whoever has it, so no payload of a job shows it. */
+/** The context under which a link is sealed: the link is enough to join, so no payload of a job shows it. */
 function sealedFor(invitationId: string): string {
   return `invitation ${invitationId}`;
 }

@@ -5,7 +5,7 @@ import { read } from '../api.ts';
 import { counted, moneyText } from '../parts/format.ts';
 import { MoneyField, WholeField } from './fields.tsx';
 
-/** Who may redeem a code, how often and until when. A limit that is absent is none. */
+/** The limits of a code: its customers, products and times. A limit that is absent is none. */
 export type Limits = Pick<
   RedeemedDiscount,
   | 'expiresAt'
