@@ -96,7 +96,7 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
   'POST /organizations': (_ids, n) => at('/organizations', { organization: { name: `Acme ${n}` } }),
 
   'GET /audit-log': () => at('/audit-log'),
-  'GET /changes': () => at('/changes?seconds=0'),
+  'GET /changes': () => at('/changes'),
   'GET /analytics/attention': () => at('/analytics/attention'),
   'GET /analytics/health': () => at('/analytics/health'),
   'GET /analytics/mrr': () => at('/analytics/mrr?interval=month'),

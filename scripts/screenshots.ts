@@ -76,7 +76,7 @@ async function drawAll(address: string, link: string): Promise<void> {
   const page = await openWindow({ width: size.width, javaScript: true });
   await page.setViewportSize(size);
   // A stream of changes would keep the network from being idle.
-  await page.route('**/api/v1/changes', (route) => route.fulfill({ status: 204 }));
+  await page.route('**/api/v1/changes?*', (route) => route.fulfill({ status: 204 }));
   await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
   await signUp(page, link);
   await page.goto(`${address}/`);

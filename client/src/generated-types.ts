@@ -5216,7 +5216,7 @@ export interface AuditLogListAnswer {
 export interface ChangesListInput {
   /** The last id that was received. The header `Last-Event-ID` says the same. */
   lastEventId?: number;
-  /** The length of the stream. With 0 it ends after what changed since `lastEventId`. */
+  /** The length of the stream. Without it, the stream ends after what changed since `lastEventId`. */
   seconds?: number;
 }
 

@@ -6,6 +6,8 @@ const gatherMs = 1_000;
 // Two heartbeats of the service.
 const silentMs = 40_000;
 const firstWaitMs = 1_000;
+// The longest stream that the service keeps.
+const streamSeconds = 600;
 const longestWaitMs = 60_000;
 
 /** The families of queries of the catalog. They depend on nothing else, and no other family but these depends on them alone. */
@@ -102,7 +104,7 @@ async function follow(environment: string, place: Place, signal: AbortSignal): P
     };
     heard();
     try {
-      const response = await fetchWithSession('/api/v1/changes', {
+      const response = await fetchWithSession(`/api/v1/changes?seconds=${streamSeconds}`, {
         headers: place.last === null ? {} : { 'last-event-id': place.last },
         signal: AbortSignal.any([signal, silent.signal]),
       });

@@ -31,8 +31,8 @@ export const changeRoutes = [
       lastEventId: Position.optional().meta({
         description: 'The last id that was received. The header `Last-Event-ID` says the same.',
       }),
-      seconds: z.coerce.number().int().min(0).max(longestSeconds).default(longestSeconds).meta({
-        description: 'The length of the stream. With 0 it ends after what changed since `lastEventId`.',
+      seconds: z.coerce.number().int().min(0).max(longestSeconds).default(0).meta({
+        description: 'The length of the stream. Without it, the stream ends after what changed since `lastEventId`.',
       }),
     }),
     returns: z.custom<Begun>(),

@@ -33,7 +33,7 @@ export async function serveDashboard(app: TestApp): Promise<string> {
 export async function openBrowser({ isLive = false } = {}): Promise<{ page: Page; errors: string[] }> {
   const page = await openWindow({ width: 1280, javaScript: true });
   // As the service answers where there is nothing to follow.
-  if (!isLive) await page.route('**/api/v1/changes', (route) => route.fulfill({ status: 204 }));
+  if (!isLive) await page.route('**/api/v1/changes?*', (route) => route.fulfill({ status: 204 }));
   const errors: string[] = [];
   page.on('pageerror', (error) => errors.push(String(error)));
   page.on('console', (message) => {
