@@ -1,9 +1,9 @@
 import type { Work } from '../database/work.ts';
 import { type Encryption, encryptionOf } from '../jobs/encryption.ts';
 import { enqueue } from '../jobs/queue.ts';
+import { readSellerName } from '../organizations/store-settings.ts';
 import type { Invitation } from '../people/person.ts';
 import { listInvitations } from '../people/store.ts';
-import { readSellerName } from '../organizations/store-settings.ts';
 import type { WithMail } from './actions.ts';
 import { type EmailContent, writeInvitation } from './email-content.ts';
 

@@ -433,7 +433,8 @@ test('an invitation is sent by email, with a link that no job shows, while it is
       [invitation.id],
     );
     assert.deepEqual([mailed, rows.length, JSON.stringify(rows).includes(tokenOf(url))], [true, 1, false]);
-    const run = () => runTask({ database: app.database, tasks: app.tasks, services }, 'send_invitation', rows[0].payload);
+    const run = () =>
+      runTask({ database: app.database, tasks: app.tasks, services }, 'send_invitation', rows[0].payload);
     return { url, invitation, run };
   };
   const first = await invite('mailed@people.test');

@@ -120,7 +120,7 @@ const actions: readonly Action[] = [
   {
     path: '/emails',
     button: 'Send again',
-    roles: ['owner', 'support'],
+    roles: ['owner', 'support', 'developer'],
     call: callOf('POST /emails/{id}/resend'),
   },
   {
@@ -195,11 +195,23 @@ async function fillNamesWithMarkup(): Promise<string> {
   const price = { type: 'single_payment', unitPrice: 100, slug: `${markup} price`, name: markup };
   await app.post('/products', { product: { name: markup, slug: markup, pricingModelId }, price });
   await app.post('/discounts', {
-    discount: { name: markup, code: '<img src=x onerror=hit()>'.slice(0, 20), amount: 5, amountType: 'percent', duration: 'once', pricingModelId },
+    discount: {
+      name: markup,
+      code: '<img src=x onerror=hit()>'.slice(0, 20),
+      amount: 5,
+      amountType: 'percent',
+      duration: 'once',
+      pricingModelId,
+    },
   });
   await app.put(`/invoices/${draftInvoiceId}`, { invoice: { memo: markup, footer: markup } });
   const { invoice } = await app.post('/invoices', {
-    invoice: { customerExternalId: externalId, memo: markup, footer: markup, lines: [{ description: markup, unitAmount: 100 }] },
+    invoice: {
+      customerExternalId: externalId,
+      memo: markup,
+      footer: markup,
+      lines: [{ description: markup, unitAmount: 100 }],
+    },
   });
   await app.post(`/invoices/${invoice.id}/finalize`, {});
   return invoice.id;

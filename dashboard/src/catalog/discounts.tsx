@@ -40,7 +40,9 @@ export function Discounts({ modelId, currency }: DiscountsProps) {
     { title: 'Limits', cell: (each) => limitTexts(each, currency).join(', ') || 'None', from: 'md' },
     { title: 'Used', cell: ({ redemptionCount }) => countText(redemptionCount), align: 'right', from: 'sm' },
     { title: 'Status', cell: ({ active }) => <Status of={active ? 'active' : 'ended'} /> },
-    ...(mayChange ? [{ title: '', cell: (each: RedeemedDiscount) => <DiscountMenu of={each} currency={currency} /> }] : []),
+    ...(mayChange
+      ? [{ title: '', cell: (each: RedeemedDiscount) => <DiscountMenu of={each} currency={currency} /> }]
+      : []),
   ];
   return (
     <Section

@@ -214,7 +214,9 @@ function InviteDialog({ onClose, onLink }: Omit<DialogProps, 'opened'>) {
       call={(given, options) => send<{ url: string; mailed: boolean }>('POST', '/api/v1/invitations', given, options)}
       effects={({ mailed }) => [
         { text: `${invitation.email} may join by a link that works once, for seven days.` },
-        { text: mailed ? 'The link is sent to the address, and shown to you.' : 'You are shown the link, and send it.' },
+        {
+          text: mailed ? 'The link is sent to the address, and shown to you.' : 'You are shown the link, and send it.',
+        },
         { text: `May then do: ${aboutRole(role)}.` },
       ]}
       confirm="Make the link"

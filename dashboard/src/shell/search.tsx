@@ -37,7 +37,14 @@ export function Search() {
   const navigate = useNavigate();
   const groups = useFound(text.trim()).filter(({ found }) => found.length > 0);
   return (
-    <Spotlight.Root query={text} onQueryChange={setText} shortcut={['mod + K', '/']} scrollable maxHeight={420} attributes={{ content: { 'aria-label': 'Search' } }}>
+    <Spotlight.Root
+      query={text}
+      onQueryChange={setText}
+      shortcut={['mod + K', '/']}
+      scrollable
+      maxHeight={420}
+      attributes={{ content: { 'aria-label': 'Search' } }}
+    >
       <Spotlight.Search
         placeholder="Search customers, invoices, products, pages"
         leftSection={<IconSearch size={18} />}
