@@ -26,6 +26,8 @@ const templates: readonly { readonly name: TemplateName; readonly placeholders: 
   { name: 'payment_failed', placeholders: '{seller} {customer} {number} {amount} {date}' },
   { name: 'subscription_canceled', placeholders: '{seller} {customer} {plan} {date}' },
   { name: 'credit_note_issued', placeholders: '{seller} {customer} {number} {amount} {date}' },
+  { name: 'trial_ending', placeholders: '{seller} {customer} {plan} {date}' },
+  { name: 'card_expiring', placeholders: '{seller} {customer} {card} {date}' },
 ];
 
 const languages = [
