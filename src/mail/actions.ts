@@ -98,7 +98,7 @@ export type PreparedEmail =
     }
   | { readonly kind: 'suppressed'; readonly reason: string; readonly recipients: readonly string[] };
 
-// These go to an accounts department. A trial, a card and the end of a subscription are for whoever uses it.
+// These go to an accounts department. A trial, a card and the end of a subscription concern the customer itself.
 const aboutInvoices: ReadonlySet<EmailTemplateName> = new Set([
   'invoice_issued',
   'receipt',
