@@ -189,11 +189,35 @@ function Overview({ customer, billing }: OfCustomer) {
             ['Customer since', <When key="since" at={customer.createdAt} />],
             ['Country', customer.billingAddress?.address.country ?? '–'],
             ['Tax', customer.taxExempt ? 'Exempt' : 'As the rates say'],
+            ...termsOf(customer),
           ]}
         />
       </Section>
     </>
   );
+}
+
+/** The billing terms that a customer has of its own. */
+function termsOf({ billingTerms = {} }: Customer): [string, string][] {
+  const {
+    netTermsDays,
+    purchaseOrderNumber,
+    language,
+    timeZone,
+    invoiceEmails,
+    memo,
+    customFields = [],
+  } = billingTerms;
+  const own: [string, string | undefined][] = [
+    ['Days to pay', netTermsDays === undefined ? undefined : countText(netTermsDays)],
+    ['Purchase order', purchaseOrderNumber],
+    ['Language', language],
+    ['Time zone', timeZone],
+    ['Invoices go to', invoiceEmails?.join(', ')],
+    ['Memo', memo],
+    ...customFields.map(({ name, value }): [string, string] => [name, value]),
+  ];
+  return own.flatMap(([label, value]): [string, string][] => (value === undefined ? [] : [[label, value]]));
 }
 
 /** A subscription: its items, and the instants before and after now. */
