@@ -71,7 +71,7 @@ export const operations = {
     list: { method: 'GET', path: '/api/v1/audit-log', params: [], query: ['cursor', 'limit', 'order', 'recordId', 'record', 'action', 'apiKeyId', 'userId', 'requestId', 'since', 'until'], pages: true },
   },
   changes: {
-    list: { method: 'GET', path: '/api/v1/changes', params: [], query: ['lastEventId', 'seconds'], answers: 'text' },
+    list: { method: 'GET', path: '/api/v1/changes', params: [], query: ['after', 'seconds'], answers: 'text' },
   },
   customers: {
     list: { method: 'GET', path: '/api/v1/customers', params: [], query: ['cursor', 'limit', 'order', 'ids', 'search', 'email', 'externalId', 'pricingModelId', 'archived', 'erased', 'metadata', 'createdAtFrom', 'createdAtTo'], pages: true },

@@ -5215,8 +5215,8 @@ export interface AuditLogListAnswer {
 
 export interface ChangesListInput {
   /** The last id that was received. The header `Last-Event-ID` says the same. */
-  lastEventId?: number;
-  /** The length of the stream. Without it, the stream ends after what changed since `lastEventId`. */
+  after?: number;
+  /** The length of the stream. Without it, the stream ends after what changed since `after`. */
   seconds?: number;
 }
 

@@ -28,11 +28,11 @@ export const changeRoutes = [
       'learns what changed meanwhile.',
     tag: 'Audit log',
     query: z.object({
-      lastEventId: Position.optional().meta({
+      after: Position.optional().meta({
         description: 'The last id that was received. The header `Last-Event-ID` says the same.',
       }),
       seconds: z.coerce.number().int().min(0).max(longestSeconds).default(0).meta({
-        description: 'The length of the stream. Without it, the stream ends after what changed since `lastEventId`.',
+        description: 'The length of the stream. Without it, the stream ends after what changed since `after`.',
       }),
     }),
     returns: z.custom<Begun>(),
@@ -40,8 +40,8 @@ export const changeRoutes = [
     handle: async (work, { query }, { services }) => {
       const { changeFeed } = (services ?? {}) as WithChangeFeed;
       if (changeFeed === undefined) throw new Problem('overloaded');
-      const { lastEventId = null, seconds } = query;
-      return { ...(await beginFollowing(work, { lastPosition: lastEventId, seconds })), feed: changeFeed };
+      const { after: lastPosition = null, seconds } = query;
+      return { ...(await beginFollowing(work, { lastPosition, seconds })), feed: changeFeed };
     },
     resumes: true,
     // The answer is no JSON.

@@ -298,7 +298,7 @@ function filePayload(reply: FastifyReply, file: string | Buffer | Readable, cont
 
 function readRequest(route: Route, request: FastifyRequest, body: ReadBody): Requested {
   const lastEventId = request.headers['last-event-id'];
-  const resumed = route.resumes && lastEventId !== undefined ? { lastEventId } : {};
+  const resumed = route.resumes && lastEventId !== undefined ? { after: lastEventId } : {};
   const rawQuery = gatherMetadata({ ...resumed, ...(request.query as Record<string, unknown>) });
   const mutates = route.method !== 'GET';
   const asked = attempt(() => {

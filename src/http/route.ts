@@ -80,7 +80,7 @@ interface RouteDefinition<
   readonly file?: FileAnswer<z.output<Returns>>;
   /** A read whose response carries an ETag. A matching `If-None-Match` gets 304 without a body. */
   readonly etag?: boolean;
-  /** Whether the header `Last-Event-ID` gives the query's `lastEventId`: readers of server-sent events send it by themselves. */
+  /** Whether the header `Last-Event-ID` gives the query's `after`: readers of server-sent events send it by themselves. */
   readonly resumes?: boolean;
   /** A list that is read in turns. */
   readonly list?: LongList;

@@ -371,12 +371,12 @@ describe('a stream of changes', () => {
     const [{ event, records } = assert.fail('nothing was told'), ...others] = again.messages;
     assert.deepEqual([event, records.includes('taxRate'), others], ['changed', true, []]);
     // A reader who was away for long reads everything again, and one who begins has just read it.
-    const texts = [`lastEventId=${id - 3_600_000}`, ''].map((query) => app.get(`/changes?${query}`));
+    const texts = [`after=${id - 3_600_000}`, ''].map((query) => app.get(`/changes?${query}`));
     const [late, fresh] = await Promise.all(texts);
     assert.match(late, /^id: \d+\nevent: refresh\ndata: {}\n\n$/);
     assert.match(fresh, /^id: \d+\n\n$/);
     const wrong = await app.request('GET', '/changes', undefined, { headers: { 'last-event-id': 'x' } });
-    assert.deepEqual([wrong.status, wrong.body.issues[0].path], [400, ['lastEventId']]);
+    assert.deepEqual([wrong.status, wrong.body.issues[0].path], [400, ['after']]);
   });
 
   test('a stream ends before it tells anything to somebody who was signed out, or whose key was revoked', async () => {

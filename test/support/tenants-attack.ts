@@ -21,8 +21,8 @@ export async function markTexts(app: TestApp, { environmentId, world }: Tenant):
     app.owner,
   );
   for (const { table, column } of rows) {
-    // Why an invoice was made is one of a few words.
-    if (table === 'invoices' && column === 'reason') continue;
+    // Why an invoice was made is one of a few words, in the sums of days too.
+    if (['invoices', 'money_days'].includes(table) && column === 'reason') continue;
     await sql`update ${sql.table(table)} set ${sql.ref(column)} = coalesce(${sql.ref(column)}, '') || ${` ${mark}`}
       where environment_id = ${environmentId} and pricing_model_id = ${world.pricingModelId}`.execute(app.owner);
   }
