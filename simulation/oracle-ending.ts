@@ -125,7 +125,8 @@ export function endSubscription(books: Books, subscription: Subscription, ending
   const end = over && {
     period: over,
     at: paused?.at ?? Math.min(over.end, at),
-    keepsRest: paused !== undefined,
+    // A pause of no time keeps nothing.
+    keepsRest: paused !== undefined && paused.at < at,
     usage,
   };
   const lines = [...usage, ...(end && !isBooked(subscription) ? periodEndLines(subscription, end) : [])];
