@@ -45,10 +45,10 @@ export async function createInvoice(work: Work, request: NewInvoice): Promise<In
   return invoice;
 }
 
-/** A discount that the fixture's subscription redeemed, as its invoices carry it. */
+/** A discount that the fixture's subscription redeemed, as its invoices carry it. Null: one invoice redeems it for itself. */
 export async function insertRedemption(
   app: TestApp,
-  { pricingModelId, customerId, subscriptionId }: Billed & { readonly subscriptionId: string },
+  { pricingModelId, customerId, subscriptionId }: Billed & { readonly subscriptionId: string | null },
   terms: {
     readonly amountType: InvoiceDiscount['kind'];
     readonly amount: bigint;
