@@ -182,6 +182,8 @@ function pathOf(
   if (operation.method !== 'GET' && (dryRun || random.chance(0.1))) query.set('dryRun', 'true');
   else if (random.chance(0.02))
     query.append('dryRun', random.pick(['', 'TRUE', '1', 'false', random.pick(instants(now)) as string]));
+  // A stream answers until its time is over, and the run waits for each answer.
+  if (operation.name === 'GET /changes' && Number(query.get('seconds')) > 1) query.set('seconds', '1');
   const text = query.toString().replaceAll('%00', random.pick(['%00', '%', '%c0%80', '%ff', '+']));
   return [parts.join('/'), text === '' ? '' : `?${text.slice(0, 6000)}`];
 }

@@ -11,12 +11,12 @@ import { scheduleInterims } from './renew.ts';
 import { settlePayments, settleRefund, syncPayment } from './settle-payment.ts';
 import { enqueueInDueEnvironments } from './store-due.ts';
 
-const ChargePayload = z.object({ paymentIds: z.array(z.string()) });
+const ChargePayload = z.object({ paymentIds: z.array(z.string()), requestedAt: z.number().optional() });
 
 const chargePayments: Task = (context, payload) => {
-  const { paymentIds } = ChargePayload.parse(payload);
+  const { paymentIds, requestedAt } = ChargePayload.parse(payload);
   const processors = createProcessors(context.database, context.services);
-  return settlePayments(context, processors, payloadEnvironment(payload), paymentIds);
+  return settlePayments(context, processors, payloadEnvironment(payload), paymentIds, requestedAt);
 };
 
 const look: Task = (context, payload) => {

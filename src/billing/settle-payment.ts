@@ -4,6 +4,7 @@ import type { Work } from '../database/work.ts';
 import { countDiscounts } from '../invoicing/actions-discounts.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { type JobContext, runInJob } from '../jobs/queue.ts';
+import type { Instant } from '../kernel/calendar.ts';
 import { readClock } from '../organizations/store-clock.ts';
 import { getPayment } from '../payments/actions.ts';
 import { requestChecks } from '../payments/actions-charge.ts';
@@ -37,36 +38,49 @@ import { recordPaid } from './record-paid.ts';
 /**
  * Advances payments: queries the processor outside any transaction, then records the response and its consequences.
  * Safe to repeat and to run concurrently: the processor charges each payment once, and repeated outcomes change
- * nothing. All errors are thrown together at the end.
+ * nothing. All errors are thrown together at the end. `requestedAt` is the environment's time at which that was asked for.
  */
 export async function settlePayments(
   context: JobContext,
   processors: Processors,
   environmentId: number,
   paymentIds: readonly string[],
+  requestedAt?: Instant,
 ): Promise<void> {
   const found = await runInJob(context, environmentId, async (work) => {
     const inFlight = (await findChargedPayments(work, paymentIds)).filter(isInFlight);
-    return { inFlight, now: work.now, instants: await requestedInMove(work, inFlight) };
+    return { inFlight, now: work.now, requested: await requestedInMove(work, inFlight, requestedAt ?? work.now) };
   });
   if (found === null || found.inFlight.length === 0) return;
-  const { inFlight, now, instants } = found;
+  const { inFlight, requested } = found;
+  const now = requested.size === 0 ? found.now : (requestedAt ?? found.now);
   await performCharges(processors, inFlight, now, (reported) =>
-    settleReported(context, environmentId, reported, instants),
+    settleReported(context, environmentId, reported, requested),
   );
 }
 
+/** The instant at which a payment was requested, or the look at it. */
+interface Requested extends Pick<PaymentRow, 'customerId' | 'subscriptionId'> {
+  readonly at: Instant;
+}
+
 /**
- * The payments that were requested while the test clock moves, and when. The clock may have passed several of these instants at
- * once, and each is settled as of its own.
+ * The payments that were requested while the test clock moves. The clock may have passed several of these instants at once, and
+ * each payment is settled as of its own.
  */
-async function requestedInMove(work: Work, payments: readonly PaymentRow[]): Promise<ReadonlyMap<string, PaymentRow>> {
+async function requestedInMove(
+  work: Work,
+  payments: readonly PaymentRow[],
+  requestedAt: Instant,
+): Promise<ReadonlyMap<string, Requested>> {
   const { target, from } = work.livemode ? noMove : await readClock(work);
   if (target === null || from === null) return new Map();
-  const requested = payments.filter(
-    ({ processorReference, chargeDate }) => processorReference === null && chargeDate >= from,
+  return new Map(
+    payments.flatMap(({ id, customerId, subscriptionId, processorReference, chargeDate }) => {
+      const at = processorReference === null ? chargeDate : requestedAt;
+      return at < from ? [] : [[id, { customerId, subscriptionId, at }]];
+    }),
   );
-  return new Map(requested.map((payment) => [payment.id, payment]));
 }
 
 const noMove = { target: null, from: null } as const;
@@ -82,7 +96,7 @@ export async function settleReported(
   context: JobContext,
   environmentId: number,
   reported: readonly ReportedCharge[],
-  requested: ReadonlyMap<string, PaymentRow> = new Map(),
+  requested: ReadonlyMap<string, Requested> = new Map(),
 ): Promise<void> {
   const settle = async (some: readonly ReportedCharge[]) => {
     const settled = await runInJob(context, environmentId, async (work) => ({
@@ -95,9 +109,7 @@ export async function settleReported(
   const isFailure = ({ outcome: { result } }: ReportedCharge) => result === 'failed' || result === 'canceled';
   const { failed = [], others = [] } = Object.groupBy(reported, (each) => (isFailure(each) ? 'failed' : 'others'));
   const requestOf = ({ paymentId }: ReportedCharge) => requested.get(paymentId);
-  const byInstant = (some: readonly ReportedCharge[]) => [
-    ...Map.groupBy(some, (each) => requestOf(each)?.chargeDate).values(),
-  ];
+  const byInstant = (some: readonly ReportedCharge[]) => [...Map.groupBy(some, (each) => requestOf(each)?.at).values()];
   const customers = new Set(others.map((each) => requestOf(each)?.customerId));
   const portions = requested.size === 0 || customers.size === others.length ? [others] : byInstant(others);
   for (const together of byInstant(failed))
@@ -113,18 +125,14 @@ export async function settleReported(
 }
 
 /** The work, as of the instants at which these payments were requested. */
-function asRequested(
-  work: Work,
-  reported: readonly ReportedCharge[],
-  requested: ReadonlyMap<string, PaymentRow>,
-): Work {
+function asRequested(work: Work, reported: readonly ReportedCharge[], requested: ReadonlyMap<string, Requested>): Work {
   const payments = reported.flatMap(({ paymentId }) => requested.get(paymentId) ?? []);
   const [first, ...others] = payments;
   if (first === undefined) return work;
-  if (payments.length === reported.length && others.every(({ chargeDate }) => chargeDate === first.chargeDate))
-    return { ...work, now: first.chargeDate };
-  const instants = payments.flatMap(({ customerId, subscriptionId, chargeDate }) =>
-    [customerId, ...(subscriptionId === null ? [] : [subscriptionId])].map((id) => [id, chargeDate] as const),
+  if (payments.length === reported.length && others.every(({ at }) => at === first.at))
+    return { ...work, now: first.at };
+  const instants = payments.flatMap(({ customerId, subscriptionId, at }) =>
+    [customerId, ...(subscriptionId === null ? [] : [subscriptionId])].map((id) => [id, at] as const),
   );
   return { ...work, instants: new Map(instants) };
 }

@@ -153,7 +153,7 @@ async function requestOutcomes<Asked extends { readonly id: string }>(
     const paymentIds = requested.map((payment) => payment.id);
     await requestEffect(work, {
       task: chargeTask,
-      payload: { paymentIds },
+      payload: { paymentIds, requestedAt: work.now },
       // The key covers exactly these payments: a job with the same key would replace this one.
       key: `${chargeTask}:${createHash('sha256').update(paymentIds.join()).digest('hex')}`,
       assume: (dryWork) => assume(dryWork, requested),

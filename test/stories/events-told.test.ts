@@ -50,7 +50,9 @@ test('all the while each commit told what it changed, and nothing else', async (
 /** Its object is a record that the caller can read, and its payload says the same as it does. */
 async function assertAboutRecord({ caller, customerId }: World, event: Body): Promise<void> {
   const { id, type, object, objectId, occurredAt, livemode, pricingModelId, payload } = event;
-  assert.equal(object, type === 'refund.created' ? 'payment' : type.split('.')[0]);
+  const [family = ''] = type.split('.');
+  const objects: Record<string, string> = { refund: 'payment', credit_note: 'creditNote' };
+  assert.equal(object, objects[family] ?? family);
   const { customer, data, refund, ...rest } = payload;
   assert.equal(refund !== undefined, type === 'refund.created');
   assertDocumented(type, payload);

@@ -104,7 +104,7 @@ test('a payments platform bills 2.9 % and 30 cents of each payment, at least 10.
   );
   assert.deepEqual([events, eventsSoFar, eventsAmount, unitsSoFar, billedBefore], [1, 15, null, 150_000, 4480]);
   const page = await app.request('GET', `/invoices/${invoice.id}/html`, undefined, { key: organization.testKey });
-  for (const text of ['150,000 at 2.9%', '15 events at USD 0.30 each', 'USD 4.50', '140,000 of them billed before'])
+  for (const text of ['150,000 at 2.9%', '15 events at $0.30 each', '$4.50', '140,000 of them billed before'])
     assert.ok(String(page.body).includes(text), text);
   await assertSound(app);
 });

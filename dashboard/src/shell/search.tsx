@@ -56,7 +56,7 @@ export function Search() {
               <Spotlight.Action key={key} onClick={() => void navigate({ to })}>
                 <Shown size={17} aria-hidden className="found-icon" />
                 <Text size="sm">{name}</Text>
-                <Text size="sm" c="dimmed" ml="auto">
+                <Text size="sm" className="found-about" ml="auto">
                   {about}
                 </Text>
               </Spotlight.Action>
