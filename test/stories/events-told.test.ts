@@ -64,7 +64,8 @@ async function assertAboutRecord({ caller, customerId }: World, event: Body): Pr
     const { invoice } = await caller.get(`/invoices/${objectId}`);
     assert.deepEqual([invoice.customerId, invoice.total], [customer.id, data.total]);
   } else {
-    const record = (await caller.get(`/${object}s/${objectId}`))[object];
+    const path = object === 'creditNote' ? 'credit-notes' : `${object}s`;
+    const record = (await caller.get(`/${path}/${objectId}`))[object];
     assert.equal(record.customerId, customer.id);
     // The values are those of the moment.
     assert.deepEqual(Object.keys(data).toSorted(), Object.keys(record).toSorted());
