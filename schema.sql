@@ -2669,10 +2669,11 @@ begin
       from placed p
      where p.is_first and a.environment_id = p_environment and a.id = p.account_id
   ), closed as (
-    select p.series, p_hour as hour, p.hour_units as units, p.hour_events as events from placed p where p.hour_events > 0 and not p.is_open
+    select p.account, p.series, p_hour as hour, p.hour_units as units, p.hour_events as events
+      from placed p where p.hour_events > 0 and not p.is_open
     union all
     -- The roll-up that the present hour takes the place of.
-    select (p.account).open_series_id, (p.account).open_hour, (p.account).open_units, (p.account).open_events
+    select p.account, (p.account).open_series_id, (p.account).open_hour, (p.account).open_units, (p.account).open_events
       from placed p where p.is_first and p.opens_hour and p.open_series is not null and (p.account).open_series_id is not null
   ), rollup as (
     insert into usage_rollups (environment_id, series_id, hour, units, events)
@@ -2680,6 +2681,10 @@ begin
       from closed c group by c.series, c.hour order by c.series, c.hour
     on conflict (environment_id, series_id, hour)
     do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events
+  ), of_day as (
+    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
+    select p_environment, (c.account).pricing_model_id, (c.account).usage_meter_id, day_of(c.hour), sum(c.units), sum(c.events)
+      from closed c group by 2, 3, 4
   )
   select array_agg(p.account_id) into fallen
     from (select p.account_id, p.threshold, p.account_units, balance_of_account(p.account, p_now) as balance
@@ -2717,7 +2722,7 @@ begin
                 else a.covered - a.applied + u.of_account < a.pending_limit and (a.credits_end_at is null or a.credits_end_at > p_now) end
        -- The balance stays at or above the threshold, or was below it before.
        and (u.threshold is null or a.available - a.held - u.of_account >= u.threshold or (a.held = 0 and a.available < u.threshold))
-    returning a.id, a.pricing_model_id, a.pending_credit_id, a.updated_at, a.available + u.of_account as available_before,
+    returning a.id, a.pricing_model_id, a.usage_meter_id, a.pending_credit_id, a.updated_at, a.available + u.of_account as available_before,
               case when a.open_series_id = u.series then u.position end as opened_by
   ), moved as materialized (
     select u.*, a.* from account a join usage u on u.account = a.id
@@ -2728,6 +2733,11 @@ begin
      order by moved.series
     on conflict (environment_id, series_id, hour)
     do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events
+  ), of_day as (
+    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
+    select p_environment, moved.pricing_model_id, moved.usage_meter_id, day_of(p_hour), sum(moved.hour_units), sum(moved.hour_events)
+      from moved where moved.hour_events > 0 and moved.opened_by is distinct from moved.position
+     group by moved.pricing_model_id, moved.usage_meter_id
   ), entry as (
     insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
            amount, price_id, billing_period_id, applied_credit_ids, applied_amounts, available_after, created_at)
@@ -2794,6 +2804,11 @@ begin
      group by r.series, r.hour order by r.series, r.hour
     on conflict (environment_id, series_id, hour)
     do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events;
+    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
+    select p_environment, s.pricing_model_id, s.usage_meter_id, day_of(r.hour), sum(r.units), sum(r.events)
+      from unnest(r_series, r_hour, r_units, r_events) as r (series, hour, units, events)
+      join usage_series s on s.environment_id = p_environment and s.id = r.series
+     group by s.pricing_model_id, s.usage_meter_id, day_of(r.hour);
   end if;
   -- After the accounts, which whoever deletes these rows has locked too, and in one order.
   if cardinality(t_subscription) > 0 then
@@ -2937,7 +2952,7 @@ declare
   closed integer;
 begin
   with idle as materialized (
-    select a.environment_id, a.id, a.open_series_id, a.open_hour, a.open_units, a.open_events
+    select a.environment_id, a.id, a.pricing_model_id, a.usage_meter_id, a.open_series_id, a.open_hour, a.open_units, a.open_events
       from environments e
       join ledger_accounts a on a.environment_id = e.id and a.open_series_id is not null
        and a.open_hour < coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint) - 90000000
@@ -2951,6 +2966,10 @@ begin
       from idle group by 1, 2, 3 order by 1, 2, 3
     on conflict (environment_id, series_id, hour)
     do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events
+  ), of_day as (
+    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
+    select environment_id, pricing_model_id, usage_meter_id, day_of(open_hour), sum(open_units), sum(open_events)
+      from idle group by 1, 2, 3, 4
   )
   select count(*) into closed from idle;
   return closed;
@@ -4554,25 +4573,6 @@ CREATE OR REPLACE FUNCTION public.unaudited_tables()
  LANGUAGE sql
  IMMUTABLE
 RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'emails'::text, 'mrr_customers'::text, 'mrr_amounts'::text, 'mrr_movements'::text, 'mrr_balances'::text, 'money_days'::text, 'usage_days'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
-CREATE OR REPLACE FUNCTION public.usage_rollups_by_day()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-    begin
-      case tg_op
-        when 'INSERT' then insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events) select environment_id, pricing_model_id, usage_meter_id, day, sum(sign * units), sum(sign * events) from (
-  select r.sign, r.environment_id, s.pricing_model_id, s.usage_meter_id, day_of(r.hour) as day, r.units, r.events
-    from (select 1 as sign, * from added) r join usage_series s on s.environment_id = r.environment_id and s.id = r.series_id) part group by environment_id, pricing_model_id, usage_meter_id, day having (sum(sign * units), sum(sign * events)) <> (0, 0);
-        when 'UPDATE' then insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events) select environment_id, pricing_model_id, usage_meter_id, day, sum(sign * units), sum(sign * events) from (
-  select r.sign, r.environment_id, s.pricing_model_id, s.usage_meter_id, day_of(r.hour) as day, r.units, r.events
-    from (select 1 as sign, * from added union all select -1, * from removed) r join usage_series s on s.environment_id = r.environment_id and s.id = r.series_id) part group by environment_id, pricing_model_id, usage_meter_id, day having (sum(sign * units), sum(sign * events)) <> (0, 0);
-        when 'DELETE' then insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events) select environment_id, pricing_model_id, usage_meter_id, day, sum(sign * units), sum(sign * events) from (
-  select r.sign, r.environment_id, s.pricing_model_id, s.usage_meter_id, day_of(r.hour) as day, r.units, r.events
-    from (select -1 as sign, * from removed) r join usage_series s on s.environment_id = r.environment_id and s.id = r.series_id) part group by environment_id, pricing_model_id, usage_meter_id, day having (sum(sign * units), sum(sign * events)) <> (0, 0);
-      end case;
-      return null;
-    end $function$;
 CREATE OR REPLACE FUNCTION public.usage_state_of_customer(p_environment bigint, p_now bigint, p_kind text, p_value text)
  RETURNS text
  LANGUAGE plpgsql

@@ -53,7 +53,7 @@ begin
                 else a.covered - a.applied + u.of_account < a.pending_limit and (a.credits_end_at is null or a.credits_end_at > p_now) end
        -- The balance stays at or above the threshold, or was below it before.
        and (u.threshold is null or a.available - a.held - u.of_account >= u.threshold or (a.held = 0 and a.available < u.threshold))
-    returning a.id, a.pricing_model_id, a.pending_credit_id, a.updated_at, a.available + u.of_account as available_before,
+    returning a.id, a.pricing_model_id, a.usage_meter_id, a.pending_credit_id, a.updated_at, a.available + u.of_account as available_before,
               case when a.open_series_id = u.series then u.position end as opened_by
   ), moved as materialized (
     select u.*, a.* from account a join usage u on u.account = a.id
@@ -64,6 +64,11 @@ begin
      order by moved.series
     on conflict (environment_id, series_id, hour)
     do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events
+  ), of_day as (
+    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
+    select p_environment, moved.pricing_model_id, moved.usage_meter_id, day_of(p_hour), sum(moved.hour_units), sum(moved.hour_events)
+      from moved where moved.hour_events > 0 and moved.opened_by is distinct from moved.position
+     group by moved.pricing_model_id, moved.usage_meter_id
   ), entry as (
     insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
            amount, price_id, billing_period_id, applied_credit_ids, applied_amounts, available_after, created_at)
@@ -247,10 +252,11 @@ begin
       from placed p
      where p.is_first and a.environment_id = p_environment and a.id = p.account_id
   ), closed as (
-    select p.series, p_hour as hour, p.hour_units as units, p.hour_events as events from placed p where p.hour_events > 0 and not p.is_open
+    select p.account, p.series, p_hour as hour, p.hour_units as units, p.hour_events as events
+      from placed p where p.hour_events > 0 and not p.is_open
     union all
     -- The roll-up that the present hour takes the place of.
-    select (p.account).open_series_id, (p.account).open_hour, (p.account).open_units, (p.account).open_events
+    select p.account, (p.account).open_series_id, (p.account).open_hour, (p.account).open_units, (p.account).open_events
       from placed p where p.is_first and p.opens_hour and p.open_series is not null and (p.account).open_series_id is not null
   ), rollup as (
     insert into usage_rollups (environment_id, series_id, hour, units, events)
@@ -258,6 +264,10 @@ begin
       from closed c group by c.series, c.hour order by c.series, c.hour
     on conflict (environment_id, series_id, hour)
     do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events
+  ), of_day as (
+    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
+    select p_environment, (c.account).pricing_model_id, (c.account).usage_meter_id, day_of(c.hour), sum(c.units), sum(c.events)
+      from closed c group by 2, 3, 4
   )
   select array_agg(p.account_id) into fallen
     from (select p.account_id, p.threshold, p.account_units, balance_of_account(p.account, p_now) as balance
@@ -313,6 +323,11 @@ begin
      group by r.series, r.hour order by r.series, r.hour
     on conflict (environment_id, series_id, hour)
     do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events;
+    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
+    select p_environment, s.pricing_model_id, s.usage_meter_id, day_of(r.hour), sum(r.units), sum(r.events)
+      from unnest(r_series, r_hour, r_units, r_events) as r (series, hour, units, events)
+      join usage_series s on s.environment_id = p_environment and s.id = r.series
+     group by s.pricing_model_id, s.usage_meter_id, day_of(r.hour);
   end if;
   -- After the accounts, which whoever deletes these rows has locked too, and in one order.
   if cardinality(t_subscription) > 0 then

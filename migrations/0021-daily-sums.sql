@@ -32,8 +32,9 @@ create table money_days (
 );
 create index money_days_to_merge on money_days (environment_id, kind, day) where not is_merged;
 
--- Roll-ups by the days of their hours. Those that are still open on an account are not in it. Without a foreign key, whose lock all
--- batches of a meter would share: the roll-ups have theirs.
+-- Roll-ups by the days of their hours. The statement that writes roll-ups (0015) adds its row here: a trigger would join each with its
+-- series. Those that are still open on an account are not in it. Without a foreign key, whose lock all batches of a meter would
+-- share: the roll-ups have theirs.
 create table usage_days (
   environment_id bigint not null,
   id bigint generated always as identity,
@@ -89,10 +90,6 @@ select sum_by_day('payments', 'money_days', 'environment_id, pricing_model_id, k
                               ('recovered', p.settlement_date, p.status in ('succeeded', 'refunded') and p.attempt_number > 1),
                               ('failed', p.created_at, p.status = 'failed')) k (kind, at, counts)
    where k.counts and k.at is not null$$);
--- A batch of usage writes roll-ups only where it closes an hour or tells of an earlier one.
-select sum_by_day('usage_rollups', 'usage_days', 'environment_id, pricing_model_id, usage_meter_id, day', array['units', 'events'], $$
-  select r.sign, r.environment_id, s.pricing_model_id, s.usage_meter_id, day_of(r.hour) as day, r.units, r.events
-    from %s r join usage_series s on s.environment_id = r.environment_id and s.id = r.series_id$$);
 drop function sum_by_day;
 
 -- Merges the rows of days that have new ones, at most `at_most` of these, and returns their number. The rows that it deletes are
@@ -150,7 +147,7 @@ declare
   closed integer;
 begin
   with idle as materialized (
-    select a.environment_id, a.id, a.open_series_id, a.open_hour, a.open_units, a.open_events
+    select a.environment_id, a.id, a.pricing_model_id, a.usage_meter_id, a.open_series_id, a.open_hour, a.open_units, a.open_events
       from environments e
       join ledger_accounts a on a.environment_id = e.id and a.open_series_id is not null
        and a.open_hour < coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint) - 90000000
@@ -164,6 +161,10 @@ begin
       from idle group by 1, 2, 3 order by 1, 2, 3
     on conflict (environment_id, series_id, hour)
     do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events
+  ), of_day as (
+    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
+    select environment_id, pricing_model_id, usage_meter_id, day_of(open_hour), sum(open_units), sum(open_events)
+      from idle group by 1, 2, 3, 4
   )
   select count(*) into closed from idle;
   return closed;

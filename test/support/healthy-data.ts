@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { sql } from 'kysely';
 import { newId } from '../../src/database/new-id.ts';
 import { shortId, transactionKeyOf } from '../../src/usage/store.ts';
 import { insertFixture } from './fixtures.ts';
@@ -136,6 +137,11 @@ async function insertUsage({ app, model, ...fixture }: Data, accounts: Accounts)
       { environmentId, seriesId: users.id, hour, units: 5n, events: 2 },
     ])
     .execute();
+  await sql`
+    insert into usage_days (environment_id, pricing_model_id, usage_meter_id, day, units, events)
+    select r.environment_id, s.pricing_model_id, s.usage_meter_id, day_of(r.hour), r.units, r.events
+      from usage_rollups r join usage_series s on s.environment_id = r.environment_id and s.id = r.series_id
+     where r.environment_id = ${environmentId}`.execute(app.owner);
   await app.owner
     .updateTable('ledgerAccounts')
     .set({ openSeriesId: calls.id, openHour: hour + hourMs, openUnits: 70n, openEvents: 1 })
