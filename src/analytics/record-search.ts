@@ -13,8 +13,8 @@ const maxLength = 255;
 export const SearchText = z
   .string()
   .trim()
-  .min(minLength)
-  .max(maxLength)
+  .min(minLength, `must have at least ${minLength} characters`)
+  .max(maxLength, `must have at most ${maxLength} characters`)
   .meta({ description: `The text, of at least ${minLength} characters.` });
 
 export const SearchResult = z

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { CustomerRow } from '../customers/customer.ts';
-import { findCustomer } from '../customers/store.ts';
+import { findCustomer, termsOf } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import { createInvoices } from '../invoicing/actions.ts';
 import { quoteTaxes } from '../invoicing/actions-tax.ts';
@@ -242,7 +242,7 @@ export async function composePurchase(
       itemLine({ ...price, id: null, priceId: price.id, name: itemName(product.name, quantity), quantity }, null),
     ],
     invoiceDate: work.now,
-    dueDate: isCharged ? work.now : addDays(work.now, customer.billingTerms?.netTermsDays ?? settings.netTermsDays),
+    dueDate: isCharged ? work.now : addDays(work.now, termsOf(customer.billingTerms, settings).netTermsDays),
     discounts: discount === null ? [] : [discount],
     tax: taxes.get(customerId) ?? null,
     seller: settings.seller,

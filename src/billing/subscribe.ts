@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { lockNamedCustomer } from '../customers/actions.ts';
 import type { CustomerRow } from '../customers/customer.ts';
+import { termsOf } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import { findGivenDiscount } from '../invoicing/actions-discounts.ts';
 import type { Instant } from '../kernel/calendar.ts';
@@ -314,7 +315,7 @@ export async function decideOpening(
   const quantity = given.quantity ?? 1;
   const doNotCharge = given.doNotCharge ?? false;
   const stored = await defaultPaymentMethod(work, customer.id);
-  const netTermsDays = customer.billingTerms?.netTermsDays ?? (await readSettings(work)).netTermsDays;
+  const { netTermsDays } = termsOf(customer.billingTerms, await readSettings(work));
   const start: Start = decideStart({
     price,
     product,
