@@ -17,10 +17,11 @@ const style = (color: string) => `
   p { margin: 0; }
   .soft { color: var(--soft); }
   .status { display: inline-block; border: 1px solid var(--line); border-radius: 99px; padding: .05rem .65rem; font-size: .8rem; margin-top: .4rem; }
-  .parties { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: 1.5rem 2rem; margin-top: 2rem; }
+  .parties { display: flex; flex-wrap: wrap; gap: 1.5rem 2rem; margin-top: 2rem; }
+  .parties > div { flex: 1 1 11rem; }
   .parties p:first-of-type { font-weight: 600; }
-  dl { margin: 0; display: grid; grid-template-columns: auto auto; gap: 0 1rem; align-content: start; }
-  dt { color: var(--soft); }
+  dl { flex: 2 1 18rem; margin: 0; display: grid; grid-template-columns: fit-content(60%) 1fr; gap: 0 1rem; align-content: start; }
+  dt { color: var(--soft); overflow-wrap: break-word; }
   dd { margin: 0; text-align: right; }
   .headline { font-size: 1.35rem; font-weight: 600; letter-spacing: -.01em; margin: 2.25rem 0 0; }
   table { width: 100%; border-collapse: collapse; margin-top: 1.5rem; }
