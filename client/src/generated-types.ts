@@ -60,6 +60,8 @@ export type Metadata = Record<string, string | number | boolean>;
 export interface BillingTermsInput {
   /** The days from an invoice to its due date, where it is not charged automatically. */
   netTermsDays?: number | null;
+  /** The tax id of the customer, such as its VAT number, for its documents. */
+  taxId?: string | null;
   /** The purchase order of invoices without their own. */
   purchaseOrderNumber?: string | null;
   /** The language of documents and emails. */
@@ -928,6 +930,7 @@ export interface Customer {
 
 export interface BillingTerms {
   netTermsDays?: number;
+  taxId?: string;
   purchaseOrderNumber?: string;
   language?: 'en' | 'de' | 'es' | 'fr' | 'it' | 'ja' | 'nl' | 'pt';
   timeZone?: TimeZone;

@@ -45,6 +45,7 @@ const pages = [
   page('/subscriptions/$id', () => import('./pages/subscription.tsx')),
   page('/invoices', () => import('./pages/invoices.tsx')),
   page('/invoices/$id', () => import('./pages/invoice.tsx')),
+  page('/drafts', () => import('./pages/drafts.tsx')),
   page('/payments', () => import('./pages/payments.tsx')),
   page('/payments/$id', () => import('./pages/payment.tsx')),
   page('/credit-notes', () => import('./pages/credit-notes.tsx')),

@@ -38,7 +38,7 @@ export async function viewPortal(work: Work, processors: Processors, customer: C
     seller: await readSellerName(work),
     livemode: work.livemode,
     currency: work.currency,
-    customerName: customer.name,
+    customer,
     subscriptions: await describe(work, rows),
     paymentMethods: await listPaymentMethodsOfCustomer(work, customer.id),
     invoices: invoices.flatMap(describeInvoice),

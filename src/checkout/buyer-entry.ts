@@ -6,7 +6,8 @@ import type { CheckoutAddOn, CheckoutDraft, CheckoutView } from './checkout-view
 import type { FieldErrors } from './page-form.ts';
 
 /** The fields of the first step, in order. Address fields have the names of the record. */
-const addressNames = ['country', 'line1', 'line2', 'city', 'state', 'postal_code'] as const;
+export const addressNames = ['country', 'line1', 'line2', 'city', 'state', 'postal_code'] as const;
+export type AddressName = (typeof addressNames)[number];
 const detailNames = ['quantity', 'discountCode', 'name', 'email', ...addressNames] as const;
 type DetailName = (typeof detailNames)[number];
 
@@ -62,7 +63,7 @@ export function isChosen(addOn: CheckoutAddOn): boolean {
   return addOn.optional || addOn.minimumQuantity !== addOn.maximumQuantity;
 }
 
-const countries: ReadonlySet<string> = new Set(countryCodes);
+export const countries: ReadonlySet<string> = new Set(countryCodes);
 
 /** Input errors that need no lookup. Codes and amounts are checked against the records. */
 export function detailErrors(view: CheckoutView, details: Details): FieldErrors {

@@ -4,7 +4,7 @@ import { type Html, html } from '../kernel/html.ts';
 import { dayText } from '../kernel/iso-text.ts';
 import { moneyText } from '../kernel/money-text.ts';
 import { mayCost } from '../pricing/pricing.ts';
-import { asksAddOns, asksAddress, type Details, isCheckBox, isChosen } from './buyer-entry.ts';
+import { type AddressName, asksAddOns, asksAddress, type Details, isCheckBox, isChosen } from './buyer-entry.ts';
 import { addOnField } from './checkout.ts';
 import type { CheckoutAddOn, CheckoutView, PaymentToConfirm, PlanChange } from './checkout-view.ts';
 import {
@@ -144,7 +144,8 @@ ${fieldHtml({ name: 'email', label: 'Email', value: email, type: 'email', autoco
 `;
 }
 
-function addressFields(details: Details, errors: FieldErrors): Html {
+/** The fields of a billing address. */
+export function addressFields(details: Pick<Details, AddressName>, errors: FieldErrors): Html {
   const field = (name: 'line1' | 'line2' | 'city' | 'state' | 'postal_code', label: string, autocomplete: string) =>
     fieldHtml({ name, label, value: details[name], autocomplete, optional: true, maxLength: 255 }, errors);
   return html`<fieldset>

@@ -9,6 +9,7 @@ import { cardScripts, confirmPaymentHtml } from './page-card.ts';
 import { hiddenHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';
 import { methodText, planTermsText, quantityText, safeAddress, savedText, usageHtml } from './page-text.ts';
+import { type Known, knownBilling } from './portal-details.ts';
 import {
   mayCancel,
   mayChange,
@@ -39,6 +40,7 @@ const doneTexts = new Map<string, string>(
     added: 'Your card has been saved.',
     paid: 'Thank you. Your payment was successful.',
     paying: 'Your payment is being processed.',
+    details: 'Your billing details have been saved.',
     default: 'This payment method will be used for future charges.',
   }),
 );
@@ -79,13 +81,14 @@ ${view.paymentToConfirm !== null && paymentHtml(view, view.paymentToConfirm, vis
 ${view.subscriptions.length === 0 && html`<section><h2>Your plan</h2><p>You currently have no plan.</p></section>`}
 ${view.subscriptions.map((subscription) => subscriptionHtml(subscription, view, visit))}
 ${methodsHtml(view, visit)}
+${billingHtml(view.customer)}
 ${invoicesHtml(view, visit)}
 <div class="actions">
 ${address !== null && html`<a href="${address}">Back to ${view.seller}</a>`}
 ${buttonForm(visit, '/portal/leave', 'Sign out', { plain: true })}
 </div>`;
   return layout({
-    heading: `Billing for ${view.customerName}`,
+    heading: `Billing for ${view.customer.name}`,
     seller: view.seller,
     livemode: view.livemode,
     content,
@@ -170,6 +173,25 @@ function methodsHtml({ paymentMethods }: PortalView, visit: Visited): Html {
 <h2 id="methods">Payment methods</h2>
 ${paymentMethods.length === 0 ? html`<p>No payment methods yet.</p>` : html`<ul class="rows">${paymentMethods.map(row)}</ul>`}
 <div class="actions"><a class="button plain" href="/portal/payment-methods">Add a card</a></div>
+</section>
+`;
+}
+
+/** The details on the overview, with the way to change them. */
+function billingHtml(customer: Known): Html {
+  const { name, taxId, purchaseOrderNumber, invoiceEmails, ...address } = knownBilling(customer);
+  const { line1, line2, postal_code: code, city, state, country } = address;
+  const lines = [name, line1, line2, `${code} ${city}`.trim(), state, country].filter((line) => line !== '');
+  const facts = [
+    ['Tax or VAT number', taxId],
+    ['Purchase order number', purchaseOrderNumber],
+    ['Invoices go to', invoiceEmails || customer.email],
+  ].filter(([, value]) => value !== '');
+  return html`<section aria-labelledby="details">
+<h2 id="details">Billing details</h2>
+<p>${lines.map((line) => html`${line}<br>`)}</p>
+${facts.map(([label, value]) => html`<p class="soft">${label}: ${value}</p>\n`)}
+<div class="actions"><a class="button plain" href="/portal/details">Change details</a></div>
 </section>
 `;
 }

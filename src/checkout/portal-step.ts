@@ -1,13 +1,17 @@
 import type { AdjustmentPreview } from '../billing/adjust.ts';
+import { maxInvoiceEmails } from '../customers/billing-terms.ts';
 import type { PageDocument } from '../http/page.ts';
 import { type Html, html } from '../kernel/html.ts';
 import { dayText } from '../kernel/iso-text.ts';
 import { moneyText } from '../kernel/money-text.ts';
+import { textLimits } from '../kernel/text-limits.ts';
 import type { CardConfirmation } from '../payments/processor.ts';
 import { type CardTaker, cardButtonHtml, cardHtml, cardScripts, takesCards } from './page-card.ts';
+import { addressFields } from './page-checkout.ts';
 import { type FieldErrors, fieldHtml, hiddenHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';
 import { includedHtml, methodText, planTermsText, priceText, quantityText, usageHtml } from './page-text.ts';
+import type { EnteredDetails, Known, TextName } from './portal-details.ts';
 import type { Visited } from './portal-page.ts';
 import {
   isChoosable,
@@ -181,6 +185,42 @@ ${takesCards(taker) && html`<div class="actions">${cardButtonHtml(taker, null, '
 </form>`;
   const isWrong = message !== null || Object.keys(errors).length > 0;
   return page(frame, 'Add a card', content, { isWrong, more: cardScripts(taker) });
+}
+
+interface DetailsStep {
+  readonly customer: Known;
+  readonly entered: EnteredDetails;
+  readonly errors?: FieldErrors;
+}
+
+/** The form of the billing details. */
+export function detailsPage(
+  frame: Frame,
+  visit: Visited,
+  { customer, entered, errors = {} }: DetailsStep,
+): PageDocument {
+  const text = (name: TextName, label: string, more: { hint?: string; autocomplete?: string } = {}) =>
+    fieldHtml({ name, label, value: entered[name], optional: true, maxLength: textLimits.name, ...more }, errors);
+  const emails = {
+    name: 'invoiceEmails',
+    label: 'Email addresses for invoices',
+    value: entered.invoiceEmails,
+    hint: `Apart by commas. If there is none, invoices go to ${customer.email}.`,
+    maxLength: maxInvoiceEmails * (textLimits.email + ', '.length),
+  };
+  const content = html`${summaryHtml(errors, null)}
+<form method="post" action="/portal/details" novalidate>
+${hiddenHtml({ formToken: visit.formToken })}
+<section>
+${text('name', 'Name on invoices', { autocomplete: 'organization' })}
+${text('taxId', 'Tax or VAT number')}
+${text('purchaseOrderNumber', 'Purchase order number', { hint: 'Printed on your next invoices.' })}
+${fieldHtml({ ...emails, optional: true }, errors)}
+${addressFields(entered, errors)}
+</section>
+<div class="actions"><button>Save details</button></div>
+</form>`;
+  return page(frame, 'Billing details', content, { isWrong: Object.keys(errors).length > 0 });
 }
 
 /** The page after signing out. */

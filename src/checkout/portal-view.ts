@@ -6,13 +6,14 @@ import type { Included } from '../pricing/store-features.ts';
 import type { PriceOverride } from '../subscriptions/price-override.ts';
 import type { SubscriptionStatus } from '../subscriptions/subscription.ts';
 import type { PaymentToConfirm, PlanTerms, UsageBilling } from './checkout-view.ts';
+import type { Known } from './portal-details.ts';
 
 /** The portal data of a customer. Amounts are minor units of `currency`. */
 export interface PortalView {
   readonly seller: string;
   readonly livemode: boolean;
   readonly currency: string;
-  readonly customerName: string;
+  readonly customer: Known;
   /** The running subscriptions, newest first. */
   readonly subscriptions: readonly PortalSubscription[];
   /** The default first. */

@@ -1,6 +1,7 @@
 import { cancelScheduledAdjustment } from '../billing/adjust.ts';
 import { cancelSubscription, uncancelSubscription } from '../billing/cancel.ts';
 import { payInvoice, reportPaid, reportRetry, retryPayment } from '../billing/collect-by-hand.ts';
+import { changeDetails } from '../customers/actions.ts';
 import type { CustomerRow } from '../customers/customer.ts';
 import { advancePortalVersion } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
@@ -20,8 +21,9 @@ import { readCard } from './card-entry.ts';
 import { cardToConfirmOf, performConfirmed } from './jobs.ts';
 import { beginVisit, countedIn, endedCookie, inVisit, portalPage, refusalText, type Visit } from './jobs-visit.ts';
 import { confirmCardText, declinedText } from './page-checkout.ts';
+import { enteredBilling, knownBilling, readBilling } from './portal-details.ts';
 import { overviewPage } from './portal-page.ts';
-import { type CardStep, cancelPage, leftPage, newCardPage } from './portal-step.ts';
+import { type CardStep, cancelPage, detailsPage, leftPage, newCardPage } from './portal-step.ts';
 import { mayCancel, mayKeep, mayPay, mayUncancel, type PortalSubscription, type PortalView } from './portal-view.ts';
 
 function view(visit: Visit): Promise<PortalView> {
@@ -214,6 +216,21 @@ const makeDefault = portalPage('POST', '/portal/payment-methods/:id/default', as
   return done('default');
 });
 
+const askDetails = portalPage('GET', '/portal/details', async (visit) => {
+  const frame = await view(visit);
+  return { show: detailsPage(frame, visit, { customer: frame.customer, entered: knownBilling(frame.customer) }) };
+});
+/** Taxes and documents of the next invoices follow the details. */
+const saveDetails = portalPage('POST', '/portal/details', async (visit) => {
+  const frame = await view(visit);
+  const entered = enteredBilling(visit.request.form);
+  const read = readBilling(frame.customer, entered);
+  if ('errors' in read)
+    return { show: detailsPage(frame, visit, { customer: frame.customer, entered, ...read }), status: 422 };
+  await inVisit(visit, ({ work, customer }) => changeDetails(work, customer.id, read.details));
+  return done('details');
+});
+
 /** The pages behind a portal link. Plan changes are in routes-portal-plans.ts. */
 export const portalPages: readonly Page[] = [
   entrance,
@@ -231,4 +248,6 @@ export const portalPages: readonly Page[] = [
   addCard,
   confirmed,
   makeDefault,
+  askDetails,
+  saveDetails,
 ];

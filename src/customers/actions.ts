@@ -6,7 +6,15 @@ import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { readBillingTerms } from './billing-terms.ts';
-import { type Customer, type CustomerChange, type CustomerRow, decideChange, type NewCustomer } from './customer.ts';
+import {
+  type BillingDetails,
+  type Customer,
+  type CustomerChange,
+  type CustomerRow,
+  decideChange,
+  type NewCustomer,
+  withDetails,
+} from './customer.ts';
 import * as store from './store.ts';
 import { publish } from './store-events.ts';
 
@@ -146,6 +154,14 @@ export async function changeCustomer(
   if (changed === null) return current;
   if (changed.externalId !== current.externalId) await refuseTaken(work, changed);
   return saveChangedCustomer(work, changed);
+}
+
+/** Saves the details that a customer gives of itself, and publishes the event if anything changed. */
+export async function changeDetails(work: Work, id: string, details: BillingDetails): Promise<void> {
+  const current = await store.lockCustomer(work, id);
+  if (current === null || current.archived) throw new Problem('customerNotFound', { id });
+  const changed = decideChange(current, withDetails(current, details));
+  if (changed !== null) await saveChangedCustomer(work, changed);
 }
 
 /** Refuses an external id that another customer has. A unique index refuses those that come at the same time. */

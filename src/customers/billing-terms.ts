@@ -5,10 +5,10 @@ import { Language } from '../kernel/language.ts';
 /** The longest time to pay an invoice. */
 const maxNetTermsDays = 365;
 // An accounts department has a few addresses, and a printed invoice has room for a few facts.
-const maxInvoiceEmails = 10;
+export const maxInvoiceEmails = 10;
 const maxCustomFields = 10;
 
-const InvoiceEmail = freeText('email').regex(/^[^\s@<>,;"]+@[^\s@<>,;"]+$/, 'must be an email address');
+export const InvoiceEmail = freeText('email').regex(/^[^\s@<>,;"]+@[^\s@<>,;"]+$/, 'must be an email address');
 
 const CustomField = z
   .object({ name: freeText('metadataKey').trim().min(1), value: freeText('addressLine').trim().min(1) })
@@ -18,6 +18,7 @@ const CustomField = z
 export const BillingTerms = z
   .object({
     netTermsDays: z.int().optional(),
+    taxId: z.string().optional(),
     purchaseOrderNumber: z.string().optional(),
     language: Language.optional(),
     timeZone: TimeZone.optional(),
@@ -32,6 +33,9 @@ export const BillingTermsInput = z
   .object({
     netTermsDays: countInput(0, maxNetTermsDays).nullish().meta({
       description: 'The days from an invoice to its due date, where it is not charged automatically.',
+    }),
+    taxId: SafeString.nullish().meta({
+      description: 'The tax id of the customer, such as its VAT number, for its documents.',
     }),
     purchaseOrderNumber: SafeString.nullish().meta({
       description: 'The purchase order of invoices without their own.',
@@ -58,12 +62,13 @@ export function readBillingTerms(given: z.output<typeof BillingTermsInput> | nul
 }
 
 /** The terms that an invoice keeps of its buyer. Its due date, memo and purchase order have places of their own. */
-export type TermsOfBuyer = Pick<BillingTerms, 'language' | 'timeZone' | 'customFields'>;
+export type TermsOfBuyer = Pick<BillingTerms, 'taxId' | 'language' | 'timeZone' | 'customFields'>;
 
 /** The terms to keep; null if there are none. */
 export function termsOfBuyer(terms: BillingTerms | null): TermsOfBuyer | null {
-  const { language, timeZone, customFields } = terms ?? {};
+  const { taxId, language, timeZone, customFields } = terms ?? {};
   const kept: TermsOfBuyer = {
+    ...(taxId === undefined ? {} : { taxId }),
     ...(language === undefined ? {} : { language }),
     ...(timeZone === undefined ? {} : { timeZone }),
     ...(customFields === undefined ? {} : { customFields }),

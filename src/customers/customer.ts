@@ -128,6 +128,27 @@ export function decideChange(customer: CustomerRow, change: CustomerChange): Cus
   return isSameJson(changed, customer) ? null : changed;
 }
 
+/** The details that a customer may change itself. */
+export interface BillingDetails {
+  /** The name on documents; null: that of the customer. */
+  readonly name: string | null;
+  readonly taxId: string | null;
+  readonly purchaseOrderNumber: string | null;
+  readonly invoiceEmails: readonly string[];
+  readonly address: BillingAddress['address'];
+}
+
+/** The change that gives a customer these details. Its other terms, which the seller decides, stay. */
+export function withDetails(
+  { billingAddress, billingTerms }: Pick<CustomerRow, 'billingAddress' | 'billingTerms'>,
+  { name, taxId, purchaseOrderNumber, invoiceEmails, address }: BillingDetails,
+): CustomerChange {
+  return {
+    billingAddress: { ...billingAddress, name, address: { ...billingAddress?.address, ...address } },
+    billingTerms: { ...billingTerms, taxId, purchaseOrderNumber, invoiceEmails: [...invoiceEmails] },
+  };
+}
+
 function given<Value>(value: Value | undefined, stored: Value): Value {
   return value === undefined ? stored : value;
 }

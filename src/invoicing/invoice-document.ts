@@ -137,7 +137,7 @@ export function partiesOf({ seller, buyer }: Pick<InvoiceToPrint, 'seller' | 'bu
   const { from, to, noSeller, taxId } = documentTexts[language];
   return {
     seller: { heading: from, lines: seller === null ? [noSeller] : sellerLines(seller, taxId) },
-    buyer: { heading: to, lines: buyerLines(buyer) },
+    buyer: { heading: to, lines: buyerLines(buyer, taxId) },
   };
 }
 
@@ -320,12 +320,14 @@ function sellerLines(seller: Seller, taxIdText: string): string[] {
   return present([seller.name, ...seller.addressLines, seller.email, taxId]);
 }
 
-function buyerLines(buyer: Buyer | null): string[] {
+function buyerLines(buyer: Buyer | null, taxIdText: string): string[] {
   if (buyer === null) return [];
   const { line1, line2, city, state, postal_code: postalCode, country } = buyer.billingAddress?.address ?? {};
   const name = buyer.billingAddress?.name ?? buyer.name;
   const place = present([postalCode, city]).join(' ');
-  return present([name, line1, line2, place, state, country, buyer.email]);
+  const { taxId } = buyer.terms ?? {};
+  const idText = taxId === undefined ? null : fillIn(taxIdText, { id: taxId });
+  return present([name, line1, line2, place, state, country, buyer.email, idText]);
 }
 
 function present(texts: readonly (string | null | undefined)[]): string[] {

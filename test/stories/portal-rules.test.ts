@@ -87,6 +87,55 @@ test('a customer drops no add-on: with two items the plan is changed by the sell
   assert.equal(items.length, 2);
 });
 
+test('a customer changes its billing details, whose next invoice bears them, and nothing that the seller decides', async () => {
+  const { externalId, customerId, look, send } = await openPortal();
+  const put = (customer: Body) => app.request('PUT', `/customers/${externalId}`, { customer });
+  await put({
+    billingTerms: { netTermsDays: 45, memo: 'Thanks.' },
+    billingAddress: { phone: '1', address: { country: 'DE' } },
+  });
+  const form = {
+    ...{
+      name: 'Ann & Sons',
+      taxId: ' ATU12345678 ',
+      purchaseOrderNumber: 'PO-9',
+      invoiceEmails: 'ap@ann.test; jo@ann.test',
+    },
+    ...{ country: 'AT', line1: 'Ring 1', line2: '', city: 'Wien', state: '', postal_code: '1010', netTermsDays: '365' },
+  };
+  const wrong = { ...form, country: 'XX', invoiceEmails: 'ap@ann.test, jo', taxId: 'x'.repeat(256) };
+  const refused = await send('/portal/details', wrong);
+  assert.equal(refused.status, 422);
+  const page = await refused.text();
+  for (const text of ['Choose your country.', 'Enter email addresses', 'Enter at most 255', 'value="Ann &amp; Sons"'])
+    assert(page.includes(text), text);
+  assert.equal((await app.get(`/customers/${externalId}`)).customer.billingAddress.address.country, 'DE');
+  assert.equal((await send('/portal/details', form)).headers.get('location'), '/portal?done=details');
+  const { customer } = await app.get(`/customers/${externalId}`);
+  assert.deepEqual(customer.billingTerms, {
+    ...{ netTermsDays: 45, memo: 'Thanks.', taxId: 'ATU12345678', purchaseOrderNumber: 'PO-9' },
+    invoiceEmails: ['ap@ann.test', 'jo@ann.test'],
+  });
+  const { name, phone, address } = customer.billingAddress;
+  assert.deepEqual([name, phone, address.country, address.postal_code], ['Ann & Sons', '1', 'AT', '1010']);
+  const again = await (await look('/portal/details')).text();
+  for (const text of ['ATU12345678', 'PO-9', 'ap@ann.test, jo@ann.test']) assert(again.includes(text), text);
+  const { invoice: draft } = await app.post('/invoices', {
+    invoice: { customerId, lines: [{ description: 'Workshop', unitAmount: 100 }] },
+  });
+  const { invoice } = await app.post(`/invoices/${draft.id}/finalize`, {});
+  assert.equal(invoice.purchaseOrderNumber, 'PO-9');
+  const document = String((await app.request('GET', `/invoices/${invoice.id}/html`)).body);
+  for (const text of ['Ann &amp; Sons', 'Tax ID: ATU12345678', '1010 Wien']) assert(document.includes(text), text);
+  assert.equal((await send('/portal/details', { ...form, formToken: 'guessed' })).status, 403);
+  // A form without its fields removes what may be empty.
+  assert.equal((await send('/portal/details', { country: 'AT' })).status, 303);
+  assert.deepEqual((await app.get(`/customers/${externalId}`)).customer.billingTerms, {
+    netTermsDays: 45,
+    memo: 'Thanks.',
+  });
+});
+
 /** The price and quantity of each running item. */
 async function itemsOf(externalId: string): Promise<[string, number][]> {
   const { currentSubscription } = await app.get(`/customers/${externalId}/billing`);

@@ -219,6 +219,67 @@ test('an invoice is written as a draft, finalized with a number, and paid by the
   assert.deepEqual(errors, []);
 });
 
+test('a draft gets a line without tax, keeps it while its terms change, and gives it back', async () => {
+  const lines = [{ description: 'Deposit', unitAmount: 2000, taxable: false }];
+  const { invoice } = await app.post('/invoices', { invoice: { customerId, lines, netTermsDays: 9 } });
+  await page.goto(`${address}/drafts`);
+  await page.getByRole('heading', { name: 'Drafts to review' }).waitFor();
+  await assertGoodPage(page, 'drafts');
+  await page.getByRole('button', { name: 'Add lines' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'More of line 1' }).click();
+  await dialog.getByLabel('Text of line 1').fill('Stamp duty');
+  await dialog.getByLabel('Amount of one of line 1').fill('5');
+  await dialog.getByLabel('Bears tax').uncheck();
+  await dialog.getByText('The draft comes to $25.00').waitFor();
+  await assertGoodPage(page, 'draft-lines');
+  await dialog.getByRole('button', { name: 'Add to the draft' }).click();
+  await page.goto(`${address}/invoices/${invoice.id}`);
+  await page.getByRole('button', { name: 'Change' }).click();
+  await dialog.getByLabel('Text of line 2').fill('Stamp');
+  await dialog.getByLabel('Memo').fill('Thank you.');
+  await dialog.getByText('The draft comes to $25.00').waitFor();
+  await dialog.getByRole('button', { name: 'Save the draft' }).click();
+  await page.getByText('Stamp, without tax').waitFor();
+  await assertGoodPage(page, 'invoice-draft');
+  await page.getByRole('button', { name: 'Take off Stamp' }).click();
+  await dialog.getByText('The draft comes to $20.00').waitFor();
+  await dialog.getByRole('button', { name: 'Take it off' }).click();
+  await page.getByText('Stamp, without tax').waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Metadata' }).click();
+  await dialog.getByRole('button', { name: 'Add entry' }).click();
+  await dialog.getByLabel('Name of entry 1').fill('deal');
+  await dialog.getByLabel('Value of entry 1').fill('d-1');
+  await dialog.getByText('deal: none → d-1').waitFor();
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('d-1').waitFor();
+  const { invoice: changed, invoiceLineItems } = await app.get(`/invoices/${invoice.id}`);
+  assert.deepEqual([changed.memo, changed.netTermsDays, changed.metadata], ['Thank you.', 9, { deal: 'd-1' }]);
+  assert.deepEqual(
+    invoiceLineItems.map(({ description, taxable }: Body) => [description, taxable]),
+    [['Deposit', false]],
+  );
+  await app.request('DELETE', `/invoices/${invoice.id}`);
+  assert.deepEqual(errors, []);
+});
+
+test('the billing terms of a customer are changed after a look at each of them', async () => {
+  await page.goto(`${address}/customers/${customerId}`);
+  await page.getByRole('button', { name: 'Change the billing terms' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Days to pay').fill('45');
+  await dialog.getByLabel('Tax id').fill('ATU1');
+  await dialog.getByLabel('Order number').fill('PO-7');
+  await dialog.getByText('Days to pay: As the settings say → 45 days').waitFor();
+  await assertGoodPage(page, 'terms');
+  await dialog.getByRole('button', { name: 'Save the terms' }).click();
+  await page.getByText('PO-7').waitFor();
+  await assertGoodPage(page, 'customer-terms');
+  const [customer] = (await app.get(`/customers?ids=${customerId}`)).data;
+  assert.deepEqual(customer.billingTerms, { netTermsDays: 45, taxId: 'ATU1', purchaseOrderNumber: 'PO-7' });
+  assert.deepEqual(errors, []);
+});
+
 test('every list and the catalog are good to everybody', async () => {
   for (const [path, heading] of [
     ['invoices', 'Invoices'],

@@ -20,6 +20,9 @@ import { useMay } from '../session.ts';
 const Balances = lazy(() => import('../parts/balances.tsx').then(({ Balances: Part }) => ({ default: Part })));
 const MeterUsage = lazy(() => import('../parts/meter-usage.tsx').then(({ MeterUsage: Part }) => ({ default: Part })));
 const MoneyOf = lazy(() => import('../parts/customer-money.tsx').then(({ MoneyOf: Part }) => ({ default: Part })));
+const CustomerTerms = lazy(() =>
+  import('../parts/customer-terms.tsx').then(({ CustomerTerms: Part }) => ({ default: Part })),
+);
 const NewDraft = lazy(() => import('../parts/draft-dialog.tsx').then(({ NewDraft: Part }) => ({ default: Part })));
 
 const mostShown = 20;
@@ -111,7 +114,12 @@ function NewInvoiceButton({ customer, billing }: OfCustomer) {
       </Button>
       {isOpen && (
         <Suspense>
-          <NewDraft customerId={customer.id} currency={currencyOf(billing)} onClose={() => setOpen(false)} />
+          <NewDraft
+            customerId={customer.id}
+            pricingModelId={customer.pricingModelId}
+            currency={currencyOf(billing)}
+            onClose={() => setOpen(false)}
+          />
         </Suspense>
       )}
     </>
@@ -189,35 +197,14 @@ function Overview({ customer, billing }: OfCustomer) {
             ['Customer since', <When key="since" at={customer.createdAt} />],
             ['Country', customer.billingAddress?.address.country ?? '–'],
             ['Tax', customer.taxExempt ? 'Exempt' : 'As the rates say'],
-            ...termsOf(customer),
           ]}
         />
       </Section>
+      <Suspense fallback={<Skeleton height={120} />}>
+        <CustomerTerms customer={customer} />
+      </Suspense>
     </>
   );
-}
-
-/** The billing terms that a customer has of its own. */
-function termsOf({ billingTerms = {} }: Customer): [string, string][] {
-  const {
-    netTermsDays,
-    purchaseOrderNumber,
-    language,
-    timeZone,
-    invoiceEmails,
-    memo,
-    customFields = [],
-  } = billingTerms;
-  const own: [string, string | undefined][] = [
-    ['Days to pay', netTermsDays === undefined ? undefined : countText(netTermsDays)],
-    ['Purchase order', purchaseOrderNumber],
-    ['Language', language],
-    ['Time zone', timeZone],
-    ['Invoices go to', invoiceEmails?.join(', ')],
-    ['Memo', memo],
-    ...customFields.map(({ name, value }): [string, string] => [name, value]),
-  ];
-  return own.flatMap(([label, value]): [string, string][] => (value === undefined ? [] : [[label, value]]));
 }
 
 /** A subscription: its items, and the instants before and after now. */

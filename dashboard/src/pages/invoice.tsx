@@ -1,18 +1,22 @@
-import { Skeleton, UnstyledButton } from '@mantine/core';
+import { ActionIcon, Anchor, Skeleton, UnstyledButton } from '@mantine/core';
+import { IconTrash } from '@tabler/icons-react';
 import { useQueries, useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
-import { useState } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import type { Invoice, InvoiceLineItem } from '../../../client/src/generated-entry.ts';
 import { api, read } from '../api.ts';
 import { CustomerName, CustomerNames } from '../parts/customer-name.tsx';
 import { Explain } from '../parts/explain.tsx';
-import { countText, words } from '../parts/format.ts';
+import { countText, dateText, instantText, metadataFacts, words } from '../parts/format.ts';
 import { dueOf, InvoiceActions } from '../parts/invoice-actions.tsx';
 import { CreditNotesOf, PaymentsOf } from '../parts/money-lists.tsx';
 import { Problem } from '../parts/problem.tsx';
-import { Rows } from '../parts/records.tsx';
+import { type Column, Rows } from '../parts/records.tsx';
 import { SaveFile } from '../parts/save-file.tsx';
 import { Facts, Go, Heading, Identifier, Money, Section, Status, Sums, When } from '../parts/shown.tsx';
+import { useMay } from '../session.ts';
+
+const RemoveLine = lazy(() => import('../parts/draft-lines.tsx').then(({ RemoveLine: Part }) => ({ default: Part })));
 
 const mostShown = 20;
 
@@ -47,6 +51,7 @@ export function Page() {
           <span className="beside">
             <Status of={invoice.status} />
             <CustomerName id={invoice.customerId} />
+            {invoice.finalizesAt !== undefined && `Finalized by itself on ${instantText(invoice.finalizesAt)}`}
           </span>
         }
       />
@@ -70,6 +75,22 @@ interface LinesProps {
 /** The lines. Each amount opens its explanation. */
 function Lines({ invoice, lines }: LinesProps) {
   const [explained, setExplained] = useState<string | null>(null);
+  const [removed, setRemoved] = useState<InvoiceLineItem | null>(null);
+  const mayRemove = useMay('invoices:money') && invoice.status === 'draft';
+  const removal: Column<InvoiceLineItem> = {
+    title: 'Take off',
+    cell: (line) => (
+      <ActionIcon
+        variant="subtle"
+        color="gray"
+        aria-label={`Take off ${line.description ?? 'the line'}`}
+        onClick={() => setRemoved(line)}
+      >
+        <IconTrash size={17} />
+      </ActionIcon>
+    ),
+    align: 'right',
+  };
   const { currency, discountAmount, subtotal, taxAmount, total, taxRatePercentage } = invoice;
   const sums = [
     ['Discount', discountAmount === 0 ? null : -discountAmount],
@@ -83,7 +104,7 @@ function Lines({ invoice, lines }: LinesProps) {
         caption="Lines of the invoice"
         keyOf={({ id }) => id}
         columns={[
-          { title: 'Line', cell: ({ description, type }) => description ?? words(type) },
+          { title: 'Line', cell: lineText },
           { title: 'Quantity', cell: ({ quantity }) => countText(quantity), align: 'right', from: 'sm' },
           {
             title: 'Price',
@@ -101,12 +122,26 @@ function Lines({ invoice, lines }: LinesProps) {
             ),
             align: 'right',
           },
+          ...(mayRemove ? [removal] : []),
         ]}
       />
       <Sums currency={currency} sums={sums} total={total} />
       <Explain invoiceId={invoice.id} lineId={explained} onClose={() => setExplained(null)} />
+      {removed !== null && (
+        <Suspense>
+          <RemoveLine invoice={invoice} line={removed} onClose={() => setRemoved(null)} />
+        </Suspense>
+      )}
     </>
   );
+}
+
+/** The text of a line, with the terms that are its own. */
+function lineText({ description, type, taxable, servicePeriod }: InvoiceLineItem): string {
+  const time = servicePeriod && `${dateText(servicePeriod.start)} – ${dateText(servicePeriod.end)}`;
+  return [description ?? words(type), time, taxable === false ? 'without tax' : undefined]
+    .filter((text) => text !== undefined)
+    .join(', ');
 }
 
 function InvoiceFacts({ invoice }: { readonly invoice: Invoice }) {
@@ -143,6 +178,18 @@ function InvoiceFacts({ invoice }: { readonly invoice: Invoice }) {
             ]),
         ...(invoice.memo === null ? [] : [['Memo', invoice.memo] as const]),
         ...(invoice.purchaseOrderNumber === undefined ? [] : [['Order number', invoice.purchaseOrderNumber] as const]),
+        ...(invoice.footer === undefined ? [] : [['Footer', invoice.footer] as const]),
+        ...(invoice.hostedInvoiceUrl === undefined
+          ? []
+          : [
+              [
+                'Page to pay',
+                <Anchor key="page" href={invoice.hostedInvoiceUrl} target="_blank" rel="noreferrer">
+                  Open the page
+                </Anchor>,
+              ] as const,
+            ]),
+        ...metadataFacts(invoice.metadata),
         ['Id', <Identifier key="id" id={invoice.id} />],
       ]}
     />

@@ -121,10 +121,7 @@ const invoices: Part = {
   ],
   Form({ settings, change, onChange }) {
     const known = { ...settings, ...change };
-    const series = { ...settings.numbering.invoices, ...change.numbering?.invoices };
     const set = (part: Change) => onChange({ ...change, ...part });
-    const number = (part: Partial<typeof series>) =>
-      set({ numbering: { ...change.numbering, invoices: { ...change.numbering?.invoices, ...part } } });
     return (
       <>
         <NumberInput
@@ -157,29 +154,57 @@ const invoices: Part = {
           value={known.timeZone}
           onChange={(event) => set({ timeZone: event.currentTarget.value })}
         />
-        <Choice
-          label="Invoices are numbered"
-          choices={[
-            { value: 'customer', label: 'For each customer' },
-            { value: 'environment', label: 'In one series for all customers' },
-          ]}
-          value={series.per}
-          onChange={(value) => number({ per: value })}
-        />
-        <TextInput
-          label="Prefix of the numbers"
-          value={series.prefix ?? ''}
-          onChange={(event) => number({ prefix: event.currentTarget.value || null })}
-        />
-        <Toggle
-          label="A series for each year"
-          checked={series.yearly}
-          onChange={(value) => number({ yearly: value })}
-        />
+        {(['invoices', 'creditNotes'] as const).map((of) => (
+          <SeriesFields
+            key={of}
+            name={of === 'invoices' ? 'invoices' : 'credit notes'}
+            series={{ ...settings.numbering[of], ...change.numbering?.[of] }}
+            onChange={(part) =>
+              set({ numbering: { ...change.numbering, [of]: { ...change.numbering?.[of], ...part } } })
+            }
+          />
+        ))}
       </>
     );
   },
 };
+
+type Series = Settings['numbering']['invoices'];
+
+interface SeriesFieldsProps {
+  /** The documents that it numbers. */
+  readonly name: string;
+  readonly series: Series;
+  readonly onChange: (part: Partial<Series>) => void;
+}
+
+/** The fields of a series of numbers. */
+function SeriesFields({ name, series, onChange }: SeriesFieldsProps) {
+  return (
+    <fieldset className="draft-lines series">
+      <legend>Numbers of {name}</legend>
+      <Choice
+        label="A series"
+        choices={[
+          { value: 'customer', label: 'For each customer' },
+          { value: 'environment', label: 'For all customers' },
+        ]}
+        value={series.per}
+        onChange={(value) => onChange({ per: value })}
+      />
+      <TextInput
+        label="Prefix"
+        value={series.prefix ?? ''}
+        onChange={(event) => onChange({ prefix: event.currentTarget.value || null })}
+      />
+      <Toggle
+        label="Begins anew with each year"
+        checked={series.yearly}
+        onChange={(value) => onChange({ yearly: value })}
+      />
+    </fieldset>
+  );
+}
 
 function seriesText({ per, prefix, yearly }: Settings['numbering']['invoices']): string {
   const ofWhom = per === 'customer' ? 'For each customer' : 'In one series';

@@ -1,96 +1,89 @@
-import { ActionIcon, Button, Group, NumberInput, Stack, Switch, Textarea, TextInput } from '@mantine/core';
-import { IconTrash } from '@tabler/icons-react';
+import { Group, NumberInput, Stack, Switch, Text, Textarea, TextInput } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import { useState } from 'react';
 import type { Invoice, InvoiceLineItem } from '../../../client/src/generated-entry.ts';
 import { api } from '../api.ts';
-import { AmountInput } from './amount-input.tsx';
-import { ChangeDialog, type Effect } from './change-dialog.tsx';
-import { dateText, moneyText } from './format.ts';
+import { ChangeDialog } from './change-dialog.tsx';
+import { dayOf, draftEffects, emptyLine, type FormLine, formLineOf, LineFields, writtenLines } from './draft-lines.tsx';
 
-/** A line as the form has it. */
-interface FormLine {
-  readonly key: string;
-  readonly description: string;
-  readonly quantity: number;
-  readonly unitAmount: number | null;
-}
+const mostDays = 365;
 
-interface Form {
-  readonly lines: readonly FormLine[];
+interface Terms {
   readonly dueDate: string;
+  readonly netTermsDays: number | null;
   readonly memo: string;
+  readonly footer: string;
   readonly purchaseOrderNumber: string;
   readonly autoCollect: boolean;
 }
 
-const emptyLine = (): FormLine => ({ key: crypto.randomUUID(), description: '', quantity: 1, unitAmount: null });
+const noTerms: Terms = {
+  dueDate: '',
+  netTermsDays: null,
+  memo: '',
+  footer: '',
+  purchaseOrderNumber: '',
+  autoCollect: false,
+};
 
-const isWhole = ({ description, unitAmount }: FormLine) => description.trim() !== '' && unitAmount !== null;
-
-/** The fields of the API; null while a line is incomplete. */
-function invoiceOf({ lines, dueDate, memo, purchaseOrderNumber, autoCollect }: Form) {
-  if (lines.length === 0 || !lines.every(isWhole)) return null;
+/** The fields of the API. Days to pay take the place of a date. */
+function givenTerms({ dueDate, netTermsDays, memo, footer, purchaseOrderNumber, autoCollect }: Terms) {
   const due = Date.parse(dueDate);
   return {
-    lines: lines.map(({ description, quantity, unitAmount }) => ({
-      description: description.trim(),
-      quantity,
-      unitAmount: unitAmount ?? 0,
-    })),
-    ...(Number.isNaN(due) ? {} : { dueDate: due }),
+    ...(Number.isNaN(due) ? { dueDate: null, netTermsDays } : { dueDate: due, netTermsDays: null }),
     memo: memo.trim() || null,
+    footer: footer.trim() || null,
     purchaseOrderNumber: purchaseOrderNumber.trim() || null,
     autoCollect,
   };
 }
 
-interface Written {
-  readonly invoice: Invoice;
-}
+type Given = ReturnType<typeof givenTerms>;
 
-/** The sums of the draft as the service computed them. */
-function effectsOf({ invoice }: Written): readonly Effect[] {
-  const { total, taxAmount, currency, dueDate } = invoice;
-  const tax = taxAmount === null || taxAmount === 0 ? '' : `, of which ${moneyText(taxAmount, currency)} tax`;
-  return [
-    { text: `The draft comes to ${moneyText(total, currency)}${tax}.` },
-    ...(dueDate === null ? [] : [{ text: `It is due on ${dateText(dueDate)}.` }]),
-    { text: 'It has no number, and the customer does not see it, before it is finalized.' },
-  ];
+/** The fields that differ, so that nothing else is written again. */
+function changedTerms(before: Terms, after: Terms): Partial<Given> {
+  const [stored, given] = [givenTerms(before), givenTerms(after)];
+  const changed = Object.entries(given).filter(([name, value]) => value !== stored[name as keyof Given]);
+  return Object.fromEntries(changed);
 }
 
 interface NewDraftProps {
   readonly customerId: string;
+  readonly pricingModelId: string;
   readonly currency: string;
   readonly onClose: () => void;
 }
 
-/** Writes an invoice for anything that no price covers, as a draft. */
-export function NewDraft({ customerId, currency, onClose }: NewDraftProps) {
+/** Writes an invoice, at amounts or prices, as a draft. */
+export function NewDraft({ customerId, pricingModelId, currency, onClose }: NewDraftProps) {
   const navigate = useNavigate();
-  const [form, setForm] = useState<Form>({
-    lines: [emptyLine()],
-    dueDate: '',
-    memo: '',
-    purchaseOrderNumber: '',
-    autoCollect: false,
-  });
-  const written = invoiceOf(form);
+  const [lines, setLines] = useState<FormLine[]>([emptyLine()]);
+  const [terms, setTerms] = useState(noTerms);
+  const [discountCode, setDiscountCode] = useState('');
+  const written = writtenLines(lines);
+  const discount = discountCode.trim() === '' ? {} : { discountCode: discountCode.trim() };
   return (
     <ChangeDialog
       title="Write an invoice"
       size="lg"
       opened
       onClose={onClose}
-      input={written && { invoice: { customerId, ...written } }}
+      input={written && { invoice: { customerId, lines: written, ...givenTerms(terms), ...discount } }}
       call={(input, options) => api.invoices.create(input, options)}
-      effects={effectsOf}
+      effects={draftEffects}
       confirm="Save the draft"
       done="The draft is saved"
       onDone={({ invoice }) => void navigate({ to: `/invoices/${invoice.id}` })}
     >
-      <Fields form={form} onChange={setForm} currency={currency} />
+      <Stack gap="sm">
+        <LineFields lines={lines} onChange={setLines} currency={currency} pricingModelId={pricingModelId} />
+        <TextInput
+          label="Code of a discount"
+          value={discountCode}
+          onChange={(event) => setDiscountCode(event.currentTarget.value)}
+        />
+        <TermsFields terms={terms} onChange={setTerms} isOfPeriod={false} />
+      </Stack>
     </ChangeDialog>
   );
 }
@@ -101,121 +94,117 @@ interface EditDraftProps {
   readonly onClose: () => void;
 }
 
-/** Changes a draft. Its lines are replaced by those of the form. */
-export function EditDraft({ invoice, lines, onClose }: EditDraftProps) {
-  const { id, currency, dueDate, memo, purchaseOrderNumber } = invoice;
-  const [form, setForm] = useState<Form>({
-    lines: lines.map((line) => ({
-      key: line.id,
-      description: line.description ?? '',
-      quantity: line.quantity,
-      unitAmount: line.price,
-    })),
-    dueDate: dueDate === null ? '' : new Date(dueDate).toISOString().slice(0, 'yyyy-mm-dd'.length),
+function termsOf(invoice: Invoice): Terms {
+  const { dueDate, memo, footer, purchaseOrderNumber } = invoice;
+  return {
+    dueDate: dayOf(dueDate),
+    netTermsDays: invoice.type === 'standalone' ? (invoice.netTermsDays ?? null) : null,
     memo: memo ?? '',
+    footer: footer ?? '',
     purchaseOrderNumber: purchaseOrderNumber ?? '',
-    autoCollect: 'autoCollect' in invoice && invoice.autoCollect === true,
-  });
-  const written = invoiceOf(form);
+    autoCollect: invoice.type === 'standalone' && invoice.autoCollect === true,
+  };
+}
+
+/** Changes the terms of a draft, and its lines where each has an amount of its own. */
+export function EditDraft({ invoice, lines: stored, onClose }: EditDraftProps) {
+  const { id, currency, pricingModelId } = invoice;
+  const isOfPeriod = invoice.type !== 'standalone';
+  // A line at a price is added and taken off as a whole: its price decides its amount.
+  const isEditable = !isOfPeriod && stored.every(({ type, priceId }) => type === 'static' && priceId === null);
+  const [before] = useState(() => ({
+    terms: termsOf(invoice),
+    lines: stored.length > 0 ? stored.map(formLineOf) : [emptyLine()],
+  }));
+  const [terms, setTerms] = useState(before.terms);
+  const [lines, setLines] = useState<FormLine[]>(before.lines);
+  const hasLines = isEditable && JSON.stringify(lines) !== JSON.stringify(before.lines);
+  const written = hasLines ? writtenLines(lines) : [];
+  const change = written && { ...changedTerms(before.terms, terms), ...(hasLines ? { lines: written } : {}) };
   return (
     <ChangeDialog
       title="Change the draft"
       size="lg"
       opened
       onClose={onClose}
-      input={written && { id, invoice: written }}
+      input={change === null || Object.keys(change).length === 0 ? null : { id, invoice: change }}
       call={(input, options) => api.invoices.update(input, options)}
-      effects={effectsOf}
+      effects={draftEffects}
       confirm="Save the draft"
       done="The draft is saved"
     >
-      <Fields form={form} onChange={setForm} currency={currency} />
+      <Stack gap="sm">
+        {isEditable ? (
+          <LineFields lines={lines} onChange={setLines} currency={currency} pricingModelId={pricingModelId} />
+        ) : (
+          <Text size="sm" c="dimmed">
+            Lines are added and taken off on the page of the draft.
+          </Text>
+        )}
+        <TermsFields terms={terms} onChange={setTerms} isOfPeriod={isOfPeriod} />
+      </Stack>
     </ChangeDialog>
   );
 }
 
-interface FieldsProps {
-  readonly form: Form;
-  readonly onChange: (form: Form) => void;
-  readonly currency: string;
+interface TermsFieldsProps {
+  readonly terms: Terms;
+  readonly onChange: (terms: Terms) => void;
+  readonly isOfPeriod: boolean;
 }
 
-function Fields({ form, onChange, currency }: FieldsProps): ReactNode {
-  const { lines, dueDate, memo, purchaseOrderNumber, autoCollect } = form;
-  const set = (part: Partial<Form>) => onChange({ ...form, ...part });
-  const setLine = (key: string, part: Partial<FormLine>) =>
-    set({ lines: lines.map((line) => (line.key === key ? { ...line, ...part } : line)) });
+function TermsFields({ terms, onChange, isOfPeriod }: TermsFieldsProps) {
+  const { dueDate, netTermsDays, memo, footer, purchaseOrderNumber, autoCollect } = terms;
+  const set = (part: Partial<Terms>) => onChange({ ...terms, ...part });
   return (
-    <Stack gap="sm">
-      <fieldset className="draft-lines">
-        <legend>Lines, in {currency}</legend>
-        {lines.map(({ key, description, quantity, unitAmount }, index) => (
-          <div key={key} className="draft-line">
-            <TextInput
-              aria-label={`Text of line ${index + 1}`}
-              placeholder="Text"
-              value={description}
-              onChange={(event) => setLine(key, { description: event.currentTarget.value })}
-            />
-            <NumberInput
-              aria-label={`Quantity of line ${index + 1}`}
-              min={1}
-              allowDecimal={false}
-              hideControls
-              value={quantity}
-              onChange={(value) => typeof value === 'number' && setLine(key, { quantity: value })}
-            />
-            <AmountInput
-              label={`Amount of one of line ${index + 1}`}
-              isLabelHidden
-              currency={currency}
-              value={unitAmount}
-              onChange={(value) => setLine(key, { unitAmount: value })}
-            />
-            <ActionIcon
-              variant="subtle"
-              color="gray"
-              size="lg"
-              aria-label={`Remove line ${index + 1}`}
-              disabled={lines.length === 1}
-              onClick={() => set({ lines: lines.filter((line) => line.key !== key) })}
-            >
-              <IconTrash size={17} />
-            </ActionIcon>
-          </div>
-        ))}
-        <Button variant="subtle" size="compact-sm" onClick={() => set({ lines: [...lines, emptyLine()] })}>
-          Add a line
-        </Button>
-      </fieldset>
+    <>
       <Group grow align="flex-start">
         <TextInput
           type="date"
           label="Due"
-          description="Without a date, as the settings say"
+          description="Without a date, by the days"
           value={dueDate}
           onChange={(event) => set({ dueDate: event.currentTarget.value })}
         />
-        <TextInput
-          label="Order number"
-          description="Of the buyer, if they want it"
-          value={purchaseOrderNumber}
-          onChange={(event) => set({ purchaseOrderNumber: event.currentTarget.value })}
+        <NumberInput
+          label="Days to pay"
+          description="Without both, by the terms"
+          min={0}
+          max={mostDays}
+          allowDecimal={false}
+          disabled={dueDate !== ''}
+          value={dueDate === '' ? (netTermsDays ?? '') : ''}
+          onChange={(value) => set({ netTermsDays: typeof value === 'number' ? value : null })}
         />
       </Group>
+      <TextInput
+        label="Order number"
+        description="Of the buyer, if they want it"
+        value={purchaseOrderNumber}
+        onChange={(event) => set({ purchaseOrderNumber: event.currentTarget.value })}
+      />
       <Textarea
         label="Memo"
-        description="Printed above the lines"
+        description="Printed below the totals"
         autosize
         minRows={1}
         value={memo}
         onChange={(event) => set({ memo: event.currentTarget.value })}
       />
-      <Switch
-        label="Collect it from the payment method when it is finalized"
-        checked={autoCollect}
-        onChange={(event) => set({ autoCollect: event.currentTarget.checked })}
+      <Textarea
+        label="Footer"
+        autosize
+        minRows={1}
+        value={footer}
+        onChange={(event) => set({ footer: event.currentTarget.value })}
       />
-    </Stack>
+      {!isOfPeriod && (
+        <Switch
+          label="Collect it from the payment method when it is finalized"
+          checked={autoCollect}
+          onChange={(event) => set({ autoCollect: event.currentTarget.checked })}
+        />
+      )}
+    </>
   );
 }

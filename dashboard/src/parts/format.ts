@@ -88,3 +88,10 @@ export function counted(count: number, one: string, many = `${one}s`): string {
 export function intervalText(unit: string, count: number): string {
   return count === 1 ? `per ${unit}` : `every ${count} ${unit}s`;
 }
+
+/** The metadata of a record as facts. */
+export function metadataFacts(
+  metadata: Readonly<Record<string, string | number | boolean>> | null | undefined,
+): (readonly [string, string])[] {
+  return Object.entries(metadata ?? {}).map(([name, value]) => [name, String(value)]);
+}

@@ -9,6 +9,8 @@ import { ChangeDialog } from './change-dialog.tsx';
 import { dateText, moneyText } from './format.ts';
 
 const EditDraft = lazy(() => import('./draft-dialog.tsx').then(({ EditDraft: Part }) => ({ default: Part })));
+const AddLines = lazy(() => import('./draft-lines.tsx').then(({ AddLines: Part }) => ({ default: Part })));
+const MetadataDialog = lazy(() => import('./metadata.tsx').then(({ InvoiceMetadata: Part }) => ({ default: Part })));
 const CreditNoteDialog = lazy(() =>
   import('./credit-note-dialog.tsx').then(({ CreditNoteDialog: Part }) => ({ default: Part })),
 );
@@ -18,10 +20,22 @@ interface InvoiceActionsProps {
   readonly lines: readonly InvoiceLineItem[];
 }
 
-type Action = 'finalize' | 'edit' | 'delete' | 'pay' | 'record' | 'send' | 'credit' | 'write-off' | 'void';
+type Action =
+  | 'finalize'
+  | 'add'
+  | 'edit'
+  | 'delete'
+  | 'pay'
+  | 'record'
+  | 'send'
+  | 'credit'
+  | 'write-off'
+  | 'void'
+  | 'metadata';
 
 const names: Readonly<Record<Action, string>> = {
   finalize: 'Finalize',
+  add: 'Add lines',
   edit: 'Change',
   delete: 'Delete',
   pay: 'Collect now',
@@ -30,16 +44,25 @@ const names: Readonly<Record<Action, string>> = {
   credit: 'Credit',
   'write-off': 'Write off',
   void: 'Void',
+  metadata: 'Metadata',
 };
 
 const actionsOf: Partial<Record<Invoice['status'], readonly Action[]>> = {
-  draft: ['finalize', 'edit', 'delete'],
   open: ['pay', 'record', 'send', 'credit', 'write-off', 'void'],
   awaiting_payment_confirmation: ['send'],
   paid: ['send', 'credit'],
   partially_refunded: ['send', 'credit'],
   uncollectible: ['record', 'void'],
 };
+
+/** The actions that the status allows. The draft of a period is voided, so that its usage is billed again. */
+function actionsFor({ status, type }: Invoice): readonly Action[] {
+  const actions =
+    status === 'draft'
+      ? (['finalize', 'add', 'edit', type === 'standalone' ? 'delete' : 'void'] as const)
+      : (actionsOf[status] ?? []);
+  return [...actions, 'metadata'];
+}
 
 /** The amount that is left to pay of an invoice. */
 export function dueOf({ total, amountPaid, offsetAmount = 0, balanceApplied = 0 }: Invoice): number {
@@ -54,7 +77,7 @@ export function InvoiceActions({ invoice, lines }: InvoiceActionsProps) {
   const close = () => setAction(null);
   return (
     <>
-      {(actionsOf[invoice.status] ?? []).map((each) => (
+      {actionsFor(invoice).map((each) => (
         <Button key={each} variant={each === 'finalize' ? 'filled' : 'default'} onClick={() => setAction(each)}>
           {names[each]}
         </Button>
@@ -77,6 +100,10 @@ function ActionDialog({ action, invoice, lines, onClose }: ActionDialogProps) {
   switch (action) {
     case 'edit':
       return <EditDraft invoice={invoice} lines={lines} onClose={onClose} />;
+    case 'add':
+      return <AddLines invoice={invoice} onClose={onClose} />;
+    case 'metadata':
+      return <MetadataDialog invoice={invoice} onClose={onClose} />;
     case 'credit':
       return <CreditNoteDialog invoice={invoice} lines={lines} onClose={onClose} />;
     case 'record':
@@ -100,7 +127,8 @@ interface DialogProps {
   readonly onClose: () => void;
 }
 
-function DraftAction({ action, invoice, onClose }: DialogProps & { readonly action: 'finalize' | 'delete' }) {
+/** Deletes or finalizes a draft. */
+export function DraftAction({ action, invoice, onClose }: DialogProps & { readonly action: 'finalize' | 'delete' }) {
   const navigate = useNavigate();
   const shared = { opened: true, onClose, input: { id: invoice.id } };
   if (action === 'delete')
@@ -177,6 +205,7 @@ function OpenAction({ action, invoice, onClose }: DialogProps & { readonly actio
           call={(input, options) => api.invoices.void(input, options)}
           effects={() => [
             { text: `${due} is not owed any more. The invoice stays, and says that it is void.`, isLoss: true },
+            ...(invoice.subscriptionId === null ? [] : [{ text: 'Its usage is billed with the next invoice.' }]),
           ]}
           confirm="Void the invoice"
           done="The invoice is void"
