@@ -101,14 +101,14 @@ test('running every job again, or beside each other, changes nothing', async () 
   }
 });
 
-test('fourteen months at once, by months, by days and by random steps end in the same state', async () => {
+test('fourteen months at once, by days and then months, and by random steps end in the same state', async () => {
   const once = await newEnvironment();
   const moved = await once.caller.moveTo(end);
   const expected = await linesOf(once);
   assert.deepEqual(moved.testClock, { now: end, frozen: true });
   // 14 months, 30 times two weeks and 42 times ten days, to name three.
   assert(moved.work.periodsRenewed > 14 + 30 + 42, JSON.stringify(moved.work));
-  for (const [name, steps] of Object.entries({ months, days, random })) {
+  for (const [name, steps] of Object.entries({ days, random })) {
     const other = await newEnvironment();
     const sums: Record<string, number> = {};
     for (const step of [...steps, end].filter((at) => at > start + 3 * day)) {
@@ -198,9 +198,9 @@ test('renewals some minutes apart are done together, each as of its own instant'
   const [once, stepwise] = [await newScattered(), await newScattered()];
   const last = start + 41 * day;
   await once.caller.moveTo(last);
-  // Every seven minutes where renewals are due, so that each is a stop of its own.
-  for (const begun of [7, 10, 14, 20, 21, 28, 30, 35, 40].map((count) => start + count * day))
-    for (let at = begun; at < begun + 170 * minute; at += 7 * minute) await stepwise.caller.moveTo(at);
+  // To each renewal, so that each is a stop of its own.
+  for (let at = await nextRenewal(stepwise); at < last; at = await nextRenewal(stepwise))
+    await stepwise.caller.moveTo(at);
   await stepwise.caller.moveTo(last);
   assertSame(await linesOf(once), await linesOf(stepwise), 'scattered');
   const transactions = await sql<{ invoices: number; commits: number }>`
@@ -210,6 +210,14 @@ test('renewals some minutes apart are done together, each as of its own instant'
   assert(commits < invoices * 0.75, JSON.stringify({ invoices, commits }));
   await assertSound(app);
 });
+
+/** The end of a period that the test clock comes to next. */
+async function nextRenewal({ testEnvironmentId }: TestOrganization): Promise<number> {
+  const { rows } = await sql<{ at: number | null }>`
+    select min(s.current_billing_period_end) as at from subscriptions s join environments e on e.id = s.environment_id
+     where e.id = ${testEnvironmentId} and s.current_billing_period_end > e.clock_now`.execute(app.owner);
+  return rows[0]?.at ?? Number.POSITIVE_INFINITY;
+}
 
 async function newScattered(): Promise<TestOrganization & { caller: Caller }> {
   const organization = await app.newOrganization();
