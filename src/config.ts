@@ -4,7 +4,7 @@ import { connectionLimits } from './http/connections.ts';
 import { shortestOperatorToken } from './http/operator.ts';
 import { nearestOf } from './http/unknown-fields.ts';
 import { type Network, parseNetworks } from './jobs/address-guard.ts';
-import { parseEncryptionKeys } from './jobs/encryption-keys.ts';
+import { parseEncryptionKeys } from './jobs/encryption.ts';
 import { type AttemptLimits, attemptLimits } from './payments/attempt.ts';
 
 const ApiKeyText = z

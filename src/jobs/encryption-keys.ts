@@ -10,27 +10,10 @@ import {
   syncDirectory,
   writeDurably,
 } from '../embedded-postgres/data-directory.ts';
-import { type Encryption, keyBytes } from './encryption.ts';
+import { type Encryption, keyBytes, parseEncryptionKeys } from './encryption.ts';
 
 /** The database needs a key that this process does not have, or the key file is unusable. */
 export class UnusableKey extends Error {}
-
-const keyText = /^[A-Za-z0-9+/]{43}=$/;
-
-/**
- * Parses a list of keys, separated by commas: each 32 bytes in base64. The first encrypts, all decrypt. Throws an Error
- * that gives the position of an invalid key, never its text.
- */
-export function parseEncryptionKeys(text: string): Buffer[] {
-  return text.split(',').map((part, index) => {
-    const key = part.trim();
-    if (!keyText.test(key))
-      throw new Error(
-        `key ${index + 1} is not ${keyBytes} bytes in base64: generate one with "openssl rand -base64 ${keyBytes}"`,
-      );
-    return Buffer.from(key, 'base64');
-  });
-}
 
 /**
  * The key of the data directory, created if there is none. Concurrent starts get the same key. Throws UnusableKey when

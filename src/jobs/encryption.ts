@@ -41,6 +41,23 @@ export function encryptionOf({ encryption }: WithEncryption = {}): Encryption {
 /** Key length in bytes: AES-256. */
 export const keyBytes = 32;
 
+const keyText = /^[A-Za-z0-9+/]{43}=$/;
+
+/**
+ * Parses a list of keys, separated by commas: each 32 bytes in base64. The first encrypts, all decrypt. Throws an Error
+ * that gives the position of an invalid key, never its text.
+ */
+export function parseEncryptionKeys(text: string): Buffer[] {
+  return text.split(',').map((part, index) => {
+    const key = part.trim();
+    if (!keyText.test(key))
+      throw new Error(
+        `key ${index + 1} is not ${keyBytes} bytes in base64: generate one with "openssl rand -base64 ${keyBytes}"`,
+      );
+    return Buffer.from(key, 'base64');
+  });
+}
+
 const algorithm = 'aes-256-gcm';
 const ivBytes = 12;
 const tagBytes = 16;

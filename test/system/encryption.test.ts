@@ -7,13 +7,8 @@ import process from 'node:process';
 import { after, describe, test } from 'node:test';
 import fc from 'fast-check';
 import { readConfig } from '../../src/config.ts';
-import { createEncryption, keyBytes, keyIdOf } from '../../src/jobs/encryption.ts';
-import {
-  keyOfDataDirectory,
-  parseEncryptionKeys,
-  registerEncryptionKeys,
-  UnusableKey,
-} from '../../src/jobs/encryption-keys.ts';
+import { createEncryption, keyBytes, keyIdOf, parseEncryptionKeys } from '../../src/jobs/encryption.ts';
+import { keyOfDataDirectory, registerEncryptionKeys, UnusableKey } from '../../src/jobs/encryption-keys.ts';
 import { startTestApp } from '../support/harness.ts';
 
 const app = await startTestApp();
