@@ -111,6 +111,8 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
   'PUT /test-clock': (_ids, _n, now) => at('/test-clock', { testClock: { now: new Date(now + 60_000).toISOString() } }),
 
   'GET /settings': () => at('/settings'),
+  'POST /settings/branding/preview': () =>
+    at('/settings/branding/preview', { settings: { branding: { primaryColor: '#1f5aa0' } }, language: 'de' }),
   'PUT /settings': (_, n) =>
     at('/settings', {
       settings: {
@@ -448,6 +450,8 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
 
   'GET /payments': () => at('/payments'),
   'GET /payments/{id}': (ids) => at(`/payments/${ids.paymentId}`),
+  'GET /payments/{id}/html': (ids) => at(`/payments/${ids.paymentId}/html`),
+  'GET /payments/{id}/pdf': (ids) => at(`/payments/${ids.paymentId}/pdf`),
   'POST /payments/{id}/refund': (ids) => at(`/payments/${ids.paymentId}/refund`, { partialAmount: 1 }),
   'GET /payment-methods': () => at('/payment-methods'),
   'POST /payment-methods': (ids) =>

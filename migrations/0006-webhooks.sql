@@ -157,7 +157,9 @@ create function email_of_event(event_type text, data jsonb) returns text languag
       and (data ->> 'type' = 'standalone' or (data ->> 'dueDate')::numeric > (data ->> 'invoiceDate')::numeric) then 'invoice_issued' end
     when 'payment.succeeded' then 'receipt'
     -- A buyer who is still on the page has seen a card refused there. An invoice that stays open has to be paid.
-    when 'payment.failed' then case when data ->> 'invoiceId' is not null then 'payment_failed' end
+    -- A bank that wants the customer to confirm a charge (3-D Secure) declines one that nobody is there for.
+    when 'payment.failed' then case when data ->> 'invoiceId' is null then null
+      when data ->> 'failureCode' like '%authentication_required%' then 'payment_action_required' else 'payment_failed' end
     when 'subscription.canceled' then 'subscription_canceled'
     when 'credit_note.created' then 'credit_note_issued'
     when 'subscription.trial_will_end' then 'trial_ending'
@@ -178,6 +180,8 @@ create table emails (
   -- The addresses and the subject of the last attempt.
   recipients text[] not null default '{}',
   subject text,
+  -- The addresses among them that the mail server refused for good.
+  bounced_recipients text[] not null default '{}',
   last_error text,
   sent_at bigint,
   created_at bigint not null,
@@ -186,11 +190,12 @@ create table emails (
   foreign key (environment_id, customer_id) references customers,
   foreign key (environment_id, event_id) references events,
   foreign key (environment_id, resent_from) references emails,
-  constraint emails_template check (template in ('invoice_issued', 'receipt', 'payment_failed', 'subscription_canceled', 'credit_note_issued', 'trial_ending', 'card_expiring')),
+  constraint emails_template check (template in ('invoice_issued', 'receipt', 'payment_failed', 'payment_action_required', 'subscription_canceled', 'credit_note_issued', 'trial_ending', 'card_expiring')),
   constraint emails_status check (status in ('queued', 'sent', 'bounced', 'failed', 'suppressed')),
   constraint emails_sent check ((status = 'sent') = (sent_at is not null)),
   constraint emails_attempts check (attempts >= 0 and (status <> 'sent' or attempts > 0)),
   constraint emails_recipients check (cardinality(recipients) <= 20 and char_length(array_to_string(recipients, ' ')) <= 6500),
+  constraint emails_bounced check (bounced_recipients <@ recipients),
   constraint emails_texts check (char_length(subject) <= 255 and char_length(last_error) <= 500)
 );
 -- A cause has one email, however often it is told.

@@ -58,6 +58,7 @@ create function personal_columns() returns table (table_name text, column_name t
       ('credit_notes', 'reason', null),
       ('customer_balance_entries', 'description', 'null'),
       ('emails', 'recipients', '''{}'''),
+      ('emails', 'bounced_recipients', '''{}'''),
       ('emails', 'subject', 'null'),
       ('emails', 'last_error', 'null');
   end;

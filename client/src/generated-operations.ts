@@ -66,6 +66,7 @@ export const operations = {
   settings: {
     get: { method: 'GET', path: '/api/v1/settings', params: [], query: [] },
     update: { method: 'PUT', path: '/api/v1/settings', params: [], query: [] },
+    brandingPreview: { method: 'POST', path: '/api/v1/settings/branding/preview', params: [], query: [] },
   },
   auditLog: {
     list: { method: 'GET', path: '/api/v1/audit-log', params: [], query: ['cursor', 'limit', 'order', 'recordId', 'record', 'action', 'apiKeyId', 'userId', 'requestId', 'since', 'until'], pages: true },
@@ -278,6 +279,8 @@ export const operations = {
     list: { method: 'GET', path: '/api/v1/payments', params: [], query: ['cursor', 'limit', 'order', 'status', 'customerId', 'customerExternalId', 'subscriptionId', 'invoiceId', 'purchaseId', 'paymentMethodId', 'createdAtFrom', 'createdAtTo'], pages: true },
     get: { method: 'GET', path: '/api/v1/payments/{id}', params: ['id'], query: [] },
     refund: { method: 'POST', path: '/api/v1/payments/{id}/refund', params: ['id'], query: [] },
+    getHtml: { method: 'GET', path: '/api/v1/payments/{id}/html', params: ['id'], query: [], answers: 'text' },
+    getPdf: { method: 'GET', path: '/api/v1/payments/{id}/pdf', params: ['id'], query: [], answers: 'bytes' },
   },
   paymentMethods: {
     list: { method: 'GET', path: '/api/v1/payment-methods', params: [], query: ['cursor', 'limit', 'order', 'customerId', 'customerExternalId', 'type', 'default', 'createdAtFrom', 'createdAtTo'], pages: true },

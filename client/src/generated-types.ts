@@ -732,7 +732,7 @@ export type EventType = 'customer.created' | 'customer.updated' | 'purchase.comp
 
 export type EventObject = 'customer' | 'payment' | 'purchase' | 'subscription' | 'checkoutSession' | 'creditNote' | 'invoice' | 'paymentMethod';
 
-/** `queued`: it is about to be sent, or tried again. `sent`: the mail server took it. `bounced`: the server refused the address. `failed`: all attempts failed. `suppressed`: it was not to be sent, as `lastError` says. */
+/** `queued`: it is about to be sent, or tried again. `sent`: the mail server took it. `bounced`: the server refused all its addresses for good. `failed`: all attempts failed. `suppressed`: it was not to be sent, as `lastError` says. */
 export type EmailStatus = 'queued' | 'sent' | 'bounced' | 'failed' | 'suppressed';
 
 export interface ApiKey {
@@ -870,6 +870,13 @@ export interface Seller {
   email: string | null;
   addressLines: Array<string>;
   taxId: string | null;
+}
+
+/** The branding after a change, with pages that show it. */
+export interface BrandingPreview {
+  branding: Branding;
+  documentHtml: string;
+  emailHtml: string;
 }
 
 export interface AuditLogEntry {
@@ -3865,15 +3872,17 @@ export interface Email {
   eventId: string;
   /** The email that it repeats on request; otherwise null. */
   resentFrom: string | null;
-  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. */
-  template: 'invoice_issued' | 'receipt' | 'payment_failed' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring';
+  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `payment_action_required`: the bank wants the customer to confirm one. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. */
+  template: 'invoice_issued' | 'receipt' | 'payment_failed' | 'payment_action_required' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring';
   status: EmailStatus;
   attempts: number;
   /** The addresses of the last attempt. Empty before the first. */
   recipients: Array<string>;
+  /** The addresses among them that the mail server refused for good. Later emails are not sent to them, until the customer has another address, or an email is sent again on request and arrives. */
+  bouncedRecipients: Array<string>;
   /** The subject of the last attempt. Null before the first. */
   subject: string | null;
-  /** The reason why it was not sent, otherwise null. */
+  /** The reason why it was not sent, or not to all its recipients; otherwise null. */
   lastError: string | null;
   sentAt: Timestamp | null;
 }
@@ -5145,6 +5154,10 @@ export interface SettingsUpdateInput {
           subject?: string | null;
           text?: string | null;
         } | null;
+        payment_action_required?: {
+          subject?: string | null;
+          text?: string | null;
+        } | null;
         subscription_canceled?: {
           subject?: string | null;
           text?: string | null;
@@ -5185,6 +5198,22 @@ export interface SettingsUpdateInput {
 
 export interface SettingsUpdateAnswer {
   settings: Settings;
+}
+
+export interface SettingsBrandingPreviewInput {
+  settings: {
+    branding: {
+      logo?: string | null;
+      icon?: string | null;
+      primaryColor?: string | null;
+      legalFooter?: string | null;
+    };
+  };
+  language?: 'en' | 'de' | 'es' | 'fr' | 'it' | 'ja' | 'nl' | 'pt';
+}
+
+export interface SettingsBrandingPreviewAnswer {
+  preview: BrandingPreview;
 }
 
 export interface AuditLogListInput {
@@ -7867,6 +7896,14 @@ export interface PaymentsRefundAnswer {
   credits: Array<RefundedCredit>;
 }
 
+export interface PaymentsGetHtmlInput {
+  id: string;
+}
+
+export interface PaymentsGetPdfInput {
+  id: string;
+}
+
 export interface PaymentMethodsListInput {
   /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
@@ -8167,8 +8204,8 @@ export interface EmailsListInput {
   /** Your own id of the customer. Archived customers with this id count too. */
   customerExternalId?: string;
   status?: EmailStatus;
-  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. */
-  template?: 'invoice_issued' | 'receipt' | 'payment_failed' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring';
+  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `payment_action_required`: the bank wants the customer to confirm one. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. */
+  template?: 'invoice_issued' | 'receipt' | 'payment_failed' | 'payment_action_required' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring';
   eventId?: string;
   /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
   createdAtFrom?: string | number;
@@ -8202,8 +8239,8 @@ export interface EmailsResendAnswer {
 }
 
 export interface EmailTemplatesGetPreviewInput {
-  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. */
-  name: 'invoice_issued' | 'receipt' | 'payment_failed' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring';
+  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `payment_action_required`: the bank wants the customer to confirm one. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. */
+  name: 'invoice_issued' | 'receipt' | 'payment_failed' | 'payment_action_required' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring';
   language?: 'en' | 'de' | 'es' | 'fr' | 'it' | 'ja' | 'nl' | 'pt';
 }
 
@@ -8366,6 +8403,9 @@ export interface SettingsMethods {
 
   /** Update the settings. Changes the settings that are sent and leaves the others as they are. New settings apply from the next invoice, payment attempt or check on. The currency is fixed once there are prices, discounts or invoices with an amount; a change is then refused with 409. Prices and amounts in dinars and rials of three decimals are multiples of 10, and in ariary of 100: card networks charge nothing finer. */
   update(input: SettingsUpdateInput, options?: WriteOptions): Promise<SettingsUpdateAnswer>;
+
+  /** Preview a change of the branding. Returns an invoice and an email of an example as they would look with the change. Nothing is stored. */
+  brandingPreview(input: SettingsBrandingPreviewInput, options?: WriteOptions): Promise<SettingsBrandingPreviewAnswer>;
 }
 
 export interface AuditLogMethods {
@@ -8961,6 +9001,12 @@ export interface PaymentsMethods {
 
   /** Refund a payment. Returns the money of a succeeded payment in full, or `partialAmount` of it. Refunds never exceed the payment, even if requested in parallel. A payment that is refunded already is refused with 400. Unused credits of a top-up are taken back in proportion to the refund, and `credits` says how many were used. */
   refund(input: PaymentsRefundInput, options?: WriteOptions): Promise<PaymentsRefundAnswer>;
+
+  /** Get a receipt as a page. Returns the receipt of a payment as a page of HTML for printing. */
+  getHtml(input: PaymentsGetHtmlInput, options?: CallOptions): Promise<string>;
+
+  /** Get a receipt as PDF. Returns the receipt of a payment as a PDF document. */
+  getPdf(input: PaymentsGetPdfInput, options?: CallOptions): Promise<Uint8Array>;
 }
 
 export interface PaymentMethodsMethods {

@@ -21,7 +21,7 @@ export const emailTemplateRoutes = [
     returns: z.object({ preview: EmailPreview }),
     refuses: [],
     handle: async (work, { params: { name }, query: { language = 'en' } }) => ({
-      preview: await previewEmail(work, name, language),
+      preview: await previewEmail(work, name, { language }),
     }),
   }),
 ];

@@ -1,10 +1,18 @@
 import { z } from 'zod';
+import { documentHtml } from '../documents/actions.ts';
 import { route } from '../http/route.ts';
+import { previewDocument } from '../invoicing/actions-document.ts';
 import { updateSettings } from '../invoicing/actions-settings.ts';
-import { requireMail } from '../mail/actions.ts';
+import { Language } from '../kernel/language.ts';
+import { previewEmail, requireMail } from '../mail/actions.ts';
 import { encodeImages } from '../organizations/actions.ts';
+import { Branding, BrandingChange, decideBranding } from '../organizations/branding.ts';
 import { Settings, SettingsChange } from '../organizations/setting.ts';
-import { readAllSettings } from '../organizations/store-settings.ts';
+import { readAllSettings, readBranding } from '../organizations/store-settings.ts';
+
+const BrandingPreview = z
+  .object({ branding: Branding, documentHtml: z.string(), emailHtml: z.string() })
+  .meta({ id: 'BrandingPreview', description: 'The branding after a change, with pages that show it.' });
 
 export const settingsRoutes = [
   route({
@@ -37,6 +45,25 @@ export const settingsRoutes = [
       const { branding, ...change } = body.settings;
       const encoded = branding && { branding: await encodeImages(branding) };
       return { settings: await updateSettings(work, { ...change, ...encoded }) };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/settings/branding/preview',
+    needs: 'settings:admin',
+    summary: 'Preview a change of the branding',
+    description: 'Returns an invoice and an email of an example as they would look with the change. Nothing is stored.',
+    tag: 'Settings',
+    body: z.object({ settings: z.object({ branding: BrandingChange }), language: Language.optional() }),
+    returns: z.object({ preview: BrandingPreview }),
+    refuses: [],
+    handle: async (work, { body: { settings, language = 'en' } }) => {
+      const branding = decideBranding(await readBranding(work), await encodeImages(settings.branding));
+      const look = { language, branding };
+      const { html: emailHtml } = await previewEmail(work, 'invoice_issued', look);
+      return {
+        preview: { branding, documentHtml: await documentHtml(await previewDocument(work, look)), emailHtml },
+      };
     },
   }),
 ];

@@ -151,6 +151,7 @@ export function* creditNoteDocument(
     sums: [...sums, row(texts.totalCredited, note.total, true)],
     ...{ taxes: null, payment: null },
     notes: noteOf(texts.reason, note.reason),
+    annex: [],
     pageText: texts.page,
   };
 }

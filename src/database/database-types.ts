@@ -398,6 +398,7 @@ export interface Discounts {
 
 export interface Emails {
   attempts: Generated<number>;
+  bouncedRecipients: Generated<string[]>;
   createdAt: number;
   customerId: string;
   environmentId: number;

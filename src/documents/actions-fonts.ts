@@ -61,7 +61,12 @@ const inter = slicesIn(interFolder, 'inter', (name) => ({
   weights: 'files',
   pathOf: (weight) => join(interFolder, 'files', `${name}-${weight}-normal.woff`),
 }));
-const others = ['arabic', 'devanagari'].flatMap((script) =>
+/** Scripts that have a typeface of their own, besides those of Chinese, Japanese and Korean. */
+const scripts = [
+  ...['arabic', 'bengali', 'devanagari', 'gujarati', 'gurmukhi', 'kannada', 'khmer', 'malayalam', 'sinhala', 'tamil'],
+  ...['telugu', 'thai'],
+];
+const others = scripts.flatMap((script) =>
   variableSlices(`noto-sans-${script}`).filter(({ name }) => name.endsWith(`-${script}`)),
 );
 const isHangul = ([first]: Range) => first >= 0xac00 && first <= 0xd7a3;
@@ -82,8 +87,11 @@ const orders = {
   japanese: [...inter, ...others, ...japanese, ...chinese, ...korean, dejavu],
 } as const;
 
+const digit = 0x30;
+
 // A document of names in many languages has some dozens.
 const fonts = new LRUCache<string, Font>({ max: 150 });
+const interFeatures = ['kern', 'mark', 'mkmk', 'ccmp', 'locl', 'tnum'];
 const allCharacters = { keepAllGlyphs: true, targetFormat: 'sfnt' } as const;
 
 /** A font of one weight. It is parsed once in the life of a thread. */
@@ -92,17 +100,19 @@ async function loadFont(slice: Slice, weight: Weight): Promise<Font> {
   const known = fonts.get(key);
   if (known !== undefined) return known;
   const path = slice.pathOf(weight);
-  const file = await readFile(path);
-  const font = create(slice.weights === 'variable' ? await ofWeight(file, weight) : file);
+  const font = create(slice.weights === 'one' ? await readFile(path) : await unpacked(slice, weight));
   if (!('layout' in font)) throw new Error(`${path} is a collection of fonts`);
   fonts.set(key, font);
   return font;
 }
 
-async function ofWeight(file: Buffer, weight: Weight): Promise<Buffer> {
-  // Loaded by the first document that needs it: most need only Inter.
+/** A file of a typeface in one weight, and without compression: the parser would decompress a table for each glyph. */
+async function unpacked(slice: Slice, weight: Weight): Promise<Buffer> {
   const { default: subsetFont } = await import('subset-font');
-  return subsetFont(file, '', { ...allCharacters, variationAxes: { wght: weight } });
+  // Scripts need their features, and Inter few: the arrows that it makes of several signs would cost most of a layout.
+  const more =
+    slice.weights === 'variable' ? { variationAxes: { wght: weight } } : { keepFeatures: [...interFeatures] };
+  return subsetFont(await readFile(slice.pathOf(weight)), '', { ...allCharacters, ...more });
 }
 
 /** The fonts of a document: for each character the name of the one that has it. */
@@ -120,8 +130,8 @@ export class DocumentFonts {
   /** The fonts for all characters of the texts. */
   static async forTexts(texts: readonly string[], isJapanese: boolean): Promise<DocumentFonts> {
     const made = new DocumentFonts(texts, isJapanese);
-    const needed = new Set([...new Set(texts.join(''))].map((character) => made.#sliceOf(character)));
-    for (const slice of needed) {
+    for (const character of new Set(texts.join(''))) await made.#choose(character);
+    for (const slice of new Set(made.#slices.values())) {
       for (const weight of [400, 600] as const) {
         made.loaded.set(nameOf(slice, weight), await loadFont(slice, weight));
       }
@@ -134,14 +144,22 @@ export class DocumentFonts {
     return nameOf(this.#sliceOf(character), weight);
   }
 
-  #sliceOf(character: string): Slice {
+  /** The first slice that has the character. Some name more in their ranges than they draw. */
+  async #choose(character: string): Promise<void> {
     const code = character.codePointAt(0) ?? 0;
-    const known = this.#slices.get(code);
-    if (known !== undefined) return known;
-    const found = this.#order.find(({ ranges }) => ranges.some(([first, last]) => first <= code && code <= last));
-    const slice = found ?? dejavu;
-    this.#slices.set(code, slice);
-    return slice;
+    const claimed = this.#order.filter(({ ranges }) => ranges.some(([first, last]) => first <= code && code <= last));
+    for (const slice of claimed) {
+      if (!(await loadFont(slice, 400)).hasGlyphForCodePoint(code)) continue;
+      this.#slices.set(code, slice);
+      return;
+    }
+    // It shows a box for a character that no typeface has. The end of a line has no glyph.
+    if (character !== '\n') this.#slices.set(code, dejavu);
+  }
+
+  #sliceOf(character: string): Slice {
+    // A character that the texts do not have takes the font of digits, which every document loads.
+    return this.#slices.get(character.codePointAt(0) ?? 0) ?? this.#slices.get(digit) ?? dejavu;
   }
 }
 

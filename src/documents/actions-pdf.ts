@@ -1,7 +1,14 @@
 import PDFDocument from 'pdfkit';
 import { DocumentFonts } from './actions-fonts.ts';
 import { type TextStyle, Typesetter } from './actions-typeset.ts';
-import { colorOf, type DocumentLine, type Party, type PrintedDocument, qrPath } from './document.ts';
+import {
+  colorOf,
+  type DocumentLine,
+  type DocumentTable,
+  type Party,
+  type PrintedDocument,
+  qrPath,
+} from './document.ts';
 import { fillIn } from './document-text.ts';
 
 // A4 in points, with its margins.
@@ -46,17 +53,19 @@ export async function layOut(document: PrintedDocument): Promise<Uint8Array> {
   const { promise: ended, resolve, reject } = Promise.withResolvers<void>();
   pdf.once('end', resolve);
   pdf.once('error', reject);
-  const fonts = await DocumentFonts.forTexts([...textsOf(document), '0123456789/'], document.language === 'ja');
+  const fonts = await DocumentFonts.forTexts([...textsOf(document), '0123456789·'], document.language === 'ja');
   const sheet: Sheet = { pdf, pen: new Typesetter(pdf, fonts), color: colorOf(document), y: top };
   drawHead(sheet, document);
   drawLines(sheet, document);
   drawSums(sheet, document);
   drawPayment(sheet, document);
-  drawTaxes(sheet, document);
+  if (document.taxes !== null) drawTable(sheet, document.taxes);
   for (const note of document.notes) drawNote(sheet, note);
   const { legalFooter } = document.branding;
   const isLong = legalFooter !== null && sheet.pen.heightOf(legalFooter, width, small) > maxFooterHeight;
   if (isLong) drawNote(sheet, { heading: '', lines: [legalFooter] });
+  if (document.annex.length > 0) beginPage(sheet);
+  for (const table of document.annex) drawTable(sheet, table);
   drawFooters(sheet, document, { title, legal: isLong ? null : legalFooter });
   pdf.end();
   await ended;
@@ -121,9 +130,13 @@ function drawFacts({ pen }: Sheet, facts: PrintedDocument['facts'], box: Box): n
 /** Begins a page if so much does not fit on this one. A part higher than a page is broken where it ends. */
 function needs(sheet: Sheet, height: number): boolean {
   if (sheet.y + height <= page.height - bottom || sheet.y <= top) return false;
+  beginPage(sheet);
+  return true;
+}
+
+function beginPage(sheet: Sheet): void {
   sheet.pdf.addPage();
   sheet.y = top;
-  return true;
 }
 
 function drawRule({ pdf, y }: Sheet, color = rule, thick = 0.7, from = left): void {
@@ -222,29 +235,35 @@ function drawPayment(sheet: Sheet, { payment }: PrintedDocument): void {
   sheet.y += side + 24;
 }
 
-function drawTaxes(sheet: Sheet, { taxes }: PrintedDocument): void {
-  if (taxes === null) return;
-  sheet.y += 22;
-  needs(sheet, 60);
-  const cells = [
-    { x: left, width: 250 },
-    { x: left + 258, width: 115 },
-    { x: left + 381, width: right - left - 381 },
-  ];
+/** A table of names and numbers. Its heading stands at the head of the first column, and again on each page. */
+function drawTable(sheet: Sheet, { heading, columns, rows }: DocumentTable): void {
+  if (sheet.y > top) sheet.y += 22;
+  const numbers = columns.length - 1;
+  const gap = 12;
+  const named = numbers <= 2 ? 250 : 130;
+  const wide = (width - named) / numbers;
   const row = (texts: readonly string[], style: TextStyle) => {
-    const ends = cells.map((cell, index) =>
-      sheet.pen.draw(
-        texts[index] ?? '',
-        { ...cell, y: sheet.y },
-        { ...style, align: index === 0 ? 'left' : 'right', isNumber: index > 0 },
-      ),
-    );
+    const ends = texts.map((text, index) => {
+      const { y } = sheet;
+      const cell =
+        index === 0
+          ? { x: left, y, width: named }
+          : { x: left + named + (index - 1) * wide + gap, y, width: wide - gap };
+      return sheet.pen.draw(text, cell, { ...style, align: index === 0 ? 'left' : 'right', isNumber: index > 0 });
+    });
     sheet.y = Math.max(...ends) + 4;
   };
-  row([taxes.heading, ...taxes.columns.slice(1)], label);
-  drawRule(sheet);
-  sheet.y += 5;
-  for (const texts of taxes.rows) row(texts, body);
+  const head = () => {
+    row([heading, ...columns.slice(1)], label);
+    drawRule(sheet);
+    sheet.y += 5;
+  };
+  needs(sheet, 60);
+  head();
+  for (const texts of rows) {
+    if (needs(sheet, 18)) head();
+    row(texts, body);
+  }
 }
 
 function drawNote(sheet: Sheet, { heading, lines }: Party): void {

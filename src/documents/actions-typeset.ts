@@ -29,6 +29,8 @@ const rightToLeft = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 const ideograph = /[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]|[\ud840-\ud8ff]/;
 // Marks, joiners and selectors belong to the letter before them.
 const joined = /^(?:\p{M}|\u200c|\u200d|[\ufe00-\ufe0f])$/u;
+// A word is broken between letters, and not before the marks of one.
+const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 const lineHeight = 1.45;
 // The height of letters above their line, as a part of the size.
 const ascent = 1.05;
@@ -38,6 +40,8 @@ export class Typesetter {
   readonly #pdf: PDFKit.PDFDocument;
   readonly #fonts: DocumentFonts;
   readonly #widths = new Map<string, number>();
+  /** Texts with marks for which their font has no place: the library fails at it, and they stand where they are by default. */
+  readonly #unplaced = new Set<string>();
 
   constructor(pdf: PDFKit.PDFDocument, fonts: DocumentFonts) {
     this.#pdf = pdf;
@@ -69,12 +73,17 @@ export class Typesetter {
       let at = x + (align === 'left' ? 0 : align === 'right' ? width - taken : (width - taken) / 2);
       for (const piece of inVisualOrder(line)) {
         if (!piece.isSpace) {
-          this.#pdf.font(piece.font).fontSize(size).fillColor(color);
-          this.#pdf.text(drawnText(piece), at, top + size * ascent, {
-            lineBreak: false,
-            baseline: 'alphabetic',
-            ...featuresOf(piece.font, isNumber),
-          });
+          this.#pdf.fillColor(color);
+          const drawn = drawnText(piece);
+          this.#measure(drawn, piece.font, style);
+          this.#pdf
+            .font(piece.font)
+            .fontSize(size)
+            .text(drawn, at, top + size * ascent, {
+              lineBreak: false,
+              baseline: 'alphabetic',
+              ...this.#featuresOf(drawn, piece.font, isNumber),
+            });
         }
         at += piece.width;
       }
@@ -134,7 +143,7 @@ export class Typesetter {
         if (text !== '') parts.at(-1)?.push({ ...piece, text, width: wide });
         [text, wide] = ['', 0];
       };
-      for (const letter of piece.text) {
+      for (const { segment: letter } of graphemes.segment(piece.text)) {
         const next = this.#measure(letter, piece.font, style);
         if (taken + next > width && taken > 0) {
           end();
@@ -181,17 +190,30 @@ export class Typesetter {
     const known = this.#widths.get(key);
     if (known !== undefined) return known;
     this.#pdf.font(font).fontSize(size);
-    const width = this.#pdf.widthOfString(text, featuresOf(font, isNumber));
+    const width = this.#widthOfString(text, font, isNumber);
     this.#widths.set(key, width);
     return width;
   }
+
+  #widthOfString(text: string, font: string, isNumber: boolean): number {
+    try {
+      return this.#pdf.widthOfString(text, this.#featuresOf(text, font, isNumber));
+    } catch {
+      this.#unplaced.add(`${font} ${text}`);
+      return this.#pdf.widthOfString(text, this.#featuresOf(text, font, isNumber));
+    }
+  }
+
+  /** The features of a text. The library keeps the layout of texts without any. */
+  #featuresOf(text: string, font: string, isNumber: boolean): { features?: PDFKit.Mixins.OpenTypeFeatures[] } {
+    if (this.#unplaced.has(`${font} ${text}`)) return unplacedMarks();
+    return isNumber && font.startsWith('inter-') ? { features: ['tnum'] } : {};
+  }
 }
 
-/** The features of a font. Arrows and the like, which Inter makes of several signs, cost most of the time of a layout. */
-function featuresOf(font: string, isNumber: boolean): { features?: PDFKit.Mixins.OpenTypeFeatures[] } {
-  if (!font.startsWith('inter-')) return {};
-  const features = isNumber ? { calt: false, tnum: true } : { calt: false };
-  // The library takes an object too, which its types do not say.
+/** The library takes an object too, which its types do not say, and writes to it. */
+function unplacedMarks(): { features: PDFKit.Mixins.OpenTypeFeatures[] } {
+  const features = { mark: false, mkmk: false, abvm: false, blwm: false };
   return { features: features as unknown as PDFKit.Mixins.OpenTypeFeatures[] };
 }
 

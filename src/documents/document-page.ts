@@ -1,5 +1,12 @@
 import { Html, html } from '../kernel/html.ts';
-import { colorOf, type DocumentLine, type Party, type PrintedDocument, qrPath } from './document.ts';
+import {
+  colorOf,
+  type DocumentLine,
+  type DocumentTable,
+  type Party,
+  type PrintedDocument,
+  qrPath,
+} from './document.ts';
 
 const style = (color: string) => `
   :root { color-scheme: light; --color: ${color}; --soft: #667085; --line: #e4e7ec; }
@@ -41,10 +48,11 @@ const style = (color: string) => `
   .pay svg { width: 5.5rem; height: 5.5rem; flex: none; }
   .pay a { display: inline-block; margin-top: .5rem; background: var(--color); color: #fff; border-radius: 6px; padding: .4rem .9rem; font-weight: 600; text-decoration: none; }
   .small { font-size: .9em; }
+  .narrow { margin-top: .25rem; } .narrow td { padding: .3rem .5rem; } th.amount { white-space: normal; }
   .lines { white-space: pre-line; }
   footer { margin-top: 2.5rem; border-top: 1px solid var(--line); padding-top: 1rem; font-size: .8rem; color: var(--soft); text-align: center; white-space: pre-line; }
   @media (max-width: 36rem) { body { padding: 0; } main { border-radius: 0; padding: 1.5rem 1rem; } .lineitems .price, .lineitems .quantity { display: none; } }
-  @media print { body { background: none; padding: 0; } main { max-width: none; padding: 0; border-radius: 0; } tr, .pay { break-inside: avoid; } }
+  @media print { body { background: none; padding: 0; } main { max-width: none; padding: 0; border-radius: 0; } tr, .pay { break-inside: avoid; } .annex { break-before: page; } }
 `;
 
 /** Renders a document as one printable HTML page without external resources, a line a step. */
@@ -80,8 +88,9 @@ ${sums.map(({ label, amount, strong }) => {
 })}
 </tbody></table>
 ${paymentPart(document)}
-${taxPart(document)}
+${document.taxes !== null && tablePart(document.taxes)}
 ${notes.map((note) => html`<section class="small"><h2>${note.heading}</h2><p class="lines">${note.lines.join('\n')}</p></section>`)}
+${document.annex.map((table, index) => tablePart(table, index === 0 ? 'small annex' : 'small'))}
 ${branding.legalFooter !== null && html`<footer>${branding.legalFooter}</footer>`}
 </main>
 </body>
@@ -128,11 +137,10 @@ function paymentPart({ payment }: PrintedDocument): Html | null {
 <div><h2>${payment.heading}</h2><p>${payment.text}</p><a href="${payment.link}">${payment.action}</a></div></section>`;
 }
 
-function taxPart({ taxes }: PrintedDocument): Html | null {
-  if (taxes === null) return null;
+function tablePart({ heading, columns, rows }: DocumentTable, place = 'small'): Html {
   const kind = (index: number) => (index === 0 ? '' : 'amount');
-  return html`<section class="small"><h2>${taxes.heading}</h2><table>
-<thead><tr>${taxes.columns.map((text, index) => html`<th scope="col" class="${kind(index)}">${text}</th>`)}</tr></thead>
-<tbody>${taxes.rows.map((row) => html`<tr>${row.map((text, index) => html`<td class="${kind(index)}">${text}</td>`)}</tr>`)}</tbody>
+  return html`<section class="${place}"><h2>${heading}</h2><table class="narrow">
+<thead><tr>${columns.map((text, index) => (text === '' ? html`<td></td>` : html`<th scope="col" class="${kind(index)}"><bdi>${text}</bdi></th>`))}</tr></thead>
+<tbody>${rows.map((row) => html`<tr>${row.map((text, index) => html`<td class="${kind(index)}">${text}</td>`)}</tr>`)}</tbody>
 </table></section>`;
 }

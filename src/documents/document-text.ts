@@ -57,7 +57,14 @@ type DocumentText =
   | 'openPage'
   | 'memo'
   | 'reason'
-  | 'page';
+  | 'page'
+  | 'usageByDay'
+  | 'usageByMonth'
+  | 'receiptNumber'
+  | 'paymentDate'
+  | 'paymentMethod'
+  | 'paidOn'
+  | 'amountPaid';
 
 /** The labels of documents, by language. */
 export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
@@ -101,6 +108,13 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     memo: 'Memo',
     reason: 'Reason',
     page: 'Page {page} of {pages}',
+    usageByDay: 'Usage by day, {range}',
+    usageByMonth: 'Usage by month, {range}',
+    receiptNumber: 'Receipt number',
+    paymentDate: 'Payment date',
+    paymentMethod: 'Payment method',
+    paidOn: '{amount} paid on {date}',
+    amountPaid: 'Amount paid',
     statuses: {
       draft: 'Draft',
       open: 'Open',
@@ -154,6 +168,13 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     memo: 'Anmerkung',
     reason: 'Grund',
     page: 'Seite {page} von {pages}',
+    usageByDay: 'Verbrauch nach Tagen, {range}',
+    usageByMonth: 'Verbrauch nach Monaten, {range}',
+    receiptNumber: 'Belegnummer',
+    paymentDate: 'Zahlungsdatum',
+    paymentMethod: 'Zahlungsart',
+    paidOn: '{amount} bezahlt am {date}',
+    amountPaid: 'Gezahlter Betrag',
     statuses: {
       draft: 'Entwurf',
       open: 'Offen',
@@ -207,6 +228,13 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     memo: 'Nota',
     reason: 'Motivo',
     page: 'Página {page} de {pages}',
+    usageByDay: 'Consumo por día, {range}',
+    usageByMonth: 'Consumo por mes, {range}',
+    receiptNumber: 'Número de recibo',
+    paymentDate: 'Fecha de pago',
+    paymentMethod: 'Método de pago',
+    paidOn: '{amount} pagado el {date}',
+    amountPaid: 'Importe pagado',
     statuses: {
       draft: 'Borrador',
       open: 'Pendiente',
@@ -260,6 +288,13 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     memo: 'Note',
     reason: 'Motif',
     page: 'Page {page} sur {pages}',
+    usageByDay: 'Consommation par jour, {range}',
+    usageByMonth: 'Consommation par mois, {range}',
+    receiptNumber: 'Numéro du reçu',
+    paymentDate: 'Date du paiement',
+    paymentMethod: 'Moyen de paiement',
+    paidOn: '{amount} payé le {date}',
+    amountPaid: 'Montant payé',
     statuses: {
       draft: 'Brouillon',
       open: 'À payer',
@@ -313,6 +348,13 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     memo: 'Nota',
     reason: 'Motivo',
     page: 'Pagina {page} di {pages}',
+    usageByDay: 'Consumo per giorno, {range}',
+    usageByMonth: 'Consumo per mese, {range}',
+    receiptNumber: 'Numero della ricevuta',
+    paymentDate: 'Data del pagamento',
+    paymentMethod: 'Metodo di pagamento',
+    paidOn: '{amount} pagato il {date}',
+    amountPaid: 'Importo pagato',
     statuses: {
       draft: 'Bozza',
       open: 'Da pagare',
@@ -366,6 +408,13 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     memo: '備考',
     reason: '理由',
     page: '{page} / {pages} ページ',
+    usageByDay: '日別の使用量、{range}',
+    usageByMonth: '月別の使用量、{range}',
+    receiptNumber: '領収書番号',
+    paymentDate: 'お支払い日',
+    paymentMethod: 'お支払い方法',
+    paidOn: '{date} に {amount} をお支払い済み',
+    amountPaid: 'お支払い額',
     statuses: {
       draft: '下書き',
       open: '未払い',
@@ -419,6 +468,13 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     memo: 'Opmerking',
     reason: 'Reden',
     page: 'Pagina {page} van {pages}',
+    usageByDay: 'Verbruik per dag, {range}',
+    usageByMonth: 'Verbruik per maand, {range}',
+    receiptNumber: 'Nummer van het betaalbewijs',
+    paymentDate: 'Betaaldatum',
+    paymentMethod: 'Betaalmethode',
+    paidOn: '{amount} betaald op {date}',
+    amountPaid: 'Betaald bedrag',
     statuses: {
       draft: 'Concept',
       open: 'Openstaand',
@@ -472,6 +528,13 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     memo: 'Nota',
     reason: 'Motivo',
     page: 'Página {page} de {pages}',
+    usageByDay: 'Consumo por dia, {range}',
+    usageByMonth: 'Consumo por mês, {range}',
+    receiptNumber: 'Número do recibo',
+    paymentDate: 'Data do pagamento',
+    paymentMethod: 'Método de pagamento',
+    paidOn: '{amount} pago em {date}',
+    amountPaid: 'Valor pago',
     statuses: {
       draft: 'Rascunho',
       open: 'Por pagar',

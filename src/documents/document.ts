@@ -19,7 +19,14 @@ export interface DocumentLine {
   readonly details: readonly { readonly text: string; readonly amount: string }[];
 }
 
-/** An invoice or credit note as formatted text. Page and PDF are two renderings of it. */
+/** A table whose first column has names, and the others numbers. */
+export interface DocumentTable {
+  readonly heading: string;
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+}
+
+/** An invoice, receipt or credit note as formatted text. Page and PDF are two renderings of it. */
 export interface PrintedDocument {
   readonly language: Language;
   readonly branding: Pick<Branding, 'logo' | 'primaryColor' | 'legalFooter'>;
@@ -38,11 +45,7 @@ export interface PrintedDocument {
   readonly lines: readonly DocumentLine[];
   /** The rows of the totals below the lines. */
   readonly sums: readonly { readonly label: string; readonly amount: string; readonly strong: boolean }[];
-  readonly taxes: {
-    readonly heading: string;
-    readonly columns: readonly string[];
-    readonly rows: readonly (readonly string[])[];
-  } | null;
+  readonly taxes: DocumentTable | null;
   /** The page on which it is paid. */
   readonly payment: {
     readonly heading: string;
@@ -51,6 +54,8 @@ export interface PrintedDocument {
     readonly action: string;
   } | null;
   readonly notes: readonly Party[];
+  /** The tables after the end of the document, on a page of their own. */
+  readonly annex: readonly DocumentTable[];
   /** The text at the end of a page, with `{page}` and `{pages}`. */
   readonly pageText: string;
 }

@@ -7,9 +7,11 @@ import { Turns } from '../jobs/turns.ts';
 import type { Language } from '../kernel/language.ts';
 import { Problem } from '../kernel/problem.ts';
 import { readBranding, readSellerName, readSettings } from '../organizations/store-settings.ts';
+import { listUsageByDay } from '../usage/actions.ts';
+import type { UsageByDay } from '../usage/usage-summary.ts';
 import { discountsOn } from './actions.ts';
-import { type DocumentLook, invoiceDocument } from './invoice-document.ts';
-import { findInvoice, type InvoiceRow, listExplainedLines } from './store.ts';
+import { type DocumentLook, type InvoiceToPrint, invoiceDocument } from './invoice-document.ts';
+import { type ExplainedLineRow, findInvoice, type InvoiceRow, listExplainedLines } from './store.ts';
 
 /** The services that a document needs: those that sign the link to its page. */
 export interface DocumentServices {
@@ -36,17 +38,30 @@ export async function getDocument(work: Work, id: string, services: DocumentServ
   const invoice = await findInvoice(work, id);
   if (invoice === null) throw new Problem('invoiceNotFound', { id });
   const { paymentInstructions } = await readSettings(work);
+  const lines = await listExplainedLines(work, id);
   const look = {
     ...(await readLook(work, languageOf(invoice))),
     ...{ paymentInstructions, payLink: await payLinkOf(work, invoice, services) },
   };
   return new Turns().run(
     invoiceDocument(
-      { ...invoice, discounts: await discountsOn(work, invoice) },
-      await listExplainedLines(work, id),
+      { ...invoice, discounts: await discountsOn(work, invoice), usage: await usageOf(work, invoice, lines) },
+      lines,
       look,
     ),
   );
+}
+
+/** The usage by day behind the lines. A renewal bills that of the period before its own. */
+function usageOf(
+  work: Work,
+  { reason, status, invoiceDate, billingPeriodStartDate }: InvoiceRow,
+  lines: readonly ExplainedLineRow[],
+): Promise<UsageByDay[]> {
+  if (status === 'draft') return Promise.resolve([]);
+  const accountIds = [...new Set(lines.flatMap(({ ledgerAccountId }) => ledgerAccountId ?? []))];
+  const before = reason === 'renewal' ? (billingPeriodStartDate ?? invoiceDate) : invoiceDate;
+  return listUsageByDay(work, accountIds, before);
 }
 
 async function payLinkOf(
@@ -61,3 +76,35 @@ async function payLinkOf(
     version: customer.portalVersion,
   });
 }
+
+/** An invoice of an example, as it would look with this branding. */
+export async function previewDocument(
+  work: Work,
+  { language, branding }: Pick<DocumentLook, 'language' | 'branding'>,
+): Promise<PrintedDocument> {
+  const { currency, seller, paymentInstructions } = await readSettings(work);
+  const { lines, ...invoice } = sampleInvoice;
+  const look = { language, branding, company: await readSellerName(work), paymentInstructions, payLink: sampleLink };
+  return new Turns().run(invoiceDocument({ ...invoice, currency, seller }, lines, look));
+}
+
+const sampleLink = 'https://example.com/pay/inv_example';
+
+// 3 x 20.00 and 15.00 are 75.00, and 19 % of it is 14.25.
+const sampleInvoice = {
+  ...{ invoiceNumber: 'INV-0042', status: 'open', invoiceDate: Date.UTC(2030, 0, 1), dueDate: Date.UTC(2030, 0, 15) },
+  ...{ billingPeriodStartDate: Date.UTC(2030, 0, 1), billingPeriodEndDate: Date.UTC(2030, 1, 1) },
+  lines: [
+    { description: 'Pro, 3 seats', quantity: 3, price: 2000n, amount: 6000n },
+    { description: 'Support', quantity: 1, price: 1500n, amount: 1500n },
+  ],
+  ...{ discountAmount: 0n, taxAmount: 1425n, taxType: 'vat', taxCountry: 'DE', taxState: null },
+  ...{ taxRatePercentage: '19', taxInclusive: false, total: 8925n, amountPaid: 0n, amountRefunded: 0n },
+  ...{ offsetAmount: 0n, balanceApplied: 0n, memo: null, footer: null, purchaseOrderNumber: null },
+  buyer: {
+    ...{ name: 'Ada Lovelace', email: 'ada@example.com' },
+    billingAddress: {
+      address: { line1: '12 St James Square', city: 'London', postal_code: 'SW1Y 4JH', country: 'GB' },
+    },
+  },
+} satisfies Omit<InvoiceToPrint, 'currency' | 'seller'> & { readonly lines: readonly object[] };

@@ -1,13 +1,22 @@
-import type { DocumentLine, Party, PrintedDocument } from '../documents/document.ts';
+import type { DocumentLine, DocumentTable, Party, PrintedDocument } from '../documents/document.ts';
 import { type DocumentTexts, documentTexts, fillIn } from '../documents/document-text.ts';
 import { type LineTexts, lineTexts } from '../documents/line-words.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
-import { type Language, localCount, localDay, localMoney, localPercent, localRange } from '../kernel/language.ts';
+import {
+  type Language,
+  localCount,
+  localDay,
+  localMoney,
+  localMonth,
+  localPercent,
+  localRange,
+} from '../kernel/language.ts';
 import { allocate } from '../kernel/money.ts';
 import type { Seller } from '../organizations/setting.ts';
 import { priceModelOf } from '../pricing/pricing.ts';
 import { type PriceRow, priceRows } from '../rating/price-text.ts';
+import type { UsageByDay } from '../usage/usage-summary.ts';
 import { type AppliedDiscount, amountDue, type Buyer, type InvoiceStatus } from './invoice.ts';
 import type { LineExplanation, PartOfUsage } from './invoice-line-item.ts';
 import { localDescription } from './line-text.ts';
@@ -55,6 +64,8 @@ export interface InvoiceToPrint {
   readonly purchaseOrderNumber: string | null;
   readonly seller: Seller | null;
   readonly buyer: Buyer | null;
+  /** The usage behind the lines. Absent: it is not shown. */
+  readonly usage?: readonly UsageByDay[];
 }
 
 /** How a document looks and where it leads. */
@@ -110,8 +121,40 @@ export function* invoiceDocument(
         ? { heading: texts.pay, text: texts.scan, action: texts.openPage, link: payLink }
         : null,
     notes: [...noteOf('', instructions), ...noteOf(texts.memo, memo), ...noteOf('', footer)],
+    annex: usageTables(invoice.usage ?? [], language),
     pageText: texts.page,
   };
+}
+
+// More columns would leave no room for the names of the meters.
+const metersOfTable = 3;
+
+/** Tables of the units of each day: one of several meters that have the same period. */
+function usageTables(usage: readonly UsageByDay[], language: Language): DocumentTable[] {
+  const texts = documentTexts[language];
+  const together = Map.groupBy(usage, ({ period, unit }) => `${period.start} ${period.end} ${unit}`);
+  return [...together.values()].flatMap((all) =>
+    Array.from({ length: Math.ceil(all.length / metersOfTable) }, (_, index) => {
+      const meters = all.slice(index * metersOfTable, (index + 1) * metersOfTable);
+      const [{ period, unit } = { period: { start: 0, end: 0 }, unit: 'day' }] = meters;
+      const starts = [...new Set(meters.flatMap(({ groups }) => groups.map(({ start }) => start)))];
+      const unitsAt = meters.map(({ groups }) => new Map(groups.map(({ start, units }) => [start, units])));
+      const rows = starts
+        .sort((one, other) => one - other)
+        .map((start) => [
+          unit === 'day' ? localDay(start, language) : localMonth(start, language),
+          ...unitsAt.map((units) => localCount(units.get(start) ?? 0n, language)),
+        ]);
+      const totals = meters.map(({ groups }) => groups.reduce((sum, { units }) => sum + units, 0n));
+      return {
+        heading: fillIn(unit === 'day' ? texts.usageByDay : texts.usageByMonth, {
+          range: localRange(period, language),
+        }),
+        columns: ['', ...meters.map(({ meterName }) => meterName)],
+        rows: [...rows, [texts.total, ...totals.map((units) => localCount(units, language))]],
+      };
+    }),
+  );
 }
 
 /** A text below the totals. */

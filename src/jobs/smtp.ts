@@ -16,13 +16,22 @@ interface SmtpMessage {
     readonly content: Buffer;
     readonly contentType: string;
   }[];
+  /** Images that the HTML names as `cid:...`. */
+  readonly images: readonly { readonly cid: string; readonly png: Buffer }[];
 }
 
-/** The result: the server took the message, or the reason why not. */
-type SmtpOutcome =
+/** An address to which the server sends no message: its answer to it. */
+export interface RefusedRecipient {
+  readonly address: string;
+  readonly responseCode: number | null;
+  readonly reason: string;
+}
+
+/** The result: the server took the message, or the reason why not. Some recipients of a message may be refused. */
+type SmtpOutcome = { readonly refusedRecipients: readonly RefusedRecipient[] } & (
   | { readonly kind: 'sent' }
-  /** `responseCode` is that of SMTP, if the server answered. */
-  | { readonly kind: 'refused'; readonly reason: string; readonly responseCode: number | null };
+  | { readonly kind: 'refused'; readonly reason: string }
+);
 
 /** The way to a mail server. */
 export interface Smtp {
@@ -57,24 +66,45 @@ export function openSmtp({ url, from }: SmtpOptions): Smtp {
   });
   const domain = from.slice(from.lastIndexOf('@') + 1);
   return {
-    async send({ id, senderName, replyTo, recipients, attachments, ...content }) {
+    async send({ id, senderName, replyTo, recipients, attachments, images, ...content }) {
       try {
-        await transport.sendMail({
+        const sent = await transport.sendMail({
           ...content,
           messageId: `<${id}@${domain}>`,
           from: { name: senderName, address: from },
           ...(replyTo !== null && { replyTo }),
           to: [...recipients],
-          attachments: [...attachments],
+          attachments: [
+            ...attachments,
+            ...images.map(({ cid, png: image }) => ({
+              ...{ cid, content: image, filename: 'logo.png' },
+              ...{ contentType: 'image/png', contentDisposition: 'inline' as const },
+            })),
+          ],
           // Asks out-of-office programs not to answer (RFC 3834).
           headers: { 'Auto-Submitted': 'auto-generated' },
         });
-        return { kind: 'sent' };
+        return { kind: 'sent', refusedRecipients: refusedIn(sent) };
       } catch (error) {
-        const { message, responseCode } = error as Error & { readonly responseCode?: number };
-        return { kind: 'refused', reason: message, responseCode: responseCode ?? null };
+        return { kind: 'refused', reason: (error as Error).message, refusedRecipients: refusedIn(error as object) };
       }
     },
     close: () => transport.close(),
   };
+}
+
+/** The recipients that the server refused, in the result or the error of the library. */
+function refusedIn({ rejectedErrors = [] }: { rejectedErrors?: readonly unknown[] | undefined }): RefusedRecipient[] {
+  return rejectedErrors.flatMap((error) => {
+    const { recipient, responseCode, response, message } = error as RejectedRecipient;
+    if (recipient === undefined) return [];
+    return [{ address: recipient, responseCode: responseCode ?? null, reason: response ?? message }];
+  });
+}
+
+/** An error of the library about one recipient. */
+interface RejectedRecipient extends Error {
+  readonly recipient?: string;
+  readonly responseCode?: number;
+  readonly response?: string;
 }

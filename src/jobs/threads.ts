@@ -15,7 +15,7 @@ interface ThreadLimits {
 const threadLimits: ThreadLimits = {
   // The event loop and PostgreSQL need the other processors.
   threads: 2,
-  // An invoice of a page takes some 50 ms, so the last one waits for about two seconds.
+  // A PDF of a page takes some 25 ms, so the last one waits for less than a second.
   waiting: 50,
   // An invoice of 1,000 lines takes a second or two.
   timeoutMs: 10_000,

@@ -27,7 +27,7 @@ function numberFormat(language: Language, name: string, options: Intl.NumberForm
 }
 
 function dayFormat(language: Language, timeZone: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
-  const key = `${language} ${options.month}`;
+  const key = `${language} ${options.month} ${options.day ?? ''}`;
   if (timeZone !== 'UTC') return new Intl.DateTimeFormat(tags[language], { ...options, timeZone });
   const known = dayFormats.get(key) ?? new Intl.DateTimeFormat(tags[language], { ...options, timeZone });
   dayFormats.set(key, known);
@@ -78,6 +78,12 @@ const isDate = (at: Instant) => Math.abs(at) <= lastDate;
 export function localDay(at: Instant, language: Language, timeZone = 'UTC'): string {
   if (!isDate(at)) return dayText(at);
   return dayFormat(language, timeZone, { day: 'numeric', month: 'long', year: 'numeric' }).format(at);
+}
+
+/** A month in UTC as a language writes it: `December 2026`, `Dezember 2026`. */
+export function localMonth(at: Instant, language: Language): string {
+  if (!isDate(at)) return dayText(at);
+  return dayFormat(language, 'UTC', { month: 'long', year: 'numeric' }).format(at);
 }
 
 /** A range of days in UTC as a language writes it: `Nov 1 – Dec 1, 2026`, `1. Nov. – 1. Dez. 2026`. */

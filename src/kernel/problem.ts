@@ -424,6 +424,10 @@ export const registry = {
     'BAD_REQUEST',
     'Only a payment that has succeeded can be refunded; the status of payment {id} is {status}.',
   ],
+  paymentHasNoReceipt: [
+    'BAD_REQUEST',
+    'Only a payment whose money arrived has a receipt; the status of payment {id} is {status}.',
+  ],
   refundInFlight: ['BAD_REQUEST', 'The remaining amount of payment {id} is already being refunded.'],
   refundFailed: ['BAD_REQUEST', 'The payment processor refused the refund: {reason}'],
   purchaseNotFound: ['NOT_FOUND', 'No purchase with id {id}.'],

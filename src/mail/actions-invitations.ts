@@ -1,7 +1,7 @@
 import type { Work } from '../database/work.ts';
 import { type Encryption, encryptionOf } from '../jobs/encryption.ts';
 import { enqueue } from '../jobs/queue.ts';
-import { readSellerName } from '../organizations/store-settings.ts';
+import { readBranding, readSellerName } from '../organizations/store-settings.ts';
 import type { Invitation } from '../people/person.ts';
 import { listInvitations } from '../people/store.ts';
 import type { WithMail } from './actions.ts';
@@ -44,6 +44,9 @@ export async function prepareInvitation(
   if (invitation === undefined) return null;
   const organization = await readSellerName(work);
   const url = encryption.open(sealedUrl, sealedFor(invitationId));
-  const content = writeInvitation({ organization, role: invitation.role, url, expiresAt: invitation.expiresAt });
+  const content = writeInvitation(
+    { organization, role: invitation.role, url, expiresAt: invitation.expiresAt },
+    await readBranding(work),
+  );
   return { content, senderName: organization, recipient: invitation.email };
 }

@@ -12,9 +12,12 @@ import type { Smtp } from '../jobs/smtp.ts';
 import type { Language } from '../kernel/language.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
+import type { Branding } from '../organizations/branding.ts';
 import { type EmailTemplateName, mayReceive } from '../organizations/mail-setting.ts';
 import type { BillingSettings } from '../organizations/setting.ts';
-import { readSellerName, readSettings } from '../organizations/store-settings.ts';
+import { readBranding, readSellerName, readSettings } from '../organizations/store-settings.ts';
+import { findReceipt } from '../payments/actions-receipt.ts';
+import { findPayment } from '../payments/store.ts';
 import { findPaymentMethods } from '../payments/store-payment-methods.ts';
 import { findSubscriptions } from '../subscriptions/store.ts';
 import { getEvent } from '../webhooks/actions-events.ts';
@@ -103,6 +106,7 @@ const aboutInvoices: ReadonlySet<EmailTemplateName> = new Set([
   'invoice_issued',
   'receipt',
   'payment_failed',
+  'payment_action_required',
   'credit_note_issued',
 ]);
 
@@ -114,13 +118,16 @@ export async function prepareEmail(work: Work, id: string, services: DocumentSer
   assert(customer, 'an email has its customer');
   const { billingTerms: terms } = customer;
   const ofInvoices = aboutInvoices.has(email.template) ? terms?.invoiceEmails : undefined;
-  const recipients = ofInvoices ?? (customer.email === '' ? [] : [customer.email]);
+  const addresses = ofInvoices ?? (customer.email === '' ? [] : [customer.email]);
   const settings = await readSettings(work);
-  const suppressed = (reason: string) => ({ kind: 'suppressed' as const, reason, recipients });
+  const suppressed = (reason: string) => ({ kind: 'suppressed' as const, reason, recipients: addresses });
   if (customer.erasedAt !== null) return suppressed('The personal data of the customer was erased.');
-  if (recipients.length === 0) return suppressed('The customer has no email address.');
-  if (!recipients.every((address) => mayReceive(settings.mail, work.livemode, address)))
+  if (addresses.length === 0) return suppressed('The customer has no email address.');
+  if (!addresses.every((address) => mayReceive(settings.mail, work.livemode, address)))
     return suppressed('In test mode only addresses in `mail.testRecipients` of the settings get emails.');
+  const bounced = await store.findBounced(work, email, addresses);
+  const recipients = addresses.filter((address) => !bounced.has(address.toLowerCase()));
+  if (recipients.length === 0) return suppressed(bouncedText(bounced));
   const subject = await subjectOf(work, services, await getEvent(work, email.eventId), email.template);
   if (typeof subject === 'string') return suppressed(subject);
   const { invoice, attachment, ...facts } = subject;
@@ -137,10 +144,17 @@ export async function prepareEmail(work: Work, id: string, services: DocumentSer
     { ...facts, seller, customer: customer.name, link },
     {
       ...styleOf(settings, email.template, terms?.language ?? 'en'),
+      ...{ branding: await readBranding(work), images: 'attached' },
       ...(terms?.timeZone === undefined ? {} : { timeZone: terms.timeZone }),
     },
   );
   return { kind: 'ready', content, senderName: seller, replyTo: settings.mail.replyTo, recipients, attachment };
+}
+
+/** Why an email is not sent to addresses that were refused before. */
+function bouncedText(bounced: ReadonlyMap<string, string>): string {
+  const [reason = ''] = bounced.values();
+  return `Not sent, until the address is another one or an email to it is sent again. The mail server refused ${reason}`;
 }
 
 function styleOf({ timeZone, mail }: BillingSettings, template: EmailTemplateName, language: Language) {
@@ -148,7 +162,7 @@ function styleOf({ timeZone, mail }: BillingSettings, template: EmailTemplateNam
 }
 
 /** The record that an email is about. */
-interface Subject extends Pick<EmailFacts, 'number' | 'money' | 'date' | 'plan' | 'card'> {
+interface Subject extends Pick<EmailFacts, 'number' | 'money' | 'date' | 'plan' | 'card' | 'nextAttemptAt'> {
   /** The invoice that its link leads to. */
   readonly invoice: InvoiceRow | null;
   readonly attachment: Attachment | null;
@@ -166,7 +180,8 @@ function subjectOf(
       return issuedInvoice(work, services, event.objectId);
     case 'receipt':
     case 'payment_failed':
-      return chargedInvoice(work, event, template);
+    case 'payment_action_required':
+      return chargedInvoice(work, services, event, template);
     case 'credit_note_issued':
       return issuedCreditNote(work, event.objectId);
     case 'subscription_canceled':
@@ -178,7 +193,10 @@ function subjectOf(
   }
 }
 
-const withoutInvoice = { number: null, money: null, plan: null, card: null, invoice: null, attachment: null };
+const withoutInvoice = {
+  ...{ number: null, money: null, plan: null, card: null, nextAttemptAt: null },
+  ...{ invoice: null, attachment: null },
+};
 
 function planOf({ payload }: Event): string {
   const plan = payload.data?.name;
@@ -209,7 +227,7 @@ async function issuedInvoice(work: Work, services: DocumentServices, id: string)
   // One that is paid already is sent for its total.
   const amount = amountDue(invoice) || total;
   return {
-    ...{ number, invoice, plan: null, card: null, money: { amount, currency } },
+    ...{ number, invoice, plan: null, card: null, nextAttemptAt: null, money: { amount, currency } },
     date: dueDate ?? invoiceDate,
     attachment: { filename: `${number}.pdf`, document: await getDocument(work, id, services) },
   };
@@ -217,24 +235,38 @@ async function issuedInvoice(work: Work, services: DocumentServices, id: string)
 
 async function chargedInvoice(
   work: Work,
-  { payload, occurredAt: date }: Event,
-  template: 'receipt' | 'payment_failed',
+  services: DocumentServices,
+  { payload, objectId, occurredAt: date }: Event,
+  template: 'receipt' | 'payment_failed' | 'payment_action_required',
 ): Promise<Subject | string> {
   const { invoiceId, amount, currency }: Readonly<Record<string, unknown>> = payload.data ?? {};
   if (typeof invoiceId !== 'string' || typeof currency !== 'string') return 'The payment has no invoice.';
   const invoice = await requireInvoice(work, invoiceId);
-  if (template === 'payment_failed' && amountDue(invoice) === 0n) return 'The invoice was paid meanwhile.';
+  if (template !== 'receipt' && amountDue(invoice) === 0n) return 'The invoice was paid meanwhile.';
+  const attachment =
+    template === 'receipt' ? await receiptOf(work, services, { id: objectId, number: invoice.invoiceNumber }) : null;
   return {
-    ...{ number: invoice.invoiceNumber, plan: null, card: null, date, invoice, attachment: null },
+    ...{ number: invoice.invoiceNumber, plan: null, card: null, date, invoice, attachment },
+    nextAttemptAt: invoice.nextAttemptAt,
     money: { amount: BigInt(Number(amount)), currency },
   };
+}
+
+async function receiptOf(
+  work: Work,
+  services: DocumentServices,
+  { id, number }: { readonly id: string; readonly number: string | null },
+): Promise<Attachment | null> {
+  const payment = await findPayment(work, id);
+  const document = payment && (await findReceipt(work, payment, services));
+  return document && { filename: `${number ?? id}-receipt.pdf`, document };
 }
 
 async function issuedCreditNote(work: Work, id: string): Promise<Subject> {
   const { creditNote } = await getCreditNote(work, id);
   const { creditNoteNumber: number, currency, total, createdAt: date, invoiceId } = creditNote;
   return {
-    ...{ number, plan: null, card: null, date, money: { amount: BigInt(total), currency } },
+    ...{ number, plan: null, card: null, nextAttemptAt: null, date, money: { amount: BigInt(total), currency } },
     invoice: await requireInvoice(work, invoiceId),
     attachment: { filename: `${number}.pdf`, document: await getCreditNoteDocument(work, id) },
   };
@@ -249,19 +281,25 @@ async function requireInvoice(work: Work, id: string): Promise<InvoiceRow> {
 /** The values of a preview. */
 const sample = {
   ...{ customer: 'Ada Lovelace', number: 'INV-0042', plan: 'Pro', card: 'Visa •••• 4242', date: Date.UTC(2030, 0, 15) },
+  nextAttemptAt: Date.UTC(2030, 0, 18),
   ...{ link: 'https://example.com/pay/inv_example', amount: 4900n },
 };
 
 /** An email as customers would get it now, with values of an example. */
-export async function previewEmail(work: Work, template: EmailTemplateName, language: Language): Promise<EmailContent> {
+export async function previewEmail(
+  work: Work,
+  template: EmailTemplateName,
+  { language, branding }: { readonly language: Language; readonly branding?: Branding },
+): Promise<Omit<EmailContent, 'images'>> {
   const settings = await readSettings(work);
   const { amount, ...facts } = sample;
   const money = { amount, currency: settings.currency };
-  return writeEmail(
+  const { images: _, ...preview } = writeEmail(
     template,
     { ...facts, seller: await readSellerName(work), money },
-    styleOf(settings, template, language),
+    { ...styleOf(settings, template, language), branding: branding ?? (await readBranding(work)), images: 'inline' },
   );
+  return preview;
 }
 
 /** Stores the outcome of an attempt, and answers the email then; null if it was no longer queued. */
@@ -280,6 +318,6 @@ export async function recordOutcome(
 ): Promise<store.EmailRow | null> {
   const email = await store.findEmail(work, id);
   if (email === null) return null;
-  const next = decideSent(email.attempts + 1, outcome);
+  const next = decideSent(email.attempts + 1, recipients, outcome);
   return store.recordAttempt(work, id, { ...next, recipients, subject, at: Date.now() });
 }

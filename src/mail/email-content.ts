@@ -1,7 +1,9 @@
+import { fillIn } from '../documents/document-text.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import { Html, html } from '../kernel/html.ts';
-import { type Language, localDay, localMoney } from '../kernel/language.ts';
+import { localDay, localMoney } from '../kernel/language.ts';
+import type { Branding } from '../organizations/branding.ts';
 import type { EmailTemplateName, EmailTexts } from '../organizations/mail-setting.ts';
+import { attachedImages, type EmailImage, type EmailLook, type EmailParts, emailPage } from './email-page.ts';
 import { catalogues } from './email-text.ts';
 
 /** The values of an email. Money in minor units. */
@@ -16,12 +18,13 @@ export interface EmailFacts {
   readonly plan: string | null;
   /** For example `Visa •••• 4242`. */
   readonly card: string | null;
+  /** The next attempt to collect the invoice; null without one. */
+  readonly nextAttemptAt: Instant | null;
   readonly link: string | null;
 }
 
 /** How an email is written. */
-interface EmailStyle {
-  readonly language: Language;
+export interface EmailStyle extends EmailLook {
   /** The time zone of days. */
   readonly timeZone: string;
   /** The seller's own texts. */
@@ -33,6 +36,7 @@ export interface EmailContent {
   readonly subject: string;
   readonly text: string;
   readonly html: string;
+  readonly images: readonly EmailImage[];
 }
 
 /** Writes an email: in its language, with the seller's own texts where there are any. */
@@ -52,21 +56,24 @@ export function writeEmail(name: EmailTemplateName, facts: EmailFacts, style: Em
     closing,
     seller: facts.seller,
   };
-  return { subject, text: plainText(parts), html: page(style.language, subject, parts).text };
+  return written(subject, parts, style);
+}
+
+function written(subject: string, parts: EmailParts, look: EmailLook): EmailContent {
+  const { text: html } = emailPage(subject, parts, look);
+  return { subject, text: plainText(parts, look), html, images: attachedImages(look) };
 }
 
 /** Writes the email that invites somebody to the dashboard. Its reader has chosen no language yet. */
-export function writeInvitation({
-  organization,
-  role,
-  url,
-  expiresAt,
-}: {
-  readonly organization: string;
-  readonly role: string;
-  readonly url: string;
-  readonly expiresAt: Instant;
-}): EmailContent {
+export function writeInvitation(
+  {
+    organization,
+    role,
+    url,
+    expiresAt,
+  }: { readonly organization: string; readonly role: string; readonly url: string; readonly expiresAt: Instant },
+  branding: Branding,
+): EmailContent {
   const until = new Intl.DateTimeFormat('en', { dateStyle: 'long', timeZone: 'UTC' }).format(expiresAt);
   const subject = `Join ${organization}`.replaceAll(/\s+/g, ' ').slice(0, 255);
   const parts = {
@@ -79,12 +86,15 @@ export function writeInvitation({
     closing: 'If you do not know the sender, ignore this email.',
     seller: organization,
   };
-  return { subject, text: plainText(parts), html: page('en', subject, parts).text };
+  return written(subject, parts, { language: 'en', branding, images: 'attached' });
 }
 
 function valuesOf(facts: EmailFacts, { language, timeZone }: EmailStyle): ReadonlyMap<string, string> {
-  const { seller, customer, number, money, date, plan, card } = facts;
+  const { seller, customer, number, money, date, plan, card, nextAttemptAt } = facts;
+  const { retry, noRetry } = catalogues[language];
+  const next = nextAttemptAt === null ? noRetry : fillIn(retry, { date: localDay(nextAttemptAt, language, timeZone) });
   return new Map([
+    ['retry', next],
     ['seller', seller],
     ['customer', customer],
     ['number', number ?? ''],
@@ -95,42 +105,8 @@ function valuesOf(facts: EmailFacts, { language, timeZone }: EmailStyle): Readon
   ]);
 }
 
-interface Parts {
-  readonly heading: string;
-  readonly paragraphs: readonly string[];
-  readonly link: { readonly address: string; readonly label: string } | null;
-  readonly closing: string;
-  readonly seller: string;
-}
-
-function plainText({ paragraphs, link, closing, seller }: Parts): string {
+function plainText({ paragraphs, link, closing, seller }: EmailParts, { branding }: EmailLook): string {
   const action = link === null ? [] : [`${link.label}:\n${link.address}`];
-  return `${[...paragraphs, ...action, closing, seller].join('\n\n')}\n`;
-}
-
-// Mail programs know few styles, and most of them only in attributes.
-const font = "font-family:-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif";
-
-function page(language: Language, title: string, { heading, paragraphs, link, closing, seller }: Parts): Html {
-  const button =
-    link &&
-    html`<p style="margin:28px 0"><a href="${link.address}" style="background:#1f3a5f;border-radius:6px;color:#ffffff;display:inline-block;font-weight:600;padding:12px 20px;text-decoration:none">${link.label}</a></p>`;
-  const lines = (text: string) =>
-    text.split(/\r?\n/).map((line, index) => (index === 0 ? html`${line}` : html`<br>${line}`));
-  return html`${new Html('<!doctype html>')}
-<html lang="${language}">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>${title}</title></head>
-<body style="margin:0;padding:24px 12px;background:#f4f5f7;${font};font-size:16px;line-height:1.5;color:#1c2530">
-<table role="presentation" width="100%" cellpadding="0" cellspacing="0"><tr><td align="center">
-<table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="max-width:560px;background:#ffffff;border-radius:10px"><tr><td style="padding:32px">
-<p style="margin:0 0 24px;font-weight:600;color:#5b6675">${seller}</p>
-<h1 style="margin:0 0 16px;font-size:22px;line-height:1.3">${heading}</h1>
-${paragraphs.map((paragraph) => html`<p style="margin:0 0 16px">${lines(paragraph)}</p>`)}
-${button}
-<p style="margin:24px 0 0;color:#5b6675;font-size:14px">${closing}</p>
-</td></tr></table>
-</td></tr></table>
-</body>
-</html>
-`;
+  const footer = branding.legalFooter === null ? [] : [branding.legalFooter];
+  return `${[...paragraphs, ...action, closing, seller, ...footer].join('\n\n')}\n`;
 }

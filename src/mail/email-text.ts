@@ -13,6 +13,9 @@ interface EmailMessage {
 interface Catalogue {
   readonly greeting: string;
   readonly closing: string;
+  /** The day of the next attempt to collect an invoice, or that there is none. */
+  readonly retry: string;
+  readonly noRetry: string;
   readonly emails: Readonly<Record<EmailTemplateName, EmailMessage>>;
 }
 
@@ -21,6 +24,8 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
   en: {
     greeting: 'Hello {customer},',
     closing: 'Reply to this email if you have any questions.',
+    retry: 'We will try again on {date}.',
+    noRetry: 'We will not try again by ourselves.',
     emails: {
       invoice_issued: {
         subject: 'Invoice {number} from {seller}',
@@ -37,8 +42,14 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
       payment_failed: {
         subject: 'Your payment to {seller} failed',
         heading: 'Your payment failed',
-        text: 'We could not collect {amount} for invoice {number} on {date}. Please update your payment method or pay with another one.',
+        text: 'We could not collect {amount} for invoice {number} on {date}. Please update your payment method or pay with another one. {retry}',
         action: 'Pay the invoice',
+      },
+      payment_action_required: {
+        subject: 'Please confirm your payment to {seller}',
+        heading: 'Your bank asks you to confirm your payment',
+        text: 'Your bank asks you to confirm the payment of {amount} for invoice {number}. Please open the payment page, where you confirm it with your bank. Until then the invoice stays open.',
+        action: 'Confirm the payment',
       },
       subscription_canceled: {
         subject: 'Your subscription to {plan} has ended',
@@ -69,6 +80,8 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
   de: {
     greeting: 'Guten Tag {customer},',
     closing: 'Bei Fragen antworten Sie einfach auf diese E-Mail.',
+    retry: 'Am {date} versuchen wir es erneut.',
+    noRetry: 'Wir versuchen es nicht von selbst noch einmal.',
     emails: {
       invoice_issued: {
         subject: 'Rechnung {number} von {seller}',
@@ -85,8 +98,14 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
       payment_failed: {
         subject: 'Ihre Zahlung an {seller} ist fehlgeschlagen',
         heading: 'Ihre Zahlung ist fehlgeschlagen',
-        text: 'Wir konnten am {date} {amount} für die Rechnung {number} nicht einziehen. Bitte aktualisieren Sie Ihre Zahlungsmethode oder zahlen Sie mit einer anderen.',
+        text: 'Wir konnten am {date} {amount} für die Rechnung {number} nicht einziehen. Bitte aktualisieren Sie Ihre Zahlungsmethode oder zahlen Sie mit einer anderen. {retry}',
         action: 'Rechnung bezahlen',
+      },
+      payment_action_required: {
+        subject: 'Bitte bestätigen Sie Ihre Zahlung an {seller}',
+        heading: 'Ihre Bank bittet um Bestätigung der Zahlung',
+        text: 'Ihre Bank bittet Sie, die Zahlung von {amount} für die Rechnung {number} zu bestätigen. Öffnen Sie dazu die Zahlungsseite und bestätigen Sie die Zahlung dort bei Ihrer Bank. Bis dahin bleibt die Rechnung offen.',
+        action: 'Zahlung bestätigen',
       },
       subscription_canceled: {
         subject: 'Ihr Abonnement {plan} ist beendet',
@@ -117,6 +136,8 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
   es: {
     greeting: 'Hola, {customer}:',
     closing: 'Si tiene alguna pregunta, responda a este correo.',
+    retry: 'Lo intentaremos de nuevo el {date}.',
+    noRetry: 'No lo intentaremos de nuevo automáticamente.',
     emails: {
       invoice_issued: {
         subject: 'Factura {number} de {seller}',
@@ -133,8 +154,14 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
       payment_failed: {
         subject: 'Su pago a {seller} no se pudo realizar',
         heading: 'Su pago no se pudo realizar',
-        text: 'El {date} no pudimos cobrar {amount} por la factura {number}. Actualice su método de pago o pague con otro.',
+        text: 'El {date} no pudimos cobrar {amount} por la factura {number}. Actualice su método de pago o pague con otro. {retry}',
         action: 'Pagar la factura',
+      },
+      payment_action_required: {
+        subject: 'Confirme su pago a {seller}',
+        heading: 'Su banco le pide que confirme el pago',
+        text: 'Su banco le pide que confirme el pago de {amount} de la factura {number}. Abra la página de pago y confírmelo allí con su banco. Hasta entonces la factura sigue pendiente.',
+        action: 'Confirmar el pago',
       },
       subscription_canceled: {
         subject: 'Su suscripción a {plan} ha finalizado',
@@ -165,6 +192,8 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
   fr: {
     greeting: 'Bonjour {customer},',
     closing: 'Pour toute question, répondez à cet e-mail.',
+    retry: 'Nous réessaierons le {date}.',
+    noRetry: 'Nous ne réessaierons pas automatiquement.',
     emails: {
       invoice_issued: {
         subject: 'Facture {number} de {seller}',
@@ -181,8 +210,14 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
       payment_failed: {
         subject: 'Votre paiement à {seller} a échoué',
         heading: 'Votre paiement a échoué',
-        text: 'Nous n’avons pas pu prélever {amount} pour la facture {number} le {date}. Mettez à jour votre moyen de paiement ou utilisez-en un autre.',
+        text: 'Nous n’avons pas pu prélever {amount} pour la facture {number} le {date}. Mettez à jour votre moyen de paiement ou utilisez-en un autre. {retry}',
         action: 'Payer la facture',
+      },
+      payment_action_required: {
+        subject: 'Veuillez confirmer votre paiement à {seller}',
+        heading: 'Votre banque vous demande de confirmer le paiement',
+        text: 'Votre banque vous demande de confirmer le paiement de {amount} pour la facture {number}. Ouvrez la page de paiement pour le confirmer auprès de votre banque. D’ici là, la facture reste due.',
+        action: 'Confirmer le paiement',
       },
       subscription_canceled: {
         subject: 'Votre abonnement à {plan} a pris fin',
@@ -213,6 +248,8 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
   it: {
     greeting: 'Gentile {customer},',
     closing: 'Per qualsiasi domanda, risponda a questa e-mail.',
+    retry: 'Riproveremo il {date}.',
+    noRetry: 'Non riproveremo automaticamente.',
     emails: {
       invoice_issued: {
         subject: 'Fattura {number} di {seller}',
@@ -229,8 +266,14 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
       payment_failed: {
         subject: 'Il pagamento a {seller} non è riuscito',
         heading: 'Il pagamento non è riuscito',
-        text: 'Il {date} non siamo riusciti ad addebitare {amount} per la fattura {number}. Aggiorni il metodo di pagamento o ne usi un altro.',
+        text: 'Il {date} non siamo riusciti ad addebitare {amount} per la fattura {number}. Aggiorni il metodo di pagamento o ne usi un altro. {retry}',
         action: 'Paga la fattura',
+      },
+      payment_action_required: {
+        subject: 'Confermi il pagamento a {seller}',
+        heading: 'La sua banca chiede di confermare il pagamento',
+        text: 'La sua banca chiede di confermare il pagamento di {amount} per la fattura {number}. Apra la pagina di pagamento e lo confermi lì con la sua banca. Fino ad allora la fattura resta da pagare.',
+        action: 'Conferma il pagamento',
       },
       subscription_canceled: {
         subject: 'L’abbonamento a {plan} è terminato',
@@ -261,6 +304,8 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
   ja: {
     greeting: '{customer} 様',
     closing: 'ご不明な点がございましたら、このメールにご返信ください。',
+    retry: '{date} に再度請求いたします。',
+    noRetry: '自動での再請求は行いません。',
     emails: {
       invoice_issued: {
         subject: '{seller} からの請求書 {number}',
@@ -277,8 +322,14 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
       payment_failed: {
         subject: '{seller} へのお支払いが完了しませんでした',
         heading: 'お支払いが完了しませんでした',
-        text: '{date} に請求書 {number} の {amount} を請求できませんでした。お支払い方法を更新するか、別の方法でお支払いください。',
+        text: '{date} に請求書 {number} の {amount} を請求できませんでした。お支払い方法を更新するか、別の方法でお支払いください。{retry}',
         action: '請求書を支払う',
+      },
+      payment_action_required: {
+        subject: '{seller} へのお支払いの確認をお願いします',
+        heading: '銀行がお支払いの確認を求めています',
+        text: '請求書 {number} のお支払い {amount} について、ご利用の銀行が本人確認を求めています。お支払いページを開き、銀行の確認手続きを完了してください。完了するまで請求書は未払いのままです。',
+        action: 'お支払いを確認する',
       },
       subscription_canceled: {
         subject: '{plan} のご契約が終了しました',
@@ -309,6 +360,8 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
   nl: {
     greeting: 'Beste {customer},',
     closing: 'Heb je vragen? Beantwoord dan deze e-mail.',
+    retry: 'Op {date} proberen we het opnieuw.',
+    noRetry: 'We proberen het niet vanzelf opnieuw.',
     emails: {
       invoice_issued: {
         subject: 'Factuur {number} van {seller}',
@@ -325,8 +378,14 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
       payment_failed: {
         subject: 'Je betaling aan {seller} is mislukt',
         heading: 'Je betaling is mislukt',
-        text: 'Op {date} konden we {amount} voor factuur {number} niet afschrijven. Werk je betaalmethode bij of betaal met een andere.',
+        text: 'Op {date} konden we {amount} voor factuur {number} niet afschrijven. Werk je betaalmethode bij of betaal met een andere. {retry}',
         action: 'Factuur betalen',
+      },
+      payment_action_required: {
+        subject: 'Bevestig je betaling aan {seller}',
+        heading: 'Je bank vraagt je de betaling te bevestigen',
+        text: 'Je bank vraagt je de betaling van {amount} voor factuur {number} te bevestigen. Open de betaalpagina en bevestig de betaling daar bij je bank. Tot dan blijft de factuur openstaan.',
+        action: 'Betaling bevestigen',
       },
       subscription_canceled: {
         subject: 'Je abonnement op {plan} is beëindigd',
@@ -357,6 +416,8 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
   pt: {
     greeting: 'Olá, {customer},',
     closing: 'Em caso de dúvida, responda a este e-mail.',
+    retry: 'Voltaremos a tentar em {date}.',
+    noRetry: 'Não voltaremos a tentar automaticamente.',
     emails: {
       invoice_issued: {
         subject: 'Fatura {number} de {seller}',
@@ -373,8 +434,14 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
       payment_failed: {
         subject: 'O pagamento a {seller} falhou',
         heading: 'O pagamento falhou',
-        text: 'Em {date} não foi possível cobrar {amount} da fatura {number}. Atualize o método de pagamento ou use outro.',
+        text: 'Em {date} não foi possível cobrar {amount} da fatura {number}. Atualize o método de pagamento ou use outro. {retry}',
         action: 'Pagar a fatura',
+      },
+      payment_action_required: {
+        subject: 'Confirme o pagamento a {seller}',
+        heading: 'O seu banco pede que confirme o pagamento',
+        text: 'O seu banco pede que confirme o pagamento de {amount} da fatura {number}. Abra a página de pagamento e confirme-o aí junto do seu banco. Até lá, a fatura continua por pagar.',
+        action: 'Confirmar o pagamento',
       },
       subscription_canceled: {
         subject: 'A assinatura de {plan} terminou',

@@ -28,7 +28,7 @@ const sendEmail: Task = async (context, payload) => {
 
 async function attempt(mail: WithMail['mail'], id: string, prepared: PreparedEmail): Promise<SendOutcome> {
   if (prepared.kind === 'suppressed') return prepared;
-  if (mail === undefined) return { kind: 'refused', reason: 'The service has no mail server.', responseCode: null };
+  if (mail === undefined) return { kind: 'refused', reason: 'The service has no mail server.', refusedRecipients: [] };
   const { content, attachment, kind: _, ...head } = prepared;
   const attachments = attachment && [
     {

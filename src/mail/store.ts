@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { ofCustomerNamed } from '../customers/store.ts';
+import { textArray } from '../database/array-literal.ts';
 import { newId } from '../database/new-id.ts';
 import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
@@ -21,6 +22,7 @@ const columns = [
   'status',
   'attempts',
   'recipients',
+  'bouncedRecipients',
   'subject',
   'lastError',
   'sentAt',
@@ -76,6 +78,7 @@ export async function recordAttempt(
     readonly status: EmailStatus;
     readonly lastError: string | null;
     readonly recipients: readonly string[];
+    readonly bouncedRecipients: readonly string[];
     readonly subject: string | null;
     readonly at: number;
   },
@@ -84,7 +87,8 @@ export async function recordAttempt(
     .updateTable('emails')
     .set({
       ...attempt,
-      ...{ status, recipients: [...attempt.recipients], updatedAt: at, sentAt: status === 'sent' ? at : null },
+      ...{ recipients: [...attempt.recipients], bouncedRecipients: [...attempt.bouncedRecipients] },
+      ...{ status, updatedAt: at, sentAt: status === 'sent' ? at : null },
       attempts: sql`least(attempts + 1, ${maxEmailAttempts})`,
     })
     .where('environmentId', '=', work.environmentId)
@@ -94,4 +98,30 @@ export async function recordAttempt(
     .$castTo<EmailRow>()
     .executeTakeFirst();
   return row ?? null;
+}
+
+/**
+ * The addresses, in lower case, that refused the last email of the customer to them, with the reason. An email that is
+ * sent again on request does not look at earlier ones.
+ */
+export async function findBounced(
+  work: Work,
+  { id, customerId, resentFrom }: EmailRow,
+  addresses: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const ownOnly = resentFrom === null ? sql`` : sql`and e.id >= ${id}`;
+  const { rows } = await sql<{ address: string; reason: string | null }>`
+    select asked.address, last.last_error as reason
+      from unnest(${textArray(addresses.map((address) => address.toLowerCase()))}::text[]) asked (address)
+     cross join lateral (
+      select e.last_error, lower(e.bounced_recipients::text)::text[] as bounced
+        from emails e
+       where e.environment_id = ${work.environmentId} and e.customer_id = ${customerId} ${ownOnly}
+         and (e.status = 'sent' and asked.address = any (lower(e.recipients::text)::text[])
+           or asked.address = any (lower(e.bounced_recipients::text)::text[]))
+       order by e.id desc
+       limit 1
+    ) last
+     where asked.address = any (last.bounced)`.execute(work.db);
+  return new Map(rows.map(({ address, reason }) => [address, reason ?? '']));
 }

@@ -99,9 +99,10 @@ export function dataUri(png: Uint8Array): string {
 }
 
 /** The sides of a PNG in pixels, as its header says. */
-function sidesOf(png: Buffer): { readonly width: number; readonly height: number } {
+export function sidesOf(png: Uint8Array): { readonly width: number; readonly height: number } {
   if (png.length < headerBytes) return { width: 0, height: 0 };
-  return { width: png.readUInt32BE(16), height: png.readUInt32BE(20) };
+  const header = new DataView(png.buffer, png.byteOffset, headerBytes);
+  return { width: header.getUint32(16), height: header.getUint32(20) };
 }
 
 /** The contrast of a colour with white by WCAG 2: 21 for black, 1 for white. */

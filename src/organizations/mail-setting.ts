@@ -6,7 +6,8 @@ import { textLimits } from '../kernel/text-limits.ts';
 const emailPlaceholders = {
   invoice_issued: ['seller', 'customer', 'number', 'amount', 'date'],
   receipt: ['seller', 'customer', 'number', 'amount', 'date'],
-  payment_failed: ['seller', 'customer', 'number', 'amount', 'date'],
+  payment_failed: ['seller', 'customer', 'number', 'amount', 'date', 'retry'],
+  payment_action_required: ['seller', 'customer', 'number', 'amount', 'date'],
   subscription_canceled: ['seller', 'customer', 'plan', 'date'],
   credit_note_issued: ['seller', 'customer', 'number', 'amount', 'date'],
   trial_ending: ['seller', 'customer', 'plan', 'date'],
@@ -18,7 +19,7 @@ const emailTemplateNames = Object.keys(emailPlaceholders) as EmailTemplateName[]
 export const EmailTemplateName = z.enum(emailTemplateNames as [EmailTemplateName, ...EmailTemplateName[]]).meta({
   description:
     '`invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an ' +
-    'invoice failed, with a link to pay it. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit ' +
+    'invoice failed, with a link to pay it. `payment_action_required`: the bank wants the customer to confirm one. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit ' +
     'note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month.',
 });
 
@@ -94,6 +95,7 @@ const TextsChange = z.object({
   invoice_issued: textsOf('invoice_issued'),
   receipt: textsOf('receipt'),
   payment_failed: textsOf('payment_failed'),
+  payment_action_required: textsOf('payment_action_required'),
   subscription_canceled: textsOf('subscription_canceled'),
   credit_note_issued: textsOf('credit_note_issued'),
   trial_ending: textsOf('trial_ending'),

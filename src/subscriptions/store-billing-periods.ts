@@ -98,6 +98,22 @@ export async function listPeriodsBefore(work: Work, ids: readonly string[]): Pro
   return rows.map(toRow);
 }
 
+/** The last period of each subscription that began before an instant. */
+export async function listPeriodsBegunBefore(
+  work: Work,
+  subscriptionIds: readonly string[],
+  before: Instant,
+): Promise<BillingPeriodRow[]> {
+  const { rows } = await sql<StoredPeriod>`
+    select last.* from unnest(${subscriptionIds}::text[]) asked (id)
+     cross join lateral (
+       select ${sql.join(columns.map((column) => sql.ref(`p.${column}`)))} from billing_periods p
+        where p.environment_id = ${work.environmentId} and p.subscription_id = asked.id
+          and p.start_at < ${before}::bigint and ${holdsItsStart('p')}
+        order by p.start_at desc limit 1) last`.execute(work.db);
+  return rows.map(toRow);
+}
+
 export async function insertBillingPeriod(work: Work, period: BillingPeriodRow): Promise<void> {
   await insertBillingPeriods(work, [period]);
 }

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { listExternalIds } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
+import { type Instant, msPerDay } from '../kernel/calendar.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { findUsageMeter } from '../pricing/store-usage-meters.ts';
 import { isMeasured } from '../pricing/usage-meter.ts';
+import { listPeriodsBegunBefore } from '../subscriptions/store-billing-periods.ts';
 import { readUsageEntry } from './actions-ledger-entries.ts';
 import { toUsageEvent } from './actions-record.ts';
 import { hourMs, hourOf, toEventQuery } from './event-query.ts';
@@ -20,6 +22,7 @@ import {
   maxSummaryGroups,
   maxValueLength,
   type SummaryRequest,
+  type UsageByDay,
   type UsageGroup,
   type UsageMeterSummary,
 } from './usage-summary.ts';
@@ -135,4 +138,46 @@ async function refuseTooMany(work: Work, { series, range }: summaries.Counted): 
       ['from'],
       `covers about ${events} events, more than the ${maxPropertyEvents} that can be grouped by a property: use a shorter range or a single customer`,
     );
+}
+
+// An annex of more is one that nobody reads.
+const mostMeters = 12;
+const mostDays = 62;
+const mostMonths = 60;
+
+/**
+ * The usage behind the bills of some accounts: of the billing period that ends at `before`, or in which it lies. Measured
+ * meters have no units of a day.
+ */
+export async function listUsageByDay(
+  work: Work,
+  accountIds: readonly string[],
+  before: Instant,
+): Promise<UsageByDay[]> {
+  if (accountIds.length === 0) return [];
+  const accounts = (await summaries.listMetersOf(work, accountIds)).slice(0, mostMeters);
+  const subscriptionIds = [...new Set(accounts.map(({ subscriptionId }) => subscriptionId))];
+  const periods = new Map(
+    (await listPeriodsBegunBefore(work, subscriptionIds, before)).map((period) => [period.subscriptionId, period]),
+  );
+  const found: UsageByDay[] = [];
+  for (const { usageMeterId, subscriptionId } of accounts) {
+    const meter = await findUsageMeter(work, usageMeterId);
+    const { startAt: start, endAt } = periods.get(subscriptionId) ?? {};
+    if (meter === null || isMeasured(meter) || start === undefined || endAt === undefined) continue;
+    const period = { start, end: Math.min(endAt, before) };
+    const unit = period.end - start > mostDays * msPerDay ? 'month' : 'day';
+    const filter = { usageMeterId, subscriptionId, customerId: undefined };
+    const range = { from: start, to: period.end };
+    const counted = { meter, filter, series: await chooseSeries(work, filter), range };
+    const starts = bucketsOf(range, unit).map((bucket) => bucket.start);
+    const rows = await summaries.sumByTime(work, counted, starts, unit);
+    const groups = rows
+      .map(({ position, units }) => ({ start: starts[position - 1] ?? start, units }))
+      .filter(({ units }) => units > 0n)
+      .toSorted((one, other) => one.start - other.start)
+      .slice(0, unit === 'day' ? mostDays : mostMonths);
+    if (groups.length > 0) found.push({ meterName: meter.name, period, unit, groups });
+  }
+  return found;
 }

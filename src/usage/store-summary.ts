@@ -51,6 +51,20 @@ export async function sumByTime(
   return rows;
 }
 
+/** The accounts with these ids: the meter of each and its subscription. */
+export async function listMetersOf(
+  work: Work,
+  accountIds: readonly string[],
+): Promise<{ readonly usageMeterId: string; readonly subscriptionId: string }[]> {
+  return work.db
+    .selectFrom('ledgerAccounts')
+    .select(['usageMeterId', 'subscriptionId'])
+    .where('environmentId', '=', work.environmentId)
+    .where('id', 'in', [...accountIds])
+    .orderBy('id')
+    .execute();
+}
+
 /** A customer or property value with its usage. The last row may be `other`: the sum beyond the limit. */
 export interface RankedSums extends Sums {
   readonly key: string | null;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { calendarEnd, calendarStart, type Instant, msPerDay, periodAt } from '../kernel/calendar.ts';
+import { calendarEnd, calendarStart, type Instant, msPerDay, type Period, periodAt } from '../kernel/calendar.ts';
 import { Timestamp, TimestampQuery, WholeNumber } from '../kernel/json.ts';
 import { textFilter } from '../kernel/pagination.ts';
 import { invalid } from '../kernel/problem.ts';
@@ -65,6 +65,15 @@ export const UsageMeterSummary = z
   })
   .meta({ id: 'UsageMeterSummary' });
 export type UsageMeterSummary = z.infer<typeof UsageMeterSummary>;
+
+/** The usage of a meter within a period, by day or, in a long period, by month. */
+export interface UsageByDay {
+  readonly meterName: string;
+  readonly period: Period;
+  readonly unit: 'day' | 'month';
+  /** Without those of no usage. */
+  readonly groups: readonly { readonly start: Instant; readonly units: bigint }[];
+}
 
 /** The query of a summary. */
 export const SummaryQuery = z.object({

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { type ParsedMail, simpleParser } from 'mailparser';
+import { PNG } from 'pngjs';
 import { SMTPServer } from 'smtp-server';
 import { openSmtp } from '../../src/jobs/smtp.ts';
 import { instant } from '../../src/kernel/calendar.ts';
@@ -15,10 +16,15 @@ class Inbox {
   readonly received: ParsedMail[] = [];
   /** The answer to the next recipients; null accepts. */
   refusal: { readonly message: string; readonly responseCode: number } | null = null;
+  /** The only address that is refused then; null: each one is. */
+  refused: string | null = null;
   readonly server = new SMTPServer({
     authOptional: true,
     disabledCommands: ['STARTTLS'],
-    onRcptTo: (_address, _session, answer) => answer(this.refusal && Object.assign(new Error('refused'), this.refusal)),
+    onRcptTo: ({ address }, _session, answer) => {
+      const isRefused = this.refused === null || this.refused === address;
+      answer(this.refusal && isRefused ? Object.assign(new Error('refused'), this.refusal) : null);
+    },
     onData: (stream, _session, answer) => {
       simpleParser(stream).then((mail) => {
         this.received.push(mail);
@@ -49,6 +55,7 @@ async function newReader(mail: Body = {}, token = 'pm_card_visa') {
   const debtor = await newDebtor(app, { token }, settings);
   inbox.received.length = 0;
   inbox.refusal = null;
+  inbox.refused = null;
   const emails = async (query = '') => (await debtor.caller.get(`/emails${query}`)).data as Body[];
   return { ...debtor, emails };
 }
@@ -146,6 +153,7 @@ test('a failed renewal tells its customer how to pay, and is not told of once it
   assert.equal(failed.status, 'sent');
   const mail = inbox.received.find(({ messageId }) => messageId === `<${failed.id}@acme.test>`);
   assert.match(mail?.text ?? '', /could not collect \$30\.75 for invoice \S+ on February 1, 2026/);
+  assert.match(mail?.text ?? '', /We will try again on February 4, 2026\./);
   const { data: invoices } = await caller.get('/invoices?status=open');
   assert(mail?.text?.includes(`${publicUrl}/pay/${invoices[0].id}?key=`));
   const { email: repeat } = await caller.post(`/emails/${failed.id}/resend`, {});
@@ -205,6 +213,95 @@ test('an address that the mail server refuses bounces, and another refusal is tr
   await app.tasks.send_email?.(app, { environmentId, emailId: waiting.id });
   const [bounced] = await emails('?template=receipt');
   assert.deepEqual([bounced.status, bounced.attempts, bounced.sentAt], ['bounced', 2, null]);
+  assert.deepEqual(bounced.bouncedRecipients, bounced.recipients);
+});
+
+test('an address that bounced gets nothing more, until it is another one or an email to it is sent again', async () => {
+  const { caller, emails } = await newReader();
+  const issue = async () => {
+    const lines = [{ description: 'Workshop', unitAmount: 45000 }];
+    const { invoice } = await caller.post('/invoices', { invoice: { customerExternalId: 'ada', lines } });
+    await caller.post(`/invoices/${invoice.id}/finalize`, {});
+    await runJobs();
+    return (await emails('?template=invoice_issued')).at(-1) as Body;
+  };
+  const old = (await caller.get('/customers/ada')).customer.email;
+  inbox.refusal = { message: '5.1.1 no such user', responseCode: 550 };
+  await runJobs();
+  inbox.refusal = null;
+  const suppressed = await issue();
+  assert.equal(suppressed.status, 'suppressed');
+  assert.match(suppressed.lastError, /^Not sent, .+ The mail server refused \S+@acme\.test: 550 5\.1\.1 no such user$/);
+  await caller.put('/customers/ada', { customer: { email: 'Other@acme.test' } });
+  assert.equal((await issue()).status, 'sent');
+  await caller.put('/customers/ada', { customer: { email: old } });
+  assert.equal((await issue()).status, 'suppressed');
+  await caller.post(`/emails/${suppressed.id}/resend`, {});
+  await runJobs();
+  assert.equal((await issue()).status, 'sent');
+  await assertSound(app);
+});
+
+test('one recipient of several bounces, and later emails go to the others', async () => {
+  const { caller, emails } = await newReader();
+  const invoiceEmails = ['gone@acme.test', 'ap@acme.test'];
+  await caller.put('/customers/ada', { customer: { billingTerms: { invoiceEmails } } });
+  // A mail server that blocks the sender says nothing about the address.
+  inbox.refusal = { message: '5.7.1 blocked', responseCode: 550 };
+  await runJobs();
+  const [receipt] = await emails('?template=receipt');
+  assert.deepEqual([receipt.status, receipt.bouncedRecipients], ['queued', []]);
+  inbox.refusal = { message: '5.1.1 no such user', responseCode: 550 };
+  inbox.refused = 'gone@acme.test';
+  const lines = [{ description: 'Workshop', unitAmount: 45000 }];
+  for (const expected of [invoiceEmails, ['ap@acme.test']]) {
+    const { invoice } = await caller.post('/invoices', { invoice: { customerExternalId: 'ada', lines } });
+    await caller.post(`/invoices/${invoice.id}/finalize`, {});
+    await runJobs();
+    const last = (await emails('?template=invoice_issued')).at(-1) as Body;
+    assert.deepEqual([last.status, last.recipients], ['sent', expected]);
+    const isFirst = expected.length === 2;
+    assert.deepEqual(last.bouncedRecipients, isFirst ? ['gone@acme.test'] : []);
+    assert.equal(last.lastError, isFirst ? 'gone@acme.test: 550 5.1.1 no such user' : null);
+  }
+});
+
+test('a charge that the bank wants to have confirmed asks the customer for it, with the page where it is paid', async () => {
+  const { moveTo, swapCard, emails, caller } = await newReader();
+  await swapCard('pm_card_authenticationRequired');
+  await moveTo('2026-02-01');
+  await runJobs();
+  assert.deepEqual(await emails('?template=payment_failed'), []);
+  const [asked] = await emails('?template=payment_action_required');
+  const mail = inbox.received.find(({ messageId }) => messageId === `<${asked.id}@acme.test>`);
+  assert.match(mail?.text ?? '', /Your bank asks you to confirm the payment of \$30\.75 for invoice /);
+  const { data: invoices } = await caller.get('/invoices?status=open');
+  assert(mail?.text?.includes(`${publicUrl}/pay/${invoices[0].id}?key=`));
+});
+
+test('an email has the logo of the seller as a part of it, its colour and its legal text', async () => {
+  const logo = new PNG({ width: 400, height: 100, fill: true });
+  const branding = {
+    logo: `data:image/png;base64,${PNG.sync.write(logo).toString('base64')}`,
+    ...{ primaryColor: '#1f5aa0', legalFooter: 'Acme GmbH\nHRB 1' },
+  };
+  const { caller } = await newReader();
+  await caller.put('/settings', { settings: { branding } });
+  await runJobs();
+  const [mail] = inbox.received;
+  // The parser puts the part in the place where the HTML names it.
+  assert.match(String(mail?.html), /<img src="data:image\/png;base64,[^"]+" alt="Acme" width="220" height="55"/);
+  assert.deepEqual(
+    mail?.attachments.map(({ cid, related, contentType }) => [contentType, cid, related]),
+    [
+      ['image/png', 'brand@tollkeeper', true],
+      ['application/pdf', undefined, undefined],
+    ],
+  );
+  assert.match(String(mail?.html), /background:#1f5aa0.+Acme GmbH<br>HRB 1/s);
+  assert.match(mail?.text ?? '', /\nAcme\n\nAcme GmbH\nHRB 1\n$/);
+  const { preview } = await caller.get('/email-templates/payment_failed/preview');
+  assert.match(preview.html, /<img src="data:image\/png;base64,/);
 });
 
 test('test mode sends to addresses on its list only, and an email is sent again on request', async () => {

@@ -2,11 +2,14 @@ import assert from 'node:assert/strict';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { test } from 'node:test';
 import { extractText, getDocumentProxy } from 'unpdf';
-import type { layOut } from '../../src/documents/actions-pdf.ts';
+import { DocumentFonts } from '../../src/documents/actions-fonts.ts';
+import { layOut } from '../../src/documents/actions-pdf.ts';
 import type { PrintedDocument } from '../../src/documents/document.ts';
 import { Threads } from '../../src/jobs/threads.ts';
+import { instant } from '../../src/kernel/calendar.ts';
 import { startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
+import { beginYears, callerOf, subscribeFor } from '../support/years.ts';
 
 const app = await startTestApp();
 const plans = await setUpPlans(app);
@@ -29,8 +32,11 @@ const { data } = await app.get(`/invoices?customerId=${buyer.customerId}`);
 const invoice = data[0];
 
 /** The bytes of an answer that is no JSON. */
-async function file(path: string): Promise<{ type: string | null; policy: string | null; bytes: Uint8Array }> {
-  const response = await fetch(`${app.url}/api/v1${path}`, { headers: { authorization: `Bearer ${app.testKey}` } });
+async function file(
+  path: string,
+  key = app.testKey,
+): Promise<{ type: string | null; policy: string | null; bytes: Uint8Array }> {
+  const response = await fetch(`${app.url}/api/v1${path}`, { headers: { authorization: `Bearer ${key}` } });
   assert.equal(response.status, 200);
   const { headers } = response;
   const bytes = new Uint8Array(await response.arrayBuffer());
@@ -73,6 +79,52 @@ test('the invoice of another environment is not found', async () => {
   }
 });
 
+test('an invoice with usage has an annex of the units of each day, and its payment has a receipt', async () => {
+  const organization = await app.newOrganization();
+  const { testKey: key } = organization;
+  const caller = callerOf(app, organization);
+  await beginYears(app, organization, caller, instant('2026-01-01'));
+  const { subscriptionId } = await subscribeFor(caller, 'ada', { plan: 'month', token: 'pm_card_visa' });
+  await caller.moveTo(instant('2026-01-03'));
+  const usageEvent = { subscriptionId, priceSlug: 'call', transactionId: 'third of January', amount: 40 };
+  await caller.post('/usage-events', { usageEvent });
+  await caller.moveTo(instant('2026-02-01'));
+  const { data: invoices } = await caller.get(`/invoices?subscriptionId=${subscriptionId}&order=desc`);
+  const [{ id, invoiceNumber }] = invoices;
+  const textOf = async (path: string) => new TextDecoder().decode((await file(path, key)).bytes);
+  const page = await textOf(`/invoices/${id}/html`);
+  assert.match(page, /Usage by day, Jan 1 – Feb 1, 2026/);
+  const rows = [...page.matchAll(/<tr><td class="">([^<]+)<\/td><td class="amount">(\d+)<\/td><\/tr>/g)];
+  assert.deepEqual(
+    rows.map(([, day, units]) => [day, units]),
+    [
+      ['January 1, 2026', '250'],
+      ['January 3, 2026', '40'],
+      ['Total', '290'],
+    ],
+  );
+  // The plan costs 30.00, and 190 of the 290 calls are beyond its credits: 0.95.
+  const { data: payments } = await caller.get(`/payments?invoiceId=${id}`);
+  const receipt = await textOf(`/payments/${payments[0].id}/html`);
+  for (const text of ['<h1>Receipt', '$30.95 paid on February 1, 2026', 'Visa •••• 4242', `<dd>${invoiceNumber}</dd>`])
+    assert.ok(receipt.includes(text), text);
+  assert.ok(!receipt.includes('Amount due') && !receipt.includes('Usage by day'));
+  const pdf = await file(`/payments/${payments[0].id}/pdf`, key);
+  const { text } = await extractText(await getDocumentProxy(pdf.bytes), { mergePages: true });
+  assert.match(text, /Receipt.+Amount paid \$30\.95/s);
+});
+
+test('a payment without its money has no receipt', async () => {
+  const owing = await plans.newCustomer('pm_card_processing');
+  await plans.subscribe({ customerId: owing.customerId, priceSlug: 'pro-monthly' });
+  const { data: payments } = await app.get(`/payments?customerId=${owing.customerId}`);
+  const { status, body } = await app.request('GET', `/payments/${payments[0].id}/html`);
+  assert.deepEqual(
+    [status, body.message],
+    [400, `Only a payment whose money arrived has a receipt; the status of payment ${payments[0].id} is processing.`],
+  );
+});
+
 /** A document of so many lines. */
 const documentOf = (lines: number): PrintedDocument => ({
   language: 'en',
@@ -93,7 +145,21 @@ const documentOf = (lines: number): PrintedDocument => ({
   taxes: null,
   payment: null,
   notes: [],
+  annex: [],
   pageText: 'Page {page} of {pages}',
+});
+
+test('names in any script have a typeface with their letters, also where marks have no place', async () => {
+  // The library fails to place the marks of the second one.
+  const names = ['บริษัท สยาม', 'ਪੰਜਾਬੀ ਕੰਪਨੀ', 'ՀԱՅ Ծրագիր', 'தமிழ்'];
+  const fonts = await DocumentFonts.forTexts(names, false);
+  for (const letter of names.join('')) {
+    const font = fonts.loaded.get(fonts.fontOf(letter, 400));
+    assert.ok(font?.hasGlyphForCodePoint(letter.codePointAt(0) ?? 0), letter);
+  }
+  const drawn = await layOut({ ...documentOf(1), buyer: { heading: 'To', lines: names } });
+  const { totalPages } = await extractText(await getDocumentProxy(new Uint8Array(drawn)));
+  assert.equal(totalPages, 1);
 });
 
 test('a PDF is laid out beside the event loop, and given up after its time', async () => {
