@@ -24,7 +24,7 @@ export interface EmailFacts {
 }
 
 /** How an email is written. */
-export interface EmailStyle extends EmailLook {
+interface EmailStyle extends EmailLook {
   /** The time zone of days. */
   readonly timeZone: string;
   /** The seller's own texts. */

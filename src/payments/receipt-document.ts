@@ -5,7 +5,7 @@ import { localDay, localMoney } from '../kernel/language.ts';
 import type { PaymentMethodData } from './payment-method.ts';
 
 /** The data of a printed receipt. Money in minor units. */
-export interface ReceiptToPrint {
+interface ReceiptToPrint {
   readonly receiptNumber: string | null;
   readonly paidAt: Instant;
   readonly amount: bigint;
