@@ -963,7 +963,7 @@ create table public.ledger_accounts (
   environment_id bigint not null,
   id text not null,
   pricing_model_id text not null,
-  subscription_id text not null,
+  subscription_id text,
   subscription_revision bigint not null,
   usage_meter_id text not null,
   granted numeric(38,0) not null default 0,
@@ -984,19 +984,23 @@ create table public.ledger_accounts (
   open_events bigint,
   created_at bigint not null,
   updated_at bigint not null,
+  customer_id text,
   constraint ledger_accounts_one_per_meter UNIQUE (subscription_id, usage_meter_id, environment_id),
   constraint ledger_accounts_pkey PRIMARY KEY (environment_id, id),
+  constraint ledger_accounts_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
   constraint ledger_accounts_environment_id_open_series_id_fkey FOREIGN KEY (environment_id, open_series_id) REFERENCES usage_series(environment_id, id),
   constraint ledger_accounts_environment_id_pending_credit_id_fkey FOREIGN KEY (environment_id, pending_credit_id) REFERENCES usage_credits(environment_id, id),
   constraint ledger_accounts_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint ledger_accounts_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
   constraint ledger_accounts_open_rollup CHECK (((num_nulls(open_series_id, open_hour, open_units, open_events) = ANY (ARRAY[0, 4])) AND ((open_hour % (3600000)::bigint) = 0) AND (open_units >= (0)::numeric) AND (open_events > 0))),
+  constraint ledger_accounts_owner CHECK ((num_nulls(subscription_id, customer_id) = 1)),
   constraint ledger_accounts_pending CHECK (((applied >= (0)::numeric) AND
 CASE
     WHEN (pending_credit_id IS NULL) THEN (covered = applied)
     ELSE ((covered > applied) AND ((covered - applied) < pending_limit))
 END)),
-  constraint ledger_accounts_sides CHECK (((LEAST(granted, used, expired, settled, covered, taken_back, held) >= (0)::numeric) AND ((covered + settled) <= used) AND (((covered + expired) + taken_back) <= granted)))
+  constraint ledger_accounts_sides CHECK (((LEAST(granted, used, expired, settled, covered, taken_back, held) >= (0)::numeric) AND ((covered + settled) <= used) AND (((covered + expired) + taken_back) <= granted))),
+  constraint ledger_accounts_waiting CHECK (((customer_id IS NULL) OR ((used = (0)::numeric) AND (held = (0)::numeric) AND (settled = (0)::numeric) AND (subscription_revision = 0))))
 );
 
 create table public.ledger_entries (
@@ -2324,6 +2328,7 @@ CREATE UNIQUE INDEX invoices_one_of_usage ON public.invoices USING btree (enviro
 CREATE UNIQUE INDEX invoices_one_open_threshold ON public.invoices USING btree (environment_id, subscription_id) WHERE is_open_threshold;
 CREATE UNIQUE INDEX invoices_one_per_period ON public.invoices USING btree (environment_id, billing_period_id, reason) WHERE ((reason <> ALL (ARRAY['adjustment'::text, 'usage_threshold'::text])) AND (status <> 'void'::text));
 CREATE UNIQUE INDEX invoices_one_per_purchase ON public.invoices USING btree (environment_id, purchase_id) WHERE (purchase_id IS NOT NULL);
+CREATE UNIQUE INDEX ledger_accounts_one_waiting ON public.ledger_accounts USING btree (customer_id, usage_meter_id, environment_id) WHERE (customer_id IS NOT NULL);
 CREATE UNIQUE INDEX payment_methods_one_card_once ON public.payment_methods USING btree (environment_id, customer_id, processor, fingerprint) WHERE ((fingerprint IS NOT NULL) AND (detached_at IS NULL));
 CREATE UNIQUE INDEX payment_methods_one_default ON public.payment_methods USING btree (environment_id, customer_id) WHERE is_default;
 CREATE UNIQUE INDEX payments_one_under_way_per_adjustment ON public.payments USING btree (environment_id, adjustment_id) WHERE ((invoice_id IS NULL) AND (status = ANY (ARRAY['processing'::text, 'requires_confirmation'::text, 'requires_action'::text])));
@@ -3012,9 +3017,9 @@ begin
                  least(usage.upto, line.upto) - greatest(usage.upto - usage.units, line.upto - line.rest) as amount
             from (
               select credit.id, credit.rest,
-                     sum(credit.rest) over (order by credit.priority, credit.expires_at nulls last, credit.id) as upto
+                     sum(credit.rest) over (order by credit.priority, credit.expires_at nulls last, credit.is_paid, credit.id) as upto
                 from (
-                  select c.id, c.priority, c.expires_at,
+                  select c.id, c.priority, c.expires_at, c.source = 'purchase' as is_paid,
                          c.issued - c.applied - c.expired - c.taken_back
                            - case when c.id = (usage.account).pending_credit_id
                                   then (usage.account).covered - (usage.account).applied else 0 end as rest
@@ -4252,7 +4257,13 @@ BEGIN ATOMIC
     FROM ((subscriptions s
       JOIN ledger_accounts a ON (((a.environment_id = s.environment_id) AND (a.subscription_id = s.id))))
       JOIN usage_credits r ON (((r.environment_id = a.environment_id) AND (r.ledger_account_id = a.id))))
-   WHERE ((s.environment_id = records_of_customer.p_environment) AND (s.customer_id = records_of_customer.p_customer));
+   WHERE ((s.environment_id = records_of_customer.p_environment) AND (s.customer_id = records_of_customer.p_customer))
+ UNION ALL
+  SELECT 'usage_credits'::text,
+     r.id
+    FROM (ledger_accounts a
+      JOIN usage_credits r ON (((r.environment_id = a.environment_id) AND (r.ledger_account_id = a.id))))
+   WHERE ((a.environment_id = records_of_customer.p_environment) AND (a.customer_id = records_of_customer.p_customer));
 END;
 CREATE OR REPLACE FUNCTION public.refuse_claims_back()
  RETURNS trigger

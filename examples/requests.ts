@@ -258,6 +258,7 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
   'POST /customers/{externalId}/erase': (ids) => at(`/customers/${ids.leavingExternalId}/erase`, {}),
   'GET /customers/{externalId}/billing': (ids) => at(`/customers/${ids.externalId}/billing`),
   'GET /customers/{externalId}/usage-balances': (ids) => at(`/customers/${ids.externalId}/usage-balances`),
+  'GET /customers/{externalId}/credit-balances': (ids) => at(`/customers/${ids.externalId}/credit-balances`),
   'GET /customers/{externalId}/ledger': (ids) => at(`/customers/${ids.externalId}/ledger`),
 
   'GET /subscriptions': () => at('/subscriptions'),

@@ -2,15 +2,17 @@
 -- as good a way to (environment_id, id), finds all rows of the environment by it for each that is asked for, and keeps that
 -- plan until the table is analysed: seconds for the first load of a few thousand accounts.
 
--- One account per (subscription, usage meter). Its sides are columns of one row, updated in the commit of their entries,
+-- One account per (subscription, usage meter). A customer has an account of its own per usage meter, on which credits wait for a
+-- subscription. The sides of an account are columns of one row, updated in the commit of their entries,
 -- so a balance is read and never summed. available = what may still be used: negative is usage without credit. `held` is
 -- set aside from it by holds and on no side: a hold is a promise, not a booking.
 create table ledger_accounts (
   environment_id bigint not null,
   id text collate "C" not null,
   pricing_model_id text collate "C" not null,
-  subscription_id text collate "C" not null,
-  -- That of its subscription. Usage compares it with the revision that its process has cached, on the row that it locks anyway.
+  -- Null: the account of a customer.
+  subscription_id text collate "C",
+  -- That of its subscription; 0 without one. Usage compares it with the revision that its process has cached, on the row that it locks anyway.
   subscription_revision bigint not null,
   usage_meter_id text collate "C" not null,
   granted numeric(38, 0) not null default 0,
@@ -36,10 +38,16 @@ create table ledger_accounts (
   open_events bigint,
   created_at bigint not null,
   updated_at bigint not null,
+  -- Null: the account of a subscription, which names the customer.
+  customer_id text collate "C",
   primary key (environment_id, id),
   foreign key (environment_id, subscription_id) references subscriptions,
   foreign key (environment_id, usage_meter_id) references usage_meters,
+  foreign key (environment_id, customer_id) references customers,
   constraint ledger_accounts_one_per_meter unique (subscription_id, usage_meter_id, environment_id),
+  constraint ledger_accounts_owner check (num_nulls(subscription_id, customer_id) = 1),
+  -- Only a subscription uses anything.
+  constraint ledger_accounts_waiting check (customer_id is null or used = 0 and held = 0 and settled = 0 and subscription_revision = 0),
   constraint ledger_accounts_sides check (least(granted, used, expired, settled, covered, taken_back, held) >= 0
     and covered + settled <= used and covered + expired + taken_back <= granted),
   constraint ledger_accounts_pending check (applied >= 0 and case when pending_credit_id is null
@@ -48,6 +56,8 @@ create table ledger_accounts (
     and open_hour % 3600000 = 0 and open_units >= 0 and open_events > 0)
 -- Two batches in flight can write every account of a page. Room for their versions keeps each update in its page (HOT).
 ) with (fillfactor = 25);
+create unique index ledger_accounts_one_waiting on ledger_accounts (customer_id, usage_meter_id, environment_id)
+  where customer_id is not null;
 comment on column ledger_accounts.granted is 'Credits ever granted.';
 comment on column ledger_accounts.used is 'Units ever used.';
 comment on column ledger_accounts.covered is 'Used units that credits paid for.';

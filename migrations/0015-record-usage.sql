@@ -124,9 +124,9 @@ begin
                  least(usage.upto, line.upto) - greatest(usage.upto - usage.units, line.upto - line.rest) as amount
             from (
               select credit.id, credit.rest,
-                     sum(credit.rest) over (order by credit.priority, credit.expires_at nulls last, credit.id) as upto
+                     sum(credit.rest) over (order by credit.priority, credit.expires_at nulls last, credit.is_paid, credit.id) as upto
                 from (
-                  select c.id, c.priority, c.expires_at,
+                  select c.id, c.priority, c.expires_at, c.source = 'purchase' as is_paid,
                          c.issued - c.applied - c.expired - c.taken_back
                            - case when c.id = (usage.account).pending_credit_id
                                   then (usage.account).covered - (usage.account).applied else 0 end as rest

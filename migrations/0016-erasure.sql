@@ -111,7 +111,11 @@ create function records_of_customer(p_environment bigint, p_customer text) retur
       from subscriptions s
       join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id
       join usage_credits r on r.environment_id = a.environment_id and r.ledger_account_id = a.id
-     where s.environment_id = p_environment and s.customer_id = p_customer;
+     where s.environment_id = p_environment and s.customer_id = p_customer
+    union all
+    select 'usage_credits', r.id
+      from ledger_accounts a join usage_credits r on r.environment_id = a.environment_id and r.ledger_account_id = a.id
+     where a.environment_id = p_environment and a.customer_id = p_customer;
   end;
 
 -- The functions below run as the owner, because the service can neither change the audit log nor see more than its own

@@ -30,6 +30,7 @@ export function expectedOf(books: Books): Picture {
       ...(payments.length === 0 && customer.declined === 0
         ? []
         : [{ name, line: paymentLine(payments, customer.declined) }]),
+      ...customer.waiting.credits.map((each) => ({ name, line: creditLine(null, each, books.now) })),
       ...customer.subscriptions.flatMap((subscription) =>
         subscription.credits.map((each) => ({ name, line: creditLine(subscription, each, books.now) })),
       ),

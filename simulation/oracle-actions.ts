@@ -61,6 +61,7 @@ export function createCustomer(books: Books, name: string, taxedBy: Pick<Custome
     defaultMethod: null,
     isBroke: false,
     subscriptions: [],
+    waiting: { credits: [] },
     invoices: [],
     declined: 0,
     holds: [],

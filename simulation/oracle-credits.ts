@@ -62,10 +62,13 @@ export function liveCredits({ now }: Books, { credits }: Account): Credit[] {
   return credits.filter((credit) => credit.left > 0 && !hasEnded(credit, now));
 }
 
-/** The lowest priority number first, then the earliest expiry, then those without one, and of equals the oldest. */
+/** The lowest priority number first, then the earliest expiry, then those without one, then what is not bought, then the oldest. */
 export function inOrderOfUse(credits: readonly Credit[]): Credit[] {
   const endOf = ({ expiresAt }: Credit) => expiresAt ?? Number.MAX_SAFE_INTEGER;
-  return [...credits].sort((one, other) => one.priority - other.priority || endOf(one) - endOf(other));
+  const isBought = ({ kind }: Credit) => Number(kind === 'bought');
+  return [...credits].sort(
+    (one, other) => one.priority - other.priority || endOf(one) - endOf(other) || isBought(one) - isBought(other),
+  );
 }
 
 /** Covers a use with credits: returns the uncovered rest. */
@@ -107,10 +110,10 @@ export function endCredits(subscription: Subscription, at: number): void {
   }
 }
 
-/** In the form of reality's line. */
-export function creditLine(subscription: Subscription, credit: Credit, now: number, meter = meterSlug) {
+/** In the form of reality's line. Null: on the customer. */
+export function creditLine(subscription: Subscription | null, credit: Credit, now: number, meter = meterSlug) {
   const { issued, kind, applied, takenBack, left, priority, expiresAt } = credit;
-  const of = subscription.customer.subscriptions.indexOf(subscription);
+  const of = subscription === null ? null : subscription.customer.subscriptions.indexOf(subscription);
   const rest = hasEnded(credit, now) ? 0 : left;
   return { credit: issued, of, meter, kind, applied, takenBack, left: rest, priority, expiresAt };
 }

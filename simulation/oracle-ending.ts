@@ -156,11 +156,12 @@ export function carryCredits(books: Books, customer: Customer): void {
   const { subscriptions } = customer;
   const holder = holderOf(customer);
   if (holder === undefined) return;
-  for (const ended of subscriptions.filter(isTerminal))
-    for (const [from, to] of [
-      [ended, holder],
-      [ended.users, holder.users],
-    ] as const)
+  const ended = subscriptions.filter(isTerminal);
+  for (const [accounts, to] of [
+    [[...ended, customer.waiting], holder],
+    [ended.map(({ users }) => users), holder.users],
+  ] as const)
+    for (const from of accounts)
       for (const credit of liveCredits(books, from).filter(({ kind }) => kind === 'by_hand' || kind === 'bought')) {
         const { left, expiresAt, priority, kind, invoice } = credit;
         give(to, { issued: left, expiresAt, priority, kind, invoice });

@@ -32,6 +32,8 @@ export interface Customer {
   /** While the customer is broke every charge is declined. */
   isBroke: boolean;
   readonly subscriptions: Subscription[];
+  /** Credits that were granted by hand while no subscription could hold them. */
+  readonly waiting: { readonly credits: Credit[] };
   readonly invoices: Invoice[];
   /** Declined first payments of purchases: nothing else is left of them. */
   declined: number;

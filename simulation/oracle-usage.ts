@@ -8,6 +8,7 @@ import {
   askForThreshold,
   type Books,
   type Credit,
+  type Customer,
   isTerminal,
   type Period,
   type Subscription,
@@ -215,6 +216,22 @@ export function balance(books: Books, subscription: Subscription): number {
   const left = liveCredits(books, subscription).reduce((sum, credit) => sum + credit.left, 0);
   const { covered, settled, used } = subscription;
   return left + covered + settled - used - heldOf(books, subscription);
+}
+
+/** The credits of calls of a customer: of subscriptions that have not ended, and those that wait for one. */
+export function creditsOf(books: Books, customer: Customer) {
+  const living = customer.subscriptions.filter((each) => !isTerminal(each));
+  const waiting = [...customer.subscriptions.filter(isTerminal), customer.waiting]
+    .flatMap((account) => liveCredits(books, account))
+    .filter(({ kind }) => kind === 'by_hand' || kind === 'bought');
+  const sumOf = (credits: readonly Credit[]) => credits.reduce((sum, { left }) => sum + left, 0);
+  const credits = [...waiting, ...living.flatMap((each) => liveCredits(books, each))];
+  return {
+    availableBalance: living.reduce((sum, each) => sum + balance(books, each), sumOf(waiting)),
+    granted: sumOf(credits.filter(({ kind }) => kind !== 'bought')),
+    paid: sumOf(credits.filter(({ kind }) => kind === 'bought')),
+    held: living.reduce((sum, each) => sum + heldOf(books, each), 0),
+  };
 }
 
 /** The amount that may be taken back of a credit, given its remainder and open holds; null: `requested` is refused. */

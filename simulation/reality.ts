@@ -138,7 +138,7 @@ const applied = sql`(u.applied + case when u.id = a.pending_credit_id then a.cov
 
 async function creditLines(db: Database, now: number): Promise<Told[]> {
   const { rows } = await sql<Told>`
-    select c.external_id as name, u.id, json_build_object('credit', u.issued, 'of', ${placeOfSubscription}, 'meter', m.slug,
+    select c.external_id as name, u.id, json_build_object('credit', u.issued, 'of', case when s.id is not null then ${placeOfSubscription} end, 'meter', m.slug,
         'kind', case when u.source = 'rollover' then 'rollover' when u.source = 'purchase' then 'bought'
                      when u.feature_id is null then 'by_hand'
                      when u.expires_at is null then 'once' else 'recurring' end,
@@ -148,8 +148,8 @@ async function creditLines(db: Database, now: number): Promise<Told[]> {
       from usage_credits u
       join ledger_accounts a on a.environment_id = u.environment_id and a.id = u.ledger_account_id
       join usage_meters m on m.environment_id = a.environment_id and m.id = a.usage_meter_id
-      join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
-      join ${remaining} c on c.environment_id = s.environment_id and c.id = s.customer_id
+      left join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
+      join ${remaining} c on c.environment_id = a.environment_id and c.id = coalesce(s.customer_id, a.customer_id)
      order by u.environment_id, u.id`.execute(db);
   return rows;
 }

@@ -9,7 +9,7 @@ import { askWith, bearable, drawFault, type Fault, faultText } from './faults.ts
 import { dayMs, hourMs, minuteMs } from './oracle-arithmetic.ts';
 import { moveTo, nextDue } from './oracle-clock.ts';
 import { type Books, type Customer, isCurrent } from './oracle-records.ts';
-import { balance, usersLeft } from './oracle-usage.ts';
+import { balance, creditsOf, usersLeft } from './oracle-usage.ts';
 import { type ClockMove, type Plot, plotsInTurn, type Scene } from './plots.ts';
 import { Random } from './random.ts';
 import { pictureOf, readReality, type Told } from './reality.ts';
@@ -309,8 +309,18 @@ class Run {
       ];
       if (JSON.stringify(is) !== JSON.stringify(should))
         found.push(`${customer.name} should have balances of ${should}, and is told ${is}`);
+      found.push(...(await this.#readCredits(customer)));
     }
     return found;
+  }
+
+  async #readCredits(customer: Customer): Promise<string[]> {
+    const { body } = await this.#world.ask({ method: 'GET', path: `/customers/${customer.name}/credit-balances` });
+    const [told] = (body.creditBalances ?? []).filter(({ slug }: { slug: string }) => slug === meterSlug);
+    const { availableBalance, granted, paid, held } = told ?? {};
+    const is = JSON.stringify({ availableBalance, granted, paid, held });
+    const should = JSON.stringify(creditsOf(this.#books, customer));
+    return is === should ? [] : [`${customer.name} should have credits of ${should}, and is told ${is}`];
   }
 
   async #end(): Promise<Summary> {

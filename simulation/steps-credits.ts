@@ -3,7 +3,7 @@ import { meterSlug } from './catalogue-usage.ts';
 import { buyPacks } from './oracle-actions.ts';
 import { dayMs } from './oracle-arithmetic.ts';
 import { creditLine, give, usualPriority } from './oracle-credits.ts';
-import { type Credit, isCurrent, type Subscription } from './oracle-records.ts';
+import { type Credit, type Customer, holderOf, isCurrent, type Subscription } from './oracle-records.ts';
 import { balance, takeBackOf } from './oracle-usage.ts';
 import type { Random } from './random.ts';
 import { allSubscriptions, type Draw, type Drawing, nameOf } from './step.ts';
@@ -13,28 +13,33 @@ const priorities = [0, 50, 99, usualPriority, 101, 1000];
 /** Manual credits, temporary or permanent, with a higher or lower priority than others. */
 export const grantByHand: Draw = ({ random, books, customers, newName }) => {
   const living = allSubscriptions({ customers }).filter((each) => isCurrent(each) || each.status === 'paused');
-  const subscription = random.pick(living);
-  if (subscription === undefined) return null;
+  const subscription = random.chance(0.3) ? null : (random.pick(living) ?? null);
+  const customer = subscription?.customer ?? random.pick(customers);
+  if (customer === undefined) return null;
   const amount = random.between(1, 400);
   const priority = random.chance(0.5) ? null : (random.pick(priorities) ?? null);
   const ahead = random.chance(0.9) ? random.between(1, 40) * dayMs : 0;
   const expiresAt = random.chance(0.5) ? books.now + ahead : null;
-  const earlier = random.chance(0.2) ? random.pick(grantsOf(subscription)) : undefined;
+  const earlier = random.chance(0.2) ? random.pick(grantsOf(customer)) : undefined;
   const transactionId = earlier?.credit.transactionId ?? newName('grant');
   return {
-    text: `grants ${amount} as ${transactionId} (${priority}) on ${nameOf(subscription)} until ${expiresAt ?? 'ever'}`,
-    customer: subscription.customer,
+    text: `grants ${amount} as ${transactionId} (${priority}) on ${subscription === null ? customer.name : nameOf(subscription)} until ${expiresAt ?? 'ever'}`,
+    customer,
     ask: async (records) => {
-      const subscriptionId = await records.subscription(subscription);
-      const usageCredit = { subscriptionId, usageMeterSlug: meterSlug, amount, expiresAt, priority, transactionId };
+      const to =
+        subscription === null
+          ? { customerExternalId: customer.name }
+          : { subscriptionId: await records.subscription(subscription) };
+      const usageCredit = { ...to, usageMeterSlug: meterSlug, amount, expiresAt, priority, transactionId };
       return { method: 'POST', path: '/usage-credits', body: { usageCredit } };
     },
     apply: () => {
       // A repeat returns the first grant, whatever else it says.
-      if (earlier !== undefined) return earlier.subscription === subscription ? 'done' : 'refused';
+      if (earlier !== undefined)
+        return subscription === null || earlier.subscription === subscription ? 'done' : 'refused';
       if (expiresAt !== null && expiresAt <= books.now) return 'refused';
       const known = { issued: amount, expiresAt, kind: 'by_hand', transactionId } as const;
-      give(subscription, { ...known, priority: priority ?? usualPriority });
+      give(subscription ?? holderOf(customer) ?? customer.waiting, { ...known, priority: priority ?? usualPriority });
       return 'done';
     },
   };
@@ -45,13 +50,13 @@ interface Given {
   readonly credit: Credit;
 }
 
-/** Manual grants to the customer, on this subscription or another one. A transferred credit is no grant of its own. */
-function grantsOf({ customer }: Subscription): Given[] {
-  return customer.subscriptions.flatMap((subscription) =>
-    subscription.credits
-      .filter(({ transactionId }) => transactionId !== null)
-      .map((credit): Given => ({ subscription, credit })),
-  );
+/** Manual grants to the customer and its subscriptions. A transferred credit is no grant of its own. */
+function grantsOf({ subscriptions, waiting }: Customer) {
+  const grants = [
+    ...waiting.credits.map((credit) => ({ subscription: null, credit })),
+    ...subscriptions.flatMap((subscription) => subscription.credits.map((credit): Given => ({ subscription, credit }))),
+  ];
+  return grants.filter(({ credit: { transactionId } }) => transactionId !== null);
 }
 
 /** Buys packs of calls with the default method, or within net terms. */

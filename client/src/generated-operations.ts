@@ -84,6 +84,7 @@ export const operations = {
     getBilling: { method: 'GET', path: '/api/v1/customers/{externalId}/billing', params: ['externalId'], query: ['pricingModelId'] },
     getEntitlements: { method: 'GET', path: '/api/v1/customers/{externalId}/entitlements', params: ['externalId'], query: ['subscriptionId', 'pricingModelId'] },
     getUsageBalances: { method: 'GET', path: '/api/v1/customers/{externalId}/usage-balances', params: ['externalId'], query: ['subscriptionId', 'pricingModelId'] },
+    getCreditBalances: { method: 'GET', path: '/api/v1/customers/{externalId}/credit-balances', params: ['externalId'], query: ['pricingModelId', 'asOf'] },
     listLedger: { method: 'GET', path: '/api/v1/customers/{externalId}/ledger', params: ['externalId'], query: ['cursor', 'limit', 'order', 'subscriptionId', 'usageMeterId', 'usageMeterSlug', 'pricingModelId', 'asOf'], pages: true },
     createPortalSession: { method: 'POST', path: '/api/v1/customers/{externalId}/portal-sessions', params: ['externalId'], query: ['pricingModelId'] },
     deletePortalSessions: { method: 'DELETE', path: '/api/v1/customers/{externalId}/portal-sessions', params: ['externalId'], query: ['pricingModelId'] },

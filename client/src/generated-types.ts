@@ -530,9 +530,13 @@ export interface EntitlementCheck {
   amount?: number | null;
 }
 
-/** Send exactly one of `usageMeterId` and `usageMeterSlug`. */
+/** Send exactly one of `subscriptionId`, `customerId` and `customerExternalId`, and exactly one of `usageMeterId` and `usageMeterSlug`. */
 export interface NewUsageCredit {
-  subscriptionId: string;
+  subscriptionId?: string | null;
+  /** The subscription that has the bought credits of this customer gets them. Without one they wait for the next. */
+  customerId?: string | null;
+  /** The same, by your own id of the customer. */
+  customerExternalId?: string | null;
   usageMeterId?: string | null;
   usageMeterSlug?: string | null;
   /** The number of units of the meter. */
@@ -2033,10 +2037,32 @@ export interface EntitledResource {
   available: number;
 }
 
+export interface CreditBalance {
+  slug: string;
+  /** `meter`: credits of one usage meter. */
+  kind: 'meter';
+  /** The unit of the amounts: `units` of the usage meter. */
+  unit: string;
+  /** granted + paid - held, less usage that neither credits nor a paid invoice covered. May be negative. */
+  availableBalance: WholeNumber;
+  /** The unused units that a plan or the seller granted. */
+  granted: WholeNumber;
+  /** The unused units that were bought. */
+  paid: WholeNumber;
+  /** The units that open holds set aside. */
+  held: WholeNumber;
+  /** The unused units that expire next. Null: none expires. */
+  expiringNext: {
+    amount: WholeNumber;
+    expiresAt: Timestamp;
+  } | null;
+}
+
 export interface LedgerEntry {
   id: string;
   createdAt: Timestamp;
-  subscriptionId: string;
+  /** The subscription of the account. Null: credits of the customer that wait for a subscription. */
+  subscriptionId: string | null;
   usageMeterId: string;
   type: 'grant' | 'usage' | 'expiry' | 'take_back' | 'settlement' | 'settlement_undone';
   /** The change of the balance: credits are positive, usage is negative. */
@@ -2065,7 +2091,8 @@ export interface UsageCreditApplication {
 }
 
 export interface LedgerBalance {
-  subscriptionId: string;
+  /** The subscription of the account. Null: credits of the customer that wait for a subscription. */
+  subscriptionId: string | null;
   usageMeterId: string;
   availableBalance: WholeNumber;
 }
@@ -3155,7 +3182,9 @@ export interface UsageCredit {
   updatedAt: Timestamp;
   livemode: boolean;
   pricingModelId: string;
-  subscriptionId: string;
+  customerId: string;
+  /** Null: the credits wait on the customer, and the next subscription gets them. */
+  subscriptionId: string | null;
   usageMeterId: string;
   /** The feature that granted the credits. Null if they were granted by hand. */
   featureId: string | null;
@@ -3176,9 +3205,9 @@ export interface UsageCredit {
   withheldAmount: WholeNumber;
   /** The units of paused time that were used or held when the subscription was paused. The next credits of its plan pay them back. */
   owedAmount: WholeNumber;
-  /** The units that were transferred to another subscription of the customer when this one ended. */
+  /** The units that another subscription of the customer got: when this one ended, or when one came for which they waited. */
   transferredAmount: WholeNumber;
-  /** The credit on an earlier subscription of the customer whose units these are. */
+  /** The credit whose units these are: on an earlier subscription of the customer, or on the customer. */
   transferredFrom: string | null;
   /** The units that can still be used. */
   remainingAmount: WholeNumber;
@@ -5403,6 +5432,17 @@ export interface CustomersGetUsageBalancesInput {
 
 export interface CustomersGetUsageBalancesAnswer {
   usageMeterBalances: Array<UsageMeterBalance>;
+}
+
+export interface CustomersGetCreditBalancesInput {
+  externalId: string;
+  pricingModelId?: string;
+  /** A past instant, in epoch milliseconds or as an ISO 8601 date-time. */
+  asOf?: string | number;
+}
+
+export interface CustomersGetCreditBalancesAnswer {
+  creditBalances: Array<CreditBalance>;
 }
 
 export interface CustomersListLedgerInput {
@@ -8452,6 +8492,9 @@ export interface CustomersMethods {
   /** Get the usage balances of a customer. Returns one row for each usage meter of each current subscription. With `subscriptionId` the rows are those of that subscription, whatever its status. */
   getUsageBalances(input: CustomersGetUsageBalancesInput, options?: CallOptions): Promise<CustomersGetUsageBalancesAnswer>;
 
+  /** Get the credit balances of a customer. Returns the credits of the customer on each usage meter, over all subscriptions that have not ended, with those that wait for the next one. They are as of now, or of the past instant `asOf`. */
+  getCreditBalances(input: CustomersGetCreditBalancesInput, options?: CallOptions): Promise<CustomersGetCreditBalancesAnswer>;
+
   /** List the ledger entries of a customer. Returns each change of the customer's balances, in the order of booking. A use names the credits that paid for it. `balances` are the balances of all accounts in question, now or at the past instant `asOf`. With `asOf`, later entries are left out. */
   listLedger(input: CustomersListLedgerInput, options?: CallOptions): Promise<CustomersListLedgerAnswer>;
 
@@ -8744,7 +8787,7 @@ export interface EntitlementsMethods {
 }
 
 export interface UsageCreditsMethods {
-  /** Grant usage credits. Grants credits to a subscription by hand, for use from now on. Usage before the grant stays as it is. A repeat with the same `transactionId` grants nothing and returns the first grant. */
+  /** Grant usage credits. Grants credits to a subscription or a customer by hand, for use from now on. Usage before the grant stays as it is. A customer without a subscription keeps them for the next one. A repeat with the same `transactionId` grants nothing and returns the first grant. */
   create(input: UsageCreditsCreateInput, options?: WriteOptions): Promise<UsageCreditsCreateAnswer>;
 
   /** List usage credits. Returns the usage credits of the environment, optionally of one subscription, usage meter or source. */

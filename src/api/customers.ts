@@ -37,9 +37,10 @@ import {
 } from '../kernel/pagination.ts';
 import { Subscription, toSubscription } from '../subscriptions/subscription.ts';
 import { SubscriptionItem } from '../subscriptions/subscription-item.ts';
-import { balanceReads, textOfBalances, toUsageMeterBalance } from '../usage/actions-balances.ts';
+import { balanceReads, readCreditBalances, textOfBalances, toUsageMeterBalance } from '../usage/actions-balances.ts';
 import { readLedger } from '../usage/actions-ledger-entries.ts';
 import { LedgerBalance, LedgerEntry, UsageMeterBalance } from '../usage/ledger.ts';
+import { CreditBalance } from '../usage/usage-credit.ts';
 
 const tag = 'Customers';
 
@@ -49,6 +50,11 @@ const externalIdParams = z.object({ externalId: ExternalId });
 const pricingModelQuery = z.object({
   pricingModelId: textFilter.meta({ description: 'Required only if several pricing models have this external id.' }),
 });
+
+const pastInstant = instantFilter.meta({
+  description: 'A past instant, in epoch milliseconds or as an ISO 8601 date-time.',
+});
+const readInstant = (sent: string | undefined) => (sent === undefined ? undefined : TimestampQuery.parse(sent));
 
 const entitlementsTag = 'Entitlements';
 
@@ -246,6 +252,23 @@ export const customerRoutes = [
   }),
   route({
     method: 'GET',
+    path: '/customers/{externalId}/credit-balances',
+    needs: 'customers:read',
+    summary: 'Get the credit balances of a customer',
+    description:
+      'Returns the credits of the customer on each usage meter, over all subscriptions that have not ended, with those ' +
+      'that wait for the next one. They are as of now, or of the past instant `asOf`.',
+    tag,
+    params: z.object({ externalId: z.string().min(1).max(255) }),
+    query: z.object({ pricingModelId: textFilter, asOf: pastInstant }),
+    returns: z.object({ creditBalances: z.array(CreditBalance) }),
+    refuses: ['customerNotFound', 'externalIdAmbiguous'],
+    handle: async (work, { params: { externalId }, query: { pricingModelId, asOf } }) => ({
+      creditBalances: await readCreditBalances(work, { externalId, pricingModelId, asOf: readInstant(asOf) }),
+    }),
+  }),
+  route({
+    method: 'GET',
     path: '/customers/{externalId}/ledger',
     needs: 'customers:read',
     summary: 'List the ledger entries of a customer',
@@ -260,13 +283,13 @@ export const customerRoutes = [
       usageMeterId: textFilter,
       usageMeterSlug: textFilter,
       pricingModelId: textFilter,
-      asOf: instantFilter.meta({ description: 'A past instant, in epoch milliseconds or as an ISO 8601 date-time.' }),
+      asOf: pastInstant,
     }),
     returns: pageOf(LedgerEntry).extend({ balances: z.array(LedgerBalance) }),
     refuses: ['customerNotFound', 'subscriptionNotFound', 'usageMeterNotFound', 'externalIdAmbiguous', 'invalidCursor'],
     handle: (work, { params: { externalId }, query }) => {
       const { pricingModelId, subscriptionId, usageMeterId, usageMeterSlug } = query;
-      const asOf = query.asOf === undefined ? undefined : TimestampQuery.parse(query.asOf);
+      const asOf = readInstant(query.asOf);
       const ask = { externalId, pricingModelId, subscriptionId, usageMeterId, usageMeterSlug, asOf };
       return readLedger(work, ask, pageRequest(query));
     },

@@ -17,7 +17,8 @@ export const usageCreditRoutes = [
     needs: 'usage-credits:money',
     summary: 'Grant usage credits',
     description:
-      'Grants credits to a subscription by hand, for use from now on. Usage before the grant stays as it is. A ' +
+      'Grants credits to a subscription or a customer by hand, for use from now on. Usage before the grant stays as it ' +
+      'is. A customer without a subscription keeps them for the next one. A ' +
       'repeat with the same `transactionId` grants nothing and returns the first grant.',
     tag,
     body: z.object({ usageCredit: NewUsageCredit }),
@@ -26,6 +27,8 @@ export const usageCreditRoutes = [
       'tooManyRecords',
       'subscriptionNotFound',
       'subscriptionTerminal',
+      'customerNotFound',
+      'externalIdAmbiguous',
       'customerArchived',
       'usageMeterNotFound',
       'transactionIdTaken',

@@ -1,3 +1,5 @@
+import { lockNamedCustomer } from '../customers/actions.ts';
+import { lockCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import * as entitlements from '../entitlements/actions.ts';
 import type {
@@ -9,15 +11,15 @@ import { Problem } from '../kernel/problem.ts';
 import type { Feature } from '../pricing/feature.ts';
 import { findActiveFeatureBySlug, findFeature } from '../pricing/store-features.ts';
 import { grantSpanAt } from '../subscriptions/interim.ts';
-import { lockSubscription, saveSubscription } from '../subscriptions/store.ts';
+import { lockLivingSubscriptions, lockSubscription, saveSubscription } from '../subscriptions/store.ts';
 import { findCurrentBillingPeriod } from '../subscriptions/store-billing-periods.ts';
 import { findOrCreateManualItem } from '../subscriptions/store-items.ts';
 import { isCurrent, type SubscriptionRow } from '../subscriptions/subscription.ts';
-import { getUsageCredit, grantByHand, takeBack } from '../usage/actions-credits.ts';
+import { getUsageCredit, grantByHand, grantToCustomer, takeBack } from '../usage/actions-credits.ts';
 import { grantCredits } from '../usage/actions-ledger.ts';
 import type { NewUsageCredit, UsageCredit } from '../usage/usage-credit.ts';
 import { rescheduled } from './bill-subscription.ts';
-import { catchUp, lockCurrent } from './catch-up.ts';
+import { catchUp, catchUpAll, lockCurrent } from './catch-up.ts';
 
 interface AddFeatureRequest {
   /** Exactly one of the two is given. */
@@ -121,15 +123,29 @@ async function grantNow(
   await grantCredits(work, [grant]);
 }
 
-/** Grants credits manually to a subscription after catching up. */
+/** Grants credits manually to a subscription, or to a customer, after catching up. */
 export async function grantUsageCredit(work: Work, requested: NewUsageCredit): Promise<UsageCredit> {
-  await catchUp(work, requested.subscriptionId);
-  return grantByHand(work, requested);
+  const { subscriptionId } = requested;
+  if (typeof subscriptionId === 'string') {
+    await catchUp(work, subscriptionId);
+    return grantByHand(work, subscriptionId, requested);
+  }
+  const customerId = requested.customerId ?? undefined;
+  const customerExternalId = requested.customerExternalId ?? undefined;
+  const customer = await lockNamedCustomer(work, { customerId, customerExternalId }, undefined);
+  const living = await lockLivingSubscriptions(work, customer.id);
+  await catchUpAll(
+    work,
+    living.map(({ id }) => id),
+  );
+  return grantToCustomer(work, customer, requested);
 }
 
 /** Takes back the remainder of a credit, or `amount` of it, after catching up its subscription. */
 export async function takeBackUsageCredit(work: Work, id: string, amount: bigint | null): Promise<UsageCredit> {
-  const { subscriptionId } = await getUsageCredit(work, id);
-  await catchUp(work, subscriptionId);
+  const { subscriptionId, customerId } = await getUsageCredit(work, id);
+  // The credits of a customer are transferred by who has locked it.
+  if (subscriptionId === null) await lockCustomer(work, customerId);
+  else await catchUp(work, subscriptionId);
   return takeBack(work, id, amount);
 }

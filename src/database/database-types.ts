@@ -656,6 +656,7 @@ export interface LedgerAccounts {
   covered: Generated<bigint>;
   createdAt: number;
   creditsEndAt: number | null;
+  customerId: string | null;
   environmentId: number;
   /**
    * Credits that ended unused.
@@ -681,7 +682,7 @@ export interface LedgerAccounts {
    * Used units that a paid invoice paid for.
    */
   settled: Generated<bigint>;
-  subscriptionId: string;
+  subscriptionId: string | null;
   subscriptionRevision: number;
   /**
    * Unused credits that were taken back.

@@ -145,14 +145,15 @@ export const ledgerInvariants: readonly Invariant[] = [
          where t.type = 'credit_transferred' group by e.environment_id, e.usage_credit_id
       ), transferred as (
         select n.environment_id, n.transferred_from as id, sum(n.issued) as amount,
-               bool_and(na.usage_meter_id = ca.usage_meter_id and ns.customer_id = cs.customer_id
+               bool_and(na.usage_meter_id = ca.usage_meter_id
+                        and coalesce(ns.customer_id, na.customer_id) = coalesce(cs.customer_id, ca.customer_id)
                         and n.expires_at is not distinct from c.expires_at and n.priority = c.priority) as is_kept
           from usage_credits n
           join ledger_accounts na on na.environment_id = n.environment_id and na.id = n.ledger_account_id
-          join subscriptions ns on ns.environment_id = na.environment_id and ns.id = na.subscription_id
+          left join subscriptions ns on ns.environment_id = na.environment_id and ns.id = na.subscription_id
           join usage_credits c on c.environment_id = n.environment_id and c.id = n.transferred_from
           join ledger_accounts ca on ca.environment_id = c.environment_id and ca.id = c.ledger_account_id
-          join subscriptions cs on cs.environment_id = ca.environment_id and cs.id = ca.subscription_id
+          left join subscriptions cs on cs.environment_id = ca.environment_id and cs.id = ca.subscription_id
          where n.transferred_from is not null group by n.environment_id, n.transferred_from
       )
       select environment_id, id, moved.amount as moved, transferred.amount as transferred, is_kept
@@ -162,7 +163,7 @@ export const ledgerInvariants: readonly Invariant[] = [
   {
     name: 'boughtCreditsAddUp',
     sentence:
-      'The credits that a customer bought or was granted by hand are the usable, applied, expired and taken back ones over all subscriptions.',
+      'The credits that a customer bought or was granted by hand are the usable, applied, expired and taken back ones over all accounts.',
     query: sql`
       with moved as (
         select e.environment_id, e.usage_credit_id, sum(e.amount) as amount
@@ -170,29 +171,33 @@ export const ledgerInvariants: readonly Invariant[] = [
           join ledger_entries e on e.environment_id = t.environment_id and e.ledger_transaction_id = t.id
          where t.type = 'credit_transferred' group by e.environment_id, e.usage_credit_id
       ), owned as (
-        select s.environment_id, s.customer_id, a.usage_meter_id,
+        select c.environment_id, coalesce(s.customer_id, a.customer_id) as customer_id, a.usage_meter_id,
                sum(c.issued) filter (where c.transferred_from is null) as given,
                sum(c.issued - coalesce(moved.amount, 0)) as kept
           from usage_credits c
           join ledger_accounts a on a.environment_id = c.environment_id and a.id = c.ledger_account_id
-          join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
+          left join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
           left join moved on moved.environment_id = c.environment_id and moved.usage_credit_id = c.id
          where ${belongsToCustomer}
-         group by s.environment_id, s.customer_id, a.usage_meter_id
+         group by 1, 2, 3
       )
       select environment_id, customer_id as id, usage_meter_id, given, kept from owned where given is distinct from kept`,
   },
   {
     name: 'customersKeepTheirCredits',
     sentence:
-      'Credits that were bought or granted by hand are not left on an ended subscription while the customer has another.',
+      'Credits that were bought or granted by hand do not wait on a customer or an ended subscription while the customer has another one.',
     query: sql`
-      select c.environment_id, c.id, s.id as subscription_id, s.customer_id
-        from subscriptions s
+      select c.environment_id, c.id, s.subscription_id, s.customer_id
+        from (select a.environment_id, a.id as ledger_account_id, a.subscription_id, ended.customer_id
+                from subscriptions ended
+                join ledger_accounts a on a.environment_id = ended.environment_id and a.subscription_id = ended.id
+               where ended.status in ('canceled', 'incomplete_expired')
+              union all
+              select environment_id, id, null, customer_id from ledger_accounts where customer_id is not null) s
         join environments e on e.id = s.environment_id
-        join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id
-        join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id
-       where s.status in ('canceled', 'incomplete_expired') and not c.spent
+        join usage_credits c on c.environment_id = s.environment_id and c.ledger_account_id = s.ledger_account_id
+       where not c.spent
          and ${belongsToCustomer}
          and (c.expires_at is null or c.expires_at > coalesce(e.clock_now, (extract(epoch from now()) * 1000)::bigint))
          and exists (select from subscriptions o
@@ -200,6 +205,16 @@ export const ledgerInvariants: readonly Invariant[] = [
                         and (o.status = 'paused'
                              or (o.status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled')
                                  and (o.current_billing_period_start is null or o.current_billing_period_start <> o.current_billing_period_end))))`,
+  },
+  {
+    name: 'waitingCreditsAreUnused',
+    sentence: 'The account of a customer has only credits that belong to the customer, and no usage.',
+    query: sql`
+      select a.environment_id, a.id, a.customer_id, a.used, c.id as usage_credit_id
+        from ledger_accounts a
+        left join usage_credits c
+          on c.environment_id = a.environment_id and c.ledger_account_id = a.id and (not ${belongsToCustomer} or c.applied > 0)
+       where a.customer_id is not null and (a.used > 0 or a.held > 0 or a.settled > 0 or c.id is not null)`,
   },
   {
     name: 'creditsAreDrawnFromWithinTheirRest',

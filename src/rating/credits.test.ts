@@ -16,7 +16,7 @@ import {
 
 const may = instant('2026-05-01');
 const june = instant('2026-06-01');
-const priority = 100;
+const usual = { priority: 100, isPaid: false };
 const sumOf = (list: readonly { amount: bigint }[]) => list.reduce((sum, { amount }) => sum + amount, 0n);
 
 /** The credits as they stand after usage was applied to them. */
@@ -29,8 +29,8 @@ function after(credits: readonly UsableCredit[], applications: readonly { id: st
 
 test('worked example L1: the credit that expires is used before the one that lasts', () => {
   const granted = [
-    { id: 'once', remaining: 30n, priority, expiresAt: null },
-    { id: 'recurring', remaining: 100n, priority, expiresAt: may },
+    { id: 'once', remaining: 30n, ...usual, expiresAt: null },
+    { id: 'recurring', remaining: 100n, ...usual, expiresAt: may },
   ];
 
   const usage80 = applyCredits(granted, 80n);
@@ -53,11 +53,11 @@ test('worked example L1: the credit that expires is used before the one that las
 
 test('earliest expiry first, then never-expiring, then in the order given', () => {
   const credits = [
-    { id: 'never, older', remaining: 1n, priority, expiresAt: null },
-    { id: 'June', remaining: 1n, priority, expiresAt: june },
-    { id: 'May, older', remaining: 1n, priority, expiresAt: may },
-    { id: 'never, newer', remaining: 1n, priority, expiresAt: null },
-    { id: 'May, newer', remaining: 1n, priority, expiresAt: may },
+    { id: 'never, older', remaining: 1n, ...usual, expiresAt: null },
+    { id: 'June', remaining: 1n, ...usual, expiresAt: june },
+    { id: 'May, older', remaining: 1n, ...usual, expiresAt: may },
+    { id: 'never, newer', remaining: 1n, ...usual, expiresAt: null },
+    { id: 'May, newer', remaining: 1n, ...usual, expiresAt: may },
   ];
   const order = applyCredits(credits, 5n).applications.map(({ id }) => id);
   assert.deepEqual(order, ['May, older', 'May, newer', 'June', 'never, older', 'never, newer']);
@@ -65,12 +65,12 @@ test('earliest expiry first, then never-expiring, then in the order given', () =
 
 test('the lowest priority first, whatever ends earlier; then expiry, then age', () => {
   const credits = [
-    { id: 'last, ends in May', remaining: 1n, priority: 101, expiresAt: may },
-    { id: 'usual, never', remaining: 1n, priority, expiresAt: null },
-    { id: 'usual, June, older', remaining: 1n, priority, expiresAt: june },
-    { id: 'usual, June, newer', remaining: 1n, priority, expiresAt: june },
-    { id: 'usual, May', remaining: 1n, priority, expiresAt: may },
-    { id: 'first, never', remaining: 1n, priority: 0, expiresAt: null },
+    { id: 'last, ends in May', remaining: 1n, ...usual, priority: 101, expiresAt: may },
+    { id: 'usual, never', remaining: 1n, ...usual, expiresAt: null },
+    { id: 'usual, June, older', remaining: 1n, ...usual, expiresAt: june },
+    { id: 'usual, June, newer', remaining: 1n, ...usual, expiresAt: june },
+    { id: 'usual, May', remaining: 1n, ...usual, expiresAt: may },
+    { id: 'first, never', remaining: 1n, ...usual, priority: 0, expiresAt: null },
   ];
   const order = applyCredits(credits, 6n).applications.map(({ id }) => id);
   assert.deepEqual(order, [
@@ -87,16 +87,28 @@ test('the lowest priority first, whatever ends earlier; then expiry, then age', 
   );
 });
 
+test('of credits that end at once the granted ones pay before the bought ones, and the oldest first', () => {
+  const credits = [
+    { id: 'bought, older', remaining: 1n, ...usual, isPaid: true, expiresAt: null },
+    { id: 'granted, older', remaining: 1n, ...usual, expiresAt: null },
+    { id: 'bought, newer', remaining: 1n, ...usual, isPaid: true, expiresAt: null },
+    { id: 'granted, newer', remaining: 1n, ...usual, expiresAt: null },
+    { id: 'bought, June', remaining: 1n, ...usual, isPaid: true, expiresAt: june },
+  ];
+  const order = applyCredits(credits, 5n).applications.map(({ id }) => id);
+  assert.deepEqual(order, ['bought, June', 'granted, older', 'granted, newer', 'bought, older', 'bought, newer']);
+});
+
 test('usage of nothing uses nothing, and without credits all usage is uncovered', () => {
-  const credit = { id: 'credit', remaining: 10n, priority, expiresAt: null };
+  const credit = { id: 'credit', remaining: 10n, ...usual, expiresAt: null };
   assert.deepEqual(applyCredits([credit], 0n), { applications: [], uncovered: 0n });
   assert.deepEqual(applyCredits([], 7n), { applications: [], uncovered: 7n });
 });
 
 test('an empty credit is passed over', () => {
   const credits = [
-    { id: 'empty', remaining: 0n, priority, expiresAt: may },
-    { id: 'full', remaining: 10n, priority, expiresAt: null },
+    { id: 'empty', remaining: 0n, ...usual, expiresAt: may },
+    { id: 'full', remaining: 10n, ...usual, expiresAt: null },
   ];
   assert.deepEqual(applyCredits(credits, 4n), { applications: [{ id: 'full', amount: 4n }], uncovered: 0n });
 });
@@ -104,7 +116,7 @@ test('an empty credit is passed over', () => {
 test('negative usage and a credit below zero are bugs', () => {
   assert.throws(() => applyCredits([], -1n), assert.AssertionError);
   assert.throws(
-    () => applyCredits([{ id: 'credit', remaining: -1n, priority, expiresAt: null }], 1n),
+    () => applyCredits([{ id: 'credit', remaining: -1n, ...usual, expiresAt: null }], 1n),
     assert.AssertionError,
   );
 });
@@ -114,6 +126,7 @@ const anyCredit = fc.record({
   remaining: amounts,
   priority: fc.integer({ min: 99, max: 101 }),
   expiresAt: fc.option(fc.integer({ min: may, max: may + 3 })),
+  isPaid: fc.boolean(),
 });
 const anyCredits = fc
   .array(anyCredit, { maxLength: 8 })
@@ -145,6 +158,7 @@ function comesBefore(credits: readonly UsableCredit[], one: UsableCredit, other:
   const expiry = ({ expiresAt }: UsableCredit) => expiresAt ?? Number.MAX_SAFE_INTEGER;
   if (one.priority !== other.priority) return one.priority < other.priority;
   if (expiry(one) !== expiry(other)) return expiry(one) < expiry(other);
+  if (one.isPaid !== other.isPaid) return other.isPaid;
   return credits.indexOf(one) < credits.indexOf(other);
 }
 

@@ -3,17 +3,23 @@ import type { Instant, Period } from '../kernel/calendar.ts';
 import { mulDiv, smallerOf } from '../kernel/money.ts';
 
 /**
- * A grant with `remaining` unused units of its meter, valid until `expiresAt` or forever when that is null. Credits
- * with a lower `priority` are used first.
+ * A credit with `remaining` unused units of its meter, valid until `expiresAt` or forever when that is null. Credits
+ * with a lower `priority` are used first, and those that were granted before those that were paid for.
  */
-export type UsableCredit = { id: string; remaining: bigint; priority: number; expiresAt: Instant | null };
+export type UsableCredit = {
+  id: string;
+  remaining: bigint;
+  priority: number;
+  expiresAt: Instant | null;
+  isPaid: boolean;
+};
 
 /** The units (1 or more) of one credit that cover usage. */
 type CreditApplication = { id: string; amount: bigint };
 
 /**
  * Covers `units` of usage with credits, using each up before the next. Credits are used by lowest priority, then
- * earliest expiry, then those that never expire; ties keep the given order, oldest first. Returns the applications in
+ * earliest expiry, then those that never expire. Granted ones come before paid ones, and ties keep the given order, oldest first. Returns the applications in
  * that order and the units that no credit covers. The caller passes usable credits only: expiry is not checked here. No
  * amount is negative. Worked example L1.
  */
@@ -34,10 +40,12 @@ export function applyCredits(
 }
 
 /** Sorts credits in the order of use. */
-export function inOrderOfUse<Credit extends Pick<UsableCredit, 'priority' | 'expiresAt'>>(
+export function inOrderOfUse<Credit extends Pick<UsableCredit, 'priority' | 'expiresAt' | 'isPaid'>>(
   credits: readonly Credit[],
 ): Credit[] {
-  return [...credits].sort((a, b) => a.priority - b.priority || compareExpiry(a.expiresAt, b.expiresAt));
+  return [...credits].sort(
+    (a, b) => a.priority - b.priority || compareExpiry(a.expiresAt, b.expiresAt) || Number(a.isPaid) - Number(b.isPaid),
+  );
 }
 
 function compareExpiry(a: Instant | null, b: Instant | null): number {

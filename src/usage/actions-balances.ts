@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { LRUCache } from 'lru-cache';
+import { findCustomerEvenArchived } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import type { BatchedOperation } from '../jobs/batcher.ts';
-import { Problem } from '../kernel/problem.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
 import { listUsageMeters } from '../pricing/store-usage-meters.ts';
-import type { UsageMeter } from '../pricing/usage-meter.ts';
+import { isMeasured, type UsageMeter } from '../pricing/usage-meter.ts';
 import type { UsageMeterBalance } from './ledger.ts';
 import {
   type BalanceQuery,
@@ -13,6 +15,8 @@ import {
   listCustomerBalances,
   type SubscriptionBalances,
 } from './store-balances.ts';
+import { countEntriesAfter, listCreditsOfCustomer } from './store-granted.ts';
+import { type CreditBalance, toCreditBalance } from './usage-credit.ts';
 
 /**
  * The balance of every usage meter available to the subscriptions: newest subscription first, then oldest meter first.
@@ -36,6 +40,38 @@ export function toUsageMeterBalance({ meter, ...rest }: MeterBalance): UsageMete
 
 // The few meters of a catalog are serialized again and again, so their JSON is cached.
 const beginnings = new WeakMap<UsageMeter, string>();
+
+// Each is read back, so the bound keeps an answer within a fraction of a second.
+const maxEntriesReadBack = 100_000;
+
+/** A query about the credits of a customer. */
+interface CreditBalanceRequest {
+  readonly externalId: string;
+  readonly pricingModelId: string | undefined;
+  /** Not in the future; now when absent. */
+  readonly asOf: Instant | undefined;
+}
+
+/**
+ * The credits of a customer on each usage meter that credits can be on, oldest meter first. Archived customers are
+ * included, because history does not change.
+ */
+export async function readCreditBalances(
+  work: Work,
+  { externalId, pricingModelId, asOf: asked }: CreditBalanceRequest,
+): Promise<CreditBalance[]> {
+  const asOf = asked ?? null;
+  if (asOf !== null && asOf > work.now)
+    throw invalid(['asOf'], 'must not be in the future: omit it for the current time');
+  const customer = await findCustomerEvenArchived(work, externalId, pricingModelId);
+  if (customer === null) throw new Problem('customerNotFound', { id: externalId });
+  if (asOf !== null && (await countEntriesAfter(work, customer.id, asOf, maxEntriesReadBack + 1)) > maxEntriesReadBack)
+    throw invalid(['asOf'], `must be later: more than ${maxEntriesReadBack} entries came after it`);
+  const credits = await listCreditsOfCustomer(work, customer.id, asOf);
+  const byMeter = new Map(credits.map((each) => [each.usageMeterId, each]));
+  const meters = await listUsageMeters(work, [customer.pricingModelId]);
+  return meters.filter((meter) => !isMeasured(meter)).map(({ id, slug }) => toCreditBalance(slug, byMeter.get(id)));
+}
 
 /** The JSON of `{ usageMeterBalances }`, ten times as fast as JSON.stringify with bigints. */
 export function textOfBalances(balances: readonly MeterBalance[]): string {

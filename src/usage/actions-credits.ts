@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { CustomerRow } from '../customers/customer.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
@@ -8,13 +9,13 @@ import { findUsageMeter, listUsageMeters } from '../pricing/store-usage-meters.t
 import { isMeasured, noCreditsOfMeasured, type UsageMeter } from '../pricing/usage-meter.ts';
 import { grantCredits } from './actions-ledger.ts';
 import { publishLowBalances } from './actions-low-balance.ts';
+import { listCreditHolders } from './actions-transfer.ts';
 import { hasFallen } from './ledger.ts';
-import { lockBalances } from './store-accounts.ts';
+import { lockBalances, openWaitingAccount } from './store-accounts.ts';
 import * as store from './store-credits.ts';
 import { takeBackByHand, writePendingApplication } from './store-credits.ts';
 import {
   decideTakeBack,
-  type GrantedSubscription,
   type NewUsageCredit,
   requireGrantable,
   toUsageCredit,
@@ -44,51 +45,87 @@ export async function listUsageCredits(work: Work, request: PageRequest) {
 
 const source = 'manual_adjustment';
 
+/** The account that a manual grant is for: that of a subscription, or the one on which credits of a customer wait. */
+interface GrantTarget {
+  readonly pricingModelId: string;
+  readonly customerId: string;
+  readonly subscriptionId: string | null;
+}
+
 /**
  * Grants credits manually to a subscription without overdue work. A transactionId makes the grant idempotent on its
  * meter: a repeat returns the first grant, whatever else it says. Refuses unknown and ended subscriptions, archived
  * customers, meters of another pricing model, an expiry that is not in the future, and a transactionId of another
  * subscription.
  */
-export async function grantByHand(work: Work, requested: NewUsageCredit): Promise<UsageCredit> {
-  const { amount, expiresAt, priority, reason, transactionId } = requested;
-  const subscription = requireGrantable(
-    await store.lockGrantedSubscription(work, requested.subscriptionId),
-    requested.subscriptionId,
-  );
-  const meter = await meterOf(work, subscription, requested);
+export async function grantByHand(work: Work, id: string, requested: NewUsageCredit): Promise<UsageCredit> {
+  const subscription = requireGrantable(await store.lockGrantedSubscription(work, id), id);
+  const granted = await findOrGrant(work, { ...subscription, subscriptionId: subscription.id }, requested);
+  if (granted.subscriptionId !== subscription.id) throw transactionIdTaken(requested);
+  return toUsageCredit(granted, work);
+}
+
+/**
+ * The same for a locked customer, whose subscriptions have no overdue work. The subscription that holds its credits gets them.
+ * Without one they wait on the customer, and `carryCredits` transfers them to the next. A repeat returns the first grant
+ * wherever it is.
+ */
+export async function grantToCustomer(
+  work: Work,
+  { id: customerId, pricingModelId }: Pick<CustomerRow, 'id' | 'pricingModelId'>,
+  requested: NewUsageCredit,
+): Promise<UsageCredit> {
+  const holder = (await listCreditHolders(work, [customerId])).get(customerId);
+  const target = { customerId, pricingModelId, subscriptionId: holder?.id ?? null };
+  const granted = await findOrGrant(work, target, requested);
+  if (granted.customerId !== customerId) throw transactionIdTaken(requested);
+  return toUsageCredit(granted, work);
+}
+
+function transactionIdTaken({ transactionId }: NewUsageCredit): Problem {
+  return new Problem('transactionIdTaken', { id: transactionId ?? '' });
+}
+
+/** The grant with the requested transactionId, or else a new one. */
+async function findOrGrant(work: Work, target: GrantTarget, requested: NewUsageCredit): Promise<UsageCreditRow> {
+  const { transactionId } = requested;
+  const meter = await meterOf(work, target, requested);
   const id = newId('usageCredit');
   const sourceId = typeof transactionId === 'string' ? `${meter.id}:${transactionId}` : id;
   const earlier = sourceId === id ? null : await store.findGrant(work, source, sourceId);
-  if (earlier === null) {
-    if (typeof expiresAt === 'number' && expiresAt <= work.now)
-      throw invalid(['usageCredit', 'expiresAt'], `must be later than ${work.now}`);
-    const grant = {
-      id,
-      subscriptionId: subscription.id,
-      pricingModelId: subscription.pricingModelId,
-      usageMeterId: meter.id,
-      featureId: null,
-      billingPeriodId: null,
-      amount,
-      expiresAt: expiresAt ?? null,
-      source,
-      sourceId,
-      ...(typeof priority === 'number' ? { priority } : {}),
-      ...(typeof reason === 'string' ? { reason } : {}),
-    } as const;
-    await grantCredits(work, [grant]);
-  }
+  if (earlier !== null) return earlier;
+  await grant(work, { ...target, id, usageMeterId: meter.id, sourceId }, requested);
   // A concurrent request with the same transactionId may have been faster.
-  const granted = earlier ?? (await store.findGrant(work, source, sourceId));
+  const granted = await store.findGrant(work, source, sourceId);
   assert(granted !== null, 'the credit is granted');
-  if (granted.subscriptionId !== subscription.id) throw new Problem('transactionIdTaken', { id: transactionId ?? '' });
-  return toUsageCredit(granted, work);
+  return granted;
+}
+
+async function grant(
+  work: Work,
+  { subscriptionId, customerId, ...key }: GrantTarget & Record<'id' | 'usageMeterId' | 'sourceId', string>,
+  { amount, expiresAt, priority, reason }: NewUsageCredit,
+): Promise<void> {
+  if (typeof expiresAt === 'number' && expiresAt <= work.now)
+    throw invalid(['usageCredit', 'expiresAt'], `must be later than ${work.now}`);
+  const given = {
+    ...key,
+    featureId: null,
+    billingPeriodId: null,
+    amount,
+    expiresAt: expiresAt ?? null,
+    source,
+    ...(typeof priority === 'number' ? { priority } : {}),
+    ...(typeof reason === 'string' ? { reason } : {}),
+  } as const;
+  if (subscriptionId !== null) return grantCredits(work, [{ ...given, subscriptionId }]);
+  const ledgerAccountId = await openWaitingAccount(work, { ...key, customerId });
+  await store.insertCredits(work, [{ ...given, subscriptionId, ledgerAccountId }]);
 }
 
 async function meterOf(
   work: Work,
-  { pricingModelId }: GrantedSubscription,
+  { pricingModelId }: GrantTarget,
   { usageMeterId, usageMeterSlug }: NewUsageCredit,
 ): Promise<UsageMeter> {
   const meters = await listUsageMeters(work, [pricingModelId]);
@@ -100,14 +137,14 @@ async function meterOf(
 }
 
 /**
- * Takes back the remainder of a credit, or `amount` of it, of a subscription without overdue work. Refuses what
- * `decideTakeBack` refuses. Publishes balances that fell below their threshold.
+ * Takes back the remainder of a credit, or `amount` of it, of a subscription without overdue work or of a locked customer.
+ * Refuses what `decideTakeBack` refuses. Publishes balances that fell below their threshold.
  */
 export async function takeBack(work: Work, id: string, amount: bigint | null): Promise<UsageCredit> {
-  const { ledgerAccountId, subscriptionId, usageMeterId, pricingModelId } = await creditOf(work, id);
-  const subscription = await store.lockGrantedSubscription(work, subscriptionId);
+  const { ledgerAccountId, customerId, subscriptionId, usageMeterId, pricingModelId } = await creditOf(work, id);
+  if (subscriptionId !== null) await store.lockGrantedSubscription(work, subscriptionId);
   const account = (await lockBalances(work, [ledgerAccountId])).get(ledgerAccountId);
-  assert(subscription !== null && account !== undefined, 'a credit is on the account of a subscription');
+  assert(account !== undefined, 'a credit is on an account');
   const { balance, held } = account;
   const remaining = remainingOf(await creditOf(work, id), work.now);
   const takenBack = decideTakeBack({ id, remaining, balance, held }, amount);
@@ -115,8 +152,7 @@ export async function takeBack(work: Work, id: string, amount: bigint | null): P
   await takeBackByHand(work, { id, pricingModelId, amount: takenBack });
   const meter = await findUsageMeter(work, usageMeterId);
   assert(meter !== null, 'an account counts a meter');
-  if (hasFallen(meter.lowBalanceThreshold, balance, balance - takenBack)) {
-    const { customerId } = subscription;
+  if (subscriptionId !== null && hasFallen(meter.lowBalanceThreshold, balance, balance - takenBack)) {
     await publishLowBalances(work, [{ pricingModelId, customerId, subscriptionId, usageMeterId }]);
   }
   return getUsageCredit(work, id);

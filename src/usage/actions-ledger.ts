@@ -288,6 +288,7 @@ async function lockSettled(work: Work, lines: readonly SettledUsage[]): Promise<
     const account = accounts.get(line.ledgerAccountId);
     assert(account !== undefined, `account ${line.ledgerAccountId} exists`);
     const { pricingModelId, subscriptionId } = account;
+    assert(subscriptionId !== null, 'usage is of a subscription');
     return { ...line, pricingModelId, at: instantOf(work, subscriptionId) };
   });
 }

@@ -92,8 +92,10 @@ export interface CreditGrant extends AccountKey {
 }
 
 /** A grant to a locked account. */
-export interface AccountGrant extends CreditGrant {
+export interface AccountGrant extends Omit<CreditGrant, 'subscriptionId'> {
   readonly ledgerAccountId: string;
+  /** Null: the account of a customer. */
+  readonly subscriptionId: string | null;
 }
 
 /**
@@ -211,12 +213,16 @@ const UsageCreditApplication = z
   .meta({ id: 'UsageCreditApplication' });
 export type UsageCreditApplication = z.infer<typeof UsageCreditApplication>;
 
+const accountOwner = z.string().nullable().meta({
+  description: 'The subscription of the account. Null: credits of the customer that wait for a subscription.',
+});
+
 /** A change of a balance, and the grants that a usage entry used. */
 export const LedgerEntry = z
   .object({
     id: z.string(),
     createdAt: Timestamp,
-    subscriptionId: z.string(),
+    subscriptionId: accountOwner,
     usageMeterId: z.string(),
     type: z.enum(ledgerEntryTypes),
     amount: WholeNumber.meta({
@@ -242,7 +248,7 @@ export type LedgerEntry = z.infer<typeof LedgerEntry>;
 
 /** The available amount of an account at an instant. */
 export const LedgerBalance = z
-  .object({ subscriptionId: z.string(), usageMeterId: z.string(), availableBalance: WholeNumber })
+  .object({ subscriptionId: accountOwner, usageMeterId: z.string(), availableBalance: WholeNumber })
   .meta({ id: 'LedgerBalance' });
 export type LedgerBalance = z.infer<typeof LedgerBalance>;
 

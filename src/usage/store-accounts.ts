@@ -36,6 +36,27 @@ export async function openAccounts(work: Work, keys: readonly AccountKey[]): Pro
   return new Map(rows.map((row) => [accountKeyText(row), row.id]));
 }
 
+/**
+ * Opens and locks the account on which credits of a customer wait for a subscription. Returns its id. Accounts of customers come
+ * last in the order, and who locks one has locked its customer.
+ */
+export async function openWaitingAccount(
+  work: Work,
+  { customerId, usageMeterId, pricingModelId }: Omit<AccountKey, 'subscriptionId'> & { readonly customerId: string },
+): Promise<string> {
+  const { rows } = await sql<{ id: string }>`
+    insert into ledger_accounts (environment_id, id, pricing_model_id, subscription_revision, usage_meter_id, created_at, updated_at,
+           customer_id)
+    values (${work.environmentId}, ${newId('ledgerAccount')}, ${pricingModelId}, 0, ${usageMeterId}, ${work.now}, ${work.now},
+            ${customerId})
+    on conflict (environment_id, customer_id, usage_meter_id) where customer_id is not null
+    do update set updated_at = greatest(ledger_accounts.updated_at, excluded.updated_at)
+    returning id`.execute(work.db);
+  const [account] = rows;
+  assert(account, 'the account is open');
+  return account.id;
+}
+
 /** Locks the accounts of the subscriptions. Returns their ids. */
 export async function lockAccountsOfSubscriptions(work: Work, subscriptionIds: readonly string[]): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
@@ -49,7 +70,8 @@ export async function lockAccountsOfSubscriptions(work: Work, subscriptionIds: r
 interface LockedAccount {
   readonly id: string;
   readonly pricingModelId: string;
-  readonly subscriptionId: string;
+  /** Null: the account of a customer. */
+  readonly subscriptionId: string | null;
 }
 
 /** Locks the accounts with these ids. Returns them by id. */

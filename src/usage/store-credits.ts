@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
+import { ofCustomerNamed } from '../customers/store.ts';
 import { idArray } from '../database/array-literal.ts';
 import { newId } from '../database/new-id.ts';
 import { within } from '../database/select-page.ts';
@@ -23,7 +24,7 @@ import type { GrantedSubscription, UsageCreditRow } from './usage-credit.ts';
 export async function insertCredits(work: Work, grants: readonly AccountGrant[]): Promise<void> {
   if (grants.length === 0) return;
   const { environmentId } = work;
-  const atOf = ({ subscriptionId }: AccountGrant) => instantOf(work, subscriptionId);
+  const atOf = ({ subscriptionId: id }: AccountGrant) => (id === null ? work.now : instantOf(work, id));
   const transactionOf = (grant: AccountGrant) => `${grant.source} ${atOf(grant)}`;
   const transactionIds = new Map(grants.map((grant) => [transactionOf(grant), newId('ledgerTransaction')]));
   await sql`
@@ -376,7 +377,7 @@ export async function countTakenBack(
      where c.environment_id = ${work.environmentId} and c.id = removed.id`.execute(work.db);
 }
 
-/** An unspent credit of a customer on a subscription that has ended. */
+/** An unspent credit of a customer, on a subscription that has ended or on an account of the customer. */
 interface StrandedCredit {
   readonly id: string;
   readonly pricingModelId: string;
@@ -391,17 +392,21 @@ interface StrandedCredit {
   readonly usageMeterId: string;
 }
 
-/** The unspent credits that belong to these customers, on subscriptions that have ended. */
+/** The unspent credits that belong to these customers and wait for a subscription. */
 export async function listStrandedCredits(work: Work, customerIds: readonly string[]): Promise<StrandedCredit[]> {
   const { rows } = await sql<StrandedCredit>`
     select c.id, c.pricing_model_id, c.ledger_account_id, c.feature_id, c.source, c.reason, c.priority, c.expires_at,
-           c.issued - c.applied - c.expired - c.taken_back as rest, s.customer_id, a.usage_meter_id
-      from subscriptions s
-      join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id
+           c.issued - c.applied - c.expired - c.taken_back as rest, a.owner_id as customer_id, a.usage_meter_id
+      from (select a.environment_id, a.id, a.usage_meter_id, s.customer_id as owner_id
+              from subscriptions s
+              join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id
+             where s.environment_id = ${work.environmentId} and s.customer_id = any(${customerIds}::text[]) and ${hasEnded}
+            union all
+            select a.environment_id, a.id, a.usage_meter_id, a.customer_id
+              from ledger_accounts a
+             where a.environment_id = ${work.environmentId} and a.customer_id = any(${customerIds}::text[])) a
       join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id
-     where s.environment_id = ${work.environmentId} and s.customer_id = any(${customerIds}::text[])
-       and ${hasEnded}
-       and not c.spent and (c.expires_at is null or c.expires_at > ${work.now}::bigint) and ${belongsToCustomer}
+     where not c.spent and (c.expires_at is null or c.expires_at > ${work.now}::bigint) and ${belongsToCustomer}
      order by c.id`.execute(work.db);
   return rows;
 }
@@ -464,9 +469,29 @@ export async function lockGrantedSubscription(work: Work, id: string): Promise<G
   return rows[0] ?? null;
 }
 
+/** The customer of account `a`. */
+const customerOfAccount = sql`coalesce(a.customer_id, (
+  select owner.customer_id from subscriptions owner
+   where owner.environment_id = a.environment_id and owner.id = a.subscription_id))`;
+
+/** The accounts of a customer, and of its subscriptions. */
+function accountsOf(work: Work, { customerId, customerExternalId }: PageRequest['filters']): RawBuilder<unknown> {
+  const subscriptions = ofSubscriptionsOf(work, sql.ref('account.subscription_id'), { customerId, customerExternalId });
+  const column = sql.ref('account.customer_id');
+  const named = [
+    sql`account.environment_id = ${work.environmentId}`,
+    ...(customerId === undefined ? [] : [sql`${column} = ${customerId}`]),
+    ...(customerExternalId === undefined ? [] : [ofCustomerNamed(work, column, String(customerExternalId))]),
+  ];
+  return sql`
+    select account.id from ledger_accounts account where account.environment_id = ${work.environmentId} and ${subscriptions}
+    union all
+    select account.id from ledger_accounts account where ${sql.join(named, sql` and `)}`;
+}
+
 const columns = sql`
   c.id, c.created_at, case when c.id = a.pending_credit_id then greatest(c.updated_at, a.updated_at) else c.updated_at end as updated_at,
-  c.pricing_model_id, c.ledger_account_id, a.subscription_id, a.usage_meter_id, c.feature_id,
+  c.pricing_model_id, c.ledger_account_id, ${customerOfAccount} as customer_id, a.subscription_id, a.usage_meter_id, c.feature_id,
   c.source, c.reason, c.priority, c.issued, ${appliedInAll} as applied,
   c.expired, c.taken_back, c.paused_owed, c.withheld, c.expires_at, c.transferred_from,
   (select coalesce(sum(n.issued), 0) from usage_credits n
@@ -505,7 +530,7 @@ export async function pageOfUsageCredits(
   if (created !== null) conditions.push(within(sql.ref('c.created_at'), created));
   const { customerId, customerExternalId } = request.filters;
   if (customerId !== undefined || customerExternalId !== undefined)
-    conditions.push(ofSubscriptionsOf(work, sql.ref('a.subscription_id'), { customerId, customerExternalId }));
+    conditions.push(sql`c.ledger_account_id in (${accountsOf(work, request.filters)})`);
   const matches = sql.join(conditions, sql` and `);
   const upwards = isAscending(request);
   const beyond = request.after === null ? sql`` : sql` and c.id ${upwards ? sql`>` : sql`<`} ${request.after}`;

@@ -1,9 +1,10 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Work } from '../database/work.ts';
 import type { Instant, Period } from '../kernel/calendar.ts';
 import { lockAccountsOfSubscriptions } from './store-accounts.ts';
 import { appliedInAll } from './store-balances.ts';
 import { belongsToCustomer, creditStart, hasEnded } from './store-credits.ts';
+import type { CreditsOfMeter } from './usage-credit.ts';
 
 /** Credits granted to a subscription by a feature. */
 interface GrantedCreditsRow {
@@ -98,5 +99,95 @@ async function readTakenCredits(work: Work, takers: readonly CreditTaker[]): Pro
      where c.feature_id is not null and c.source in ('billing_period_transition', 'manual_adjustment') and not ${belongsToCustomer}
        and (c.expires_at is null or (c.expires_at > asked.at and s.is_free_plan and ${hasEnded}))
      group by asked.subscription_id, c.feature_id, c.expires_at is null`.execute(work.db);
+  return rows;
+}
+
+/**
+ * The accounts of a customer that has or had credits: those of its subscriptions, which live if they have not ended by the
+ * instant, and its own.
+ */
+function accountsOfCustomer(work: Work, customerId: string, at: Instant) {
+  return sql`
+    select a.*, not ${hasEnded} or coalesce(s.canceled_at, s.updated_at) > ${at}::bigint as lives
+      from subscriptions s join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id
+     where s.environment_id = ${work.environmentId} and s.customer_id = ${customerId}
+    union all
+    select a.*, false from ledger_accounts a
+     where a.environment_id = ${work.environmentId} and a.customer_id = ${customerId}`;
+}
+
+/** The entries of account `a` after an instant: none where that is now. */
+function laterEntries(at: Instant | null) {
+  return at === null
+    ? sql`(select * from ledger_entries where false)`
+    : sql`(select e.* from ledger_entries e
+            where e.environment_id = a.environment_id and e.ledger_account_id = a.id and e.created_at > ${at}::bigint)`;
+}
+
+/** The number of entries on the accounts of a customer after an instant, at most `limit`. */
+export async function countEntriesAfter(work: Work, customerId: string, at: Instant, limit: number): Promise<number> {
+  const { rows } = await sql<{ total: number }>`
+    select count(*) as total
+      from (select from (${accountsOfCustomer(work, customerId, at)}) a cross join lateral ${laterEntries(at)} e
+             limit ${limit}) later`.execute(work.db);
+  return rows[0]?.total ?? 0;
+}
+
+/**
+ * The credits that a customer can use, now or at a past instant: on all subscriptions that have not ended, and those of its own
+ * that wait for one. At a past instant, what is left of a credit is what is left now and what entries have taken since.
+ */
+export async function listCreditsOfCustomer(
+  work: Work,
+  customerId: string,
+  asOf: Instant | null,
+): Promise<CreditsOfMeter[]> {
+  const at = asOf ?? work.now;
+  const isOfThen = (row: string, open: RawBuilder<unknown>) =>
+    asOf === null
+      ? open
+      : sql`(${open} or ${sql.ref(`${row}.updated_at`)} > ${at}::bigint) and ${sql.ref(`${row}.created_at`)} <= ${at}::bigint`;
+  const { rows } = await sql<CreditsOfMeter>`
+    with account as materialized (${accountsOfCustomer(work, customerId, at)}), later as materialized (
+      select a.usage_meter_id, a.lives, e.debit_side, e.credit_side, e.amount, e.usage_credit_id, e.applied_credit_ids, e.applied_amounts
+        from account a cross join lateral ${laterEntries(asOf)} e
+    ), taken as (
+      select part.id, sum(part.amount) as amount
+        from (select applied.id, applied.amount
+                from later cross join lateral unnest(later.applied_credit_ids, later.applied_amounts) as applied (id, amount)
+              union all
+              select usage_credit_id, amount from later where credit_side in ('expired', 'taken_back')) part
+       group by part.id
+    ), credit as materialized (
+      select a.usage_meter_id, c.expires_at, c.source = 'purchase' as is_paid,
+             c.issued - ${appliedInAll} - c.expired - c.taken_back + coalesce(taken.amount, 0) as rest
+        from account a
+        join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id
+         and ${isOfThen('c', sql`not c.spent`)}
+        left join taken on taken.id = c.id
+       where (c.expires_at is null or c.expires_at > ${at}::bigint) and (a.lives or ${belongsToCustomer})
+    ), of_credits as (
+      select usage_meter_id, coalesce(sum(rest) filter (where not is_paid), 0) as granted,
+             coalesce(sum(rest) filter (where is_paid), 0) as paid, min(expires_at) filter (where rest > 0) as expires_at
+        from credit group by usage_meter_id
+    ), of_accounts as (
+      select a.usage_meter_id, sum(a.used - a.covered - a.settled) as owed, sum(hold.units) as held
+        from account a
+       cross join lateral (
+         select coalesce(sum(h.amount), 0) as units from usage_holds h
+          where h.environment_id = a.environment_id and h.ledger_account_id = a.id and h.expires_at > ${at}::bigint
+            and ${isOfThen('h', sql`h.status = 'open'`)}) hold
+       where a.lives group by a.usage_meter_id
+    ), owed_later as (
+      select usage_meter_id, sum(case when credit_side = 'used' then amount - coalesce((select sum(units) from unnest(applied_amounts) units), 0)
+                                      when debit_side = 'settled' then -amount when credit_side = 'settled' then amount else 0 end) as units
+        from later where lives group by usage_meter_id
+    )
+    select usage_meter_id, coalesce(c.granted, 0) as granted, coalesce(c.paid, 0) as paid, coalesce(o.held, 0) as held,
+           coalesce(o.owed, 0) - coalesce(l.units, 0) as owed, c.expires_at,
+           coalesce((select sum(rest) from credit e where e.usage_meter_id = c.usage_meter_id and e.expires_at = c.expires_at), 0) as expiring
+      from of_credits c full join of_accounts o using (usage_meter_id) left join owed_later l using (usage_meter_id)`.execute(
+    work.db,
+  );
   return rows;
 }

@@ -14,19 +14,27 @@ interface AccountAt extends LedgerBalance {
   readonly id: string;
 }
 
-/** The accounts of a query, at most `limit`, with their balances at the requested time, oldest subscription first. */
+/**
+ * The accounts of a query, at most `limit`, with their balances at the requested time: oldest subscription first, those of
+ * the customer last.
+ */
 export async function listAccountsAt(work: Work, query: LedgerQuery, limit: number): Promise<AccountAt[]> {
   const { customerId, subscriptionId, usageMeterId, asOf } = query;
   const subscription = subscriptionId === null ? sql`` : sql` and s.id = ${subscriptionId}`;
   const meter = usageMeterId === null ? sql`` : sql` and a.usage_meter_id = ${usageMeterId}`;
+  const waiting =
+    subscriptionId === null
+      ? sql` union all select a.* from ledger_accounts a
+              where a.environment_id = ${work.environmentId} and a.customer_id = ${customerId}${meter}`
+      : sql``;
   const { balance, joined } =
     asOf === null ? { balance: availableBalance, joined: endedUnbooked(work.now) } : balanceAsOf(asOf);
   const { rows } = await sql<AccountAt>`
     select a.id, a.subscription_id, a.usage_meter_id, ${balance} as available_balance
-      from subscriptions s
-      join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id${meter}
+      from (select a.* from subscriptions s
+              join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id${meter}
+             where s.environment_id = ${work.environmentId} and s.customer_id = ${customerId}${subscription}${waiting}) a
       ${joined}
-     where s.environment_id = ${work.environmentId} and s.customer_id = ${customerId}${subscription}
      order by a.subscription_id, a.usage_meter_id limit ${limit}`.execute(work.db);
   return rows;
 }
@@ -79,7 +87,7 @@ export async function findEntryPosition(
 export interface LedgerEntryRow {
   readonly id: string;
   readonly createdAt: Instant;
-  readonly subscriptionId: string;
+  readonly subscriptionId: string | null;
   readonly usageMeterId: string;
   readonly debitSide: string;
   readonly creditSide: string;
@@ -179,6 +187,6 @@ export async function listPayingCredits(work: Work, ids: readonly string[]): Pro
   const { rows } = await sql<PayingCredit>`
     select id as usage_credit_id, source, feature_id, expires_at from usage_credits
      where environment_id = ${work.environmentId} and id = any(${idArray(ids)}::text[])
-     order by priority, expires_at nulls last, id`.execute(work.db);
+     order by priority, expires_at nulls last, source = 'purchase', id`.execute(work.db);
   return rows;
 }

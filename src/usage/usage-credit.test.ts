@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Problem, type ProblemName } from '../kernel/problem.ts';
-import { decideTakeBack, toUsageCredit, type UsageCreditRow } from './usage-credit.ts';
+import { decideTakeBack, toCreditBalance, toUsageCredit, type UsageCreditRow } from './usage-credit.ts';
 
 const refusal = (problem: ProblemName) => (error: unknown) => error instanceof Problem && error.problem === problem;
 const state = (remaining: bigint, balance: bigint, held = 0n) => ({ id: 'usage_credit_1', remaining, balance, held });
@@ -34,6 +34,7 @@ test('a credit is active, then expired, taken back or used, and its amounts are 
     updatedAt: 0,
     pricingModelId: 'pricing_model_1',
     ledgerAccountId: 'la_1',
+    customerId: 'cust_1',
     subscriptionId: 'sub_1',
     usageMeterId: 'usage_meter_1',
     featureId: null,
@@ -65,4 +66,11 @@ test('a credit is active, then expired, taken back or used, and its amounts are 
     const { issuedAmount, appliedAmount, expiredAmount, takenBackAmount, remainingAmount } = credit;
     assert.equal(appliedAmount + expiredAmount + takenBackAmount + remainingAmount, issuedAmount);
   }
+});
+
+test('100 granted, 50 bought, 30 held and 10 that nothing covered leave 110; 20 expire next', () => {
+  const credits = { granted: 100n, paid: 50n, held: 30n, owed: 10n, expiresAt: 5, expiring: 20n };
+  const { availableBalance, expiringNext } = toCreditBalance('calls', credits);
+  assert.deepEqual([availableBalance, expiringNext], [110n, { amount: 20n, expiresAt: 5 }]);
+  assert.equal(toCreditBalance('calls', undefined).expiringNext, null);
 });

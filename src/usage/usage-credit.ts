@@ -16,7 +16,7 @@ const maxPriority = 1000;
 const usageCreditStatuses = ['active', 'used', 'expired', 'taken_back', 'transferred'] as const;
 
 /**
- * Units of a meter granted to a subscription, and their use: issued = applied + expired + taken back + transferred +
+ * Units of a meter granted to a subscription or a customer, and their use: issued = applied + expired + taken back + transferred +
  * remaining.
  */
 export const UsageCredit = z
@@ -25,7 +25,11 @@ export const UsageCredit = z
     ...stamps,
     livemode: z.boolean(),
     pricingModelId: z.string(),
-    subscriptionId: z.string(),
+    customerId: z.string(),
+    subscriptionId: z
+      .string()
+      .nullable()
+      .meta({ description: 'Null: the credits wait on the customer, and the next subscription gets them.' }),
     usageMeterId: z.string(),
     featureId: z
       .string()
@@ -51,12 +55,12 @@ export const UsageCredit = z
         'The units of paused time that were used or held when the subscription was paused. The next credits of its plan pay them back.',
     }),
     transferredAmount: WholeNumber.meta({
-      description: 'The units that were transferred to another subscription of the customer when this one ended.',
+      description:
+        'The units that another subscription of the customer got: when this one ended, or when one came for which they waited.',
     }),
-    transferredFrom: z
-      .string()
-      .nullable()
-      .meta({ description: 'The credit on an earlier subscription of the customer whose units these are.' }),
+    transferredFrom: z.string().nullable().meta({
+      description: 'The credit whose units these are: on an earlier subscription of the customer, or on the customer.',
+    }),
     remainingAmount: WholeNumber.meta({ description: 'The units that can still be used.' }),
     expiresAt: Timestamp.nullable().meta({ description: 'The end of their use. Null: they do not expire.' }),
     status: z.enum(usageCreditStatuses).meta({
@@ -69,11 +73,17 @@ export const UsageCredit = z
 export type UsageCredit = z.infer<typeof UsageCredit>;
 
 const name = z.string().min(1).max(255).nullish();
+const isNamed = (sent: string | null | undefined) => typeof sent === 'string';
 
 /** A request to grant credits manually. */
 export const NewUsageCredit = z
   .object({
-    subscriptionId: z.string().min(1).max(255),
+    subscriptionId: name,
+    customerId: name.meta({
+      description:
+        'The subscription that has the bought credits of this customer gets them. Without one they wait for the next.',
+    }),
+    customerExternalId: name.meta({ description: 'The same, by your own id of the customer.' }),
     usageMeterId: name,
     usageMeterSlug: name,
     amount: amountInput(1).meta({ description: 'The number of units of the meter.' }),
@@ -87,13 +97,20 @@ export const NewUsageCredit = z
         'Your own id of the grant. A repeat with the same `transactionId` on a usage meter returns the first grant.',
     }),
   })
+  .refine((sent) => [sent.subscriptionId, sent.customerId, sent.customerExternalId].filter(isNamed).length === 1, {
+    message: 'send exactly one of subscriptionId, customerId and customerExternalId',
+  })
   .refine(
     ({ usageMeterId, usageMeterSlug }) => (typeof usageMeterId === 'string') !== (typeof usageMeterSlug === 'string'),
     {
       message: 'send exactly one of usageMeterId and usageMeterSlug',
     },
   )
-  .meta({ id: 'NewUsageCredit', description: 'Send exactly one of `usageMeterId` and `usageMeterSlug`.' });
+  .meta({
+    id: 'NewUsageCredit',
+    description:
+      'Send exactly one of `subscriptionId`, `customerId` and `customerExternalId`, and exactly one of `usageMeterId` and `usageMeterSlug`.',
+  });
 export type NewUsageCredit = z.infer<typeof NewUsageCredit>;
 
 /** A stored credit with its account. */
@@ -103,7 +120,9 @@ export interface UsageCreditRow {
   readonly updatedAt: Instant;
   readonly pricingModelId: string;
   readonly ledgerAccountId: string;
-  readonly subscriptionId: string;
+  readonly customerId: string;
+  /** Null: on the account of the customer. */
+  readonly subscriptionId: string | null;
   readonly usageMeterId: string;
   readonly featureId: string | null;
   readonly source: CreditSource;
@@ -167,6 +186,61 @@ function statusOf({
   if (takenBackAmount > 0n) return 'taken_back';
   return transferredAmount > 0n ? 'transferred' : 'used';
 }
+
+/** The credits that a customer has on a usage meter: on all subscriptions that have not ended, and those that wait for one. */
+export const CreditBalance = z
+  .object({
+    slug: z.string(),
+    kind: z.enum(['meter']).meta({ description: '`meter`: credits of one usage meter.' }),
+    unit: z.string().meta({ description: 'The unit of the amounts: `units` of the usage meter.' }),
+    availableBalance: WholeNumber.meta({
+      description:
+        'granted + paid - held, less usage that neither credits nor a paid invoice covered. May be negative.',
+    }),
+    granted: WholeNumber.meta({ description: 'The unused units that a plan or the seller granted.' }),
+    paid: WholeNumber.meta({ description: 'The unused units that were bought.' }),
+    held: WholeNumber.meta({ description: 'The units that open holds set aside.' }),
+    expiringNext: z
+      .object({ amount: WholeNumber, expiresAt: Timestamp })
+      .nullable()
+      .meta({ description: 'The unused units that expire next. Null: none expires.' }),
+  })
+  .meta({ id: 'CreditBalance' });
+export type CreditBalance = z.infer<typeof CreditBalance>;
+
+/** The credits of a customer on one usage meter. */
+export interface CreditsOfMeter {
+  readonly usageMeterId: string;
+  /** The units left of credits that were granted, and of those that were paid for. */
+  readonly granted: bigint;
+  readonly paid: bigint;
+  readonly held: bigint;
+  /** Usage that neither a credit covered nor a paid invoice settled. */
+  readonly owed: bigint;
+  /** The next expiry of a credit with units left, and the units that expire then. Null: none expires. */
+  readonly expiresAt: Instant | null;
+  readonly expiring: bigint;
+}
+
+/** The balance of a usage meter. Worked example: 100 granted, 50 paid, 30 held and 10 owed leave 110. */
+export function toCreditBalance(
+  slug: string,
+  credits: Omit<CreditsOfMeter, 'usageMeterId'> = noCredits,
+): CreditBalance {
+  const { granted, paid, held, owed, expiresAt, expiring } = credits;
+  return {
+    slug,
+    kind: 'meter',
+    unit: 'units',
+    availableBalance: granted + paid - held - owed,
+    granted,
+    paid,
+    held,
+    expiringNext: expiresAt === null ? null : { amount: expiring, expiresAt },
+  };
+}
+
+const noCredits = { granted: 0n, paid: 0n, held: 0n, owed: 0n, expiresAt: null, expiring: 0n };
 
 /** The fields of a subscription that a grant needs. */
 export interface GrantedSubscription {

@@ -158,6 +158,9 @@ test('while a slow first payment is pending the free plan goes on; when it arriv
 const lastPayment = async (customerId: string): Promise<Body> =>
   (await app.get(`/payments?customerId=${customerId}&limit=100`)).data.at(-1);
 
+const firstPayment = async (customerId: string): Promise<Body> =>
+  (await app.get(`/payments?customerId=${customerId}&limit=100`)).data[0];
+
 test('a refund of a top-up takes its unused credits back and says how many were used: 500 bought, 120 used', async () => {
   const { externalId, customerId, freeId } = await newBuyer('regretful');
   const usageEvent = { subscriptionId: freeId, priceSlug: 'message', transactionId: 'regret', amount: 140 };
@@ -272,4 +275,175 @@ test('one-time credits come once for a customer: 100 with the plan, the 40 unuse
     await app.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
   }
   await assertSound(app);
+});
+
+const creditBalance = async (externalId: string, asOf?: number) => {
+  const query = asOf === undefined ? '' : `?asOf=${asOf}`;
+  const [row, ...others] = (await app.get(`/customers/${externalId}/credit-balances${query}`)).creditBalances;
+  assert.deepEqual([row.slug, row.kind, row.unit, others.length], ['messages', 'meter', 'units', 0]);
+  const { availableBalance, granted, paid, held, expiringNext } = row;
+  return { availableBalance, granted, paid, held, next: expiringNext?.amount ?? 0 };
+};
+
+test('a free user buys 500, upgrades, cancels and comes back: 150 of them are used, and 350 are there', async () => {
+  const { externalId, customerId, freeId } = await newBuyer('accounted');
+  const pictures: [at: number, was: object][] = [];
+  const expectCredits = async (at: string, was: object) => {
+    assert.deepEqual(await creditBalance(externalId), was, at);
+    pictures.push([instant(at), was]);
+  };
+  await app.setClock(instant('2026-06-02'));
+  // The 20 of the month expire, so they are used first, and 100 bought ones then.
+  await consume(freeId, 120);
+  await expectCredits('2026-06-02', { availableBalance: 400, granted: 0, paid: 400, held: 0, next: 0 });
+  await app.setClock(instant('2026-06-03'));
+  const pro = (await app.post('/subscriptions', { customerId, priceSlug })).subscription;
+  await expectCredits('2026-06-03', { availableBalance: 1400, granted: 1000, paid: 400, held: 0, next: 1000 });
+  await app.setClock(instant('2026-06-04'));
+  await consume(pro.id, 1050);
+  const hold = { subscriptionId: pro.id, priceSlug: 'message', amount: 30, expiresAt: instant('2026-06-20') };
+  await app.post('/holds', { hold });
+  await expectCredits('2026-06-04', { availableBalance: 320, granted: 0, paid: 350, held: 30, next: 0 });
+  await app.setClock(instant('2026-06-05'));
+  await app.post(`/subscriptions/${pro.id}/cancel`, { cancellation: { timing: 'immediately' } });
+  await expectCredits('2026-06-05', { availableBalance: 350, granted: 0, paid: 350, held: 0, next: 0 });
+  await app.setClock(instant('2026-06-07'));
+  const again = (await app.post('/subscriptions', { customerId, priceSlug })).subscription;
+  assert.equal(await balance(externalId, again.id), 1350);
+  await expectCredits('2026-06-07', { availableBalance: 1350, granted: 1000, paid: 350, held: 0, next: 1000 });
+  for (const [at, was] of pictures) assert.deepEqual(await creditBalance(externalId, at), was, `as of ${at}`);
+  const [credit] = (await app.post(`/payments/${(await firstPayment(customerId)).id}/refund?dryRun=true`, {})).credits;
+  const { boughtAmount, usedAmount, takenBackAmount } = credit;
+  assert.deepEqual([boughtAmount, usedAmount, takenBackAmount], [500, 150, 350]);
+  await assertSound(app);
+});
+
+const prepaid = await app.post('/pricing-models/setup', {
+  name: 'Prepaid',
+  features: [credits('pro-messages', 1000, 'messages')],
+  products: [plan('pro', 2900, ['pro-messages'])],
+  usageMeters: [meter('messages', 'Messages', { slug: 'message', unitPrice: 1, usageEventsPerUnit: 1 })],
+});
+const priceId: string = prepaid.pricingModel.products.find(({ slug }: Body) => slug === 'pro').defaultPrice.id;
+
+/** A customer without a subscription, made while its pricing model had no default product. */
+async function newGuest(externalId: string) {
+  await app.setClock(instant('2026-06-01'));
+  const pricingModelId = prepaid.pricingModel.id;
+  const [product] = await app.owner
+    .updateTable('products')
+    .set({ isDefault: false })
+    .where('pricingModelId', '=', pricingModelId)
+    .where('isDefault', '=', true)
+    .returning('id')
+    .execute();
+  const guest = await newCustomer(app, externalId, { token: 'pm_card_visa', pricingModelId });
+  await app.owner
+    .updateTable('products')
+    .set({ isDefault: true })
+    .where('id', '=', product?.id ?? '')
+    .execute();
+  return guest;
+}
+
+test('credits granted to a customer without a subscription wait: of 100 with 30 taken back the next plan gets 70, once', async () => {
+  const { externalId, customerId } = await newGuest('waiting');
+  const usageCredit = {
+    customerExternalId: externalId,
+    usageMeterSlug: 'messages',
+    amount: 100,
+    expiresAt: instant('2026-08-01'),
+    priority: 7,
+    transactionId: 'a gift',
+  };
+  const first = (await app.post('/usage-credits', { usageCredit })).usageCredit;
+  assert.deepEqual([first.customerId, first.subscriptionId, first.remainingAmount], [customerId, null, 100]);
+  const { usageCredit: repeated } = await app.post('/usage-credits', { usageCredit: { ...usageCredit, amount: 1 } });
+  assert.equal(repeated.id, first.id);
+  await app.post(`/usage-credits/${first.id}/take-back`, { amount: 30 });
+  const waiting = { availableBalance: 70, granted: 70, paid: 0, held: 0, next: 70 };
+  assert.deepEqual(await creditBalance(externalId), waiting);
+  const ledger = await app.get(`/customers/${externalId}/ledger`);
+  assert.deepEqual(
+    ledger.data.slice(-2).map((row: Body) => [row.subscriptionId, row.type, row.amount, row.availableAfter]),
+    [
+      [null, 'grant', 100, 100],
+      [null, 'take_back', -30, 70],
+    ],
+  );
+  assert.equal(ledger.balances.at(-1).availableBalance, 70);
+  const listed = async (filter: string) =>
+    (await app.get(`/usage-credits?usageMeterId=${first.usageMeterId}&${filter}`)).data;
+  for (const filter of [`customerId=${customerId}`, `customerExternalId=${externalId}`])
+    assert(
+      (await listed(filter)).some(({ id }: Body) => id === first.id),
+      filter,
+    );
+  await assertSound(app);
+
+  // Two requests at once: one plan begins, with all that waited.
+  const order = () => app.request('POST', '/subscriptions', { customerId, priceId });
+  const answers = await Promise.all([order(), order()]);
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409]);
+  const { id } = await current(externalId);
+  assert.equal(await balance(externalId, id), 1070);
+  const moved = (await listed(`customerId=${customerId}`)).filter(
+    ({ transferredFrom }: Body) => transferredFrom === first.id,
+  );
+  assert.deepEqual(
+    moved.map((each: Body) => [each.subscriptionId, each.issuedAmount, each.expiresAt, each.priority]),
+    [[id, 70, usageCredit.expiresAt, 7]],
+  );
+  // A repeat is still the first grant, whose units have gone over.
+  const { usageCredit: again } = await app.post('/usage-credits', { usageCredit });
+  assert.deepEqual(
+    [again.id, again.status, again.transferredAmount, again.takenBackAmount],
+    [first.id, 'taken_back', 70, 30],
+  );
+  assert.deepEqual(await creditBalance(externalId), {
+    availableBalance: 1070,
+    granted: 1070,
+    paid: 0,
+    held: 0,
+    next: 1000,
+  });
+  await assertSound(app);
+});
+
+test('credits granted to a customer with a plan are on it at once, and are used before those that it bought', async () => {
+  const { externalId, customerId, freeId } = await newBuyer('favoured');
+  const usageCredit = { customerId, usageMeterSlug: 'messages', amount: 50, transactionId: 'favour' };
+  const { subscriptionId } = (await app.post('/usage-credits', { usageCredit })).usageCredit;
+  assert.equal(subscriptionId, freeId);
+  // 20 expire with the month. Then 50 that were granted pay, although the 500 that were bought are older.
+  await consume(freeId, 80);
+  assert.deepEqual(await creditBalance(externalId), {
+    availableBalance: 490,
+    granted: 0,
+    paid: 490,
+    held: 0,
+    next: 0,
+  });
+  await assertSound(app);
+});
+
+test('a grant names one of a subscription and a customer, and a customer that exists', async () => {
+  const { externalId, customerId, freeId } = await newBuyer('named');
+  const ask = (to: object) =>
+    app.request('POST', '/usage-credits', { usageCredit: { ...to, usageMeterSlug: 'messages', amount: 1 } });
+  for (const to of [{}, { subscriptionId: freeId, customerId }, { customerId, customerExternalId: externalId }]) {
+    const { status, body } = await ask(to);
+    assert.deepEqual([status, /exactly one of subscriptionId, customerId/.test(body.error)], [400, true]);
+  }
+  assert.equal((await ask({ customerExternalId: 'nobody' })).status, 404);
+  const first = await app.request('POST', '/usage-credits', {
+    usageCredit: { customerId, usageMeterSlug: 'messages', amount: 1, transactionId: 'shared' },
+  });
+  const other = await newBuyer('other named');
+  const taken = await app.request('POST', '/usage-credits', {
+    usageCredit: { customerId: other.customerId, usageMeterSlug: 'messages', amount: 1, transactionId: 'shared' },
+  });
+  assert.deepEqual([first.status, taken.status, taken.body.reason], [200, 409, 'transaction_id_taken']);
+  const future = await app.request('GET', `/customers/${externalId}/credit-balances?asOf=${instant('2026-06-02')}`);
+  assert.deepEqual([future.status, /asOf/.test(future.body.error)], [400, true]);
 });

@@ -256,6 +256,7 @@ const credit = fc.record({
   amount: fc.bigInt({ min: 1n, max: 30n }),
   priority: fc.constantFrom(99, 100),
   lastsMs: fc.option(fc.integer({ min: -1, max: 3 })),
+  isPaid: fc.boolean(),
 });
 const posting = fc.record({ second: fc.boolean(), units: fc.bigInt({ min: 1n, max: 60n }) });
 const account = fc.record({
@@ -281,14 +282,14 @@ test('one statement applies the credits of many accounts as applyCredits does fo
           pricingModelId: world.pricingModelId,
           usageMeterId: world.meterId,
         };
-        const grants = credits.map(({ amount, priority, lastsMs }, position) => ({
+        const grants = credits.map(({ amount, priority, lastsMs, isPaid }, position) => ({
           ...key,
           featureId: null,
           billingPeriodId: null,
           amount,
           priority,
           expiresAt: lastsMs === null ? null : start + lastsMs,
-          source: 'admin' as const,
+          source: isPaid ? ('purchase' as const) : ('admin' as const),
           sourceId: `${index} ${position}`,
         }));
         const priceOf = (second: boolean) => (second ? (seconds[index] ?? '') : world.usagePriceId);
@@ -307,11 +308,12 @@ test('one statement applies the credits of many accounts as applyCredits does fo
       const expected = cases.flatMap(({ grants, postings }) => {
         const usable = grants
           .filter(({ expiresAt }) => expiresAt === null || expiresAt > start)
-          .map(({ sourceId, amount, priority, expiresAt }) => ({
+          .map(({ sourceId, source, amount, priority, expiresAt }) => ({
             id: sourceId,
             remaining: amount,
             priority,
             expiresAt,
+            isPaid: source === 'purchase',
           }));
         // The units of a price are booked as a whole, in the place where it is first named.
         const priceIds = [...new Set(postings.map(({ priceId }) => priceId))];

@@ -38,8 +38,8 @@ describe('a grant', () => {
     await app.setClock(may);
     const { id: subscriptionId, ...customer } = await newCustomer();
     const credit = await customer.grant({ amount: 40, expiresAt: '2026-06-01', priority: 5, reason: 'An outage' });
-    const { id, ...rest } = credit;
-    assert.match(id, /^usage_credit_/);
+    const { id, customerId, ...rest } = credit;
+    assert.match(`${id} ${customerId}`, /^usage_credit_\w+ cust_\w+$/);
     assert.deepEqual(rest, {
       createdAt: may,
       updatedAt: may,

@@ -1,3 +1,4 @@
+import { newId } from '../../src/database/new-id.ts';
 import type { Corruption } from './corruptions-money.ts';
 
 /** The price of the calls, in the database of everything that has happened once. */
@@ -17,6 +18,25 @@ const restate = `update ledger_entries e set available_after = booked
   from (select id, sum(case 'available' when credit_side then amount when debit_side then -amount end)
                      over (partition by ledger_account_id order by created_at, sequence) as booked from ledger_entries) b
  where b.id = e.id`;
+
+const waitingId = newId('ledgerAccount');
+
+/** Seven credits that wait on the customer of the users, which has a subscription. */
+const waitingCredits = (source: string) => [
+  `insert into ledger_accounts (environment_id, id, pricing_model_id, subscription_revision, usage_meter_id, granted, created_at,
+          updated_at, customer_id)
+   select a.environment_id, '${waitingId}', a.pricing_model_id, 0, a.usage_meter_id, 7, a.created_at, a.updated_at, s.customer_id
+     from ledger_accounts a join subscriptions s on s.id = a.subscription_id where a.used = 5`,
+  `insert into usage_credits (environment_id, id, pricing_model_id, ledger_account_id, source, source_id, issued, granted_at, created_at,
+          updated_at)
+   select environment_id, '${newId('usageCredit')}', pricing_model_id, id, '${source}', 'waiting', 7, created_at, created_at, created_at
+     from ledger_accounts where id = '${waitingId}'`,
+  `insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
+          amount, usage_credit_id, available_after, created_at)
+   select c.environment_id, '${newId('ledgerEntry')}', c.pricing_model_id, (select min(id) from ledger_transactions), c.ledger_account_id, 'granted',
+          'available', 7, c.id, 7, c.created_at
+     from usage_credits c where c.ledger_account_id = '${waitingId}'`,
+];
 
 /** Of the ledger, its credits and holds. */
 export const ledgerCorruptions: readonly Corruption[] = [
@@ -186,6 +206,16 @@ export const ledgerCorruptions: readonly Corruption[] = [
         where id = (select ledger_account_id from usage_credits where issued = 10)`,
     ],
     breaks: ['subscriptionsAgree', 'customersKeepTheirCredits', 'usageSeriesBelongTogether'],
+  },
+  {
+    fault: 'credits wait on a customer that has a subscription',
+    statements: waitingCredits('manual_adjustment'),
+    breaks: ['customersKeepTheirCredits'],
+  },
+  {
+    fault: 'credits of a plan are on the account of a customer',
+    statements: waitingCredits('billing_period_transition'),
+    breaks: ['waitingCreditsAreUnused'],
   },
   {
     fault: 'an account does not know that its credits end',

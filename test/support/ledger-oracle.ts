@@ -95,6 +95,7 @@ export class Oracle {
       remaining: credit.issued - credit.applied - credit.expired,
       priority: credit.priority,
       expiresAt: credit.expiresAt,
+      isPaid: false,
     }));
     const { applications, uncovered } = applyCredits(usable, units);
     for (const { id, amount } of applications) {

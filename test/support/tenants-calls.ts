@@ -421,6 +421,16 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
         usageCredit: { subscriptionId: w.subscriptionId, usageMeterSlug: w.callsMeterSlug, amount, reason: 'Sorry' },
       },
     }),
+    ...(['customerId', 'externalId'] as const).map((by) => (w: Parameters<CallOf>[0]) => ({
+      path: '/usage-credits',
+      body: {
+        usageCredit: {
+          [by === 'externalId' ? 'customerExternalId' : by]: w[by],
+          usageMeterId: w.callsMeterId,
+          amount,
+        },
+      },
+    })),
   ],
   'POST /usage-events': told.map((by) => (w, n) => ({
     path: '/usage-events',
