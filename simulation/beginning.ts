@@ -6,10 +6,16 @@ export function beginning(inboxUrl: string): Ask[] {
   const post = (path: string, body: object): Ask => ({ method: 'POST', path, body, key: keyOf(path, body) });
   return [
     post('/pricing-models/setup', structure()),
-    ...discounts.map(({ code, type, amount, times }) => {
+    ...discounts.map(({ code, type, amount, times, minimum, perCustomer, isFirstOnly }) => {
       const duration = times === null ? 'forever' : times === 1 ? 'once' : 'number_of_payments';
       const several = duration === 'number_of_payments' ? { numberOfPayments: times } : {};
-      return post('/discounts', { discount: { name: code, code, amountType: type, amount, duration, ...several } });
+      const limits = {
+        minimumAmount: minimum,
+        maximumRedemptionsPerCustomer: perCustomer,
+        firstPurchaseOnly: isFirstOnly,
+      };
+      const terms = { name: code, code, amountType: type, amount, duration, ...several, ...limits };
+      return post('/discounts', { discount: terms });
     }),
     ...taxRates.map(({ country, state, percentage, isInclusive: inclusive }) =>
       post('/tax-rates', { taxRate: { country, state, type: 'vat', percentage, inclusive } }),

@@ -183,6 +183,11 @@ export interface Discount {
   readonly amount: number;
   /** The number of invoices that it applies to; null: all. */
   readonly times: number | null;
+  /** The least list amount of a first order. Absent: none. */
+  readonly minimum?: number;
+  /** The redemptions of a customer. Absent: one. */
+  readonly perCustomer?: number;
+  readonly isFirstOnly?: boolean;
 }
 
 export const discounts: readonly Discount[] = [
@@ -190,6 +195,9 @@ export const discounts: readonly Discount[] = [
   { code: 'FIVER', type: 'fixed', amount: 500, times: null },
   { code: 'TENTH', type: 'percent', amount: 10, times: 2 },
   { code: 'GIFT', type: 'percent', amount: 100, times: 1 },
+  { code: 'BULK', type: 'percent', amount: 20, times: 3, minimum: 5000 },
+  { code: 'TWICE', type: 'fixed', amount: 300, times: 2, perCustomer: 2 },
+  { code: 'WELCOME', type: 'percent', amount: 30, times: 2, isFirstOnly: true },
 ];
 
 /** A customer's place. */

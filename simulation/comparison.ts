@@ -9,12 +9,14 @@ import {
   type Books,
   type Customer,
   type Invoice,
+  type Note,
+  notedOf,
   type Payment,
   paidOf,
   refundedOf,
   type Subscription,
 } from './oracle-records.ts';
-import { spread } from './oracle-tax.ts';
+import { spread, spreadTax } from './oracle-tax.ts';
 import { usersLines } from './oracle-usage.ts';
 import { type Picture, pictureOf } from './reality.ts';
 
@@ -26,7 +28,9 @@ export function expectedOf(books: Books): Picture {
     const payments = customer.invoices.flatMap((invoice) => invoice.payments);
     return [
       ...customer.subscriptions.map((each) => ({ name, line: subscriptionLine(books, each) })),
-      ...customer.invoices.map((each) => ({ name, line: invoiceLine(each) })),
+      ...[...customer.invoices, ...customer.drafts].map((each) => ({ name, line: invoiceLine(each) })),
+      ...customer.invoices.flatMap(({ notes }) => notes.map((each) => ({ name, line: noteLine(each) }))),
+      ...(customer.balance === null ? [] : [{ name, line: { ...customer.balance } }]),
       ...(payments.length === 0 && customer.declined === 0
         ? []
         : [{ name, line: paymentLine(payments, customer.declined) }]),
@@ -108,27 +112,31 @@ function invoiceLine(each: Invoice) {
     each.discountAmount,
     each.lines.map(({ amount }) => amount),
   );
-  const taxes = spread(
-    each.tax,
-    each.lines.map(({ amount }, index) => amount - (discounts[index] ?? 0)),
-  );
+  const taxes = spreadTax(each);
   return {
     invoice: each.reason,
     at: each.at,
-    due: each.dueAt,
+    due: each.status === 'draft' ? null : each.dueAt,
     status: each.status,
     total: each.total,
     discount: each.discountAmount,
     tax: each.tax,
     paid: paidOf(each),
     refunded: refundedOf(each),
-    credited: each.moneyBack.reduce((sum, money) => sum + money, 0),
+    credited: each.moneyBack.reduce((sum, money) => sum + money, 0) + notedOf(each),
+    applied: each.applied,
+    offset: notedOf(each, 'offset'),
+    toBalance: notedOf(each, 'balance'),
     attempts: each.attempts,
     nextAt: each.nextAt,
     lines: each.lines.map(({ amount }, index) => [amount, discounts[index], taxes[index]].join(' ')).sort(),
     units: unitsOf(each, meterSlug),
     others: unitsOf(each) - unitsOf(each, meterSlug),
   };
+}
+
+function noteLine({ settle, status, total, tax }: Note) {
+  return { note: settle, status, total, tax };
 }
 
 function paymentLine(payments: readonly Payment[], declined: number) {

@@ -28,6 +28,7 @@ import {
   askForThreshold,
   type Books,
   type Customer,
+  dueOf,
   holderOf,
   holdingOf,
   type Invoice,
@@ -37,6 +38,7 @@ import {
   isOwed,
   isTerminal,
   type Method,
+  netTermsOf,
   type OwnTermsChange,
   type Payment,
   type Period,
@@ -63,6 +65,9 @@ export function createCustomer(books: Books, name: string, taxedBy: Pick<Custome
     subscriptions: [],
     waiting: { credits: [] },
     invoices: [],
+    drafts: [],
+    netTerms: null,
+    balance: null,
     declined: 0,
     holds: [],
     freeTimes: [],
@@ -73,10 +78,11 @@ export function createCustomer(books: Books, name: string, taxedBy: Pick<Custome
 }
 
 /** Whether nothing but the free plan goes on, and no money is owed or on its way. */
-export function isErasable({ subscriptions, invoices }: Customer): boolean {
+export function isErasable({ subscriptions, invoices, drafts }: Customer): boolean {
   const payments = invoices.flatMap((invoice) => invoice.payments);
   return (
     subscriptions.every((each) => isTerminal(each) || isDefaultPlan(each)) &&
+    drafts.length === 0 &&
     !invoices.some(isOwed) &&
     !payments.some(({ status }) => status === 'processing')
   );
@@ -115,7 +121,7 @@ export interface Wish {
   readonly ownTerms?: readonly OwnTermsChange[];
 }
 
-function firstWorth(wish: Terms): number {
+export function firstWorth(wish: Terms): number {
   return worthOf(wish) + (wish.plan.setupFee ?? 0);
 }
 
@@ -127,8 +133,9 @@ export function isChargedAtOnce({ subscriptions, defaultMethod }: Customer, { di
 }
 
 /** Whether somebody could be charged for a plan that is billed at its end. */
-export function isChargeable({ netTerms }: Books, { defaultMethod }: Customer, { discount, ...terms }: Wish) {
-  return !terms.plan.billsAtEnd || defaultMethod !== null || netTerms > 0 || coversAll(discount, firstWorth(terms));
+export function isChargeable(books: Books, customer: Customer, { discount, ...terms }: Wish) {
+  if (!terms.plan.billsAtEnd || customer.defaultMethod !== null || netTermsOf(books, customer) > 0) return true;
+  return coversAll(discount, firstWorth(terms));
 }
 
 /** Returns the subscription: it has ended if the first payment failed. */
@@ -161,7 +168,8 @@ export function subscribe(books: Books, customer: Customer, wish: Wish): Subscri
   const isInvoiced =
     trialEnd === null &&
     (plan.billsAtEnd === true ||
-      (method === null && (books.netTerms > 0 || coversAll(discount, firstWorth({ plan, quantity, addOns })))));
+      (method === null &&
+        (netTermsOf(books, customer) > 0 || coversAll(discount, firstWorth({ plan, quantity, addOns })))));
   const waits = trialEnd === null && method === null && !isInvoiced;
   const period: Period | null = waits
     ? null
@@ -216,7 +224,7 @@ export function book(
 /** Sells packs of calls by the API: charged at once, or invoiced within net terms. */
 export function buyPacks(books: Books, customer: Customer, quantity: number): 'made' | 'refused' | 'not_paid' {
   const method = customer.defaultMethod;
-  if (holderOf(customer) === undefined || (method === null && books.netTerms === 0)) return 'refused';
+  if (holderOf(customer) === undefined || (method === null && netTermsOf(books, customer) === 0)) return 'refused';
   const attempt = byProgram(customer);
   if (method !== null && !takeAttempt(books, attempt)) return 'refused';
   const status = sellPacks(books, customer, quantity, method);
@@ -327,7 +335,7 @@ function recoverFrom(books: Books, subscription: Subscription): void {
 export function recordMoney(books: Books, invoice: Invoice, amount: number): void {
   invoice.payments.push({ amount, status: 'succeeded', refunded: 0, method: null, isOnRequest: false });
   invoice.subscription.everPaid = true;
-  if (paidOf(invoice) < invoice.total) return;
+  if (dueOf(invoice) > 0) return;
   pay(books, invoice, null, null);
   if (invoice.reason === 'subscription_start') replaceFree(books, invoice.subscription);
 }

@@ -10,6 +10,7 @@ import {
   type Books,
   type Credit,
   discountKeyOf,
+  dueOf,
   hasAccess,
   holderOf,
   holdingOf,
@@ -22,6 +23,7 @@ import {
   isTerminal,
   type Line,
   type Method,
+  netTermsOf,
   type Order,
   type Period,
   reach,
@@ -140,7 +142,7 @@ export function issue(
   }
   const { beginsPeriod = false, carriesOn: _, ...asked } = requested;
   const isDueLater = methodOf(subscription) === null && !beginsPeriod;
-  const dueAt = isDueLater ? requested.at + books.netTerms * dayMs : requested.at;
+  const dueAt = isDueLater ? requested.at + netTermsOf(books, subscription.customer) * dayMs : requested.at;
   const known = {
     customer: subscription.customer,
     subscription,
@@ -161,14 +163,30 @@ export function issue(
     nextAt: null,
     usedBeforeRefund: 0,
     moneyBack: [],
+    applied: 0,
+    notes: [],
     payments: [],
   };
   if (lines.some(({ kind }) => kind === 'setup_fee')) subscription.setupFee = 0;
   // A change takes what it takes off when it is made.
   if (!beginsPeriod) for (const line of lines) if (line.kind === 'paused_time') subscription.kept += line.amount;
   subscription.customer.invoices.push(invoice);
-  if (invoice.total === 0) pay(books, invoice, method, change);
+  applyBalance(books, invoice);
+  if (dueOf(invoice) === 0) pay(books, invoice, method, change);
   return invoice;
+}
+
+const paidFromBalance: readonly Invoice['reason'][] = ['renewal', 'usage', 'usage_threshold', 'final_usage', 'one_off'];
+
+/** The balance of the customer pays what it can of an invoice that nobody has asked for. */
+export function applyBalance(books: Books, invoice: Invoice): void {
+  const { customer, reason } = invoice;
+  const { balance: own } = customer;
+  if (own === null || !paidFromBalance.includes(reason)) return;
+  invoice.applied = Math.min(own.credited - own.debited, invoice.total);
+  own.debited += invoice.applied;
+  if (invoice.applied > 0)
+    reach(books, `${reason} paid by a balance${dueOf(invoice) === 0 ? '' : ' in part'}`, customer);
 }
 
 /** The units on its lines: of one usage meter, or of all. */
@@ -229,6 +247,7 @@ export function order(
 export function pay(books: Books, invoice: Invoice, method: Method | null, change: Order['change']): void {
   const { subscription } = invoice;
   invoice.status = refundedOf(invoice) > 0 ? 'partially_refunded' : 'paid';
+  for (const note of invoice.notes) if (note.settle === 'offset' && note.status === 'issued') note.status = 'settled';
   invoice.nextAt = null;
   subscription.settled += unitsOf(invoice, meterSlug);
   for (const [meter, account] of subscription.meters) account.settled += unitsOf(invoice, meter);
@@ -328,6 +347,10 @@ export function takeBack(books: Books, invoice: Invoice): void {
   const { subscription } = invoice;
   invoice.status = 'void';
   invoice.nextAt = null;
+  const { balance: own } = invoice.customer;
+  if (own !== null) own.credited += invoice.applied;
+  invoice.applied = 0;
+  for (const note of invoice.notes) if (note.settle === 'offset') note.status = 'void';
   if (invoice.reason === 'usage_threshold') askForThreshold(books, subscription);
   for (const line of invoice.lines) takeOffInvoice(subscription, line);
 }

@@ -19,6 +19,7 @@ import {
   isForPeriod,
   isOwed,
   isTerminal,
+  netTermsOf,
   type Period,
   paidOf,
   pausedTimeOf,
@@ -51,7 +52,8 @@ export function changeNow(
     (each) => each.period === period && isForPeriod(each) && isOwed(each),
   );
   // Without terms the change would replace what is owed, and pay for both.
-  if (prorates && isOwnOpen && methodOf(subscription) === null && books.netTerms === 0) return 'lacks_method';
+  if (prorates && isOwnOpen && methodOf(subscription) === null && netTermsOf(books, subscription.customer) === 0)
+    return 'lacks_method';
   const amount = Math.max(0, worthWith(books, subscription, period, terms) - settled);
   if (amount === 0 || !prorates) {
     period.waived += amount;
@@ -62,7 +64,7 @@ export function changeNow(
   const lines = [{ kind: 'change', amount }] as const;
   const bill = { reason: 'adjustment', at: books.now, period, lines } as const;
   if (method === null && draft(subscription, bill).total > 0) {
-    if (books.netTerms === 0) return 'lacks_method';
+    if (netTermsOf(books, subscription.customer) === 0) return 'lacks_method';
     reach(books, 'change under net terms', subscription.customer);
     const owed = issue(books, subscription, bill);
     applyChange(books, subscription, terms);
@@ -111,7 +113,7 @@ function paidOfAmount(invoice: Invoice, amount: number): number {
   if (total === 0) return amount;
   const pausedTime = pausedTimeOf(invoice);
   const net = sumOf(lines) + pausedTime - discountAmount;
-  const received = invoice.status === 'open' ? total : paidOf(invoice) - refundedOf(invoice);
+  const received = invoice.status === 'open' ? total : paidOf(invoice) + invoice.applied - refundedOf(invoice);
   const [paid, of] = [BigInt(pausedTime) * BigInt(total) + BigInt(net - pausedTime) * BigInt(received), BigInt(net)];
   return rounded(BigInt(amount) * paid, of * BigInt(total));
 }

@@ -4,13 +4,13 @@ import { methodOf, order, pay, takeBack, unitsOf } from './oracle-billing.ts';
 import { endSubscription, replaceFree } from './oracle-ending.ts';
 import {
   type Books,
+  dueOf,
   type Invoice,
   invoicesOf,
   isDunned,
   isTerminal,
   type Order,
   type Payment,
-  paidOf,
   reach,
   type Subscription,
 } from './oracle-records.ts';
@@ -23,7 +23,7 @@ export function carryOut(books: Books): void {
 }
 
 function charge(books: Books, { invoice, method, change, isOnRequest }: Order): void {
-  const amount = invoice.total - paidOf(invoice);
+  const amount = dueOf(invoice);
   const takes = method.isGood && !invoice.customer.isBroke && amount >= smallestCharge;
   const payment: Payment = { amount, status: 'processing', refunded: 0, method, isOnRequest };
   invoice.payments.push(payment);

@@ -35,6 +35,12 @@ export interface Customer {
   /** Credits that were granted by hand while no subscription could hold them. */
   readonly waiting: { readonly credits: Credit[] };
   readonly invoices: Invoice[];
+  /** One-off invoices that have no number yet. */
+  readonly drafts: Invoice[];
+  /** Its own net terms in days; null: those of the settings. */
+  netTerms: number | null;
+  /** Its money with the seller; null: it never had any. */
+  balance: { credited: number; debited: number } | null;
   /** Declined first payments of purchases: nothing else is left of them. */
   declined: number;
   /** The oldest first. */
@@ -325,9 +331,20 @@ export interface AttemptCount {
 }
 
 export interface Line {
-  readonly kind: 'item' | 'at_end' | 'commitment' | 'setup_fee' | 'usage' | 'change' | 'paused_time' | 'pack';
+  readonly kind:
+    | 'item'
+    | 'at_end'
+    | 'commitment'
+    | 'setup_fee'
+    | 'usage'
+    | 'change'
+    | 'paused_time'
+    | 'pack'
+    | 'written';
   readonly amount: number;
   readonly usage?: MeteredLine;
+  /** It bears no tax. */
+  readonly isUntaxed?: boolean;
   /** The discount of usage that has become cheaper, which it does not pay back. None when absent. */
   readonly takenBack?: number;
 }
@@ -349,7 +366,19 @@ export type Reason =
   | 'usage_threshold'
   | 'final_usage'
   | 'adjustment'
-  | 'purchase';
+  | 'purchase'
+  | 'one_off';
+
+/** A credit note by hand, over one line of its invoice. */
+export interface Note {
+  readonly settle: 'refund' | 'offset' | 'balance';
+  /** The place of the line. */
+  readonly line: number;
+  readonly amount: number;
+  readonly tax: number;
+  readonly total: number;
+  status: 'issued' | 'settled' | 'void';
+}
 
 export interface Invoice {
   readonly customer: Customer;
@@ -368,6 +397,7 @@ export interface Invoice {
   readonly tax: number;
   readonly total: number;
   status:
+    | 'draft'
     | 'open'
     | 'awaiting_payment_confirmation'
     | 'paid'
@@ -381,6 +411,10 @@ export interface Invoice {
   usedBeforeRefund: number;
   /** The money of each line that refunds took back, tax included. */
   moneyBack: readonly number[];
+  /** The part that the balance of the customer paid. */
+  applied: number;
+  readonly notes: Note[];
+  readonly isCollected?: boolean;
   readonly payments: Payment[];
 }
 
@@ -419,6 +453,18 @@ export function reach({ reached }: Books, situation: string, { subscriptions }: 
 
 export const paidOf = ({ payments }: Invoice): number =>
   payments.reduce((sum, { status, amount }) => sum + (status === 'succeeded' ? amount : 0), 0);
+/** The amount that credit notes by hand take back of it. */
+export const notedOf = ({ notes }: Pick<Invoice, 'notes'>, settle?: Note['settle']): number =>
+  notes.reduce((sum, note) => {
+    const counts = note.status !== 'void' && (settle === undefined || note.settle === settle);
+    return sum + (counts ? note.total : 0);
+  }, 0);
+/** The amount that is left to pay. */
+export const dueOf = (invoice: Invoice): number =>
+  invoice.total - invoice.applied - notedOf(invoice, 'offset') - paidOf(invoice);
+/** The days that a customer without a payment method has to pay. */
+export const netTermsOf = ({ netTerms }: Pick<Books, 'netTerms'>, customer: Customer): number =>
+  customer.netTerms ?? netTerms;
 export const refundedOf = ({ payments }: Invoice): number => payments.reduce((sum, { refunded }) => sum + refunded, 0);
 /** The paid paused time that it takes off. */
 export const pausedTimeOf = ({ lines }: Invoice): number =>
@@ -457,10 +503,20 @@ export const holderOf = ({ subscriptions }: Customer): Subscription | undefined 
 
 export const invoicesOf = (subscription: Subscription): Invoice[] =>
   subscription.customer.invoices.filter((invoice) => invoice.subscription === subscription);
-/** Whether the customer cannot use the code again: a subscription with it goes on, or has a valid invoice with it. */
-export const hasUsed = ({ subscriptions, invoices }: Customer, discount: Discount): boolean =>
-  subscriptions.some((each) => each.discount?.code === discount.code && !isTerminal(each)) ||
-  invoices.some((each) => each.discount?.code === discount.code && each.status !== 'void');
+/** Whether the customer cannot use the code again: subscriptions with it go on, or have valid invoices with it. */
+export const hasUsed = ({ subscriptions, invoices }: Customer, { code, perCustomer = 1 }: Discount): boolean =>
+  subscriptions.filter(
+    (each) =>
+      each.discount?.code === code &&
+      (!isTerminal(each) ||
+        invoices.some((of) => of.subscription === each && of.discount?.code === code && of.status !== 'void')),
+  ).length >= perCustomer;
+/** Whether the order of a customer cannot have the discount, whose first invoice is worth so much. */
+export const isNotFor = (
+  { invoices }: Customer,
+  { minimum = 0, isFirstOnly = false }: Discount,
+  worth: number,
+): boolean => worth < minimum || (isFirstOnly && invoices.some(({ total, status }) => total > 0 && status !== 'void'));
 /** Whether a dunned invoice is open after a failed attempt. */
 export const isInArrears = (subscription: Subscription): boolean =>
   invoicesOf(subscription).some((each) => isDunned(each) && isOwed(each) && each.attempts > 0);

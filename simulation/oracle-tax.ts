@@ -41,12 +41,22 @@ export function spread(amount: number, weights: readonly number[]): number[] {
   return parts.map((part, index) => Number(part) + (favoured.has(index) ? 1 : 0));
 }
 
+/** The tax of each line. A line that bears none has no share. */
+export function spreadTax({ lines, discountAmount, tax }: Pick<Invoice, 'lines' | 'discountAmount' | 'tax'>): number[] {
+  const amounts = lines.map(({ amount }) => amount);
+  const discounts = spread(discountAmount, amounts);
+  const bearing = lines.map(({ amount, isUntaxed = false }, index) =>
+    isUntaxed ? 0 : amount - (discounts[index] ?? 0),
+  );
+  return spread(tax, bearing);
+}
+
 /** The money of each line of an invoice, and the tax in it. */
 function moneyOf({ lines, discountAmount, tax, total }: Invoice) {
   const amounts = lines.map(({ amount }) => amount);
   const discounts = spread(discountAmount, amounts);
   const net = amounts.map((amount, index) => amount - (discounts[index] ?? 0));
-  const taxes = spread(tax, net);
+  const taxes = spreadTax({ lines, discountAmount, tax });
   const isIncluded = tax > 0 && net.reduce((sum, each) => sum + each, 0) === total;
   const money = net.map((each, index) => Math.max(0, each) + (isIncluded ? 0 : (taxes[index] ?? 0)));
   return { money, taxes, isIncluded };

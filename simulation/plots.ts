@@ -23,7 +23,8 @@ const step = (kind: StepKind, wish: Wish = {}): Scene => ({ kind, wish });
 const clock = (move: ClockMove): Scene => ({ kind: 'clock', move });
 
 const isPack = ({ reason }: Invoice) => reason === 'purchase';
-const isPlan = ({ reason, total }: Invoice) => reason !== 'purchase' && total > 0;
+const isPlan = ({ reason, total }: Invoice) => reason !== 'purchase' && reason !== 'one_off' && total > 0;
+const isWritten = ({ reason }: Invoice) => reason === 'one_off';
 const isAny = () => true;
 const isOfLastPlan = (invoice: Invoice) => invoice === invoice.customer.invoices.findLast(isPlan);
 const begins = ({ trialDays }: Plan) => trialDays === 0;
@@ -357,6 +358,33 @@ function dishonest(random: Random): Plot {
   return scenes;
 }
 
+/** Renewals that a balance pays, and credit notes of invoices that the seller writes. */
+const keepsABalance: Plot = [
+  step('changeTerms'),
+  step('newMethod', { isGood: true }),
+  subscribes,
+  step('changeMoney', { isGood: true }),
+  step('writeInvoice'),
+  step('settleDraft', { isNow: true }),
+  step('creditLine'),
+  clock('due'),
+  step('payInvoice', { invoice: isWritten }),
+  step('creditLine'),
+  step('pause', { isNow: true }),
+  clock('days'),
+  step('resume'),
+  step('creditLine'),
+  clock('due'),
+  step('takeNoteBack'),
+  step('takeInvoiceBack'),
+  step('changeMoney', { isGood: true }),
+  step('writeInvoice'),
+  step('settleDraft', { isNow: true }),
+  clock('due'),
+  step('refundPayment', { invoice: isWritten, isPart: true }),
+  step('cancel', { isNow: true }),
+];
+
 const plots: readonly ((random: Random) => Plot)[] = [
   () => paysLater,
   () => changesInterval,
@@ -367,6 +395,7 @@ const plots: readonly ((random: Random) => Plot)[] = [
   () => getsCreditsOften,
   () => changesRhythm,
   () => holdsQuantities,
+  () => keepsABalance,
   dishonest,
 ];
 

@@ -23,6 +23,8 @@ export async function readReality(owner: Database, now: number): Promise<readonl
       return [
         await subscriptionLines(db, now),
         await invoiceLines(db),
+        await noteLines(db),
+        await balanceLines(db),
         await paymentLines(db),
         await methodLines(db),
         await creditLines(db, now),
@@ -98,13 +100,32 @@ async function invoiceLines(db: Database): Promise<Told[]> {
   const { rows } = await sql<Told>`
     select c.external_id as name, json_build_object(
         'invoice', i.reason, 'at', i.invoice_date, 'due', i.due_date, 'status', i.status, 'total', i.total, 'discount', i.discount_amount,
-        'tax', i.tax_amount, 'paid', i.amount_paid, 'refunded', i.amount_refunded, 'credited', i.credited_amount, 'attempts', i.attempt_count, 'nextAt', i.next_attempt_at,
+        'tax', i.tax_amount, 'paid', i.amount_paid, 'refunded', i.amount_refunded, 'credited', i.credited_amount, 'applied', i.balance_applied, 'offset', i.offset_amount, 'toBalance', i.balance_credited, 'attempts', i.attempt_count, 'nextAt', i.next_attempt_at,
         'lines', (select json_agg(concat_ws(' ', l.amount, l.discount_amount, l.tax_amount)
              order by concat_ws(' ', l.amount, l.discount_amount, l.tax_amount) collate "C") from invoice_line_items l
            where l.environment_id = i.environment_id and l.invoice_id = i.id),
         'units', (${unitsOfInvoice} and m.slug = ${meterSlug}), 'others', (${unitsOfInvoice} and m.slug <> ${meterSlug})) as line
       from invoices i join ${remaining} c on c.environment_id = i.environment_id and c.id = i.customer_id
      order by i.environment_id, length(i.invoice_number), i.invoice_number`.execute(db);
+  return rows;
+}
+
+/** Credit notes by hand, which have a reason. A refund's has none. */
+async function noteLines(db: Database): Promise<Told[]> {
+  const { rows } = await sql<Told>`
+    select c.external_id as name, n.id, json_build_object('note', n.settle, 'status', n.status, 'total', n.total,
+        'tax', n.tax_amount) as line
+      from credit_notes n join ${remaining} c on c.environment_id = n.environment_id and c.id = n.customer_id
+     where n.reason is not null order by n.environment_id, n.id`.execute(db);
+  return rows;
+}
+
+async function balanceLines(db: Database): Promise<Told[]> {
+  const { rows } = await sql<Told>`
+    select c.external_id as name, json_build_object('credited', b.credited, 'debited', b.debited) as line
+      from customer_balances b join ${remaining} c on c.environment_id = b.environment_id and c.id = b.customer_id`.execute(
+    db,
+  );
   return rows;
 }
 

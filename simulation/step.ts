@@ -8,6 +8,7 @@ import {
   type Customer,
   type Invoice,
   isCurrent,
+  type Note,
   type Payment,
   type Subscription,
 } from './oracle-records.ts';
@@ -144,6 +145,26 @@ export class Records {
       select i.id from invoices i join customers c on c.environment_id = i.environment_id and c.id = i.customer_id
        where c.external_id = ${name} order by length(i.invoice_number), i.invoice_number`;
     return this.#only(rows, invoices.indexOf(invoice));
+  }
+
+  /** A draft of a customer, by its place before the step. Drafts have no number yet. */
+  async draft({ name }: Customer, place: number): Promise<string> {
+    const rows = sql<{ id: string }>`
+      select i.id from invoices i join customers c on c.environment_id = i.environment_id and c.id = i.customer_id
+       where c.external_id = ${name} and i.status = 'draft' order by i.id`;
+    return this.#only(rows, place);
+  }
+
+  async line(invoice: Invoice, index: number): Promise<string> {
+    const invoiceId = await this.invoice(invoice);
+    const rows = sql<{ id: string }>`select id from invoice_line_items where invoice_id = ${invoiceId} order by id`;
+    return this.#only(rows, index);
+  }
+
+  async note(invoice: Invoice, note: Note): Promise<string> {
+    const invoiceId = await this.invoice(invoice);
+    const rows = sql<{ id: string }>`select id from credit_notes where invoice_id = ${invoiceId} order by id`;
+    return this.#only(rows, invoice.notes.indexOf(note));
   }
 
   /** The default payment method. */

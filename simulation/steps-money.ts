@@ -12,7 +12,7 @@ import {
   writeOff,
 } from './oracle-actions.ts';
 import { methodOf } from './oracle-billing.ts';
-import { type Arrears, type Invoice, paidOf, refundedOf } from './oracle-records.ts';
+import { type Arrears, dueOf, type Invoice, notedOf, paidOf, refundedOf } from './oracle-records.ts';
 import { allInvoices, currentSubscriptions, type Draw, nameOf } from './step.ts';
 
 function invoiceText(invoice: Invoice): string {
@@ -75,7 +75,8 @@ export const takeInvoiceBack: Draw = ({ random, books }) => {
     customer: invoice.customer,
     ask: async (records) => ({ method: 'POST', path: `/invoices/${await records.invoice(invoice)}/void`, body: {} }),
     apply: () => {
-      if (invoice.status !== 'open' || paidOf(invoice) > refundedOf(invoice)) return 'refused';
+      const isKept = paidOf(invoice) > refundedOf(invoice) || notedOf(invoice, 'balance') > 0;
+      if (invoice.status !== 'open' || isKept) return 'refused';
       voidInvoice(books, invoice);
       return 'done';
     },
@@ -154,7 +155,7 @@ export const recordPayment: Draw = ({ random, books, customers, wish }) => {
   const open = all.filter(({ status }) => status === 'open');
   const invoice = random.pick(wish.invoice || random.chance(0.85) ? open : all);
   if (invoice === undefined) return null;
-  const due = invoice.total - paidOf(invoice);
+  const due = dueOf(invoice);
   const most = Math.max(1, wish.isPart ? due - 1 : due + 10);
   const isAll = wish.isPart === undefined ? random.chance(0.6) : !wish.isPart;
   const amount = isAll ? due : random.between(1, most);
@@ -202,6 +203,8 @@ export const refundPayment: Draw = ({ random, books, customers, wish }) => {
   const picked = random.pick(payments);
   if (picked === undefined) return null;
   const { invoice, payment } = picked;
+  // Credit notes by hand give back shares of lines, and refunds money of all lines.
+  if (notedOf(invoice) > 0) return null;
   // Refunds of a plan whose invoice is paid in part are not modelled.
   const isOfOpenPack = invoice.reason === 'purchase' && invoice.status === 'open' && payment.status === 'succeeded';
   if (!isOfOpenPack && !['paid', 'partially_refunded', 'refunded'].includes(invoice.status)) return null;

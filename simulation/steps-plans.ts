@@ -3,6 +3,7 @@ import {
   book,
   cancelAtEnd,
   cancelNow,
+  firstWorth,
   isChargeable,
   isChargedAtOnce,
   isDefaultPlan,
@@ -15,7 +16,17 @@ import { methodOf } from './oracle-billing.ts';
 import { pause } from './oracle-changes.ts';
 import { resume } from './oracle-clock.ts';
 import { carryOut } from './oracle-collecting.ts';
-import { hasUsed, invoicesOf, isBooked, isInTheWay, isOwed, isTerminal, reach } from './oracle-records.ts';
+import {
+  hasUsed,
+  invoicesOf,
+  isBooked,
+  isInTheWay,
+  isNotFor,
+  isOwed,
+  isTerminal,
+  netTermsOf,
+  reach,
+} from './oracle-records.ts';
 import type { Random } from './random.ts';
 import { allSubscriptions, currentSubscriptions, type Draw, nameOf } from './step.ts';
 import { drawOwnTerms, overrideOf } from './steps-changes.ts';
@@ -45,13 +56,15 @@ export const subscribeTo: Draw = ({ random, books, customers, wish }) => {
   const isDiscounted = wish.isDiscounted ?? random.chance(0.35);
   // A plot needs something to pay.
   const offers = discounts.filter(
-    ({ amount, type }) => wish.isDiscounted === undefined || type === 'fixed' || amount < 100,
+    ({ amount, type, minimum }) =>
+      wish.isDiscounted === undefined || ((type === 'fixed' || amount < 100) && minimum === undefined),
   );
   const discount = isDiscounted ? (random.pick(offers) ?? null) : null;
   const hasPlan = customer.subscriptions.some((each) => isInTheWay(each) && !each.isFree);
   // A second one is requested occasionally, to be refused.
   if (hasPlan && random.chance(0.8)) return null;
-  const isUsed = discount !== null && hasUsed(customer, discount);
+  const worth = firstWorth({ plan, quantity, addOns });
+  const isUsed = discount !== null && (hasUsed(customer, discount) || isNotFor(customer, discount, worth));
   const hasTrial = plan.trialDays > 0 && customer.subscriptions.every(({ trialEnd }) => trialEnd === null);
   const threshold = random.chance(0.3) ? (random.pick([0, 500, 2000]) ?? 0) : null;
   const ownTerms = random.chance(0.3) ? drawOwnTerms(random) : [];
@@ -160,7 +173,7 @@ export const takeCancelBack: Draw = ({ random, books, customers }) => {
   const subscription = random.pick(scheduled);
   if (subscription === undefined) return null;
   const isBeforeNext = subscription.customer.subscriptions.some(isBooked);
-  const isRefused = isBeforeNext || (methodOf(subscription) === null && books.netTerms === 0);
+  const isRefused = isBeforeNext || (methodOf(subscription) === null && netTermsOf(books, subscription.customer) === 0);
   return {
     text: `takes the end of ${nameOf(subscription)} back`,
     customer: subscription.customer,

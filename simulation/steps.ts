@@ -3,6 +3,7 @@ import { changePlan, changePrices, moveBillingAnchor, moveTrial, takeChangeBack 
 import { claimSeats, releaseSeats } from './steps-claims.ts';
 import { buyPack, grantByHand, takeCreditBack } from './steps-credits.ts';
 import { changeOfAddress, changeOfFortune, eraseOne, newCustomer, newMethod } from './steps-customers.ts';
+import { changeMoney, changeTerms, creditLine, settleDraft, takeNoteBack, writeInvoice } from './steps-documents.ts';
 import { releaseHold, settleHold, takeHold } from './steps-holds.ts';
 import { askWrongly } from './steps-invalid.ts';
 import { recordOthers } from './steps-meters.ts';
@@ -69,6 +70,12 @@ const kinds = {
   recordPayment: { draw: recordPayment, weight: 4 },
   payInvoice: { draw: payInvoice, weight: 5 },
   refundPayment: { draw: refundPayment, weight: 4 },
+  writeInvoice: { draw: writeInvoice, weight: 7 },
+  settleDraft: { draw: settleDraft, weight: 9 },
+  creditLine: { draw: creditLine, weight: 8 },
+  takeNoteBack: { draw: takeNoteBack, weight: 3 },
+  changeMoney: { draw: changeMoney, weight: 6 },
+  changeTerms: { draw: changeTerms, weight: 4 },
   guessCodes: { draw: guessCodes, weight: 2 },
   testCards: { draw: testCards, weight: 2 },
   chooseQuantity: { draw: chooseQuantity, weight: 3 },

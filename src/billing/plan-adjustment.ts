@@ -30,6 +30,7 @@ import {
   decideItemChanges,
   decideTiming,
   headOf,
+  isRevalued,
   type PlanItem,
   planTotal,
   refuseUnadjustable,
@@ -154,8 +155,9 @@ export async function planAdjustment(
   const termsDays = begun === null && paymentMethodId === null ? await termsOf(work, subscription) : 0;
   // Under net terms the period's own invoice keeps its due date, so a change never puts off what is owed.
   const replaces = termsDays === 0;
-  const within = isNow && begun === null ? { period, items, prorates, replaces, collectRefunded, at: work.now } : null;
-  const charge = begun ?? (within === null ? nothingToPay : await priceChange(work, within));
+  const within = { period, items, prorates, replaces, collectRefunded, at: work.now };
+  const isPriced = isNow && concernsPlan(requested, current, items);
+  const charge = begun ?? (isPriced ? await priceChange(work, within) : nothingToPay);
   return {
     subscription,
     period,
@@ -172,6 +174,23 @@ export async function planAdjustment(
     paymentMethodId,
     ...(await planPayment(work, subscription, period, { ...charge, paymentMethodId, termsDays, customer })),
   };
+}
+
+/**
+ * Whether a change has an effect on what a period in advance is worth. Own prices of usage have none, so that they collect
+ * neither an unpaid invoice nor the cents that the lines of a period were rounded by.
+ */
+function concernsPlan(
+  { newSubscriptionItems, collectRefunded = false }: NewAdjustment,
+  current: readonly SubscriptionItemRow[],
+  items: readonly PlanItem[],
+): boolean {
+  const { changed } = decideItemChanges(current, items);
+  return (
+    newSubscriptionItems !== undefined ||
+    collectRefunded ||
+    changed.some(({ before, item }) => isRevalued(before, item))
+  );
 }
 
 interface PlanQuestion {

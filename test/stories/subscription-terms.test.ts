@@ -109,6 +109,16 @@ test('own prices of a customer', async (t) => {
     assert.deepEqual((await by.get(`/subscriptions/${id}`)).subscription.priceOverrides, []);
   });
 
+  await t.test('of usage are agreed while the first invoice is open, and neither collect nor replace it', async () => {
+    await by.put('/settings', { settings: { netTermsDays: 10 } });
+    const { id } = await join([], {}, null);
+    await by.put('/settings', { settings: { netTermsDays: 0 } });
+    const { adjustment } = await adjust(id, [own('calls', 70)]);
+    assert.equal(adjustment.invoiceId, null);
+    const [invoice, ...others] = await invoices(id);
+    assert.deepEqual([invoice?.status, invoice?.total, others], ['open', 3000, []]);
+  });
+
   await t.test('of usage begin with a usage period: June is billed at 10, July at 5, August at 10 again', async () => {
     const { id, use } = await join([]);
     await use('calls', 10);
