@@ -1,4 +1,4 @@
-import { type RawBuilder, sql } from 'kysely';
+import { type NotNull, type RawBuilder, sql } from 'kysely';
 import { idArray } from '../database/array-literal.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
@@ -51,7 +51,7 @@ export async function sumByTime(
   return rows;
 }
 
-/** The accounts with these ids: the meter of each and its subscription. */
+/** The accounts with these ids that are of subscriptions: the meter of each and its subscription. */
 export async function listMetersOf(
   work: Work,
   accountIds: readonly string[],
@@ -61,6 +61,8 @@ export async function listMetersOf(
     .select(['usageMeterId', 'subscriptionId'])
     .where('environmentId', '=', work.environmentId)
     .where('id', 'in', [...accountIds])
+    .where('subscriptionId', 'is not', null)
+    .$narrowType<{ subscriptionId: NotNull }>()
     .orderBy('id')
     .execute();
 }
