@@ -1,7 +1,7 @@
 import { makePopulation } from './customers.ts';
 import { connected, emptyUsageEvents, readNumber } from './database.ts';
 import { bookingOfLimit, copiedEventsPerSecond, insertsPerSecond, takingsPerSecond } from './limits.ts';
-import { type LoadFigures, measureLoad } from './load.ts';
+import { type LoadFigures, measureBeside, measureLoad } from './load.ts';
 import type { Measured, Row } from './measured.ts';
 import { meterPlan, mixedPlan, models, pricedByModel, pricedPlan, priceSlugs } from './plans.ts';
 import type { EventSources } from './requests.ts';
@@ -124,11 +124,11 @@ async function mixedEvents(service: BenchService): Promise<Measured> {
   const { subscriptionIds } = await makePopulation(service, mixedPlan, subscriptions);
   const connections = connectionsOr(manyConnections);
   const load = (sources: EventSources) =>
-    ({ connections, seconds, requests: { kind: 'event', path: '/usage-events', sources } }) as const;
-  const usual = await measureLoad(service, load({ subscriptionIds, priceSlugs: priceSlugs.slice(0, 1) }));
-  const figures = await measureLoad(service, load({ subscriptionIds, priceSlugs, shareOfLateEvents: 0.1 }));
+    ({ connections, requests: { kind: 'event', path: '/usage-events', sources } }) as const;
+  const mixed = { ...load({ subscriptionIds, priceSlugs, shareOfLateEvents: 0.1 }), seconds };
+  const figures = await measureBeside(service, mixed, load({ subscriptionIds, priceSlugs: priceSlugs.slice(0, 1) }));
   const note = `${connections} connections; limit: the same with credits for all and no late events`;
-  return { ...bulkFigures(figures, 1), limit: usual.requestsPerSecond, note };
+  return { ...bulkFigures(figures, 1), limit: figures.limit, note };
 }
 
 // Each has a series for each of 20 prices.
@@ -146,25 +146,27 @@ async function openSeries(service: BenchService, subscriptionIds: readonly strin
   }
 }
 
-/** Events that name a meter with a price for each model. The limit is the load of the plain row, just before. */
+/** Events that name a meter with a price for each model. The limit is the load of the plain row, on the same service. */
 function pricedRow(size: number): Row {
   return async (service) => {
     const { subscriptionIds } = await makePopulation(service, pricedPlan, subscriptions);
-    const connections = connectionsOr(manyConnections);
-    const measure = async (sources: EventSources) => {
-      if (size > 1) return ingestInBulk(service, sources, { size, asLines: false, connections });
-      const before = await countEvents(service);
-      const requests = { kind: 'event', path: '/usage-events', sources } as const;
-      const figures = await measureLoad(service, { connections, seconds, requests });
-      await requireEvents(service, before + figures.warmUpRequests + figures.requests);
-      return figures;
-    };
-    const plain = await measure({ subscriptionIds, priceSlugs });
     const priced = subscriptionIds.slice(0, pricedSubscriptions);
     await openSeries(service, priced);
-    const figures = await measure({ subscriptionIds: priced, priceSlugs, byModel: pricedByModel });
+    const connections = connectionsOr(manyConnections);
+    const load = (sources: EventSources) => {
+      const single = { kind: 'event', path: '/usage-events', sources } as const;
+      return {
+        connections,
+        requests: size > 1 ? ({ kind: 'events', size, asLines: false, sources } as const) : single,
+      };
+    };
+    const byModel = { ...load({ subscriptionIds: priced, priceSlugs, byModel: pricedByModel }), seconds };
+    const before = await countEvents(service);
+    const figures = await measureBeside(service, byModel, load({ subscriptionIds, priceSlugs }));
+    const { limit, warmUpRequests, requests, otherRequests } = figures;
+    await requireEvents(service, before + (warmUpRequests + requests + otherRequests) * size);
     const note = `${connections} connections, ${models.length} prices by property; limit: the same on meters with one price`;
-    return { ...bulkFigures(figures, size), limit: plain.requestsPerSecond * size, note };
+    return { ...bulkFigures(figures, size), limit: limit * size, note };
   };
 }
 

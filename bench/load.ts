@@ -45,16 +45,16 @@ const warmUpSeconds = 10;
 // A machine's speed varies within seconds, and load and limit should meet the same conditions.
 const turns = 5;
 
-/**
- * Sends requests at full speed from a separate process. Any response but 200 is an error. A limit is prepared after the
- * warm-up, and measured in alternation with the load.
- */
-export async function measureLoad(
-  service: BenchService,
-  load: { connections: number; seconds: number; requests: Requests },
-  limitOf: (() => Promise<Limit>) | null = null,
-): Promise<LoadFigures> {
+interface Load {
+  readonly connections: number;
+  readonly requests: Requests;
+}
+
+/** A process that sends requests at full speed for some seconds at a time. Any response but 200 is an error. */
+function openLoad(service: BenchService, load: Load) {
   const child = fork(new URL('load-process.ts', import.meta.url), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const ended = once(child, 'exit').then(([code]) => Promise.reject(new Error(`the load process ended with ${code}`)));
+  ended.catch(() => undefined);
   const run = async (seconds: number): Promise<LoadResult> => {
     const { addresses, key } = service;
     child.send({ addresses, key, ...load, seconds } satisfies LoadOrder);
@@ -63,8 +63,20 @@ export async function measureLoad(
     if (result.refused > 0) throw new Error(`${result.refused} refusals: ${JSON.stringify(result.refusal)}`);
     return result;
   };
-  const ended = once(child, 'exit').then(([code]) => Promise.reject(new Error(`the load process ended with ${code}`)));
-  ended.catch(() => undefined);
+  const close = async () => {
+    child.disconnect();
+    await ended.catch(() => undefined);
+  };
+  return { run, close };
+}
+
+/** Measures a load. A limit is prepared after the warm-up, and measured in alternation with the load. */
+export async function measureLoad(
+  service: BenchService,
+  { seconds, ...load }: Load & { readonly seconds: number },
+  limitOf: (() => Promise<Limit>) | null = null,
+): Promise<LoadFigures> {
+  const { run, close } = openLoad(service, load);
   try {
     const warmUp = await run(warmUpSeconds);
     // Autovacuum does the same within a minute for any grown table.
@@ -75,7 +87,7 @@ export async function measureLoad(
     };
     const limit = limitOf === null ? null : await limitOf();
     const stretches = limit === null ? 1 : turns;
-    const stretchSeconds = Math.max(1, Math.round(load.seconds / stretches));
+    const stretchSeconds = Math.max(1, Math.round(seconds / stretches));
     const parts: (LoadResult & { costs: Costs })[] = [];
     const limits: number[] = [];
     while (parts.length < stretches) {
@@ -91,7 +103,29 @@ export async function measureLoad(
       costs: totalOf(parts.map(({ costs }) => costs)),
     };
   } finally {
-    child.disconnect();
-    await ended.catch(() => undefined);
+    await close();
+  }
+}
+
+/** Measures a load in alternation with another one on the same service, which is its limit. */
+export async function measureBeside(
+  service: BenchService,
+  load: Load & { readonly seconds: number },
+  other: Load,
+): Promise<LoadFigures & { readonly limit: number; readonly otherRequests: number }> {
+  const { run, close } = openLoad(service, other);
+  let otherRequests = 0;
+  const rate = async (seconds: number) => {
+    const { answered, seconds: taken } = await run(seconds);
+    otherRequests += answered;
+    return answered / taken;
+  };
+  try {
+    await rate(warmUpSeconds);
+    const { limit, ...figures } = await measureLoad(service, load, async () => rate);
+    if (limit === null) throw new Error('the other load was not measured');
+    return { ...figures, limit, otherRequests };
+  } finally {
+    await close();
   }
 }
