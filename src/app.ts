@@ -23,7 +23,7 @@ import { idempotencyTasks } from './http/idempotency.ts';
 import { startKeyUse } from './http/key-use.ts';
 import type { LoadLimits } from './http/load-shedding.ts';
 import { createLog, type Log } from './http/log.ts';
-import { registerMetrics } from './http/metrics.ts';
+import { type MetricSources, registerMetrics } from './http/metrics.ts';
 import type { OutgoingMessage } from './http/openapi.ts';
 import type { Pages } from './http/page.ts';
 import { RateLimit } from './http/rate-limit.ts';
@@ -99,8 +99,8 @@ interface AppOptions {
   readonly people?: Database | null;
   /** Silent when absent. */
   readonly log?: Log;
-  /** Metrics in Prometheus format, besides those of requests and of the last check. */
-  readonly moreMetrics?: () => Promise<string>;
+  /** Metrics besides those of requests and of the last check; without it there are none. */
+  readonly metrics?: Partial<MetricSources>;
   readonly services?: ExternalServices;
   /** The address of the service for others, if it is configured. */
   readonly publicUrl?: string | null;
@@ -134,7 +134,7 @@ export async function createApp({
   database,
   people = null,
   log = createLog('silent').log,
-  moreMetrics = async () => '',
+  metrics = {},
   services = {},
   publicUrl = null,
   operatorToken = null,
@@ -167,7 +167,7 @@ export async function createApp({
   server.addHook('preClose', async () => changeFeed.stop());
   server.addHook('onClose', () => keyUse.stop());
   if ('rateLimit' in limited) limitReaders(server, limited.rateLimit);
-  registerMetrics(server, () => listInvariantCounts(database), moreMetrics);
+  registerMetrics(server, { listCounts: () => listInvariantCounts(database), ...metrics });
   if (services.checks !== undefined && operatorToken !== null)
     registerInvariants(server, services.checks, operatorToken);
   registerReference(server);

@@ -68,6 +68,7 @@ const Variables = z.object({
     .default(fileURLToPath(new URL('../.tollkeeper', import.meta.url))),
   TOLLKEEPER_WAL_ARCHIVE: z.string().min(1).optional(),
   TOLLKEEPER_WORK: z.enum(['on', 'off']).default('on'),
+  TOLLKEEPER_PROCESSES: wholeNumber(1, 64).default(1),
   TOLLKEEPER_OPERATOR_TOKEN: z
     .string()
     .regex(
@@ -204,6 +205,8 @@ export interface Config {
   readonly walArchive: string | null;
   /** False for a copy under inspection, which runs no jobs and sends no webhooks. */
   readonly works: boolean;
+  /** Processes of `serve` that answer requests, on the cores of one machine. */
+  readonly processes: number;
   /** The token for operator endpoints; null disables them. */
   readonly operatorToken: string | null;
   readonly testKey: string | null;
@@ -228,7 +231,7 @@ export interface Config {
 
 /** Limits of one process. */
 interface LimitsConfig {
-  /** Database connections for requests. */
+  /** Database connections for requests, of all processes that `serve` starts. */
   readonly connections: number;
   /** Connections to the service from one address; 0 for no limit. */
   readonly connectionsPerAddress: number;
@@ -270,6 +273,7 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
     dataDirectory: data.TOLLKEEPER_DATA_DIR,
     walArchive: data.TOLLKEEPER_WAL_ARCHIVE ?? null,
     works: data.TOLLKEEPER_WORK === 'on',
+    processes: data.TOLLKEEPER_PROCESSES,
     operatorToken: data.TOLLKEEPER_OPERATOR_TOKEN ?? null,
     testKey: data.TOLLKEEPER_TEST_KEY ?? null,
     liveKey: data.TOLLKEEPER_LIVE_KEY ?? null,

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { resolve } from 'node:path';
 import process from 'node:process';
 import type pg from 'pg';
@@ -29,6 +31,14 @@ import { createOutbound } from './jobs/outbound.ts';
 import { startWorker, type Worker } from './jobs/worker.ts';
 import type { WithMail } from './mail/actions.ts';
 import { connectWorker, openServer, openServerToServe, type Server, type WorkerAccess } from './main-database.ts';
+import {
+  isOneOfSeveral,
+  leaveProcesses,
+  metricsOfAll,
+  sharedPort,
+  startProcesses,
+  tellReady,
+} from './main-processes.ts';
 import { Watch } from './main-watch.ts';
 import { createFirstLink } from './people/actions.ts';
 import type { WebhookServices } from './webhooks/actions.ts';
@@ -40,69 +50,104 @@ const jobsPoolSize = 10;
 // One per concurrent job, one to listen, and one for liveness locks.
 const queuePoolSize = 12;
 
+// A batch, a page, a check and one more at a time.
+const leastConnections = 4;
+
 // Few people sign in at a time, and a password takes longer to check than a row to find.
 const signInPoolSize = 5;
 
 /** Cleanup steps, run in reverse order. */
 type Undo = (() => Promise<void>)[];
 
-/** Serves the API and runs jobs until the process is stopped. */
+/**
+ * Serves the API and runs jobs until the process is stopped. With several processes, this one has the database, starts the
+ * others and ends with them.
+ */
 export async function serve(config: Config): Promise<void> {
   const output = createLog(config.logLevel);
   const { log, notice } = output;
   await untilStopped(output, async (undo, fail) => {
     const watching = { log: (message: string) => log.warn(message), onLost: fail };
-    const { server, access } = await openDatabase(
-      config,
-      await openServerToServe(config, (message) => notice(message), watching),
-      { undo, log },
-    );
-    const pools = new Map([
-      ['worker', access.workerPool],
-      ['queue', access.queuePool],
-    ]);
-    const watch = new Watch(log, access.worker, pools);
-    const services = await startExternalServices(config, access, { undo, watch });
-    await greetFirstStart(config, access, notice);
-    const { limits } = config;
-    const patience = patienceOfRequests(limits.statementTimeoutMs);
-    const requests = openServicePool(server, { size: limits.connections, patience }, undo);
-    pools.set('requests', requests.pool);
-    const people = createPool({ url: server.url, size: signInPoolSize, as: 'worker' });
-    undo.push(() => people.end());
-    pools.set('people', people);
-    const app = await createApp({
-      database: requests.database,
-      people: createDatabase(people),
-      log,
-      moreMetrics: () => watch.metrics(),
-      services,
-      operatorToken: config.operatorToken,
-      publicUrl: config.publicUrl,
-      limits,
-      pageShare: new PageShare(requests.pool, limits.connections),
-      connections: { ...connectionLimits, perAddress: limits.connectionsPerAddress },
-      migrated: () => isMigrated(access),
-      dashboard: await readDashboard(dashboardFolder),
-    });
-    if (config.works) {
-      const jobs = openJobsPool(server, undo);
-      pools.set('jobs', jobs.pool);
-      const worker = await startJobs(access, jobs.database, { services, watch, log, times: jobTimes(config) });
-      undo.push(() => worker.stop());
-    } else {
-      notice('TOLLKEEPER_WORK is off: this service handles requests, but runs no jobs and sends no webhooks.');
+    const server = isOneOfSeveral
+      ? await openServer(config, watching)
+      : await openServerToServe(config, (message) => notice(message), watching);
+    const opened = await openDatabase(config, server, { undo, log });
+    const { access } = opened;
+    if (isOneOfSeveral) {
+      tellReady(await answerRequests(config, opened, { undo, log, works: false }));
+      return;
     }
-    undo.push(() => app.close());
-    const address = await app.listen({ host: config.host, port: config.port }).catch((error: unknown) => {
-      throw listenProblem(error, config);
-    });
+    await greetFirstStart(config, access, notice);
+    if (!config.works)
+      notice('TOLLKEEPER_WORK is off: this service handles requests, but runs no jobs and sends no webhooks.');
+    const { processes: answering, works } = config;
+    let address: string;
+    if (answering > 1) {
+      await requireFreePort(config);
+      const processes = await startProcesses({ answering, works, log, fail });
+      undo.push(() => processes.stop());
+      address = processes.address;
+    } else address = await answerRequests(config, opened, { undo, log, works });
     const firstLink = await createFirstLink(access.worker, Date.now());
     if (firstLink !== null)
       notice(
         `Become the owner, once and within a day: ${(config.publicUrl ?? address).replace(/\/+$/, '')}${firstLink}`,
       );
     notice(`Tollkeeper listens on ${address} (reference: ${address}/docs). Press Ctrl-C to stop.`);
+  });
+}
+
+interface Opened {
+  readonly server: Server;
+  readonly access: ServingAccess;
+}
+
+interface Answering {
+  readonly undo: Undo;
+  readonly log: Log;
+  /** Whether this process also runs jobs. */
+  readonly works: boolean;
+}
+
+/** Listens, and returns the address. */
+async function answerRequests(config: Config, { server, access }: Opened, { undo, log, works }: Answering) {
+  const pools = new Map([['worker', access.workerPool]]);
+  const watch = new Watch(log, access.worker, pools);
+  const services = await startExternalServices(config, access, { undo, watch });
+  // The processes of a machine share the connections that the database has for it.
+  const connections = Math.max(leastConnections, Math.ceil(config.limits.connections / config.processes));
+  const limits = { ...config.limits, connections };
+  const patience = patienceOfRequests(limits.statementTimeoutMs);
+  const requests = openServicePool(server, { size: connections, patience }, undo);
+  pools.set('requests', requests.pool);
+  const people = createPool({ url: server.url, size: signInPoolSize, as: 'worker' });
+  undo.push(() => people.end());
+  pools.set('people', people);
+  const app = await createApp({
+    database: requests.database,
+    people: createDatabase(people),
+    log,
+    metrics: { ofProcess: watch.registry, together: metricsOfAll },
+    services,
+    operatorToken: config.operatorToken,
+    publicUrl: config.publicUrl,
+    limits,
+    pageShare: new PageShare(requests.pool, connections),
+    connections: { ...connectionLimits, perAddress: limits.connectionsPerAddress },
+    migrated: () => isMigrated(access),
+    dashboard: await readDashboard(dashboardFolder),
+  });
+  if (works) {
+    const jobs = openJobsPool(server, undo);
+    pools.set('jobs', jobs.pool);
+    pools.set('queue', access.queuePool);
+    const worker = await startJobs(access, jobs.database, { services, watch, log, times: jobTimes(config) });
+    undo.push(() => worker.stop());
+  }
+  undo.push(() => app.close());
+  const listening = { host: config.host, port: config.port, ...sharedPort };
+  return app.listen(listening).catch((error: unknown) => {
+    throw listenProblem(error, config);
   });
 }
 
@@ -114,12 +159,19 @@ export async function work(config: Config): Promise<void> {
   await untilStopped(output, async (undo, fail) => {
     const watching = { log: (message: string) => log.warn(message), onLost: fail };
     const { server, access } = await openDatabase(config, await openServer(config, watching), { undo, log });
-    const { database } = openJobsPool(server, undo);
-    const watch = new Watch(log, access.worker, new Map());
+    const { database, pool } = openJobsPool(server, undo);
+    const pools = new Map([
+      ['worker', access.workerPool],
+      ['queue', access.queuePool],
+      ['jobs', pool],
+    ]);
+    const watch = new Watch(log, access.worker, pools);
+    metricsOfAll?.share([watch.registry]);
     const services = await startExternalServices(config, access, { undo, watch });
     const worker = await startJobs(access, database, { services, watch, log, times: jobTimes(config) });
     undo.push(() => worker.stop());
-    notice('Tollkeeper is running jobs. Press Ctrl-C to stop.');
+    if (isOneOfSeveral) tellReady();
+    else notice('Tollkeeper is running jobs. Press Ctrl-C to stop.');
   });
 }
 
@@ -143,9 +195,10 @@ async function untilStopped(
   try {
     await start(undo, fail);
     await stopped;
-    notice('Stopping.');
+    if (!isOneOfSeveral) notice('Stopping.');
   } finally {
     await runUndo(undo, log);
+    leaveProcesses();
   }
 }
 
@@ -158,7 +211,7 @@ async function openDatabase(
   config: Config,
   server: Server,
   { undo, log }: { readonly undo: Undo; readonly log: Log },
-): Promise<{ server: Server; access: ServingAccess }> {
+): Promise<Opened> {
   undo.push(() => server.stop());
   const waiting = { waitMs: config.limits.startWaitMs, log: (message: string) => log.warn(message) };
   const access = await connectWorker(server, { ...waiting, auditContext: { actor: 'system', action: 'serve' } });
@@ -281,6 +334,18 @@ function webhookTrouble(log: Log): (error: unknown) => void {
 /** The schedule of periodic jobs, in cron syntax. */
 function jobTimes({ auditDays }: Config): string {
   return crontab + auditCrontab(auditDays);
+}
+
+/** Refuses a port that somebody listens on. Processes that share a port would share it with those of another service, too. */
+async function requireFreePort(config: Config): Promise<void> {
+  const probe = createServer();
+  try {
+    await once(probe.listen({ host: config.host, port: config.port }), 'listening');
+  } catch (error) {
+    throw listenProblem(error, config);
+  } finally {
+    probe.close();
+  }
 }
 
 /** The reason for which the service cannot listen, in a sentence that names the setting. */

@@ -4,6 +4,7 @@ import { incompleteLifetimeMs } from './billing/end-subscription.ts';
 import { readDueLag } from './billing/store-due.ts';
 import type { Database } from './database/database.ts';
 import type { Log } from './http/log.ts';
+import { gaugesOfDatabase, keptFor } from './http/metrics.ts';
 import { type QueueDepth, readQueueDepth } from './jobs/queue.ts';
 import type { ChargeReport } from './payments/actions-settle.ts';
 import type { AttemptReport as LimitedAttempt } from './payments/attempt.ts';
@@ -25,6 +26,8 @@ const lookEveryMs = 60_000;
 const repeatEveryMs = 10 * 60_000;
 // Several scrapers read the database once.
 const freshMs = 10_000;
+// All gauges of one scrape are of one instant.
+const shownMs = 1_000;
 
 /** The sentences that say what is stuck at `now`, by kind; empty when nothing is. */
 export function stuckWork({ queue, dueLagMs }: Backlog, now: number): ReadonlyMap<string, string> {
@@ -68,20 +71,17 @@ export class StuckLog {
 /** Turns reports of charges and webhooks into log lines and metrics. The counters are those of this process. */
 export class Watch {
   readonly #log: Pick<Log, 'warn'>;
-  readonly #worker: Database;
-  readonly #pools: ReadonlyMap<string, pg.Pool>;
-  readonly #registry = new Registry();
+  /** The metrics. Without the database, those of this process. */
+  readonly registry = new Registry();
   readonly #charges: Counter<string>;
   readonly #attempts: Counter<string>;
   readonly #limited: Counter<string>;
-  readonly #gauges: ReturnType<typeof registerGauges>;
-  #backlog: { readonly readAt: number; readonly read: Promise<Backlog> } | null = null;
+  readonly #readBacklog: () => Promise<Backlog>;
 
   constructor(log: Pick<Log, 'warn'>, worker: Database, pools: ReadonlyMap<string, pg.Pool>) {
     this.#log = log;
-    this.#worker = worker;
-    this.#pools = pools;
-    const registers = [this.#registry];
+    this.#readBacklog = keptFor(freshMs, () => readBacklog(worker, Date.now()));
+    const registers = [this.registry];
     this.#charges = new Counter({
       name: 'tollkeeper_charges_total',
       help: 'Charges that ended, by processor and result.',
@@ -100,7 +100,8 @@ export class Watch {
       labelNames: ['kind', 'scope', 'result'],
       registers,
     });
-    this.#gauges = registerGauges(this.#registry);
+    showPools(this.registry, pools);
+    showBacklog(this.registry, this.#readBacklog);
   }
 
   readonly onCharge = (report: ChargeReport): void => {
@@ -136,19 +137,6 @@ export class Watch {
     timer.unref();
     return () => clearInterval(timer);
   }
-
-  /** The metrics in Prometheus format. Without the database, those of this process. */
-  async metrics(): Promise<string> {
-    this.#gauges.show(this.#pools, await this.#readBacklog().catch(() => null), Date.now());
-    return this.#registry.metrics();
-  }
-
-  #readBacklog(): Promise<Backlog> {
-    const now = Date.now();
-    if (this.#backlog === null || now - this.#backlog.readAt > freshMs)
-      this.#backlog = { readAt: now, read: readBacklog(this.#worker, now) };
-    return this.#backlog.read;
-  }
 }
 
 async function readBacklog(worker: Database, now: number): Promise<Backlog> {
@@ -159,9 +147,46 @@ async function readBacklog(worker: Database, now: number): Promise<Backlog> {
   };
 }
 
-function registerGauges(registry: Registry) {
-  const gauge = (name: string, help: string, labelNames: readonly string[]) =>
-    new Gauge({ name: `tollkeeper_${name}`, help, labelNames, registers: [registry] });
+/** The connections of the pools of this process. */
+function showPools(registry: Registry, pools: ReadonlyMap<string, pg.Pool>): void {
+  new Gauge({
+    name: 'tollkeeper_pool_connections',
+    help: 'Connections to the database, by pool and state.',
+    labelNames: ['pool', 'state'],
+    registers: [registry],
+    collect() {
+      for (const [pool, { totalCount, idleCount }] of pools) {
+        this.set({ pool, state: 'used' }, totalCount - idleCount);
+        this.set({ pool, state: 'idle' }, idleCount);
+      }
+    },
+  });
+  new Gauge({
+    name: 'tollkeeper_pool_waiting',
+    help: 'Requests and jobs that wait for a connection, by pool.',
+    labelNames: ['pool'],
+    registers: [registry],
+    collect() {
+      for (const [pool, { waitingCount }] of pools) this.set({ pool }, waitingCount);
+    },
+  });
+}
+
+function showBacklog(registry: Registry, read: () => Promise<Backlog>): void {
+  const show = keptFor(shownMs, async () => {
+    const backlog = await read().catch(() => null);
+    for (const each of [jobs, jobWait, dueLag, deliveries, deliveryWait]) each.reset();
+    if (backlog === null) return;
+    const now = Date.now();
+    const seconds = (since: number | null) => (since === null ? 0 : Math.max(0, now - since) / 1000);
+    jobs.set({ state: 'ready' }, backlog.queue.ready);
+    jobs.set({ state: 'failed' }, backlog.queue.failed);
+    jobWait.set({}, seconds(backlog.queue.firstReadyAt));
+    dueLag.set({}, backlog.dueLagMs / 1000);
+    deliveries.set({}, backlog.deliveries.due);
+    deliveryWait.set({}, seconds(backlog.deliveries.firstDueAt));
+  });
+  const gauge = gaugesOfDatabase(registry, show);
   const jobs = gauge('queue_jobs', 'Jobs that wait for a worker (ready), and that failed for good (failed).', [
     'state',
   ]);
@@ -170,24 +195,4 @@ function registerGauges(registry: Registry) {
   const dueLag = gauge('due_work_lag_seconds', 'How long the first piece of undone work has been due.', ['never']);
   const deliveries = gauge('webhook_deliveries_due', 'Webhook deliveries that are due.', ['never']);
   const deliveryWait = gauge('webhook_oldest_delivery_seconds', 'How long the first of them has been due.', ['never']);
-  const connections = gauge('pool_connections', 'Connections to the database, by pool and state.', ['pool', 'state']);
-  const waiting = gauge('pool_waiting', 'Requests and jobs that wait for a connection, by pool.', ['pool']);
-  const seconds = (since: number | null, now: number) => (since === null ? 0 : Math.max(0, now - since) / 1000);
-  return {
-    show(pools: ReadonlyMap<string, pg.Pool>, backlog: Backlog | null, now: number): void {
-      for (const [pool, { totalCount, idleCount, waitingCount }] of pools) {
-        connections.set({ pool, state: 'used' }, totalCount - idleCount);
-        connections.set({ pool, state: 'idle' }, idleCount);
-        waiting.set({ pool }, waitingCount);
-      }
-      for (const each of [jobs, jobWait, dueLag, deliveries, deliveryWait]) each.reset();
-      if (backlog === null) return;
-      jobs.set({ state: 'ready' }, backlog.queue.ready);
-      jobs.set({ state: 'failed' }, backlog.queue.failed);
-      jobWait.set({}, seconds(backlog.queue.firstReadyAt, now));
-      dueLag.set({}, backlog.dueLagMs / 1000);
-      deliveries.set({}, backlog.deliveries.due);
-      deliveryWait.set({}, seconds(backlog.deliveries.firstDueAt, now));
-    },
-  };
 }

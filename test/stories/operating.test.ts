@@ -21,7 +21,7 @@ const watch = new Watch(log, app.owner, new Map([['owner', app.ownerPool]]));
 const server = await createApp({
   database: app.database,
   log,
-  moreMetrics: () => watch.metrics(),
+  metrics: { ofProcess: watch.registry },
   services: { ...app.services, onCharge: watch.onCharge },
   migrated: async () => true,
 });

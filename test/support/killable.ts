@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { type ChildProcessByStdio, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import type { Readable } from 'node:stream';
+import { promisify } from 'node:util';
 import { sql } from 'kysely';
 import { Client } from 'pg';
 import { createDatabase, createPool, type Database } from '../../src/database/database.ts';
@@ -26,16 +27,19 @@ type Child = ChildProcessByStdio<null, Readable, Readable>;
 export class Killable {
   readonly key = 'sk_test_killable';
   readonly dataDirectory: string;
+  readonly #settings: Readonly<Record<string, string>>;
   #child: Child | null = null;
   #address = '';
   #output = '';
 
-  constructor(dataDirectory: string) {
+  constructor(dataDirectory: string, settings: Readonly<Record<string, string>> = {}) {
     this.dataDirectory = dataDirectory;
+    this.#settings = settings;
   }
 
-  static async create(): Promise<Killable> {
-    return new Killable(await mkdtemp(join(await realpath(tmpdir()), 'tollkeeper-killable-')));
+  /** With further settings, as environment variables. */
+  static async create(settings: Readonly<Record<string, string>> = {}): Promise<Killable> {
+    return new Killable(await mkdtemp(join(await realpath(tmpdir()), 'tollkeeper-killable-')), settings);
   }
 
   /** Where the service listens, or did last. */
@@ -58,6 +62,7 @@ export class Killable {
         DATABASE_URL: '',
         TOLLKEEPER_DATA_DIR: this.dataDirectory,
         TOLLKEEPER_TEST_KEY: this.key,
+        ...this.#settings,
       },
     });
     this.#child = child;
@@ -106,6 +111,15 @@ export class Killable {
       await killAndWait(pids);
       await ended.promise;
     };
+  }
+
+  /** The processes that the service has started for itself, by their command. */
+  async processes(): Promise<{ pid: number; command: string }[]> {
+    const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=,args=']);
+    return stdout.split('\n').flatMap((line) => {
+      const [, pid, parent, command] = /^\s*(\d+)\s+(\d+) .* (serve|work)$/.exec(line) ?? [];
+      return Number(parent) === this.#child?.pid && command !== undefined ? [{ pid: Number(pid), command }] : [];
+    });
   }
 
   /**
