@@ -87,7 +87,7 @@ async function breakEnding(id: string): Promise<() => Promise<unknown>> {
          when (old.id = '${id}' and new.status = 'canceled') execute function fail_on_purpose()`,
     )
     .execute(app.owner);
-  return () => sql`drop trigger fail on subscriptions`.execute(app.owner);
+  return () => sql`drop function fail_on_purpose cascade`.execute(app.owner);
 }
 
 const statusesOf = (ids: readonly string[]) =>

@@ -130,7 +130,7 @@ async function closeGate(app: TestApp, { table, on, when }: Place) {
     },
     async remove(): Promise<void> {
       await holder.query('select pg_advisory_unlock_all()');
-      await holder.query(`drop trigger a_gate on ${table}`);
+      await holder.query(`drop trigger a_gate on ${table}; drop function wait_at_gate`);
       await holder.end();
     },
   };
