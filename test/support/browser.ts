@@ -110,15 +110,21 @@ export async function openWindow({ width = 360, javaScript = false }: WindowOpti
 
 let auditor: Promise<Page> | null = null;
 
+/** A window with the program that looks. It stays when another page is written into the window. */
+async function openAuditor(): Promise<Page> {
+  const page = await openWindow({ javaScript: true });
+  await page.evaluate(axe.source);
+  return page;
+}
+
 /**
  * What is seriously wrong with the page for who cannot see or point: empty when all is well. A copy is looked at, in a
  * window that runs scripts, because whoever looks is one.
  */
 export async function seriousViolations(page: Page): Promise<string[]> {
-  auditor ??= openWindow({ javaScript: true });
+  auditor ??= openAuditor();
   const copy = await auditor;
   await copy.setContent(await page.content());
-  await copy.evaluate(axe.source);
   const results: unknown = await copy.evaluate("axe.run(document, { resultTypes: ['violations'] })");
   return (results as axe.AxeResults).violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
