@@ -3,8 +3,9 @@ import { type CustomerRow, decideChange } from '../customers/customer.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { quoteRedemption } from '../invoicing/actions-discounts.ts';
+import type { LineExplanation } from '../invoicing/invoice-line-item.ts';
 import { draftInvoice, type InvoiceDraft, readNewInvoice } from '../invoicing/new-invoice.ts';
-import { findInvoice, listLinesOfInvoice } from '../invoicing/store.ts';
+import { findInvoice, listExplainedLines } from '../invoicing/store.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { Problem } from '../kernel/problem.ts';
 import { allowsRepeatedTrials } from '../organizations/setting.ts';
@@ -35,6 +36,7 @@ export interface Quote {
     readonly quantity: number;
     readonly price: bigint;
     readonly amount: bigint;
+    readonly explanation: LineExplanation;
   }[];
   /** The sum of the lines minus the discount, without tax. */
   readonly subtotal: bigint;
@@ -168,11 +170,12 @@ export function quoteOfDraft(
   nextChargeAt: Instant | null = null,
 ): Quote {
   const { subtotal, discountAmount, taxAmount, total } = draft ?? nothing;
-  const lines = (draft?.lines ?? []).map(({ description, quantity, price, amount }) => ({
+  const lines = (draft?.lines ?? []).map(({ description, quantity, price, amount, explanation }) => ({
     description,
     quantity,
     price,
     amount,
+    explanation,
   }));
   const amounts = { lines, subtotal, discountAmount, taxAmount, total, dueNow: total };
   return { ...amounts, trialEnd, nextChargeAt, currency: work.currency };
@@ -191,11 +194,17 @@ export async function quoteOf(work: Work, { invoiceId, subscriptionId, bill = nu
   if (bill !== null) return quoteOfDraft(work, draftInvoice(readNewInvoice(bill)), null);
   const invoice = invoiceId === null ? null : await findInvoice(work, invoiceId);
   assert((invoice === null) === (invoiceId === null), 'an invoice that is named is there');
-  const lines = invoiceId === null ? [] : await listLinesOfInvoice(work, invoiceId);
+  const lines = invoiceId === null ? [] : await listExplainedLines(work, invoiceId);
   const subscription = subscriptionId === null ? null : await findSubscription(work, subscriptionId);
   const { subtotal, discountAmount, taxAmount, total } = invoice ?? nothing;
   return {
-    lines: lines.map(({ description, quantity, price, amount }) => ({ description, quantity, price, amount })),
+    lines: lines.map(({ description, quantity, price, amount, explanation }) => ({
+      description,
+      quantity,
+      price,
+      amount,
+      explanation,
+    })),
     subtotal,
     discountAmount,
     taxAmount,

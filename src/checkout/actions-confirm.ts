@@ -65,7 +65,11 @@ export async function confirmCheckout(
   const view = await viewCheckout(work, processors, sessionId, draft);
   if (view.refusal !== null) return { awaits: null };
   refuseOtherThanShown(view, given);
-  const customer = await prepareBuyer(work, session, { ...buyer, billingAddress: given.billingAddress ?? null });
+  const customer = await prepareBuyer(work, session, {
+    ...buyer,
+    ...(given.taxId === undefined ? {} : { taxId: given.taxId }),
+    billingAddress: given.billingAddress ?? null,
+  });
   const card = view.needsCard
     ? await keepCard(work, processors.defaultIn(work), { session, customer, given, attachedId })
     : { paymentMethodId: null, isPending: false };

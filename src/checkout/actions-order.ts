@@ -129,6 +129,8 @@ async function discountOfSession(
 interface BuyerDetails extends Pick<CheckoutDraft, 'billingAddress'> {
   readonly name?: string;
   readonly email?: string;
+  /** Absent: it stays; null removes it. */
+  readonly taxId?: string | null;
 }
 
 /**
@@ -138,7 +140,7 @@ interface BuyerDetails extends Pick<CheckoutDraft, 'billingAddress'> {
 export async function prepareBuyer(
   work: Work,
   session: CheckoutSessionRow,
-  { name, email, billingAddress }: BuyerDetails,
+  { name, email, billingAddress, taxId }: BuyerDetails,
 ): Promise<CustomerRow> {
   const { customerId, pricingModelId } = session;
   if (customerId === null) {
@@ -149,6 +151,7 @@ export async function prepareBuyer(
       email,
       pricingModelId,
       billingAddress,
+      ...(taxId ? { billingTerms: { taxId } } : {}),
     });
     return customer;
   }
@@ -157,7 +160,8 @@ export async function prepareBuyer(
   if (customer.archived) throw new Problem('customerArchived', { id: customerId });
   // A link must not allow renaming an existing customer.
   const said = session.anonymous ? { name, email } : {};
-  const changed = decideChange(customer, { ...said, billingAddress: billingAddress ?? undefined });
+  const terms = taxId === undefined ? {} : { billingTerms: { ...customer.billingTerms, taxId } };
+  const changed = decideChange(customer, { ...said, ...terms, billingAddress: billingAddress ?? undefined });
   return changed === null ? customer : saveChangedCustomer(work, changed);
 }
 

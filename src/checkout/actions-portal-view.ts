@@ -1,13 +1,15 @@
 import { requireCustomerByExternalId } from '../customers/actions.ts';
 import type { CustomerRow } from '../customers/customer.ts';
-import { portalUrl } from '../customers/portal-link.ts';
+import { invoiceUrl, portalUrl } from '../customers/portal-link.ts';
 import { lockCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import { amountDue } from '../invoicing/invoice.ts';
 import { type InvoiceRow, listInvoicesOfCustomer } from '../invoicing/store.ts';
 import type { Encryption } from '../jobs/encryption.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import type { Language } from '../kernel/language.ts';
 import { Problem } from '../kernel/problem.ts';
-import { readSellerName, readSettings } from '../organizations/store-settings.ts';
+import { readSettings } from '../organizations/store-settings.ts';
 import { listPaymentMethodsOfCustomer } from '../payments/actions.ts';
 import type { Processors } from '../payments/processor.ts';
 import type { Price } from '../pricing/price.ts';
@@ -21,7 +23,7 @@ import { findSubscription, listLivingSubscriptions } from '../subscriptions/stor
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isWaitingForStart, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { readBalances } from '../usage/actions-balances.ts';
-import { findPaymentToConfirm } from './actions.ts';
+import { findPaymentToConfirm, readPageLook } from './actions.ts';
 import { type NewPortalSession, type PortalSession, portalSessionSeconds } from './checkout-input.ts';
 import { maxIncluded, maxUsageTerms, type PlanTerms, type UsageBilling, type UsageTerms } from './checkout-view.ts';
 import type { PortalInvoice, PortalPlan, PortalSubscription, PortalView } from './portal-view.ts';
@@ -29,27 +31,43 @@ import type { PortalInvoice, PortalPlan, PortalSubscription, PortalView } from '
 // Four years of monthly invoices; the seller has older ones.
 const maxInvoices = 48;
 
+/** A customer in its portal. */
+export interface Visitor {
+  readonly work: Work;
+  readonly customer: CustomerRow;
+  readonly processors: Processors;
+  readonly encryption: Encryption;
+  /** The language of its browser. */
+  readonly language: Language;
+}
+
 /** The portal data of the customer. */
-export async function viewPortal(work: Work, processors: Processors, customer: CustomerRow): Promise<PortalView> {
+export async function viewPortal({ work, processors, customer, encryption, language }: Visitor): Promise<PortalView> {
   const processor = processors.defaultIn(work);
   const rows = await listLivingSubscriptions(work, customer.id);
   const invoices = await listInvoicesOfCustomer(work, customer.id, maxInvoices);
   return {
-    seller: await readSellerName(work),
-    livemode: work.livemode,
+    ...(await readPageLook(work, customer, language)),
     currency: work.currency,
     customer,
     subscriptions: await describe(work, rows),
     paymentMethods: await listPaymentMethodsOfCustomer(work, customer.id),
-    invoices: invoices.flatMap(describeInvoice),
+    invoices: invoices.flatMap((invoice) => {
+      const { environmentId, publicUrl } = work;
+      const pass = { environmentId, invoiceId: invoice.id, version: customer.portalVersion };
+      return describeInvoice(invoice, work.now, () => invoiceUrl(publicUrl, encryption, pass));
+    }),
     processor: { name: processor.name, publishableKey: processor.publishableKey ?? null },
     paymentToConfirm: await findPaymentToConfirm(work, processor, { customerId: customer.id }),
   };
 }
 
-function describeInvoice(invoice: InvoiceRow): PortalInvoice[] {
-  const { id, invoiceNumber: number, invoiceDate: date, status, total, currency } = invoice;
-  return number === null ? [] : [{ id, number, date, status, total, due: amountDue(invoice), currency }];
+function describeInvoice(invoice: InvoiceRow, now: Instant, urlOf: () => string): PortalInvoice[] {
+  const { id, invoiceNumber: number, invoiceDate: date, status, total, currency, dueDate } = invoice;
+  if (number === null) return [];
+  const due = amountDue(invoice);
+  const isOverdue = status === 'open' && due > 0n && (dueDate === null || dueDate <= now);
+  return [{ id, number, date, status, total, due, currency, url: isOverdue ? urlOf() : null }];
 }
 
 async function describe(work: Work, rows: readonly SubscriptionRow[]): Promise<PortalSubscription[]> {
@@ -110,12 +128,14 @@ async function describe(work: Work, rows: readonly SubscriptionRow[]): Promise<P
 async function findTerms(
   work: Work,
   rows: readonly SubscriptionRow[],
-): Promise<(row: SubscriptionRow) => PlanTerms & UsageBilling> {
+): Promise<(row: SubscriptionRow) => PlanTerms & UsageBilling & Pick<PortalSubscription, 'included'>> {
   const priceIds = [...new Set(rows.map((row) => row.priceId))];
   const prices = new Map((await listPricesByIds(work, priceIds)).map((each) => [each.id, each]));
   const billing = [...prices.values()].filter(({ overage }) => overage === 'bill');
   const productIds = [...new Set(billing.flatMap(({ productId }) => productId ?? []))];
   const usage = Map.groupBy(await listUsagePrices(work, productIds, maxUsageTerms), ({ productId }) => productId);
+  const ownIds = [...prices.values()].flatMap(({ productId }) => productId ?? []);
+  const included = await listIncluded(work, ownIds, maxIncluded);
   const settings = await readSettings(work);
   return ({ priceId, priceOverrides, billingThresholdAmount, doNotCharge }) => {
     const price = prices.get(priceId);
@@ -125,6 +145,7 @@ async function findTerms(
       minimumCommitment: price?.minimumCommitment ?? null,
       billingTiming: price?.billingTiming ?? null,
       usage: terms.map((each) => ({ ...each, ...ownTermsOf(each.priceId, priceOverrides) })),
+      included: included.get(price?.productId ?? '') ?? [],
       usageThreshold: (billingThresholdAmount ?? settings.billingThresholdAmount) || null,
     };
   };

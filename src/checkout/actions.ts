@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { z } from 'zod';
 import { type Billed, type Quote, quoteOf } from '../billing/quote.ts';
+import type { CustomerRow } from '../customers/customer.ts';
 import { findCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
+import { localDescription } from '../invoicing/line-text.ts';
+import type { Language } from '../kernel/language.ts';
 import { Problem } from '../kernel/problem.ts';
-import { readSellerName, readSettings } from '../organizations/store-settings.ts';
+import type { BillingSettings } from '../organizations/setting.ts';
+import { readLook, readSettings } from '../organizations/store-settings.ts';
 import type { PaymentProcessor, Processors } from '../payments/processor.ts';
 import { findLastPaymentOf, pageOfPayments } from '../payments/store.ts';
 import { listPaymentMethodsOfCustomer } from '../payments/store-payment-methods.ts';
@@ -21,6 +25,7 @@ import { findSubscription } from '../subscriptions/store.ts';
 import { findAdjustment } from '../subscriptions/store-adjustments.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { AddOn } from '../subscriptions/subscription-start.ts';
+import { type Wording, wordingOf } from '../wording/wording.ts';
 import {
   addOnsOf,
   chosenDiscount,
@@ -50,6 +55,7 @@ import {
   type CheckoutView,
   maxIncluded,
   maxUsageTerms,
+  type PageLook,
   type PaymentToConfirm,
   type PlanChange,
   type SavedMethod,
@@ -58,16 +64,9 @@ import {
 
 type Bill = Pick<
   CheckoutView,
-  | 'lines'
-  | 'subtotal'
-  | 'discountAmount'
-  | 'taxAmount'
-  | 'taxIncluded'
-  | 'total'
-  | 'dueNow'
-  | 'trialEnd'
-  | 'nextChargeAt'
->;
+  'subtotal' | 'discountAmount' | 'taxAmount' | 'taxIncluded' | 'total' | 'dueNow' | 'trialEnd' | 'nextChargeAt'
+> &
+  Pick<Quote, 'lines'>;
 
 const noBill: Bill = {
   lines: [],
@@ -87,8 +86,23 @@ export async function viewCheckout(
   processors: Processors,
   sessionId: string,
   draft?: CheckoutDraft,
+  asked?: Language,
 ): Promise<CheckoutView> {
-  return viewSession(work, processors, await requireSession(work, sessionId), draft);
+  return viewSession(work, processors, await requireSession(work, sessionId), draft, asked);
+}
+
+/** The wording for somebody who may be a customer: its own language, else that of the browser. */
+export function wordingFor(customer: Pick<CustomerRow, 'billingTerms'> | null, asked: Language): Wording {
+  return wordingOf(customer?.billingTerms?.language ?? asked);
+}
+
+/** The look of a page for somebody who may be a customer. */
+export async function readPageLook(
+  work: Work,
+  customer: Pick<CustomerRow, 'billingTerms'> | null,
+  asked: Language,
+): Promise<PageLook> {
+  return { ...(await readLook(work)), livemode: work.livemode, wording: wordingFor(customer, asked) };
 }
 
 /**
@@ -101,8 +115,14 @@ export async function viewSession(
   processors: Processors,
   session: CheckoutSessionRow,
   draft: CheckoutDraft = {},
+  asked: Language = 'en',
 ): Promise<CheckoutView> {
   checkDraft(draft);
+  const { customerId } = session;
+  const customer = customerId === null ? null : await findCustomer(work, customerId);
+  const look = await readPageLook(work, customer, asked);
+  const { wording } = look;
+  const settings = await readSettings(work);
   const status = statusAt(session, work.now);
   const entered = status === 'open' ? draft : {};
   const processor = processors.defaultIn(work);
@@ -119,9 +139,12 @@ export async function viewSession(
   const needsCard = status === 'open' && asksForCard(session, items, quoted);
   const savedMethods = needsCard ? await listSavedMethods(work, session, processor) : [];
   const isCardless = needsCard && processor.name === 'manual' && savedMethods.length === 0;
+  const known = { customer, settings, terms };
   return {
     ...bill,
-    ...(await describe(work, bill.trialEnd === null ? session : inTrial(session), terms, entered)),
+    lines: linesOf(bill, look, currencyOf(work)),
+    ...(await describe(work, bill.trialEnd === null ? session : inTrial(session), known, entered)),
+    ...look,
     status,
     change,
     // A change of plan bills none.
@@ -139,8 +162,17 @@ export async function viewSession(
       status === 'pending' && attempt !== null
         ? await findPaymentToConfirm(work, processor, paymentsOfAttempt(attempt))
         : null,
-    refusal: refusal ?? (isCardless ? noCardsTaken : null),
+    refusal: refusal === null ? (isCardless ? wording.words.card.notTakenYet : null) : buyerText(refusal, wording),
   };
+}
+
+/** The lines of a bill, in the language of the page. */
+function linesOf({ lines }: Pick<Bill, 'lines'>, { wording: { language } }: PageLook, currency: string) {
+  return lines.map(({ description, quantity, amount, explanation }) => ({
+    description: localDescription(description ?? '', { explanation, service: null, currency, language }),
+    quantity,
+    amount,
+  }));
 }
 
 /** The price, product and add-ons of a session, at the terms that its buyer has, and the plan that it would change. */
@@ -204,28 +236,32 @@ async function listSavedMethods(
   return chargeable.map(({ id, type: kind, paymentMethodData: data }) => ({ id, type: kind, data }));
 }
 
-const noCardsTaken = 'This seller does not accept cards here yet. Please ask the seller how to pay.';
+/** The records that a view is made from. */
+interface Known {
+  readonly customer: CustomerRow | null;
+  readonly settings: BillingSettings;
+  readonly terms: Terms;
+}
 
 async function describe(
   work: Work,
   session: CheckoutSessionRow,
-  { sold, overrides, own }: Terms,
+  { customer, settings, terms }: Known,
   draft: CheckoutDraft,
 ) {
-  const { customerId, anonymous, customerName, customerEmail, type } = session;
-  const customer = customerId === null ? null : await findCustomer(work, customerId);
+  const { anonymous, customerName, customerEmail, type } = session;
+  const { sold } = terms;
   return {
     id: session.id,
     type,
-    livemode: work.livemode,
     purchaseId: session.purchaseId,
     expiresAt: session.expiresAt,
-    seller: await readSellerName(work),
+    isTaxed: settings.taxProvider !== 'none' && customer?.taxExempt !== true,
     productName: sold === null ? null : (session.outputName ?? sold.product.name),
     description: sold?.product.description ?? null,
     unitPrice: sold?.price.unitPrice ?? null,
     pricing: sold?.price.pricing ?? null,
-    ...(await describeUsage(work, sold, { overrides, own })),
+    ...(await describeUsage(work, terms, settings)),
     intervalUnit: sold?.price.intervalUnit ?? null,
     intervalCount: sold?.price.intervalCount ?? null,
     quantity: decideQuantity(session, draft.quantity),
@@ -239,6 +275,7 @@ async function describe(
       name: customer?.name ?? customerName,
       email: customer?.email ?? customerEmail,
       billingAddress: draft.billingAddress ?? customer?.billingAddress ?? session.billingAddress,
+      taxId: customer?.billingTerms?.taxId ?? null,
     },
     isAnonymous: anonymous,
     successUrl: session.successUrl,
@@ -249,13 +286,13 @@ async function describe(
 /** The prices of usage of a plan, at the terms that its buyer has. */
 async function describeUsage(
   work: Work,
-  sold: Sold | null,
-  { overrides, own }: Pick<Terms, 'overrides' | 'own'>,
+  { sold, overrides, own }: Terms,
+  settings: BillingSettings,
 ): Promise<UsageBilling> {
   if (sold?.price.overage !== 'bill') return { usage: [], usageThreshold: null };
   const prices = await listUsagePrices(work, [sold.product.id], maxUsageTerms);
   const usage = prices.map((price) => ({ ...price, ...ownTermsOf(price.priceId, overrides) }));
-  const threshold = own?.billingThresholdAmount ?? (await readSettings(work)).billingThresholdAmount;
+  const threshold = own?.billingThresholdAmount ?? settings.billingThresholdAmount;
   return { usage, usageThreshold: threshold || null };
 }
 
@@ -316,7 +353,7 @@ function isOfDraft(field: unknown): boolean {
 interface Quoted {
   readonly bill: Bill;
   readonly change: PlanChange | null;
-  readonly refusal: string | null;
+  readonly refusal: Problem | null;
 }
 
 /** The quote, or the reason why there is none. Invalid input is refused instead, because the buyer can correct it. */
@@ -336,7 +373,7 @@ async function tryQuote(work: Work, requested: Asked): Promise<Quoted> {
       offersMore(requested)
     )
       return { bill: noBill, change: null, refusal: null };
-    return { bill: noBill, change: null, refusal: buyerText(error) };
+    return { bill: noBill, change: null, refusal: error };
   }
 }
 
@@ -356,13 +393,17 @@ async function quoteSession(work: Work, requested: Asked): Promise<Omit<Quoted, 
   return { bill: toBill(work, quoted), change };
 }
 
+// Nothing of it was billed before its payment.
+const unexplained = { kind: 'unexplained' } as const;
+
 /** The amounts billed for a purchase or a change, or to be billed when the first payment of the purchase has arrived. */
 async function readBill(work: Work, attempt: LastAttempt): Promise<Bill> {
   const { purchase, invoiceId } = attempt;
   const payment = purchase !== null && invoiceId === null ? await findLastPaymentOf(work, attempt) : null;
   if (purchase === null || payment === null) return toBill(work, await quoteOf(work, attempt));
   const { amount: total, subtotal, taxAmount } = payment;
-  const line = { description: purchase.name, quantity: purchase.quantity, price: subtotal, amount: subtotal };
+  const { name: description, quantity } = purchase;
+  const line = { description, quantity, price: subtotal, amount: subtotal, explanation: unexplained };
   const amounts = { lines: [line], subtotal, discountAmount: 0n, taxAmount, total, dueNow: total };
   return toBill(work, { ...amounts, trialEnd: null, nextChargeAt: null, currency: payment.currency });
 }
@@ -371,7 +412,7 @@ function toBill({ now }: Work, quoted: Quote): Bill {
   const { lines, discountAmount, taxAmount, total, dueNow, trialEnd, nextChargeAt } = quoted;
   const subtotal = lines.reduce((sum, { amount }) => sum + amount, 0n);
   return {
-    lines: lines.map(({ description, quantity, amount }) => ({ description: description ?? '', quantity, amount })),
+    lines,
     subtotal,
     discountAmount,
     taxAmount,

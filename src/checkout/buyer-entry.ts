@@ -1,6 +1,7 @@
 import type { BillingAddress } from '../customers/customer.ts';
 import { countryCodes } from '../kernel/country.ts';
 import { textLimits } from '../kernel/text-limits.ts';
+import type { Wording } from '../wording/wording.ts';
 import { type AddOnChoice, addOnField } from './checkout.ts';
 import type { CheckoutAddOn, CheckoutDraft, CheckoutView } from './checkout-view.ts';
 import type { FieldErrors } from './page-form.ts';
@@ -8,7 +9,7 @@ import type { FieldErrors } from './page-form.ts';
 /** The fields of the first step, in order. Address fields have the names of the record. */
 export const addressNames = ['country', 'line1', 'line2', 'city', 'state', 'postal_code'] as const;
 export type AddressName = (typeof addressNames)[number];
-const detailNames = ['quantity', 'discountCode', 'name', 'email', ...addressNames] as const;
+const detailNames = ['quantity', 'discountCode', 'name', 'email', 'company', 'taxId', ...addressNames] as const;
 type DetailName = (typeof detailNames)[number];
 
 /** The field values of the first step, as text. The text of an add-on is its quantity. */
@@ -20,12 +21,15 @@ export const asksAddOns = 'asksAddOns';
 /** The values that the session already has. */
 export function knownDetails(view: CheckoutView): Details {
   const { customer, quantity, discountCode } = view;
-  const address = customer.billingAddress?.address;
+  const { billingAddress } = customer;
+  const address = billingAddress?.address;
   return {
     quantity: String(quantity),
     discountCode: discountCode ?? '',
     name: customer.name ?? '',
     email: customer.email ?? '',
+    company: companyOf(view),
+    taxId: customer.taxId ?? '',
     country: address?.country ?? '',
     line1: address?.line1 ?? '',
     line2: address?.line2 ?? '',
@@ -34,6 +38,12 @@ export function knownDetails(view: CheckoutView): Details {
     postal_code: address?.postal_code ?? '',
     ...Object.fromEntries(view.addOns.map(({ quantity: count }, index) => [addOnField(index), String(count)])),
   };
+}
+
+/** The name on invoices, if it is not that of the customer. */
+function companyOf({ customer: { name, billingAddress } }: Pick<CheckoutView, 'customer'>): string {
+  const known = billingAddress?.name ?? '';
+  return known === name ? '' : known;
 }
 
 /** The submitted values; fields that the form does not have come from the session. */
@@ -67,21 +77,28 @@ export const countries: ReadonlySet<string> = new Set(countryCodes);
 
 /** Input errors that need no lookup. Codes and amounts are checked against the records. */
 export function detailErrors(view: CheckoutView, details: Details): FieldErrors {
+  const { words, say } = view.wording;
   const errors: Record<string, string> = {};
   for (const name of detailNames)
     if (details[name].length > (longest[name] ?? textLimits.name))
-      errors[name] = `Enter at most ${longest[name] ?? textLimits.name} characters.`;
+      errors[name] = say(words.errors.tooLong, { count: `${longest[name] ?? textLimits.name}` });
   if (view.mayChangeQuantity && !isAllowed(view, details.quantity))
-    errors.quantity = `Enter a quantity from ${view.minimumQuantity} to ${view.maximumQuantity}.`;
+    errors.quantity = say(words.errors.quantity, rangeOf(view.minimumQuantity, view.maximumQuantity));
   for (const [index, addOn] of view.addOns.entries()) {
     const text = details[addOnField(index)] ?? '';
-    if (!isWithin(addOn, text) && !(addOn.optional && text === '0')) errors[addOnField(index)] = addOnError(addOn);
+    if (!isWithin(addOn, text) && !(addOn.optional && text === '0'))
+      errors[addOnField(index)] = addOnError(addOn, view.wording);
   }
-  if (view.isAnonymous && details.name === '') errors.name = 'Enter your name.';
-  if (view.isAnonymous && !/^[^\s@]+@[^\s@]+$/.test(details.email))
-    errors.email = 'Enter your email address, such as name@example.com.';
-  if (asksAddress(view) && !countries.has(details.country)) errors.country = 'Choose your country.';
+  if (view.isAnonymous && details.name === '') errors.name = words.errors.name;
+  if (view.isAnonymous && !/^[^\s@]+@[^\s@]+$/.test(details.email)) errors.email = words.errors.email;
+  if (asksAddress(view) && !countries.has(details.country)) errors.country = words.errors.country;
   return errors;
+}
+
+/** The errors of what is bought, without those of the buyer. */
+export function orderErrors(errors: FieldErrors): FieldErrors {
+  const isOfOrder = (name: string) => name === 'quantity' || name === 'discountCode' || name.startsWith('addOn');
+  return Object.fromEntries(Object.entries(errors).filter(([name]) => isOfOrder(name)));
 }
 
 function isAllowed({ minimumQuantity, maximumQuantity }: CheckoutView, text: string): boolean {
@@ -96,9 +113,16 @@ function isWithin(
   return /^[1-9]\d{0,9}$/.test(text) && quantity >= minimumQuantity && quantity <= maximumQuantity;
 }
 
-function addOnError({ optional, minimumQuantity: least, maximumQuantity: most }: CheckoutAddOn): string {
-  const range = least === most ? `${least}` : `a quantity from ${least} to ${most}`;
-  return optional ? `Enter ${range}, or 0 to leave it out.` : `Enter ${range}.`;
+function addOnError(addOn: CheckoutAddOn, { words, say }: Wording): string {
+  const { optional, minimumQuantity: least, maximumQuantity: most } = addOn;
+  const { exactly, exactlyOrNone, quantity, quantityOrNone } = words.errors;
+  if (least === most) return say(optional ? exactlyOrNone : exactly, { count: `${least}` });
+  return say(optional ? quantityOrNone : quantity, rangeOf(least, most));
+}
+
+/** The limits of a quantity, as values of a text. */
+export function rangeOf(least: number | null, most: number | null): { readonly least: string; readonly most: string } {
+  return { least: `${least}`, most: `${most}` };
 }
 
 /** A purchase requires an address; adding a card does not. */
@@ -112,7 +136,7 @@ export function draftOf(view: CheckoutView, details: Details): CheckoutDraft {
     ...(view.mayChangeQuantity ? { quantity: Number(details.quantity) } : {}),
     ...(view.addOns.length > 0 ? { addOns: chosenAddOns(view, details) } : {}),
     ...(view.mayDiscount ? { discountCode: details.discountCode === '' ? null : details.discountCode } : {}),
-    ...(asksAddress(view) ? { billingAddress: addressOf(view, details) } : {}),
+    ...(asksAddress(view) && details.country !== '' ? { billingAddress: addressOf(view, details) } : {}),
   };
 }
 
@@ -120,13 +144,22 @@ function chosenAddOns({ addOns }: CheckoutView, details: Details): AddOnChoice[]
   return addOns.map(({ priceId }, index) => ({ priceId, quantity: Number(details[addOnField(index)] ?? 0) }));
 }
 
+/** Whether all is entered on one page: the amounts do not depend on the address, or it is known. */
+export function isOneStep(view: CheckoutView): boolean {
+  const isKnown = !view.isAnonymous && countries.has(view.customer.billingAddress?.address.country ?? '');
+  return asksAddress(view) && (!view.isTaxed || isKnown);
+}
+
 /** The address to store; other fields of the record stay. */
-function addressOf({ customer, isAnonymous }: CheckoutView, details: Details): BillingAddress {
+function addressOf(view: CheckoutView, details: Details): BillingAddress {
+  const { customer, isAnonymous } = view;
   const known = customer.billingAddress;
   const orNull = (text: string) => (text === '' ? null : text);
+  const isNamed = details.company !== '' || companyOf(view) !== '';
   return {
     ...known,
     ...(isAnonymous ? { name: orNull(details.name), email: orNull(details.email) } : {}),
+    ...(isNamed ? { name: orNull(details.company || (isAnonymous ? details.name : '')) } : {}),
     address: {
       ...known?.address,
       line1: orNull(details.line1),

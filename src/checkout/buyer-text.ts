@@ -1,46 +1,54 @@
 import type { Problem, ProblemName } from '../kernel/problem.ts';
+import type { Wording } from '../wording/wording.ts';
 import { withoutCode } from './page-text.ts';
 
-const forSale = 'This is no longer for sale.';
-const noPayments = 'Payments are not available at the moment. Please try again shortly.';
+type RefusalText = keyof Wording['words']['refusals'];
 
 /** Refusals in the words of a buyer. The message of a problem names records and routes, for the seller's program. */
-const texts: Readonly<Partial<Record<ProblemName, string>>> = {
-  currentSubscriptionExists: 'You already have a plan.',
-  nextSubscriptionTooEarly: 'You already have a plan.',
-  nextSubscriptionBooked: 'Your next plan is already booked.',
-  discountAlreadyUsed: 'You have already used this code.',
-  priceInactive: forSale,
-  priceNotFound: forSale,
-  priceNotSold: forSale,
-  activePriceNotFound: forSale,
-  customerArchived: 'This account has been closed.',
-  subscriptionNotActivatable: 'This subscription is already active, or its payment is still being processed.',
-  subscriptionTerminal: 'This plan has already ended.',
-  subscriptionBehind: 'Your plan is just being renewed. Please try again in a minute.',
-  subscriptionPaused: 'Your plan is paused, so it cannot be changed right now.',
-  subscriptionNotAdjustable: 'This plan cannot be changed right now. Please contact the seller.',
-  notOfferedInPortal: 'This cannot be changed here. Please contact the seller.',
-  adjustmentScheduled: 'A change of your plan is already scheduled.',
-  adjustmentAwaitsPayment: 'The payment for your last change is still being processed.',
-  adjustmentNeedsPeriod: 'Your plan has not started yet.',
-  capacityBelowClaims: 'You use more than the new plan includes. Please reduce your use first.',
-  paymentMethodRequired: 'Please add a card first.',
-  nothingHoldsCredits: 'You need a plan before you can buy this.',
-  tooManyAttempts: 'There were too many attempts. Nothing was charged. Please wait before you try again.',
-  nothingOwed: 'There is nothing to pay.',
-  invoiceAlreadyBeingPaid: 'Your payment is already being processed.',
-  invoiceTooLarge: 'This amount is too large for a single payment.',
-  processorNotConfigured: noPayments,
-  processorUnavailable: noPayments,
+const texts: Readonly<Partial<Record<ProblemName, RefusalText>>> = {
+  currentSubscriptionExists: 'hasPlan',
+  nextSubscriptionTooEarly: 'hasPlan',
+  nextSubscriptionBooked: 'planBooked',
+  discountAlreadyUsed: 'codeUsed',
+  priceInactive: 'notForSale',
+  priceNotFound: 'notForSale',
+  priceNotSold: 'notForSale',
+  activePriceNotFound: 'notForSale',
+  customerArchived: 'closed',
+  subscriptionNotActivatable: 'notActivatable',
+  subscriptionTerminal: 'ended',
+  subscriptionBehind: 'renewing',
+  subscriptionPaused: 'paused',
+  subscriptionNotAdjustable: 'notChangeable',
+  notOfferedInPortal: 'notOffered',
+  adjustmentScheduled: 'changeScheduled',
+  adjustmentAwaitsPayment: 'changeUnpaid',
+  adjustmentNeedsPeriod: 'notStarted',
+  capacityBelowClaims: 'usesMore',
+  paymentMethodRequired: 'cardNeeded',
+  paymentMethodInUse: 'cardInUse',
+  nothingHoldsCredits: 'planNeeded',
+  tooManyAttempts: 'tooManyAttempts',
+  nothingOwed: 'nothingOwed',
+  invoiceAlreadyBeingPaid: 'beingPaid',
+  invoiceTooLarge: 'tooLarge',
+  processorNotConfigured: 'noPayments',
+  processorUnavailable: 'noPayments',
+  linkInvalid: 'linkInvalid',
+  portalClosed: 'accessEnded',
+  formFromElsewhere: 'otherForm',
+  tooManyPages: 'tooManyPages',
+  overloaded: 'tooManyPages',
 };
 
 /** The refusal as a page shows it. A code that the order cannot have says so in the words of its field. */
-export function buyerText(problem: Problem): string {
+export function buyerText(problem: Problem, wording: Wording): string {
   const isOfField = problem.problem === 'invalidRequest' || problem.problem === 'discountNotApplicable';
   const [issue] = isOfField ? problem.issues : [];
-  if (issue !== undefined) return issueText(String(issue.path[0] ?? ''), issue.message);
-  return texts[problem.problem] ?? withoutCode(problem.message);
+  if (issue !== undefined) return issueText(String(issue.path[0] ?? ''), issue.message, wording);
+  const name = texts[problem.problem];
+  if (name !== undefined) return wording.words.refusals[name];
+  return wording.language === 'en' ? withoutCode(problem.message) : wording.words.refusals.other;
 }
 
 const subjects = new Map<string, string>(
@@ -56,9 +64,21 @@ const subjects = new Map<string, string>(
   }),
 );
 
-/** The issue as a sentence: its message, such as `must be ...`, lacks the subject. */
-export function issueText(field: string, message: string): string {
+/**
+ * The issue as a sentence: its message, such as `must be ...`, lacks the subject. It is in English, so the other
+ * languages say less.
+ */
+export function issueText(field: string, message: string, { language, words }: Wording): string {
+  if (language !== 'en') return field === 'discountCode' ? words.errors.discountCode : words.errors.other;
   const subject = /^addOn\d+$/.test(field) ? subjects.get('quantity') : subjects.get(field);
-  const words = `${subject ?? 'This'} ${message}`;
-  return /[.!?]$/.test(words) ? words : `${words}.`;
+  const sentence = `${subject ?? 'This'} ${message}`;
+  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
+}
+
+/** The message after a declined card. The reason of the processor is in English. */
+export function declinedText(reason: string, { language, words }: Wording): string {
+  const { declined, tryAnother } = words.checkout;
+  const text = language === 'en' ? withoutCode(reason).replace(/ Use another payment method\.$/, '') : '';
+  const glue = language === 'ja' ? '' : ' ';
+  return [declined, text, tryAnother].filter((part) => part !== '').join(glue);
 }

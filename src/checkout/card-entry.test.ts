@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { readCard } from './card-entry.ts';
+import { wordingOf } from '../wording/wording.ts';
+import { readCard as readIn } from './card-entry.ts';
 
+const readCard = (form: Parameters<typeof readIn>[0], at: number) => readIn(form, at, wordingOf('en'));
 const now = Date.UTC(2026, 3, 15);
 const card = { cardNumber: '4242 4242 4242 4242', cardExpiry: '04/26', cardCode: '123' };
 const errorsOf = (change: object) => {

@@ -1,4 +1,5 @@
 import type { Instant } from '../kernel/calendar.ts';
+import type { Wording } from '../wording/wording.ts';
 import type { FieldErrors } from './page-form.ts';
 
 /**
@@ -19,12 +20,12 @@ const tokenOfNumber: ReadonlyMap<string, string> = new Map([
 type CardEntry = { readonly token: string } | { readonly errors: FieldErrors };
 
 /** Parses the card fields: the token, or the errors by field name. */
-export function readCard(form: Readonly<Record<string, string>>, now: Instant): CardEntry {
-  const token = readNumber(form.cardNumber ?? '');
+export function readCard(form: Readonly<Record<string, string>>, now: Instant, { words }: Wording): CardEntry {
+  const token = readNumber(form.cardNumber ?? '', words);
   const errors: Record<string, string> = {
     ...('error' in token ? { cardNumber: token.error } : {}),
-    ...named('cardExpiry', expiryError(form.cardExpiry ?? '', now)),
-    ...named('cardCode', codeError(form.cardCode ?? '')),
+    ...named('cardExpiry', expiryError(form.cardExpiry ?? '', now, words)),
+    ...named('cardCode', codeError(form.cardCode ?? '', words)),
   };
   return 'error' in token || Object.keys(errors).length > 0 ? { errors } : token;
 }
@@ -33,14 +34,14 @@ function named(name: string, error: string | null): FieldErrors {
   return error === null ? {} : { [name]: error };
 }
 
-function readNumber(text: string): { token: string } | { error: string } {
+type Words = Wording['words'];
+
+function readNumber(text: string, { errors }: Words): { token: string } | { error: string } {
   const digits = text.replaceAll(/[\s-]/g, '');
-  if (digits === '') return { error: 'Enter the card number.' };
-  if (!/^\d{12,19}$/.test(digits) || !hasCheckDigit(digits))
-    return { error: 'This card number is not valid. Check the digits.' };
+  if (digits === '') return { error: errors.cardNumber };
+  if (!/^\d{12,19}$/.test(digits) || !hasCheckDigit(digits)) return { error: errors.wrongNumber };
   const token = tokenOfNumber.get(digits);
-  if (token === undefined)
-    return { error: 'Real cards are not accepted in test mode. Use a test number such as 4242 4242 4242 4242.' };
+  if (token === undefined) return { error: errors.realCard };
   return { token };
 }
 
@@ -54,14 +55,13 @@ function hasCheckDigit(digits: string): boolean {
 }
 
 /** A card is valid until the end of its month. */
-function expiryError(text: string, now: Instant): string | null {
+function expiryError(text: string, now: Instant, { errors }: Words): string | null {
   const [, month, year] = /^\s*(\d{1,2})(?:\s*[/-])?\s*(\d{4}|\d{2})\s*$/.exec(text) ?? [];
-  if (month === undefined || year === undefined || Number(month) < 1 || Number(month) > 12)
-    return 'Enter the expiry date as month and year, such as 12 / 34.';
+  if (month === undefined || year === undefined || Number(month) < 1 || Number(month) > 12) return errors.expiry;
   const fullYear = year.length === 2 ? 2000 + Number(year) : Number(year);
-  return Date.UTC(fullYear, Number(month), 1) <= now ? 'This card has expired.' : null;
+  return Date.UTC(fullYear, Number(month), 1) <= now ? errors.expired : null;
 }
 
-function codeError(text: string): string | null {
-  return /^\s*\d{3,4}\s*$/.test(text) ? null : 'Enter the security code, the 3 or 4 digits on the card.';
+function codeError(text: string, { errors }: Words): string | null {
+  return /^\s*\d{3,4}\s*$/.test(text) ? null : errors.code;
 }

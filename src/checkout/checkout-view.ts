@@ -1,12 +1,23 @@
 import type { BillingAddress } from '../customers/customer.ts';
 import type { Instant, IntervalUnit } from '../kernel/calendar.ts';
+import type { Branding } from '../organizations/branding.ts';
 import type { PaymentMethodData, PaymentMethodType } from '../payments/payment-method.ts';
 import type { CardConfirmation } from '../payments/processor.ts';
 import type { BillingTiming } from '../pricing/price.ts';
 import type { Priced, Pricing } from '../pricing/pricing.ts';
 import type { Included } from '../pricing/store-features.ts';
 import type { Where } from '../pricing/usage-meter.ts';
+import type { Wording } from '../wording/wording.ts';
 import type { AddOnChoice, CheckoutStatus, CheckoutType } from './checkout.ts';
+
+/** The look that all pages of a seller share, in the language of the visitor. */
+export interface PageLook {
+  /** The name of the selling organization. */
+  readonly seller: string;
+  readonly branding: Pick<Branding, 'logo' | 'icon' | 'primaryColor' | 'legalFooter'>;
+  readonly livemode: boolean;
+  readonly wording: Wording;
+}
 
 /** A charge that awaits confirmation by the customer's bank. */
 export interface PaymentToConfirm {
@@ -91,17 +102,14 @@ interface CheckoutLine {
  * The data of a checkout page. Amounts are whole minor units of `currency`, and exactly those that confirming would
  * bill now.
  */
-export interface CheckoutView extends PlanTerms, UsageBilling {
+export interface CheckoutView extends PageLook, PlanTerms, UsageBilling {
   readonly id: string;
   readonly type: CheckoutType;
   /** `pending` until the payment arrives; `open` again after a decline. */
   readonly status: CheckoutStatus;
-  readonly livemode: boolean;
   /** The last purchase attempt; null without one. */
   readonly purchaseId: string | null;
   readonly expiresAt: Instant;
-  /** The name of the selling organization. */
-  readonly seller: string;
   /** Null if a card is added and nothing is bought. */
   readonly productName: string | null;
   readonly description: string | null;
@@ -124,6 +132,8 @@ export interface CheckoutView extends PlanTerms, UsageBilling {
   /** Its limits then. */
   readonly minimumQuantity: number | null;
   readonly maximumQuantity: number | null;
+  /** Whether tax is computed, so that the amounts depend on the address. */
+  readonly isTaxed: boolean;
   /** Whether a discount code may be entered. */
   readonly mayDiscount: boolean;
   /** The change of the plan that the customer has; null if something new is bought. */
@@ -150,6 +160,7 @@ export interface CheckoutView extends PlanTerms, UsageBilling {
     readonly name: string | null;
     readonly email: string | null;
     readonly billingAddress: BillingAddress | null;
+    readonly taxId: string | null;
   };
   /** Whether the session has no customer yet: name and email are requested then, otherwise only shown. */
   readonly isAnonymous: boolean;
@@ -193,6 +204,8 @@ export interface CheckoutConfirmation extends CheckoutDraft {
   /** Required in an anonymous session, ignored in others. */
   readonly name?: string | null;
   readonly email?: string | null;
+  /** The tax id of the buyer; absent: it stays, null removes it. */
+  readonly taxId?: string | null;
   /** The processor's token of the card; required if the view says `needsCard`, unless a saved method is chosen. */
   readonly token: string | null;
   /** The id of a saved method to charge. */

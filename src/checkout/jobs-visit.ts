@@ -1,14 +1,14 @@
-import type { CustomerRow } from '../customers/customer.ts';
 import { type PortalPass, readPortalKey } from '../customers/portal-link.ts';
 import { findCustomer } from '../customers/store.ts';
-import { runInEnvironment, type Work } from '../database/work.ts';
+import { runInEnvironment } from '../database/work.ts';
 import type { Cookie, Page, PageAnswer, PageContext, PageRequest } from '../http/page.ts';
 import { encryptionOf } from '../jobs/encryption.ts';
 import { runEffects } from '../jobs/queue.ts';
 import { Problem } from '../kernel/problem.ts';
 import { createProcessors } from '../payments/actions.ts';
 import { type AttemptOutcome, outcomeOfError } from '../payments/actions-attempts.ts';
-import type { Processors } from '../payments/processor.ts';
+import type { Wording } from '../wording/wording.ts';
+import type { Visitor } from './actions-portal-view.ts';
 import { buyerText } from './buyer-text.ts';
 import { portalLink, withAttempt } from './jobs-attempts.ts';
 import type { Visited } from './portal-page.ts';
@@ -24,13 +24,6 @@ export interface Visit extends Visited {
   readonly pass: PortalPass;
   /** Whether it may change something: everything else only reads. */
   readonly isForm: boolean;
-}
-
-/** The context of an action. */
-export interface At {
-  readonly work: Work;
-  readonly customer: CustomerRow;
-  readonly processors: Processors;
 }
 
 /** Handles the link: stores its pass in a cookie, so that the address no longer grants access. */
@@ -74,7 +67,7 @@ export function portalPage(
 /** Runs one unit of work for the customer of the visit, then its effects. Without a form it cannot write. */
 export async function inVisit<Answer>(
   { context, pass, request, isForm }: Visit,
-  act: (at: At) => Promise<Answer>,
+  act: (at: Visitor) => Promise<Answer>,
 ): Promise<Answer> {
   const { database, services } = context;
   const outcome = await runInEnvironment(
@@ -84,7 +77,9 @@ export async function inVisit<Answer>(
       const customer = await findCustomer(work, pass.customerId);
       const isOpen = customer !== null && !customer.archived && customer.portalVersion === pass.version;
       if (!isOpen) throw new Problem('portalClosed');
-      return act({ work, customer, processors: createProcessors(work.db, services) });
+      const { language } = request;
+      const encryption = encryptionOf(services);
+      return act({ work, customer, processors: createProcessors(work.db, services), encryption, language });
     },
     { publicUrl: request.publicUrl, attended: true, auditContext: context.auditContext, readOnly: !isForm },
   );
@@ -108,8 +103,8 @@ export function countedIn<Answer>(
 }
 
 /** The message of a refusal that the customer can act on. Other errors are thrown on. */
-export function refusalText(error: unknown): string {
+export function refusalText(error: unknown, wording: Wording): string {
   if (error instanceof Problem && error.status < 500 && error.code !== 'NOT_FOUND' && error.problem !== 'portalClosed')
-    return buyerText(error);
+    return buyerText(error, wording);
   throw error;
 }

@@ -1,6 +1,7 @@
 import { syncPayment } from '../billing/settle-payment.ts';
 import { runInEnvironment, type Work } from '../database/work.ts';
 import { type JobContext, runEffects } from '../jobs/queue.ts';
+import type { Language } from '../kernel/language.ts';
 import { invalid, Problem, type ProblemName } from '../kernel/problem.ts';
 import { createProcessors } from '../payments/actions.ts';
 import { type AttemptOutcome, outcomeOfError } from '../payments/actions-attempts.ts';
@@ -17,6 +18,8 @@ interface CheckoutPlace {
   readonly sessionId: string;
   /** The network of the buyer's address; absent where nobody came by one. */
   readonly network?: string | null;
+  /** The language of the browser. */
+  readonly language?: Language;
 }
 
 /**
@@ -36,7 +39,7 @@ export async function performCheckout(
   const confirm = async () => {
     const failure = await tryToConfirm(context, place, confirmation);
     const { answer: view } = await run(context, { ...place, readOnly: true }, (work, processors) =>
-      viewCheckout(work, processors, place.sessionId, draftOf(confirmation)),
+      viewCheckout(work, processors, place.sessionId, draftOf(confirmation), place.language),
     );
     return failure !== null && view.status === 'open' ? { ...view, ...failure } : view;
   };

@@ -1,8 +1,9 @@
 import type { PageDocument } from '../http/page.ts';
 import { type Html, html } from '../kernel/html.ts';
 import type { CardConfirmation } from '../payments/processor.ts';
+import type { Wording } from '../wording/wording.ts';
 import type { PaymentToConfirm } from './checkout-view.ts';
-import { type FieldErrors, fieldHtml } from './page-form.ts';
+import { type FormState, fieldHtml } from './page-form.ts';
 
 /** The processor that takes the card. */
 export interface CardTaker {
@@ -20,10 +21,9 @@ export function takesCards({ name, publishableKey }: Pick<CardTaker, 'name' | 'p
 }
 
 /** The card form: own fields for the test network, Stripe's form for Stripe. */
-export function cardHtml(taker: CardTaker, errors: FieldErrors, toConfirm: CardConfirmation | null = null): Html {
-  if (!takesCards(taker))
-    return html`<p class="notice bad">This seller does not accept cards here. Please ask the seller how to pay.</p>`;
-  return taker.name === 'test' ? testCardHtml(errors) : stripeCardHtml(taker, errors, toConfirm);
+export function cardHtml(taker: CardTaker, state: FormState, toConfirm: CardConfirmation | null = null): Html {
+  if (!takesCards(taker)) return html`<p class="notice bad">${state.wording.words.card.notTaken}</p>`;
+  return taker.name === 'test' ? testCardHtml(state) : stripeCardHtml(taker, state, toConfirm);
 }
 
 /** The value of the choice that is not a saved payment method. */
@@ -37,54 +37,68 @@ export function cardButtonHtml(
   { isHeld = true }: { readonly isHeld?: boolean } = {},
 ): Html {
   const isOfScript = taker.name !== 'test' && takesCards(taker);
-  return html`<button class="wide"${rest}${isOfScript && html` data-card`}${isOfScript && isHeld && html` disabled`}>${text}</button>`;
+  return html`<button class="wide-button"${rest}${isOfScript && html` data-card`}${isOfScript && isHeld && html` disabled`}>${text}</button>`;
 }
 
-function testCardHtml(errors: FieldErrors): Html {
+function testCardHtml(state: FormState): Html {
+  const { words } = state.wording;
+  const { number, expiry, expiryHint, code, codeHint } = words.card;
+  const numeric = { inputMode: 'numeric' } as const;
   return html`<fieldset>
-<legend>Card</legend>
-<p class="hint">Test numbers: 4242 4242 4242 4242 is accepted, 4000 0000 0000 0002 is declined. Use any future date and any code.</p>
-${fieldHtml({ name: 'cardNumber', label: 'Card number', autocomplete: 'cc-number', inputMode: 'numeric', maxLength: 30 }, errors)}
+<legend>${words.card.card}</legend>
+<p class="hint">${words.card.testNumbers}</p>
+${fieldHtml({ name: 'cardNumber', label: number, autocomplete: 'cc-number', maxLength: 30, ...numeric }, state)}
 <div class="pair">
-${fieldHtml({ name: 'cardExpiry', label: 'Expiry date', hint: 'MM / YY', autocomplete: 'cc-exp', inputMode: 'numeric', maxLength: 9 }, errors)}
-${fieldHtml({ name: 'cardCode', label: 'Security code', hint: '3 or 4 digits', autocomplete: 'cc-csc', inputMode: 'numeric', maxLength: 6 }, errors)}
+${fieldHtml({ name: 'cardExpiry', label: expiry, hint: expiryHint, autocomplete: 'cc-exp', maxLength: 9, ...numeric }, state)}
+${fieldHtml({ name: 'cardCode', label: code, hint: codeHint, autocomplete: 'cc-csc', maxLength: 6, ...numeric }, state)}
 </div>
 </fieldset>
 `;
 }
 
-const needsScript = html`<noscript><p class="notice bad">The Stripe card form requires JavaScript. Please enable it for this page.</p></noscript>`;
+/** The place of Stripe's form, with the messages of the script. */
+function stripePlace(id: string, { language, words }: Wording, rest: Html): Html {
+  const { scriptFailed, scriptBlocked, needsScript } = words.card;
+  return html`<div id="${id}" data-language="${language}" data-failed="${scriptFailed}" data-blocked="${scriptBlocked}"${rest}></div>
+<noscript><p class="notice bad">${needsScript}</p></noscript>`;
+}
 
 function stripeCardHtml(
   { publishableKey, currency }: CardTaker,
-  errors: FieldErrors,
+  { errors, wording }: FormState,
   toConfirm: CardConfirmation | null,
 ): Html {
   const confirm =
     toConfirm !== null &&
     html` data-client-secret="${toConfirm.clientSecret}" data-confirmed-token="${toConfirm.token}"`;
+  const rest = html` data-key="${publishableKey}" data-currency="${currency.toLowerCase()}"${confirm}`;
   return html`<fieldset>
-<legend>Card</legend>
-<div id="stripe-card" data-key="${publishableKey}" data-currency="${currency.toLowerCase()}"${confirm}></div>
+<legend>${wording.words.card.card}</legend>
+${stripePlace('stripe-card', wording, rest)}
 <input type="hidden" name="token" id="token">
 <p class="error" id="stripe-error" role="alert">${errors.token ?? errors.cardNumber}</p>
-${needsScript}
 </fieldset>
 `;
+}
+
+interface ConfirmForm {
+  readonly action: string;
+  readonly hidden: Html;
+  readonly wording: Wording;
 }
 
 /** The form that confirms a charge with the customer's bank. `hidden` is submitted afterwards, whatever the outcome. */
 export function confirmPaymentHtml(
   { publishableKey }: Pick<CardTaker, 'publishableKey'>,
   { clientSecret }: PaymentToConfirm,
-  { action, hidden }: { readonly action: string; readonly hidden: Html },
+  { action, hidden, wording }: ConfirmForm,
 ): Html {
+  const rest = html` data-key="${publishableKey}" data-client-secret="${clientSecret}"`;
   return html`<form method="post" action="${action}">
 ${hidden}
-<div id="stripe-payment" data-key="${publishableKey}" data-client-secret="${clientSecret}"></div>
+${stripePlace('stripe-payment', wording, rest)}
 <p class="error" id="stripe-error" role="alert"></p>
-${needsScript}
-<div class="actions"><button class="wide" data-card disabled>Confirm payment</button></div>
+<div class="actions"><button class="wide-button" data-card disabled>${wording.words.card.confirm}</button></div>
 </form>
 `;
 }
@@ -117,14 +131,14 @@ export const stripeScript = `'use strict';
   const buttons = form.querySelectorAll('button[data-card]');
   const hold = (held) => { for (const button of buttons) button.disabled = held; };
   const fail = (error) => {
-    problem.textContent = error.message || 'Something went wrong. Please try again.';
+    problem.textContent = error.message || place.dataset.failed;
     hold(false);
   };
   if (typeof Stripe === 'undefined') {
-    problem.textContent = 'The Stripe form could not be loaded. Please allow js.stripe.com, then reload this page.';
+    problem.textContent = place.dataset.blocked;
     return;
   }
-  const stripe = Stripe(place.dataset.key);
+  const stripe = Stripe(place.dataset.key, { locale: place.dataset.language });
   // What is under way is not begun again by a second click.
   let busy = false;
   const attempt = async (act) => {
@@ -168,7 +182,7 @@ export const stripeScript = `'use strict';
   const sendWith = (id, button) => { token.value = id; send(button); };
   form.addEventListener('submit', (event) => {
     const button = event.submitter;
-    if (ready || takesSaved() || (button && button.value === 'details')) return;
+    if (ready || takesSaved() || (button && (button.value === 'details' || button.value === 'review'))) return;
     event.preventDefault();
     attempt(async () => {
       const checked = await elements.submit();

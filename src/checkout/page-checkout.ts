@@ -1,10 +1,10 @@
 import type { PageDocument } from '../http/page.ts';
 import { countryCodes } from '../kernel/country.ts';
 import { type Html, html } from '../kernel/html.ts';
-import { dayText } from '../kernel/iso-text.ts';
-import { moneyText } from '../kernel/money-text.ts';
+import { type Language, localCountry } from '../kernel/language.ts';
 import { mayCost } from '../pricing/pricing.ts';
-import { type AddressName, asksAddOns, asksAddress, type Details, isCheckBox, isChosen } from './buyer-entry.ts';
+import { type AddressName, asksAddOns, asksAddress, type Details, isCheckBox, isChosen, isOneStep, rangeOf } from './buyer-entry.ts';
+import { declinedText } from './buyer-text.ts';
 import { addOnField } from './checkout.ts';
 import type { CheckoutAddOn, CheckoutView, PaymentToConfirm, PlanChange } from './checkout-view.ts';
 import {
@@ -21,24 +21,27 @@ import {
   checkHtml,
   choiceHtml,
   type FieldErrors,
+  type FormState,
   fieldHtml,
+  foldedHtml,
   hiddenHtml,
   selectHtml,
   summaryHtml,
 } from './page-form.ts';
 import { layout } from './page-layout.ts';
 import {
+  agreementText,
+  type Every,
   hasOwnRhythm,
   includedHtml,
   planTermsText,
   priceText,
   quantityText,
-  recurringText,
   safeAddress,
   savedText,
   setupFeeText,
+  unitOf,
   usageHtml,
-  withoutCode,
 } from './page-text.ts';
 
 /** A step of the checkout to render. */
@@ -54,188 +57,275 @@ export interface Step {
   readonly chosenMethod?: string | null;
 }
 
-const regionNames = new Intl.DisplayNames('en', { type: 'region' });
-const countries: readonly Choice[] = countryCodes
-  .map((code) => ({ value: code, label: regionNames.of(code) ?? code }))
-  .sort((a, b) => a.label.localeCompare(b.label, 'en'));
+/** The step of a form that the Enter key has sent: it pays only if its amounts are those that were shown. */
+export const enterStep = 'enter';
 
-/** The first step: buyer, quantity and code. Submitting it shows the exact total. */
-export function detailsPage({ view, details, action, errors = {}, message = null }: Step): PageDocument {
-  const content = html`${summaryHtml(errors, message)}
-${orderHtml(view)}
+const countries = new Map<Language, readonly Choice[]>();
+
+/** The countries in the order of their names in a language. */
+function countriesIn(language: Language): readonly Choice[] {
+  const known = countries.get(language);
+  if (known !== undefined) return known;
+  const { compare } = new Intl.Collator(language);
+  const choices = countryCodes
+    .map((code) => ({ value: code, label: localCountry(code, language) }))
+    .sort((one, other) => compare(one.label, other.label));
+  countries.set(language, choices);
+  return choices;
+}
+
+/** The first page of a checkout: all of it where one step is enough, else buyer, address, quantity and code. */
+export function detailsPage(step: Step): PageDocument {
+  const { view, action, errors = {}, message = null } = step;
+  if (isOneStep(view)) return onePage(step);
+  const state = { errors, wording: view.wording };
+  const content = html`${summaryHtml(state, message)}
 <form method="post" action="${action}" novalidate>
-<section>
-${(view.mayChangeQuantity || view.mayDiscount) && orderFields(view, details, errors)}
-${view.addOns.some(isChosen) && addOnFields(view, details, errors)}
-${contactHtml(view, details, errors)}
-${asksAddress(view) && addressFields(details, errors)}
-</section>
-<div class="actions"><button class="wide" name="step" value="review">Continue to payment</button></div>
-</form>
-${cancelHtml(view)}`;
-  return page(view, { heading: headingOf(view), content, isWrong: isWrong(errors, message) });
+${detailsHtml(step, state)}
+<button class="wide-button" name="step" value="review">${view.wording.words.checkout.continue}</button>
+</form>`;
+  return page(step, { heading: headingOf(view), content, isWrong: isWrong(errors, message) });
 }
 
-function orderFields(view: CheckoutView, details: Details, errors: FieldErrors): Html {
-  const quantity = {
-    name: 'quantity',
-    label: 'Quantity',
-    value: details.quantity,
-    hint: `From ${view.minimumQuantity} to ${view.maximumQuantity}`,
-    inputMode: 'numeric',
-    maxLength: 10,
-  } as const;
-  const code = {
-    name: 'discountCode',
-    label: 'Discount code',
-    value: details.discountCode,
-    optional: true,
-    maxLength: 50,
-  };
-  return html`<fieldset>
-<legend>Your order</legend>
-<div class="pair">
-${view.mayChangeQuantity && fieldHtml(quantity, errors)}
-${view.mayDiscount && fieldHtml(code, errors)}
-</div>
-</fieldset>
-`;
+/** The fields of a buyer and its order. */
+function detailsHtml({ view, details }: Pick<Step, 'view' | 'details'>, state: FormState): Html {
+  return html`${(view.mayChangeQuantity || view.mayDiscount) && orderFields(view, details, state)}
+${view.addOns.some(isChosen) && addOnFields(view, details, state)}
+${contactHtml(view, details, state)}
+${asksAddress(view) && addressFields(details, state)}`;
 }
 
-/** The add-ons that the buyer may take, leave out or have another number of. */
-function addOnFields(view: CheckoutView, details: Details, errors: FieldErrors): Html {
-  const field = (addOn: CheckoutAddOn, index: number) => {
-    const { name: label, quantity: _, minimumQuantity: least, maximumQuantity: most, optional } = addOn;
-    const name = addOnField(index);
-    const price = addOnPriceText({ ...addOn, quantity: least === most ? least : 1 }, view);
-    const hint = addOn.description === null ? price : `${price}. ${addOn.description}`;
-    const value = details[name] ?? '';
-    if (isCheckBox(addOn)) return checkHtml({ name, label, hint, value: `${least}` }, value === `${least}`, errors);
-    const range = `From ${least} to ${most}${optional ? ', or 0 for none' : ''}`;
-    const input = { name, label, hint: `${hint}. ${range}`, value, inputMode: 'numeric', maxLength: 10 } as const;
-    return fieldHtml(input, errors);
-  };
-  return html`<fieldset>
-<legend>Add-ons</legend>
-${hiddenHtml({ [asksAddOns]: 'true' })}
-${view.addOns.map((addOn, index) => isChosen(addOn) && field(addOn, index))}
-</fieldset>
-`;
-}
-
-/** `USD 20.00 per month`, and the setup fee if there is one. */
-function addOnPriceText(addOn: CheckoutAddOn, view: Pick<CheckoutView, 'currency' | 'intervalUnit' | 'intervalCount'>) {
-  const { currency, intervalUnit: unit, intervalCount: count } = view;
-  const terms =
-    addOn.pricing === null
-      ? priceText(addOn, currency, { unit, count })
-      : quantityText(addOn, currency, { unit, count });
-  const every = { unit, count };
-  return `${terms}${planTermsText(addOn, currency, every)}${setupFeeText(addOn.setupFee, currency)}`;
-}
-
-function contactHtml(view: CheckoutView, { name, email }: Details, errors: FieldErrors): Html {
-  if (!view.isAnonymous) return html`<h2>Your details</h2><p>${name}<br>${email}</p>`;
-  return html`<fieldset>
-<legend>Your details</legend>
-${fieldHtml({ name: 'name', label: 'Name', value: name, autocomplete: 'name', maxLength: 255 }, errors)}
-${fieldHtml({ name: 'email', label: 'Email', value: email, type: 'email', autocomplete: 'email', maxLength: 255 }, errors)}
-</fieldset>
-`;
-}
-
-/** The fields of a billing address. */
-export function addressFields(details: Pick<Details, AddressName>, errors: FieldErrors): Html {
-  const field = (name: 'line1' | 'line2' | 'city' | 'state' | 'postal_code', label: string, autocomplete: string) =>
-    fieldHtml({ name, label, value: details[name], autocomplete, optional: true, maxLength: 255 }, errors);
-  return html`<fieldset>
-<legend>Billing address</legend>
-${selectHtml({ name: 'country', label: 'Country', value: details.country, autocomplete: 'country' }, countries, errors)}
-${field('line1', 'Address', 'address-line1')}
-${field('line2', 'Address line 2', 'address-line2')}
-<div class="pair">
-${field('postal_code', 'Postal code', 'postal-code')}
-${field('city', 'City', 'address-level2')}
-</div>
-${field('state', 'State or region', 'address-level1')}
-</fieldset>
-`;
-}
-
-/** The second step: the exact total, and the card. Earlier input is carried in hidden fields. */
-export function paymentPage({ view, details, action, errors = {}, message = null, ...step }: Step): PageDocument {
+/** The whole checkout on one page. Its forms of the order show the new amounts, and the last button pays. */
+function onePage(step: Step): PageDocument {
+  const { view, action, errors = {}, message = null } = step;
+  const state = { errors, wording: view.wording };
   const taker: CardTaker = { ...view.processor, currency: view.currency };
-  const canConfirm = !view.needsCard || takesCards(taker) || view.savedMethods.length > 0;
-  const shown = view.failure !== null && message === null ? declinedText(view.failure) : message;
-  const agreement = agreementText(view);
-  const content = html`${summaryHtml(errors, shown)}
-${orderHtml(view)}
+  const shown = view.failure !== null && message === null ? declinedText(view.failure, view.wording) : message;
+  const content = html`${summaryHtml(state, shown)}
 <form method="post" action="${action}" novalidate>
-${hiddenHtml({ ...details, shownDue: String(view.dueNow), shownPlan: view.change?.subscriptionId ?? '' })}
-<section>
-${!view.needsCard && html`<p>Nothing is due today, so no card is needed.</p>`}
-${view.needsCard && methodHtml(view, taker, errors, step.chosenMethod ?? null)}
-${agreement !== null && html`<p class="soft">${agreement}</p>`}
-</section>
-${canConfirm && html`<div class="actions">${payButton(view, taker)}</div>`}
-${asksAddress(view) && html`<div class="actions"><button class="plain wide" name="step" value="details" formnovalidate>Change order or address</button></div>`}
-</form>
-${cancelHtml(view)}`;
-  return page(view, {
-    heading: view.type === 'add_payment_method' ? headingOf(view) : 'Payment',
+${defaultButton(taker, view)}
+${hiddenHtml(shownHtml(view))}
+${detailsHtml(step, state)}
+${payHtml(step, state)}
+</form>`;
+  return page(step, {
+    heading: headingOf(view),
     content,
     isWrong: isWrong(errors, shown),
     more: view.needsCard ? cardScripts(taker) : {},
   });
 }
 
+/** The button that the Enter key presses, which would else be the first one of the order. Nobody sees it. */
+function defaultButton(taker: CardTaker, view: CheckoutView): Html {
+  const isOfScript = view.needsCard && view.savedMethods.length === 0 && taker.name !== 'test' && takesCards(taker);
+  return html`<button class="unseen" name="step" value="${enterStep}" tabindex="-1" aria-hidden="true"${isOfScript && html` data-card disabled`}></button>`;
+}
+
+/** The amounts and the plan that the page shows. */
+function shownHtml(view: CheckoutView): Readonly<Record<string, string>> {
+  return { shownDue: String(view.dueNow), shownPlan: view.change?.subscriptionId ?? '' };
+}
+
+function orderFields(view: CheckoutView, details: Details, state: FormState): Html {
+  const { words, say } = view.wording;
+  const { quantity: quantityLabel, range, update, discountCode, haveCode, apply } = words.checkout;
+  const quantity = {
+    name: 'quantity',
+    label: unitOf(view.included) ?? quantityLabel,
+    value: details.quantity,
+    hint: say(range, rangeOf(view.minimumQuantity, view.maximumQuantity)),
+    inputMode: 'numeric',
+    maxLength: 10,
+  } as const;
+  const code = { name: 'discountCode', label: discountCode, value: details.discountCode, maxLength: 50 };
+  const button = (label: string) =>
+    html`<button class="plain" name="step" value="review" formnovalidate>${label}</button>`;
+  const withButton = (field: Html, label: string) => html`<div class="with-button">${field}${button(label)}</div>`;
+  const isUsed = details.discountCode !== '' || state.errors.discountCode !== undefined;
+  return html`<fieldset>
+<legend${!view.mayChangeQuantity && html` class="unseen"`}>${words.checkout.order}</legend>
+${view.mayChangeQuantity && withButton(fieldHtml(quantity, state), update)}
+${view.mayDiscount && foldedHtml(haveCode, withButton(fieldHtml({ ...code, optional: true }, state), apply), isUsed)}
+</fieldset>
+`;
+}
+
+/** The add-ons that the buyer may take, leave out or have another number of. */
+function addOnFields(view: CheckoutView, details: Details, state: FormState): Html {
+  const { words, say } = view.wording;
+  const { range, rangeOrNone, addOns, update } = words.checkout;
+  const field = (addOn: CheckoutAddOn, index: number) => {
+    const { name: label, quantity: _, minimumQuantity: least, maximumQuantity: most, optional } = addOn;
+    const name = addOnField(index);
+    const price = addOnPriceText({ ...addOn, quantity: least === most ? least : 1 }, view);
+    const hint = addOn.description === null ? price : `${price}. ${addOn.description}`;
+    const value = details[name] ?? '';
+    if (isCheckBox(addOn)) return checkHtml({ name, label, hint, value: `${least}` }, value === `${least}`, state);
+    const limits = say(optional ? rangeOrNone : range, rangeOf(least, most));
+    const input = { name, label, hint: `${hint}. ${limits}`, value, inputMode: 'numeric', maxLength: 10 } as const;
+    return fieldHtml(input, state);
+  };
+  return html`<fieldset>
+<legend>${addOns}</legend>
+${hiddenHtml({ [asksAddOns]: 'true' })}
+${view.addOns.map((addOn, index) => isChosen(addOn) && field(addOn, index))}
+<div class="actions"><button class="plain" name="step" value="review" formnovalidate>${update}</button></div>
+</fieldset>
+`;
+}
+
+/** `$20.00 per month`, and the setup fee if there is one. */
+function addOnPriceText(addOn: CheckoutAddOn, view: CheckoutView) {
+  const { currency, wording } = view;
+  const every = everyOf(view);
+  const terms = (addOn.pricing === null ? priceText : quantityText)(addOn, currency, every, wording);
+  return terms + planTermsText(addOn, currency, every, wording) + setupFeeText(addOn.setupFee, currency, wording);
+}
+
+function everyOf({
+  intervalUnit: unit,
+  intervalCount: count,
+}: Pick<CheckoutView, 'intervalUnit' | 'intervalCount'>): Every {
+  return { unit, count };
+}
+
+function contactHtml(view: CheckoutView, { name, email }: Details, state: FormState): Html {
+  const { words } = view.wording;
+  const { details, name: nameLabel, email: emailLabel } = words.checkout;
+  if (!view.isAnonymous)
+    return html`<fieldset><legend>${details}</legend><p><bdi>${name}</bdi><br><bdi>${email}</bdi></p></fieldset>`;
+  return html`<fieldset>
+<legend>${details}</legend>
+${fieldHtml({ name: 'email', label: emailLabel, value: email, type: 'email', autocomplete: 'email', maxLength: 255 }, state)}
+${fieldHtml({ name: 'name', label: nameLabel, value: name, autocomplete: 'name', maxLength: 255 }, state)}
+</fieldset>
+`;
+}
+
+const foldedNames = ['line1', 'line2', 'postal_code', 'city', 'state'] as const;
+const companyNames = ['company', 'taxId'] as const;
+
+/** The country, and the rest of the address, which most buyers may leave out. */
+function addressFields(details: Details, state: FormState): Html {
+  const { words, language } = state.wording;
+  const { address, country: label, fullAddress, company, taxId } = words.checkout;
+  const field = (name: (typeof companyNames)[number], text: string, autocomplete: string) =>
+    fieldHtml({ name, label: text, value: details[name], autocomplete, optional: true, maxLength: 255 }, state);
+  const rest = html`${field('company', company, 'organization')}
+${field('taxId', taxId, 'off')}
+${addressLines(details, state)}`;
+  const isOpen = [...companyNames, ...foldedNames].some(
+    (name) => details[name] !== '' || state.errors[name] !== undefined,
+  );
+  const country = { name: 'country', label, value: details.country, autocomplete: 'country' };
+  return html`<fieldset>
+<legend>${address}</legend>
+${selectHtml(country, countriesIn(language), state)}
+${foldedHtml(fullAddress, rest, isOpen)}
+</fieldset>
+`;
+}
+
+/** A billing address with all its lines. */
+export function wholeAddress(details: Pick<Details, AddressName>, state: FormState): Html {
+  const { words, language } = state.wording;
+  const country = { name: 'country', label: words.checkout.country, value: details.country, autocomplete: 'country' };
+  return html`<fieldset>
+<legend>${words.checkout.address}</legend>
+${selectHtml(country, countriesIn(language), state)}
+${addressLines(details, state)}
+</fieldset>
+`;
+}
+
+/** The lines of an address below its country. */
+function addressLines(details: Pick<Details, AddressName>, state: FormState): Html {
+  const labels = state.wording.words.checkout;
+  const field = (name: (typeof foldedNames)[number], label: string, autocomplete: string) =>
+    fieldHtml({ name, label, value: details[name], autocomplete, optional: true, maxLength: 255 }, state);
+  return html`${field('line1', labels.line1, 'address-line1')}
+${field('line2', labels.line2, 'address-line2')}
+<div class="pair">
+${field('postal_code', labels.postalCode, 'postal-code')}
+${field('city', labels.city, 'address-level2')}
+</div>
+${field('state', labels.state, 'address-level1')}`;
+}
+
+/** The second step: the exact total, and the card. Earlier input is carried in hidden fields. */
+export function paymentPage(step: Step): PageDocument {
+  const { view, details, action, errors = {}, message = null } = step;
+  if (isOneStep(view)) return onePage(step);
+  const { wording } = view;
+  const state = { errors, wording };
+  const taker: CardTaker = { ...view.processor, currency: view.currency };
+  const shown = view.failure !== null && message === null ? declinedText(view.failure, wording) : message;
+  const { payment, changeOrder } = wording.words.checkout;
+  const content = html`${summaryHtml(state, shown)}
+<form method="post" action="${action}" novalidate>
+${hiddenHtml({ ...details, ...shownHtml(view) })}
+${payHtml(step, state)}
+${asksAddress(view) && html`<div class="actions"><button class="plain wide-button" name="step" value="details" formnovalidate>${changeOrder}</button></div>`}
+</form>`;
+  return page(step, {
+    heading: view.type === 'add_payment_method' ? headingOf(view) : payment,
+    content,
+    isWrong: isWrong(errors, shown),
+    more: view.needsCard ? cardScripts(taker) : {},
+  });
+}
+
+/** The payment method, the agreement to later charges, and the button that pays. */
+function payHtml({ view, chosenMethod = null }: Step, state: FormState): Html {
+  const taker: CardTaker = { ...view.processor, currency: view.currency };
+  const canConfirm = !view.needsCard || takesCards(taker) || view.savedMethods.length > 0;
+  const agreement = agreementOf(view);
+  return html`${view.needsCard ? methodHtml(view, taker, state, chosenMethod) : html`<p>${view.wording.words.checkout.nothingDue}</p>`}
+${canConfirm && payButton(view, taker)}
+${agreement !== null && html`<p class="soft">${agreement}</p>`}`;
+}
+
 /** The choice between the saved payment methods and another card; without saved ones just the card. */
 function methodHtml(
-  { savedMethods, cardToConfirm, failure }: CheckoutView,
+  { savedMethods, cardToConfirm, failure, wording }: CheckoutView,
   taker: CardTaker,
-  errors: FieldErrors,
+  state: FormState,
   chosenMethod: string | null,
 ): Html {
-  if (savedMethods.length === 0) return cardHtml(taker, errors, cardToConfirm);
-  const choices = savedMethods.map(({ id, type, data }) => ({ value: id, label: savedText(type, data) }));
-  const other = takesCards(taker) ? [{ value: otherCard, label: 'Another card' }] : [];
+  if (savedMethods.length === 0) return cardHtml(taker, state, cardToConfirm);
+  const { paymentMethod: label, anotherCard } = wording.words.checkout;
+  const choices = savedMethods.map(({ id, type, data }) => ({ value: id, label: savedText(type, data, wording) }));
+  const other = takesCards(taker) ? [{ value: otherCard, label: anotherCard }] : [];
   const isFailed = failure !== null || cardToConfirm !== null;
   const value = chosenMethod ?? (isFailed && other.length > 0 ? otherCard : (choices[0]?.value ?? ''));
-  const field = { name: 'paymentMethodId', label: 'Payment method', value };
-  return html`${choiceHtml(field, [...choices, ...other], errors)}
-${other.length > 0 && html`<div class="other-card">${cardHtml(taker, errors, cardToConfirm)}</div>`}`;
+  return html`${choiceHtml({ name: 'paymentMethodId', label, value }, [...choices, ...other], state)}
+${other.length > 0 && html`<div class="other-card">${cardHtml(taker, state, cardToConfirm)}</div>`}`;
 }
 
 function payButton(view: CheckoutView, taker: CardTaker): Html {
   const rest = html` name="step" value="pay"`;
   return view.needsCard
     ? cardButtonHtml(taker, rest, confirmText(view), { isHeld: view.savedMethods.length === 0 })
-    : html`<button class="wide"${rest}>${confirmText(view)}</button>`;
+    : html`<button class="wide-button"${rest}>${confirmText(view)}</button>`;
 }
 
 /** The page during the confirmation of the charge by the buyer's bank. */
 export function confirmPaymentPage(view: CheckoutView, toConfirm: PaymentToConfirm, action: string): PageDocument {
   const hidden = hiddenHtml({ step: 'confirmed', paymentId: toConfirm.id });
-  const content = html`<p role="status">Your bank asks you to confirm this payment. You will not be charged until you do.</p>
-${orderHtml(view)}
-${confirmPaymentHtml(view.processor, toConfirm, { action, hidden })}`;
-  return page(view, { heading: 'Confirm your payment', content, more: cardScripts(view.processor) });
-}
-
-/** The message during the confirmation of the card by the bank. */
-export const confirmCardText = 'Your bank asks you to confirm this card. Nothing has been charged yet.';
-
-/** The message after a declined card. */
-export function declinedText(reason: string): string {
-  const words = withoutCode(reason).replace(/ Use another payment method\.$/, '');
-  return `The payment failed and you were not charged. ${words} Try another card.`;
+  const { wording } = view;
+  const { bankAsks, confirmPayment } = wording.words.checkout;
+  const content = html`<p role="status">${bankAsks}</p>
+${confirmPaymentHtml(view.processor, toConfirm, { action, hidden, wording })}`;
+  return page({ view }, { heading: confirmPayment, content, more: cardScripts(view.processor) });
 }
 
 /** The page of an open session that currently cannot be confirmed, whatever is entered. */
 export function refusedPage(view: CheckoutView, refusal: string): PageDocument {
-  const content = html`<div class="notice bad" role="alert"><p>This order cannot be completed right now. You were not charged.</p><p>${refusal}</p></div>
+  const { notPossible } = view.wording.words.checkout;
+  const content = html`<div class="notice bad" role="alert"><p>${notPossible}</p><p>${refusal}</p></div>
 ${cancelHtml(view)}`;
-  return page(view, { heading: headingOf(view), content, isWrong: true });
+  return layout({ look: view, heading: headingOf(view), content, isWrong: true });
 }
 
 /** The page of a session that is no longer open. After the checkout itself the browser is redirected. */
@@ -243,88 +333,101 @@ export function outcomePage(view: CheckoutView, { goesOn }: { readonly goesOn: b
   const { heading, text } = outcomeOf(view);
   const isDone = view.status === 'succeeded' || view.status === 'pending';
   const address = safeAddress(isDone ? view.successUrl : view.cancelUrl);
+  const { words, say } = view.wording;
+  const label = say(isDone ? words.common.continueTo : words.common.goBackTo, { seller: view.seller });
   const content = html`<section>
 <p role="status">${text}</p>
 ${isDone && orderHtml(view)}
-${address !== null && html`<div class="actions"><a class="button" href="${address}">${isDone ? 'Continue' : 'Go back'} to ${view.seller}</a></div>`}
+${address !== null && html`<div class="actions"><a class="button" href="${address}">${label}</a></div>`}
 </section>`;
-  return page(view, { heading, content, more: { goOnTo: goesOn && view.status === 'succeeded' ? address : null } });
+  return layout({
+    look: view,
+    heading,
+    content,
+    more: { goOnTo: goesOn && view.status === 'succeeded' ? address : null },
+  });
 }
 
-function outcomeOf({ status, type, change }: CheckoutView): { heading: string; text: string } {
+function outcomeOf(view: CheckoutView): { heading: string; text: string } {
+  const { words } = view.wording;
+  const { done, doneText, cardSaved, cardSavedText, pending, pendingText, expired, failed, startAgain, open } =
+    words.checkout;
+  const { status } = view;
   switch (status) {
     case 'succeeded':
-      return type === 'add_payment_method'
-        ? { heading: 'Card saved', text: 'Your card has been saved.' }
-        : { heading: 'Thank you', text: 'This checkout is complete.' };
+      return view.type === 'add_payment_method'
+        ? { heading: cardSaved, text: cardSavedText }
+        : { heading: done, text: doneText };
     case 'pending':
-      return {
-        heading: 'Your payment is being processed',
-        text: 'It can take a while for the money to arrive. There is nothing more to do here. Open this page again later to see the result.',
-      };
+      return { heading: pending, text: pendingText };
     case 'expired':
-      return {
-        heading: 'This checkout has expired',
-        text: 'You were not charged. Please go back to the seller and start again.',
-      };
+      return { heading: expired, text: startAgain };
     case 'failed':
-      return {
-        heading: 'This checkout failed',
-        text: 'You were not charged. Please go back to the seller and start again.',
-      };
+      return { heading: failed, text: startAgain };
     case 'open':
-      return { heading: headingOf({ type, change }), text: 'This checkout is open.' };
+      return { heading: headingOf(view), text: open };
     default:
       return status satisfies never;
   }
 }
 
-function headingOf({ type, change }: Pick<CheckoutView, 'type' | 'change'>): string {
-  if (change !== null) return 'Change your plan';
-  if (type === 'add_payment_method') return 'Add a card';
-  return type === 'activate_subscription' ? 'Activate your subscription' : 'Checkout';
+function headingOf({ type, change, intervalUnit, productName, wording }: CheckoutView): string {
+  const { words, say } = wording;
+  const { changePlan, addCard, activate, subscribe, checkout } = words.checkout;
+  if (change !== null) return changePlan;
+  if (type === 'add_payment_method') return addCard;
+  if (type === 'activate_subscription') return activate;
+  return intervalUnit === null || productName === null ? checkout : say(subscribe, { product: productName });
 }
 
-function cancelHtml({ cancelUrl, seller }: CheckoutView): Html | null {
+function cancelHtml({ cancelUrl, seller, wording: { words, say } }: CheckoutView): Html | null {
   const address = safeAddress(cancelUrl);
-  return address === null ? null : html`<p><a href="${address}">Cancel and go back to ${seller}</a></p>`;
+  return address === null
+    ? null
+    : html`<p><a href="${address}">${say(words.common.cancelAndGoBack, { seller })}</a></p>`;
 }
 
 function isWrong(errors: FieldErrors, message: string | null): boolean {
   return message !== null || Object.keys(errors).length > 0;
 }
 
+/** A page of an open session: its order beside the content. */
 function page(
-  { seller, livemode }: CheckoutView,
+  { view }: Pick<Step, 'view'>,
   rest: Pick<Parameters<typeof layout>[0], 'heading' | 'content' | 'isWrong' | 'more'>,
 ): PageDocument {
-  return layout({ seller, livemode, ...rest });
+  const side = view.productName === null ? null : html`${orderHtml(view)}\n${cancelHtml(view)}`;
+  const content = side === null ? html`<section>${rest.content}</section>\n${cancelHtml(view)}` : rest.content;
+  return layout({ look: view, side, ...rest, content });
 }
+
+// Longer terms, such as those of tiers, are no headline.
+const longTerms = 40;
 
 /** The order and its total. Nothing if only a card is added. */
 function orderHtml(view: CheckoutView): Html | null {
-  const { productName, description, currency, lines, change } = view;
+  const { productName, description, currency, lines, change, wording } = view;
+  const { words, money, say } = wording;
   if (productName === null) return null;
+  const terms = termsText(view);
+  const isNamedAbove = headingOf(view).includes(productName);
+  const { currentTotal, newTotal } = words.checkout;
+  const taken = view.addOns.filter(({ quantity }) => quantity > 0);
   return html`<section aria-labelledby="order">
-<h2 id="order">${productName}</h2>
-${description !== null && html`<p>${description}</p>`}
-<p>${termsText(view)}</p>
-${view.addOns
-  .filter(({ quantity }) => quantity > 0)
-  .map(
-    (addOn) => html`<p>With ${addOnText(addOn, view)}</p>
-`,
-  )}
-${includedHtml(view.included, view.quantity, { unit: view.intervalUnit, count: view.intervalCount })}
-${usageHtml(view, currency, { unit: view.intervalUnit, count: view.intervalCount })}
-${change !== null && html`<p>${changeText(change)}</p>`}
+<h2 id="order"${isNamedAbove && html` class="unseen"`}><bdi>${productName}</bdi></h2>
+<p class="terms${terms.length > longTerms && ' long'}">${terms}</p>
+${description !== null && html`<p><bdi>${description}</bdi></p>`}
+${taken.map((addOn) => html`<p>${say(words.checkout.with, { addOn: addOnText(addOn, view) })}</p>\n`)}
+${includedHtml(view.included, view.quantity, everyOf(view), wording)}
+${usageHtml(view, currency, everyOf(view), wording)}
+${change !== null && html`<p>${changeText(change, view)}</p>`}
 <dl>
 ${
   change !== null &&
-  html`<dt>Current plan, full period</dt><dd>${moneyText(change.currentTotal, currency)}</dd>
-<dt>New plan, full period</dt><dd>${moneyText(change.newTotal, currency)}</dd>`
+  html`<dt>${currentTotal}</dt><dd>${money(change.currentTotal, currency)}</dd>
+<dt>${newTotal}</dt><dd>${money(change.newTotal, currency)}</dd>`
 }
-${lines.map((line) => html`<dt>${namedWithQuantity(line)}</dt><dd>${moneyText(line.amount, currency)}</dd>\n`)}
+${lines.map((line) => html`<dt><bdi>${namedWithQuantity(line)}</bdi></dt><dd>${money(line.amount, currency)}</dd>\n`)}
 ${sumsHtml(view)}
 </dl>
 ${nextChargeHtml(view)}
@@ -332,50 +435,52 @@ ${nextChargeHtml(view)}
 `;
 }
 
-/** `Seats: 3 x USD 8.00 per month`. */
+/** `Seats: 3 × $8.00 per month`. */
 function addOnText(addOn: CheckoutAddOn, view: CheckoutView): string {
   const { name, quantity, pricing } = addOn;
-  const times = quantity > 1 && pricing === null ? `${quantity} x ` : '';
+  const times = quantity > 1 && pricing === null ? `${view.wording.count(quantity)} × ` : '';
   return `${name}: ${times}${addOnPriceText(addOn, view)}`;
 }
 
-function changeText({ currentName, keepsPlan, isNow, effectiveAt }: PlanChange): string {
-  if (keepsPlan)
-    return `This changes your current plan, ${currentName}, ${isNow ? 'today' : `on ${dayText(effectiveAt)}`}.`;
-  return isNow
-    ? `This replaces your current plan, ${currentName}, today.`
-    : `Your plan changes on ${dayText(effectiveAt)}. Until then, you keep ${currentName}.`;
+function changeText({ currentName: plan, keepsPlan, isNow, effectiveAt }: PlanChange, { wording }: CheckoutView) {
+  const { words, say, day } = wording;
+  const { changesToday, changesOn, replacesToday, replacesOn } = words.checkout;
+  if (keepsPlan) return say(isNow ? changesToday : changesOn, { plan, date: day(effectiveAt) });
+  return say(isNow ? replacesToday : replacesOn, { plan, date: day(effectiveAt) });
 }
 
-/** The unit price and its terms: `USD 30.00 per month, after a free trial until 5 December 2026`. */
+/** The price and its terms: `3 Seats × $30.00 per month, after a free trial until December 5, 2026`. */
 function termsText(view: CheckoutView): string {
-  const { unitPrice, pricing, setupFee, quantity, currency, trialEnd } = view;
-  const { intervalUnit: unit, intervalCount: count } = view;
+  const { unitPrice, pricing, setupFee, quantity, currency, trialEnd, wording } = view;
   if (unitPrice === null) return '';
-  const priced = { unitPrice, pricing, quantity };
-  const amount = (pricing === null ? priceText : quantityText)(priced, currency, { unit, count });
-  const price = amount + planTermsText(view, currency, { unit, count }) + setupFeeText(setupFee, currency);
-  return trialEnd === null ? price : `${price}, after a free trial until ${dayText(trialEnd)}`;
+  const priced = { unitPrice, pricing, quantity, unit: unitOf(view.included) };
+  const every = everyOf(view);
+  const amount = quantityText(priced, currency, every, wording);
+  const price = amount + planTermsText(view, currency, every, wording) + setupFeeText(setupFee, currency, wording);
+  if (trialEnd === null) return price;
+  return wording.say(wording.words.prices.afterTrial, { price, date: wording.day(trialEnd) });
 }
 
 function sumsHtml(view: CheckoutView): Html {
   const { status, subtotal, discountCode, discountAmount, taxAmount, taxIncluded, total, dueNow, currency } = view;
+  const { words, money } = view.wording;
+  const { common } = words;
   const row = (label: string, amount: bigint, isSum = false) =>
-    html`<dt${isSum && html` class="sum"`}>${label}</dt><dd${isSum && html` class="sum"`}>${moneyText(amount, currency)}</dd>\n`;
-  return html`${row('Subtotal', subtotal)}
-${(discountCode !== null || discountAmount !== 0n) && row(discountCode === null ? 'Discount' : `Discount (${discountCode})`, -discountAmount)}
-${taxAmount !== 0n && row(taxIncluded ? 'Tax (included)' : 'Tax', taxAmount)}
-${total !== dueNow && row('Total', total)}
-${row(status === 'succeeded' ? 'Charged' : 'Due today', dueNow, true)}`;
+    html`<dt${isSum && html` class="sum"`}>${label}</dt><dd${isSum && html` class="sum"`}>${money(amount, currency)}</dd>\n`;
+  const discount = discountCode === null ? common.discount : `${common.discount} (${discountCode})`;
+  return html`${subtotal !== total && row(common.subtotal, subtotal)}
+${(discountCode !== null || discountAmount !== 0n) && row(discount, -discountAmount)}
+${taxAmount !== 0n && row(taxIncluded ? common.taxIncluded : common.tax, taxAmount)}
+${total !== dueNow && row(common.total, total)}
+${row(status === 'succeeded' ? common.charged : common.dueToday, dueNow, true)}`;
 }
 
 /** The agreement for recurring charges. */
-function agreementText(view: CheckoutView): string | null {
-  const { intervalUnit: unit, intervalCount: count, dueNow, nextChargeAt, seller } = view;
+function agreementOf(view: CheckoutView): string | null {
+  const { dueNow, nextChargeAt, seller, wording } = view;
   if (!isRecurring(view)) return null;
   const startsAt = dueNow > 0n ? null : nextChargeAt;
-  const forUsage = view.usage.length > 0 ? ', and for usage as described above' : '';
-  return `By confirming, you allow ${seller} ${recurringText({ unit, count }, startsAt)}${forUsage}, until you cancel.`;
+  return agreementText({ seller, every: everyOf(view), isOfUsage: view.usage.length > 0 }, startsAt, wording);
 }
 
 /** Whether charges follow: something of the order renews and may cost something. */
@@ -387,22 +492,25 @@ function isRecurring({ intervalUnit, unitPrice, pricing, addOns, usage }: Checko
 
 /** The date of the next charge. The pages of a session that is done show none, because it may have passed. */
 function nextChargeHtml(view: CheckoutView): Html | false {
-  const { status, nextChargeAt, dueNow, trialEnd } = view;
+  const { status, nextChargeAt, dueNow, trialEnd, wording } = view;
+  const { words, day, say } = wording;
   if (status !== 'open' || nextChargeAt === null || !isRecurring(view)) return false;
-  const every = { unit: view.intervalUnit, count: view.intervalCount };
-  if (trialEnd !== null)
-    return html`<p class="soft">Your first charge is on ${dayText(nextChargeAt)}, when your free trial ends.</p>`;
-  const which = dueNow > 0n || view.change !== null ? 'next' : 'first';
-  const charge = hasOwnRhythm(view, every) ? `${which} charge for the plan` : `${which} charge`;
-  return html`<p class="soft">Your ${charge} is on ${dayText(nextChargeAt)}.</p>`;
+  const { firstAfterTrial, firstCharge, firstChargePlan, nextCharge, nextChargePlan } = words.checkout;
+  const isNext = dueNow > 0n || view.change !== null;
+  const [all, ofPlan] = isNext ? [nextCharge, nextChargePlan] : [firstCharge, firstChargePlan];
+  const usual = hasOwnRhythm(view, everyOf(view)) ? ofPlan : all;
+  return html`<p class="soft">${say(trialEnd === null ? usual : firstAfterTrial, { date: day(nextChargeAt) })}</p>`;
 }
 
 /** The label of the confirm button. */
-function confirmText({ type, dueNow, trialEnd, currency, change }: CheckoutView): string {
-  if (type === 'add_payment_method') return 'Save card';
-  if (change !== null) return dueNow > 0n ? `Pay ${moneyText(dueNow, currency)} and change plan` : 'Change plan';
-  if (dueNow > 0n) return `Pay ${moneyText(dueNow, currency)}`;
-  return trialEnd === null ? 'Confirm' : 'Start free trial';
+function confirmText({ type, dueNow, trialEnd, currency, change, wording }: CheckoutView): string {
+  const { words, money, say } = wording;
+  const { saveCard, pay, payAndChange, confirm, startTrial } = words.checkout;
+  const amount = money(dueNow, currency);
+  if (type === 'add_payment_method') return saveCard;
+  if (change !== null) return dueNow > 0n ? say(payAndChange, { amount }) : words.portal.changePlan;
+  if (dueNow > 0n) return say(pay, { amount });
+  return trialEnd === null ? confirm : startTrial;
 }
 
 /** Descriptions of plan items already contain their quantity. */
@@ -414,7 +522,9 @@ function namedWithQuantity({
   readonly quantity: number;
 }): string {
   const times = ` x ${quantity}`;
-  return quantity === 1 || description.endsWith(times) || description.includes(`${times},`)
-    ? description
-    : description + times;
+  const named =
+    quantity === 1 || description.endsWith(times) || description.includes(`${times},`)
+      ? description
+      : description + times;
+  return named.replace(times, ` × ${quantity}`);
 }

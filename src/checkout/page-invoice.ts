@@ -3,17 +3,13 @@ import type { PageDocument } from '../http/page.ts';
 import type { InvoiceStatus } from '../invoicing/invoice.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { type Html, html } from '../kernel/html.ts';
-import { dayText } from '../kernel/iso-text.ts';
-import { moneyText } from '../kernel/money-text.ts';
-import type { PaymentToConfirm } from './checkout-view.ts';
+import type { PageLook, PaymentToConfirm } from './checkout-view.ts';
 import { cardButtonHtml, cardHtml, cardScripts, confirmPaymentHtml, takesCards } from './page-card.ts';
 import { type FieldErrors, hiddenHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';
 
 /** An invoice as its page shows it. Amounts are minor units of `currency`. */
-export interface InvoiceView {
-  readonly seller: string;
-  readonly livemode: boolean;
+export interface InvoiceView extends PageLook {
   readonly currency: string;
   readonly customerId: string;
   readonly number: string;
@@ -43,20 +39,24 @@ interface InvoiceStep {
 /** The page of an invoice: its amounts, its document and, while it is open, the ways to pay it. */
 export function invoicePayPage(view: InvoiceView, step: InvoiceStep): PageDocument {
   const { errors = {}, message = null, isDone = false } = step;
+  const { wording } = view;
+  const { words, say } = wording;
   const isAsked = view.status === 'open' && view.due > 0n;
-  const content = html`${isDone && html`<p class="notice" role="status">Thank you. Your payment has been received.</p>`}
-${summaryHtml(errors, message)}
-${amountsHtml(view, step)}
-${view.paymentToConfirm !== null && confirmHtml(view, view.paymentToConfirm, step)}
+  const notices = html`${isDone && html`<p class="notice" role="status">${words.invoice.received}</p>`}
+${summaryHtml({ errors, wording }, message)}`;
+  const ways = html`${view.paymentToConfirm !== null && confirmHtml(view, view.paymentToConfirm, step)}
 ${isAsked && view.paymentToConfirm === null && payHtml(view, step)}
-${isAsked && view.instructions !== null && instructionsHtml(view.instructions, view.number)}`;
+${isAsked && view.instructions !== null && instructionsHtml(view, view.instructions)}`;
+  const isPayable = isAsked || view.paymentToConfirm !== null;
+  const parts = isPayable
+    ? { side: amountsHtml(view, step), content: html`${notices}\n${ways}` }
+    : { content: html`${notices}\n${amountsHtml(view, step)}` };
   return layout({
-    heading: `Invoice ${view.number}`,
-    seller: view.seller,
-    livemode: view.livemode,
-    content,
+    look: view,
+    heading: say(words.invoice.invoice, { number: view.number }),
+    ...parts,
     isWrong: message !== null || Object.keys(errors).length > 0,
-    more: isAsked || view.paymentToConfirm !== null ? cardScripts(view.processor) : {},
+    more: isPayable ? cardScripts(view.processor) : {},
   });
 }
 
@@ -65,46 +65,52 @@ function actionOf({ path, key }: InvoiceStep, more = ''): string {
 }
 
 function amountsHtml(view: InvoiceView, step: InvoiceStep): Html {
-  const { total, settled, due, currency, dueDate, status } = view;
+  const { total, settled, due, currency, dueDate, status, wording } = view;
+  const { words, language, money, day, say } = wording;
+  const { settled: settledLabel, amountDue, download } = words.invoice;
+  const kind = status === 'paid' ? ' good' : '';
   return html`<section>
-<p><span class="tag">${documentTexts.en.statuses[status]}</span></p>
+<p class="terms">${money(due > 0n ? due : total, currency)}</p>
+<p><span class="tag${kind}">${documentTexts[language].statuses[status]}</span></p>
 <dl>
-<dt>Total</dt><dd>${moneyText(total, currency)}</dd>
-${settled > 0n && html`<dt>Already paid or credited</dt><dd>${moneyText(-settled, currency)}</dd>`}
-<dt class="sum">Amount due</dt><dd class="sum">${moneyText(due, currency)}</dd>
+<dt>${words.common.total}</dt><dd>${money(total, currency)}</dd>
+${settled > 0n && html`<dt>${settledLabel}</dt><dd>${money(-settled, currency)}</dd>`}
+<dt class="sum">${amountDue}</dt><dd class="sum">${money(due, currency)}</dd>
 </dl>
-${due > 0n && dueDate !== null && html`<p class="soft">Due on ${dayText(dueDate)}.</p>`}
-<div class="actions"><a class="button plain" href="${actionOf(step, '/pdf')}">Download the invoice as PDF</a></div>
+${due > 0n && dueDate !== null && html`<p class="soft">${say(words.common.dueOn, { date: day(dueDate) })}</p>`}
+<div class="actions"><a class="button plain" href="${actionOf(step, '/pdf')}">${download}</a></div>
 </section>`;
 }
 
 function payHtml(view: InvoiceView, step: InvoiceStep): Html {
   const taker = { ...view.processor, currency: view.currency };
   const { errors = {} } = step;
+  const { wording } = view;
+  const { words, money, say } = wording;
+  const label = say(words.checkout.pay, { amount: money(view.due, view.currency) });
   return html`<form method="post" action="${actionOf(step)}" novalidate>
 ${hiddenHtml({ step: 'pay', shownDue: String(view.due) })}
-<section>
-<h2>Pay by card</h2>
-${cardHtml(taker, errors)}
-<p class="soft">The seller keeps the card with the account of the customer.</p>
-</section>
-${takesCards(taker) && html`<div class="actions">${cardButtonHtml(taker, null, `Pay ${moneyText(view.due, view.currency)}`)}</div>`}
+<h2>${words.invoice.byCard}</h2>
+${cardHtml(taker, { errors, wording })}
+${takesCards(taker) && cardButtonHtml(taker, null, label)}
+<p class="soft">${words.invoice.cardKept}</p>
 </form>`;
 }
 
-function confirmHtml({ processor }: InvoiceView, toConfirm: PaymentToConfirm, step: InvoiceStep): Html {
+function confirmHtml({ processor, wording }: InvoiceView, toConfirm: PaymentToConfirm, step: InvoiceStep): Html {
   const hidden = hiddenHtml({ step: 'confirmed' });
   return html`<section>
-<h2>Your bank asks you to confirm the payment</h2>
-${confirmPaymentHtml(processor, toConfirm, { action: actionOf(step), hidden })}
+<h2>${wording.words.invoice.bankAsks}</h2>
+${confirmPaymentHtml(processor, toConfirm, { action: actionOf(step), hidden, wording })}
 </section>`;
 }
 
-function instructionsHtml(instructions: string, number: string): Html {
-  const lines = instructions.split('\n').map((line) => html`${line}<br>`);
+function instructionsHtml({ number, wording }: InvoiceView, instructions: string): Html {
+  const lines = instructions.split('\n').map((line) => html`<bdi>${line}</bdi><br>`);
+  const { words, say } = wording;
   return html`<section>
-<h2>Pay by bank transfer</h2>
+<h2>${words.invoice.byTransfer}</h2>
 <p>${lines}</p>
-<p class="soft">Please give the invoice number ${number} as the reference.</p>
+<p class="soft">${say(words.invoice.reference, { number })}</p>
 </section>`;
 }

@@ -1,56 +1,70 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { html } from '../kernel/html.ts';
-import { dayText } from '../kernel/iso-text.ts';
+import { contrastWithWhite } from '../organizations/branding.ts';
+import type { Included } from '../pricing/store-features.ts';
+import { wordingOf } from '../wording/wording.ts';
 import type { UsageTerms } from './checkout-view.ts';
+import { lightened } from './page-layout.ts';
 import {
+  agreementText,
   includedText,
   intervalText,
   methodText,
   planTermsText,
   priceText,
   quantityText,
-  recurringText,
   safeAddress,
+  unitOf,
   usageHtml,
   usageText,
   withoutCode,
 } from './page-text.ts';
 
+const english = wordingOf('en');
+// That of #171d25, by WCAG 2.
+const relativeLuminanceOfPaper = 1.05 / contrastWithWhite('#171d25') - 0.05;
+const german = wordingOf('de');
+
 test('days, intervals and payment methods read as people say them', () => {
-  assert.equal(dayText(Date.UTC(2026, 11, 5)), '5 December 2026');
-  assert.equal(dayText(8_640_000_000_000_000 + 86_400_000), '14 September 275760');
-  assert.equal(intervalText('month', 1), 'per month');
-  assert.equal(intervalText('week', 2), 'every 2 weeks');
-  assert.equal(intervalText(null, null), 'once');
-  assert.equal(methodText('card', { brand: 'visa', last4: '4242' }), 'Visa ending in 4242');
-  assert.equal(methodText('us_bank_account', { last4: '6789' }), 'Bank account ending in 6789');
+  assert.equal(intervalText({ unit: 'month', count: 1 }, english), 'per month');
+  assert.equal(intervalText({ unit: 'week', count: 2 }, english), 'every 2 weeks');
+  assert.equal(intervalText({ unit: null, count: null }, english), 'once');
+  assert.equal(intervalText({ unit: 'year', count: 2 }, german), 'alle 2 Jahre');
+  assert.equal(methodText('card', { brand: 'visa', last4: '4242' }, english), 'Visa ending in 4242');
+  assert.equal(methodText('us_bank_account', { last4: '6789' }, english), 'Bank account ending in 6789');
 });
 
 test('a price in tiers reads as words, behind the amount of the quantity', () => {
   const monthly = { unit: 'month', count: 1 } as const;
   const plain = { unitPrice: 3000n, pricing: null, where: null };
-  assert.equal(priceText(plain, 'USD', monthly), 'USD 30.00 per month');
-  assert.equal(quantityText({ ...plain, quantity: 1 }, 'USD', monthly), 'USD 30.00 per month');
-  assert.equal(quantityText({ ...plain, quantity: 3 }, 'USD', monthly), '3 x USD 30.00 per month');
+  assert.equal(priceText(plain, 'USD', monthly, english), '$30.00 per month');
+  assert.equal(priceText(plain, 'EUR', monthly, german), '30,00\u00a0€ pro Monat');
+  assert.equal(quantityText({ ...plain, quantity: 1 }, 'USD', monthly, english), '$30.00 per month');
+  assert.equal(quantityText({ ...plain, quantity: 3 }, 'USD', monthly, english), '3 × $30.00 per month');
+  const ofSeats = { ...plain, quantity: 3, unit: 'seats' };
+  assert.equal(quantityText(ofSeats, 'USD', monthly, english), '3 seats × $30.00 per month');
   const terms = (minimumCommitment: bigint | null, billingTiming: 'in_advance' | 'in_arrears' = 'in_advance') =>
-    planTermsText({ minimumCommitment, billingTiming }, 'USD', monthly);
-  assert.equal(terms(10_000n), ', with a minimum of USD 100.00 per month including usage');
+    planTermsText({ minimumCommitment, billingTiming }, 'USD', monthly, english);
+  assert.equal(terms(10_000n), ', with a minimum of $100.00 per month including usage');
   assert.equal(terms(null), '');
   assert.equal(terms(null, 'in_arrears'), ', billed at the end of each month');
-  assert.equal(recurringText({ unit: 'week', count: 2 }, null), 'to charge you every 2 weeks');
-  assert.equal(recurringText(monthly, Date.UTC(2026, 11, 5)), 'to charge you each month, starting on 5 December 2026');
+  const order = { seller: 'Acme', every: monthly, isOfUsage: true };
+  assert.equal(
+    agreementText(order, Date.UTC(2026, 11, 5), english),
+    'By confirming, you allow Acme to charge you each month, starting on December 5, 2026, and for usage as described above, until you cancel.',
+  );
   const tiers = [
     { upTo: 10, unitAmount: '1000' },
     { upTo: null, unitAmount: '800' },
   ];
   const seats = { unitPrice: 0n, pricing: { model: 'volume', tiers } } as const;
-  const words = 'USD 10.00 each up to 10, USD 8.00 each above';
-  assert.equal(priceText(seats, 'USD', monthly), `${words}, per month`);
-  assert.equal(quantityText({ ...seats, quantity: 12 }, 'USD', monthly), `12 for USD 96.00 per month (${words})`);
+  const words = '$10.00 each up to 10, $8.00 each above';
+  assert.equal(priceText(seats, 'USD', monthly, english), `${words}, per month`);
+  assert.equal(quantityText({ ...seats, quantity: 12 }, 'USD', monthly, english), `12 for $96.00 per month (${words})`);
   // The dinar of Kuwait has three decimals, and the last one is never charged.
   const third = { unitPrice: 0n, pricing: { model: 'per_unit', unitAmount: '333' } } as const;
-  assert.match(quantityText({ ...third, quantity: 1 }, 'KWD', monthly), /^1 for KWD 0\.330 per month/);
+  assert.match(quantityText({ ...third, quantity: 1 }, 'KWD', monthly, english), /^1 for KWD\s0\.330 per month/);
 });
 
 test('the price of usage reads as words behind the name of its meter', () => {
@@ -63,24 +77,28 @@ test('the price of usage reads as words behind the name of its meter', () => {
     where: null,
     ownInterval: null,
   };
-  assert.equal(usageText(calls, 'USD'), 'API calls: USD 0.50 per 100');
+  assert.equal(usageText(calls, 'USD', english), 'API calls: $0.50 per 100');
   const pricing = { model: 'per_unit', unitAmount: '2', freeUnits: 1000 } as const;
   const tiered = { ...calls, unitPrice: 0n, usageEventsPerUnit: 1, pricing };
-  assert.equal(usageText(tiered, 'USD'), 'API calls: first 1,000 free, then USD 0.02 each');
+  assert.equal(usageText(tiered, 'USD', english), 'API calls: first 1,000 free, then $0.02 each');
   const eu = { ...calls, where: { region: ['eu', 'us'] } };
-  assert.equal(usageText(eu, 'USD'), 'API calls (eu or us): USD 0.50 per 100');
+  assert.equal(usageText(eu, 'USD', english), 'API calls (eu or us): $0.50 per 100');
   const year = { unit: 'year', count: 1 } as const;
   const said = (usage: readonly UsageTerms[], usageThreshold: bigint | null = null) =>
-    (usageHtml({ usage, usageThreshold }, 'USD', year) || html``).text.replaceAll(/<[^>]+>/g, ' ').trim();
+    (usageHtml({ usage, usageThreshold }, 'USD', year, english) || html``).text
+      .replaceAll(/<\/?bdi>/g, '')
+      .replaceAll(/\s*<[^>]+>\s*/g, ' ')
+      .replaceAll(/ +/g, ' ')
+      .trim();
   const monthly = { ...calls, ownInterval: { unit: 'month', count: 1 } } as const;
   assert.equal(
     said([calls], 10_000n),
-    'Usage beyond what is included is billed at the end of each year, or sooner once it reaches USD 100.00. API calls: USD 0.50 per 100',
+    'Usage beyond what is included is billed at the end of each year, or sooner once it reaches $100.00. API calls: $0.50 per 100',
   );
   assert.match(said([monthly]), /^Usage beyond what is included is billed at the end of each month\./);
   assert.match(
     said([{ ...calls, meterName: 'Storage', ownInterval: { unit: 'month', count: 3 } }, monthly]),
-    /billed separately\. Storage: USD 0\.50 per 100, billed after every 3 months API calls: .*, billed at the end of each month$/,
+    /billed separately\. Storage: \$0\.50 per 100, billed after every 3 months API calls: .*, billed at the end of each month$/,
   );
 });
 
@@ -88,15 +106,37 @@ test('a plan includes switches by name, places by number, and credits with the r
   const month = { unit: 'month', count: 1 } as const;
   const none = { amount: null, renewalFrequency: null, grantInterval: null };
   const credits = { ...none, type: 'usage_credit_grant', name: 'API calls', amount: 1500n } as const;
-  assert.equal(includedText({ ...none, type: 'toggle', name: 'Single sign-on' }, month), 'Single sign-on');
-  assert.equal(includedText({ ...none, type: 'resource', name: 'Seats', amount: 5n }, month), 'Seats: 5');
-  assert.equal(includedText({ ...credits, renewalFrequency: 'once' }, month), 'API calls: 1,500 once');
-  assert.equal(
-    includedText({ ...credits, renewalFrequency: 'every_billing_period' }, month),
-    'API calls: 1,500 each month',
-  );
+  const said = (feature: Included) => includedText(feature, month, english);
+  assert.equal(said({ ...none, type: 'toggle', name: 'Single sign-on' }), 'Single sign-on');
+  assert.equal(said({ ...none, type: 'resource', name: 'Seats', amount: 5n }), 'Seats: 5');
+  assert.equal(said({ ...credits, renewalFrequency: 'once' }), 'API calls: 1,500 once');
+  assert.equal(said({ ...credits, renewalFrequency: 'every_billing_period' }), 'API calls: 1,500 each month');
   const weekly = { ...credits, renewalFrequency: 'every_interval', grantInterval: { unit: 'week', count: 2 } } as const;
-  assert.equal(includedText(weekly, month), 'API calls: 1,500 every 2 weeks');
+  assert.equal(said(weekly), 'API calls: 1,500 every 2 weeks');
+  const seat = { ...none, type: 'resource', name: 'Seats', amount: 1n } as const;
+  assert.equal(unitOf([credits, seat]), 'Seats');
+  assert.equal(unitOf([{ ...seat, amount: 5n }]), null);
+});
+
+test('a dark page takes a lighter colour of the seller, in which text can be read on it', () => {
+  for (const color of ['#000000', '#1f2937', '#0000ff', '#7a0019', '#767676']) {
+    const contrast = 1.05 / contrastWithWhite(lightened(color)) / (relativeLuminanceOfPaper + 0.05);
+    assert.ok(contrast >= 4.5, `${color}: ${contrast}`);
+  }
+  assert.equal(lightened('#ffffff'), '#ffffff');
+});
+
+test('an order and a portal read in eight languages, each with the placeholders of English', () => {
+  const placeholders = (text: string) => (text.match(/\{\w+\}/g) ?? []).sort().join();
+  for (const language of ['de', 'es', 'fr', 'it', 'ja', 'nl', 'pt'] as const) {
+    const { words } = wordingOf(language);
+    for (const [group, texts] of Object.entries(english.words))
+      for (const [name, text] of Object.entries(texts)) {
+        const translated = (words as Record<string, Record<string, string>>)[group]?.[name] ?? '';
+        assert.notEqual(translated, '', `${language} ${group}.${name}`);
+        assert.equal(placeholders(translated), placeholders(text), `${language} ${group}.${name}`);
+      }
+  }
 });
 
 test('an address that would run as a script is none', () => {

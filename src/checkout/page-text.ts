@@ -1,81 +1,129 @@
-import { perText } from '../invoicing/line-text.ts';
+import { localPer } from '../invoicing/line-text.ts';
 import type { Instant, IntervalUnit } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { type Html, html } from '../kernel/html.ts';
-import { dayText } from '../kernel/iso-text.ts';
-import { moneyText } from '../kernel/money-text.ts';
 import { amountOf, type Priced, priceModelOf } from '../pricing/pricing.ts';
 import type { Included } from '../pricing/store-features.ts';
 import { conditionsText } from '../rating/conditions.ts';
-import { priceText as modelText } from '../rating/price-text.ts';
+import { modelText } from '../wording/price-words.ts';
+import type { Wording } from '../wording/wording.ts';
 import type { PlanTerms, UsageBilling, UsageTerms } from './checkout-view.ts';
 
-/** The payment interval: `per month`, `every 3 months`; `once` without one. */
-export function intervalText(unit: IntervalUnit | null, count: number | null): string {
-  if (unit === null) return 'once';
-  return count === null || count === 1 ? `per ${unit}` : `every ${count} ${unit}s`;
-}
-
-/** The rhythm of charges: `each month`, `every 3 months`. */
-function eachText({ unit, count }: Every): string {
-  if (unit === null) return 'once';
-  return count === null || count === 1 ? `each ${unit}` : `every ${count} ${unit}s`;
-}
-
-/** The end of each interval: `at the end of each month`, `after every 3 months`. */
-function endText(every: Every): string {
-  return every.count === null || every.count === 1 ? `at the end of ${eachText(every)}` : `after ${eachText(every)}`;
-}
-
-interface Every {
+export interface Every {
   readonly unit: IntervalUnit | null;
   readonly count: number | null;
 }
 
-/** `USD 30.00 per month`, or in words: `USD 10.00 each up to 10, USD 8.00 each above, per month`. */
-export function priceText({ unitPrice, pricing }: Priced, currency: string, { unit, count }: Every): string {
-  if (pricing !== null) return `${modelText(priceModelOf(pricing), currency)}, ${intervalText(unit, count)}`;
-  return `${moneyText(unitPrice, currency)} ${intervalText(unit, count)}`;
+const unitNames = { day: 'Day', week: 'Week', month: 'Month', year: 'Year' } as const;
+
+/** `every 3 months`; null if the interval is a single unit. */
+function severalText({ unit, count }: Every, { words, say }: Wording): string | null {
+  if (unit === null || count === null || count === 1) return null;
+  return say(words.prices[`every${unitNames[unit]}s`], { count: String(count) });
 }
 
-/** `3 x USD 30.00 per month`. In words, what the quantity costs comes first: `12 for USD 96.00 per month (...)`. */
-export function quantityText(priced: Priced & { readonly quantity: number }, currency: string, every: Every): string {
-  const { pricing, quantity } = priced;
-  if (pricing === null) return `${quantity > 1 ? `${quantity} x ` : ''}${priceText(priced, currency, every)}`;
-  const amount = moneyText(amountOf(priced, quantity, chargedStep(currency)), currency);
-  const words = modelText(priceModelOf(pricing), currency);
-  return `${quantity} for ${amount} ${intervalText(every.unit, every.count)} (${words})`;
+/** The payment interval: `per month`, `every 3 months`; `once` without one. */
+export function intervalText(every: Every, wording: Wording): string {
+  const { prices } = wording.words;
+  if (every.unit === null) return prices.once;
+  return severalText(every, wording) ?? prices[`per${unitNames[every.unit]}`];
+}
+
+/** The rhythm of charges: `each month`, `every 3 months`. */
+function eachText(every: Every, wording: Wording): string {
+  const { prices } = wording.words;
+  if (every.unit === null) return prices.once;
+  return severalText(every, wording) ?? prices[`each${unitNames[every.unit]}`];
+}
+
+/** The end of each interval: `at the end of each month`, `after every 3 months`. */
+function endText(every: Every, wording: Wording): string {
+  const { prices } = wording.words;
+  if (every.unit === null) return prices.once;
+  const several = severalText(every, wording);
+  if (several !== null) return wording.say(prices.afterEvery, { every: several });
+  return prices[`atEndOf${unitNames[every.unit]}`];
+}
+
+/** `$30.00 per month`, or in words: `$10.00 each up to 10, $8.00 each above, per month`. */
+export function priceText({ unitPrice, pricing }: Priced, currency: string, every: Every, wording: Wording): string {
+  const interval = intervalText(every, wording);
+  if (pricing !== null) return `${modelText(priceModelOf(pricing), currency, wording)}, ${interval}`;
+  return `${wording.money(unitPrice, currency)} ${interval}`;
+}
+
+/** Something that is bought some times. Its unit is what one of it gives, such as `Seats`. */
+interface Counted extends Priced {
+  readonly quantity: number;
+  readonly unit?: string | null;
+}
+
+/** `3 Seats × $30.00 per month`. In words, what the quantity costs comes first: `12 for $96.00 per month (...)`. */
+export function quantityText(priced: Counted, currency: string, every: Every, wording: Wording): string {
+  const { pricing, quantity, unit = null } = priced;
+  const { words, money, count, say } = wording;
+  if (pricing === null) {
+    const times = quantity > 1 ? `${count(quantity)}${unit === null ? '' : ` ${unit}`} × ` : '';
+    return times + priceText(priced, currency, every, wording);
+  }
+  return say(words.prices.quantityFor, {
+    quantity: count(quantity),
+    amount: money(amountOf(priced, quantity, chargedStep(currency)), currency),
+    interval: intervalText(every, wording),
+    words: modelText(priceModelOf(pricing), currency, wording),
+  });
+}
+
+/** The name of what one unit of a plan gives: the only resource that it includes once. */
+export function unitOf(included: readonly Included[]): string | null {
+  const units = included.filter(({ type, amount }) => type === 'resource' && amount === 1n);
+  return units.length === 1 ? (units[0]?.name ?? null) : null;
 }
 
 /**
- * The terms of a plan, after its price: `, billed at the end of each month, with a minimum of USD 100.00 per month including
+ * The terms of a plan, after its price: `, billed at the end of each month, with a minimum of $100.00 per month including
  * usage`.
  */
-export function planTermsText({ minimumCommitment, billingTiming }: PlanTerms, currency: string, every: Every): string {
-  const timing = billingTiming === 'in_arrears' ? `, billed ${endText(every)}` : '';
+export function planTermsText(
+  { minimumCommitment, billingTiming }: PlanTerms,
+  currency: string,
+  every: Every,
+  wording: Wording,
+): string {
+  const { words, money, say } = wording;
+  const timing = billingTiming === 'in_arrears' ? say(words.prices.billed, { end: endText(every, wording) }) : '';
   if (!minimumCommitment) return timing;
-  const least = `${moneyText(minimumCommitment, currency)} ${intervalText(every.unit, every.count)}`;
-  return `${timing}, with a minimum of ${least} including usage`;
+  const amount = `${money(minimumCommitment, currency)} ${intervalText(every, wording)}`;
+  return timing + say(words.prices.minimum, { amount });
 }
 
-/** A fee of the first invoice, after the price: `, plus a one-time setup fee of USD 50.00`. */
-export function setupFeeText(fee: bigint | null, currency: string): string {
-  return fee ? `, plus a one-time setup fee of ${moneyText(fee, currency)}` : '';
+/** A fee of the first invoice, after the price: `, plus a one-time setup fee of $50.00`. */
+export function setupFeeText(fee: bigint | null, currency: string, { words, money, say }: Wording): string {
+  return fee ? say(words.prices.setupFee, { amount: money(fee, currency) }) : '';
 }
 
-/** The agreement to recurring charges: `to charge you each month, starting on 5 December 2026`. */
-export function recurringText(every: Every, startsAt: Instant | null): string {
-  return `to charge you ${eachText(every)}${startsAt === null ? '' : `, starting on ${dayText(startsAt)}`}`;
+/** The agreement to recurring charges, from an instant on or from now on. */
+export function agreementText(
+  { seller, every, isOfUsage }: { readonly seller: string; readonly every: Every; readonly isOfUsage: boolean },
+  startsAt: Instant | null,
+  wording: Wording,
+): string {
+  const { words, day, say } = wording;
+  const { agreement, agreementStart, agreementUsage } = words.checkout;
+  const start = startsAt === null ? '' : say(agreementStart, { date: day(startsAt) });
+  const each = eachText(every, wording);
+  return say(agreement, { seller, each, start, usage: isOfUsage ? agreementUsage : '' });
 }
 
 /**
- * `API calls: first 1,000 free, then USD 0.02 each`. Conditions stand behind the name: `Tokens (gpt-5): USD 0.10 per
+ * `API calls: first 1,000 free, then $0.02 each`. Conditions stand behind the name: `Tokens (gpt-5): $0.10 per
  * thousand`.
  */
-export function usageText(terms: UsageTerms, currency: string): string {
+export function usageText(terms: UsageTerms, currency: string, wording: Wording): string {
   const { meterName, unitPrice, usageEventsPerUnit, pricing, where } = terms;
-  const plain = `${moneyText(unitPrice, currency)} ${perText(usageEventsPerUnit)}`;
-  return `${meterName}${where === null ? '' : ` (${conditionsText(where)})`}: ${pricing === null ? plain : modelText(priceModelOf(pricing), currency)}`;
+  const name = where === null ? meterName : `${meterName} (${conditionsText(where)})`;
+  if (pricing !== null) return `${name}: ${modelText(priceModelOf(pricing), currency, wording)}`;
+  return `${name}: ${wording.money(unitPrice, currency)} ${localPer(usageEventsPerUnit, wording.language)}`;
 }
 
 /** Whether usage has an interval other than that of the plan. */
@@ -84,30 +132,47 @@ export function hasOwnRhythm({ usage }: Pick<UsageBilling, 'usage'>, { unit, cou
 }
 
 /** The prices of usage below that of a plan, and when it is billed; nothing if there are none. */
-export function usageHtml({ usage, usageThreshold }: UsageBilling, currency: string, every: Every): Html | false {
+export function usageHtml(
+  { usage, usageThreshold }: UsageBilling,
+  currency: string,
+  every: Every,
+  wording: Wording,
+): Html | false {
   if (usage.length === 0) return false;
-  const ends = usage.map(({ ownInterval }) => endText(ownInterval ?? every));
-  const [end] = ends;
+  const { words, money, say } = wording;
+  const ends = usage.map(({ ownInterval }) => endText(ownInterval ?? every, wording));
+  const [end = ''] = ends;
   const isSame = ends.every((each) => each === end);
-  const sooner = usageThreshold === null ? '' : `, or sooner once it reaches ${moneyText(usageThreshold, currency)}`;
-  const line = (each: UsageTerms, index: number) =>
-    html`<br>${usageText(each, currency)}${!isSame && `, billed ${ends[index]}`}`;
-  return html`<p class="soft">Usage beyond what is included is billed ${isSame ? end : 'separately'}${sooner}.${usage.map(line)}</p>\n`;
+  const sooner = usageThreshold === null ? '' : say(words.prices.sooner, { amount: money(usageThreshold, currency) });
+  const line = (each: UsageTerms, index: number) => {
+    const ending = isSame ? '' : say(words.prices.billed, { end: ends[index] ?? '' });
+    return html`<li><bdi>${usageText(each, currency, wording)}</bdi>${ending}</li>\n`;
+  };
+  const text = say(isSame ? words.prices.usage : words.prices.usageSeparately, { end, sooner });
+  return html`<p class="soft">${text}</p>\n<ul class="soft plain-list">${usage.map(line)}</ul>\n`;
 }
 
 /** The features of a plan whose periods come `every` so often, each on its line. */
-export function includedHtml(included: readonly Included[], quantity: number, every: Every): Html | false {
+export function includedHtml(
+  included: readonly Included[],
+  quantity: number,
+  every: Every,
+  wording: Wording,
+): Html | false {
   if (included.length === 0) return false;
-  const line = (each: Included) => html`<br>${includedText(each, every)}`;
-  return html`<p class="soft">Includes${quantity > 1 && ', for each unit'}:${included.map(line)}</p>\n`;
+  const { includes, includesEach } = wording.words.prices;
+  const line = (each: Included) => html`<li><bdi>${includedText(each, every, wording)}</bdi></li>\n`;
+  return html`<p class="soft">${quantity > 1 ? includesEach : includes}</p>\n<ul class="included">${included.map(line)}</ul>\n`;
 }
 
 /** `API calls: 1,000 each month`, `Seats: 5`, or the name alone. */
-export function includedText({ type, name, amount, renewalFrequency, grantInterval }: Included, every: Every): string {
+export function includedText(feature: Included, every: Every, wording: Wording): string {
+  const { type, name, amount, renewalFrequency, grantInterval } = feature;
   if (type === 'toggle' || amount === null) return name;
-  const count = `${name}: ${amount.toLocaleString('en-US')}`;
+  const count = `${name}: ${wording.count(amount)}`;
   if (type === 'resource' || every.unit === null) return count;
-  return `${count} ${renewalFrequency === 'once' ? 'once' : eachText(grantInterval ?? every)}`;
+  const isOnce = renewalFrequency === 'once';
+  return `${count} ${isOnce ? wording.words.prices.once : eachText(grantInterval ?? every, wording)}`;
 }
 
 const brands = new Map([
@@ -115,23 +180,26 @@ const brands = new Map([
   ['mastercard', 'Mastercard'],
   ['amex', 'American Express'],
 ]);
-const kinds = new Map([
-  ['card', 'Card'],
-  ['us_bank_account', 'Bank account'],
-  ['sepa_debit', 'Bank account'],
+const kinds: ReadonlyMap<string, 'card' | 'bankAccount'> = new Map([
+  ['card', 'card'],
+  ['us_bank_account', 'bankAccount'],
+  ['sepa_debit', 'bankAccount'],
 ]);
 
+type MethodData = Readonly<Record<string, string | number>>;
+
 /** The display name of a payment method: `Visa ending in 4242`. */
-export function methodText(type: string, data: Readonly<Record<string, string | number>>): string {
+export function methodText(type: string, data: MethodData, { words, say }: Wording): string {
   const brand = String(data.brand ?? '');
-  const name = brand === '' ? (kinds.get(type) ?? 'Payment method') : (brands.get(brand) ?? brand);
-  return data.last4 === undefined ? name : `${name} ending in ${data.last4}`;
+  const name = brand === '' ? words.card[kinds.get(type) ?? 'other'] : (brands.get(brand) ?? brand);
+  return data.last4 === undefined ? name : say(words.card.endingIn, { name, last4: String(data.last4) });
 }
 
 /** A saved payment method in a list: `Visa ending in 4242, expires 12/2030`. */
-export function savedText(type: string, data: Readonly<Record<string, string | number>>): string {
-  const until = data.expMonth === undefined ? '' : `, expires ${data.expMonth}/${data.expYear}`;
-  return methodText(type, data) + until;
+export function savedText(type: string, data: MethodData, wording: Wording): string {
+  const card = methodText(type, data, wording);
+  if (data.expMonth === undefined) return card;
+  return wording.say(wording.words.card.expires, { card, date: `${data.expMonth}/${data.expYear}` });
 }
 
 const unsafe = new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'file:']);

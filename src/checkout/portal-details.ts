@@ -1,6 +1,7 @@
 import { InvoiceEmail, maxInvoiceEmails } from '../customers/billing-terms.ts';
 import type { BillingDetails, CustomerRow } from '../customers/customer.ts';
 import { textLimits } from '../kernel/text-limits.ts';
+import type { Wording } from '../wording/wording.ts';
 import { type AddressName, addressNames, countries } from './buyer-entry.ts';
 import type { FieldErrors } from './page-form.ts';
 
@@ -34,19 +35,20 @@ export function enteredBilling(form: Readonly<Record<string, string>>): EnteredD
 export function readBilling(
   { name: ownName }: Known,
   entered: EnteredDetails,
+  { words, say }: Wording,
 ): { readonly details: BillingDetails } | { readonly errors: FieldErrors } {
   const errors: Record<string, string> = {};
   const tooLong = (name: keyof EnteredDetails, most: number) => {
-    if (entered[name].length > most) errors[name] = `Enter at most ${most} characters.`;
+    if (entered[name].length > most) errors[name] = say(words.errors.tooLong, { count: `${most}` });
   };
   for (const name of ['name', 'taxId', 'purchaseOrderNumber'] as const) tooLong(name, textLimits.name);
   for (const name of addressNames) tooLong(name, textLimits.addressLine);
-  if (!countries.has(entered.country)) errors.country = 'Choose your country.';
+  if (!countries.has(entered.country)) errors.country = words.errors.country;
   const invoiceEmails = entered.invoiceEmails.split(/[\s,;]+/).filter((email) => email !== '');
   const wrong = invoiceEmails.find((email) => !InvoiceEmail.safeParse(email).success);
-  if (wrong !== undefined) errors.invoiceEmails = 'Enter email addresses, such as name@example.com, apart by commas.';
+  if (wrong !== undefined) errors.invoiceEmails = words.errors.invoiceEmails;
   if (invoiceEmails.length > maxInvoiceEmails)
-    errors.invoiceEmails = `Enter at most ${maxInvoiceEmails} email addresses.`;
+    errors.invoiceEmails = say(words.errors.tooManyEmails, { count: `${maxInvoiceEmails}` });
   if (Object.keys(errors).length > 0) return { errors };
   const orNull = (text: string) => (text === '' ? null : text);
   const lines = Object.fromEntries(addressNames.map((field) => [field, orNull(entered[field])]));

@@ -1,15 +1,15 @@
 import { documentTexts } from '../documents/document-text.ts';
 import type { PageDocument } from '../http/page.ts';
 import { type Html, html } from '../kernel/html.ts';
-import { dayText } from '../kernel/iso-text.ts';
-import { moneyText } from '../kernel/money-text.ts';
+import { localCountry } from '../kernel/language.ts';
 import { mayCost } from '../pricing/pricing.ts';
+import type { Wording } from '../wording/wording.ts';
 import type { PaymentToConfirm } from './checkout-view.ts';
 import { cardScripts, confirmPaymentHtml } from './page-card.ts';
 import { hiddenHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';
-import { methodText, planTermsText, quantityText, safeAddress, savedText, usageHtml } from './page-text.ts';
-import { type Known, knownBilling } from './portal-details.ts';
+import { methodText, planTermsText, quantityText, safeAddress, savedText, unitOf, usageHtml } from './page-text.ts';
+import { knownBilling } from './portal-details.ts';
 import {
   mayCancel,
   mayChange,
@@ -28,106 +28,130 @@ export interface Visited {
   readonly returnUrl: string | null;
 }
 
-/** Success messages by the word in the address. Other words show none. */
-const doneTexts = new Map<string, string>(
-  Object.entries({
-    canceled: 'Your cancellation is scheduled. Your plan stays active until then.',
-    uncanceled: 'Your subscription will continue as before.',
-    kept: 'The scheduled change was canceled. You keep your current plan.',
-    changed: 'Your plan has been changed.',
-    scheduled: 'Your plan will change at the end of the current period.',
-    waiting: 'Your payment is being processed. Your plan will change when it has arrived.',
-    added: 'Your card has been saved.',
-    paid: 'Thank you. Your payment was successful.',
-    paying: 'Your payment is being processed.',
-    details: 'Your billing details have been saved.',
-    default: 'This payment method will be used for future charges.',
-  }),
-);
+/** The message of success for the word in the address. Other words show none. */
+function doneText(word: string, { words }: Wording): string | undefined {
+  return Object.hasOwn(words.done, word) ? words.done[word as keyof typeof words.done] : undefined;
+}
 
-const statusTexts: Readonly<Record<PortalSubscription['status'], string>> = {
-  trialing: 'Free trial',
-  active: 'Active',
-  past_due: 'Payment failed',
-  unpaid: 'Unpaid',
-  cancellation_scheduled: 'Ends soon',
-  incomplete: 'Waiting for payment',
-  incomplete_expired: 'Ended',
-  canceled: 'Ended',
-  paused: 'Paused',
-};
-
-// To a customer, a written-off invoice is not paid.
-const invoiceTexts: typeof documentTexts.en.statuses = { ...documentTexts.en.statuses, uncollectible: 'Not paid' };
+interface ButtonOptions {
+  /** The name for screen readers; absent: the label. */
+  readonly name?: string;
+  readonly isPlain?: boolean;
+  readonly more?: Readonly<Record<string, string>>;
+}
 
 /** A form that consists of a button. */
-function buttonForm(
-  visit: Visited,
-  action: string,
-  label: string,
-  { plain = false, more = {} }: { readonly plain?: boolean; readonly more?: Readonly<Record<string, string>> } = {},
-): Html {
+export function buttonForm(visit: Visited, action: string, label: string, options: ButtonOptions = {}): Html {
+  const { name, isPlain = false, more = {} } = options;
   return html`<form method="post" action="${action}">${hiddenHtml({ formToken: visit.formToken, ...more })}
-<button${plain && html` class="plain"`}>${label}</button></form>`;
+<button${isPlain && html` class="plain small"`}${name !== undefined && html` aria-label="${name}"`}>${label}</button></form>`;
 }
 
 /** The overview: plans, payment methods and invoices. */
 export function overviewPage(view: PortalView, visit: Visited, done: string, problem: string | null): PageDocument {
+  const { wording, seller } = view;
+  const { words, say } = wording;
   const address = safeAddress(visit.returnUrl);
-  const doneText = doneTexts.get(done);
-  const content = html`${doneText !== undefined && html`<p class="notice" role="status">${doneText}</p>`}
-${summaryHtml({}, problem)}
+  const message = doneText(done, wording);
+  const content = html`${message !== undefined && html`<p class="notice" role="status">${message}</p>`}
+${summaryHtml({ errors: {}, wording }, problem)}
+${owedHtml(view)}
 ${view.paymentToConfirm !== null && paymentHtml(view, view.paymentToConfirm, visit)}
-${view.subscriptions.length === 0 && html`<section><h2>Your plan</h2><p>You currently have no plan.</p></section>`}
+<div class="columns">
+<div>
+${view.subscriptions.length === 0 && html`<section><h2>${words.portal.yourPlan}</h2><p>${words.portal.noPlan}</p></section>`}
 ${view.subscriptions.map((subscription) => subscriptionHtml(subscription, view, visit))}
+</div>
+<div>
 ${methodsHtml(view, visit)}
-${billingHtml(view.customer)}
+${billingHtml(view)}
 ${invoicesHtml(view, visit)}
+</div>
+</div>
 <div class="actions">
-${address !== null && html`<a href="${address}">Back to ${view.seller}</a>`}
-${buttonForm(visit, '/portal/leave', 'Sign out', { plain: true })}
+${address !== null && html`<a href="${address}">${say(words.common.backTo, { seller })}</a>`}
+${buttonForm(visit, '/portal/leave', words.portal.signOut, { isPlain: true })}
 </div>`;
   return layout({
-    heading: `Billing for ${view.customer.name}`,
-    seller: view.seller,
-    livemode: view.livemode,
+    look: view,
+    heading: say(words.portal.heading, { customer: view.customer.name }),
     content,
+    isWide: true,
     isWrong: problem !== null,
     more: view.paymentToConfirm === null ? {} : cardScripts(view.processor),
   });
 }
 
-function paymentHtml({ processor }: PortalView, toConfirm: PaymentToConfirm, { formToken }: Visited): Html {
+/** What the customer should have paid by now, with the page that takes the oldest of it. */
+function owedHtml({ invoices, currency, wording }: PortalView): Html | null {
+  const { words, money, say } = wording;
+  const overdue = invoices.filter((invoice) => invoice.url !== null && invoice.currency === currency);
+  const oldest = overdue.at(-1);
+  if (!oldest?.url) return null;
+  const amount = overdue.reduce((sum, { due }) => sum + due, 0n);
+  const label = say(words.checkout.pay, { amount: money(oldest.due, currency) });
+  return html`<div class="notice owed"><p><strong>${say(words.portal.owed, { amount: money(amount, currency) })}</strong><br>${words.portal.owedText}</p>
+<a class="button" href="${oldest.url}">${label}</a></div>
+`;
+}
+
+function paymentHtml({ processor, wording }: PortalView, toConfirm: PaymentToConfirm, { formToken }: Visited): Html {
   const hidden = hiddenHtml({ formToken });
+  const { bankAsks, notCharged } = wording.words.portal;
   return html`<section aria-labelledby="confirm">
-<h2 id="confirm">Your bank asks you to confirm a payment</h2>
-<p>You will not be charged until you do.</p>
-${confirmPaymentHtml(processor, toConfirm, { action: `/portal/payments/${toConfirm.id}/confirmed`, hidden })}
+<h2 id="confirm">${bankAsks}</h2>
+<p>${notCharged}</p>
+${confirmPaymentHtml(processor, toConfirm, { action: `/portal/payments/${toConfirm.id}/confirmed`, hidden, wording })}
 </section>
 `;
 }
 
-function subscriptionHtml(subscription: PortalSubscription, { currency }: PortalView, visit: Visited): Html {
-  const { id, name, status, items, intervalUnit: unit, intervalCount: count, balances, startsAt } = subscription;
+const goodStatuses: ReadonlySet<PortalSubscription['status']> = new Set(['active', 'trialing']);
+const badStatuses: ReadonlySet<PortalSubscription['status']> = new Set(['past_due', 'unpaid', 'incomplete']);
+
+function statusHtml({ status, startsAt }: PortalSubscription, { words }: Wording): Html {
+  if (startsAt !== null) return html`<span class="tag">${words.statuses.starting}</span>`;
+  const kind = goodStatuses.has(status) ? ' good' : badStatuses.has(status) ? ' bad' : '';
+  return html`<span class="tag${kind}">${words.statuses[status]}</span>`;
+}
+
+function subscriptionHtml(subscription: PortalSubscription, { currency, wording }: PortalView, visit: Visited): Html {
+  const { id, name, items, intervalUnit: unit, intervalCount: count, isDefaultPlan } = subscription;
+  const { portal } = wording.words;
+  const every = { unit, count };
+  const path = `/portal/subscriptions/${id}`;
+  const item = (each: PortalSubscription['items'][number]) => {
+    const priced = { ...each, unit: each.addOn ? null : unitOf(subscription.included) };
+    const text = quantityText(priced, currency, every, wording);
+    const terms = each.addOn ? '' : planTermsText(subscription, currency, every, wording);
+    return html`<p>${each.addOn && html`<bdi>${nameOf(each)}</bdi>: `}${text}${terms}</p>\n`;
+  };
   return html`<section aria-labelledby="${id}">
-<h2 id="${id}">${name} <span class="tag">${startsAt === null ? statusTexts[status] : 'Starts soon'}</span></h2>
-${items.map((item) => html`<p>${item.addOn && `${nameOf(item)}: `}${quantityText(item, currency, { unit, count })}${!item.addOn && planTermsText(subscription, currency, { unit, count })}</p>\n`)}
-${usageHtml(subscription, currency, { unit, count })}
-${datesOf(subscription).map((text) => html`<p class="soft">${text}</p>\n`)}
-${balances.length > 0 && html`<h3>Remaining usage</h3><dl>${balances.map((each) => html`<dt>${each.name}</dt><dd>${each.available.toLocaleString('en-US')}</dd>\n`)}</dl>`}
+<h2 id="${id}"><bdi>${name}</bdi> ${statusHtml(subscription, wording)}</h2>
+${items.map(item)}
+${usageHtml(subscription, currency, every, wording)}
+${datesOf(subscription, wording).map((text) => html`<p class="soft">${text}</p>\n`)}
+${balancesHtml(subscription, wording)}
 <div class="actions">
-${mayPay(subscription) && buttonForm(visit, `/portal/subscriptions/${id}/pay`, 'Pay now')}
-${mayChange(subscription) && html`<a class="button" href="/portal/subscriptions/${id}/plans">${subscription.isDefaultPlan ? 'Choose a plan' : 'Change plan'}</a>`}
-${mayUncancel(subscription) && buttonForm(visit, `/portal/subscriptions/${id}/uncancel`, 'Keep subscription')}
-${mayKeep(subscription) && buttonForm(visit, `/portal/subscriptions/${id}/keep`, 'Keep current plan', { plain: true })}
-${mayCancel(subscription) && html`<a class="button plain" href="/portal/subscriptions/${id}/cancel">Cancel subscription</a>`}
+${mayPay(subscription) && buttonForm(visit, `${path}/pay`, portal.payNow)}
+${mayChange(subscription) && html`<a class="button" href="${path}/plans">${isDefaultPlan ? portal.choosePlan : portal.changePlan}</a>`}
+${mayUncancel(subscription) && buttonForm(visit, `${path}/uncancel`, portal.keepSubscription)}
+${mayKeep(subscription) && buttonForm(visit, `${path}/keep`, portal.keepPlan, { isPlain: true })}
+${mayCancel(subscription) && html`<a class="button plain" href="${path}/cancel">${portal.cancel}</a>`}
 </div>
 </section>
 `;
 }
 
+function balancesHtml({ balances }: PortalSubscription, { words, count }: Wording): Html | false {
+  if (balances.length === 0) return false;
+  const row = ({ name, available }: PortalSubscription['balances'][number]) =>
+    html`<dt><bdi>${name}</bdi></dt><dd>${count(available)}</dd>\n`;
+  return html`<h3>${words.portal.remaining}</h3><dl>${balances.map(row)}</dl>`;
+}
+
 /** The dates of a subscription in the customer's terms. */
-function datesOf(subscription: PortalSubscription): string[] {
+function datesOf(subscription: PortalSubscription, { words, day, say }: Wording): string[] {
   const {
     status,
     trialEnd,
@@ -138,16 +162,23 @@ function datesOf(subscription: PortalSubscription): string[] {
     scheduledAdjustmentAt,
     isDefaultPlan,
   } = subscription;
-  if (startsAt !== null) return [`Starts on ${dayText(startsAt)}.`];
-  if (cancelScheduledAt !== null) return [`Ends on ${dayText(cancelScheduledAt)}.`];
+  const { portal } = words;
+  const on = (text: string, at: number) => say(text, { date: day(at) });
+  if (startsAt !== null) return [on(portal.startsOn, startsAt)];
+  if (cancelScheduledAt !== null) return [on(portal.endsOn, cancelScheduledAt)];
   const texts: string[] = [];
-  const part = nextUsageAt === null ? '' : ' for the plan';
-  const charge = (which: string) => (isCharged(subscription) ? ` Your ${which} charge${part} is on that day.` : '');
-  if (status === 'trialing' && trialEnd !== null) texts.push(`Free until ${dayText(trialEnd)}.${charge('first')}`);
+  const charged = (all: string, ofPlan: string) =>
+    isCharged(subscription) ? [nextUsageAt === null ? all : ofPlan] : [];
+  if (status === 'trialing' && trialEnd !== null)
+    texts.push(
+      [on(portal.freeUntil, trialEnd), ...charged(portal.firstChargeThen, portal.firstPlanChargeThen)].join(' '),
+    );
   else if (periodEnd !== null && !isDefaultPlan && status !== 'paused')
-    texts.push(`Renews on ${dayText(periodEnd)}.${charge('next')}`);
-  if (nextUsageAt !== null && status !== 'paused') texts.push(`Usage is next billed on ${dayText(nextUsageAt)}.`);
-  if (scheduledAdjustmentAt !== null) texts.push(`Your plan changes on ${dayText(scheduledAdjustmentAt)}.`);
+    texts.push(
+      [on(portal.renewsOn, periodEnd), ...charged(portal.nextChargeThen, portal.nextPlanChargeThen)].join(' '),
+    );
+  if (nextUsageAt !== null && status !== 'paused') texts.push(on(portal.usageOn, nextUsageAt));
+  if (scheduledAdjustmentAt !== null) texts.push(on(portal.changesOn, scheduledAdjustmentAt));
   return texts;
 }
 
@@ -162,58 +193,68 @@ function isCharged({ items, doNotCharge, minimumCommitment, renews }: PortalSubs
   return renews && !doNotCharge && ((minimumCommitment ?? 0n) > 0n || items.some(mayCost));
 }
 
-function methodsHtml({ paymentMethods }: PortalView, visit: Visited): Html {
+function methodsHtml({ paymentMethods, wording }: PortalView, visit: Visited): Html {
+  const { words, say } = wording;
+  const { methods, noMethods, default: defaultText, makeDefault, makeDefaultOf, addCard } = words.portal;
   const row = ({ id, type, paymentMethodData: data, default: isDefault }: PortalView['paymentMethods'][number]) => {
-    const text = methodText(type, data);
-    const use = html`<form method="post" action="/portal/payment-methods/${id}/default">${hiddenHtml({ formToken: visit.formToken })}
-<button class="plain" aria-label="Make default: ${text}">Make default</button></form>`;
-    return html`<li><span>${savedText(type, data)}</span>${isDefault ? html`<span class="tag">Default</span>` : use}</li>\n`;
+    const card = methodText(type, data, wording);
+    const name = say(makeDefaultOf, { card });
+    const use = buttonForm(visit, `/portal/payment-methods/${id}/default`, makeDefault, { isPlain: true, name });
+    return html`<li><span>${savedText(type, data, wording)}</span>${isDefault ? html`<span class="tag">${defaultText}</span>` : use}</li>\n`;
   };
   return html`<section aria-labelledby="methods">
-<h2 id="methods">Payment methods</h2>
-${paymentMethods.length === 0 ? html`<p>No payment methods yet.</p>` : html`<ul class="rows">${paymentMethods.map(row)}</ul>`}
-<div class="actions"><a class="button plain" href="/portal/payment-methods">Add a card</a></div>
+<h2 id="methods">${methods}</h2>
+${paymentMethods.length === 0 ? html`<p>${noMethods}</p>` : html`<ul class="rows">${paymentMethods.map(row)}</ul>`}
+<div class="actions"><a class="button plain small" href="/portal/payment-methods">${addCard}</a></div>
 </section>
 `;
 }
 
 /** The details on the overview, with the way to change them. */
-function billingHtml(customer: Known): Html {
+function billingHtml({ customer, wording }: PortalView): Html {
   const { name, taxId, purchaseOrderNumber, invoiceEmails, ...address } = knownBilling(customer);
   const { line1, line2, postal_code: code, city, state, country } = address;
-  const lines = [name, line1, line2, `${code} ${city}`.trim(), state, country].filter((line) => line !== '');
+  const { portal, checkout } = wording.words;
+  const where = country === '' ? '' : localCountry(country, wording.language);
+  const lines = [name, line1, line2, `${code} ${city}`.trim(), state, where].filter((line) => line !== '');
   const facts = [
-    ['Tax or VAT number', taxId],
-    ['Purchase order number', purchaseOrderNumber],
-    ['Invoices go to', invoiceEmails || customer.email],
+    [checkout.taxId, taxId],
+    [portal.orderNumber, purchaseOrderNumber],
+    [portal.invoicesGoTo, invoiceEmails || customer.email],
   ].filter(([, value]) => value !== '');
   return html`<section aria-labelledby="details">
-<h2 id="details">Billing details</h2>
-<p>${lines.map((line) => html`${line}<br>`)}</p>
-${facts.map(([label, value]) => html`<p class="soft">${label}: ${value}</p>\n`)}
-<div class="actions"><a class="button plain" href="/portal/details">Change details</a></div>
+<h2 id="details">${portal.details}</h2>
+<p>${lines.map((line) => html`<bdi>${line}</bdi><br>`)}</p>
+${facts.map(([label, value]) => html`<p class="soft">${label}: <bdi>${value}</bdi></p>\n`)}
+<div class="actions"><a class="button plain small" href="/portal/details">${portal.changeDetails}</a></div>
 </section>
 `;
 }
 
-function invoicesHtml({ invoices }: PortalView, { formToken }: Visited): Html {
+function invoicesHtml({ invoices, wording }: PortalView, visit: Visited): Html {
+  const { words, language, money, day, say } = wording;
+  // To a customer, a written-off invoice is not paid.
+  const statuses = { ...documentTexts[language].statuses, uncollectible: words.portal.notPaid };
   const payForm = ({ id, number, due, currency }: PortalInvoice) => {
-    const text = `Pay ${moneyText(due, currency)}`;
-    return html`<form method="post" action="/portal/invoices/${id}/pay">${hiddenHtml({ formToken })}
-<button class="plain" aria-label="${text} of invoice ${number}">${text}</button></form>`;
+    const amount = money(due, currency);
+    const name = say(words.portal.payInvoice, { amount, number });
+    const label = say(words.checkout.pay, { amount });
+    return buttonForm(visit, `/portal/invoices/${id}/pay`, label, { isPlain: true, name });
   };
   const row = (invoice: PortalInvoice) => {
-    const { id, number, date, status, total, currency } = invoice;
+    const { id, number, date, status, total, currency, url } = invoice;
+    const kind = status === 'paid' ? ' good' : url !== null ? ' bad' : '';
+    const name = say(words.invoice.invoice, { number });
     return html`<li>
-<span>${dayText(date)} <span class="tag">${invoiceTexts[status]}</span></span>
-<span>${moneyText(total, currency)}</span>
-<span><a href="/portal/invoices/${id}" aria-label="Invoice ${number}">${number}</a> <a href="/portal/invoices/${id}/pdf" aria-label="Invoice ${number} as PDF">PDF</a></span>
+<span>${day(date)} <span class="tag${kind}">${statuses[status]}</span></span>
+<span>${money(total, currency)}</span>
+<span><a href="/portal/invoices/${id}" aria-label="${name}">${number}</a> <a href="/portal/invoices/${id}/pdf" aria-label="${say(words.portal.invoicePdf, { number })}">PDF</a></span>
 ${status === 'open' && payForm(invoice)}
 </li>\n`;
   };
   return html`<section aria-labelledby="invoices">
-<h2 id="invoices">Invoices</h2>
-${invoices.length === 0 ? html`<p>No invoices yet.</p>` : html`<ul class="rows">${invoices.map(row)}</ul>`}
+<h2 id="invoices">${words.portal.invoices}</h2>
+${invoices.length === 0 ? html`<p>${words.portal.noInvoices}</p>` : html`<ul class="rows">${invoices.map(row)}</ul>`}
 </section>
 `;
 }

@@ -2,15 +2,23 @@ import type { AdjustmentPreview } from '../billing/adjust.ts';
 import { maxInvoiceEmails } from '../customers/billing-terms.ts';
 import type { PageDocument } from '../http/page.ts';
 import { type Html, html } from '../kernel/html.ts';
-import { dayText } from '../kernel/iso-text.ts';
-import { moneyText } from '../kernel/money-text.ts';
 import { textLimits } from '../kernel/text-limits.ts';
 import type { CardConfirmation } from '../payments/processor.ts';
+import type { PageLook } from './checkout-view.ts';
 import { type CardTaker, cardButtonHtml, cardHtml, cardScripts, takesCards } from './page-card.ts';
-import { addressFields } from './page-checkout.ts';
+import { wholeAddress } from './page-checkout.ts';
 import { type FieldErrors, fieldHtml, hiddenHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';
-import { includedHtml, methodText, planTermsText, priceText, quantityText, usageHtml } from './page-text.ts';
+import {
+  includedHtml,
+  intervalText,
+  methodText,
+  planTermsText,
+  priceText,
+  quantityText,
+  unitOf,
+  usageHtml,
+} from './page-text.ts';
 import type { EnteredDetails, Known, TextName } from './portal-details.ts';
 import type { Visited } from './portal-page.ts';
 import {
@@ -21,48 +29,95 @@ import {
   type QuantityRange,
 } from './portal-view.ts';
 
-type Frame = Pick<PortalView, 'seller' | 'livemode' | 'currency' | 'processor'>;
-
-const back = html`<p><a href="/portal">Back to the overview</a></p>`;
+type Frame = PageLook & Pick<PortalView, 'currency' | 'processor'>;
 
 function page(frame: Frame, heading: string, content: Html, more: Partial<Parameters<typeof layout>[0]> = {}) {
-  const { seller, livemode } = frame;
-  return layout({ heading, seller, livemode, content: html`${content}\n${back}`, ...more });
+  const back = html`<p><a href="/portal">${frame.wording.words.common.overview}</a></p>`;
+  return layout({ look: frame, heading, content: html`${content}\n${back}`, ...more });
 }
 
-/** The page of available plans. */
-export function plansPage(
-  frame: Frame,
-  visit: Visited,
-  subscription: PortalSubscription,
-  plans: readonly PortalPlan[],
-): PageDocument {
-  const { id, isDefaultPlan } = subscription;
-  const remove = ({ priceId, name }: PortalPlan) =>
-    html`<form method="get" action="/portal/subscriptions/${id}/change">${hiddenHtml({ priceId, remove: 'true' })}
-<button class="plain" aria-label="Remove ${name}">Remove</button></form>`;
-  const choose = ({ priceId, name, isOwn, addOn }: PortalPlan) =>
-    html`<form ${isDefaultPlan ? html`method="post"` : html`method="get"`} action="/portal/subscriptions/${id}/change">
-${hiddenHtml(isDefaultPlan ? { formToken: visit.formToken, priceId } : { priceId })}
-${isOwn ? html`<button class="plain">Change quantity</button>` : html`<button class="plain" aria-label="${addOn ? 'Add' : 'Choose'} ${name}">${addOn ? 'Add' : 'Choose'}</button>`}</form>`;
-  const row = (plan: PortalPlan) => html`<li>
-<span><strong>${plan.name}</strong><br>${priceText(plan, frame.currency, { unit: plan.intervalUnit, count: plan.intervalCount })}${planTermsText(plan, frame.currency, everyOf(plan))}${plan.description !== null && html`<br>${plan.description}`}</span>
-${isChoosable(subscription, plan) && choose(plan)}
-${plan.addOn && plan.isOwn && remove(plan)}
-</li>\n`;
-  const [others, addOns] = [plans.filter((plan) => !plan.addOn), plans.filter((plan) => plan.addOn)];
-  const content = html`<section>
-<p>Current plan: <strong>${subscription.name}</strong></p>
-${others.length === 0 ? html`<p>No other plans are available at the moment.</p>` : html`<ul class="rows">${others.map(row)}</ul>`}
-</section>
+/** The interval of a plan in an address: `month-1`. */
+function intervalOf({ intervalUnit, intervalCount }: PortalPlan): string {
+  return `${intervalUnit}-${intervalCount}`;
+}
+
+interface Offer {
+  readonly subscription: PortalSubscription;
+  /** The plans and add-ons to choose, with the plan that the customer has. */
+  readonly plans: readonly PortalPlan[];
+  /** The interval whose plans are asked for. */
+  readonly interval: string | undefined;
+}
+
+/** The page of available plans: those of one interval beside each other. */
+export function plansPage(frame: Frame, visit: Visited, { subscription, plans, interval }: Offer): PageDocument {
+  const { words, say } = frame.wording;
+  const { portal } = words;
+  const offered = plans.filter((plan) => !plan.addOn);
+  const addOns = plans.filter((plan) => plan.addOn);
+  const intervals = new Map(offered.map((plan) => [intervalOf(plan), plan]));
+  const own = offered.find(({ isOwn }) => isOwn) ?? offered[0];
+  const shown = interval !== undefined && intervals.has(interval) ? interval : own && intervalOf(own);
+  const others = offered.filter((plan) => intervalOf(plan) === shown);
+  const content = html`<p>${say(portal.currentPlan, { plan: subscription.name })}</p>
+${intervals.size > 1 && switchHtml(frame, subscription, intervals, shown)}
+${offered.length === 0 ? html`<section><p>${portal.noPlans}</p></section>` : html`<ul class="plans">${others.map((plan) => planHtml(frame, visit, subscription, plan))}</ul>`}
 ${
   addOns.length > 0 &&
-  html`<section aria-labelledby="add-ons">
-<h2 id="add-ons">Add-ons</h2>
-<ul class="rows">${addOns.map(row)}</ul>
-</section>`
+  html`<h2 id="add-ons" class="apart">${words.checkout.addOns}</h2>
+<ul class="plans" aria-labelledby="add-ons">${addOns.map((plan) => planHtml(frame, visit, subscription, plan))}</ul>`
 }`;
-  return page(frame, isDefaultPlan ? 'Choose a plan' : 'Change plan', content);
+  const heading = subscription.isDefaultPlan ? portal.choosePlan : portal.changePlan;
+  return page(frame, heading, content, { isWide: true });
+}
+
+/** Links to the plans of each interval. */
+function switchHtml(
+  { wording }: Frame,
+  { id }: PortalSubscription,
+  intervals: ReadonlyMap<string, PortalPlan>,
+  shown: string | undefined,
+): Html {
+  const link = ([interval, plan]: readonly [string, PortalPlan]) =>
+    html`<a href="/portal/subscriptions/${id}/plans?interval=${interval}"${interval === shown && html` aria-current="true"`}>${intervalText(everyOf(plan), wording)}</a>\n`;
+  return html`<nav class="switch" aria-label="${wording.words.portal.choosePlan}">${[...intervals].map(link)}</nav>`;
+}
+
+/** A plan or an add-on, with what it includes. */
+function planHtml(frame: Frame, visit: Visited, subscription: PortalSubscription, plan: PortalPlan): Html {
+  const { currency, wording } = frame;
+  const { portal } = wording.words;
+  const every = everyOf(plan);
+  const price = priceText(plan, currency, every, wording) + planTermsText(plan, currency, every, wording);
+  return html`<li${plan.isOwn && html` class="own"`}>
+<strong><bdi>${plan.name}</bdi></strong>
+<span>${price}</span>
+${plan.description !== null && html`<span class="soft"><bdi>${plan.description}</bdi></span>`}
+${includedHtml(plan.included, 1, every, wording)}
+${plan.isOwn && !plan.addOn && html`<span class="own-tag"><span class="tag">${portal.current}</span></span>`}
+${isChoosable(subscription, plan) && chooseHtml(frame, visit, subscription, plan)}
+${plan.addOn && plan.isOwn && removeHtml(frame, subscription, plan)}
+</li>\n`;
+}
+
+function chooseHtml({ wording }: Frame, visit: Visited, { id, isDefaultPlan }: PortalSubscription, plan: PortalPlan) {
+  const { words, say } = wording;
+  const { choose, chooseOf, add, addOf, changeQuantity } = words.portal;
+  const { priceId, name, isOwn, addOn } = plan;
+  const label = addOn ? add : choose;
+  const button = isOwn
+    ? html`<button class="plain">${changeQuantity}</button>`
+    : html`<button aria-label="${say(addOn ? addOf : chooseOf, { name })}">${label}</button>`;
+  return html`<form method="${isDefaultPlan ? 'post' : 'get'}" action="/portal/subscriptions/${id}/change">
+${hiddenHtml(isDefaultPlan ? { formToken: visit.formToken, priceId } : { priceId })}
+${button}</form>`;
+}
+
+function removeHtml({ wording }: Frame, { id }: PortalSubscription, { priceId, name }: PortalPlan): Html {
+  const { words, say } = wording;
+  const label = say(words.portal.removeAddOnOf, { name });
+  return html`<form method="get" action="/portal/subscriptions/${id}/change">${hiddenHtml({ priceId, remove: 'true' })}
+<button class="plain" aria-label="${label}">${words.portal.remove}</button></form>`;
 }
 
 export interface ChangeStep {
@@ -80,26 +135,39 @@ export interface ChangeStep {
 /** The preview of a plan change, with exact amounts. */
 export function changePage(frame: Frame, visit: Visited, step: ChangeStep): PageDocument {
   const { subscription, plan, quantity, range, removes, preview, message = null } = step;
-  const [heading, verb] = headingOf(step);
+  const { currency, wording } = frame;
+  const { words, money, say } = wording;
+  const [heading, verb] = headingOf(step, frame);
   const action = `/portal/subscriptions/${subscription.id}/change`;
   const due = preview?.totalDue ?? 0n;
-  const payText = `Pay ${moneyText(due, frame.currency)} and ${verb.toLowerCase()}`;
+  const every = everyOf(plan);
   const paysNow = due > 0n && preview?.dueDate === undefined;
+  const isChange = verb === words.portal.changePlan;
+  const payText = isChange ? words.checkout.payAndChange : words.portal.payAnd;
+  const label = say(payText, { amount: money(due, currency), action: inSentence(verb, frame) });
+  const hidden = { formToken: visit.formToken, priceId: plan.priceId, quantity: String(quantity) };
   const confirm = html`<form method="post" action="${action}">
-${hiddenHtml({ formToken: visit.formToken, priceId: plan.priceId, quantity: String(quantity), shownDue: String(due), ...(removes ? { remove: 'true' } : {}) })}
-<div class="actions"><button class="wide">${paysNow ? payText : verb}</button></div>
+${hiddenHtml({ ...hidden, shownDue: String(due), ...(removes ? { remove: 'true' } : {}) })}
+<div class="actions"><button class="wide-button">${paysNow ? label : verb}</button></div>
 </form>`;
-  const content = html`${summaryHtml({}, message)}
+  const priced = { ...plan, quantity, unit: plan.addOn ? null : unitOf(plan.included) };
+  const terms = html`<p>${quantityText(priced, currency, every, wording)}${planTermsText(plan, currency, every, wording)}</p>
+${includedHtml(plan.included, quantity, every, wording)}
+${usageHtml(plan, currency, every, wording)}`;
+  const content = html`${summaryHtml({ errors: {}, wording }, message)}
 <section>
-<h2>${heading}</h2>
-${!removes && html`<p>${quantityText({ ...plan, quantity }, frame.currency, { unit: plan.intervalUnit, count: plan.intervalCount })}${planTermsText(plan, frame.currency, everyOf(plan))}</p>`}
-${!removes && includedHtml(plan.included, quantity, everyOf(plan))}
-${!removes && usageHtml(plan, frame.currency, everyOf(plan))}
+<h2><bdi>${heading}</bdi></h2>
+${!removes && terms}
 </section>
-${!removes && range.least < range.most && quantityHtml(action, step)}
-${preview !== null && (preview.canAdjust ? previewHtml(preview, frame) : html`<p class="notice bad" role="alert">This change is not possible right now. ${preview.reason}</p>`)}
+${!removes && range.least < range.most && quantityHtml(action, step, frame)}
+${preview !== null && (preview.canAdjust ? previewHtml(preview, frame) : html`<p class="notice bad" role="alert">${say(words.portal.notPossible, { reason: preview.reason ?? '' })}</p>`)}
 ${preview?.canAdjust === true && confirm}`;
-  return page(frame, 'Change plan', content, { isWrong: message !== null });
+  return page(frame, words.portal.changePlan, content, { isWrong: message !== null });
+}
+
+/** The text of a button within another one. */
+function inSentence(text: string, { wording }: Frame): string {
+  return wording.language === 'en' ? text.toLowerCase() : text;
 }
 
 function everyOf({ intervalUnit: unit, intervalCount: count }: PortalPlan) {
@@ -107,57 +175,69 @@ function everyOf({ intervalUnit: unit, intervalCount: count }: PortalPlan) {
 }
 
 /** The heading of the change, and the text of its button. */
-function headingOf({ subscription, plan, removes }: ChangeStep): readonly [string, string] {
-  if (!plan.addOn) return [`${subscription.name} to ${plan.name}`, 'Change plan'];
-  if (removes) return [`${subscription.name} without ${plan.name}`, 'Remove add-on'];
-  return [`${subscription.name} with ${plan.name}`, plan.isOwn ? 'Change add-on' : 'Add to plan'];
+function headingOf({ subscription, plan, removes }: ChangeStep, { wording }: Frame): readonly [string, string] {
+  const { words, say } = wording;
+  const { from, without, withAddOn, changePlan, removeAddOn, changeAddOn, addToPlan } = words.portal;
+  const names = { plan: subscription.name, other: plan.name };
+  if (!plan.addOn) return [say(from, names), changePlan];
+  if (removes) return [say(without, names), removeAddOn];
+  return [say(withAddOn, names), plan.isOwn ? changeAddOn : addToPlan];
 }
 
 /** The form that shows the change at another quantity. */
-function quantityHtml(action: string, { plan, quantity, range: { least, most } }: ChangeStep): Html {
-  const hint = `From ${least} to ${most}`;
-  const field = { name: 'quantity', label: 'Quantity', value: String(quantity), hint, maxLength: 7 } as const;
+function quantityHtml(action: string, { plan, quantity, range }: ChangeStep, { wording }: Frame): Html {
+  const { words, say } = wording;
+  const hint = say(words.checkout.range, { least: String(range.least), most: String(range.most) });
+  const label = words.checkout.quantity;
+  const field = { name: 'quantity', label, value: String(quantity), hint, maxLength: 7, inputMode: 'numeric' } as const;
   return html`<form method="get" action="${action}" novalidate>${hiddenHtml({ priceId: plan.priceId })}
-<section>${fieldHtml({ ...field, inputMode: 'numeric' }, {})}</section>
-<div class="actions"><button class="plain">Update quantity</button></div></form>`;
+<section><div class="with-button">${fieldHtml(field, { errors: {}, wording })}<button class="plain">${words.portal.updateQuantity}</button></div></section></form>`;
 }
 
-function previewHtml(preview: AdjustmentPreview, { currency }: Frame): Html {
+function previewHtml(preview: AdjustmentPreview, { currency, wording }: Frame): Html {
+  const { words, money, day, say } = wording;
   const { prorationAmount = 0n, carriedOverAmount = 0n, discountAmount = 0n, taxAmount = 0n, totalDue = 0n } = preview;
   const { currentPlanTotal = 0n, newPlanTotal = 0n, resolvedTiming, effectiveDate, paymentMethod, dueDate } = preview;
   const row = (label: string, amount: bigint, isSum = false) =>
-    html`<dt${isSum && html` class="sum"`}>${label}</dt><dd${isSum && html` class="sum"`}>${moneyText(amount, currency)}</dd>\n`;
+    html`<dt${isSum && html` class="sum"`}>${label}</dt><dd${isSum && html` class="sum"`}>${money(amount, currency)}</dd>\n`;
+  const { summary, changesNow, keepsUntil, difference, unpaid, chargedTo } = words.portal;
   const isNow = resolvedTiming === 'immediately';
   const nextChargeAt = preview.newBillingPeriodEnd ?? preview.billingPeriodEnd;
+  const { common, checkout } = words;
   return html`<section aria-labelledby="preview">
-<h2 id="preview">Summary</h2>
-<p>${isNow ? 'Your plan changes immediately.' : `Your plan changes on ${dayText(effectiveDate ?? 0)}. Until then, you keep your current plan.`}</p>
+<h2 id="preview">${summary}</h2>
+<p>${isNow ? changesNow : say(keepsUntil, { date: day(effectiveDate ?? 0) })}</p>
 <dl>
-${row('Current plan, full period', currentPlanTotal)}
-${row('New plan, full period', newPlanTotal)}
-${row('Difference for the rest of this period', prorationAmount)}
-${carriedOverAmount !== 0n && row('Unpaid before', carriedOverAmount)}
-${discountAmount !== 0n && row('Discount', -discountAmount)}
-${taxAmount !== 0n && row('Tax', taxAmount)}
-${row(dueDate === undefined ? 'Due today' : `Due on ${dayText(dueDate)}`, totalDue, true)}
+${row(checkout.currentTotal, currentPlanTotal)}
+${row(checkout.newTotal, newPlanTotal)}
+${row(difference, prorationAmount)}
+${carriedOverAmount !== 0n && row(unpaid, carriedOverAmount)}
+${discountAmount !== 0n && row(common.discount, -discountAmount)}
+${taxAmount !== 0n && row(common.tax, taxAmount)}
+${row(dueDate === undefined ? common.dueToday : say(common.dueOn, { date: day(dueDate) }), totalDue, true)}
 </dl>
-${nextChargeAt !== undefined && newPlanTotal > 0n && html`<p class="soft">Your next charge is on ${dayText(nextChargeAt)}.</p>`}
-${totalDue > 0n && paymentMethod !== undefined && html`<p class="soft">Charged to ${methodText(paymentMethod.type, { ...(paymentMethod.brand === undefined ? {} : { brand: paymentMethod.brand }), ...(paymentMethod.last4 === undefined ? {} : { last4: paymentMethod.last4 }) })}.</p>`}
+${nextChargeAt !== undefined && newPlanTotal > 0n && html`<p class="soft">${say(checkout.nextCharge, { date: day(nextChargeAt) })}</p>`}
+${totalDue > 0n && paymentMethod !== undefined && html`<p class="soft">${say(chargedTo, { card: methodText(paymentMethod.type, dataOf(paymentMethod), wording) })}</p>`}
 </section>
 `;
+}
+
+function dataOf({ brand, last4 }: NonNullable<AdjustmentPreview['paymentMethod']>) {
+  return { ...(brand === undefined ? {} : { brand }), ...(last4 === undefined ? {} : { last4 }) };
 }
 
 /** The confirmation page before a cancellation. */
 export function cancelPage(frame: Frame, visit: Visited, subscription: PortalSubscription): PageDocument {
   const { id, name, periodEnd } = subscription;
-  const until = periodEnd === null ? '' : ` It stays active until ${dayText(periodEnd)}.`;
+  const { words, day, say } = frame.wording;
+  const { cancelQuestion, activeUntil, cancelText, cancel, keepSubscription } = words.portal;
   const content = html`<section>
-<p>Do you want to cancel <strong>${name}</strong>?${until}</p>
-<p>You will not be charged for it after that. You can undo the cancellation until then.</p>
+<p>${say(cancelQuestion, { plan: name })}${periodEnd !== null && ` ${say(activeUntil, { date: day(periodEnd) })}`}</p>
+<p>${cancelText}</p>
 <form method="post" action="/portal/subscriptions/${id}/cancel">${hiddenHtml({ formToken: visit.formToken })}
-<div class="actions"><button>Cancel subscription</button><a class="button plain" href="/portal">Keep subscription</a></div></form>
+<div class="actions"><button>${cancel}</button><a class="button plain" href="/portal">${keepSubscription}</a></div></form>
 </section>`;
-  return page(frame, 'Cancel subscription', content);
+  return page(frame, cancel, content);
 }
 
 export interface CardStep {
@@ -174,17 +254,21 @@ export function newCardPage(
   { errors = {}, message = null, toConfirm = null }: CardStep = {},
 ): PageDocument {
   const taker: CardTaker = { ...frame.processor, currency: frame.currency };
-  const content = html`${summaryHtml(errors, message)}
+  const { wording } = frame;
+  const state = { errors, wording };
+  const { futureCharges } = wording.words.portal;
+  const { addCard, saveCard } = wording.words.checkout;
+  const content = html`${summaryHtml(state, message)}
+<section>
 <form method="post" action="/portal/payment-methods" novalidate>
 ${hiddenHtml({ formToken: visit.formToken })}
-<section>
-${cardHtml(taker, errors, toConfirm)}
-<p class="soft">Future charges will go to this card.</p>
-</section>
-${takesCards(taker) && html`<div class="actions">${cardButtonHtml(taker, null, 'Save card')}</div>`}
-</form>`;
+${cardHtml(taker, state, toConfirm)}
+${takesCards(taker) && cardButtonHtml(taker, null, saveCard)}
+<p class="soft">${futureCharges}</p>
+</form>
+</section>`;
   const isWrong = message !== null || Object.keys(errors).length > 0;
-  return page(frame, 'Add a card', content, { isWrong, more: cardScripts(taker) });
+  return page(frame, addCard, content, { isWrong, more: cardScripts(taker) });
 }
 
 interface DetailsStep {
@@ -194,41 +278,33 @@ interface DetailsStep {
 }
 
 /** The form of the billing details. */
-export function detailsPage(
-  frame: Frame,
-  visit: Visited,
-  { customer, entered, errors = {} }: DetailsStep,
-): PageDocument {
+export function billingPage(frame: Frame, visit: Visited, { customer, entered, errors = {} }: DetailsStep): PageDocument {
+  const { wording } = frame;
+  const { words, say } = wording;
+  const { portal, checkout } = words;
+  const state = { errors, wording };
   const text = (name: TextName, label: string, more: { hint?: string; autocomplete?: string } = {}) =>
-    fieldHtml({ name, label, value: entered[name], optional: true, maxLength: textLimits.name, ...more }, errors);
+    fieldHtml({ name, label, value: entered[name], optional: true, maxLength: textLimits.name, ...more }, state);
   const emails = {
     name: 'invoiceEmails',
-    label: 'Email addresses for invoices',
+    label: portal.invoiceEmails,
     value: entered.invoiceEmails,
-    hint: `Apart by commas. If there is none, invoices go to ${customer.email}.`,
+    hint: say(portal.invoiceEmailsHint, { email: customer.email }),
     maxLength: maxInvoiceEmails * (textLimits.email + ', '.length),
   };
-  const content = html`${summaryHtml(errors, null)}
+  const content = html`${summaryHtml(state, null)}
+<section>
 <form method="post" action="/portal/details" novalidate>
 ${hiddenHtml({ formToken: visit.formToken })}
-<section>
-${text('name', 'Name on invoices', { autocomplete: 'organization' })}
-${text('taxId', 'Tax or VAT number')}
-${text('purchaseOrderNumber', 'Purchase order number', { hint: 'Printed on your next invoices.' })}
-${fieldHtml({ ...emails, optional: true }, errors)}
-${addressFields(entered, errors)}
-</section>
-<div class="actions"><button>Save details</button></div>
-</form>`;
-  return page(frame, 'Billing details', content, { isWrong: Object.keys(errors).length > 0 });
-}
-
-/** The page after signing out. */
-export function leftPage(): PageDocument {
-  return layout({
-    heading: 'You have signed out',
-    seller: 'Billing',
-    livemode: true,
-    content: html`<section><p>Links to this page no longer work. To sign in again, ask the seller for a new one.</p></section>`,
-  });
+<fieldset>
+${text('name', portal.nameOnInvoices, { autocomplete: 'organization' })}
+${text('taxId', checkout.taxId)}
+${text('purchaseOrderNumber', portal.orderNumber, { hint: portal.orderNumberHint })}
+${fieldHtml({ ...emails, optional: true }, state)}
+</fieldset>
+${wholeAddress(entered, state)}
+<button>${portal.saveDetails}</button>
+</form>
+</section>`;
+  return page(frame, portal.details, content, { isWrong: Object.keys(errors).length > 0 });
 }

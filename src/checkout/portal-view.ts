@@ -5,13 +5,11 @@ import type { Priced } from '../pricing/pricing.ts';
 import type { Included } from '../pricing/store-features.ts';
 import type { PriceOverride } from '../subscriptions/price-override.ts';
 import type { SubscriptionStatus } from '../subscriptions/subscription.ts';
-import type { PaymentToConfirm, PlanTerms, UsageBilling } from './checkout-view.ts';
+import type { PageLook, PaymentToConfirm, PlanTerms, UsageBilling } from './checkout-view.ts';
 import type { Known } from './portal-details.ts';
 
 /** The portal data of a customer. Amounts are minor units of `currency`. */
-export interface PortalView {
-  readonly seller: string;
-  readonly livemode: boolean;
+export interface PortalView extends PageLook {
   readonly currency: string;
   readonly customer: Known;
   /** The running subscriptions, newest first. */
@@ -30,6 +28,8 @@ export interface PortalSubscription extends PlanTerms, UsageBilling {
   readonly name: string;
   readonly status: SubscriptionStatus;
   readonly items: readonly PortalItem[];
+  /** The features of its plan, for each unit of the quantity. */
+  readonly included: readonly Included[];
   readonly intervalUnit: IntervalUnit | null;
   readonly intervalCount: number | null;
   readonly renews: boolean;
@@ -69,6 +69,8 @@ export interface PortalInvoice {
   readonly total: bigint;
   readonly due: bigint;
   readonly currency: string;
+  /** Its page to pay, if it should have been paid by now; else null. */
+  readonly url: string | null;
 }
 
 /** A plan that the customer could change to, or an add-on that it could have beside its plan. */

@@ -10,17 +10,17 @@ import { findInvoice } from '../invoicing/store.ts';
 import { encryptionOf } from '../jobs/encryption.ts';
 import { runEffects } from '../jobs/queue.ts';
 import { Problem } from '../kernel/problem.ts';
-import { readSellerName, readSettings } from '../organizations/store-settings.ts';
+import { readSettings } from '../organizations/store-settings.ts';
 import { createProcessors } from '../payments/actions.ts';
 import { attachPaymentMethod, reportAttachment } from '../payments/actions-attach.ts';
 import { outcomeOfError } from '../payments/actions-attempts.ts';
 import type { Processors } from '../payments/processor.ts';
-import { findPaymentToConfirm } from './actions.ts';
+import { findPaymentToConfirm, readPageLook } from './actions.ts';
+import { declinedText } from './buyer-text.ts';
 import { readCard } from './card-entry.ts';
 import { performConfirmed } from './jobs.ts';
 import { invoiceLink, requireAttempts, withAttempt } from './jobs-attempts.ts';
 import { refusalText } from './jobs-visit.ts';
-import { declinedText } from './page-checkout.ts';
 import { type InvoiceView, invoicePayPage } from './page-invoice.ts';
 
 /** A request with a valid link to an invoice. */
@@ -67,6 +67,7 @@ async function inInvoice<Answer>(
 }
 
 function look(opened: Opened): Promise<InvoiceView> {
+  const { request } = opened;
   const { invoiceId } = opened.pass;
   return inInvoice(
     opened,
@@ -74,11 +75,11 @@ function look(opened: Opened): Promise<InvoiceView> {
       const processor = processors.defaultIn(work);
       const invoice = await findInvoice(work, invoiceId);
       if (invoice === null) throw new Problem('linkInvalid');
+      const customer = await findCustomer(work, invoice.customerId);
       const { invoiceNumber, customerId, status, dueDate, total, currency } = invoice;
       const due = status === 'void' || status === 'uncollectible' ? 0n : amountDue(invoice);
       return {
-        seller: await readSellerName(work),
-        livemode: work.livemode,
+        ...(await readPageLook(work, customer, request.language)),
         ...{ currency, customerId, number: invoiceNumber ?? '', status, dueDate, total, due },
         settled: total - amountDue(invoice),
         instructions: (await readSettings(work)).paymentInstructions,
@@ -95,16 +96,13 @@ async function show(opened: Opened, step: Partial<Parameters<typeof invoicePayPa
   return { show: invoicePayPage(await look(opened), { path, key, ...step }), status };
 }
 
-// The amount can only rise when a credit note is voided or a payment is taken back.
-const amountChanged = 'The amount due has changed. Please review it before you continue.';
-
 /** Charges the amount that the page has shown, or less, to a card. The link counts the attempts that fail. */
 async function pay(opened: Opened): Promise<PageAnswer> {
   const { context, request, pass } = opened;
   const { form, network } = request;
-  const { processor, customerId } = await look(opened);
+  const { processor, customerId, wording } = await look(opened);
   const link = invoiceLink(pass, customerId, network);
-  const card = processor.name === 'test' ? readCard(form, Date.now()) : { token: form.token?.trim() ?? '' };
+  const card = processor.name === 'test' ? readCard(form, Date.now(), wording) : { token: form.token?.trim() ?? '' };
   if ('errors' in card) return show(opened, card, 422);
   const shownDue = /^\d{1,20}$/.test(form.shownDue ?? '') ? BigInt(form.shownDue ?? '') : 0n;
   try {
@@ -118,7 +116,8 @@ async function pay(opened: Opened): Promise<PageAnswer> {
         return result.answer?.status === 'succeeded' ? 'paid' : 'passed';
       },
     );
-    if (payment === null) return show(opened, { message: amountChanged }, 409);
+    // The amount can only rise when a credit note is voided or a payment is taken back.
+    if (payment === null) return show(opened, { message: wording.words.checkout.amountChanged }, 409);
     const { status } = payment;
     return {
       goTo: `${opened.path}?key=${encodeURIComponent(opened.key)}${status === 'succeeded' ? '&done=paid' : ''}`,
@@ -126,7 +125,7 @@ async function pay(opened: Opened): Promise<PageAnswer> {
   } catch (error) {
     const isDeclined =
       error instanceof Problem && (error.problem === 'paymentMethodDeclined' || error.problem === 'paymentFailed');
-    const message = isDeclined ? declinedText(error.message) : refusalText(error);
+    const message = isDeclined ? declinedText(error.message, wording) : refusalText(error, wording);
     return show(opened, { message }, isDeclined ? 402 : 409);
   }
 }

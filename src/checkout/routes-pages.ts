@@ -1,14 +1,26 @@
+import { readFile } from 'node:fs/promises';
 import { runInEnvironment } from '../database/work.ts';
 import type { Page, PageAnswer, PageContext, PageRequest } from '../http/page.ts';
 import { encryptionOf } from '../jobs/encryption.ts';
+import type { Language } from '../kernel/language.ts';
 import { Problem } from '../kernel/problem.ts';
 import { createProcessors } from '../payments/actions.ts';
 import type { AttemptOutcome } from '../payments/actions-attempts.ts';
 import { normalizeCode } from '../pricing/discount.ts';
+import type { Wording } from '../wording/wording.ts';
 import { viewSession } from './actions.ts';
 import { requireSession } from './actions-sessions.ts';
-import { type Details, detailErrors, draftOf, enteredDetails, knownDetails } from './buyer-entry.ts';
-import { buyerText, issueText } from './buyer-text.ts';
+import {
+  asksAddress,
+  type Details,
+  detailErrors,
+  draftOf,
+  enteredDetails,
+  isOneStep,
+  knownDetails,
+  orderErrors,
+} from './buyer-entry.ts';
+import { buyerText, declinedText, issueText } from './buyer-text.ts';
 import { readCard } from './card-entry.ts';
 import { readCheckoutKey } from './checkout.ts';
 import type { CheckoutConfirmation, CheckoutDraft, CheckoutView, PaymentToConfirm } from './checkout-view.ts';
@@ -16,16 +28,16 @@ import { performCheckout, performConfirmed } from './jobs.ts';
 import { requireAttempts, sessionLink, withAttempt } from './jobs-attempts.ts';
 import { otherCard, stripeScript, stripeScriptPath } from './page-card.ts';
 import {
-  confirmCardText,
   confirmPaymentPage,
-  declinedText,
   detailsPage,
+  enterStep,
   outcomePage,
   paymentPage,
   refusedPage,
   type Step,
 } from './page-checkout.ts';
 import type { FieldErrors } from './page-form.ts';
+import { fontFiles, fontPath, fontVersion } from './page-layout.ts';
 
 /** The session of the request's link. */
 interface Opened {
@@ -34,11 +46,13 @@ interface Opened {
   readonly sessionId: string;
   readonly publicUrl: string;
   readonly network: string | null;
+  readonly language: Language;
   /** The target of its forms. */
   readonly action: string;
 }
 
-function open(context: PageContext, page: string, { params, query, publicUrl, network }: PageRequest): Opened {
+function open(context: PageContext, page: string, request: PageRequest): Opened {
+  const { params, query, publicUrl, network, language } = request;
   const { id: sessionId = '' } = params;
   const key = query.key ?? '';
   const environmentId = readCheckoutKey(encryptionOf(context.services), sessionId, key);
@@ -50,18 +64,20 @@ function open(context: PageContext, page: string, { params, query, publicUrl, ne
     sessionId,
     publicUrl,
     network,
+    language,
     action: `/${page}/${sessionId}?key=${encodeURIComponent(key)}`,
   };
 }
 
-async function look({ context, environmentId, sessionId, publicUrl }: Opened, draft: CheckoutDraft = {}) {
+async function look(opened: Opened, draft: CheckoutDraft = {}) {
+  const { context, environmentId, sessionId, publicUrl, language } = opened;
   const outcome = await runInEnvironment(
     context.database,
     { environmentId },
     async (work) => {
       const session = await requireSession(work, sessionId);
       if (session.customerId !== null) context.admit('visitor', session.customerId);
-      return viewSession(work, createProcessors(work.db, context.services), session, draft);
+      return viewSession(work, createProcessors(work.db, context.services), session, draft, language);
     },
     { publicUrl, readOnly: true },
   );
@@ -77,7 +93,7 @@ function firstPage(view: CheckoutView, action: string, goesOn: boolean): PageAns
     view,
     details: knownDetails(view),
     action,
-    message: view.failure === null ? null : declinedText(view.failure),
+    message: view.failure === null ? null : declinedText(view.failure, view.wording),
   };
   return { show: view.type === 'add_payment_method' ? paymentPage(step) : detailsPage(step) };
 }
@@ -85,7 +101,8 @@ function firstPage(view: CheckoutView, action: string, goesOn: boolean): PageAns
 /** Handles a form of the checkout. Only the last step changes anything. */
 async function takeForm(opened: Opened, form: PageRequest['form']): Promise<PageAnswer> {
   const { action, context } = opened;
-  if (form.step === 'pay') await requireAttempts(context, sessionLink(opened, 'payment'));
+  const pays = form.step === 'pay' || form.step === enterStep;
+  if (pays) await requireAttempts(context, sessionLink(opened, 'payment'));
   if (form.discountCode) await requireAttempts(context, sessionLink(opened, 'discount_code'));
   const view = await look(opened);
   if (form.step === 'confirmed' && view.paymentToConfirm !== null) return takeConfirmed(opened, view.paymentToConfirm);
@@ -93,14 +110,23 @@ async function takeForm(opened: Opened, form: PageRequest['form']): Promise<Page
   const details = enteredDetails(view, form);
   if (form.step === 'details') return { show: detailsPage({ view, details, action }) };
   const errors = detailErrors(view, details);
-  if (hasAny(errors)) return { show: detailsPage({ view, details, action, errors }), status: 422 };
+  // The new amounts are shown before the buyer has filled in the rest of the page.
+  const isOfOrder = isOneStep(view) && (form.step === 'review' || form.step === enterStep);
+  const early = isOfOrder ? orderErrors(errors) : errors;
+  if (hasAny(early)) return { show: detailsPage({ view, details, action, errors: early }), status: 422 };
   const quoted = await lookWithDraft(opened, view, details);
   if ('refused' in quoted) return quoted.refused;
   if (quoted.view.status !== 'open') return { goTo: action };
   if (quoted.view.refusal !== null) return { show: refusedPage(quoted.view, quoted.view.refusal), status: 409 };
-  return form.step === 'pay'
-    ? pay(opened, { view: quoted.view, details, action }, form)
-    : { show: paymentPage({ view: quoted.view, details, action }) };
+  const step = { view: quoted.view, details, action };
+  if (!pays || isOther(quoted.view, form)) return { show: paymentPage(step) };
+  if (hasAny(errors)) return { show: detailsPage({ ...step, errors }), status: 422 };
+  return pay(opened, step, form);
+}
+
+/** Whether the Enter key has sent an order that differs from the one that was shown. It is shown first. */
+function isOther({ dueNow }: CheckoutView, { step, shownDue }: PageRequest['form']): boolean {
+  return step === enterStep && shownDue !== String(dueNow);
 }
 
 /** The processor knows the outcome of the buyer's confirmation with the bank. */
@@ -129,7 +155,7 @@ async function lookWithDraft(
         : await seen(),
     };
   } catch (error) {
-    const step = { view, details, action: opened.action, ...refusalOf(error) };
+    const step = { view, details, action: opened.action, ...refusalOf(error, view.wording) };
     return {
       refused: { show: detailsPage(step), status: error instanceof Problem && error.status === 429 ? 429 : 422 },
     };
@@ -144,32 +170,32 @@ function outcomeOfCode(result: { readonly answer: CheckoutView } | { readonly er
 }
 
 // A buyer is never charged more than was shown. Less is possible, because the rest of a period shrinks.
-const amountChanged = 'The amount has changed. Please review it before you continue.';
-const planChanged = 'Your plan has changed since this page was opened. Please review your order before you continue.';
-
 async function pay(opened: Opened, entered: Step, form: PageRequest['form']): Promise<PageAnswer> {
   const step = { ...entered, chosenMethod: form.paymentMethodId ?? null };
   const { view, details, action } = step;
   const shownDue = /^\d{1,20}$/.test(form.shownDue ?? '') ? BigInt(form.shownDue ?? '') : 0n;
   const changedPlanId = form.shownPlan ? form.shownPlan : null;
-  const isOther = changedPlanId !== (view.change?.subscriptionId ?? null);
-  if (isOther || view.dueNow > shownDue)
-    return { show: paymentPage({ ...step, message: isOther ? planChanged : amountChanged }), status: 409 };
+  const { amountChanged, planChanged, bankAsksCard } = view.wording.words.checkout;
+  const isOtherPlan = changedPlanId !== (view.change?.subscriptionId ?? null);
+  if (isOtherPlan || view.dueNow > shownDue)
+    return { show: paymentPage({ ...step, message: isOtherPlan ? planChanged : amountChanged }), status: 409 };
   const card = cardOf(view, form);
   if ('errors' in card) return { show: paymentPage({ ...step, errors: card.errors }), status: 422 };
-  const { environmentId, publicUrl, sessionId, network } = opened;
+  const { environmentId, publicUrl, sessionId, network, language } = opened;
+  const place = { environmentId, publicUrl, sessionId, network, language };
   const { name, email } = details;
+  const taxId = asksAddress(view) ? { taxId: details.taxId === '' ? null : details.taxId } : {};
   try {
-    const confirmation = { ...draftOf(view, details), name, email, ...card, dueNow: shownDue, changedPlanId };
-    const after = await performCheckout(opened.context, { environmentId, publicUrl, sessionId, network }, confirmation);
+    const confirmation = { ...draftOf(view, details), name, email, ...taxId, ...card, dueNow: shownDue, changedPlanId };
+    const after = await performCheckout(opened.context, place, confirmation);
     if (after.refusal !== null) return { show: refusedPage(after, after.refusal), status: 409 };
     if (after.status !== 'open') return { goTo: `${action}&to=success` };
     const { cardToConfirm } = after;
     if (cardToConfirm !== null)
-      return { show: paymentPage({ ...step, view: { ...view, cardToConfirm }, message: confirmCardText }) };
-    return { show: paymentPage({ ...step, message: declinedText(after.failure ?? '') }), status: 402 };
+      return { show: paymentPage({ ...step, view: { ...view, cardToConfirm }, message: bankAsksCard }) };
+    return { show: paymentPage({ ...step, message: declinedText(after.failure ?? '', view.wording) }), status: 402 };
   } catch (error) {
-    const stale = staleText(error);
+    const stale = staleText(error, view.wording);
     if (stale === null) return refusedPayment(step, error);
     const again = await lookWithDraft(opened, view, details);
     if ('refused' in again) return again.refused;
@@ -178,7 +204,8 @@ async function pay(opened: Opened, entered: Step, form: PageRequest['form']): Pr
 }
 
 /** The message if the order is no longer the one that was shown; null for any other refusal. */
-function staleText(error: unknown): string | null {
+function staleText(error: unknown, { words }: Wording): string | null {
+  const { amountChanged, planChanged } = words.checkout;
   const fields = error instanceof Problem ? error.issues.map(({ path }) => path[0]) : [];
   if (fields.includes('changedPlanId')) return planChanged;
   return fields.includes('dueNow') ? amountChanged : null;
@@ -186,11 +213,12 @@ function staleText(error: unknown): string | null {
 
 /** Shows a failure on the step that it belongs to. */
 function refusedPayment(step: Step, error: unknown): PageAnswer {
-  const { errors, message } = refusalOf(error);
+  const { wording } = step.view;
+  const { errors, message } = refusalOf(error, wording);
   const status = error instanceof Problem ? error.status : 500;
   const isOfDetails = Object.keys(errors).some((name) => name in step.details);
   const isOfCard = error instanceof Problem && error.problem === 'paymentMethodDeclined';
-  const said = isOfCard ? declinedText(error.message) : message;
+  const said = isOfCard ? declinedText(error.message, wording) : message;
   return { show: (isOfDetails ? detailsPage : paymentPage)({ ...step, errors, message: said }), status };
 }
 
@@ -200,9 +228,9 @@ type Card = Pick<CheckoutConfirmation, 'token' | 'paymentMethodId'>;
 function cardOf(view: CheckoutView, { paymentMethodId, ...form }: PageRequest['form']): Card | { errors: FieldErrors } {
   if (!view.needsCard) return { token: null };
   if (paymentMethodId !== undefined && paymentMethodId !== otherCard) return { token: null, paymentMethodId };
-  if (view.processor.name === 'test') return readCard(form, Date.now());
+  if (view.processor.name === 'test') return readCard(form, Date.now(), view.wording);
   const token = form.token?.trim() ?? '';
-  return token === '' ? { errors: { token: 'Enter your card.' } } : { token };
+  return token === '' ? { errors: { token: view.wording.words.errors.card } } : { token };
 }
 
 // The form fields for issues of a whole record.
@@ -212,18 +240,18 @@ const fieldOf = new Map([
 ]);
 
 /** A refusal as form errors: beside its field, or above the form. Other errors are thrown on. */
-function refusalOf(error: unknown): { errors: FieldErrors; message: string | null } {
+function refusalOf(error: unknown, wording: Wording): { errors: FieldErrors; message: string | null } {
   if (!(error instanceof Problem)) throw error;
   if (error.problem === 'checkoutSessionNotFound' || error.problem === 'linkInvalid') throw error;
-  if (error.issues.length === 0) return { errors: {}, message: buyerText(error) };
+  if (error.issues.length === 0) return { errors: {}, message: buyerText(error, wording) };
   const errors = Object.fromEntries(
     error.issues.map(({ path, message }) => {
       const names = path.map(String).filter((name) => name !== 'checkoutSession');
       const last = names.at(-1) ?? '';
-      return [last === names[0] ? (fieldOf.get(last) ?? last) : last, issueText(names[0] ?? '', message)];
+      return [last === names[0] ? (fieldOf.get(last) ?? last) : last, issueText(names[0] ?? '', message, wording)];
     }),
   );
-  return { errors, message: hasAny(errors) ? null : buyerText(error) };
+  return { errors, message: hasAny(errors) ? null : buyerText(error, wording) };
 }
 
 function hasAny(errors: FieldErrors): boolean {
@@ -255,5 +283,20 @@ const stripeAsset: Page = {
   handle: async () => ({ file: stripeScript, contentType: 'text/javascript; charset=utf-8' }),
 };
 
+/** The typefaces of the pages. Each is read once. */
+const fontAssets = Object.values(fontFiles).map((name): Page => {
+  const file = readFile(new URL(name, import.meta.url));
+  return {
+    method: 'GET',
+    path: `${fontPath}/${fontVersion}/${name}`,
+    handle: async () => ({ file: await file, contentType: 'font/woff2', isPublic: true }),
+  };
+});
+
 /** The pages behind the link of a checkout session. */
-export const checkoutPages: readonly Page[] = [...pagesOf('checkout'), ...pagesOf('add-payment-method'), stripeAsset];
+export const checkoutPages: readonly Page[] = [
+  ...pagesOf('checkout'),
+  ...pagesOf('add-payment-method'),
+  stripeAsset,
+  ...fontAssets,
+];

@@ -9,9 +9,12 @@ import {
 import type { Page, PageAnswer, PageRequest } from '../http/page.ts';
 import { encryptionOf } from '../jobs/encryption.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { findOffered, listPlans, requireOffered, viewPortal } from './actions-portal-view.ts';
+import type { Wording } from '../wording/wording.ts';
+import { wordingFor } from './actions.ts';
+import { findOffered, listPlans, requireOffered, type Visitor, viewPortal } from './actions-portal-view.ts';
 import { createCheckoutSession } from './actions-sessions.ts';
-import { type At, countedIn, inVisit, portalPage, refusalText, type Visit } from './jobs-visit.ts';
+import { rangeOf } from './buyer-entry.ts';
+import { countedIn, inVisit, portalPage, refusalText, type Visit } from './jobs-visit.ts';
 import { type ChangeStep, changePage, plansPage } from './portal-step.ts';
 import {
   isChoosable,
@@ -24,17 +27,17 @@ import {
 
 const changePath = '/portal/subscriptions/:id/change';
 
-function own({ work, customer }: At, { request, isForm }: Visit): Promise<PortalSubscription> {
+function own({ work, customer }: Visitor, { request, isForm }: Visit): Promise<PortalSubscription> {
   return (isForm ? requireOffered : findOffered)(work, customer, request.params.id ?? '', mayChange);
 }
 
 const plans = portalPage('GET', '/portal/subscriptions/:id/plans', (visit) =>
   inVisit(visit, async (at) => {
     const subscription = await own(at, visit);
-    const frame = await viewPortal(at.work, at.processors, at.customer);
-    const offered = await listPlans(at.work, at.customer, subscription);
-    const choosable = offered.filter((plan) => isChoosable(subscription, plan) || (plan.addOn && plan.isOwn));
-    return { show: plansPage(frame, visit, subscription, choosable) };
+    const frame = await viewPortal(at);
+    const plans = await listPlans(at.work, at.customer, subscription);
+    const { interval } = visit.request.query;
+    return { show: plansPage(frame, visit, { subscription, plans, interval }) };
   }),
 );
 
@@ -50,7 +53,7 @@ interface Asked {
   readonly isRefused: boolean;
 }
 
-async function readAsked(at: At, visit: Visit, texts: PageRequest['form']): Promise<Asked> {
+async function readAsked(at: Visitor, visit: Visit, texts: PageRequest['form']): Promise<Asked> {
   const subscription = await own(at, visit);
   const offered = await listPlans(at.work, at.customer, subscription);
   const plan = offered.find(({ priceId }) => priceId === texts.priceId);
@@ -81,38 +84,50 @@ function adjustmentTo({ subscription, plan, quantity, removes }: Asked) {
   return { timing: 'auto' as const, newSubscriptionItems: [...others.map(({ id }) => ({ id })), ...wanted] };
 }
 
-async function previewFor({ work }: At, { isForm }: Visit, requested: Asked): Promise<AdjustmentPreview> {
+async function previewFor(
+  { work, customer, language }: Visitor,
+  { isForm }: Visit,
+  requested: Asked,
+): Promise<AdjustmentPreview> {
   try {
     return await (isForm ? requirePreview : readPreview)(work, requested.subscription.id, adjustmentTo(requested));
   } catch (error) {
-    return { canAdjust: false, previewGeneratedAt: work.now, reason: refusalText(error) };
+    return {
+      canAdjust: false,
+      previewGeneratedAt: work.now,
+      reason: refusalText(error, wordingFor(customer, language)),
+    };
   }
 }
 
 /** The change with its current preview. */
-async function previewed(at: At, visit: Visit, requested: Asked): Promise<ChangeStep> {
+async function previewed(at: Visitor, visit: Visit, requested: Asked): Promise<ChangeStep> {
   return { ...requested, preview: isPresent(requested) ? null : await previewFor(at, visit, requested) };
 }
 
-function quantityText({ least, most }: QuantityRange): string {
-  return `Enter a quantity from ${least} to ${most}.`;
+/** A message in the language of the customer. */
+type Say = (wording: Wording) => string;
+
+function rangeText({ least, most }: QuantityRange, { words, say }: Wording): string {
+  return say(words.errors.quantity, rangeOf(least, most));
 }
 
 function showChange(
   visit: Visit,
   texts: PageRequest['form'],
-  { message = null, status = 200 }: { readonly message?: string | null; readonly status?: number } = {},
+  { message = null, status = 200 }: { readonly message?: Say | null; readonly status?: number } = {},
 ): Promise<PageAnswer> {
   return inVisit(visit, async (at) => {
     const requested = await readAsked(at, visit, texts);
     const { subscription, plan, range, removes, isRefused } = requested;
     if (removes ? !plan.isOwn : !isChoosable(subscription, plan))
       throw new Problem('notOfferedInPortal', { id: subscription.id });
-    const frame = await viewPortal(at.work, at.processors, at.customer);
+    const frame = await viewPortal(at);
+    const { wording } = frame;
     const step = await previewed(at, visit, requested);
     if (message === null && isRefused && range.least < range.most)
-      return { show: changePage(frame, visit, { ...step, message: quantityText(range) }), status: 422 };
-    return { show: changePage(frame, visit, { ...step, message }), status };
+      return { show: changePage(frame, visit, { ...step, message: rangeText(range, wording) }), status: 422 };
+    return { show: changePage(frame, visit, { ...step, message: message?.(wording) ?? null }), status };
   });
 }
 
@@ -135,17 +150,17 @@ const change = portalPage('POST', changePath, async (visit) => {
     if (error instanceof Problem && error.problem === 'adjustmentAwaitsPayment')
       return { goTo: '/portal?done=waiting' };
     const status = error instanceof Problem ? error.status : 500;
-    return showChange(visit, form, { message: refusalText(error), status });
+    return showChange(visit, form, { message: (wording) => refusalText(error, wording), status });
   }
 });
 
-type Outcome = { readonly goTo: string } | { readonly message: string } | { readonly adjusted: Adjusted };
+type Outcome = { readonly goTo: string } | { readonly message: Say } | { readonly adjusted: Adjusted };
 
 /**
  * Changes the plan if its quantity is the shown one and it costs no more than shown. On the default plan, starts a
  * purchase instead.
  */
-async function changeTo(at: At, visit: Visit, requested: Asked): Promise<Outcome> {
+async function changeTo(at: Visitor, visit: Visit, requested: Asked): Promise<Outcome> {
   const { subscription, plan, quantity, range, isRefused } = requested;
   const { shownDue: shown = '' } = visit.request.form;
   if (subscription.isDefaultPlan) return buy(at, visit, plan);
@@ -156,13 +171,13 @@ async function changeTo(at: At, visit: Visit, requested: Asked): Promise<Outcome
   if (isPresent(requested)) return { goTo: '/portal?done=changed' };
   const now = await previewFor(at, visit, requested);
   const isMore = !/^\d{1,20}$/.test(shown) || (now.totalDue ?? 0n) > BigInt(shown);
-  if (now.canAdjust && isMore) return { message: 'The amount has changed. Please review it.' };
+  if (now.canAdjust && isMore) return { message: ({ words }) => words.portal.amountChanged };
   return {
     adjusted: await adjustSubscription(at.work, subscription.id, adjustmentTo(requested), { byCustomer: true }),
   };
 }
 
-async function buy({ work, customer }: At, { context, request }: Visit, { priceId }: PortalPlan) {
+async function buy({ work, customer }: Visitor, { context, request }: Visit, { priceId }: PortalPlan) {
   const back = `${request.publicUrl}/portal`;
   const { url } = await createCheckoutSession(
     work,

@@ -16,18 +16,20 @@ import { Problem } from '../kernel/problem.ts';
 import { getPayment } from '../payments/actions.ts';
 import { attachPaymentMethod, makeDefaultPaymentMethod, reportAttachment } from '../payments/actions-attach.ts';
 import type { PaymentRow } from '../payments/store.ts';
+import { type Wording, wordingOf } from '../wording/wording.ts';
 import { requireOffered, viewPortal } from './actions-portal-view.ts';
+import { declinedText } from './buyer-text.ts';
 import { readCard } from './card-entry.ts';
 import { cardToConfirmOf, performConfirmed } from './jobs.ts';
 import { beginVisit, countedIn, endedCookie, inVisit, portalPage, refusalText, type Visit } from './jobs-visit.ts';
-import { confirmCardText, declinedText } from './page-checkout.ts';
+import { plainPage } from './page-layout.ts';
 import { enteredBilling, knownBilling, readBilling } from './portal-details.ts';
 import { overviewPage } from './portal-page.ts';
-import { type CardStep, cancelPage, detailsPage, leftPage, newCardPage } from './portal-step.ts';
+import { billingPage, type CardStep, cancelPage, newCardPage } from './portal-step.ts';
 import { mayCancel, mayKeep, mayPay, mayUncancel, type PortalSubscription, type PortalView } from './portal-view.ts';
 
 function view(visit: Visit): Promise<PortalView> {
-  return inVisit(visit, ({ work, processors, customer }) => viewPortal(work, processors, customer));
+  return inVisit(visit, viewPortal);
 }
 
 function idOf({ request }: Visit): string {
@@ -38,8 +40,18 @@ function done(word: string): PageAnswer {
   return { goTo: `/portal?done=${word}` };
 }
 
-async function showOverview(visit: Visit, problem: string | null = null, status = 200): Promise<PageAnswer> {
-  return { show: overviewPage(await view(visit), visit, visit.request.query.done ?? '', problem), status };
+type Say = (wording: Wording) => string;
+
+/** The overview, with the reason why something was not done. */
+async function showOverview(visit: Visit, problem: Say | null = null, status = 200): Promise<PageAnswer> {
+  const shown = await view(visit);
+  const message = problem === null ? null : problem(shown.wording);
+  return { show: overviewPage(shown, visit, visit.request.query.done ?? '', message), status };
+}
+
+/** The overview with a refusal that the customer can act on. Other errors are thrown on. */
+function showRefused(visit: Visit, error: unknown): Promise<PageAnswer> {
+  return showOverview(visit, (wording) => refusalText(error, wording), 409);
 }
 
 const overview = portalPage('GET', '/portal', (visit) => showOverview(visit));
@@ -55,7 +67,15 @@ const leave = portalPage('POST', '/portal/leave', async (visit) => {
   await inVisit(visit, ({ work, customer }) => advancePortalVersion(work, customer.id));
   return { goTo: '/portal/left', cookies: [endedCookie] };
 });
-const left: Page = { method: 'GET', path: '/portal/left', handle: async () => ({ show: leftPage() }) };
+const left: Page = {
+  method: 'GET',
+  path: '/portal/left',
+  async handle(_, { language }) {
+    const wording = wordingOf(language);
+    const { signedOut, signedOutText } = wording.words.portal;
+    return { show: plainPage(wording, signedOut, signedOutText) };
+  },
+};
 
 function ownDocument(visit: Visit) {
   return inVisit(visit, async ({ work, customer }) => {
@@ -98,7 +118,7 @@ async function changeOwn(
     });
     return done(word);
   } catch (error) {
-    return showOverview(visit, refusalText(error), 409);
+    return showRefused(visit, error);
   }
 }
 
@@ -135,7 +155,7 @@ const pay = portalPage('POST', '/portal/subscriptions/:id/pay', async (visit) =>
       return inVisit(visit, ({ work }) => reportRetry(work, requested));
     });
   } catch (error) {
-    return showOverview(visit, refusalText(error), 409);
+    return showRefused(visit, error);
   }
 });
 
@@ -151,7 +171,7 @@ const payOne = portalPage('POST', '/portal/invoices/:id/pay', async (visit) => {
       return inVisit(visit, ({ work }) => reportPaid(work, requested));
     });
   } catch (error) {
-    return showOverview(visit, refusalText(error), 409);
+    return showRefused(visit, error);
   }
 });
 
@@ -176,7 +196,7 @@ const confirmed = portalPage('POST', '/portal/payments/:id/confirmed', async (vi
   const payment = await inVisit(visit, ({ work }) => getPayment(work, toConfirm.id));
   if (payment.status === 'succeeded') return done('paid');
   return payment.status === 'failed' || payment.status === 'canceled'
-    ? showOverview(visit, declinedText(payment.failureMessage ?? ''), 402)
+    ? showOverview(visit, (wording) => declinedText(payment.failureMessage ?? '', wording), 402)
     : { goTo: '/portal' };
 });
 
@@ -186,9 +206,9 @@ async function showNewCard(visit: Visit, step: CardStep, status: number) {
 
 const askCard = portalPage('GET', '/portal/payment-methods', (visit) => showNewCard(visit, {}, 200));
 const addCard = portalPage('POST', '/portal/payment-methods', async (visit) => {
-  const { processor } = await view(visit);
+  const { processor, wording } = await view(visit);
   const { form } = visit.request;
-  const card = processor.name === 'test' ? readCard(form, Date.now()) : { token: form.token?.trim() ?? '' };
+  const card = processor.name === 'test' ? readCard(form, Date.now(), wording) : { token: form.token?.trim() ?? '' };
   if ('errors' in card) return showNewCard(visit, card, 422);
   try {
     await countedIn(visit, async () => {
@@ -206,9 +226,10 @@ const addCard = portalPage('POST', '/portal/payment-methods', async (visit) => {
   } catch (error) {
     const isDeclined = error instanceof Problem && error.problem === 'paymentMethodDeclined';
     const toConfirm = isDeclined ? cardToConfirmOf(error) : null;
-    if (toConfirm !== null) return showNewCard(visit, { toConfirm, message: confirmCardText }, 200);
+    if (toConfirm !== null) return showNewCard(visit, { toConfirm, message: wording.words.checkout.bankAsksCard }, 200);
     const status = error instanceof Problem && error.status === 429 ? 429 : 402;
-    return showNewCard(visit, { message: isDeclined ? declinedText(error.message) : refusalText(error) }, status);
+    const message = isDeclined ? declinedText(error.message, wording) : refusalText(error, wording);
+    return showNewCard(visit, { message }, status);
   }
 });
 const makeDefault = portalPage('POST', '/portal/payment-methods/:id/default', async (visit) => {
@@ -218,15 +239,15 @@ const makeDefault = portalPage('POST', '/portal/payment-methods/:id/default', as
 
 const askDetails = portalPage('GET', '/portal/details', async (visit) => {
   const frame = await view(visit);
-  return { show: detailsPage(frame, visit, { customer: frame.customer, entered: knownBilling(frame.customer) }) };
+  return { show: billingPage(frame, visit, { customer: frame.customer, entered: knownBilling(frame.customer) }) };
 });
 /** Taxes and documents of the next invoices follow the details. */
 const saveDetails = portalPage('POST', '/portal/details', async (visit) => {
   const frame = await view(visit);
   const entered = enteredBilling(visit.request.form);
-  const read = readBilling(frame.customer, entered);
+  const read = readBilling(frame.customer, entered, frame.wording);
   if ('errors' in read)
-    return { show: detailsPage(frame, visit, { customer: frame.customer, entered, ...read }), status: 422 };
+    return { show: billingPage(frame, visit, { customer: frame.customer, entered, ...read }), status: 422 };
   await inVisit(visit, ({ work, customer }) => changeDetails(work, customer.id, read.details));
   return done('details');
 });

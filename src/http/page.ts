@@ -6,6 +6,7 @@ import { mayReach } from '../jobs/address-guard.ts';
 import type { JobContext } from '../jobs/queue.ts';
 import { type Html, html } from '../kernel/html.ts';
 import { jsonIssues } from '../kernel/json.ts';
+import { type Language, languageAsked } from '../kernel/language.ts';
 import { Problem } from '../kernel/problem.ts';
 import { addressAsked, isFromOurPages } from './connections.ts';
 import { sayWhenToRetry } from './load-shedding.ts';
@@ -40,13 +41,18 @@ export interface PageRequest {
   readonly publicUrl: string;
   /** The network of the browser's address. Null for one that is not public, because it is that of a proxy. */
   readonly network: string | null;
+  /** The first language of the browser in which pages are written. */
+  readonly language: Language;
 }
 
 /** A page as the browser shows it. It loads the resources named here and nothing else. */
 export interface PageDocument {
+  readonly language: Language;
   readonly title: string;
   readonly style: string;
   readonly body: Html;
+  /** The sign of the window, as a data URI. */
+  readonly icon?: string | null;
   /** Script URLs: on this server, or on an origin listed in `sources`. */
   readonly scripts?: readonly string[];
   /** Additional allowed origins by CSP directive: { 'frame-src': 'https://js.example.com' }. */
@@ -68,7 +74,13 @@ export type PageAnswer =
   | { readonly show: PageDocument; readonly status?: number; readonly cookies?: readonly Cookie[] }
   /** A redirect after a form, so that a reload does not submit it again. */
   | { readonly goTo: string; readonly cookies?: readonly Cookie[] }
-  | { readonly file: string | Buffer; readonly contentType: string; readonly securityPolicy?: string };
+  | {
+      readonly file: string | Buffer;
+      readonly contentType: string;
+      readonly securityPolicy?: string;
+      /** Whether the address names the contents, so that browsers keep them. */
+      readonly isPublic?: boolean;
+    };
 
 /**
  * A page for browsers. There is no API key: the address, or a cookie that it has set, proves the access. A POST is
@@ -87,6 +99,7 @@ export interface Refusal {
   /** Null for an internal error. */
   readonly problem: Problem | null;
   readonly requestId: string;
+  readonly language: Language;
 }
 
 export interface Pages {
@@ -102,6 +115,9 @@ const formType = 'application/x-www-form-urlencoded';
 const holdMs = 1_000;
 // As many connections as one address may have.
 const mostHeld = 1_000;
+
+// The name of a public file changes with its contents.
+const publicCaching = 'public, max-age=31536000, immutable';
 
 /** Answers refusals late, so that a client asks once a second on each connection, whatever it intends. */
 class Refusals {
@@ -137,7 +153,8 @@ export function registerPages(
       if (problem === null) request.log.error({ err: error }, 'page failed');
       const status = problem?.status ?? 500;
       sayWhenToRetry(reply, problem);
-      return sendDocument(reply.code(status), showRefusal({ status, problem, requestId: request.id }));
+      const language = languageAsked(request.headers['accept-language']);
+      return sendDocument(reply.code(status), showRefusal({ status, problem, requestId: request.id, language }));
     });
     for (const page of pages) {
       scope.route({
@@ -197,7 +214,8 @@ function pageRequest(request: FastifyRequest, publicUrl: string): PageRequest {
   const issues = jsonIssues(texts);
   if (issues.length > 0)
     throw new Problem('invalidRequest', { reason: issues.map(({ message }) => message).join('; ') }, issues);
-  return { ...texts, publicUrl, network: mayReach(request.ip, []) ? networkOf(request.ip) : null };
+  const network = mayReach(request.ip, []) ? networkOf(request.ip) : null;
+  return { ...texts, publicUrl, network, language: languageAsked(request.headers['accept-language']) };
 }
 
 function textsOf(parameters: URLSearchParams): Texts {
@@ -227,8 +245,9 @@ function ownTexts(pairs: readonly (readonly [string, string])[]): Texts {
 
 function send(reply: FastifyReply, answer: PageAnswer, isSecure: boolean): FastifyReply {
   if ('file' in answer) {
-    const { file, contentType, securityPolicy = "default-src 'none'; frame-ancestors 'none'" } = answer;
-    return withHeaders(reply, securityPolicy).type(contentType).send(file);
+    const { file, contentType, securityPolicy = "default-src 'none'; frame-ancestors 'none'", isPublic } = answer;
+    withHeaders(reply, securityPolicy).type(contentType);
+    return (isPublic === true ? reply.header('cache-control', publicCaching) : reply).send(file);
   }
   for (const cookie of answer.cookies ?? []) reply.header('set-cookie', cookieText(cookie, isSecure));
   if ('goTo' in answer) return withHeaders(reply, "default-src 'none'").redirect(answer.goTo, 303);
@@ -271,15 +290,15 @@ function securityPolicyOf({ style, scripts = [], sources = {} }: PageDocument): 
     .join('; ');
 }
 
-function textOf({ title, style, body, scripts = [], goOnTo = null }: PageDocument): string {
+function textOf({ language, title, style, body, icon, scripts = [], goOnTo = null }: PageDocument): string {
   const goOn = goOnTo === null ? null : html`<meta http-equiv="refresh" content="${`0; url=${goOnTo}`}">`;
   const head = html`<meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title>
-${goOn}${scripts.map((address) => html`<script src="${address}" defer></script>`)}`;
+${icon && html`<link rel="icon" href="${icon}">`}${goOn}${scripts.map((address) => html`<script src="${address}" defer></script>`)}`;
   // The style is a constant of ours; CSS cannot be escaped like text.
   return `<!doctype html>
-<html lang="en">
+<html lang="${language}">
 <head>
 ${head.text}
 <style>${style}</style>

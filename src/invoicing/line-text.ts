@@ -96,7 +96,7 @@ const multiples: ReadonlyMap<number, string> = new Map([
 ]);
 
 /** The number of units that a price is for: `each`, `per thousand`, `per 100`. */
-export function perText(count: number): string {
+function perText(count: number): string {
   return multiples.get(count) ?? `per ${count.toLocaleString('en-US')}`;
 }
 
@@ -147,7 +147,8 @@ function withoutEnd(text: string, end: string): string {
   return text.endsWith(end) ? text.slice(0, -end.length) : text;
 }
 
-function localPer(count: number, language: Language): string {
+/** The same in a language. */
+export function localPer(count: number, language: Language): string {
   const { perOne, perThousand, perMillion, perMany } = lineTexts[language].line;
   const names = new Map([
     [1, perOne],

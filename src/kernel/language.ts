@@ -16,6 +16,32 @@ const tags: Readonly<Record<Language, string>> = {
   ...{ en: 'en-US', de: 'de-DE', es: 'es-ES', fr: 'fr-FR', it: 'it-IT', ja: 'ja-JP', nl: 'nl-NL', pt: 'pt-PT' },
 };
 
+// A browser names a handful.
+const maxAsked = 20;
+
+/** The language that a browser prefers, by its `Accept-Language`: English if it names none of them. */
+export function languageAsked(header: string | undefined): Language {
+  const asked = (header ?? '')
+    .split(',', maxAsked)
+    .flatMap((range) => {
+      const [tag = '', weight] = range.split(/;\s*q=/);
+      const language = Language.safeParse(tag.trim().toLowerCase().split('-')[0]);
+      return language.success ? [{ language: language.data, weight: weight === undefined ? 1 : Number(weight) }] : [];
+    })
+    .filter(({ weight }) => weight > 0)
+    .toSorted((one, other) => other.weight - one.weight);
+  return asked[0]?.language ?? 'en';
+}
+
+const regions = new Map<Language, Intl.DisplayNames>();
+
+/** The name of a country, by its code of two letters: (`DE`, 'fr') is `Allemagne`. */
+export function localCountry(code: string, language: Language): string {
+  const names = regions.get(language) ?? new Intl.DisplayNames(tags[language], { type: 'region' });
+  regions.set(language, names);
+  return names.of(code) ?? code;
+}
+
 const numberFormats = new Map<string, Intl.NumberFormat>();
 const dayFormats = new Map<string, Intl.DateTimeFormat>();
 

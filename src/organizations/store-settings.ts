@@ -73,6 +73,15 @@ export async function readBranding(work: Work): Promise<Branding> {
   return row.branding as unknown as Branding;
 }
 
+/** The look of the pages of buyers: the name of the seller, and its branding. */
+export async function readLook(work: Work): Promise<{ readonly seller: string; readonly branding: Branding }> {
+  const { rows } = await sql<{ seller: string; branding: Branding }>`
+    select seller_name() as seller, branding from environments where id = ${work.environmentId}`.execute(work.db);
+  const [look] = rows;
+  assert(look, 'the environment of the work exists');
+  return look;
+}
+
 /** The settings, locked until the work ends, so that changes are serialized. */
 export async function lockSettings(work: Work): Promise<Settings> {
   const settings = toSettings(await select(work).forNoKeyUpdate().executeTakeFirst());

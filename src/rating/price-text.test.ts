@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PriceModel, Tier } from './price-model.ts';
-import { priceRows, priceText } from './price-text.ts';
+import { priceRows } from './price-text.ts';
 
 const fine = 10n ** 12n;
 const none = { freeUnits: 0n, minimumAmount: null, maximumAmount: null };
@@ -16,24 +16,6 @@ function tiered(kind: 'graduated' | 'volume', tiers: readonly Tier[], more: Part
 }
 
 const calls = tiered('graduated', [tier(1000n, 0n), tier(10_000n, 200n), tier(null, 50n)]);
-
-test('a price says in words what units cost', () => {
-  const rows: [PriceModel, string][] = [
-    [tiered('graduated', [tier(null, 25n)]), 'USD 0.0025 each'],
-    [tiered('graduated', [tier(null, 200n)], { freeUnits: 1000n }), 'first 1,000 free, then USD 0.02 each'],
-    [calls, 'first 1,000 free, next 9,000 at USD 0.02 each, then USD 0.005 each'],
-    [tiered('volume', [tier(10n, 50_000n), tier(null, 40_000n)]), 'USD 5.00 each up to 10, USD 4.00 each above'],
-    [tiered('volume', [tier(5n, 0n, 90_000n), tier(null, 0n, 160_000n)]), 'USD 9.00 up to 5, USD 16.00 above'],
-    [tiered('graduated', [tier(null, 0n, 0n, 3n)], { amountPerEvent: 30n * fine }), '3% and USD 0.30 for each event'],
-    [{ ...none, kind: 'package', packageSize: 100n, packageAmount: 500n * fine }, 'USD 5.00 for each 100 begun'],
-    [
-      tiered('graduated', [tier(null, 100n)], { minimumAmount: 1000n * fine, maximumAmount: 9000n * fine }),
-      'USD 0.01 each, at least USD 10.00, at most USD 90.00',
-    ],
-    [{ ...none, kind: 'dynamic' }, 'each event at its own price'],
-  ];
-  for (const [model, text] of rows) assert.equal(priceText(model, 'USD'), text);
-});
 
 const english = {
   language: 'en',

@@ -1,60 +1,8 @@
 import { type Language, localCount, localFineMoney } from '../kernel/language.ts';
-import { decimalText, fineMoneyText } from '../kernel/money-text.ts';
+import { decimalText } from '../kernel/money-text.ts';
 import { measuredText } from './measured-usage.ts';
 import { fineDigits, type PriceModel, priceUsage, type Tier } from './price-model.ts';
 import type { Quantities } from './usage-parts.ts';
-
-/** A price in words: `first 1,000 free, then USD 0.02 each`. */
-export function priceText(model: PriceModel, currency: string): string {
-  const money = (amount: bigint) => fineMoneyText(amount, currency, fineDigits);
-  const free = model.freeUnits === 0n ? '' : `first ${countText(model.freeUnits)} free, then `;
-  const bounds = [
-    model.minimumAmount === null ? '' : `, at least ${money(model.minimumAmount)}`,
-    model.maximumAmount === null ? '' : `, at most ${money(model.maximumAmount)}`,
-  ];
-  return `${free}${unboundedText(model, money)}${bounds.join('')}`;
-}
-
-type MoneyText = (amount: bigint) => string;
-
-function unboundedText(model: PriceModel, money: MoneyText): string {
-  switch (model.kind) {
-    case 'dynamic':
-      return 'each event at its own price';
-    case 'package':
-      return `${money(model.packageAmount)} for each ${countText(model.packageSize)} begun`;
-    case 'volume':
-      return model.tiers.map((tier, index) => volumeText(tier, model.tiers[index - 1], money)).join(', ');
-    case 'graduated': {
-      const perEvent = model.amountPerEvent === 0n ? '' : ` and ${money(model.amountPerEvent)} for each event`;
-      return `${model.tiers.map((tier, index) => graduatedText(tier, model.tiers[index - 1], money)).join(', ')}${perEvent}`;
-    }
-    default:
-      return model satisfies never;
-  }
-}
-
-/** All units cost the amount of the tier that they reach. */
-function volumeText(tier: Tier, before: Tier | undefined, money: MoneyText): string {
-  const text = rateText(tier, money);
-  if (tier.upTo !== null) return `${text} up to ${countText(tier.upTo)}`;
-  return before === undefined ? text : `${text} above`;
-}
-
-function graduatedText(tier: Tier, before: Tier | undefined, money: MoneyText): string {
-  const text = rateText(tier, money);
-  if (tier.upTo === null) return before === undefined ? text : `then ${text}`;
-  const count = countText(tier.upTo - (before?.upTo ?? 0n));
-  return `${before === undefined ? 'first' : 'next'} ${count} ${text === 'free' ? text : `at ${text}`}`;
-}
-
-function rateText({ unitAmount, rate, flatAmount }: Tier, money: MoneyText): string {
-  const each = unitAmount === 0n ? [] : [`${money(unitAmount)} each`];
-  const percent = rate === 0n ? [] : [`${decimalText(rate, fineDigits).replace(/\.?0+$/, '')}%`];
-  const flat = flatAmount === 0n ? [] : [money(flatAmount)];
-  const texts = [...each, ...percent, ...flat];
-  return texts.length === 0 ? 'free' : texts.join(' and ');
-}
 
 /** A part of a price, as a row of an invoice. The amount is in minor units. */
 export interface PriceRow {
@@ -137,8 +85,4 @@ function otherText(model: PriceModel, events: bigint, say: Say, language: Langua
   const count = say(events === 1n ? 'event' : 'events', { count: localCount(events, language) });
   if (model.kind === 'dynamic') return say('ownPrices', { events: count });
   return say('perEvent', { events: count, amount: model.amountPerEvent });
-}
-
-function countText(count: bigint): string {
-  return count.toLocaleString('en-US');
 }

@@ -169,8 +169,8 @@ test('a change of plan keeps the quantity of three, also when its form is sent t
   assert.doesNotMatch(await (await look(`${at}/plans`)).text(), /Choose Pro|Change quantity/);
   const priceId = plans.priceOf('team-monthly').id as string;
   const shown = await (await look(`${at}/change?priceId=${priceId}&quantity=9`)).text();
-  assert.match(shown, /3 x USD 30\.00/);
-  assert.match(shown, /Includes, for each unit:.*: [\d,]+ each month/s);
+  assert.match(shown, /3 × \$30\.00/);
+  assert.match(shown, /Includes, for each unit.*: [\d,]+ each month/s);
   assert.match(shown, /name="quantity" value="3"/);
   const form = { priceId, quantity: '3', shownDue: '0' };
   for (const _time of [1, 2])
@@ -212,7 +212,7 @@ test('a product with limits lets the customer choose from 2 to 10, and a trial n
     assert.equal(refused.status, 400, quantity);
     assert.match(await refused.text(), /The quantity must be from 2 to 10/);
   }
-  assert.match(await (await paid.look(`${at}?priceId=${priceId}&quantity=5`)).text(), /5 x USD 20\.00/);
+  assert.match(await (await paid.look(`${at}?priceId=${priceId}&quantity=5`)).text(), /5 × \$20\.00/);
   const sent = await paid.send(at, { priceId, quantity: '5', shownDue: '99999999' });
   assert.equal(sent.headers.get('location'), '/portal?done=changed');
   assert.match(await (await paid.look(at.replace('change', 'plans'))).text(), /Change quantity/);
@@ -424,11 +424,11 @@ test('a customer with prices of its own sees and pays them by a link and in the 
   const at = `/portal/subscriptions/${subscriptionId}`;
   const change = `${at}/change?priceId=${price.id}&quantity=2`;
   for (const text of [link, await (await look(change)).text()]) {
-    assert.match(text, /(2 x |>)USD 20\.00 per month/);
-    assert.match(text, /Answers: USD 0\.03 each/);
-    assert.doesNotMatch(text, /USD [36]0\.00/);
+    assert.match(text, /2 × \$20\.00 per month/);
+    assert.match(text, /Answers: \$0\.03 each/);
+    assert.doesNotMatch(text, /\$[36]0\.00/);
   }
-  assert.match(await (await look(`${at}/plans`)).text(), /Desk<\/strong><br>USD 20\.00 per month/);
+  assert.match(await (await look(`${at}/plans`)).text(), /Desk<\/bdi><\/strong>\n<span>\$20\.00 per month/);
   const answer = await send(`${at}/change`, { priceId: price.id, quantity: '2', shownDue: '2000' });
   assert.equal(answer.headers.get('location'), '/portal?done=changed');
   const paid = (await app.get(`/payments?subscriptionId=${subscriptionId}`)).data.map(({ amount }: Body) => amount);
@@ -438,5 +438,5 @@ test('a customer with prices of its own sees and pays them by a link and in the 
   );
   const other = await openPortal({ priceId: price.id });
   const elsewhere = await (await other.look(`/portal/subscriptions/${other.subscriptionId}/plans`)).text();
-  assert.match(elsewhere, /Desk<\/strong><br>USD 30\.00 per month/);
+  assert.match(elsewhere, /Desk<\/bdi><\/strong>\n<span>\$30\.00 per month/);
 });

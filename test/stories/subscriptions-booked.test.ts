@@ -205,7 +205,7 @@ test('the portal shows the start of the booked plan, and does not offer to keep 
     .map((each) => each.split(';')[0] ?? '')
     .join('; ');
   const page = await (await fetch(`${app.url}/portal`, { headers: { cookie } })).text();
-  assert.match(page, /team - Monthly <span class="tag">Starts soon/);
+  assert.match(page, /team - Monthly<\/bdi> <span class="tag">Starts soon/);
   assert.match(page, /Starts on .*December/);
   assert.match(page, /Ends on .*December/);
   assert.doesNotMatch(page, /Keep subscription|Cancel subscription/);

@@ -57,7 +57,6 @@ async function openPayment(answers: Answers = []) {
   const { id, url } = await shop.newSession({ type: 'product', customerExternalId: externalId, priceId });
   const page = await openWithScript(url, answers);
   await page.getByLabel('Country').selectOption({ label: 'Germany' });
-  await page.getByRole('button', { name: 'Continue to payment' }).click();
   const pay = async (token: string) => {
     await cardField(page).fill(token);
     await payButton(page).click();
@@ -132,7 +131,6 @@ describe('a card that its holder has to confirm to the bank', () => {
     await page.getByLabel('Name').fill('Ada');
     await page.getByLabel('Email').fill('ada@acme.test');
     await page.getByLabel('Country').selectOption({ label: 'Germany' });
-    await page.getByRole('button', { name: 'Continue to payment' }).click();
     await cardField(page).fill('pm_card_threeDSecure2Required');
     await payButton(page).click();
     await page.waitForURL(`${shop.shop}/thanks`);
@@ -176,7 +174,6 @@ describe('a charge that the bank asks to confirm', () => {
     await page.getByText('You did not confirm it to your bank.').waitFor();
     assert.equal((await shop.session(id)).status, 'open');
     await page.goto(url);
-    await page.getByRole('button', { name: 'Continue to payment' }).click();
     await cardField(page).fill('pm_card_visa');
     await payButton(page).click();
     await page.waitForURL(`${shop.shop}/thanks`);
@@ -206,7 +203,6 @@ describe('a charge that the bank asks to confirm', () => {
     });
     const page = await openWithScript(url);
     await page.getByLabel('Country').selectOption({ label: 'Germany' });
-    await page.getByRole('button', { name: 'Continue to payment' }).click();
     await cardField(page).fill('pm_card_authenticationRequired');
     await payButton(page).click();
     await confirm(page).click();

@@ -23,6 +23,7 @@ export const order = [
   'credit-notes',
   'analytics',
   'billing',
+  'wording',
   'checkout',
   'webhooks',
   'mail',

@@ -1,0 +1,44 @@
+import { fillIn } from '../documents/document-text.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { type Language, localCount, localDay, localMoney } from '../kernel/language.ts';
+import { de } from './de.ts';
+import { en, type Words } from './en.ts';
+import { es } from './es.ts';
+import { fr } from './fr.ts';
+import { it } from './it.ts';
+import { ja } from './ja.ts';
+import { nl } from './nl.ts';
+import { pt } from './pt.ts';
+
+const catalogues: Readonly<Record<Language, Words>> = { de, en, es, fr, it, ja, nl, pt };
+
+/** The language of a page: its texts, and how it writes amounts, days and counts. */
+export interface Wording {
+  readonly language: Language;
+  readonly words: Words;
+  readonly money: (amount: bigint, currency: string) => string;
+  readonly day: (at: Instant) => string;
+  readonly count: (count: number | bigint) => string;
+  /** Fills in the placeholders of a text. */
+  readonly say: (text: string, values: Readonly<Record<string, string>>) => string;
+}
+
+function wordingIn(language: Language): Wording {
+  return {
+    language,
+    words: catalogues[language],
+    money: (amount, currency) => localMoney(amount, currency, language),
+    day: (at) => localDay(at, language),
+    count: (count) => localCount(BigInt(count), language),
+    say: fillIn,
+  };
+}
+
+const wordings = new Map<Language, Wording>();
+
+/** The wording of a language. */
+export function wordingOf(language: Language): Wording {
+  const wording = wordings.get(language) ?? wordingIn(language);
+  wordings.set(language, wording);
+  return wording;
+}
