@@ -24,6 +24,6 @@ const features = { targetFormat: 'woff2', keepFeatures: ['kern', 'tnum'] } as co
 for (const [weight, name] of Object.entries(fontFiles)) {
   const file = await readFile(join(folder, `inter-latin-${weight}-normal.woff2`));
   const made = await subsetFont(file, text, features);
-  await writeFile(new URL(`../src/checkout/${name}`, import.meta.url), made);
+  await writeFile(new URL(`../src/http/${name}`, import.meta.url), made);
   process.stdout.write(`${name}: ${made.length} bytes\n`);
 }

@@ -3,7 +3,16 @@ import { countryCodes } from '../kernel/country.ts';
 import { type Html, html } from '../kernel/html.ts';
 import { type Language, localCountry } from '../kernel/language.ts';
 import { mayCost } from '../pricing/pricing.ts';
-import { type AddressName, asksAddOns, asksAddress, type Details, isCheckBox, isChosen, isOneStep, rangeOf } from './buyer-entry.ts';
+import {
+  type AddressName,
+  asksAddOns,
+  asksAddress,
+  type Details,
+  isCheckBox,
+  isChosen,
+  isOneStep,
+  rangeOf,
+} from './buyer-entry.ts';
 import { declinedText } from './buyer-text.ts';
 import { addOnField } from './checkout.ts';
 import type { CheckoutAddOn, CheckoutView, PaymentToConfirm, PlanChange } from './checkout-view.ts';

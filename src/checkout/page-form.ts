@@ -68,15 +68,6 @@ ${error !== undefined && html`<p class="error" id="${name}-error">${error}</p>`}
 `;
 }
 
-/** A text of several lines, which may be left out. */
-export function textAreaHtml({ name, label, maxLength = 500 }: Field, { wording }: Pick<FormState, 'wording'>): Html {
-  return html`<div class="field">
-<label for="${name}"><bdi>${label}</bdi> <span class="optional">${wording.words.common.optional}</span></label>
-<textarea id="${name}" name="${name}" dir="auto" rows="3" maxlength="${maxLength}"></textarea>
-</div>
-`;
-}
-
 function framed({ name, label, hint, optional }: Field, { errors, wording }: FormState, input: Html): Html {
   const error = errors[name];
   return html`<div class="field">

@@ -41,7 +41,7 @@ interface ButtonOptions {
 }
 
 /** A form that consists of a button. */
-export function buttonForm(visit: Visited, action: string, label: string, options: ButtonOptions = {}): Html {
+function buttonForm(visit: Visited, action: string, label: string, options: ButtonOptions = {}): Html {
   const { name, isPlain = false, more = {} } = options;
   return html`<form method="post" action="${action}">${hiddenHtml({ formToken: visit.formToken, ...more })}
 <button${isPlain && html` class="plain small"`}${name !== undefined && html` aria-label="${name}"`}>${label}</button></form>`;
@@ -82,7 +82,7 @@ ${buttonForm(visit, '/portal/leave', words.portal.signOut, { isPlain: true })}
   });
 }
 
-/** What the customer should have paid by now, with the page that takes the oldest of it. */
+/** The sum that should have been paid by now, with the page that takes the oldest part of it. */
 function owedHtml({ invoices, currency, wording }: PortalView): Html | null {
   const { words, money, say } = wording;
   const overdue = invoices.filter((invoice) => invoice.url !== null && invoice.currency === currency);

@@ -278,7 +278,11 @@ interface DetailsStep {
 }
 
 /** The form of the billing details. */
-export function billingPage(frame: Frame, visit: Visited, { customer, entered, errors = {} }: DetailsStep): PageDocument {
+export function billingPage(
+  frame: Frame,
+  visit: Visited,
+  { customer, entered, errors = {} }: DetailsStep,
+): PageDocument {
   const { wording } = frame;
   const { words, say } = wording;
   const { portal, checkout } = words;

@@ -285,7 +285,7 @@ const stripeAsset: Page = {
 
 /** The typefaces of the pages. Each is read once. */
 const fontAssets = Object.values(fontFiles).map((name): Page => {
-  const file = readFile(new URL(name, import.meta.url));
+  const file = readFile(new URL(`../http/${name}`, import.meta.url));
   return {
     method: 'GET',
     path: `${fontPath}/${fontVersion}/${name}`,

@@ -12,10 +12,9 @@ export function minorUnitDigits(currency: string): number {
 
 const formats = new Map<string, Intl.NumberFormat>();
 
-/** A format with up to `more` decimal places behind those of the currency. */
-function formatOf(currency: string, more = 0): Intl.NumberFormat {
-  const key = `${currency} ${more}`;
-  const known = formats.get(key);
+/** A format with the decimal places of the currency. */
+function formatOf(currency: string): Intl.NumberFormat {
+  const known = formats.get(currency);
   if (known) return known;
   const digits = minorUnitDigits(currency);
   const made = new Intl.NumberFormat('en-US', {
@@ -23,9 +22,9 @@ function formatOf(currency: string, more = 0): Intl.NumberFormat {
     currency,
     currencyDisplay: 'code',
     minimumFractionDigits: digits,
-    maximumFractionDigits: digits + more,
+    maximumFractionDigits: digits,
   });
-  formats.set(key, made);
+  formats.set(currency, made);
   return made;
 }
 
@@ -35,12 +34,6 @@ export function moneyText(amount: bigint, currency: string): string {
   // Intl formats a decimal text without converting it to a double.
   const text = decimalText(amount, digits) as `${number}`;
   return formatOf(currency).format(text).replaceAll('\u00a0', ' ');
-}
-
-/** An amount that counts 10^-`more` of a minor unit, without trailing zeros: (25n, 'USD', 2) is `USD 0.0025`. */
-export function fineMoneyText(amount: bigint, currency: string, more: number): string {
-  const text = decimalText(amount, minorUnitDigits(currency) + more) as `${number}`;
-  return formatOf(currency, more).format(text).replaceAll('\u00a0', ' ');
 }
 
 /** `amount` with the point `digits` from the right: (12345n, 2) is `123.45`. */

@@ -1,14 +1,14 @@
 import { fillIn } from '../documents/document-text.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { type Language, localCount, localDay, localMoney } from '../kernel/language.ts';
-import { de } from './de.ts';
-import { en, type Words } from './en.ts';
-import { es } from './es.ts';
-import { fr } from './fr.ts';
-import { it } from './it.ts';
-import { ja } from './ja.ts';
-import { nl } from './nl.ts';
-import { pt } from './pt.ts';
+import { nl } from './dutch.ts';
+import { en, type Words } from './english.ts';
+import { fr } from './french.ts';
+import { de } from './german.ts';
+import { it } from './italian.ts';
+import { ja } from './japanese.ts';
+import { pt } from './portuguese.ts';
+import { es } from './spanish.ts';
 
 const catalogues: Readonly<Record<Language, Words>> = { de, en, es, fr, it, ja, nl, pt };
 

@@ -1,4 +1,4 @@
-import type { Words } from './en.ts';
+import type { Words } from './english.ts';
 
 /** The texts of the pages in Dutch. */
 export const nl: Words = {
