@@ -11,6 +11,9 @@ export const comparedSubscriptions = Math.ceil(renewalSubscriptions / 4);
 /** Existing usage events for `bulk-ingest-at-20m`. */
 export const storedEvents = numberOf('BENCH_STORED', 20_000_000);
 
+/** Invoice lines for `export`. */
+export const exportedLines = numberOf('BENCH_EXPORTED', 1_000_000);
+
 /** Connections of a load, each with one request in flight. */
 export const connectionsOr = (usual: number): number => numberOf('BENCH_CONNECTIONS', usual);
 
