@@ -364,7 +364,10 @@ export const registry = {
     'CONFLICT',
     'The subscription already has {limit} open holds on this usage meter: settle or release some first.',
   ],
-  transactionIdTaken: ['CONFLICT', 'Another subscription has already recorded transaction {id} on this usage meter.'],
+  transactionIdTaken: [
+    'CONFLICT',
+    'Another subscription or customer has already recorded transaction {id} on this usage meter.',
+  ],
   invoiceNotFound: ['NOT_FOUND', 'No invoice with id {id}.'],
   taxRateNotFound: ['NOT_FOUND', 'No tax rate with id {id}.'],
   taxRateExists: [

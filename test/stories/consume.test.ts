@@ -114,7 +114,7 @@ describe('one after the other', () => {
     await spender.consume({ transactionId: 'mine' });
     const taken = await spender.consume({ transactionId: 'mine', subscriptionId: await spender.insertSibling() });
     assert.equal(taken.status, 409);
-    assert.match(taken.body.message, /Another subscription has already recorded transaction mine/);
+    assert.match(taken.body.message, /Another subscription or customer has already recorded transaction mine/);
     assert.deepEqual(taken.body.issues[0].path, ['usageEvent', 'transactionId']);
   });
 
