@@ -968,6 +968,7 @@ export type Subscription = {
   metadata: Metadata | null;
   canceledAt: Timestamp | null;
   cancelScheduledAt: Timestamp | null;
+  /** The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one that the customer chose in the portal, such as `too_expensive`. */
   cancellationReason: string | null;
   replacedBySubscriptionId: string | null;
   scheduledAdjustmentAt: Timestamp | null;
@@ -1011,6 +1012,7 @@ export type Subscription = {
   metadata: Metadata | null;
   canceledAt: Timestamp | null;
   cancelScheduledAt: Timestamp | null;
+  /** The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one that the customer chose in the portal, such as `too_expensive`. */
   cancellationReason: string | null;
   replacedBySubscriptionId: string | null;
   scheduledAdjustmentAt: Timestamp | null;
@@ -1150,6 +1152,7 @@ export type SubscriptionDetails = {
   metadata: Metadata | null;
   canceledAt: Timestamp | null;
   cancelScheduledAt: Timestamp | null;
+  /** The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one that the customer chose in the portal, such as `too_expensive`. */
   cancellationReason: string | null;
   replacedBySubscriptionId: string | null;
   scheduledAdjustmentAt: Timestamp | null;
@@ -1222,6 +1225,7 @@ export type SubscriptionDetails = {
   metadata: Metadata | null;
   canceledAt: Timestamp | null;
   cancelScheduledAt: Timestamp | null;
+  /** The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one that the customer chose in the portal, such as `too_expensive`. */
   cancellationReason: string | null;
   replacedBySubscriptionId: string | null;
   scheduledAdjustmentAt: Timestamp | null;

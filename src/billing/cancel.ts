@@ -6,6 +6,7 @@ import { defaultPaymentMethod } from '../payments/actions.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
 import {
   type Cancellation,
+  type CustomerReason,
   cancelDueAt,
   decideCancel,
   decideUncancel,
@@ -20,13 +21,14 @@ import { endSubscription, type LockedSubscription } from './end-subscription.ts'
 
 /**
  * Cancels a subscription on request: now, at the end of its current period, or at a date. An end that the customer
- * scheduled becomes the seller's when the seller asks for it too.
+ * scheduled becomes the seller's when the seller asks for it too. The reason is that of a customer.
  */
 export async function cancelSubscription(
   work: Work,
   id: string,
   cancellation: Cancellation,
   scheduledByCustomer = false,
+  reason: CustomerReason | null = null,
 ): Promise<SubscriptionRow> {
   const locked = await lockCurrent(work, id);
   const { subscription } = locked;
@@ -37,7 +39,7 @@ export async function cancelSubscription(
         ? saveSubscription(work, id, { scheduledByCustomer })
         : subscription;
     case 'schedule':
-      return scheduleEnd(work, locked, decision.at, scheduledByCustomer);
+      return scheduleEnd(work, locked, { at: decision.at, scheduledByCustomer, reason });
     case 'end':
       return endSubscription(work, locked, { at: decision.at });
     default:
@@ -45,17 +47,23 @@ export async function cancelSubscription(
   }
 }
 
+interface ScheduledEnd {
+  readonly at: Instant;
+  readonly scheduledByCustomer: boolean;
+  readonly reason: CustomerReason | null;
+}
+
 async function scheduleEnd(
   work: Work,
   { subscription, customer }: LockedSubscription,
-  at: Instant,
-  scheduledByCustomer: boolean,
+  { at, scheduledByCustomer, reason }: ScheduledEnd,
 ): Promise<SubscriptionRow> {
   refuseOverlapWithNext(subscription, await lockLivingSubscriptions(work, customer.id), at);
   const saved = await saveSubscription(work, subscription.id, {
     status: requireStatusAfter(subscription.status, 'cancel_scheduled'),
     cancelScheduledAt: at,
     scheduledByCustomer,
+    cancellationReason: reason,
   });
   const from = subscription.cancelScheduledAt;
   if (from !== null) await moveClaimsEnd(work, saved.id, { from, to: at });
@@ -78,7 +86,7 @@ export async function uncancelSubscription(work: Work, id: string): Promise<Subs
   });
   if (status === null) return subscription;
   refuseOverlapWithNext(subscription, await lockLivingSubscriptions(work, customer.id), null);
-  const saved = await saveSubscription(work, id, { status, cancelScheduledAt: null });
+  const saved = await saveSubscription(work, id, { status, cancelScheduledAt: null, cancellationReason: null });
   await markScheduledToCancel(work, id, false);
   await clearTemporaryClaims(work, id);
   await publishSubscription(work, 'subscription.updated', saved, customer);

@@ -262,7 +262,8 @@ export async function closeSubscription(
     status: requireStatusAfter(subscription.status, trigger),
     canceledAt: trigger === 'canceled' ? at : null,
     cancelScheduledAt: trigger === 'canceled' ? at : null,
-    cancellationReason: reason ?? null,
+    // The customer gave its reason when it scheduled the end.
+    cancellationReason: reason ?? subscription.cancellationReason,
     replacedBySubscriptionId: replacedBy ?? null,
     scheduledAdjustmentAt: null,
     pausedAt: null,

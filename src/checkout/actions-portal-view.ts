@@ -3,6 +3,7 @@ import type { CustomerRow } from '../customers/customer.ts';
 import { invoiceUrl, portalUrl } from '../customers/portal-link.ts';
 import { lockCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
+import { listHoldings, listOldestClaims } from '../entitlements/store-claims.ts';
 import { amountDue } from '../invoicing/invoice.ts';
 import { type InvoiceRow, listInvoicesOfCustomer } from '../invoicing/store.ts';
 import type { Encryption } from '../jobs/encryption.ts';
@@ -16,7 +17,7 @@ import type { Price } from '../pricing/price.ts';
 import { mayCost } from '../pricing/pricing.ts';
 import type { Product } from '../pricing/product.ts';
 import { loadPricingModelDetails } from '../pricing/store-details.ts';
-import { listIncluded } from '../pricing/store-features.ts';
+import { type Included, listIncluded } from '../pricing/store-features.ts';
 import { findAddOnPrices, listPricesByIds, listUsagePrices } from '../pricing/store-prices.ts';
 import { ownTermsOf } from '../subscriptions/price-override.ts';
 import { findSubscription, listLivingSubscriptions } from '../subscriptions/store.ts';
@@ -50,7 +51,7 @@ export async function viewPortal({ work, processors, customer, encryption, langu
     ...(await readPageLook(work, customer, language)),
     currency: work.currency,
     customer,
-    subscriptions: await describe(work, rows),
+    subscriptions: await withSeats(work, rows, await describe(work, rows)),
     paymentMethods: await listPaymentMethodsOfCustomer(work, customer.id),
     invoices: invoices.flatMap((invoice) => {
       const { environmentId, publicUrl } = work;
@@ -120,8 +121,62 @@ async function describe(work: Work, rows: readonly SubscriptionRow[]): Promise<P
     cancelScheduledAt: row.cancelScheduledAt,
     scheduledAdjustmentAt: row.scheduledAdjustmentAt,
     scheduledByCustomer: row.scheduledByCustomer,
-    balances: (balances.get(row.id) ?? []).map(({ name, availableBalance }) => ({ name, available: availableBalance })),
+    balances: (balances.get(row.id) ?? []).map(({ id, name, availableBalance: available }) => ({
+      name,
+      available,
+      granted: grantedOf(termsOf(row).included, id, quantityOf(items.get(row.id) ?? [], row.priceId)),
+    })),
+    seats: [],
   }));
+}
+
+// More do not fit on a page; the seller has them all.
+const maxHolders = 20;
+
+/** The subscriptions with the holders of their resources, for those whose plan includes any. */
+async function withSeats(
+  work: Work,
+  rows: readonly SubscriptionRow[],
+  described: readonly PortalSubscription[],
+): Promise<PortalSubscription[]> {
+  const seated: PortalSubscription[] = [];
+  for (const subscription of described) {
+    const row = rows.find(({ id }) => id === subscription.id);
+    const hasAny = subscription.included.some(({ type }) => type === 'resource');
+    const seats = row === undefined || !hasAny ? [] : await readSeats(work, row, subscription.included);
+    seated.push({ ...subscription, seats });
+  }
+  return seated;
+}
+
+async function readSeats(
+  work: Work,
+  row: SubscriptionRow,
+  included: readonly Included[],
+): Promise<PortalSubscription['seats']> {
+  const holdings = (await listHoldings(work, row)).filter(({ capacity, claimed }) => capacity > 0 || claimed > 0);
+  const resourceIds = holdings.map(({ resourceId }) => resourceId);
+  const claims = Map.groupBy(
+    await listOldestClaims(work, row.id, resourceIds, maxHolders),
+    (claim) => claim.resourceId,
+  );
+  return holdings.map(({ resourceId, resourceSlug: slug, capacity, claimed }) => ({
+    slug,
+    name: included.find((feature) => feature.resourceId === resourceId)?.name ?? slug,
+    capacity,
+    claimed,
+    holders: (claims.get(resourceId) ?? []).map(({ id, externalId }) => ({ id, externalId })),
+  }));
+}
+
+/** The credits for a meter that a plan gives at a quantity. */
+function grantedOf(included: readonly Included[], meterId: string, quantity: number): bigint {
+  const amounts = included.filter(({ usageMeterId }) => usageMeterId === meterId).map(({ amount }) => amount ?? 0n);
+  return amounts.reduce((sum, amount) => sum + amount, 0n) * BigInt(quantity);
+}
+
+function quantityOf(items: readonly { readonly priceId: string | null; readonly quantity: number }[], priceId: string) {
+  return items.find((item) => item.priceId === priceId)?.quantity ?? 1;
 }
 
 /** The terms of each plan and of its usage, in a number of statements that does not depend on that of the subscriptions. */

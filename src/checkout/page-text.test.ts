@@ -104,7 +104,7 @@ test('the price of usage reads as words behind the name of its meter', () => {
 
 test('a plan includes switches by name, places by number, and credits with the rhythm in which they come', () => {
   const month = { unit: 'month', count: 1 } as const;
-  const none = { amount: null, renewalFrequency: null, grantInterval: null };
+  const none = { amount: null, renewalFrequency: null, grantInterval: null, usageMeterId: null, resourceId: null };
   const credits = { ...none, type: 'usage_credit_grant', name: 'API calls', amount: 1500n } as const;
   const said = (feature: Included) => includedText(feature, month, english);
   assert.equal(said({ ...none, type: 'toggle', name: 'Single sign-on' }), 'Single sign-on');

@@ -132,6 +132,7 @@ ${items.map(item)}
 ${usageHtml(subscription, currency, every, wording)}
 ${datesOf(subscription, wording).map((text) => html`<p class="soft">${text}</p>\n`)}
 ${balancesHtml(subscription, wording)}
+${seatsHtml(subscription, wording, visit)}
 <div class="actions">
 ${mayPay(subscription) && buttonForm(visit, `${path}/pay`, portal.payNow)}
 ${mayChange(subscription) && html`<a class="button" href="${path}/plans">${isDefaultPlan ? portal.choosePlan : portal.changePlan}</a>`}
@@ -143,11 +144,46 @@ ${mayCancel(subscription) && html`<a class="button plain" href="${path}/cancel">
 `;
 }
 
-function balancesHtml({ balances }: PortalSubscription, { words, count }: Wording): Html | false {
+function balancesHtml({ balances }: PortalSubscription, { words, count, say }: Wording): Html | false {
   if (balances.length === 0) return false;
-  const row = ({ name, available }: PortalSubscription['balances'][number]) =>
-    html`<dt><bdi>${name}</bdi></dt><dd>${count(available)}</dd>\n`;
-  return html`<h3>${words.portal.remaining}</h3><dl>${balances.map(row)}</dl>`;
+  const row = ({ name, available, granted }: PortalSubscription['balances'][number]) => {
+    const full = granted > available ? granted : available;
+    const left = { available: count(available), granted: count(full) };
+    return html`<div class="meter"><span><bdi>${name}</bdi></span><span>${granted === 0n ? count(available) : say(words.portal.remainingOf, left)}</span></div>
+${granted !== 0n && barHtml(available, full)}`;
+  };
+  return html`<h3>${words.portal.remaining}</h3>${balances.map(row)}`;
+}
+
+const barWidth = 100n;
+
+/** A bar that is full as far as the part is of the whole. The text beside it says the same. */
+function barHtml(part: bigint, whole: bigint): Html {
+  const width = whole <= 0n || part <= 0n ? 0n : (part * barWidth) / whole;
+  return html`<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect width="100" height="8"/><rect width="${width}" height="8"/></svg>\n`;
+}
+
+/** The holders of each resource, who can be taken off. */
+function seatsHtml(subscription: PortalSubscription, { words, count, say }: Wording, visit: Visited): Html[] {
+  const { seatUnnamed, release, releaseName, inUse, andMore } = words.portal;
+  return subscription.seats.map(({ slug, name: resource, claimed, capacity, holders }) => {
+    const row = ({ id, externalId }: PortalSubscription['seats'][number]['holders'][number]) => {
+      const name = externalId ?? seatUnnamed;
+      const more = { resourceSlug: slug, claimId: id };
+      const label = say(releaseName, { name });
+      const form = buttonForm(visit, `/portal/subscriptions/${subscription.id}/release`, release, {
+        isPlain: true,
+        name: label,
+        more,
+      });
+      return html`<li><bdi>${name}</bdi>${mayCancel(subscription) && form}</li>\n`;
+    };
+    const rest = claimed - holders.length;
+    return html`<div class="meter"><strong><bdi>${resource}</bdi></strong><span>${say(inUse, { claimed: count(claimed), capacity: count(capacity) })}</span></div>
+${barHtml(BigInt(claimed), BigInt(capacity))}
+${holders.length > 0 && html`<ul class="rows">${holders.map(row)}</ul>`}
+${rest > 0 && html`<p class="soft">${say(andMore, { count: count(rest) })}</p>`}`;
+  });
 }
 
 /** The dates of a subscription in the customer's terms. */
@@ -195,12 +231,23 @@ function isCharged({ items, doNotCharge, minimumCommitment, renews }: PortalSubs
 
 function methodsHtml({ paymentMethods, wording }: PortalView, visit: Visited): Html {
   const { words, say } = wording;
-  const { methods, noMethods, default: defaultText, makeDefault, makeDefaultOf, addCard } = words.portal;
+  const {
+    methods,
+    noMethods,
+    default: defaultText,
+    makeDefault,
+    makeDefaultOf,
+    addCard,
+    remove,
+    removeOf,
+  } = words.portal;
   const row = ({ id, type, paymentMethodData: data, default: isDefault }: PortalView['paymentMethods'][number]) => {
     const card = methodText(type, data, wording);
     const name = say(makeDefaultOf, { card });
-    const use = buttonForm(visit, `/portal/payment-methods/${id}/default`, makeDefault, { isPlain: true, name });
-    return html`<li><span>${savedText(type, data, wording)}</span>${isDefault ? html`<span class="tag">${defaultText}</span>` : use}</li>\n`;
+    const path = `/portal/payment-methods/${id}`;
+    const use = buttonForm(visit, `${path}/default`, makeDefault, { isPlain: true, name });
+    const away = buttonForm(visit, `${path}/remove`, remove, { isPlain: true, name: say(removeOf, { card }) });
+    return html`<li><span>${savedText(type, data, wording)}</span>${isDefault ? html`<span class="tag">${defaultText}</span>` : use}${away}</li>\n`;
   };
   return html`<section aria-labelledby="methods">
 <h2 id="methods">${methods}</h2>

@@ -4,10 +4,11 @@ import type { PageDocument } from '../http/page.ts';
 import { type Html, html } from '../kernel/html.ts';
 import { textLimits } from '../kernel/text-limits.ts';
 import type { CardConfirmation } from '../payments/processor.ts';
+import { type CustomerReason, customerReasons } from '../subscriptions/cancellation.ts';
 import type { PageLook } from './checkout-view.ts';
 import { type CardTaker, cardButtonHtml, cardHtml, cardScripts, takesCards } from './page-card.ts';
 import { wholeAddress } from './page-checkout.ts';
-import { type FieldErrors, fieldHtml, hiddenHtml, summaryHtml } from './page-form.ts';
+import { type Choice, choiceHtml, type FieldErrors, fieldHtml, hiddenHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';
 import {
   includedHtml,
@@ -226,15 +227,31 @@ function dataOf({ brand, last4 }: NonNullable<AdjustmentPreview['paymentMethod']
   return { ...(brand === undefined ? {} : { brand }), ...(last4 === undefined ? {} : { last4 }) };
 }
 
-/** The confirmation page before a cancellation. */
+function reasonsIn({ wording }: Frame): Choice[] {
+  const { portal } = wording.words;
+  const labels: Readonly<Record<CustomerReason, string>> = {
+    too_expensive: portal.tooExpensive,
+    missing_features: portal.missingFeatures,
+    switched_service: portal.switchedService,
+    unused: portal.unused,
+    low_quality: portal.lowQuality,
+    too_complex: portal.tooComplex,
+    customer_service: portal.customerService,
+    other: portal.otherReason,
+  };
+  return customerReasons.map((value) => ({ value, label: labels[value] }));
+}
+
+/** The confirmation page before a cancellation. Its reason may be left out. */
 export function cancelPage(frame: Frame, visit: Visited, subscription: PortalSubscription): PageDocument {
   const { id, name, periodEnd } = subscription;
   const { words, day, say } = frame.wording;
-  const { cancelQuestion, activeUntil, cancelText, cancel, keepSubscription } = words.portal;
+  const { cancelQuestion, activeUntil, cancelText, cancel, keepSubscription, reason } = words.portal;
   const content = html`<section>
 <p>${say(cancelQuestion, { plan: name })}${periodEnd !== null && ` ${say(activeUntil, { date: day(periodEnd) })}`}</p>
 <p>${cancelText}</p>
 <form method="post" action="/portal/subscriptions/${id}/cancel">${hiddenHtml({ formToken: visit.formToken })}
+${choiceHtml({ name: 'reason', label: reason }, reasonsIn(frame), { errors: {}, wording: frame.wording })}
 <div class="actions"><button>${cancel}</button><a class="button plain" href="/portal">${keepSubscription}</a></div></form>
 </section>`;
   return page(frame, cancel, content);

@@ -49,7 +49,23 @@ export interface PortalSubscription extends PlanTerms, UsageBilling {
   readonly scheduledAdjustmentAt: Instant | null;
   readonly scheduledByCustomer: boolean;
   /** The remaining balance of each meter. */
-  readonly balances: readonly { readonly name: string; readonly available: bigint }[];
+  readonly balances: readonly {
+    readonly name: string;
+    readonly available: bigint;
+    /** The credits that its plan gives for a period; 0: none. */
+    readonly granted: bigint;
+  }[];
+  /** The resources of the plan, with the first of their holders. The page of one change shows none. */
+  readonly seats: readonly PortalSeats[];
+}
+
+/** A resource of a subscription, such as seats. */
+interface PortalSeats {
+  readonly slug: string;
+  readonly name: string;
+  readonly capacity: number;
+  readonly claimed: number;
+  readonly holders: readonly { readonly id: string; readonly externalId: string | null }[];
 }
 
 /** A paid item; manually added items are free and not listed. */

@@ -7,15 +7,18 @@ import { advancePortalVersion } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import { documentHtml, documentPdf } from '../documents/actions.ts';
 import type { PrintedDocument } from '../documents/document.ts';
+import { releaseResource } from '../entitlements/actions-claims.ts';
 import type { Page, PageAnswer } from '../http/page.ts';
 import { getDocument } from '../invoicing/actions-document.ts';
 import { findInvoice } from '../invoicing/store.ts';
 import { encryptionOf } from '../jobs/encryption.ts';
 import { documentPolicy } from '../kernel/html.ts';
 import { Problem } from '../kernel/problem.ts';
-import { getPayment } from '../payments/actions.ts';
+import { findPaymentMethod, getPayment } from '../payments/actions.ts';
 import { attachPaymentMethod, makeDefaultPaymentMethod, reportAttachment } from '../payments/actions-attach.ts';
+import { deletePaymentMethod } from '../payments/actions-change-method.ts';
 import type { PaymentRow } from '../payments/store.ts';
+import { customerReasons } from '../subscriptions/cancellation.ts';
 import { type Wording, wordingOf } from '../wording/wording.ts';
 import { requireOffered, viewPortal } from './actions-portal-view.ts';
 import { declinedText } from './buyer-text.ts';
@@ -134,12 +137,20 @@ const cancel = portalPage('POST', '/portal/subscriptions/:id/cancel', (visit) =>
   const may = (subscription: PortalSubscription) => isEnding(subscription) || mayCancel(subscription);
   return changeOwn(visit, { word: 'canceled', may }, async (work, subscription) => {
     if (isEnding(subscription)) return;
-    await cancelSubscription(work, subscription.id, { timing: 'at_end_of_current_billing_period' }, true);
+    const reason = customerReasons.find((each) => each === visit.request.form.reason) ?? null;
+    await cancelSubscription(work, subscription.id, { timing: 'at_end_of_current_billing_period' }, true, reason);
   });
 });
 const uncancel = portalPage('POST', '/portal/subscriptions/:id/uncancel', (visit) =>
   changeOwn(visit, { word: 'uncanceled', may: mayUncancel }, (work) => uncancelSubscription(work, idOf(visit))),
 );
+/** Releases what somebody holds of a resource. A form that is sent twice finds it released. */
+const release = portalPage('POST', '/portal/subscriptions/:id/release', (visit) => {
+  const { resourceSlug = '', claimId = '' } = visit.request.form;
+  return changeOwn(visit, { word: 'released', may: mayCancel }, (work) =>
+    releaseResource(work, idOf(visit), { resourceSlug, claimIds: [claimId] }),
+  );
+});
 const keep = portalPage('POST', '/portal/subscriptions/:id/keep', (visit) =>
   changeOwn(visit, { word: 'kept', may: mayKeep }, (work) => cancelScheduledAdjustment(work, idOf(visit))),
 );
@@ -237,6 +248,21 @@ const makeDefault = portalPage('POST', '/portal/payment-methods/:id/default', as
   return done('default');
 });
 
+/** A card that a subscription is charged on stays. */
+const removeCard = portalPage('POST', '/portal/payment-methods/:id/remove', async (visit) => {
+  const id = idOf(visit);
+  try {
+    await inVisit(visit, async ({ work, customer }) => {
+      const method = await findPaymentMethod(work, id);
+      if (method?.customerId !== customer.id) throw new Problem('paymentMethodNotFound', { id });
+      await deletePaymentMethod(work, id);
+    });
+    return done('removed');
+  } catch (error) {
+    return showRefused(visit, error);
+  }
+});
+
 const askDetails = portalPage('GET', '/portal/details', async (visit) => {
   const frame = await view(visit);
   return { show: billingPage(frame, visit, { customer: frame.customer, entered: knownBilling(frame.customer) }) };
@@ -263,12 +289,14 @@ export const portalPages: readonly Page[] = [
   cancel,
   uncancel,
   keep,
+  release,
   pay,
   payOne,
   askCard,
   addCard,
   confirmed,
   makeDefault,
+  removeCard,
   askDetails,
   saveDetails,
 ];

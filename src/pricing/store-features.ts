@@ -159,6 +159,10 @@ export interface Included {
   readonly amount: bigint | null;
   readonly renewalFrequency: Feature['renewalFrequency'];
   readonly grantInterval: Interval | null;
+  /** The meter whose usage its credits cover; null: it gives none. */
+  readonly usageMeterId: string | null;
+  /** The resource that it lets claim; null: none. */
+  readonly resourceId: string | null;
 }
 
 /** The active features of products, in order of creation: at most `limit` for each. */
@@ -169,10 +173,12 @@ export async function listIncluded(
 ): Promise<Map<string, Included[]>> {
   if (productIds.length === 0) return new Map();
   const { rows } = await sql<Included & { productId: string }>`
-    select asked.product_id, given.type, given.name, given.amount, given.renewal_frequency, given.grant_interval
+    select asked.product_id, given.type, given.name, given.amount, given.renewal_frequency, given.grant_interval,
+           given.usage_meter_id, given.resource_id
       from unnest(${productIds}::text[]) as asked (product_id)
      cross join lateral (
-       select f.id, f.type, f.name, f.amount, f.renewal_frequency, f.grant_interval
+       select f.id, f.type, f.name, f.amount, f.renewal_frequency, f.grant_interval, f.usage_meter_id,
+              f.resource_id
          from product_features pf
          join features f on f.environment_id = pf.environment_id and f.id = pf.feature_id and f.active
         where pf.environment_id = ${work.environmentId} and pf.product_id = asked.product_id and pf.expired_at is null

@@ -33,6 +33,19 @@ export const Cancellation = z
   .meta({ id: 'Cancellation' });
 export type Cancellation = z.infer<typeof Cancellation>;
 
+/** The reasons that a customer may give for its cancellation, which are kept as `cancellationReason`. */
+export const customerReasons = [
+  'too_expensive',
+  'missing_features',
+  'switched_service',
+  'unused',
+  'low_quality',
+  'too_complex',
+  'customer_service',
+  'other',
+] as const;
+export type CustomerReason = (typeof customerReasons)[number];
+
 /** The decision on a request to cancel. */
 type CancelDecision =
   | { readonly does: 'nothing' }

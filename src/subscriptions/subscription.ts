@@ -206,7 +206,10 @@ const shared = {
   metadata: Metadata.nullable(),
   canceledAt: Timestamp.nullable(),
   cancelScheduledAt: Timestamp.nullable(),
-  cancellationReason: z.string().nullable(),
+  cancellationReason: z.string().nullable().meta({
+    description:
+      'The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one that the customer chose in the portal, such as `too_expensive`.',
+  }),
   replacedBySubscriptionId: z.string().nullable(),
   scheduledAdjustmentAt: Timestamp.nullable(),
   pausedAt: Timestamp.nullable(),

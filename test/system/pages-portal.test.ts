@@ -48,7 +48,8 @@ test('the portal shows plan, balances, payment methods and invoices, and its add
     /\$30.00 per month\s+Usage beyond what is included is billed at the end of each month\.\s+API calls: \$0\.50 per 100/,
   );
   assert.match(text, /Renews on May 1, 2026\. Your next charge is on that day\./);
-  assert.match(text, /API calls\s+1,500/);
+  assert.match(text, /API calls\s+1,500 of 1,500 left/);
+  assert.match(text, /Seats\s+0 of 5 in use/);
   assert.match(text, /Visa ending in 4242, expires 12\/2099\s+Default/);
   assert.match(text, /April 1, 2026 Paid\s+\$30.00/);
   await assertGood(page);
@@ -156,13 +157,16 @@ test('a subscription is canceled at the end of its period, and that is taken bac
   await page.getByRole('link', { name: 'Cancel subscription' }).click();
   assert.match(await page.locator('main').innerText(), /It stays active until May 1, 2026/);
   await assertGood(page);
+  await page.getByLabel('It is too expensive').check();
   await page.getByRole('button', { name: 'Cancel subscription' }).click();
   await page.waitForURL(`${app.url}/portal?done=canceled`);
-  assert.equal((await plans.subscription(subscriptionId)).status, 'cancellation_scheduled');
+  const { status, cancellationReason } = await plans.subscription(subscriptionId);
+  assert.deepEqual([status, cancellationReason], ['cancellation_scheduled', 'too_expensive']);
   assert.match(await page.locator('main').innerText(), /Ends on May 1, 2026/);
   await page.getByRole('button', { name: 'Keep subscription' }).click();
   await page.waitForURL(`${app.url}/portal?done=uncanceled`);
-  assert.equal((await plans.subscription(subscriptionId)).status, 'active');
+  const kept = await plans.subscription(subscriptionId);
+  assert.deepEqual([kept.status, kept.cancellationReason], ['active', null]);
 });
 
 test('a card is added, declined ones are not, and the one before can be used again', async () => {
@@ -186,6 +190,19 @@ test('a card is added, declined ones are not, and the one before can be used aga
   await page.waitForURL(`${app.url}/portal?done=default`);
   assert.equal((await plans.subscription(subscriptionId)).defaultPaymentMethodId, paymentMethodId);
   assert.equal((await shop.billing(externalId)).paymentMethods[0].id, paymentMethodId);
+  // The card that the subscription is charged on stays, and the other one is removed.
+  await page.getByRole('button', { name: 'Remove: Visa ending in 4242' }).click();
+  assert.match(await page.getByRole('alert').innerText(), /A subscription is charged on this card/);
+  await page.getByRole('button', { name: 'Remove: Mastercard ending in 4444' }).click();
+  await page.waitForURL(`${app.url}/portal?done=removed`);
+  assert.equal((await shop.billing(externalId)).paymentMethods.length, 1);
+  await app.post(`/resource-claims/${subscriptionId}/claim`, { resourceSlug: 'seat', externalId: 'ada' });
+  await page.reload();
+  assert.match(await page.locator('main').innerText(), /Seats\s+1 of 5 in use\s+ada/);
+  await assertGood(page);
+  await page.getByRole('button', { name: 'Release ada' }).click();
+  await page.waitForURL(`${app.url}/portal?done=released`);
+  assert.match(await page.locator('main').innerText(), /Seats\s+0 of 5 in use/);
 });
 
 test('an open invoice is paid by its button in the list, once', async () => {
@@ -260,6 +277,8 @@ test('nothing of another customer can be reached, and no form from another visit
   assert.equal((await send(`/portal/subscriptions/${other.subscriptionId}/keep`, own)).status(), 404);
   assert.equal((await send(`/portal/subscriptions/${other.subscriptionId}/change`, own)).status(), 404);
   assert.equal((await send(`/portal/payment-methods/${other.paymentMethodId}/default`, own)).status(), 404);
+  assert.equal((await send(`/portal/payment-methods/${other.paymentMethodId}/remove`, own)).status(), 404);
+  assert.equal((await send(`/portal/subscriptions/${other.subscriptionId}/release`, own)).status(), 404);
   for (const path of [
     `/portal/subscriptions/${other.subscriptionId}/plans`,
     `/portal/subscriptions/${other.subscriptionId}/cancel`,
