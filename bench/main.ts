@@ -1,4 +1,5 @@
 import { dashboardRows } from './dashboard.ts';
+import { documentRows } from './documents.ts';
 import { ingestRows } from './ingest.ts';
 import type { Measured, Row } from './measured.ts';
 import { pageRows } from './pages.ts';
@@ -14,6 +15,7 @@ const rows: Readonly<Record<string, Row>> = {
   ...readRows,
   ...pageRows,
   ...dashboardRows,
+  ...documentRows,
   ...ingestRows,
   ...renewalRows,
   ...webhookRows,

@@ -145,14 +145,11 @@ program
   .option('--key <key>', 'a test mode API key (default: TOLLKEEPER_KEY, or TOLLKEEPER_TEST_KEY)')
   .option('--types <types>', 'event types, separated by commas (default: all)')
   .option('--pricing-model <id>', 'the pricing model to listen to (default: that of the key, or the default one)')
-  .option('--json', 'print each event as one line of JSON')
-  .action(async (options) => (await listener()).listen(config(), options));
-program
-  .command('inbox')
-  .description('receive the emails of a service on this machine and print them, for development')
-  .option('--port <number>', 'the port to receive on (default: any free port)')
-  .option('--json', 'print each email as one line of JSON')
-  .action(async (options) => (await inbox()).openInbox(options));
+  .option('--mail', 'receive the emails of the service in place of its webhooks, without a key')
+  .option('--json', 'print each event or email as one line of JSON')
+  .action(async ({ mail, ...options }) =>
+    mail ? (await inbox()).openInbox(options) : (await listener()).listen(config(), options),
+  );
 program
   .command('openapi')
   .description('print the OpenAPI document')

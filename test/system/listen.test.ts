@@ -243,8 +243,8 @@ async function openStranger() {
   };
 }
 
-test('tollkeeper inbox prints the emails that it receives', async () => {
-  const { child, said, ended } = run(['inbox'], null);
+test('tollkeeper listen --mail prints the emails that it receives', async () => {
+  const { child, said, ended } = run(['listen', '--mail'], null);
   await until(() => said.notes.includes('Press Ctrl-C'), said);
   const smtp = openSmtp({ url: /smtp:\S+\d/.exec(said.notes)?.[0] ?? '', from: 'billing@acme.test' });
   const content = { subject: 'Hello', text: 'Your invoice\u001b[31m', html: '<p>Your invoice</p>' };

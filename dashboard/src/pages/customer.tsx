@@ -47,6 +47,27 @@ interface OfCustomer {
 /** Names one customer where external ids of several pricing models may be the same. */
 const referenceOf = ({ externalId, pricingModelId }: Customer) => ({ externalId, pricingModelId });
 
+/** The addresses whose last email was refused for good. */
+function Bounced({ customer: { id } }: OfCustomer) {
+  const mayRead = useMay('emails:read');
+  const { data } = useQuery({
+    ...read('emails', 'list', { customerId: id, order: 'desc', limit: mostShown }),
+    enabled: mayRead,
+  });
+  const last = new Map<string, string | null>();
+  for (const { status, recipients, bouncedRecipients, lastError } of data?.data ?? [])
+    for (const address of [...(status === 'sent' ? recipients : []), ...bouncedRecipients])
+      if (!last.has(address)) last.set(address, bouncedRecipients.includes(address) ? lastError : null);
+  const refused = [...last.values()].filter((reason) => reason !== null);
+  if (refused.length === 0) return null;
+  return (
+    <p role="status">
+      {`The mail server refused ${refused.join('; ')}. Emails to that address are not sent until the customer has another one, or `}
+      <Go to="/emails">an email is sent again</Go>.
+    </p>
+  );
+}
+
 function CustomerPage({ customer }: OfCustomer) {
   const { filters, setFilters } = useFilters();
   const tab = tabs.find((name) => name === filters.tab) ?? 'overview';
@@ -65,6 +86,7 @@ function CustomerPage({ customer }: OfCustomer) {
           </>
         }
       />
+      <Bounced customer={customer} />
       {error !== null && <Problem error={error} retry={refetch} />}
       <Tabs value={tab} onChange={(value) => setFilters({ tab: value ?? undefined })} keepMounted={false}>
         <Tabs.List mb="lg">

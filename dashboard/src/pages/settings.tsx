@@ -1,6 +1,6 @@
-import { Button, NumberInput, Select, Stack, Switch, TagsInput, Textarea, TextInput } from '@mantine/core';
+import { Button, Loader, NumberInput, Select, Stack, Switch, TagsInput, Textarea, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useState } from 'react';
 import type { Settings, SettingsUpdateInput } from '../../../client/src/generated-entry.ts';
 import { values } from '../../../client/src/generated-values.ts';
 import { api, read } from '../api.ts';
@@ -10,6 +10,8 @@ import { Problem } from '../parts/problem.tsx';
 import { Facts, Heading, Section } from '../parts/shown.tsx';
 import { useMay } from '../session.ts';
 
+const BrandingForm = lazy(() => import('../parts/branding.tsx').then(({ BrandingForm: Form }) => ({ default: Form })));
+
 type Change = SettingsUpdateInput['settings'];
 
 /** A part of the settings: what is shown, and the form that changes it. */
@@ -17,6 +19,9 @@ interface Part {
   readonly title: string;
   readonly facts: (settings: Settings) => readonly (readonly [string, ReactNode])[];
   readonly Form: (props: FormProps) => ReactNode;
+  /** Pictures below the facts. */
+  readonly Pictures?: (props: { readonly settings: Settings }) => ReactNode;
+  readonly size?: 'xl';
 }
 
 interface FormProps {
@@ -340,7 +345,52 @@ const emails: Part = {
   },
 };
 
-const parts = [seller, invoices, collection, emails, subscriptions];
+/** The branding as words, which tell one picture from another. */
+function brandingFacts({ logo, icon, primaryColor, legalFooter }: Settings['branding']) {
+  return [
+    ['Logo', pictureText(logo)],
+    ['Icon', pictureText(icon)],
+    ['Colour', primaryColor ?? 'Dark grey'],
+    ['Legal text', legalFooter?.replaceAll('\n', ' · ') ?? 'None'],
+  ] as const;
+}
+
+/** `384 × 160, 12.1 kB` */
+function pictureText(uri: string | null): string {
+  if (uri === null) return 'None';
+  const bytes = Uint8Array.from(atob(uri.slice(uri.indexOf(',') + 1)), (letter) => letter.charCodeAt(0));
+  const header = new DataView(bytes.buffer);
+  return `${header.getUint32(16)} × ${header.getUint32(20)}, ${(bytes.length / 1000).toFixed(1)} kB`;
+}
+
+/** The logo and the icon as they are stored. */
+function BrandingPictures({ branding: { logo, icon } }: { readonly branding: Settings['branding'] }) {
+  if (logo === null && icon === null) return null;
+  return (
+    <div className="branding-pictures">
+      {logo !== null && <img src={logo} alt="The logo" />}
+      {icon !== null && <img src={icon} alt="The icon" />}
+    </div>
+  );
+}
+
+const branding: Part = {
+  title: 'Branding',
+  size: 'xl',
+  facts: (settings) => brandingFacts(settings.branding),
+  Pictures: ({ settings }) => <BrandingPictures branding={settings.branding} />,
+  Form: ({ settings, change, onChange }) => (
+    <Suspense fallback={<Loader size="sm" />}>
+      <BrandingForm
+        branding={settings.branding}
+        change={change.branding ?? {}}
+        onChange={(changed) => onChange({ branding: changed })}
+      />
+    </Suspense>
+  ),
+};
+
+const parts = [seller, branding, invoices, collection, emails, subscriptions];
 
 export function Page() {
   const { data, error, refetch } = useQuery(read('settings', 'get', {}));
@@ -373,6 +423,7 @@ export function Page() {
             }
           >
             <Facts facts={part.facts(settings)} />
+            {part.Pictures && <part.Pictures settings={settings} />}
           </Section>
         ))}
       {settings && opened !== null && (
@@ -388,11 +439,12 @@ interface PartDialogProps {
   readonly onClose: () => void;
 }
 
-function PartDialog({ part: { title, facts, Form }, settings, onClose }: PartDialogProps) {
+function PartDialog({ part: { title, facts, Form, size }, settings, onClose }: PartDialogProps) {
   const [change, setChange] = useState<Change>({});
   return (
     <ChangeDialog
       title={title}
+      {...(size && { size })}
       opened
       onClose={onClose}
       input={Object.keys(change).length === 0 ? null : { settings: change }}

@@ -25,7 +25,7 @@ interface ChangeDialogProps<Input, Answer> {
   readonly confirm: string;
   readonly done: string;
   readonly isDanger?: boolean;
-  readonly size?: 'md' | 'lg';
+  readonly size?: 'md' | 'lg' | 'xl';
   readonly onDone?: (answer: Answer) => void;
   /** The fields of the form. */
   readonly children?: ReactNode;
