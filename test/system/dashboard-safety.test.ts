@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { PNG } from 'pngjs';
 import type { Role } from '../../src/kernel/permission.ts';
 import { calls, spoils } from '../support/api-calls.ts';
-import { openBrowser, serveDashboard } from '../support/dashboard-fixture.ts';
+import { assertGoodPage, openBrowser, serveDashboard } from '../support/dashboard-fixture.ts';
 import { resolved } from '../support/document.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { lengthened } from '../support/longest-texts.ts';
@@ -216,6 +217,32 @@ async function fillNamesWithMarkup(): Promise<string> {
   await app.post(`/invoices/${invoice.id}/finalize`, {});
   return invoice.id;
 }
+
+test('the branding is looked at on an invoice and an email before it is stored, within the policy of the page', async () => {
+  const { page, errors } = await windowOf('owner');
+  await page.goto(`${address}/settings`);
+  await page.getByRole('button', { name: 'Change branding' }).click();
+  const branding = page.getByRole('dialog', { name: 'Branding' });
+  const logo = {
+    name: 'logo.png',
+    mimeType: 'image/png',
+    buffer: PNG.sync.write(new PNG({ width: 600, height: 200 })),
+  };
+  await branding.locator('input[type=file]').first().setInputFiles(logo);
+  await branding.getByRole('textbox', { name: 'Colour', exact: true }).fill('#1f5aa0');
+  const invoice = page.frameLocator('iframe[title="The invoice with this branding"]');
+  await invoice.locator('img').waitFor();
+  await branding.getByText(/^Logo: None → 480 × 160/).waitFor();
+  await branding.getByRole('button', { name: 'Email' }).click();
+  const action = page
+    .frameLocator('iframe[title="The email with this branding"]')
+    .getByText('View and pay the invoice');
+  assert.match((await action.getAttribute('style')) ?? '', /rgb\(31, 90, 160\)/);
+  await assertGoodPage(page, 'branding');
+  await branding.getByRole('button', { name: 'Save' }).click();
+  await branding.waitFor({ state: 'hidden' });
+  assert.deepEqual(errors, []);
+});
 
 test('texts with markup and scripts in every field are shown as texts on every page, and nothing runs', async () => {
   const stored = await fillWithMarkup();
