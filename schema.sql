@@ -541,6 +541,7 @@ create table public.customers (
   metadata jsonb,
   review_hours integer,
   billing_terms jsonb,
+  consolidate_invoices boolean not null default false,
   erased_at bigint,
   erasure_completed_at bigint,
   erased_external_id_mac text,
@@ -906,6 +907,7 @@ create table public.invoices (
   net_terms_days integer,
   auto_collect boolean not null default false,
   sent_at bigint,
+  consolidated_into text,
   finalizes_at bigint,
   notice_at bigint,
   is_open_threshold boolean not null default false,
@@ -928,6 +930,7 @@ create table public.invoices (
   constraint invoices_mrr_made TRIGGER DEFERRABLE INITIALLY DEFERRED,
   constraint invoices_pkey PRIMARY KEY (environment_id, id),
   constraint invoices_environment_id_billing_period_id_fkey FOREIGN KEY (environment_id, billing_period_id) REFERENCES billing_periods(environment_id, id),
+  constraint invoices_environment_id_consolidated_into_fkey FOREIGN KEY (environment_id, consolidated_into) REFERENCES invoices(environment_id, id),
   constraint invoices_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
   constraint invoices_environment_id_purchase_id_fkey FOREIGN KEY (environment_id, purchase_id) REFERENCES purchases(environment_id, id),
   constraint invoices_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
@@ -946,10 +949,11 @@ create table public.invoices (
 CASE status
     WHEN 'draft'::text THEN (invoice_number IS NULL)
     WHEN 'void'::text THEN true
-    ELSE (invoice_number IS NOT NULL)
+    ELSE ((invoice_number IS NULL) = (consolidated_into IS NOT NULL))
 END),
   constraint invoices_of_purchases CHECK ((((type = 'purchase'::text) = (purchase_id IS NOT NULL)) AND ((purchase_id IS NULL) OR (subscription_id IS NULL)))),
   constraint invoices_open_threshold CHECK (((NOT is_open_threshold) OR ((reason = 'usage_threshold'::text) AND (status = ANY (ARRAY['open'::text, 'awaiting_payment_confirmation'::text]))))),
+  constraint invoices_part_follows CHECK (((consolidated_into IS NULL) OR ((subscription_id IS NOT NULL) AND (status <> 'draft'::text) AND (invoice_number IS NULL) AND (balance_applied = (0)::numeric) AND (notice_at IS NULL)))),
   constraint invoices_purchase_order_number_length CHECK ((char_length(purchase_order_number) <= 255)),
   constraint invoices_seller_length CHECK (((char_length((seller #>> '{email}'::text[])) <= 320) AND (char_length((seller #>> '{name}'::text[])) <= 255) AND (char_length((seller #>> '{taxId}'::text[])) <= 255) AND (jsonb_array_length((seller -> 'addressLines'::text)) <= 10) AND (NOT jsonb_path_exists(seller, '$."addressLines"[*]?(@ like_regex "^.{201}" flag "s")'::jsonpath)))),
   constraint invoices_status CHECK ((status = ANY (ARRAY['draft'::text, 'open'::text, 'paid'::text, 'uncollectible'::text, 'void'::text, 'refunded'::text, 'partially_refunded'::text, 'awaiting_payment_confirmation'::text]))),
@@ -2196,6 +2200,7 @@ CREATE INDEX invoices_by_subscription ON public.invoices USING btree (environmen
 CREATE INDEX invoices_finalization_due ON public.invoices USING btree (environment_id, finalizes_at) WHERE (finalizes_at IS NOT NULL);
 CREATE INDEX invoices_notice_due ON public.invoices USING btree (environment_id, notice_at) WHERE ((notice_at IS NOT NULL) AND (status = 'open'::text));
 CREATE INDEX invoices_owed ON public.invoices USING btree (environment_id, subscription_id) WHERE (status = ANY (ARRAY['open'::text, 'awaiting_payment_confirmation'::text]));
+CREATE INDEX invoices_parts ON public.invoices USING btree (environment_id, consolidated_into) WHERE (consolidated_into IS NOT NULL);
 CREATE INDEX ledger_accounts_open_rollups ON public.ledger_accounts USING btree (environment_id, open_series_id) WHERE (open_series_id IS NOT NULL);
 CREATE INDEX ledger_entries_by_sequence ON public.ledger_entries USING brin (sequence) WITH (pages_per_range='32');
 CREATE INDEX memberships_by_user ON people.memberships USING btree (user_id);
@@ -3273,6 +3278,15 @@ begin
    where s.environment_id = new.environment_id and s.id = new.checkout_session_id;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.follow_whole()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  perform share_among_parts(new.environment_id, coalesce(new.consolidated_into, new.id));
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.forget_attempts(before bigint, at_most integer)
  RETURNS bigint
  LANGUAGE sql
@@ -3471,15 +3485,15 @@ AS $function$
         when 'INSERT' then insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, count, amount, tax) select environment_id, pricing_model_id, kind, day, currency, reason, sum(sign * count), sum(sign * amount), sum(sign * tax) from (
   select sign, environment_id, pricing_model_id, 'invoiced' as kind, day_of(invoice_date) as day, currency, reason,
          1 as count, subtotal as amount, tax_amount as tax
-    from (select 1 as sign, * from added) i where status not in ('draft', 'void')) part group by environment_id, pricing_model_id, kind, day, currency, reason having (sum(sign * count), sum(sign * amount), sum(sign * tax)) <> (0, 0, 0);
+    from (select 1 as sign, * from added) i where status not in ('draft', 'void') and consolidated_into is null) part group by environment_id, pricing_model_id, kind, day, currency, reason having (sum(sign * count), sum(sign * amount), sum(sign * tax)) <> (0, 0, 0);
         when 'UPDATE' then insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, count, amount, tax) select environment_id, pricing_model_id, kind, day, currency, reason, sum(sign * count), sum(sign * amount), sum(sign * tax) from (
   select sign, environment_id, pricing_model_id, 'invoiced' as kind, day_of(invoice_date) as day, currency, reason,
          1 as count, subtotal as amount, tax_amount as tax
-    from (select 1 as sign, * from added union all select -1, * from removed) i where status not in ('draft', 'void')) part group by environment_id, pricing_model_id, kind, day, currency, reason having (sum(sign * count), sum(sign * amount), sum(sign * tax)) <> (0, 0, 0);
+    from (select 1 as sign, * from added union all select -1, * from removed) i where status not in ('draft', 'void') and consolidated_into is null) part group by environment_id, pricing_model_id, kind, day, currency, reason having (sum(sign * count), sum(sign * amount), sum(sign * tax)) <> (0, 0, 0);
         when 'DELETE' then insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, count, amount, tax) select environment_id, pricing_model_id, kind, day, currency, reason, sum(sign * count), sum(sign * amount), sum(sign * tax) from (
   select sign, environment_id, pricing_model_id, 'invoiced' as kind, day_of(invoice_date) as day, currency, reason,
          1 as count, subtotal as amount, tax_amount as tax
-    from (select -1 as sign, * from removed) i where status not in ('draft', 'void')) part group by environment_id, pricing_model_id, kind, day, currency, reason having (sum(sign * count), sum(sign * amount), sum(sign * tax)) <> (0, 0, 0);
+    from (select -1 as sign, * from removed) i where status not in ('draft', 'void') and consolidated_into is null) part group by environment_id, pricing_model_id, kind, day, currency, reason having (sum(sign * count), sum(sign * amount), sum(sign * tax)) <> (0, 0, 0);
       end case;
       return null;
     end $function$;
@@ -4399,6 +4413,43 @@ begin
   new.is_open_threshold := false;
   return new;
 end $function$;
+CREATE OR REPLACE FUNCTION public.share_among_parts(of_environment bigint, of_invoice text)
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+  with part as (
+    select p.id, p.total, whole.status, whole.attempt_count, whole.updated_at, whole.offset_amount, whole.balance_credited,
+           whole.amount_refunded, whole.amount_paid + whole.balance_applied as given,
+           coalesce((select sum(l.credited_amount - l.credited_discount + case when p.tax_inclusive then 0 else l.credited_tax end)
+                       from invoice_line_items l where l.environment_id = p.environment_id and l.invoice_id = p.id), 0) as credited
+      from invoices whole
+      join invoices p on p.environment_id = whole.environment_id and p.consolidated_into = whole.id
+     where whole.environment_id = of_environment and whole.id = of_invoice
+  ), with_offset as (
+    select *, least(greatest(offset_amount - (sum(credited) over w - credited), 0), credited) as off from part window w as (order by id)
+  ), with_rooms as (
+    select *, credited - off as creditable, total - off as payable from with_offset
+  ), with_money as (
+    select *, least(greatest(balance_credited - (sum(creditable) over w - creditable), 0), creditable) as back,
+           least(greatest(given - (sum(payable) over w - payable), 0), payable) as paid
+      from with_rooms window w as (order by id)
+  ), with_refundable as (
+    select *, least(creditable - back, paid) as refundable from with_money
+  ), with_refund as (
+    select *, least(greatest(amount_refunded - (sum(refundable) over w - refundable), 0), refundable) as refunded
+      from with_refundable window w as (order by id)
+  ), with_rest as (
+    select *, paid - refunded as room, amount_refunded - sum(refunded) over () as rest from with_refund
+  ), shared as (
+    select *, refunded + least(greatest(rest - (sum(room) over w - room), 0), room) as refunded_in_all from with_rest window w as (order by id)
+  )
+  update invoices p
+     set status = s.status, attempt_count = s.attempt_count, credited_amount = s.credited, offset_amount = s.off,
+         balance_credited = s.back, amount_paid = s.paid, amount_refunded = s.refunded_in_all, updated_at = s.updated_at
+    from shared s
+   where p.environment_id = of_environment and p.id = s.id
+$function$;
 CREATE OR REPLACE FUNCTION public.shared_settings(environment environments)
  RETURNS jsonb
  LANGUAGE sql

@@ -18,6 +18,8 @@ create table customers (
   review_hours integer constraint customers_review_hours check (review_hours between 0 and 720),
   -- The terms on which it is billed, where they are not those of the settings: src/customers/billing-terms.ts.
   billing_terms jsonb constraint customers_billing_terms check (jsonb_typeof(billing_terms) = 'object' and billing_terms <> '{}'),
+  -- Whether what falls due on one day for several of its subscriptions is one invoice.
+  consolidate_invoices boolean not null default false,
   -- Personal data goes at this instant, and its copies until the other one: see 0016.
   erased_at bigint,
   erasure_completed_at bigint,

@@ -44,6 +44,8 @@ create table invoices (
   net_terms_days integer,
   auto_collect boolean not null default false,
   sent_at bigint,
+  -- The consolidated invoice that this one is a part of, which has its number and is paid in its place.
+  consolidated_into text collate "C",
   -- When the draft of a period is finalized by itself; in the environment's time.
   finalizes_at bigint,
   -- When invoice.overdue comes due if it is open then. Null once it was published.
@@ -57,13 +59,17 @@ create table invoices (
   foreign key (environment_id, customer_id) references customers,
   foreign key (environment_id, subscription_id) references subscriptions,
   foreign key (environment_id, billing_period_id) references billing_periods,
+  foreign key (environment_id, consolidated_into) references invoices,
   constraint invoices_number_unique unique (environment_id, invoice_number),
   constraint invoices_type check (type in ('subscription', 'purchase', 'standalone')),
   constraint invoices_status check (status in ('draft', 'open', 'paid', 'uncollectible', 'void', 'refunded', 'partially_refunded',
     'awaiting_payment_confirmation')),
   -- A number is taken when a draft is finalized. A draft that is voided has none.
   constraint invoices_numbered_when_finalized check (case status when 'draft' then invoice_number is null
-    when 'void' then true else invoice_number is not null end),
+    when 'void' then true else (invoice_number is null) = (consolidated_into is not null) end),
+  -- Only the whole is numbered, charged, retried and overdue. A part is of one subscription.
+  constraint invoices_part_follows check (consolidated_into is null or (subscription_id is not null and status <> 'draft'
+    and invoice_number is null and balance_applied = 0 and notice_at is null)),
   -- Nothing was paid of a draft.
   constraint invoices_draft_is_unpaid check (status <> 'draft' or (amount_paid = 0 and credited_amount = 0 and balance_applied = 0 and sent_at is null)),
   -- The draft of a subscription has an end, and every other one waits for somebody.
@@ -90,6 +96,7 @@ create unique index invoices_one_draft on invoices (environment_id, subscription
 create index invoices_finalization_due on invoices (environment_id, finalizes_at) where finalizes_at is not null;
 create index invoices_by_customer on invoices (environment_id, customer_id);
 create index invoices_by_subscription on invoices (environment_id, subscription_id);
+create index invoices_parts on invoices (environment_id, consolidated_into) where consolidated_into is not null;
 create index invoices_by_status on invoices (environment_id, status, id);
 create index invoices_by_date on invoices (environment_id, invoice_date);
 create index invoices_by_creation on invoices (environment_id, created_at);

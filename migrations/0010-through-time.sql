@@ -466,6 +466,60 @@ alter table invoice_line_items
     and credited_discount between 0 and discount_amount and credited_tax between 0 and tax_amount);
 comment on column invoice_line_items.explanation is 'What the amount was reckoned from; see GET /invoices/{id}/explain.';
 
+-- A consolidated invoice collects what its parts bill. They follow it: they have its status and their shares of its money, so
+-- whoever asks about one subscription finds its own. Each amount fills the parts in order: an offset what is credited of them,
+-- money what is left of them to pay, and a refund first what is credited. So the shares add up, whatever happens to the whole.
+create function share_among_parts(of_environment bigint, of_invoice text) returns void
+  language sql volatile set search_path = public, pg_temp as $$
+  with part as (
+    select p.id, p.total, whole.status, whole.attempt_count, whole.updated_at, whole.offset_amount, whole.balance_credited,
+           whole.amount_refunded, whole.amount_paid + whole.balance_applied as given,
+           coalesce((select sum(l.credited_amount - l.credited_discount + case when p.tax_inclusive then 0 else l.credited_tax end)
+                       from invoice_line_items l where l.environment_id = p.environment_id and l.invoice_id = p.id), 0) as credited
+      from invoices whole
+      join invoices p on p.environment_id = whole.environment_id and p.consolidated_into = whole.id
+     where whole.environment_id = of_environment and whole.id = of_invoice
+  ), with_offset as (
+    select *, least(greatest(offset_amount - (sum(credited) over w - credited), 0), credited) as off from part window w as (order by id)
+  ), with_rooms as (
+    select *, credited - off as creditable, total - off as payable from with_offset
+  ), with_money as (
+    select *, least(greatest(balance_credited - (sum(creditable) over w - creditable), 0), creditable) as back,
+           least(greatest(given - (sum(payable) over w - payable), 0), payable) as paid
+      from with_rooms window w as (order by id)
+  ), with_refundable as (
+    select *, least(creditable - back, paid) as refundable from with_money
+  ), with_refund as (
+    select *, least(greatest(amount_refunded - (sum(refundable) over w - refundable), 0), refundable) as refunded
+      from with_refundable window w as (order by id)
+  ), with_rest as (
+    select *, paid - refunded as room, amount_refunded - sum(refunded) over () as rest from with_refund
+  ), shared as (
+    select *, refunded + least(greatest(rest - (sum(room) over w - room), 0), room) as refunded_in_all from with_rest window w as (order by id)
+  )
+  update invoices p
+     set status = s.status, attempt_count = s.attempt_count, credited_amount = s.credited, offset_amount = s.off,
+         balance_credited = s.back, amount_paid = s.paid, amount_refunded = s.refunded_in_all, updated_at = s.updated_at
+    from shared s
+   where p.environment_id = of_environment and p.id = s.id
+$$;
+
+create function follow_whole() returns trigger language plpgsql set search_path = public, pg_temp as $$
+begin
+  perform share_among_parts(new.environment_id, coalesce(new.consolidated_into, new.id));
+  return null;
+end $$;
+create trigger invoices_shared after update on invoices for each row
+  when (new.type = 'standalone' and new.reason = 'renewal'
+    and (old.status, old.attempt_count, old.amount_paid, old.amount_refunded, old.credited_amount, old.offset_amount,
+         old.balance_applied, old.balance_credited)
+    is distinct from (new.status, new.attempt_count, new.amount_paid, new.amount_refunded, new.credited_amount, new.offset_amount,
+         new.balance_applied, new.balance_credited))
+  execute function follow_whole();
+create trigger invoices_consolidated after update on invoices for each row
+  when (old.consolidated_into is null and new.consolidated_into is not null)
+  execute function follow_whole();
+
 -- Part payments: several payments may pay one invoice, one after the other. Together they cannot exceed its total.
 drop index payments_one_live_per_invoice;
 create unique index payments_one_under_way_per_invoice on payments (environment_id, invoice_id)

@@ -80,7 +80,7 @@ end $sum$;
 select sum_by_day('invoices', 'money_days', 'environment_id, pricing_model_id, kind, day, currency, reason', array['count', 'amount', 'tax'], $$
   select sign, environment_id, pricing_model_id, 'invoiced' as kind, day_of(invoice_date) as day, currency, reason,
          1 as count, subtotal as amount, tax_amount as tax
-    from %s i where status not in ('draft', 'void')$$);
+    from %s i where status not in ('draft', 'void') and consolidated_into is null$$);
 select sum_by_day('payments', 'money_days', 'environment_id, pricing_model_id, kind, day, currency, processor, payment_method',
   array['count', 'amount', 'tax'], $$
   select p.sign, p.environment_id, p.pricing_model_id, k.kind, day_of(k.at) as day, p.currency, p.processor, p.payment_method,

@@ -213,7 +213,7 @@ export const operations = {
   },
   invoices: {
     getUpcoming: { method: 'GET', path: '/api/v1/invoices/upcoming', params: [], query: ['subscriptionId'] },
-    list: { method: 'GET', path: '/api/v1/invoices', params: [], query: ['cursor', 'limit', 'order', 'status', 'type', 'customerId', 'customerExternalId', 'subscriptionId', 'purchaseId', 'billingPeriodId', 'invoiceNumber', 'pastDue', 'metadata', 'createdAtFrom', 'createdAtTo'], pages: true },
+    list: { method: 'GET', path: '/api/v1/invoices', params: [], query: ['cursor', 'limit', 'order', 'status', 'type', 'customerId', 'customerExternalId', 'subscriptionId', 'purchaseId', 'billingPeriodId', 'consolidatedInvoiceId', 'invoiceNumber', 'pastDue', 'metadata', 'createdAtFrom', 'createdAtTo'], pages: true },
     create: { method: 'POST', path: '/api/v1/invoices', params: [], query: ['pricingModelId'] },
     get: { method: 'GET', path: '/api/v1/invoices/{id}', params: ['id'], query: [] },
     update: { method: 'PUT', path: '/api/v1/invoices/{id}', params: ['id'], query: [] },

@@ -935,6 +935,8 @@ export interface Customer {
   metadata: Metadata | null;
   /** The hours for which its invoices of renewals wait as drafts. Absent: those of the settings. */
   reviewHours?: number;
+  /** True: the renewals of one day (UTC) are one invoice, which is made at the end of it. Absent: each subscription has its own. */
+  consolidateInvoices?: true;
   /** The terms on which it is billed. A field that is absent is that of the settings. */
   billingTerms?: BillingTerms;
 }
@@ -1532,6 +1534,8 @@ export type Invoice = {
   hostedInvoiceUrl?: string;
   /** The time at which the draft of a renewal is finalized by itself. Absent on every other invoice. */
   finalizesAt?: Timestamp;
+  /** The consolidated invoice that this one is a part of, which has the number and is paid. Absent on every other invoice. */
+  consolidatedInvoiceId?: string;
   /** The time at which it was sent last. Absent before. */
   sentAt?: Timestamp;
   /** The time of the next attempt to collect it. Absent where none is planned. */
@@ -1597,6 +1601,8 @@ export type Invoice = {
   hostedInvoiceUrl?: string;
   /** The time at which the draft of a renewal is finalized by itself. Absent on every other invoice. */
   finalizesAt?: Timestamp;
+  /** The consolidated invoice that this one is a part of, which has the number and is paid. Absent on every other invoice. */
+  consolidatedInvoiceId?: string;
   /** The time at which it was sent last. Absent before. */
   sentAt?: Timestamp;
   /** The time of the next attempt to collect it. Absent where none is planned. */
@@ -1661,6 +1667,8 @@ export type Invoice = {
   hostedInvoiceUrl?: string;
   /** The time at which the draft of a renewal is finalized by itself. Absent on every other invoice. */
   finalizesAt?: Timestamp;
+  /** The consolidated invoice that this one is a part of, which has the number and is paid. Absent on every other invoice. */
+  consolidatedInvoiceId?: string;
   /** The time at which it was sent last. Absent before. */
   sentAt?: Timestamp;
   /** The time of the next attempt to collect it. Absent where none is planned. */
@@ -1699,6 +1707,8 @@ export type InvoiceLineItem = {
   amount: WholeNumber;
   /** False: the line bears no tax. Absent: it bears the tax of the invoice. */
   taxable?: false;
+  /** The subscription that a line of a consolidated invoice is of. Absent on every other line. */
+  subscriptionId?: string;
   /** The time that a line of the seller's own is for. Absent without one. */
   servicePeriod?: ServicePeriod;
   type: 'static';
@@ -1720,6 +1730,8 @@ export type InvoiceLineItem = {
   amount: WholeNumber;
   /** False: the line bears no tax. Absent: it bears the tax of the invoice. */
   taxable?: false;
+  /** The subscription that a line of a consolidated invoice is of. Absent on every other line. */
+  subscriptionId?: string;
   /** The time that a line of the seller's own is for. Absent without one. */
   servicePeriod?: ServicePeriod;
   type: 'usage';
@@ -2243,6 +2255,8 @@ export interface UpcomingInvoice {
   hostedInvoiceUrl?: string;
   /** The time at which the draft of a renewal is finalized by itself. Absent on every other invoice. */
   finalizesAt?: Timestamp;
+  /** The consolidated invoice that this one is a part of, which has the number and is paid. Absent on every other invoice. */
+  consolidatedInvoiceId?: string;
   /** The time at which it was sent last. Absent before. */
   sentAt?: Timestamp;
   /** The time of the next attempt to collect it. Absent where none is planned. */
@@ -2272,6 +2286,8 @@ export type UpcomingInvoiceLineItem = {
   amount: WholeNumber;
   /** False: the line bears no tax. Absent: it bears the tax of the invoice. */
   taxable?: false;
+  /** The subscription that a line of a consolidated invoice is of. Absent on every other line. */
+  subscriptionId?: string;
   /** The time that a line of the seller's own is for. Absent without one. */
   servicePeriod?: ServicePeriod;
   type: 'static';
@@ -2293,6 +2309,8 @@ export type UpcomingInvoiceLineItem = {
   amount: WholeNumber;
   /** False: the line bears no tax. Absent: it bears the tax of the invoice. */
   taxable?: false;
+  /** The subscription that a line of a consolidated invoice is of. Absent on every other line. */
+  subscriptionId?: string;
   /** The time that a line of the seller's own is for. Absent without one. */
   servicePeriod?: ServicePeriod;
   type: 'usage';
@@ -3306,6 +3324,24 @@ export interface InvoiceExplanation {
   subtotal: WholeNumber;
   taxAmount: WholeNumber;
   total: WholeNumber;
+  /** The part of each subscription of a consolidated invoice, whose amounts are their sums. Tax is rounded for each. */
+  parts?: Array<{
+    invoiceId: string;
+    subscriptionId: string | null;
+    billingPeriodId: string | null;
+    taxable: WholeNumber;
+    tax: {
+      type: TaxType | null;
+      country: CountryCode | null;
+      state: string | null;
+      ratePercentage: string;
+      /** If true, prices include the tax, which is taxable x rate / (100 + rate). Otherwise it is taxable x rate / 100. */
+      inclusive: boolean;
+      amount: WholeNumber;
+      rounding: ExplainedRounding;
+    } | null;
+    total: WholeNumber;
+  }>;
 }
 
 export type InvoiceReason = 'subscription_start' | 'renewal' | 'usage' | 'final_usage' | 'usage_threshold' | 'adjustment' | 'purchase' | 'one_off';
@@ -5332,6 +5368,8 @@ export interface CustomersCreateInput {
     metadata?: Metadata | null;
     /** The hours for which its invoices of renewals wait as drafts. Null, the default: those of the settings. */
     reviewHours?: number | null;
+    /** If true, the renewals of one day (UTC) are one invoice, which is made at the end of it. False by default. */
+    consolidateInvoices?: boolean;
     /** The terms on which it is billed, replaced as a whole. Null removes them. */
     billingTerms?: BillingTermsInput | null;
     externalId: string;
@@ -5379,6 +5417,8 @@ export interface CustomersUpdateInput {
     metadata?: Metadata | null;
     /** The hours for which its invoices of renewals wait as drafts. Null, the default: those of the settings. */
     reviewHours?: number | null;
+    /** If true, the renewals of one day (UTC) are one invoice, which is made at the end of it. False by default. */
+    consolidateInvoices?: boolean;
     /** The terms on which it is billed, replaced as a whole. Null removes them. */
     billingTerms?: BillingTermsInput | null;
     /** Another external id for the customer, from now on. */
@@ -7195,6 +7235,8 @@ export interface InvoicesListInput {
   subscriptionId?: string;
   purchaseId?: string;
   billingPeriodId?: string;
+  /** The parts of this consolidated invoice, one for each subscription. No other list has them. */
+  consolidatedInvoiceId?: string;
   invoiceNumber?: string;
   /** Invoices that are owed, and whose due date is past or of which a charge has failed; or the others. */
   pastDue?: boolean;

@@ -131,7 +131,11 @@ interface Dated {
 }
 
 const recordsOf = {
-  invoiced: { table: sql`invoices`, at: sql`r.invoice_date`, matches: sql`r.status not in ('draft', 'void')` },
+  invoiced: {
+    table: sql`invoices`,
+    at: sql`r.invoice_date`,
+    matches: sql`r.status not in ('draft', 'void') and r.consolidated_into is null`,
+  },
   succeeded: { table: sql`payments`, at: sql`r.settlement_date`, matches: sql`r.status in ('succeeded', 'refunded')` },
   recovered: {
     table: sql`payments`,

@@ -104,6 +104,9 @@ export const invoiceRoutes = [
       subscriptionId: textFilter,
       purchaseId: textFilter,
       billingPeriodId: textFilter,
+      consolidatedInvoiceId: textFilter.meta({
+        description: 'The parts of this consolidated invoice, one for each subscription. No other list has them.',
+      }),
       invoiceNumber: textFilter,
       pastDue: booleanFilter.meta({
         description:
@@ -242,7 +245,7 @@ export const invoiceRoutes = [
     tag,
     params,
     returns: z.object({ invoice: Invoice }),
-    refuses: ['invoiceNotFound', 'invoiceStatusForbids'],
+    refuses: ['invoiceNotFound', 'invoiceIsPart', 'invoiceStatusForbids'],
     handle: async (work, input, { services }) => ({
       invoice: await sendInvoice(work, encryptionOf(services), input.params.id),
     }),
@@ -274,7 +277,13 @@ export const invoiceRoutes = [
     tag,
     params,
     returns: z.object({ invoice: Invoice }),
-    refuses: ['invoiceNotFound', 'invoiceStatusForbids', 'invoiceAlreadyBeingPaid', 'invoicePartlyPaid'],
+    refuses: [
+      'invoiceNotFound',
+      'invoiceIsPart',
+      'invoiceStatusForbids',
+      'invoiceAlreadyBeingPaid',
+      'invoicePartlyPaid',
+    ],
     handle: async (work, input) => ({ invoice: renderInvoice(work, await takeBackInvoice(work, input.params.id)) }),
   }),
   route({
@@ -286,7 +295,7 @@ export const invoiceRoutes = [
     tag,
     params,
     returns: z.object({ invoice: Invoice }),
-    refuses: ['invoiceNotFound', 'invoiceStatusForbids', 'invoiceAlreadyBeingPaid'],
+    refuses: ['invoiceNotFound', 'invoiceIsPart', 'invoiceStatusForbids', 'invoiceAlreadyBeingPaid'],
     handle: async (work, input) => ({ invoice: renderInvoice(work, await writeOffInvoice(work, input.params.id)) }),
   }),
   route({
@@ -301,7 +310,7 @@ export const invoiceRoutes = [
     params,
     body: z.object({ payment: MoneyReceived.nullish() }),
     returns: z.object({ invoice: Invoice, payment: Payment }),
-    refuses: ['invoiceNotFound', 'invoiceNotOpen', 'invoiceAlreadyBeingPaid'],
+    refuses: ['invoiceNotFound', 'invoiceIsPart', 'invoiceNotOpen', 'invoiceAlreadyBeingPaid'],
     handle: async (work, input) =>
       renderPaid(work, await recordPayment(work, input.params.id, input.body.payment ?? {})),
   }),
@@ -325,7 +334,14 @@ export const invoiceRoutes = [
         .meta({ description: "The payment method to charge, by default the customer's." }),
     }),
     returns: z.object({ invoice: Invoice, payment: Payment }),
-    refuses: ['processorUnavailable', 'invoiceNotFound', 'invoiceNotOpen', 'invoiceAlreadyBeingPaid', 'paymentFailed'],
+    refuses: [
+      'processorUnavailable',
+      'invoiceNotFound',
+      'invoiceIsPart',
+      'invoiceNotOpen',
+      'invoiceAlreadyBeingPaid',
+      'paymentFailed',
+    ],
     handle: async (work, input) =>
       renderPaid(work, await payInvoice(work, input.params.id, input.body.paymentMethodId ?? null)),
     afterEffects: async (work, answer) => renderPaid(work, await reportPaid(work, answer)),
@@ -346,6 +362,7 @@ export const invoiceRoutes = [
     returns: CreditNoteWithLines,
     refuses: [
       'invoiceNotFound',
+      'invoiceIsPart',
       'invoiceNotCreditable',
       'invoiceAlreadyBeingPaid',
       'refundFailed',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { CustomerRow } from '../customers/customer.ts';
-import { listOwnTerms, termsOf } from '../customers/store.ts';
+import { type CustomerTerms, listOwnTerms, termsOf } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import { listGrantIntervals } from '../entitlements/store-item-features.ts';
 import { createInvoices } from '../invoicing/actions.ts';
@@ -20,9 +20,8 @@ import {
   listPercentOfPeriods,
 } from '../invoicing/store-redemptions.ts';
 import { type BilledOverage, billUsage, termsIn } from '../invoicing/usage-lines.ts';
-import { addDays, hourMs, type Instant, type Interval, type Period } from '../kernel/calendar.ts';
+import { addDays, hourMs, type Instant, type Interval, msPerDay, type Period } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
-import type { Settings } from '../organizations/setting.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { listChargeableMethods } from '../payments/actions.ts';
 import { listPeriodInvoices, type PeriodInvoice, sumUsageWithin } from '../payments/store-period-invoices.ts';
@@ -185,7 +184,7 @@ async function invoicesOf(
     currency: work.currency as NewInvoice['currency'],
     lines: describeItems(bill.lines, names),
     invoiceDate: bill.at,
-    ...datesOf(bill, isDueAtOnce(bill) ? 0 : termsOfBill(bill).netTermsDays, reviewOf(bill, termsOfBill(bill))),
+    ...datesOf(bill, isDueAtOnce(bill) ? 0 : termsOfBill(bill).netTermsDays, reviewEnd(bill, termsOfBill(bill))),
     discounts: discountsOfBill(bill),
     tax: bill.tax === undefined ? (taxes.get(bill.subscription.customerId) ?? null) : bill.tax,
     seller,
@@ -193,14 +192,25 @@ async function invoicesOf(
 }
 
 /** A draft gets its due date when it is finalized. */
-function datesOf({ at }: Bill, netTermsDays: number, reviewHours: number): Pick<NewInvoice, 'dueDate' | 'finalizesAt'> {
-  if (reviewHours === 0) return { dueDate: addDays(at, netTermsDays) };
-  return { dueDate: null, finalizesAt: at + reviewHours * hourMs };
+function datesOf(
+  { at }: Bill,
+  netTermsDays: number,
+  finalizesAt: Instant | null,
+): Pick<NewInvoice, 'dueDate' | 'finalizesAt'> {
+  return finalizesAt === null ? { dueDate: addDays(at, netTermsDays) } : { dueDate: null, finalizesAt };
 }
 
-/** The hours for which a bill waits as a draft. Anything but a renewal was asked for, or is to limit what a customer owes. */
-function reviewOf(bill: Bill, { reviewHours }: Pick<Settings, 'reviewHours'>): number {
-  return isReviewable(bill) ? reviewHours : 0;
+/**
+ * The instant until which a bill waits as a draft; null if it does not. A bill to consolidate waits for the end of its
+ * day first. Anything but a renewal was asked for, or is to limit what a customer owes.
+ */
+function reviewEnd(
+  bill: Bill,
+  { reviewHours, consolidateInvoices }: Pick<CustomerTerms, 'reviewHours' | 'consolidateInvoices'>,
+): Instant | null {
+  if (!isReviewable(bill)) return null;
+  const from = consolidateInvoices ? (Math.floor(bill.at / msPerDay) + 1) * msPerDay : bill.at;
+  return from === bill.at && reviewHours === 0 ? null : from + reviewHours * hourMs;
 }
 
 // The rest of an interval after a pause carries a part of its discount, which only its bill knows.

@@ -15,8 +15,9 @@ import { creditToBalance, takeOffBalance } from '../customers/actions-balances.t
 import type { Work } from '../database/work.ts';
 import { getInvoice, giveUpInvoice, type InvoiceWithLines } from '../invoicing/actions.ts';
 import { finalizeDrafts } from '../invoicing/actions-drafts.ts';
+import { refusePart } from '../invoicing/consolidation.ts';
 import { amountDue, returnable } from '../invoicing/invoice.ts';
-import { findInvoice, type InvoiceRow, lockInvoice } from '../invoicing/store.ts';
+import { findInvoice, type InvoiceRow, lockInvoice, withParts } from '../invoicing/store.ts';
 import { findOldestOwed, listBilledUsage } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { refuseFineAmount } from '../kernel/currency.ts';
@@ -51,6 +52,7 @@ async function lockUnpaidInvoice(work: Work, id: string): Promise<InvoiceRow> {
   await lockPayers(work, [found]);
   const invoice = await lockInvoice(work, id);
   if (invoice === null) throw new Problem('invoiceNotFound', { id });
+  refusePart(invoice);
   if ((await listInvoicesBeingPaid(work, [id])).has(id))
     throw new Problem('invoiceAlreadyBeingPaid', { invoiceId: id });
   return invoice;
@@ -67,11 +69,12 @@ export async function takeBackInvoice(work: Work, id: string): Promise<InvoiceRo
   if (invoice.balanceCredited > 0n) throw new Problem('invoicePartlyPaid', { id, amount: invoice.balanceCredited });
   if (invoice.status === 'open' && kept > 0n) throw new Problem('invoicePartlyPaid', { id, amount: kept });
   const voided = await voidWithCreditNotes(work, id);
-  const billed = await listBilledUsage(work, [id]);
+  const ids = (await withParts(work, [voided])).map((each) => each.id);
+  const billed = await listBilledUsage(work, ids);
   await undoSettlements(work, billed);
   await releaseOverage(work, billed);
   // A change of interval that was not made has taken nothing of the kept value.
-  if (!(await listInvoicesOfUnmade(work, [id])).has(id)) await giveBackPausedTime(work, [id]);
+  if (!(await listInvoicesOfUnmade(work, [id])).has(id)) await giveBackPausedTime(work, ids);
   await recountKeptValue(work, voided);
   if (invoice.reason === 'adjustment') await failAdjustments(work, [{ invoice: voided, code: null, message: null }]);
   await giveUpPurchases(work, id);
@@ -93,8 +96,10 @@ export async function writeOffInvoice(work: Work, id: string): Promise<InvoiceRo
 }
 
 async function recover(work: Work, invoice: InvoiceRow): Promise<void> {
-  await completePeriods(work, [invoice]);
-  if (invoice.subscriptionId !== null) await recoverSubscriptions(work, [invoice.subscriptionId]);
+  const invoices = await withParts(work, [invoice]);
+  await completePeriods(work, invoices);
+  const subscriptionIds = invoices.flatMap(({ subscriptionId }) => subscriptionId ?? []);
+  if (subscriptionIds.length > 0) await recoverSubscriptions(work, subscriptionIds);
 }
 
 /**
@@ -108,6 +113,7 @@ export async function creditInvoice(work: Work, id: string, input: CreditNoteInp
   await lockPayers(work, [found]);
   const locked = await lockInvoice(work, id);
   if (locked === null) throw new Problem('invoiceNotFound', { id });
+  refusePart(locked);
   const { status } = locked;
   if (status === 'void' || status === 'draft')
     throw new Problem('invoiceNotCreditable', { id, reason: `it is ${status}` });

@@ -1,11 +1,19 @@
 import { instantOf, type Work } from '../database/work.ts';
 import { attemptBegun, attemptFailed, isDunned } from '../invoicing/collection.ts';
-import type { InvoiceRow } from '../invoicing/store.ts';
-import { listOwedInvoices, lockDraftsOf, lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
+import { isConsolidated } from '../invoicing/consolidation.ts';
+import { type InvoiceRow, withParts } from '../invoicing/store.ts';
+import {
+  listOwedInvoices,
+  lockDraftsBeside,
+  lockDraftsOf,
+  lockInvoices,
+  saveCollections,
+} from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { listChargeableMethods } from '../payments/actions.ts';
 import { listInvoicesBeingPaid } from '../payments/store.ts';
+import { listDefaultMethods } from '../payments/store-payment-methods.ts';
 import { arrearsOf } from '../subscriptions/cancellation.ts';
 import { findSubscriptions } from '../subscriptions/store.ts';
 import { type Arrears, isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
@@ -133,18 +141,46 @@ export async function endReviews(work: Work, ends: readonly ReviewEnd[]): Promis
   );
 }
 
-/** Finalizes drafts of renewals, and begins to collect their invoices. */
+/**
+ * Finalizes drafts of renewals, and begins to collect their invoices. A draft whose review is over brings those that become
+ * one invoice with it.
+ */
 export async function finalizeAndCollect(work: Work, finals: readonly FinalDraft[]): Promise<void> {
-  const invoices = await finalizeRenewals(work, finals);
-  const ids = invoices.flatMap(({ subscriptionId }) => subscriptionId ?? []);
-  const subscriptions = new Map((await findSubscriptions(work, ids)).map((each) => [each.id, each]));
-  await collectInvoices(
-    work,
-    invoices.flatMap((invoice) => {
-      const subscription = subscriptions.get(invoice.subscriptionId ?? '');
-      return subscription === undefined ? [] : { invoice, subscription };
-    }),
-  );
+  const over = finals.flatMap(({ draft, at }) => (at === draft.finalizesAt ? draft : []));
+  const beside = (await lockDraftsBeside(work, over)).map((draft) => finalBy(draft, work.now));
+  const invoices = await finalizeRenewals(work, [...finals, ...beside]);
+  await collectInvoices(work, await withSubscriptions(work, invoices));
+}
+
+/**
+ * The invoices of subscriptions, each with its own. A consolidated one has the first that may be charged, and the default
+ * payment method of the customer pays it before that of one subscription.
+ */
+async function withSubscriptions(work: Work, invoices: readonly InvoiceRow[]): Promise<Collectable[]> {
+  const each = await withParts(work, invoices);
+  const ids = each.flatMap(({ subscriptionId }) => subscriptionId ?? []);
+  const subscriptions = new Map((await findSubscriptions(work, ids)).map((found) => [found.id, found]));
+  const ofParts = Map.groupBy(each, ({ consolidatedInto }) => consolidatedInto);
+  const wholes = invoices.filter(isConsolidated);
+  const methods =
+    wholes.length === 0
+      ? new Map()
+      : await listDefaultMethods(
+          work,
+          wholes.map(({ customerId }) => customerId),
+        );
+  return invoices.flatMap((invoice): Collectable | Collectable[] => {
+    const own = subscriptions.get(invoice.subscriptionId ?? '');
+    if (own !== undefined) return { invoice, subscription: own };
+    const paying = (ofParts.get(invoice.id) ?? []).flatMap(({ subscriptionId }) => {
+      return subscriptions.get(subscriptionId ?? '') ?? [];
+    });
+    const first = paying.find(({ status }) => !isTerminal(status) && status !== 'unpaid') ?? paying[0];
+    if (first === undefined) return [];
+    const method = methods.get(invoice.customerId);
+    const ofCustomer = method === undefined ? {} : { defaultPaymentMethodId: method, backupPaymentMethodId: null };
+    return { invoice, subscription: { ...first, ...ofCustomer } };
+  });
 }
 
 /** Retries uncollected invoices, and makes the first attempt for those whose due date has come. */
@@ -154,13 +190,12 @@ async function dun(work: Work, ids: readonly string[]): Promise<void> {
   const invoices = (await lockInvoices(work, ids)).filter(
     ({ nextAttemptAt }) => nextAttemptAt !== null && nextAttemptAt <= work.now,
   );
-  const subscriptionIds = [...new Set(invoices.flatMap(({ subscriptionId }) => subscriptionId ?? []))];
-  const subscriptions = new Map((await findSubscriptions(work, subscriptionIds)).map((each) => [each.id, each]));
+  const collectables = new Map((await withSubscriptions(work, invoices)).map((each) => [each.invoice.id, each]));
   const beingPaid = await listInvoicesBeingPaid(work, ids);
   const due: Collectable[] = [];
   const given: InvoiceRow[] = [];
   for (const invoice of invoices) {
-    const subscription = invoice.subscriptionId === null ? undefined : subscriptions.get(invoice.subscriptionId);
+    const subscription = collectables.get(invoice.id)?.subscription;
     if (subscription && isToTry(invoice, subscription) && !beingPaid.has(invoice.id))
       due.push({ invoice, subscription });
     else given.push(invoice);

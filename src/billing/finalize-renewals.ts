@@ -46,7 +46,10 @@ export async function finalizeRenewals(work: Work, finals: readonly FinalDraft[]
     work,
     finals.map(({ draft, at }) => {
       const id = draft.subscriptionId ?? '';
-      return { draft, at, late: late.get(id) ?? [], isDueAtOnce: !isOnTerms.has(id) || charged.has(id) };
+      // A draft that is finalized before the end of its review is an invoice of its own.
+      const joins = own.get(draft.customerId)?.consolidateInvoices === true && at === draft.finalizesAt;
+      const together = joins ? `${draft.customerId} ${at}` : null;
+      return { draft, at, late: late.get(id) ?? [], together, isDueAtOnce: !isOnTerms.has(id) || charged.has(id) };
     }),
   );
   await releaseOverage(work, left);

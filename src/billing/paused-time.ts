@@ -1,6 +1,7 @@
 import type { Work } from '../database/work.ts';
 import type { InvoiceDiscount } from '../invoicing/invoice.ts';
 import { type NewLine, priceLine } from '../invoicing/invoice-line-item.ts';
+import { type InvoiceRow, withParts } from '../invoicing/store.ts';
 import { listPausedTime } from '../invoicing/store-collecting.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { smallerOf } from '../kernel/money.ts';
@@ -132,12 +133,13 @@ function sumOf(invoices: readonly PeriodInvoice[], amountOf: (invoice: PeriodInv
 
 /**
  * Recounts the kept value of a paused period after a refund, a void or a write-off of its invoice, so that no money is
- * both given back and kept. The caller has locked the subscription.
+ * both given back and kept. The caller has locked the subscription, or those of a consolidated invoice.
  */
-export async function recountKeptValue(
-  work: Work,
-  { billingPeriodId }: { readonly billingPeriodId: string | null },
-): Promise<void> {
+export async function recountKeptValue(work: Work, invoice: InvoiceRow): Promise<void> {
+  for (const each of await withParts(work, [invoice])) await recountOf(work, each);
+}
+
+async function recountOf(work: Work, { billingPeriodId }: InvoiceRow): Promise<void> {
   const period = billingPeriodId === null ? null : await findBillingPeriod(work, billingPeriodId);
   if (period === null || period.keptValue === 0n) return;
   const kept = smallerOf(await keptValueOf(work, period), period.keptValue);

@@ -4,7 +4,7 @@ import type { Work } from '../database/work.ts';
 import { type Collection, isDunned, isOwed, nextAttempt } from '../invoicing/collection.ts';
 import { usageOf } from '../invoicing/fitting-lines.ts';
 import { readNewInvoice } from '../invoicing/new-invoice.ts';
-import { findInvoice, type InvoiceRow } from '../invoicing/store.ts';
+import { findInvoice, type InvoiceRow, listParts } from '../invoicing/store.ts';
 import { listBilledUsage, saveCollections } from '../invoicing/store-collecting.ts';
 import type { Settings } from '../organizations/setting.ts';
 import { readSettings } from '../organizations/store-settings.ts';
@@ -82,18 +82,18 @@ async function collectAgain(
 ): Promise<void> {
   // A decline before the due date has not been counted.
   const isEarly = ({ invoice, isOnRequest }: FailedAttempt) => isOnRequest && invoice.attemptCount === 0;
-  const owing = failures.filter(
-    (failure) => isDunned(failure.invoice) && failure.invoice.subscriptionId !== null && !isEarly(failure),
-  );
+  const dunned = failures.filter((failure) => isDunned(failure.invoice) && !isEarly(failure));
+  const owing = await ofSubscriptions(work, dunned);
   if (owing.length === 0) return;
   const subscriptionIds = [...new Set(owing.map(({ invoice }) => subscriptionOf(invoice)))];
   const subscriptions = new Map((await findSubscriptions(work, subscriptionIds)).map((each) => [each.id, each]));
   const everPaid = await listEverPaid(work, subscriptionIds);
-  const retried: FailedAttempt[] = [];
+  const retried: OwedAttempt[] = [];
   for (const failure of owing) {
-    const { invoice, cause, isOnRequest } = failure;
+    const { invoice, cause, isOnRequest, whole } = failure;
     const subscription = requireOf(subscriptions, invoice);
-    if (isOnRequest) retried.push(failure);
+    // No subscription takes back what others owe with it.
+    if (isOnRequest || whole !== undefined) retried.push(failure);
     else if (isTerminal(subscription.status)) await voidNeverOwed(work, invoice, subscription, everPaid);
     else if (cause === 'declined' && !subscription.isFreePlan && !everPaid.has(subscription.id)) {
       // A purchase begins immediately, so an incomplete subscription existed before it.
@@ -107,6 +107,28 @@ async function collectAgain(
     retried.filter(({ invoice }) => !isTerminal(requireOf(subscriptions, invoice).status)),
     subscriptions,
   );
+}
+
+/** A failed attempt to collect the invoice of a subscription. */
+interface OwedAttempt extends FailedAttempt {
+  /** The consolidated invoice that the attempt was for, of which `invoice` is a part. Absent: it was for the invoice itself. */
+  readonly whole?: InvoiceRow;
+}
+
+/** The attempts for invoices of subscriptions, and for each part of consolidated ones. */
+async function ofSubscriptions(work: Work, failures: readonly FailedAttempt[]): Promise<OwedAttempt[]> {
+  const parts = await listParts(
+    work,
+    failures.map(({ invoice }) => invoice),
+  );
+  return failures.flatMap((failure): OwedAttempt | OwedAttempt[] => {
+    const { invoice: whole } = failure;
+    if (whole.subscriptionId !== null) return failure;
+    const { status, attemptCount } = whole;
+    return parts
+      .filter(({ consolidatedInto }) => consolidatedInto === whole.id)
+      .map((part) => ({ ...failure, invoice: { ...part, status, attemptCount }, whole }));
+  });
 }
 
 function subscriptionOf({ subscriptionId }: InvoiceRow): string {
@@ -227,19 +249,16 @@ async function end(work: Work, subscriptionId: string, how: Pick<Ending, 'neverW
  */
 async function scheduleRetries(
   work: Work,
-  failures: readonly FailedAttempt[],
+  failures: readonly OwedAttempt[],
   subscriptions: ReadonlyMap<string, SubscriptionRow>,
 ): Promise<void> {
   if (failures.length === 0) return;
   const { dunning } = await readSettings(work);
-  const scheduled = failures.map(({ invoice, cause }) => {
+  const scheduled = failures.map(({ invoice, cause, whole = invoice }) => {
     const nextAttemptAt = nextAttempt(invoice.attemptCount, dunning.retryDays, work.now);
-    return { invoice: { ...invoice, nextAttemptAt }, cause };
+    return { invoice: { ...invoice, nextAttemptAt }, cause, collected: { ...whole, nextAttemptAt } };
   });
-  await saveCollections(
-    work,
-    scheduled.map(({ invoice }) => invoice),
-  );
+  await saveCollections(work, [...new Map(scheduled.map(({ collected }) => [collected.id, collected])).values()]);
   const owing = new Map<string, SubscriptionRow>();
   for (const { invoice, cause } of scheduled) {
     const subscription = owing.get(subscriptionOf(invoice)) ?? requireOf(subscriptions, invoice);

@@ -4,7 +4,7 @@ import type { Work } from '../database/work.ts';
 import { expireItemFeatures, releaseClaims } from '../entitlements/actions.ts';
 import { countDiscounts } from '../invoicing/actions-discounts.ts';
 import type { NewLine } from '../invoicing/invoice-line-item.ts';
-import type { InvoiceRow } from '../invoicing/store.ts';
+import { type InvoiceRow, withParts } from '../invoicing/store.ts';
 import {
   listBilledUsage,
   listInArrears,
@@ -63,7 +63,7 @@ interface PaidInvoice {
 }
 
 /**
- * Applies the consequences of paid invoices:
+ * Applies the consequences of paid invoices, and of the parts of consolidated ones:
  * - credit notes that offset them are settled;
  * - plan changes awaiting the payment are applied;
  * - their discounts are counted;
@@ -78,8 +78,15 @@ interface PaidInvoice {
  * The number of statements does not depend on the number of invoices, except for free plans that are replaced.
  */
 export async function recordPaid(work: Work, changed: readonly PaidInvoice[]): Promise<void> {
-  const paid = changed.filter(({ invoice }) => invoice.status === 'paid' || invoice.status === 'partially_refunded');
-  if (paid.length === 0) return;
+  const whole = changed.filter(({ invoice }) => invoice.status === 'paid' || invoice.status === 'partially_refunded');
+  if (whole.length === 0) return;
+  const methods = new Map(whole.map(({ invoice, paymentMethodId }) => [invoice.id, paymentMethodId]));
+  const paid = (
+    await withParts(
+      work,
+      whole.map(({ invoice }) => invoice),
+    )
+  ).map((invoice) => ({ invoice, paymentMethodId: methods.get(invoice.consolidatedInto ?? invoice.id) ?? null }));
   const invoices = paid.map(({ invoice }) => invoice);
   await settleOffsets(work, invoices);
   const adjustments = invoices.filter(({ reason }) => reason === 'adjustment');

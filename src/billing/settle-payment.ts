@@ -2,7 +2,7 @@ import { creditRefund, lockCreditNote, settleCreditNote, takeBackCreditNote } fr
 import { lockCustomers } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import { countDiscounts } from '../invoicing/actions-discounts.ts';
-import type { InvoiceRow } from '../invoicing/store.ts';
+import { type InvoiceRow, withParts } from '../invoicing/store.ts';
 import { type JobContext, runInJob } from '../jobs/queue.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { readClock } from '../organizations/store-clock.ts';
@@ -219,7 +219,8 @@ function wasReversed({ before }: ChangedCharge): boolean {
  * their discounts no longer count. Usage stays settled, because the reopened invoice bills it; credits and features
  * stay.
  */
-async function recordReversed(work: Work, invoices: readonly InvoiceRow[]): Promise<void> {
+async function recordReversed(work: Work, reversed: readonly InvoiceRow[]): Promise<void> {
+  const invoices = await withParts(work, reversed);
   await reopenPaidPeriods(
     work,
     invoices.flatMap(({ billingPeriodId }) => billingPeriodId ?? []),

@@ -80,8 +80,8 @@ function dueTimes(ready: RawBuilder<unknown>, incompleteLifetimeMs: number): Raw
       (select s.current_billing_period_end ${ofSubscriptions} and ${isToRenew}
         order by s.current_billing_period_end limit 1) as renew,
       (select i.next_attempt_at from invoices i
-         join subscriptions s on s.environment_id = i.environment_id and s.id = i.subscription_id
-        where i.environment_id = e.id and i.next_attempt_at is not null and ${ready} and ${isNextToCharge}
+         left join subscriptions s on s.environment_id = i.environment_id and s.id = i.subscription_id
+        where i.environment_id = e.id and i.next_attempt_at is not null and (s.id is not null or i.reason = 'renewal') and ${ready} and ${isNextToCharge}
         order by i.next_attempt_at limit 1) as dun,
       least(${sql.join(
         notices.map(
@@ -148,9 +148,24 @@ export async function readAgenda(
   return { dueAt, move: target === null ? null : { from, target }, unsent: unsent ?? [] };
 }
 
-/** Locks invoices due for a retry, longest due first, but those with a charge still to be made: `takeDueInvoices`. */
-export function takeAttempts(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
-  return takeDueInvoices(work, { dueAt: sql.ref('i.next_attempt_at'), also: sql`and ${isNextToCharge}`, limit, only });
+/**
+ * Locks invoices due for a retry, longest due first, but those with a charge still to be made: `takeDueInvoices`. Consolidated
+ * ones follow, with their customers, whose subscriptions nobody changes without that lock.
+ */
+export async function takeAttempts(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
+  const due = { dueAt: sql.ref('i.next_attempt_at'), also: sql`and ${isNextToCharge}`, limit, only };
+  const ids = await takeDueInvoices(work, due);
+  if (ids.length >= limit) return ids;
+  const { rows } = await sql<{ id: string }>`
+    select i.id
+      from invoices i join customers c on c.environment_id = i.environment_id and c.id = i.customer_id
+     where i.environment_id = ${work.environmentId} and c.environment_id = ${work.environmentId}
+       and i.next_attempt_at <= ${work.now}::bigint and i.subscription_id is null and i.reason = 'renewal'
+       ${only === undefined ? sql`` : sql`and i.id = any(${only}::text[])`}
+     order by ${only === undefined ? sql`i.next_attempt_at, i.id` : sql`c.id, i.id`}
+     limit ${limit - ids.length}
+       for no key update of c, i ${only === undefined ? sql`skip locked` : sql``}`.execute(work.db);
+  return [...ids, ...rows.map(({ id }) => id)];
 }
 
 /** Locks drafts whose review is over, longest due first: `takeDueInvoices`. */

@@ -20,10 +20,18 @@ import { publish } from './store-events.ts';
 
 /** A customer as returned by the API. */
 export function renderCustomer(work: Work, { portalVersion: _, ...customer }: CustomerRow): Customer {
-  const { reviewHours, billingTerms, ...row } = customer;
+  const { reviewHours, consolidateInvoices, billingTerms, ...row } = customer;
   const ownReview = reviewHours === null ? {} : { reviewHours };
+  const consolidates = consolidateInvoices ? { consolidateInvoices } : {};
   const ownTerms = billingTerms === null ? {} : { billingTerms };
-  return { ...row, ...ownReview, ...ownTerms, livemode: work.livemode, organizationId: work.organizationId };
+  return {
+    ...row,
+    ...ownReview,
+    ...consolidates,
+    ...ownTerms,
+    livemode: work.livemode,
+    organizationId: work.organizationId,
+  };
 }
 
 /** The active customer with this external id. Refuses with `customerNotFound`. */
@@ -123,6 +131,7 @@ export function newCustomer(work: Work, pricingModelId: string, given: NewCustom
     taxExempt: given.taxExempt ?? false,
     portalVersion: 0,
     reviewHours: given.reviewHours ?? null,
+    consolidateInvoices: given.consolidateInvoices ?? false,
     billingTerms: readBillingTerms(given.billingTerms ?? null),
     invoiceNumberBase: '',
     metadata: given.metadata ?? null,

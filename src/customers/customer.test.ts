@@ -22,6 +22,7 @@ const customer: CustomerRow = {
   portalVersion: 0,
   reviewHours: null,
   billingTerms: null,
+  consolidateInvoices: false,
   metadata: { crm: 'a-1', seats: 5 },
 };
 

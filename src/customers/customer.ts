@@ -59,6 +59,10 @@ export const Customer = z
     reviewHours: z.int().optional().meta({
       description: 'The hours for which its invoices of renewals wait as drafts. Absent: those of the settings.',
     }),
+    consolidateInvoices: z.literal(true).optional().meta({
+      description:
+        'True: the renewals of one day (UTC) are one invoice, which is made at the end of it. Absent: each subscription has its own.',
+    }),
     billingTerms: BillingTerms.optional().meta({
       description: 'The terms on which it is billed. A field that is absent is that of the settings.',
     }),
@@ -67,8 +71,12 @@ export const Customer = z
 export type Customer = z.infer<typeof Customer>;
 
 /** A customer as it is stored. */
-export type CustomerRow = Omit<Customer, 'livemode' | 'organizationId' | 'reviewHours' | 'billingTerms'> & {
+export type CustomerRow = Omit<
+  Customer,
+  'livemode' | 'organizationId' | 'reviewHours' | 'consolidateInvoices' | 'billingTerms'
+> & {
   readonly reviewHours: number | null;
+  readonly consolidateInvoices: boolean;
   readonly billingTerms: BillingTerms | null;
   /** Links to the portal are of this version; another one closes them all. */
   readonly portalVersion: number;
@@ -88,6 +96,10 @@ const CustomerDetails = z.object({
   reviewHours: countInput(0, maxReviewHours).nullish().meta({
     description:
       'The hours for which its invoices of renewals wait as drafts. Null, the default: those of the settings.',
+  }),
+  consolidateInvoices: z.boolean().optional().meta({
+    description:
+      'If true, the renewals of one day (UTC) are one invoice, which is made at the end of it. False by default.',
   }),
   billingTerms: BillingTermsInput.nullish().meta({
     description: 'The terms on which it is billed, replaced as a whole. Null removes them.',
@@ -123,6 +135,7 @@ export function decideChange(customer: CustomerRow, change: CustomerChange): Cus
     taxExempt: change.taxExempt ?? customer.taxExempt,
     metadata: given(change.metadata, customer.metadata),
     reviewHours: given(change.reviewHours, customer.reviewHours),
+    consolidateInvoices: change.consolidateInvoices ?? customer.consolidateInvoices,
     billingTerms: change.billingTerms === undefined ? customer.billingTerms : readBillingTerms(change.billingTerms),
   };
   return isSameJson(changed, customer) ? null : changed;

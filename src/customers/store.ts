@@ -31,6 +31,7 @@ const columns = [
   'portalVersion',
   'metadata',
   'reviewHours',
+  'consolidateInvoices',
   'billingTerms',
 ] as const;
 
@@ -77,24 +78,36 @@ export async function listCustomersById(work: Work, ids: readonly string[]): Pro
 interface OwnTerms {
   readonly reviewHours?: number | null | undefined;
   readonly netTermsDays?: number | null | undefined;
+  /** Whether the renewals of one day are one invoice. */
+  readonly consolidateInvoices?: boolean;
 }
 
 /** The terms of these customers; those without terms of their own are missing. */
 export async function listOwnTerms(work: Work, ids: readonly string[]): Promise<Map<string, OwnTerms>> {
   if (ids.length === 0) return new Map();
   const { rows } = await sql<OwnTerms & { id: string }>`
-    select id, review_hours, (billing_terms ->> 'netTermsDays')::integer as net_terms_days from customers
+    select id, review_hours, consolidate_invoices, (billing_terms ->> 'netTermsDays')::integer as net_terms_days
+      from customers
      where environment_id = ${work.environmentId} and id = any(${ids}::text[])
-       and (review_hours is not null or billing_terms is not null)`.execute(work.db);
+       and (review_hours is not null or billing_terms is not null or consolidate_invoices)`.execute(work.db);
   return new Map(rows.map(({ id, ...terms }) => [id, terms]));
+}
+
+/** The terms of invoices of one customer. */
+export interface CustomerTerms extends Pick<Settings, 'reviewHours' | 'netTermsDays'> {
+  readonly consolidateInvoices: boolean;
 }
 
 /** The terms of a customer: its own, else those of the settings. */
 export function termsOf(
   own: OwnTerms | null | undefined,
-  { reviewHours, netTermsDays }: Pick<Settings, keyof OwnTerms>,
-): Pick<Settings, keyof OwnTerms> {
-  return { reviewHours: own?.reviewHours ?? reviewHours, netTermsDays: own?.netTermsDays ?? netTermsDays };
+  { reviewHours, netTermsDays }: Pick<Settings, 'reviewHours' | 'netTermsDays'>,
+): CustomerTerms {
+  return {
+    reviewHours: own?.reviewHours ?? reviewHours,
+    netTermsDays: own?.netTermsDays ?? netTermsDays,
+    consolidateInvoices: own?.consolidateInvoices ?? false,
+  };
 }
 
 /**
@@ -208,6 +221,7 @@ export async function saveCustomer(work: Work, customer: CustomerRow): Promise<v
       taxExempt: customer.taxExempt,
       metadata: jsonb(customer.metadata),
       reviewHours: customer.reviewHours,
+      consolidateInvoices: customer.consolidateInvoices,
       billingTerms: jsonb(customer.billingTerms),
       updatedAt: customer.updatedAt,
     })

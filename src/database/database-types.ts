@@ -307,6 +307,7 @@ export interface Customers {
   archived: Generated<boolean>;
   billingAddress: Json | null;
   billingTerms: Json | null;
+  consolidateInvoices: Generated<boolean>;
   createdAt: number;
   domain: string | null;
   email: string;
@@ -592,6 +593,7 @@ export interface Invoices {
   billingPeriodId: string | null;
   billingPeriodStartDate: number | null;
   buyer: Json | null;
+  consolidatedInto: string | null;
   createdAt: number;
   /**
    * The total of its credit notes that are not void.

@@ -72,7 +72,7 @@ export const analyticsInvariants: readonly Invariant[] = [
         from (select environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, count, amount, tax from money_days
                union all
               select environment_id, pricing_model_id, 'invoiced', day_of(invoice_date), currency, reason, null, null, -1, -subtotal, -tax_amount
-                from invoices where status not in ('draft', 'void')
+                from invoices where status not in ('draft', 'void') and consolidated_into is null
                union all
               select environment_id, pricing_model_id, 'failed', day_of(created_at), currency, null, processor, payment_method, -1, -amount, 0
                 from payments where status = 'failed'

@@ -48,14 +48,15 @@ export const creditNoteInvariants: readonly Invariant[] = [
                      left join payments p on p.environment_id = c.environment_id and p.id = c.payment_id
                     where c.status <> 'void' group by c.environment_id, c.invoice_id) n
           on n.environment_id = i.environment_id and n.invoice_id = i.id
-       where i.credited_amount <> coalesce(n.total, 0) or i.offset_amount <> coalesce(n.offset_total, 0)
+       where (i.consolidated_into is null and (i.credited_amount <> coalesce(n.total, 0) or i.offset_amount <> coalesce(n.offset_total, 0)))
           or i.credited_amount not between 0 and i.total or i.amount_paid + i.offset_amount + i.balance_applied > i.total
       union all
       select n.environment_id, n.id, null, null, null, null, null
         from credit_note_lines c
         join credit_notes n on n.environment_id = c.environment_id and n.id = c.credit_note_id
         join invoice_line_items l on l.environment_id = c.environment_id and l.id = c.invoice_line_item_id
-       where l.invoice_id <> n.invoice_id`,
+        join invoices i on i.environment_id = l.environment_id and i.id = l.invoice_id
+       where coalesce(i.consolidated_into, i.id) <> n.invoice_id`,
   },
   {
     name: 'creditNotesFollowTheirMoney',
@@ -119,7 +120,7 @@ export const creditNoteInvariants: readonly Invariant[] = [
         left join (select environment_id, invoice_id, sum(total) as total from credit_notes
                     where settle = 'balance' and status <> 'void' group by environment_id, invoice_id) n
           on n.environment_id = i.environment_id and n.invoice_id = i.id
-       where i.balance_credited <> coalesce(n.total, 0)`,
+       where i.consolidated_into is null and i.balance_credited <> coalesce(n.total, 0)`,
   },
   {
     name: 'balanceAppliedIsBooked',

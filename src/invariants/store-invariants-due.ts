@@ -104,7 +104,7 @@ export const dueInvariants: readonly Invariant[] = [
   {
     name: 'invoicesAreTriedAgain',
     sentence: 'Payment of an invoice is retried within 15 minutes of the scheduled date.',
-    query: overdue('invoices', 'next_attempt_at', sql`r.subscription_id is not null`),
+    query: overdue('invoices', 'next_attempt_at', sql`(r.subscription_id is not null or r.reason = 'renewal')`),
   },
   {
     name: 'draftsAreFinalized',

@@ -100,8 +100,9 @@ export const eventInvariants: readonly Invariant[] = [
         from invoices i
        cross join lateral (values
          ('invoice.created', true), ('invoice.finalized', i.invoice_number is not null),
-         ('invoice.paid', i.status in ('paid', 'partially_refunded', 'refunded')),
-         ('invoice.voided', i.status = 'void'), ('invoice.uncollectible', i.status = 'uncollectible')) as told (type, is_wanted)
+         ('invoice.paid', i.status in ('paid', 'partially_refunded', 'refunded') and i.consolidated_into is null),
+         ('invoice.voided', i.status = 'void' and i.consolidated_into is null),
+         ('invoice.uncollectible', i.status = 'uncollectible' and i.consolidated_into is null)) as told (type, is_wanted)
        where told.is_wanted
          and not exists (select from events e where e.environment_id = i.environment_id and e.object_id = i.id and e.type = told.type)`,
   },
@@ -119,7 +120,7 @@ export const eventInvariants: readonly Invariant[] = [
     sentence: 'A due date or the end of a trial that is no longer awaited was published as an event.',
     query: sql`
       select i.environment_id, i.id, i.due_date as due_at from invoices i
-       where i.due_date is not null and i.notice_at is null
+       where i.due_date is not null and i.notice_at is null and i.consolidated_into is null
          and not exists (
            select from events e
             where e.environment_id = i.environment_id and e.object_id = i.id and e.type = 'invoice.overdue' and e.cause = '')

@@ -10,8 +10,16 @@ import { readBranding, readSellerName, readSettings } from '../organizations/sto
 import { listUsageByDay } from '../usage/actions.ts';
 import type { UsageByDay } from '../usage/usage-summary.ts';
 import { discountsOn } from './actions.ts';
+import { isConsolidated } from './consolidation.ts';
 import { type DocumentLook, type InvoiceToPrint, invoiceDocument } from './invoice-document.ts';
-import { type ExplainedLineRow, findInvoice, type InvoiceRow, listExplainedLines } from './store.ts';
+import {
+  type ExplainedLineRow,
+  findInvoice,
+  type InvoiceRow,
+  listExplainedLines,
+  listNamesOfParts,
+  listParts,
+} from './store.ts';
 
 /** The services that a document needs: those that sign the link to its page. */
 export interface DocumentServices {
@@ -33,23 +41,40 @@ export function languageOf({ buyer }: Pick<InvoiceRow, 'buyer'>): Language {
   return buyer?.terms?.language ?? 'en';
 }
 
-/** The invoice as a document. Refuses with `invoiceNotFound`. */
+/** The invoice as a document, and for a part that of its consolidated invoice. Refuses with `invoiceNotFound`. */
 export async function getDocument(work: Work, id: string, services: DocumentServices): Promise<PrintedDocument> {
-  const invoice = await findInvoice(work, id);
+  const found = await findInvoice(work, id);
+  const invoice = found?.consolidatedInto ? await findInvoice(work, found.consolidatedInto) : found;
   if (invoice === null) throw new Problem('invoiceNotFound', { id });
   const { paymentInstructions } = await readSettings(work);
-  const lines = await listExplainedLines(work, id);
+  const { lines, usage } = await linesToPrint(work, invoice);
   const look = {
     ...(await readLook(work, languageOf(invoice))),
     ...{ paymentInstructions, payLink: await payLinkOf(work, invoice, services) },
   };
   return new Turns().run(
-    invoiceDocument(
-      { ...invoice, discounts: await discountsOn(work, invoice), usage: await usageOf(work, invoice, lines) },
-      lines,
-      look,
-    ),
+    invoiceDocument({ ...invoice, discounts: await discountsOn(work, invoice), usage }, lines, look),
   );
+}
+
+/** A line with the name of its subscription, on an invoice of several. */
+type PrintedLine = ExplainedLineRow & { readonly subscription: string | null };
+
+/** The lines and the usage behind them, part by part on a consolidated invoice, whose lines name their subscriptions. */
+async function linesToPrint(work: Work, invoice: InvoiceRow) {
+  if (!isConsolidated(invoice)) {
+    const lines = await listExplainedLines(work, invoice.id);
+    return { lines, usage: await usageOf(work, invoice, lines) };
+  }
+  const names = await listNamesOfParts(work, invoice.id);
+  const printed: { readonly lines: readonly PrintedLine[]; readonly usage: readonly UsageByDay[] }[] = [];
+  for (const part of await listParts(work, [invoice])) {
+    const lines = await listExplainedLines(work, part.id);
+    const subscription = names.get(part.id) ?? null;
+    const named = lines.map((line) => ({ ...line, subscription }));
+    printed.push({ lines: named, usage: await usageOf(work, part, lines) });
+  }
+  return { lines: printed.flatMap(({ lines }) => lines), usage: printed.flatMap(({ usage }) => usage) };
 }
 
 /** The usage by day behind the lines. A renewal bills that of the period before its own. */

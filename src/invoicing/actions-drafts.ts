@@ -28,6 +28,7 @@ import {
 } from './actions.ts';
 import { findGivenDiscount, redeem } from './actions-discounts.ts';
 import { quoteTaxes } from './actions-tax.ts';
+import { consolidate, isConsolidated, partOf, refusePart } from './consolidation.ts';
 import { fitRequest, type LeftUsage, trueUpAfter } from './fitting-lines.ts';
 import type { AppliedDiscount, Invoice, InvoiceDiscount } from './invoice.ts';
 import { isWritten, itemOf, type NewLine, priceLine, unpricedLine } from './invoice-line-item.ts';
@@ -236,6 +237,7 @@ function rowsOf(
 export async function sendInvoice(work: Work, encryption: Encryption, id: string): Promise<Invoice> {
   const invoice = await lockInvoice(work, id);
   if (invoice === null) throw new Problem('invoiceNotFound', { id });
+  refusePart(invoice);
   const { status } = invoice;
   if (status === 'draft' || status === 'void' || status === 'uncollectible')
     throw new Problem('invoiceStatusForbids', { id, status, trigger: 'sent' });
@@ -254,10 +256,15 @@ export async function readInvoice(work: Work, encryption: Encryption, id: string
 async function hostedPage(
   work: Work,
   encryption: Encryption,
-  { id: invoiceId, customerId }: Pick<InvoiceRow, 'id' | 'customerId'>,
+  {
+    id,
+    customerId,
+    consolidatedInvoiceId: invoiceId = id,
+  }: Pick<Invoice, 'id' | 'customerId' | 'consolidatedInvoiceId'>,
 ): Promise<Pick<Invoice, 'hostedInvoiceUrl'>> {
   const customer = await findCustomer(work, customerId);
   if (customer === null) return {};
+  // A part is paid on the page of its whole.
   const pass = { environmentId: work.environmentId, invoiceId, version: customer.portalVersion };
   return { hostedInvoiceUrl: invoiceUrl(work.publicUrl, encryption, pass) };
 }
@@ -269,6 +276,8 @@ interface Finalization {
   readonly at: Instant;
   /** Usage of the period that arrived while the draft waited. Absent: none. */
   readonly late?: readonly NewLine[];
+  /** Drafts with the same key become one invoice. Null or absent: it stays alone. */
+  readonly together?: string | null;
   /** Whether it is due at once unless it has other terms. Absent: `autoCollect` decides. */
   readonly isDueAtOnce?: boolean;
 }
@@ -283,7 +292,7 @@ async function composeFinal(work: Work, finalizations: readonly Finalization[]) 
   const discounts = await findDiscounts(work, drafts);
   const ids = drafts.map(({ id }) => id);
   const lines = Map.groupBy(await listLinesOfDrafts(work, ids), ({ invoiceId }) => invoiceId);
-  return finalizations.map(({ draft: invoice, at, late = [], isDueAtOnce = invoice.autoCollect }) => {
+  return finalizations.map(({ draft: invoice, at, late = [], together = null, isDueAtOnce = invoice.autoCollect }) => {
     const known = withLateUsage((lines.get(invoice.id) ?? []).map(stored), late);
     if (known.length === 0) throw new Problem('draftHasNoLines', { id: invoice.id });
     const request: NewInvoice = {
@@ -304,7 +313,8 @@ async function composeFinal(work: Work, finalizations: readonly Finalization[]) 
     const drafted = fit.request.lines.map((line) => byLine.get(line) ?? unstored(line));
     const { id, createdAt } = invoice;
     const row: InvoiceRow = { ...invoice, ...rowOf(draft), id, createdAt, updatedAt: work.now };
-    return { row, rows: rowsOf(work, row, draft.lines, drafted), left: fit.left, discounts: draft.discounts };
+    const rows = rowsOf(work, row, draft.lines, drafted);
+    return { row, together, rows, left: fit.left, discounts: draft.discounts };
   });
 }
 
@@ -445,7 +455,8 @@ export async function removeDraft(work: Work, id: string): Promise<Invoice> {
 
 /**
  * Finalizes drafts that the caller has locked with their customers: computes them by the tax, the seller and the buyer
- * of now, numbers them, and lets balances pay. Each gets one number, because it is saved only while it is a draft.
+ * of now, numbers them, and lets balances pay. Each gets one number, because it is saved only while it is a draft. Drafts that
+ * come together are parts of one invoice, which has the number and the payment.
  * Refuses with `draftHasNoLines` one without lines. The caller handles the consequences of an invoice that is paid from the
  * start, its collection, and the usage that is left to the next invoice.
  */
@@ -456,16 +467,20 @@ export async function finalizeDrafts(
   if (finalizations.length === 0) return { invoices: [], left: [] };
   const drafts = finalizations.map(({ draft }) => draft);
   const composed = await composeFinal(work, finalizations);
-  const numbers = await numberInvoices(
-    work,
-    composed.map(({ row }) => row),
-  );
-  const numbered = composed.flatMap(({ row }, index) => {
+  const { invoices: unnumbered, wholeOf } = consolidate(composed, () => newId('invoice'));
+  const numbers = await numberInvoices(work, unnumbered);
+  const numbered = unnumbered.flatMap((row, index) => {
     const numbered = numbers[index];
     return numbered === undefined ? [] : [withBuyer(row, numbered)];
   });
   const { invoices, entries } = await payFromBalances(work, numbered);
-  await saveDrafts(work, invoices);
+  const byId = new Map(invoices.map((invoice) => [invoice.id, invoice]));
+  if (wholeOf.size > 0) await insertInvoices(work, invoices.filter(isConsolidated));
+  const saved = composed.flatMap(({ row }) => {
+    const whole = byId.get(wholeOf.get(row.id)?.id ?? '');
+    return whole === undefined ? (byId.get(row.id) ?? []) : partOf(row, whole);
+  });
+  await saveDrafts(work, saved);
   await saveFinalDiscounts(work, drafts, composed);
   await bookEntries(work, entries);
   await saveDraftLines(
@@ -475,7 +490,7 @@ export async function finalizeDrafts(
   );
   await publishInvoiceChanges(
     work,
-    invoices.map((invoice) => ({ before: 'draft', invoice, cause: onceInItsLife })),
+    invoices.map((invoice) => ({ before: isConsolidated(invoice) ? null : 'draft', invoice, cause: onceInItsLife })),
   );
   return { invoices, left: composed.flatMap(({ left }) => left) };
 }

@@ -11,6 +11,7 @@ import { instantOf, type Work } from '../database/work.ts';
 import { Turns } from '../jobs/turns.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
+import { isConsolidated } from './consolidation.ts';
 import {
   type AppliedDiscount,
   amountDue,
@@ -26,7 +27,7 @@ import {
   nextInvoiceStatus,
   type UpcomingInvoice,
 } from './invoice.ts';
-import { explainInvoice, type InvoiceExplanation } from './invoice-explanation.ts';
+import { explainConsolidated, explainInvoice, type InvoiceExplanation } from './invoice-explanation.ts';
 import type { DraftLine, InvoiceLineItem, UpcomingInvoiceLineItem } from './invoice-line-item.ts';
 import { draftInvoice, type InvoiceDraft, type NewInvoice, type WrittenTerms } from './new-invoice.ts';
 import * as store from './store.ts';
@@ -224,6 +225,7 @@ export function rowOf(
     ...{ memo, footer, purchaseOrderNumber, metadata, netTermsDays, autoCollect },
     sentAt: null,
     finalizesAt: request.finalizesAt ?? null,
+    consolidatedInto: null,
   };
 }
 
@@ -274,7 +276,7 @@ async function lock(work: Work, id: string): Promise<InvoiceRow> {
  */
 export async function voidInvoice(work: Work, id: string): Promise<InvoiceRow> {
   const voided = await moveInvoice(work, id, 'voided');
-  await releaseItems(work, id);
+  for (const each of await store.withParts(work, [voided])) await releaseItems(work, each.id);
   if (voided.balanceApplied === 0n) return voided;
   await returnToBalance(work, voided, voided.balanceApplied);
   return store.updateInvoice(work, id, { balanceApplied: 0n });
@@ -292,12 +294,28 @@ export async function recordInvoiceRefund(work: Work, id: string, refunded: bigi
   return store.updateInvoice(work, id, decideRefunded(await lock(work, id), refunded));
 }
 
+/** The lines of an invoice, those of a consolidated one part by part. */
+async function listLinesOf(
+  work: Work,
+  invoice: InvoiceRow,
+  parts: readonly InvoiceRow[],
+): Promise<InvoiceLineItemRow[]> {
+  if (!isConsolidated(invoice)) return store.listLinesOfInvoice(work, invoice.id);
+  const lines: InvoiceLineItemRow[][] = [];
+  for (const part of parts) lines.push(await store.listLinesOfInvoice(work, part.id));
+  return lines.flat();
+}
+
 /** An invoice with its lines. */
 export async function getInvoice(work: Work, id: string): Promise<InvoiceWithLines> {
   const invoice = await store.findInvoice(work, id);
   if (invoice === null) throw new Problem('invoiceNotFound', { id });
-  const lines = await store.listLinesOfInvoice(work, id);
-  return { invoice: renderInvoice(work, invoice), invoiceLineItems: lines.map((line) => renderLine(work, line)) };
+  const parts = await store.listParts(work, [invoice]);
+  const lines = await listLinesOf(work, invoice, parts);
+  return {
+    invoice: renderInvoice(work, invoice),
+    invoiceLineItems: placeLines(lines, [...parts, invoice]).map((line) => renderLine(work, line)),
+  };
 }
 
 export async function listInvoices(work: Work, request: PageRequest) {
@@ -310,8 +328,10 @@ export async function listInvoices(work: Work, request: PageRequest) {
 export async function listInvoicesOfCustomer(work: Work, customerId: string, limit: number) {
   const invoices = await store.listInvoicesOfCustomer(work, customerId, limit);
   const ids = invoices.map((invoice) => invoice.id);
-  const found = await store.listFirstLines(work, ids, maxLinesListed + 1);
-  const linesByInvoice = Map.groupBy(found, (line) => line.invoiceId);
+  const parts = await store.listParts(work, invoices);
+  const partIds = parts.map((part) => part.id);
+  const found = await store.listFirstLines(work, [...ids, ...partIds], maxLinesListed + 1);
+  const linesByInvoice = Map.groupBy(placeLines(found, parts), (line) => line.invoiceId);
   return invoices.map((invoice) => {
     const lines = linesByInvoice.get(invoice.id) ?? [];
     return {
@@ -325,11 +345,12 @@ export async function listInvoicesOfCustomer(work: Work, customerId: string, lim
 export async function getInvoiceLineItem(work: Work, id: string): Promise<InvoiceLineItem> {
   const line = await store.findLine(work, id);
   if (line === null) throw new Problem('invoiceLineItemNotFound', { id });
-  return renderLine(work, line);
+  const [placed = line] = placeLines([line], await store.listPartsById(work, [line.invoiceId]));
+  return renderLine(work, placed);
 }
 
 export async function listInvoiceLineItems(work: Work, request: PageRequest) {
-  const { rows, total } = await store.pageOfLines(work, request);
+  const { rows, total } = await pageOfLines(work, request);
   const lines = rows.map((row) => renderLine(work, row));
   return page(request, lines, total);
 }
@@ -339,7 +360,8 @@ export function renderInvoice(work: Work, row: InvoiceRow): Invoice {
   const { reason: _, type, subscriptionId, purchaseId, seller: _seller, buyer: _buyer, ...known } = row;
   const { discountCount: _discounts, taxInclusive: _inclusive, attemptCount: _count, ...counted } = known;
   const { nextAttemptAt, creditedAmount, offsetAmount, balanceApplied, balanceCredited, ...collected } = counted;
-  const { footer, purchaseOrderNumber, metadata, netTermsDays, autoCollect, sentAt, finalizesAt, ...kept } = collected;
+  const { footer, purchaseOrderNumber, metadata, netTermsDays, autoCollect, sentAt, finalizesAt, ...dated } = collected;
+  const { consolidatedInto, ...kept } = dated;
   const everyInvoice = {
     ...kept,
     ...(creditedAmount === 0n ? {} : { creditedAmount }),
@@ -351,6 +373,7 @@ export function renderInvoice(work: Work, row: InvoiceRow): Invoice {
     ...(metadata === null ? {} : { metadata }),
     ...(sentAt === null ? {} : { sentAt }),
     ...(finalizesAt === null ? {} : { finalizesAt }),
+    ...(consolidatedInto === null ? {} : { consolidatedInvoiceId: consolidatedInto }),
     ...(nextAttemptAt === null ? {} : { nextAttemptAt }),
     livemode: work.livemode,
     organizationId: work.organizationId,
@@ -442,8 +465,29 @@ export async function publishInvoices(work: Work, events: readonly InvoiceEvent[
   );
 }
 
+type Part = Pick<InvoiceRow, 'id' | 'consolidatedInto' | 'subscriptionId'>;
+
+/** A line, with its subscription where the invoice is of several. */
+type PlacedLine<Line extends InvoiceLineItemRow = InvoiceLineItemRow> = Line & { readonly subscriptionId?: string };
+
+/** The lines, those of these parts on their consolidated invoice. */
+function placeLines<Line extends InvoiceLineItemRow>(lines: readonly Line[], parts: readonly Part[]) {
+  const byId = new Map(parts.map((part) => [part.id, part]));
+  return lines.map((line): PlacedLine<Line> => {
+    const { consolidatedInto: invoiceId = null, subscriptionId = null } = byId.get(line.invoiceId) ?? {};
+    return invoiceId === null || subscriptionId === null ? line : { ...line, invoiceId, subscriptionId };
+  });
+}
+
+/** A page of lines, each on the invoice that is numbered. */
+export async function pageOfLines(work: Work, request: PageRequest) {
+  const { rows, total } = await store.pageOfLines(work, request);
+  const ids = [...new Set(rows.map(({ invoiceId }) => invoiceId))];
+  return { rows: placeLines(rows, await store.listPartsById(work, ids)), total };
+}
+
 /** A line as returned by the API. */
-function renderLine(work: Work, row: InvoiceLineItemRow): InvoiceLineItem {
+function renderLine(work: Work, row: PlacedLine): InvoiceLineItem {
   const { type, subscriptionItemId: _, ledgerAccountId, ledgerAccountCredit, ...shared } = row;
   const { discountAmount: _discount, taxAmount: _tax, taxable, serviceStartAt, serviceEndAt, ...kept } = shared;
   const isFor = serviceStartAt === null || serviceEndAt === null ? null : { start: serviceStartAt, end: serviceEndAt };
@@ -491,11 +535,22 @@ function renderDraftLine(work: Work, { request }: InvoiceDraft, line: DraftLine)
 export async function getExplanation(work: Work, id: string): Promise<InvoiceExplanation> {
   const invoice = await findInvoice(work, id);
   if (invoice === null) throw new Problem('invoiceNotFound', { id });
-  const lines = await listExplainedLines(work, id);
+  if (!isConsolidated(invoice)) return explain(work, invoice);
+  const parts: InvoiceExplanation[] = [];
+  for (const part of await store.listParts(work, [invoice])) parts.push(await explain(work, part));
+  return explainConsolidated(invoice, parts);
+}
+
+async function explain(work: Work, invoice: InvoiceRow): Promise<InvoiceExplanation> {
+  const lines = await listExplainedLines(work, invoice.id);
   return new Turns().run(explainInvoice(invoice, lines, await discountsOn(work, invoice)));
 }
 
 /** The discounts on an invoice, in order. */
-export async function discountsOn(work: Work, { id, discountCount }: InvoiceRow): Promise<readonly AppliedDiscount[]> {
-  return discountCount === 0 ? [] : ((await listDiscountsOfInvoices(work, [id])).get(id) ?? []);
+export async function discountsOn(work: Work, invoice: InvoiceRow): Promise<readonly AppliedDiscount[]> {
+  const parts = await store.withParts(work, [invoice]);
+  const ids = parts.flatMap(({ id, discountCount }) => (discountCount === 0 ? [] : id));
+  if (ids.length === 0) return [];
+  const discounts = await listDiscountsOfInvoices(work, ids);
+  return ids.flatMap((id) => discounts.get(id) ?? []);
 }

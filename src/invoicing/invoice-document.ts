@@ -33,6 +33,8 @@ interface InvoiceLine {
   /** Absent: it bears tax. */
   readonly taxable?: boolean;
   readonly discountAmount?: bigint;
+  /** The name of its subscription on an invoice of several. Absent or null: none. */
+  readonly subscription?: string | null;
 }
 
 /** The data of a printed invoice. Money in minor units. */
@@ -91,11 +93,15 @@ export function* invoiceDocument(
   const texts = documentTexts[language];
   const money = (amount: bigint) => localMoney(amount, currency, language);
   const printed: DocumentLine[] = [];
-  for (const { description, quantity, price, amount, explanation, serviceStartAt, serviceEndAt } of lines) {
+  for (const line of lines) {
     yield;
+    const { description, quantity, price, amount, explanation, serviceStartAt, serviceEndAt, subscription } = line;
     const service = serviceStartAt && serviceEndAt ? { start: serviceStartAt, end: serviceEndAt } : null;
     printed.push({
-      description: localDescription(description ?? '', { explanation, service, currency, language }),
+      description: withName(
+        localDescription(description ?? '', { explanation, service, currency, language }),
+        subscription,
+      ),
       quantity: localCount(BigInt(quantity), language),
       price: money(price),
       amount: money(amount),
@@ -155,6 +161,11 @@ function usageTables(usage: readonly UsageByDay[], language: Language): Document
       };
     }),
   );
+}
+
+/** The description with the name of its subscription, unless it begins with that. */
+function withName(description: string, name: string | null = null): string {
+  return name === null || description.startsWith(name) ? description : `${name}: ${description}`;
 }
 
 /** A text below the totals. */

@@ -132,6 +132,21 @@ const ExplainedLine = z
   .meta({ id: 'ExplainedInvoiceLine' });
 type ExplainedLine = z.infer<typeof ExplainedLine>;
 
+const ExplainedTax = z
+  .object({
+    type: taxFields.taxType,
+    country: taxFields.taxCountry,
+    state: taxFields.taxState,
+    ratePercentage: z.string(),
+    inclusive: z.boolean().meta({
+      description:
+        'If true, prices include the tax, which is taxable x rate / (100 + rate). Otherwise it is taxable x rate / 100.',
+    }),
+    amount: WholeNumber,
+    rounding: RoundingShown,
+  })
+  .nullable();
+
 /** The derivation of every amount of an invoice, so that anybody can recompute it. */
 export const InvoiceExplanation = z
   .object({
@@ -166,23 +181,26 @@ export const InvoiceExplanation = z
     taxable: WholeNumber.meta({
       description: 'The sum of the lines less their shares of the discounts, without those that bear no tax.',
     }),
-    tax: z
-      .object({
-        type: taxFields.taxType,
-        country: taxFields.taxCountry,
-        state: taxFields.taxState,
-        ratePercentage: z.string(),
-        inclusive: z.boolean().meta({
-          description:
-            'If true, prices include the tax, which is taxable x rate / (100 + rate). Otherwise it is taxable x rate / 100.',
-        }),
-        amount: WholeNumber,
-        rounding: RoundingShown,
-      })
-      .nullable(),
+    tax: ExplainedTax,
     subtotal: WholeNumber.meta({ description: 'The net amount: the total before tax.' }),
     taxAmount: WholeNumber,
     total: WholeNumber,
+    parts: z
+      .array(
+        z.object({
+          invoiceId: z.string(),
+          subscriptionId: z.string().nullable(),
+          billingPeriodId: z.string().nullable(),
+          taxable: WholeNumber,
+          tax: ExplainedTax,
+          total: WholeNumber,
+        }),
+      )
+      .optional()
+      .meta({
+        description:
+          'The part of each subscription of a consolidated invoice, whose amounts are their sums. Tax is rounded for each.',
+      }),
   })
   .meta({ id: 'InvoiceExplanation' });
 export type InvoiceExplanation = z.infer<typeof InvoiceExplanation>;
@@ -254,6 +272,35 @@ export function* explainInvoice(
     subtotal: invoice.subtotal,
     taxAmount: invoice.taxAmount,
     total: invoice.total,
+  };
+}
+
+/**
+ * Explains a consolidated invoice by its parts: each amount is a sum over them. A discount applies to its part, and tax was
+ * rounded for each, so the exact tax of all may be some halves of a cent off.
+ */
+export function explainConsolidated(
+  invoice: ExplainableInvoice,
+  parts: readonly InvoiceExplanation[],
+): InvoiceExplanation {
+  const sumOf = (amountOf: (part: InvoiceExplanation) => bigint) =>
+    parts.reduce((sum, part) => sum + amountOf(part), 0n);
+  const taxable = sumOf((part) => part.taxable);
+  return {
+    invoiceId: invoice.id,
+    invoiceNumber: invoice.invoiceNumber,
+    currency: invoice.currency,
+    reason: invoice.reason,
+    ...{ subscriptionId: null, billingPeriodId: null, billingPeriod: null },
+    lines: parts.flatMap(({ lines }) => lines),
+    sumOfLines: sumOf(({ sumOfLines }) => sumOfLines),
+    discounts: parts.flatMap(({ discounts }) => discounts),
+    taxable,
+    tax: explainTax(invoice, taxable),
+    ...{ subtotal: invoice.subtotal, taxAmount: invoice.taxAmount, total: invoice.total },
+    parts: parts.map(({ invoiceId, subscriptionId, billingPeriodId, taxable: ofPart, tax, total }) => {
+      return { invoiceId, subscriptionId, billingPeriodId, taxable: ofPart, tax, total };
+    }),
   };
 }
 

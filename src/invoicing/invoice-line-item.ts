@@ -34,6 +34,9 @@ const everyLine = {
     .literal(false)
     .optional()
     .meta({ description: 'False: the line bears no tax. Absent: it bears the tax of the invoice.' }),
+  subscriptionId: z.string().optional().meta({
+    description: 'The subscription that a line of a consolidated invoice is of. Absent on every other line.',
+  }),
   servicePeriod: ServicePeriod.optional().meta({
     description: "The time that a line of the seller's own is for. Absent without one.",
   }),

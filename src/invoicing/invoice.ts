@@ -236,6 +236,10 @@ const everyInvoice = {
   finalizesAt: Timestamp.optional().meta({
     description: 'The time at which the draft of a renewal is finalized by itself. Absent on every other invoice.',
   }),
+  consolidatedInvoiceId: z.string().optional().meta({
+    description:
+      'The consolidated invoice that this one is a part of, which has the number and is paid. Absent on every other invoice.',
+  }),
   sentAt: Timestamp.optional().meta({ description: 'The time at which it was sent last. Absent before.' }),
   nextAttemptAt: Timestamp.optional().meta({
     description: 'The time of the next attempt to collect it. Absent where none is planned.',

@@ -5,7 +5,7 @@ import type { BilledSoFar } from '../rating/discount.ts';
 import type { Quantities } from '../rating/usage-parts.ts';
 import { type Collection, type Dunnable, dunnedReasons } from './collection.ts';
 import type { InvoiceReason } from './invoice.ts';
-import { type InvoiceRow, invoiceColumns, selectInvoices } from './store.ts';
+import { findInvoice, type InvoiceRow, invoiceColumns, selectInvoices } from './store.ts';
 
 /** The same rule as `isDunned`. */
 const isDunnedRow = sql<boolean>`(reason in (${sql.join(dunnedReasons.map((reason) => sql.lit(reason)))})
@@ -28,6 +28,25 @@ export async function lockDraftsOf(work: Work, subscriptionIds: readonly string[
     .orderBy('id')
     .forNoKeyUpdate()
     .execute();
+}
+
+/**
+ * The other drafts that become one invoice with these, because their customer consolidates and they end at the same instant.
+ * Locked with their subscriptions until the work ends; the caller has locked the customers.
+ */
+export async function lockDraftsBeside(work: Work, drafts: readonly InvoiceRow[]): Promise<InvoiceRow[]> {
+  if (drafts.length === 0) return [];
+  const { rows } = await sql<{ id: string }>`
+    select o.id
+      from unnest(${drafts.map(({ customerId }) => customerId)}::text[], ${drafts.map(({ finalizesAt }) => finalizesAt)}::bigint[])
+             as ending (customer_id, finalizes_at)
+      join customers c on c.environment_id = ${work.environmentId} and c.id = ending.customer_id and c.consolidate_invoices
+      join invoices o on o.environment_id = c.environment_id and o.customer_id = c.id and o.finalizes_at = ending.finalizes_at
+      join subscriptions s on s.environment_id = o.environment_id and s.id = o.subscription_id
+     where o.id <> all(${drafts.map(({ id }) => id)}::text[])
+     order by s.id, o.id
+       for no key update of s, o`.execute(work.db);
+  return rows.length === 0 ? [] : lockInvoices(work, [...new Set(rows.map(({ id }) => id))]);
 }
 
 /** Saves the collection fields of each invoice in one statement. The caller has locked them. */
@@ -87,11 +106,14 @@ export async function startAttempts(work: Work, subscriptionIds: readonly string
   if (subscriptionIds.length === 0) return;
   await sql`
     update invoices set next_attempt_at = ${instantOfColumn(work, 'customer_id')}, updated_at = ${instantOfColumn(work, 'customer_id')}
-     where environment_id = ${work.environmentId} and subscription_id = any(${subscriptionIds}::text[])
-       and status = 'open' and next_attempt_at is null and ${isDunnedRow}`.execute(work.db);
+     where environment_id = ${work.environmentId} and status = 'open' and next_attempt_at is null
+       and id = any(array(
+         select coalesce(consolidated_into, id) from invoices
+          where environment_id = ${work.environmentId} and subscription_id = any(${subscriptionIds}::text[])
+            and status = 'open' and ${isDunnedRow}))`.execute(work.db);
 }
 
-/** The oldest unpaid dunned invoice of the subscription; null if there is none. */
+/** The oldest unpaid dunned invoice of the subscription, or the one of which it has a part; null if there is none. */
 export async function findOldestOwed(work: Work, subscriptionId: string): Promise<InvoiceRow | null> {
   const row = await selectInvoices(work)
     .where('subscriptionId', '=', subscriptionId)
@@ -101,7 +123,7 @@ export async function findOldestOwed(work: Work, subscriptionId: string): Promis
     .orderBy('id')
     .limit(1)
     .executeTakeFirst();
-  return row ?? null;
+  return row?.consolidatedInto ? findInvoice(work, row.consolidatedInto) : (row ?? null);
 }
 
 /** The amount of a line before discount: `listAmount` in SQL. */

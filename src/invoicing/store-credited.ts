@@ -3,6 +3,11 @@ import type { Work } from '../database/work.ts';
 import type { LineAmounts } from '../rating/credited.ts';
 import type { CreditableLine } from './invoice-line-item.ts';
 
+/** The ids of an invoice and, if it is a consolidated one, of its parts, whose lines it has. */
+const idsWithin = (work: Work, invoiceId: string) => sql<string>`(
+  select ${invoiceId}::text union all
+  select p.id from invoices p where p.environment_id = ${work.environmentId} and p.consolidated_into = ${invoiceId})`;
+
 /**
  * The lines with these ids that belong to the invoice, or all of its lines (null), by id in order. The caller has locked
  * the invoice, or only reads.
@@ -17,7 +22,7 @@ export async function findCreditableLines(
     .select(['id', 'type', 'description', 'quantity', 'price', 'amount', 'discountAmount', 'taxAmount'])
     .select(['creditedAmount', 'creditedDiscount', 'creditedTax'])
     .where('environmentId', '=', work.environmentId)
-    .where('invoiceId', '=', invoiceId)
+    .where('invoiceId', 'in', idsWithin(work, invoiceId))
     .$if(ids !== null, (some) => some.where('id', '=', sql<string>`any(${ids}::text[])`))
     .orderBy('id')
     .execute();
@@ -59,7 +64,7 @@ export async function creditLines(
            credited_tax = l.credited_tax + new.tax, updated_at = ${work.now}
       from unnest(${credits.map((credit) => credit.invoiceLineItemId)}::text[], ${all('amount')}::numeric[],
                   ${all('discountAmount')}::numeric[], ${all('taxAmount')}::numeric[]) as new (id, amount, discount, tax)
-     where l.environment_id = ${work.environmentId} and l.invoice_id = ${invoiceId} and l.id = new.id
+     where l.environment_id = ${work.environmentId} and l.invoice_id in ${idsWithin(work, invoiceId)} and l.id = new.id
        and l.credited_amount + new.amount between 0 and greatest(l.amount, 0)
        and l.credited_discount + new.discount between 0 and l.discount_amount
        and l.credited_tax + new.tax between 0 and l.tax_amount`.execute(work.db);

@@ -23,7 +23,9 @@ export async function saveDrafts(work: Work, invoices: readonly InvoiceRow[]): P
   if (invoices.length === 0) return;
   const written = [...invoiceColumns, 'noticeAt'] as const;
   const changed = written.filter((column) => column !== 'id' && column !== 'createdAt');
-  const rows = invoices.map((invoice) => ({ ...invoice, noticeAt: overdueFrom(invoice) }));
+  // A part is not due by itself.
+  const noticeOf = (invoice: InvoiceRow) => (invoice.consolidatedInto === null ? overdueFrom(invoice) : null);
+  const rows = invoices.map((invoice) => ({ ...invoice, noticeAt: noticeOf(invoice) }));
   const { numAffectedRows } = await sql`
     update invoices i set ${sql.join(changed.map((column) => sql`${sql.ref(column)} = saved.${sql.ref(column)}`))}
       from json_populate_recordset(null::invoices, ${jsonRecords(rows, written)}::json) as saved

@@ -11,6 +11,7 @@ import type { CurrencyCode } from '../kernel/currency.ts';
 import type { Metadata } from '../kernel/json.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import type { Seller } from '../organizations/setting.ts';
+import { isConsolidated } from './consolidation.ts';
 import {
   type Buyer,
   type Invoice,
@@ -67,6 +68,7 @@ export const invoiceColumns = [
   'autoCollect',
   'sentAt',
   'finalizesAt',
+  'consolidatedInto',
 ] as const;
 
 /** A stored invoice: money in minor units. Check constraints guarantee the types. */
@@ -206,23 +208,74 @@ export async function saveMetadata(work: Work, id: string, metadata: Metadata | 
 }
 
 export function pageOfInvoices(work: Work, request: PageRequest): Promise<{ rows: InvoiceRow[]; total: number }> {
-  return selectPage<InvoiceRow>(work, 'invoices', invoiceColumns, request, {
-    status: 'status',
-    type: 'type',
-    customerId: 'customer_id',
-    customerExternalId: (externalId) => ofCustomerNamed(work, sql.ref('customer_id'), externalId),
-    subscriptionId: 'subscription_id',
-    purchaseId: 'purchase_id',
-    billingPeriodId: 'billing_period_id',
-    invoiceNumber: 'invoice_number',
-    pastDue: (value) => (value === 'true' ? isPastDue(work.now) : sql`not (${isPastDue(work.now)})`),
-  });
+  // A list has what is numbered and paid: parts are on their consolidated invoice.
+  const filters = { ...request.filters, consolidatedInvoiceId: request.filters.consolidatedInvoiceId ?? '' };
+  const listsParts = filters.consolidatedInvoiceId !== '';
+  const withPart = (column: string, id: string) => {
+    if (listsParts) return sql`${sql.ref(column)} = ${id}`;
+    return sql`id in (select coalesce(i.consolidated_into, i.id) from invoices i
+      where i.environment_id = ${work.environmentId} and i.${sql.ref(column)} = ${id})`;
+  };
+  return selectPage<InvoiceRow>(
+    work,
+    'invoices',
+    invoiceColumns,
+    { ...request, filters },
+    {
+      consolidatedInvoiceId: (id) => (id === '' ? sql`consolidated_into is null` : sql`consolidated_into = ${id}`),
+      status: 'status',
+      type: 'type',
+      customerId: 'customer_id',
+      customerExternalId: (externalId) => ofCustomerNamed(work, sql.ref('customer_id'), externalId),
+      subscriptionId: (id) => withPart('subscription_id', id),
+      purchaseId: 'purchase_id',
+      billingPeriodId: (id) => withPart('billing_period_id', id),
+      invoiceNumber: 'invoice_number',
+      pastDue: (value) => (value === 'true' ? isPastDue(work.now) : sql`not (${isPastDue(work.now)})`),
+    },
+  );
 }
 
 /** Whether an invoice is owed, and its due date is past or a charge of it has failed. */
 export function isPastDue(now: Instant): RawBuilder<boolean> {
-  return sql`(status in ('open', 'awaiting_payment_confirmation')
+  return sql`(status in ('open', 'awaiting_payment_confirmation') and consolidated_into is null
     and (coalesce(due_date, invoice_date) < ${now}::bigint or attempt_count > 0))`;
+}
+
+/** The parts of these invoices, of which consolidated ones have some, in order. */
+export async function listParts(work: Work, invoices: readonly InvoiceRow[]): Promise<InvoiceRow[]> {
+  const ids = invoices.filter(isConsolidated).map(({ id }) => id);
+  if (ids.length === 0) return [];
+  return selectInvoices(work).where('consolidatedInto', '=', sql<string>`any(${ids}::text[])`).orderBy('id').execute();
+}
+
+/** The names of the subscriptions of a consolidated invoice, by the ids of its parts. */
+export async function listNamesOfParts(work: Work, invoiceId: string): Promise<Map<string, string | null>> {
+  const { rows } = await sql<{ id: string; name: string | null }>`
+    select p.id, s.name
+      from invoices p join subscriptions s on s.environment_id = p.environment_id and s.id = p.subscription_id
+     where p.environment_id = ${work.environmentId} and p.consolidated_into = ${invoiceId}`.execute(work.db);
+  return new Map(rows.map(({ id, name }) => [id, name]));
+}
+
+/** The parts of consolidated invoices among these ids. */
+export async function listPartsById(
+  work: Work,
+  ids: readonly string[],
+): Promise<Pick<InvoiceRow, 'id' | 'consolidatedInto' | 'subscriptionId'>[]> {
+  if (ids.length === 0) return [];
+  return work.db
+    .selectFrom('invoices')
+    .select(['id', 'consolidatedInto', 'subscriptionId'])
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', sql<string>`any(${ids}::text[])`)
+    .where('consolidatedInto', 'is not', null)
+    .execute();
+}
+
+/** The invoices, followed by the parts of consolidated ones. */
+export async function withParts(work: Work, invoices: readonly InvoiceRow[]): Promise<InvoiceRow[]> {
+  return [...invoices, ...(await listParts(work, invoices))];
 }
 
 /** The newest invoices of a customer, newest first. A draft is not for the customer yet. */
@@ -230,6 +283,7 @@ export async function listInvoicesOfCustomer(work: Work, customerId: string, lim
   return selectInvoices(work)
     .where('customerId', '=', customerId)
     .where('status', '<>', 'draft')
+    .where('consolidatedInto', 'is', null)
     .orderBy('id', 'desc')
     .limit(limit)
     .execute();
@@ -312,7 +366,7 @@ export function pageOfLines(work: Work, request: PageRequest): Promise<{ rows: I
   return selectPage<InvoiceLineItemRow>(work, 'invoice_line_items', lineColumns, request, {
     customerId: (id) => ofInvoices(sql`i.customer_id = ${id}`),
     customerExternalId: (externalId) => ofInvoices(ofCustomerNamed(work, sql.ref('i.customer_id'), externalId)),
-    invoiceId: 'invoice_id',
+    invoiceId: (id) => ofInvoices(sql`(i.id = ${id} or i.consolidated_into = ${id})`),
     type: 'type',
     priceId: 'price_id',
   });

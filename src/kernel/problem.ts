@@ -400,6 +400,10 @@ export const registry = {
   draftOfPeriod: ['BAD_REQUEST', 'Invoice {id} is the draft of a billing period: {reason}.'],
   draftHasNoLines: ['BAD_REQUEST', 'Invoice {id} has no lines: add one before it is finalized.'],
   invoiceStatusForbids: ['BAD_REQUEST', 'Invoice {id} cannot be {trigger}: its status is {status}.'],
+  invoiceIsPart: [
+    'BAD_REQUEST',
+    'Invoice {id} is part of the consolidated invoice {consolidatedInvoiceId}: name that one instead.',
+  ],
   invoiceNotOpen: ['BAD_REQUEST', 'Only an open invoice can be paid; the status of invoice {id} is {status}.'],
   invoiceAlreadyBeingPaid: [
     'CONFLICT',

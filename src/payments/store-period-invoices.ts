@@ -21,7 +21,8 @@ export async function listPeriodInvoices(
   const { rows } = await sql<PeriodInvoice>`
     select i.id, i.billing_period_id, i.reason, i.status, i.total, i.amount_paid, i.amount_refunded, i.credited_amount, i.offset_amount, i.balance_applied, i.balance_credited,
            lines.list_amount, lines.plan_discount, lines.net_amount, lines.paused_time,
-           i.status in ('draft', 'awaiting_payment_confirmation') or exists (
+           -- A change never takes the place of a part of an invoice.
+           i.status in ('draft', 'awaiting_payment_confirmation') or (i.consolidated_into is not null and i.status = 'open') or exists (
              select from payments p
               where p.environment_id = i.environment_id and p.invoice_id = i.id
                 and p.status in ('processing', 'requires_confirmation', 'requires_action')) as is_being_paid,
@@ -91,6 +92,7 @@ export async function listReplaceable(work: Work, invoiceIds: readonly string[])
   const { rows } = await sql<{ id: string }>`
     select i.id from invoices i
      where i.environment_id = ${work.environmentId} and i.id = any(${invoiceIds}::text[]) and i.status = 'open'
+       and i.consolidated_into is null
        and not exists (
          select from payments p
           where p.environment_id = i.environment_id and p.invoice_id = i.id

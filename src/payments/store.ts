@@ -181,6 +181,10 @@ export async function listEverPaid(work: Work, subscriptionIds: readonly string[
      where i.environment_id = ${work.environmentId} and i.subscription_id = any(${subscriptionIds}::text[])
        and l.explanation ->> 'kind' = 'arrears'
      union
+    select i.subscription_id from invoices i
+     where i.environment_id = ${work.environmentId} and i.subscription_id = any(${subscriptionIds}::text[])
+       and i.consolidated_into is not null and i.amount_paid > 0
+     union
     select s.id from subscriptions s join prices p on p.environment_id = s.environment_id and p.id = s.price_id
      where s.environment_id = ${work.environmentId} and s.id = any(${subscriptionIds}::text[])
        and p.billing_timing = 'in_arrears' and s.status not in ('incomplete', 'canceled', 'incomplete_expired')`.execute(

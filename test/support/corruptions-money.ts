@@ -112,6 +112,19 @@ export const moneyCorruptions: readonly Corruption[] = [
     breaks: ['periodIsBilledOnce', 'moneyOfDaysAddsUp'],
   },
   {
+    fault: 'a consolidated invoice has no parts',
+    statements: [`update invoices set type = 'standalone', reason = 'renewal' where invoice_number = 'ACME-00002'`],
+    breaks: ['consolidatedInvoicesAreTheirParts', 'moneyOfDaysAddsUp'],
+  },
+  {
+    fault: 'a part of an invoice has a number of its own, and a whole that is none',
+    statements: [
+      'alter table invoices drop constraint invoices_numbered_when_finalized, drop constraint invoices_part_follows',
+      `update invoices set consolidated_into = (select id from invoices where invoice_number = 'ACME-00001') where invoice_number = 'ACME-00002'`,
+    ],
+    breaks: ['partsAreOfConsolidatedInvoices', 'moneyOfDaysAddsUp'],
+  },
+  {
     fault: 'a plan that bills no overage billed some',
     statements: [
       `update subscription_adjustments set status = 'canceled'`,

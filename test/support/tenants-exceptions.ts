@@ -4,6 +4,7 @@ import type { TenantWorld } from './tenants-world.ts';
 export const namesNoRecord: Readonly<Record<string, string>> = {
   'customer.userId': "the application's own id of a person: text to us",
   'seller.taxId': 'a number that the seller has from its tax office: text to us',
+  'billingTerms.taxId': 'a number that the customer has from its tax office: text to us',
   'seller.email': 'text to us',
   'paymentMethod.token': 'named at the processor, which is asked with the account of the environment',
   postal_code: 'part of an address',
@@ -205,6 +206,8 @@ export const sharedWithPinned: ReadonlySet<string> = new Set([
 /** Filters that the tenants' own records do not show at work: nothing of theirs has it. */
 export const emptyForAll: ReadonlySet<string> = new Set([
   'GET /purchases subscriptionId',
+  // No invoice of a tenant is consolidated.
+  'GET /invoices consolidatedInvoiceId',
   // Items of tenants are pending, and of no one subscription.
   'GET /invoice-items subscriptionId',
   'GET /invoice-items invoiceId',

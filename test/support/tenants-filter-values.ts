@@ -18,6 +18,7 @@ export const filterValues: Readonly<Record<string, (world: TenantWorld) => strin
   invoiceId: (w) => w.invoiceId,
   purchaseId: (w) => w.purchaseId,
   billingPeriodId: (w) => w.billingPeriodId,
+  consolidatedInvoiceId: (w) => w.invoiceId,
   transactionId: (w) => w.usageTransactionId,
   checkoutSessionId: (w) => w.checkoutSessionId,
   paymentMethodId: (w) => w.paymentMethodId,

@@ -176,6 +176,16 @@ function InvoiceFacts({ invoice }: { readonly invoice: Invoice }) {
                 </Go>,
               ] as const,
             ]),
+        ...(invoice.consolidatedInvoiceId === undefined
+          ? []
+          : [
+              [
+                'Part of',
+                <Go key="consolidated" to={`/invoices/${invoice.consolidatedInvoiceId}`}>
+                  Open the consolidated invoice
+                </Go>,
+              ] as const,
+            ]),
         ...(invoice.memo === null ? [] : [['Memo', invoice.memo] as const]),
         ...(invoice.purchaseOrderNumber === undefined ? [] : [['Order number', invoice.purchaseOrderNumber] as const]),
         ...(invoice.footer === undefined ? [] : [['Footer', invoice.footer] as const]),

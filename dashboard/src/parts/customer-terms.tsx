@@ -1,4 +1,4 @@
-import { Button, Group, NumberInput, Select, Stack, TagsInput, Textarea, TextInput } from '@mantine/core';
+import { Button, Group, NumberInput, Select, Stack, Switch, TagsInput, Textarea, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import type { Customer, CustomersUpdateInput } from '../../../client/src/generated-entry.ts';
 import { api } from '../api.ts';
@@ -21,12 +21,17 @@ const languageNames = new Intl.DisplayNames(navigator.language, { type: 'languag
 const ofSettings = 'As the settings say';
 
 /** The terms of a customer, and those that the settings decide. */
-function factsOf({ billingTerms = {}, reviewHours }: Pick<Customer, 'billingTerms' | 'reviewHours'>): Fact[] {
+function factsOf({
+  billingTerms = {},
+  reviewHours,
+  consolidateInvoices,
+}: Pick<Customer, 'billingTerms' | 'reviewHours' | 'consolidateInvoices'>): Fact[] {
   const { netTermsDays, taxId, purchaseOrderNumber, language, timeZone, invoiceEmails, memo, customFields } =
     billingTerms;
   return [
     ['Days to pay', netTermsDays === undefined ? ofSettings : counted(netTermsDays, 'day')],
     ['Renewals wait as a draft for', reviewHours === undefined ? ofSettings : counted(reviewHours, 'hour')],
+    ['Renewals of one day', consolidateInvoices ? 'One invoice' : 'An invoice each'],
     ['Tax id', taxId ?? '–'],
     ['Order number', purchaseOrderNumber ?? '–'],
     ['Language', language === undefined ? ofSettings : (languageNames.of(language) ?? language)],
@@ -70,6 +75,7 @@ interface DialogProps {
 interface Form {
   readonly netTermsDays: number | null;
   readonly reviewHours: number | null;
+  readonly consolidateInvoices: boolean;
   readonly taxId: string;
   readonly purchaseOrderNumber: string;
   readonly language: Terms['language'] | null;
@@ -79,10 +85,11 @@ interface Form {
   readonly customFields: readonly Pair[];
 }
 
-function formOf({ billingTerms = {}, reviewHours }: Customer): Form {
+function formOf({ billingTerms = {}, reviewHours, consolidateInvoices }: Customer): Form {
   return {
     netTermsDays: billingTerms.netTermsDays ?? null,
     reviewHours: reviewHours ?? null,
+    consolidateInvoices: consolidateInvoices ?? false,
     taxId: billingTerms.taxId ?? '',
     purchaseOrderNumber: billingTerms.purchaseOrderNumber ?? '',
     language: billingTerms.language ?? null,
@@ -103,6 +110,7 @@ function changeOf(form: Form): CustomersUpdateInput['customer'] | null {
   if (customFields.some(({ name, value }) => name === '' || value === '')) return null;
   return {
     reviewHours: form.reviewHours,
+    consolidateInvoices: form.consolidateInvoices,
     billingTerms: {
       netTermsDays: form.netTermsDays,
       taxId: form.taxId.trim() || null,
@@ -171,6 +179,12 @@ function TermsFields({ form, onChange }: { readonly form: Form; readonly onChang
           onChange={(value) => set({ reviewHours: typeof value === 'number' ? value : null })}
         />
       </Group>
+      <Switch
+        label="One invoice for the renewals of a day"
+        description="It is made at the end of the day, in UTC"
+        checked={form.consolidateInvoices}
+        onChange={(event) => set({ consolidateInvoices: event.currentTarget.checked })}
+      />
       <Group grow align="flex-start">
         <TextInput
           label="Order number"

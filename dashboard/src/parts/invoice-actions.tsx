@@ -55,8 +55,12 @@ const actionsOf: Partial<Record<Invoice['status'], readonly Action[]>> = {
   uncollectible: ['record', 'void'],
 };
 
-/** The actions that the status allows. The draft of a period is voided, so that its usage is billed again. */
-function actionsFor({ status, type }: Invoice): readonly Action[] {
+/**
+ * The actions that the status allows. The draft of a period is voided, so that its usage is billed again. A part is paid,
+ * credited and voided with its consolidated invoice.
+ */
+function actionsFor({ status, type, consolidatedInvoiceId }: Invoice): readonly Action[] {
+  if (consolidatedInvoiceId !== undefined) return ['metadata'];
   const actions =
     status === 'draft'
       ? (['finalize', 'add', 'edit', type === 'standalone' ? 'delete' : 'void'] as const)
