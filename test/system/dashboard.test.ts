@@ -252,7 +252,7 @@ test('a draft gets a line without tax, keeps it while its terms change, and give
   await dialog.getByLabel('Value of entry 1').fill('d-1');
   await dialog.getByText('deal: none → d-1').waitFor();
   await dialog.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('d-1').waitFor();
+  await page.getByText('The metadata is saved').waitFor();
   const { invoice: changed, invoiceLineItems } = await app.get(`/invoices/${invoice.id}`);
   assert.deepEqual([changed.memo, changed.netTermsDays, changed.metadata], ['Thank you.', 9, { deal: 'd-1' }]);
   assert.deepEqual(
@@ -273,7 +273,7 @@ test('the billing terms of a customer are changed after a look at each of them',
   await dialog.getByText('Days to pay: As the settings say → 45 days').waitFor();
   await assertGoodPage(page, 'terms');
   await dialog.getByRole('button', { name: 'Save the terms' }).click();
-  await page.getByText('PO-7').waitFor();
+  await page.getByText('The terms are saved').waitFor();
   await assertGoodPage(page, 'customer-terms');
   const [customer] = (await app.get(`/customers?ids=${customerId}`)).data;
   assert.deepEqual(customer.billingTerms, { netTermsDays: 45, taxId: 'ATU1', purchaseOrderNumber: 'PO-7' });
