@@ -122,7 +122,7 @@ button.small, .button.small { min-height: 2.25rem; padding: .3rem .75rem; font-s
 .switch { display: inline-flex; border: 1px solid var(--line); border-radius: .625rem; padding: .2rem; gap: .2rem; margin-bottom: 1rem; background: var(--tint); flex-wrap: wrap; }
 .switch a { padding: .35rem 1rem; border-radius: .45rem; text-decoration: none; color: var(--soft); font-weight: 600; font-size: .875rem; }
 .switch a[aria-current] { background: var(--paper); color: var(--ink); box-shadow: 0 0 0 1px var(--line); }
-.plans { list-style: none; margin: 0; padding: 0; display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 15rem), 1fr)); }
+.plans { list-style: none; margin: .75rem 0 1.25rem; padding: 0; display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 15rem), 1fr)); }
 .plans > li { border: 1px solid var(--line); border-radius: .75rem; padding: 1.25rem; display: flex; flex-direction: column; gap: .25rem; background: var(--paper); }
 .plans > li.own { border-color: var(--action); box-shadow: inset 0 0 0 1px var(--action); }
 .plans form, .plans .own-tag { margin-top: auto; padding-top: .75rem; }

@@ -176,7 +176,7 @@ function seatsHtml(subscription: PortalSubscription, { words, count, say }: Word
         name: label,
         more,
       });
-      return html`<li><bdi>${name}</bdi>${mayCancel(subscription) && form}</li>\n`;
+      return html`<li><span><bdi>${name}</bdi></span>${mayCancel(subscription) && form}</li>\n`;
     };
     const rest = claimed - holders.length;
     return html`<div class="meter"><strong><bdi>${resource}</bdi></strong><span>${say(inUse, { claimed: count(claimed), capacity: count(capacity) })}</span></div>
