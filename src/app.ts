@@ -15,6 +15,7 @@ import { portalPages } from './checkout/routes-portal.ts';
 import { portalPlanPages } from './checkout/routes-portal-plans.ts';
 import { canStore, type Database } from './database/database.ts';
 import type { PageShare } from './database/page-share.ts';
+import type { ReadReplica } from './database/read-replica.ts';
 import { erasureTasks } from './erasure/jobs.ts';
 import { type ConnectionLimits, connectionLimits } from './http/connections.ts';
 import type { Dashboard } from './http/dashboard.ts';
@@ -95,6 +96,8 @@ export type ExternalServices = WithEncryption &
 interface AppOptions {
   /** Bound by row-level security. */
   readonly database: Database;
+  /** A copy of the database for lists, reports and exports. */
+  readonly replica?: ReadReplica | null;
   /** The worker's connection for people who sign in; nobody can when absent. */
   readonly people?: Database | null;
   /** Silent when absent. */
@@ -132,6 +135,7 @@ function rateLimitOf({ rateLimit: perKey, pagesPerAddress }: AppLimits): RateLim
 /** The HTTP server, ready to listen. Closing it flushes data in memory. */
 export async function createApp({
   database,
+  replica = null,
   people = null,
   log = createLog('silent').log,
   metrics = {},
@@ -148,7 +152,7 @@ export async function createApp({
   const limited = limits === undefined ? {} : { loadLimits: limits, rateLimit: rateLimitOf(limits) };
   const changeFeed = new ChangeFeed(database);
   const withFeed = { ...services, changeFeed } satisfies ExternalServices & WithChangeFeed;
-  const context = { database, tasks, services: withFeed, keyUse, ...(pageShare && { pageShare }) };
+  const context = { database, replica, tasks, services: withFeed, keyUse, ...(pageShare && { pageShare }) };
   const { encryption } = services;
   const signIn =
     people && encryption

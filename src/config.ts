@@ -62,6 +62,11 @@ const Variables = z.object({
     .string()
     .regex(/^postgres(ql)?:\/\//, 'must be a postgres:// address')
     .optional(),
+  DATABASE_READ_URL: z
+    .string()
+    .regex(/^postgres(ql)?:\/\//, 'must be a postgres:// address')
+    .optional(),
+  TOLLKEEPER_READ_LAG_MS: wholeNumber(1_000, 3_600_000).default(5_000),
   TOLLKEEPER_DATA_DIR: z
     .string()
     .min(1)
@@ -142,6 +147,10 @@ const Environment = Variables.refine(
     path: ['TOLLKEEPER_MIGRATE_URL'],
     message: 'requires DATABASE_URL, the address that the service works with',
   })
+  .refine((given) => given.DATABASE_READ_URL === undefined || given.DATABASE_URL !== undefined, {
+    path: ['DATABASE_READ_URL'],
+    message: 'requires DATABASE_URL, the server that it follows',
+  })
   .refine((given) => given.TOLLKEEPER_SMTP_URL === undefined || given.TOLLKEEPER_MAIL_FROM !== undefined, {
     path: ['TOLLKEEPER_SMTP_URL'],
     message: 'requires TOLLKEEPER_MAIL_FROM, the address of the sender',
@@ -198,6 +207,8 @@ export interface Config {
   readonly host: string;
   /** The server to use, or null for the embedded one. */
   readonly databaseUrl: string | null;
+  /** A read replica of that server, and the age that its state may have; null without one. */
+  readonly replica: { readonly url: string; readonly mostLagMs: number } | null;
   /** The address of the owner of that database, who migrates it; null if the user of `databaseUrl` does. */
   readonly migrateUrl: string | null;
   readonly dataDirectory: string;
@@ -269,6 +280,10 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
     port: data.PORT,
     host: data.HOST,
     databaseUrl: data.DATABASE_URL ?? null,
+    replica:
+      data.DATABASE_READ_URL === undefined
+        ? null
+        : { url: data.DATABASE_READ_URL, mostLagMs: data.TOLLKEEPER_READ_LAG_MS },
     migrateUrl: data.TOLLKEEPER_MIGRATE_URL ?? null,
     dataDirectory: data.TOLLKEEPER_DATA_DIR,
     walArchive: data.TOLLKEEPER_WAL_ARCHIVE ?? null,

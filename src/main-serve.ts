@@ -18,6 +18,7 @@ import {
 import { problemOfOutage } from './database/database-problem.ts';
 import { listMissingMigrations } from './database/migrate.ts';
 import { PageShare } from './database/page-share.ts';
+import { ReadReplica } from './database/read-replica.ts';
 import { endSilentConnections } from './database/silent-connections.ts';
 import { connectionLimits } from './http/connections.ts';
 import { readDashboard } from './http/dashboard.ts';
@@ -39,7 +40,7 @@ import {
   startProcesses,
   tellReady,
 } from './main-processes.ts';
-import { Watch } from './main-watch.ts';
+import { showReplica, Watch } from './main-watch.ts';
 import { createFirstLink } from './people/actions.ts';
 import type { WebhookServices } from './webhooks/actions.ts';
 import { startSender } from './webhooks/jobs-sender.ts';
@@ -120,11 +121,14 @@ async function answerRequests(config: Config, { server, access }: Opened, { undo
   const patience = patienceOfRequests(limits.statementTimeoutMs);
   const requests = openServicePool(server, { size: connections, patience }, undo);
   pools.set('requests', requests.pool);
+  const replica = await openReplica(config, access, { undo, log, size: connections });
+  if (replica !== null) showReplica(watch.registry, replica);
   const people = createPool({ url: server.url, size: signInPoolSize, as: 'worker' });
   undo.push(() => people.end());
   pools.set('people', people);
   const app = await createApp({
     database: requests.database,
+    replica,
     people: createDatabase(people),
     log,
     metrics: { ofProcess: watch.registry, together: metricsOfAll },
@@ -149,6 +153,36 @@ async function answerRequests(config: Config, { server, access }: Opened, { undo
   return app.listen(listening).catch((error: unknown) => {
     throw listenProblem(error, config);
   });
+}
+
+/** The replica of DATABASE_READ_URL; null without one. A replica that cannot be used yet does not hold up the start. */
+async function openReplica(
+  { replica, limits }: Config,
+  { worker }: WorkerAccess,
+  { undo, log, size }: { readonly undo: Undo; readonly log: Log; readonly size: number },
+): Promise<ReadReplica | null> {
+  if (replica === null) return null;
+  const { url, mostLagMs } = replica;
+  const { database } = openServicePool(
+    { url },
+    { size, patience: patienceOfRequests(limits.statementTimeoutMs) },
+    undo,
+  );
+  const watching = createPool({ url, size: 1, as: 'worker' });
+  undo.push(() => watching.end());
+  const opened = new ReadReplica({
+    database,
+    primary: worker,
+    watched: createDatabase(watching),
+    mostLagMs,
+    onChange: (isUsed, reason) => {
+      if (isUsed) log.warn('The read replica answers lists, reports and exports.');
+      else log.warn(`The read replica is not used: ${reason || `it is more than ${mostLagMs} ms behind`}.`);
+    },
+  });
+  await opened.start();
+  undo.push(() => opened.stop());
+  return opened;
 }
 
 /** Runs jobs without serving the API. */
@@ -232,7 +266,11 @@ interface ServicePool {
   readonly database: Database;
 }
 
-function openServicePool({ url }: Server, options: { size: number; patience: Patience }, undo: Undo): ServicePool {
+function openServicePool(
+  { url }: Pick<Server, 'url'>,
+  options: { size: number; patience: Patience },
+  undo: Undo,
+): ServicePool {
   const pool = createPool({ url, as: 'service', ...options });
   undo.push(() => pool.end());
   return { pool, database: createDatabase(pool) };

@@ -3,6 +3,7 @@ import { Counter, Gauge, Registry } from 'prom-client';
 import { incompleteLifetimeMs } from './billing/end-subscription.ts';
 import { readDueLag } from './billing/store-due.ts';
 import type { Database } from './database/database.ts';
+import type { ReadReplica } from './database/read-replica.ts';
 import type { Log } from './http/log.ts';
 import { gaugesOfDatabase, keptFor } from './http/metrics.ts';
 import { type QueueDepth, readQueueDepth } from './jobs/queue.ts';
@@ -168,6 +169,21 @@ function showPools(registry: Registry, pools: ReadonlyMap<string, pg.Pool>): voi
     registers: [registry],
     collect() {
       for (const [pool, { waitingCount }] of pools) this.set({ pool }, waitingCount);
+    },
+  });
+}
+
+/** The age that the state of the read replica may have. No sample while it is not known. */
+export function showReplica(registry: Registry, replica: ReadReplica): void {
+  new Gauge({
+    name: 'tollkeeper_replica_lag_seconds',
+    help: 'The state of the read replica is no older.',
+    labelNames: ['never'],
+    aggregator: 'max',
+    registers: [registry],
+    collect() {
+      this.reset();
+      if (Number.isFinite(replica.lagMs)) this.set({}, replica.lagMs / 1000);
     },
   });
 }

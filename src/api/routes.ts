@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { Route } from '../http/route.ts';
 import { analyticsRoutes } from './analytics.ts';
 import { apiKeyRoutes } from './api-keys.ts';
@@ -83,48 +84,61 @@ function withFieldsOfReference(routes: readonly Route[]): Route[] {
   });
 }
 
+const reportFamilies = ['analytics', 'exports', 'search'];
+
+/** The reads that a replica may answer: lists, reports, exports and search. Nothing is decided by them. */
+function withReadsThatMayLag(routes: readonly Route[]): Route[] {
+  return routes.map((route) => {
+    const isList = route.returns instanceof z.ZodObject && 'hasMore' in route.returns.shape;
+    const isReport = reportFamilies.includes(route.path.split('/')[1] ?? '');
+    return route.method === 'GET' && (isList || isReport) ? { ...route, mayLag: true } : route;
+  });
+}
+
 /** Every operation of the API, in the order of its documentation. */
-export const routes: readonly Route[] = withFieldsOfReference([
-  ...pingRoutes,
-  ...apiKeyRoutes,
-  ...organizationRoutes,
-  ...settingsRoutes,
-  ...auditLogRoutes,
-  ...changeRoutes,
-  ...customerRoutes,
-  ...subscriptionRoutes,
-  ...pricingModelRoutes,
-  ...productRoutes,
-  ...productFeatureRoutes,
-  ...priceRoutes,
-  ...featureRoutes,
-  ...usageMeterRoutes,
-  ...resourceRoutes,
-  ...catalogRoutes,
-  ...discountRoutes,
-  ...subscriptionItemFeatureRoutes,
-  ...resourceClaimRoutes,
-  ...entitlementRoutes,
-  ...usageCreditRoutes,
-  ...usageEventRoutes,
-  ...holdRoutes,
-  ...invoiceRoutes,
-  ...invoiceLineItemRoutes,
-  ...creditNoteRoutes,
-  ...customerBalanceRoutes,
-  ...exportRoutes,
-  ...invoiceItemRoutes,
-  ...taxRateRoutes,
-  ...purchaseRoutes,
-  ...checkoutSessionRoutes,
-  ...paymentRoutes,
-  ...paymentMethodRoutes,
-  ...webhookRoutes,
-  ...deliveryRoutes,
-  ...eventRoutes,
-  ...emailRoutes,
-  ...emailTemplateRoutes,
-  ...testClockRoutes,
-  ...analyticsRoutes,
-  ...searchRoutes,
-]);
+export const routes: readonly Route[] = withReadsThatMayLag(
+  withFieldsOfReference([
+    ...pingRoutes,
+    ...apiKeyRoutes,
+    ...organizationRoutes,
+    ...settingsRoutes,
+    ...auditLogRoutes,
+    ...changeRoutes,
+    ...customerRoutes,
+    ...subscriptionRoutes,
+    ...pricingModelRoutes,
+    ...productRoutes,
+    ...productFeatureRoutes,
+    ...priceRoutes,
+    ...featureRoutes,
+    ...usageMeterRoutes,
+    ...resourceRoutes,
+    ...catalogRoutes,
+    ...discountRoutes,
+    ...subscriptionItemFeatureRoutes,
+    ...resourceClaimRoutes,
+    ...entitlementRoutes,
+    ...usageCreditRoutes,
+    ...usageEventRoutes,
+    ...holdRoutes,
+    ...invoiceRoutes,
+    ...invoiceLineItemRoutes,
+    ...creditNoteRoutes,
+    ...customerBalanceRoutes,
+    ...exportRoutes,
+    ...invoiceItemRoutes,
+    ...taxRateRoutes,
+    ...purchaseRoutes,
+    ...checkoutSessionRoutes,
+    ...paymentRoutes,
+    ...paymentMethodRoutes,
+    ...webhookRoutes,
+    ...deliveryRoutes,
+    ...eventRoutes,
+    ...emailRoutes,
+    ...emailTemplateRoutes,
+    ...testClockRoutes,
+    ...analyticsRoutes,
+    ...searchRoutes,
+  ]),
+);

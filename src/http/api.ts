@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { hashApiKey, keyHashOf } from '../database/api-key.ts';
+import type { ReadReplica } from '../database/read-replica.ts';
 import { refreshStatistics } from '../database/statistics.ts';
 import { type Effect, type KeyEntry, runInEnvironment, type SessionEntry, type Work } from '../database/work.ts';
 import { createRequestBatcher, type RequestBatcher } from '../jobs/batcher.ts';
@@ -46,6 +47,8 @@ export interface ApiContext extends JobContext {
   readonly rateLimit?: RateLimit;
   /** The public address of the service; when absent, the address that the request was sent to. */
   readonly publicUrl?: string | null;
+  /** A copy of the database for reads that may be a moment old. */
+  readonly replica?: ReadReplica | null;
   /** The ones who are signed in; when absent, only keys are accepted. */
   readonly sessions?: Sessions | null;
 }
@@ -174,16 +177,13 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
   // Reads leave no audit log entries, so they need no audit context.
   const auditContext = route.method === 'GET' ? undefined : { action: actionOf(route), requestId: request.id };
   const publicUrl = context.publicUrl ?? addressAsked(request);
-  const outcome = await runInEnvironment(
-    context.database,
-    entry,
-    (work) => perform(context, work, admitted(requested, work, reply)),
-    {
-      auditContext,
-      dryRun: !(asked instanceof Problem) && asked.dryRun,
-      publicUrl,
-    },
-  );
+  const act = (work: Work) => perform(context, work, admitted(requested, work, reply));
+  const dryRun = !(asked instanceof Problem) && asked.dryRun;
+  const reading = { entry, act, publicUrl };
+  const fromReplica = await readFromReplica(context, route, request, reading);
+  if (fromReplica !== null) reply.header('tollkeeper-replica-lag-ms', Math.ceil(context.replica?.lagMs ?? 0));
+  const outcome =
+    fromReplica ?? (await runInEnvironment(context.database, entry, act, { auditContext, dryRun, publicUrl }));
   if (outcome === null || asked instanceof Problem) throw new Problem('unauthorized');
   if ('apiKeyHash' in entry) context.keyUse.note(entry.apiKeyHash);
   const performed = outcome.answer;
@@ -193,7 +193,10 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
   if (performed.replayed) reply.header('idempotent-replayed', 'true');
   if (route.file) {
     const readMore: ReadMore = async (read) => {
-      const again = await runInEnvironment(context.database, entry, read, { publicUrl });
+      const more = { entry, act: read, publicUrl };
+      const again =
+        (await readFromReplica(context, route, request, more)) ??
+        (await runInEnvironment(context.database, entry, read, { publicUrl }));
       if (again === null) throw new Problem('unauthorized');
       return again.answer;
     };
@@ -203,6 +206,37 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
   }
   const text = await finish({ ...context, auditContext, publicUrl }, asked, entry, performed, outcome.effects);
   return jsonPayload(route, request, reply, text);
+}
+
+/** A read, as it is done in a transaction. */
+interface Reading<Answer> {
+  readonly entry: CallerEntry;
+  readonly act: (work: Work) => Promise<Answer>;
+  readonly publicUrl: string;
+}
+
+/**
+ * Reads from the replica, if the read may be a moment old. The primary decides who may read: a key that was revoked there reads
+ * nothing here. Returns null when the primary should answer, because the sender asks for that, or because the replica is too
+ * old, does not answer, or does not know the caller yet.
+ */
+async function readFromReplica<Answer>(
+  { database: primary, replica }: ApiContext,
+  { mayLag = false }: Route,
+  request: FastifyRequest,
+  { entry, act, publicUrl }: Reading<Answer>,
+) {
+  const isForPrimary = request.headers['tollkeeper-read'] === 'primary';
+  const database = mayLag && !isForPrimary ? replica?.database : null;
+  if (database == null) return null;
+  if ((await runInEnvironment(primary, entry, async () => true)) === null) throw new Problem('unauthorized');
+  try {
+    return await runInEnvironment(database, entry, act, { publicUrl });
+  } catch (error) {
+    if (error instanceof Problem && error.status < 500) throw error;
+    request.log.warn({ err: error }, 'The read replica did not answer a request, so the primary does.');
+    return null;
+  }
 }
 
 /** Whether a request may share a transaction. One with unknown fields needs the settings before it is judged. */

@@ -128,6 +128,8 @@ export interface Route {
   readonly text?: (answer: unknown) => string | Promise<string>;
   readonly sealedWith?: (context: JobContext) => Encryption;
   readonly batched?: Batched;
+  /** Whether a read replica may answer, whose state is a moment old. */
+  readonly mayLag?: boolean;
 }
 
 /** Declares a route. The compiler checks the handler against the schemas here, once. */
