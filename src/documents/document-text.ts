@@ -60,6 +60,7 @@ type DocumentText =
   | 'page'
   | 'usageByDay'
   | 'usageByMonth'
+  | 'totalUnits'
   | 'receiptNumber'
   | 'paymentDate'
   | 'paymentMethod'
@@ -110,6 +111,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     page: 'Page {page} of {pages}',
     usageByDay: 'Usage by day, {range}',
     usageByMonth: 'Usage by month, {range}',
+    totalUnits: 'Total',
     receiptNumber: 'Receipt number',
     paymentDate: 'Payment date',
     paymentMethod: 'Payment method',
@@ -170,6 +172,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     page: 'Seite {page} von {pages}',
     usageByDay: 'Verbrauch nach Tagen, {range}',
     usageByMonth: 'Verbrauch nach Monaten, {range}',
+    totalUnits: 'Summe',
     receiptNumber: 'Belegnummer',
     paymentDate: 'Zahlungsdatum',
     paymentMethod: 'Zahlungsart',
@@ -230,6 +233,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     page: 'Página {page} de {pages}',
     usageByDay: 'Consumo por día, {range}',
     usageByMonth: 'Consumo por mes, {range}',
+    totalUnits: 'Total',
     receiptNumber: 'Número de recibo',
     paymentDate: 'Fecha de pago',
     paymentMethod: 'Método de pago',
@@ -290,6 +294,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     page: 'Page {page} sur {pages}',
     usageByDay: 'Consommation par jour, {range}',
     usageByMonth: 'Consommation par mois, {range}',
+    totalUnits: 'Total',
     receiptNumber: 'Numéro du reçu',
     paymentDate: 'Date du paiement',
     paymentMethod: 'Moyen de paiement',
@@ -350,6 +355,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     page: 'Pagina {page} di {pages}',
     usageByDay: 'Consumo per giorno, {range}',
     usageByMonth: 'Consumo per mese, {range}',
+    totalUnits: 'Totale',
     receiptNumber: 'Numero della ricevuta',
     paymentDate: 'Data del pagamento',
     paymentMethod: 'Metodo di pagamento',
@@ -410,6 +416,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     page: '{page} / {pages} ページ',
     usageByDay: '日別の使用量、{range}',
     usageByMonth: '月別の使用量、{range}',
+    totalUnits: '合計',
     receiptNumber: '領収書番号',
     paymentDate: 'お支払い日',
     paymentMethod: 'お支払い方法',
@@ -470,6 +477,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     page: 'Pagina {page} van {pages}',
     usageByDay: 'Verbruik per dag, {range}',
     usageByMonth: 'Verbruik per maand, {range}',
+    totalUnits: 'Totaal',
     receiptNumber: 'Nummer van het betaalbewijs',
     paymentDate: 'Betaaldatum',
     paymentMethod: 'Betaalmethode',
@@ -530,6 +538,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     page: 'Página {page} de {pages}',
     usageByDay: 'Consumo por dia, {range}',
     usageByMonth: 'Consumo por mês, {range}',
+    totalUnits: 'Total',
     receiptNumber: 'Número do recibo',
     paymentDate: 'Data do pagamento',
     paymentMethod: 'Método de pagamento',

@@ -157,7 +157,7 @@ function usageTables(usage: readonly UsageByDay[], language: Language): Document
           range: localRange(period, language),
         }),
         columns: ['', ...meters.map(({ meterName }) => meterName)],
-        rows: [...rows, [texts.total, ...totals.map((units) => localCount(units, language))]],
+        rows: [...rows, [texts.totalUnits, ...totals.map((units) => localCount(units, language))]],
       };
     }),
   );
