@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import { after } from 'node:test';
 import axe from 'axe-core';
-import type { Page } from 'playwright-core';
+import type { Page, Request } from 'playwright-core';
 import { buildDashboard } from '../../scripts/build-dashboard.ts';
 import { createApp } from '../../src/app.ts';
 import { readDashboard } from '../../src/http/dashboard.ts';
@@ -34,6 +34,11 @@ export async function openBrowser({ isLive = false } = {}): Promise<{ page: Page
   const page = await openWindow({ width: 1280, javaScript: true });
   // As the service answers where there is nothing to follow.
   if (!isLive) await page.route('**/api/v1/changes?*', (route) => route.fulfill({ status: 204 }));
+  const requests = new Set<Request>();
+  underWay.set(page, requests);
+  page.on('request', (request) => requests.add(request));
+  page.on('requestfinished', (request) => requests.delete(request));
+  page.on('requestfailed', (request) => requests.delete(request));
   const errors: string[] = [];
   page.on('pageerror', (error) => errors.push(String(error)));
   page.on('console', (message) => {
@@ -42,9 +47,51 @@ export async function openBrowser({ isLive = false } = {}): Promise<{ page: Page
   return { page, errors };
 }
 
+const underWay = new WeakMap<Page, Set<Request>>();
+const pollMs = 10;
+const patienceMs = 30_000;
+
+/**
+ * Waits until the page has what it asked for: no request is under way, nothing stands in for what is still to come, and
+ * both are so after the browser has drawn twice.
+ */
+export async function settled(page: Page): Promise<void> {
+  const requests = underWay.get(page) ?? new Set();
+  const until = Date.now() + patienceMs;
+  for (let calm = 0; calm < 2; ) {
+    assert(Date.now() < until, `${page.url()} still waits for ${[...requests].map((request) => request.url())}`);
+    const isComplete = await page.evaluate(
+      `new Promise((resolve) => requestAnimationFrame(() => setTimeout(() => resolve(document.querySelector('${standIns}') === null))))`,
+    );
+    calm = isComplete && requests.size === 0 ? calm + 1 : 0;
+    if (calm === 0) await new Promise((resolve) => setTimeout(resolve, pollMs));
+  }
+}
+
+const standIns = '[data-visible].mantine-Skeleton-root, [aria-busy=true]';
+
+/**
+ * Goes to a page inside of the application, as a link does: nothing is loaded again that is there. A page of another kind
+ * has a heading of its own.
+ */
+export async function visit(page: Page, path: string): Promise<void> {
+  const kindOf = (address: string) => {
+    const [, first, ...rest] = new URL(address, page.url()).pathname.split('/');
+    return `${first} ${rest.length}`;
+  };
+  const isOther = kindOf(page.url()) !== kindOf(path);
+  if (isOther) await page.evaluate("for (const left of document.querySelectorAll('h1')) left.dataset.left = ''");
+  await page.evaluate(`history.pushState({}, '', ${JSON.stringify(path)})`);
+  await page
+    .locator(isOther ? 'h1:not([data-left])' : 'h1')
+    .first()
+    .waitFor();
+  await settled(page);
+}
+
 /** A page has to be good to everybody: in both colour schemes, and on a small telephone. */
 export async function assertGoodPage(page: Page, name: string): Promise<void> {
-  await page.waitForLoadState('networkidle');
+  await settled(page);
   const found: string[] = [];
   let checked: unknown;
   for (const colorScheme of ['light', 'dark'] as const) {

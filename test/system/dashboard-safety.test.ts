@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { PNG } from 'pngjs';
 import type { Role } from '../../src/kernel/permission.ts';
 import { calls, spoils } from '../support/api-calls.ts';
-import { assertGoodPage, openBrowser, serveDashboard } from '../support/dashboard-fixture.ts';
+import { assertGoodPage, openBrowser, serveDashboard, visit } from '../support/dashboard-fixture.ts';
 import { resolved } from '../support/document.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { lengthened } from '../support/longest-texts.ts';
@@ -15,14 +15,19 @@ const document: Body = await (await fetch(`${app.url}/openapi.json`)).json();
 const world = await buildWorld(app);
 const address = await serveDashboard(app);
 
-/** A window of somebody with a role. */
-async function windowOf(role: Role) {
+const { page, errors } = await openBrowser();
+
+/** The one window, from here on that of somebody with a role. */
+async function signInAs(role: Role) {
   const { browser } = await personWith(app, role);
-  const { page, errors } = await openBrowser();
+  await page.context().clearCookies();
   await page
     .context()
     .addCookies([...browser.cookies].map(([name, value]) => ({ name, value, url: address, httpOnly: true })));
-  return { page, errors, browser };
+  errors.length = 0;
+  await page.goto(`${address}/api-keys`);
+  await page.getByRole('button', { name: /^Signed in as/ }).waitFor();
+  return browser;
 }
 
 interface Action {
@@ -134,11 +139,9 @@ const actions: readonly Action[] = [
 
 for (const role of ['owner', 'billing', 'support', 'developer', 'viewer'] as const)
   test(`the pages show the role ${role} what it may do, and the API refuses the rest`, async () => {
-    const { page, errors, browser } = await windowOf(role);
+    const browser = await signInAs(role);
     for (const [path, ofPath] of Map.groupBy(actions, ({ path }) => path)) {
-      await page.goto(address + path);
-      await page.getByRole('heading').first().waitFor();
-      await page.waitForLoadState('networkidle');
+      await visit(page, path);
       for (const { button, roles, call } of ofPath) {
         const mayAct = roles.includes(role);
         const shown = page.getByRole('button', { name: button, exact: true });
@@ -219,8 +222,8 @@ async function fillNamesWithMarkup(): Promise<string> {
 }
 
 test('the branding is looked at on an invoice and an email before it is stored, within the policy of the page', async () => {
-  const { page, errors } = await windowOf('owner');
-  await page.goto(`${address}/settings`);
+  await signInAs('owner');
+  await visit(page, '/settings');
   await page.getByRole('button', { name: 'Change branding' }).click();
   const branding = page.getByRole('dialog', { name: 'Branding' });
   const logo = {
@@ -251,13 +254,13 @@ test('texts with markup and scripts in every field are shown as texts on every p
   for (const kind of ['invoices', 'credit-notes'])
     for (const id of kind === 'invoices' ? [written, world.draftInvoiceId] : [world.creditNoteId])
       assert.doesNotMatch((await app.request('GET', `/${kind}/${id}/html`)).body, /<(script|img)\b/i);
-  const { page } = await windowOf('owner');
   const ran: string[] = [];
   await page.exposeFunction('noteHit', (what: string) => ran.push(what));
   await page.addInitScript(`
     globalThis.hit = () => noteHit('a script ran at ' + location.href);
     document.addEventListener('securitypolicyviolation', (event) =>
       noteHit(event.violatedDirective + ' at ' + location.href + ': ' + event.blockedURI));`);
+  await signInAs('owner');
   const { data: newest } = await app.get('/customers?limit=2&order=desc&search=hit()');
   const { data: invoices } = await app.get('/invoices?limit=2&order=desc');
   const { data: webhooks } = await app.get('/webhooks?limit=1&order=desc');
@@ -282,13 +285,11 @@ test('texts with markup and scripts in every field are shown as texts on every p
     ...webhooks.map(({ id }: Body) => `/webhooks/${id}`),
   ];
   for (const path of paths) {
-    await page.goto(address + path);
-    await page.getByRole('heading').first().waitFor();
-    await page.waitForLoadState('networkidle');
+    await visit(page, path);
     const made = page.locator('img[src="x"], iframe, a[href^="javascript:" i]');
     assert.equal(await made.count(), 0, `${path} has made markup of a text`);
   }
-  await page.goto(`${address}/customers`);
+  await visit(page, '/customers');
   await page.getByText('<script>hit()').first().waitFor();
   const { portalSession } = await app.post(`/customers/${newest[0].externalId}/portal-sessions`, {});
   const { pathname, search } = new URL(portalSession.url);

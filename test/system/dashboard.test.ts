@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createFirstLink } from '../../src/people/actions.ts';
 import { clientSecret, reachingServices, startOidcProvider } from '../support/company-fixture.ts';
-import { assertGoodPage, openBrowser, serveDashboard } from '../support/dashboard-fixture.ts';
+import { assertGoodPage, openBrowser, serveDashboard, visit } from '../support/dashboard-fixture.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
 
@@ -110,7 +110,7 @@ test('a change of somebody else is shown without a reload, until the person sign
 });
 
 test('30.00 are explained, and 10.00 of them refunded after a look at the effects', async () => {
-  await page.goto(`${address}/customers`);
+  await visit(page, '/customers');
   await page.getByRole('cell', { name: 'customer-1' }).waitFor();
   await assertGoodPage(page, 'customers');
   await page.getByRole('link', { name: 'Acme' }).click();
@@ -142,7 +142,7 @@ test('30.00 are explained, and 10.00 of them refunded after a look at the effect
 });
 
 test('a subscription shows its next invoice, is paused after a look at what is lost, and goes on', async () => {
-  await page.goto(`${address}/subscriptions`);
+  await visit(page, '/subscriptions');
   await page.getByRole('link', { name: 'Pro' }).first().click();
   await page.getByRole('heading', { name: /Next invoice, on/ }).waitFor();
   await page.getByRole('table', { name: 'Lines of the next invoice' }).getByText('$30.00').waitFor();
@@ -170,7 +170,7 @@ test('a subscription shows its next invoice, is paused after a look at what is l
 });
 
 test('5.00 of a line are credited to the balance, with a look at the line before', async () => {
-  await page.goto(`${address}/invoices`);
+  await visit(page, '/invoices');
   await page.getByRole('link', { name: /-/ }).first().click();
   await page.getByRole('button', { name: 'Credit', exact: true }).click();
   const dialog = page.getByRole('dialog');
@@ -196,7 +196,7 @@ test('5.00 of a line are credited to the balance, with a look at the line before
 });
 
 test('an invoice is written as a draft, finalized with a number, and paid by the balance first', async () => {
-  await page.goto(`${address}/customers/${customerId}?tab=money`);
+  await visit(page, `/customers/${customerId}?tab=money`);
   await page.getByRole('button', { name: 'Write an invoice' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Text of line 1').fill('Training');
@@ -210,7 +210,7 @@ test('an invoice is written as a draft, finalized with a number, and paid by the
   await dialog.getByRole('button', { name: 'Finalize' }).click();
   await page.getByRole('button', { name: 'Record a payment' }).waitFor();
   await assertGoodPage(page, 'invoice');
-  await page.goto(`${address}/customers/${customerId}?tab=money`);
+  await visit(page, `/customers/${customerId}?tab=money`);
   await page.getByRole('heading', { name: 'Balance' }).waitFor();
   await page.getByRole('button', { name: 'Portal' }).click();
   await page.getByRole('button', { name: 'Make the link' }).click();
@@ -292,7 +292,7 @@ test('every list and the catalog are good to everybody', async () => {
     ['usage', 'Usage'],
     ['catalog', 'Catalog'],
   ]) {
-    await page.goto(`${address}/${path}`);
+    await visit(page, `/${path}`);
     await page.getByRole('heading', { name: heading ?? '', exact: true }).waitFor();
     await assertGoodPage(page, path ?? '');
   }
@@ -303,7 +303,7 @@ test('every list and the catalog are good to everybody', async () => {
 });
 
 test('a dearer plan and a tiered price wait in a draft, show whom they reach, and are applied together', async () => {
-  await page.goto(`${address}/catalog?model=${plans.pricingModelId}`);
+  await visit(page, `/catalog?model=${plans.pricingModelId}`);
   await page.getByRole('button', { name: 'Change Pro', exact: true }).click();
   const form = page.getByRole('dialog', { name: 'Change the product' });
   await form.getByLabel('Amount').fill('35');
@@ -341,7 +341,7 @@ test('a dearer plan and a tiered price wait in a draft, show whom they reach, an
   assert.equal(products.find(({ product }: Body) => product.name === 'Pro').price.unitPrice, 3500);
 
   const { id } = (await app.get('/usage-meters?limit=100')).data.find(({ slug }: Body) => slug === 'exports');
-  await page.goto(`${address}/usage?meter=${id}`);
+  await visit(page, `/usage?meter=${id}`);
   await page.getByText('"usageMeterSlug":"exports"').waitFor();
   await page.getByRole('button', { name: 'Copy the command' }).waitFor();
   await assertGoodPage(page, 'usage-empty');
@@ -349,7 +349,7 @@ test('a dearer plan and a tiered price wait in a draft, show whom they reach, an
 });
 
 test('a customer is added by a form, and starts on the default plan', async () => {
-  await page.goto(`${address}/customers`);
+  await visit(page, '/customers');
   await page.getByRole('button', { name: 'Add a customer' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Name').fill('Wile');
@@ -364,7 +364,7 @@ test('a customer is added by a form, and starts on the default plan', async () =
 
 test('a draft that somebody else overtook is built on the present state', async () => {
   const path = `/pricing-models/${plans.pricingModelId}`;
-  await page.goto(`${address}/catalog?model=${plans.pricingModelId}&tab=features`);
+  await visit(page, `/catalog?model=${plans.pricingModelId}&tab=features`);
   await page.getByRole('button', { name: 'Add a feature' }).click();
   const form = page.getByRole('dialog', { name: 'New feature' });
   await form.getByLabel('Name').fill('Audit log');
@@ -387,7 +387,6 @@ test('a draft that somebody else overtook is built on the present state', async 
 });
 
 test('a developer adds a webhook, sends a sample, and finds both in the audit log', async () => {
-  await page.goto(address);
   await page.getByRole('link', { name: 'Webhooks', exact: true }).click();
   await page.getByRole('button', { name: 'Add a webhook' }).click();
   await page.getByLabel('Name').fill('Warehouse');
@@ -412,15 +411,15 @@ test('a developer adds a webhook, sends a sample, and finds both in the audit lo
   await replay.getByText(/^[\d,]+ events are sent again, in order\.$/).waitFor();
   await replay.getByRole('button', { name: 'Replay them' }).click();
   await page.getByText('The events are on their way.').waitFor();
-  await page.goto(`${address}/audit-log`);
+  await visit(page, '/audit-log');
   await page.getByRole('button', { name: 'Created webhook' }).first().click();
   await page.getByText('https://warehouse.test').first().waitFor();
   await assertGoodPage(page, 'audit-log');
+  await page.keyboard.press('Escape');
   assert.deepEqual(errors, []);
 });
 
 test('a developer creates a key with the permissions that were chosen, and ends it', async () => {
-  await page.goto(address);
   await page.getByRole('link', { name: 'API keys' }).click();
   await page.getByRole('button', { name: 'Create a key' }).click();
   await page.getByLabel('Name').fill('Meter');
@@ -447,7 +446,6 @@ test('a developer creates a key with the permissions that were chosen, and ends 
 });
 
 test('a year of test mode is tried out, and then passes', async () => {
-  await page.goto(address);
   await page.getByRole('link', { name: 'Time machine' }).click();
   await page.getByRole('button', { name: 'A year' }).click();
   await page.getByRole('button', { name: 'Move the time' }).click();
@@ -486,7 +484,7 @@ test('a year of test mode is tried out, and then passes', async () => {
 });
 
 test('an owner invites somebody, who joins by the link with the role that was given', async () => {
-  await page.goto(`${address}/people`);
+  await visit(page, '/people');
   await page.getByRole('button', { name: 'Invite somebody' }).click();
   await page.getByLabel('E-mail address').fill('grace@acme.test');
   await page.getByText('grace@acme.test may join by a link').waitFor();
@@ -500,7 +498,7 @@ test('an owner invites somebody, who joins by the link with the role that was gi
   await other.getByRole('textbox', { name: 'Password' }).fill(password);
   await other.getByRole('button', { name: 'Join' }).click();
   await other.getByRole('button', { name: 'Signed in as Grace' }).waitFor();
-  await other.goto(`${address}/people`);
+  await visit(other, '/people');
   await other.getByText('Grace (you)').waitFor();
   assert.equal(await other.getByRole('button', { name: 'Invite somebody' }).count(), 0, 'a viewer invites nobody');
   assert.deepEqual(errors, []);
@@ -508,7 +506,7 @@ test('an owner invites somebody, who joins by the link with the role that was gi
 
 test('an empty catalog begins with an example in one click', async () => {
   const { pricingModel } = await app.post('/pricing-models', { pricingModel: { name: 'Empty' } });
-  await page.goto(`${address}/catalog?model=${pricingModel.id}`);
+  await visit(page, `/catalog?model=${pricingModel.id}`);
   await page.getByRole('heading', { name: 'Begin with an example' }).waitFor();
   await assertGoodPage(page, 'catalog-empty');
   await page.getByRole('button', { name: 'Set it up: Seats' }).click();
@@ -520,7 +518,7 @@ test('an empty catalog begins with an example in one click', async () => {
 
 test('the first catalog leads to the first paid invoice without a terminal, and to a cancellation with its preview', async () => {
   await app.put('/settings', { settings: { netTermsDays: 14 } });
-  await page.goto(`${address}/customers`);
+  await visit(page, '/customers');
   await page.getByRole('button', { name: 'Add a customer' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Name').fill('Road Runner');
@@ -545,7 +543,7 @@ test('the first catalog leads to the first paid invoice without a terminal, and 
   const [invoice] = (await app.get('/invoices?customerExternalId=road')).data;
   assert.deepEqual([invoice.status, invoice.total], ['paid', 3600]);
 
-  await page.goto(`${address}/customers/${invoice.customerId}`);
+  await visit(page, `/customers/${invoice.customerId}`);
   await page.getByRole('button', { name: 'Cancel', exact: true }).click();
   await dialog.getByRole('combobox', { name: 'When' }).click();
   await page.getByRole('option', { name: 'Now' }).click();
@@ -561,7 +559,7 @@ test('the first catalog leads to the first paid invoice without a terminal, and 
 test('an owner registers the provider of the company, and signs in by it', async () => {
   const idp = await startOidcProvider([`${address}/auth/company/${app.id}/oidc`]);
   idp.people.set('ada', { email: 'ada@acme.test', email_verified: true });
-  await page.goto(`${address}/people`);
+  await visit(page, '/people');
   await page.getByRole('button', { name: 'Register a provider' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('E-mail domain').fill('acme.test');
