@@ -1063,7 +1063,7 @@ create table public.money_days (
   constraint money_days_kind CHECK (
 CASE kind
     WHEN 'invoiced'::text THEN ((reason IS NOT NULL) AND (processor IS NULL) AND (payment_method IS NULL))
-    ELSE ((kind = ANY (ARRAY['succeeded'::text, 'recovered'::text, 'failed'::text])) AND (reason IS NULL) AND (processor IS NOT NULL) AND (payment_method IS NOT NULL))
+    ELSE (((kind = 'succeeded'::text) OR ((kind = ANY (ARRAY['recovered'::text, 'failed'::text])) AND (reason IS NULL))) AND (processor IS NOT NULL) AND (payment_method IS NOT NULL))
 END),
   constraint money_days_whole CHECK ((day = day_of(day)))
 );
@@ -1145,6 +1145,28 @@ CASE
     ELSE (amount <> (0)::numeric)
 END),
   constraint mrr_movements_type CHECK ((type = ANY (ARRAY['new'::text, 'reactivation'::text, 'expansion'::text, 'contraction'::text, 'churn'::text])))
+);
+
+create table public.mrr_retention (
+  environment_id bigint not null,
+  id bigint not null generated always as identity,
+  pricing_model_id text not null,
+  currency text not null,
+  interval_unit text not null,
+  cohort_at bigint,
+  at bigint not null,
+  amount numeric(38,0) not null,
+  lost numeric(38,0) not null,
+  customers bigint not null,
+  made bigint not null,
+  is_merged boolean not null default false,
+  constraint mrr_retention_pkey PRIMARY KEY (environment_id, interval_unit, at, id),
+  constraint mrr_retention_environment_id_fkey FOREIGN KEY (environment_id) REFERENCES environments(id),
+  constraint mrr_retention_counts CHECK (
+CASE
+    WHEN (cohort_at IS NULL) THEN ((interval_unit = ANY (ARRAY['day'::text, 'week'::text, 'month'::text, 'quarter'::text, 'year'::text])) AND (customers = 0) AND (made = 0))
+    ELSE ((interval_unit = ANY (ARRAY['week'::text, 'month'::text])) AND (lost = (0)::numeric) AND (cohort_at <= at) AND ((made = 0) OR (cohort_at = at)))
+END)
 );
 
 create table public.number_series (
@@ -2208,7 +2230,8 @@ CREATE INDEX money_days_to_merge ON public.money_days USING btree (environment_i
 CREATE INDEX mrr_amounts_by_customer ON public.mrr_amounts USING btree (environment_id, customer_id);
 CREATE INDEX mrr_movements_by_cohort ON public.mrr_movements USING btree (environment_id, cohort_at) INCLUDE (occurred_at, currency, amount, customers, pricing_model_id);
 CREATE INDEX mrr_movements_by_subscription ON public.mrr_movements USING btree (environment_id, subscription_id);
-CREATE INDEX mrr_movements_by_time ON public.mrr_movements USING btree (environment_id, occurred_at) INCLUDE (type, currency, amount, customers, price_id, pricing_model_id);
+CREATE INDEX mrr_movements_by_time ON public.mrr_movements USING btree (environment_id, occurred_at) INCLUDE (type, currency, amount, customers, price_id, pricing_model_id, cohort_at);
+CREATE INDEX mrr_retention_to_merge ON public.mrr_retention USING btree (environment_id, interval_unit, at) WHERE (NOT is_merged);
 CREATE INDEX operations_by_reference ON test_processor.operations USING btree (reference);
 CREATE INDEX organizations_made_by ON public.organizations USING btree (made_by_environment_id) WHERE (made_by_environment_id IS NOT NULL);
 CREATE INDEX passkeys_by_user ON people.passkeys USING btree (user_id);
@@ -3455,6 +3478,11 @@ begin
     'select id from %I where environment_id = current_environment() and metadata is not null and metadata @> any ($1)', searched)
     using wanted;
 end $function$;
+CREATE OR REPLACE FUNCTION public.interval_start(interval_unit text, at bigint)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+RETURN ((EXTRACT(epoch FROM date_trunc(interval_unit, ('1970-01-01 00:00:00'::timestamp without time zone + ((at)::double precision * '00:00:00.001'::interval)))) * (1000)::numeric))::bigint;
 CREATE OR REPLACE FUNCTION public.invariant_counts()
  RETURNS TABLE(name text, violations bigint, checked_at bigint, duration_ms bigint)
  LANGUAGE sql
@@ -3690,6 +3718,7 @@ AS $function$
 declare
   merged integer;
   more integer;
+  retained integer;
 begin
   with day as materialized (
     select distinct environment_id, kind, day
@@ -3724,7 +3753,24 @@ begin
     having (sum(units), sum(events)) <> (0, 0)
   )
   select count(*) into more from gone where not is_merged;
-  return merged + more;
+  with day as materialized (
+    select distinct environment_id, interval_unit, at
+      from (select environment_id, interval_unit, at from mrr_retention where not is_merged limit at_most) added
+  ), locked as materialized (
+    select r.environment_id, r.interval_unit, r.at, r.id from mrr_retention r join day d using (environment_id, interval_unit, at)
+       for update of r skip locked
+  ), gone as (
+    delete from mrr_retention r using locked l
+     where r.environment_id = l.environment_id and r.interval_unit = l.interval_unit and r.at = l.at and r.id = l.id
+    returning r.*
+  ), kept as (
+    insert into mrr_retention (environment_id, pricing_model_id, currency, interval_unit, cohort_at, at, amount, lost, customers, made, is_merged)
+    select environment_id, pricing_model_id, currency, interval_unit, cohort_at, at, sum(amount), sum(lost), sum(customers), sum(made), true
+      from gone group by 1, 2, 3, 4, 5, 6
+    having (sum(amount), sum(lost), sum(customers), sum(made)) <> (0, 0, 0, 0)
+  )
+  select count(*) into retained from gone where not is_merged;
+  return merged + more + retained;
 end $function$;
 CREATE OR REPLACE FUNCTION public.month_after(at bigint)
  RETURNS bigint
@@ -3739,6 +3785,32 @@ AS $function$
   select m.numerator, m.denominator * interval_count
     from (values ('month', 1, 1), ('year', 1, 12), ('week', 487, 112), ('day', 487, 16)) m (unit, numerator, denominator)
    where m.unit = interval_unit
+$function$;
+CREATE OR REPLACE FUNCTION public.move_money_by_reason()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, count, amount, tax)
+  select p.environment_id, p.pricing_model_id, 'succeeded', day_of(p.settlement_date), p.currency, moved.reason, p.processor, p.payment_method,
+         sum(moved.sign), sum(moved.sign * p.amount), 0
+    from payments p
+   cross join (values (old.reason, -1), (new.reason, 1)) moved (reason, sign)
+   where p.environment_id = new.environment_id and p.invoice_id = new.id
+     and p.status in ('succeeded', 'refunded') and p.settlement_date is not null
+   group by 1, 2, 4, 5, 6, 7, 8;
+  return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.mrr_before(of_environment bigint, of_customer text, at bigint)
+ RETURNS numeric
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+  select coalesce((select m.customer_amount from mrr_movements m
+                    where m.environment_id = of_environment and m.customer_id = of_customer and m.occurred_at < at
+                    order by m.position desc limit 1), 0)
 $function$;
 CREATE OR REPLACE FUNCTION public.mrr_changes(of_environment bigint, of_customer text)
  RETURNS TABLE(subscription_id text, price_id text, pricing_model_id text, currency text, before numeric, after numeric)
@@ -3899,6 +3971,23 @@ begin
     insert into mrr_amounts as a (environment_id, subscription_id, price_id, customer_id, pricing_model_id, currency, amount)
     select of_environment, c.subscription_id, c.price_id, of_customer, c.pricing_model_id, c.currency, c.after from change c where c.after > 0
     on conflict (environment_id, subscription_id, price_id) do update set amount = excluded.amount
+  ), retained as (
+    insert into mrr_retention (environment_id, pricing_model_id, currency, interval_unit, cohort_at, at, amount, lost, customers, made)
+    select of_environment, was.pricing_model_id, c.currency, part.*
+      from change c cross join typed t
+     cross join lateral (
+       select u.interval_unit, null::bigint as cohort_at, interval_start('day', moved) as at, t.amount,
+              least(was.amount + t.amount - b.amount, 0) - least(was.amount - b.amount, 0) as lost, 0 as customers, 0 as made
+         from unnest(array['day', 'week', 'month', 'quarter', 'year']) u (interval_unit)
+        cross join lateral (select case when was.moved_at < interval_start(u.interval_unit, moved) then was.amount
+                                   else mrr_before(of_environment, of_customer, interval_start(u.interval_unit, moved)) end as amount) b
+        where b.amount > 0 and t.amount <> 0
+        union all
+       select u.interval_unit, interval_start(u.interval_unit, coalesce(was.cohort_at, moved)), interval_start(u.interval_unit, moved), t.amount, 0,
+              case when t.type in ('new', 'reactivation') then 1 when t.type = 'churn' then -1 else 0 end, (was.position = 0)::integer
+         from unnest(array['week', 'month']) u (interval_unit)
+     ) part
+     where c.line = 1
   )
   update mrr_customers m
      set position = m.position + 1, amount = m.amount + t.amount, cohort_at = coalesce(m.cohort_at, moved), moved_at = moved
@@ -3966,30 +4055,33 @@ CREATE OR REPLACE FUNCTION public.payments_by_day()
 AS $function$
     begin
       case tg_op
-        when 'INSERT' then insert into money_days (environment_id, pricing_model_id, kind, day, currency, processor, payment_method, count, amount, tax) select environment_id, pricing_model_id, kind, day, currency, processor, payment_method, sum(sign * count), sum(sign * amount), sum(sign * tax) from (
-  select p.sign, p.environment_id, p.pricing_model_id, k.kind, day_of(k.at) as day, p.currency, p.processor, p.payment_method,
+        when 'INSERT' then insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, count, amount, tax) select environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, sum(sign * count), sum(sign * amount), sum(sign * tax) from (
+  select p.sign, p.environment_id, p.pricing_model_id, k.kind, day_of(k.at) as day, p.currency,
+         case k.kind when 'succeeded' then reason_of_invoice(p.environment_id, p.invoice_id) end as reason, p.processor, p.payment_method,
          1 as count, p.amount, 0 as tax
     from (select 1 as sign, * from added) p
    cross join lateral (values ('succeeded', p.settlement_date, p.status in ('succeeded', 'refunded')),
                               ('recovered', p.settlement_date, p.status in ('succeeded', 'refunded') and p.attempt_number > 1),
                               ('failed', p.created_at, p.status = 'failed')) k (kind, at, counts)
-   where k.counts and k.at is not null) part group by environment_id, pricing_model_id, kind, day, currency, processor, payment_method having (sum(sign * count), sum(sign * amount), sum(sign * tax)) <> (0, 0, 0);
-        when 'UPDATE' then insert into money_days (environment_id, pricing_model_id, kind, day, currency, processor, payment_method, count, amount, tax) select environment_id, pricing_model_id, kind, day, currency, processor, payment_method, sum(sign * count), sum(sign * amount), sum(sign * tax) from (
-  select p.sign, p.environment_id, p.pricing_model_id, k.kind, day_of(k.at) as day, p.currency, p.processor, p.payment_method,
+   where k.counts and k.at is not null) part group by environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method having (sum(sign * count), sum(sign * amount), sum(sign * tax)) <> (0, 0, 0);
+        when 'UPDATE' then insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, count, amount, tax) select environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, sum(sign * count), sum(sign * amount), sum(sign * tax) from (
+  select p.sign, p.environment_id, p.pricing_model_id, k.kind, day_of(k.at) as day, p.currency,
+         case k.kind when 'succeeded' then reason_of_invoice(p.environment_id, p.invoice_id) end as reason, p.processor, p.payment_method,
          1 as count, p.amount, 0 as tax
     from (select 1 as sign, * from added union all select -1, * from removed) p
    cross join lateral (values ('succeeded', p.settlement_date, p.status in ('succeeded', 'refunded')),
                               ('recovered', p.settlement_date, p.status in ('succeeded', 'refunded') and p.attempt_number > 1),
                               ('failed', p.created_at, p.status = 'failed')) k (kind, at, counts)
-   where k.counts and k.at is not null) part group by environment_id, pricing_model_id, kind, day, currency, processor, payment_method having (sum(sign * count), sum(sign * amount), sum(sign * tax)) <> (0, 0, 0);
-        when 'DELETE' then insert into money_days (environment_id, pricing_model_id, kind, day, currency, processor, payment_method, count, amount, tax) select environment_id, pricing_model_id, kind, day, currency, processor, payment_method, sum(sign * count), sum(sign * amount), sum(sign * tax) from (
-  select p.sign, p.environment_id, p.pricing_model_id, k.kind, day_of(k.at) as day, p.currency, p.processor, p.payment_method,
+   where k.counts and k.at is not null) part group by environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method having (sum(sign * count), sum(sign * amount), sum(sign * tax)) <> (0, 0, 0);
+        when 'DELETE' then insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, count, amount, tax) select environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, sum(sign * count), sum(sign * amount), sum(sign * tax) from (
+  select p.sign, p.environment_id, p.pricing_model_id, k.kind, day_of(k.at) as day, p.currency,
+         case k.kind when 'succeeded' then reason_of_invoice(p.environment_id, p.invoice_id) end as reason, p.processor, p.payment_method,
          1 as count, p.amount, 0 as tax
     from (select -1 as sign, * from removed) p
    cross join lateral (values ('succeeded', p.settlement_date, p.status in ('succeeded', 'refunded')),
                               ('recovered', p.settlement_date, p.status in ('succeeded', 'refunded') and p.attempt_number > 1),
                               ('failed', p.created_at, p.status = 'failed')) k (kind, at, counts)
-   where k.counts and k.at is not null) part group by environment_id, pricing_model_id, kind, day, currency, processor, payment_method having (sum(sign * count), sum(sign * amount), sum(sign * tax)) <> (0, 0, 0);
+   where k.counts and k.at is not null) part group by environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method having (sum(sign * count), sum(sign * amount), sum(sign * tax)) <> (0, 0, 0);
       end case;
       return null;
     end $function$;
@@ -4107,6 +4199,13 @@ begin
   end loop;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.reason_of_invoice(of_environment bigint, of_invoice text)
+ RETURNS text
+ LANGUAGE sql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+  select reason from invoices where environment_id = of_environment and id = of_invoice for share
+$function$;
 CREATE OR REPLACE FUNCTION public.record_usage(p_key bytea, p_sufficient text[], p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint, p_models text[], p_versions bigint[], p_transaction text, p_model text, c_kind text[], c_value text[], c_state text[], e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[], e_own_price numeric[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[])
  RETURNS void
  LANGUAGE plpgsql
@@ -4636,7 +4735,7 @@ CREATE OR REPLACE FUNCTION public.unaudited_tables()
  RETURNS text[]
  LANGUAGE sql
  IMMUTABLE
-RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'emails'::text, 'mrr_customers'::text, 'mrr_amounts'::text, 'mrr_movements'::text, 'mrr_balances'::text, 'money_days'::text, 'usage_days'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
+RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'emails'::text, 'mrr_customers'::text, 'mrr_amounts'::text, 'mrr_movements'::text, 'mrr_balances'::text, 'mrr_retention'::text, 'money_days'::text, 'usage_days'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
 CREATE OR REPLACE FUNCTION public.usage_state_of_customer(p_environment bigint, p_now bigint, p_kind text, p_value text)
  RETURNS text
  LANGUAGE plpgsql
@@ -4782,6 +4881,8 @@ create policy tenant on mrr_customers to {tollkeeper_service} using ((environmen
 create policy worker on mrr_customers to {tollkeeper_worker} using true;
 create policy tenant on mrr_movements to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on mrr_movements to {tollkeeper_worker} using true;
+create policy tenant on mrr_retention to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy worker on mrr_retention to {tollkeeper_worker} using true;
 create policy tenant on number_series to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
 create policy worker on number_series to {tollkeeper_worker} using true;
 create policy worker on organizations to {tollkeeper_worker} using true;

@@ -14,6 +14,7 @@ const shared = [
   'ledger_transactions',
   'money_days',
   'mrr_balances',
+  'mrr_retention',
   'number_series',
   'prices',
   'pricing_models',
@@ -125,6 +126,9 @@ export async function multiplyCustomers(
     await client.query('select merge_daily_sums(1000000)');
     await client.query(`update money_days set count = count ${times}, amount = amount ${times}, tax = tax ${times}`);
     await client.query(`update usage_days set units = units ${times}, events = events ${times}`);
+    await client.query(
+      `update mrr_retention set amount = amount ${times}, lost = lost ${times}, customers = customers ${times}, made = made ${times}`,
+    );
     // The balances of the copies come with those of the originals.
     await client.query('delete from mrr_balances');
     await client.query('select take_mrr_balances(1000)');

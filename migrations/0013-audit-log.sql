@@ -48,7 +48,7 @@ create function unaudited_tables() returns text[] language sql immutable
     -- What is told to others.
     'events', 'webhook_deliveries', 'webhook_attempts', 'emails',
     -- Recurring revenue, which follows from the subscriptions.
-    'mrr_customers', 'mrr_amounts', 'mrr_movements', 'mrr_balances',
+    'mrr_customers', 'mrr_amounts', 'mrr_movements', 'mrr_balances', 'mrr_retention',
     -- Sums by day, which follow from invoices, payments and roll-ups.
     'money_days', 'usage_days',
     -- Answers kept for repeats, messages of a processor that were seen.

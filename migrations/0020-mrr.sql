@@ -63,7 +63,7 @@ create table mrr_movements (
   constraint mrr_movements_after_cohort check (cohort_at <= occurred_at and position > 0 and line > 0 and customer_amount >= 0)
 );
 create index mrr_movements_by_time on mrr_movements (environment_id, occurred_at)
-  include (type, currency, amount, customers, price_id, pricing_model_id);
+  include (type, currency, amount, customers, price_id, pricing_model_id, cohort_at);
 create index mrr_movements_by_cohort on mrr_movements (environment_id, cohort_at)
   include (occurred_at, currency, amount, customers, pricing_model_id);
 create index mrr_movements_by_subscription on mrr_movements (environment_id, subscription_id);
@@ -82,6 +82,31 @@ create table mrr_balances (
   foreign key (environment_id) references environments,
   foreign key (environment_id, price_id) references prices
 );
+
+-- Sums of movements for the report on retention, whose points are intervals in UTC. A row with a cohort counts the customers whose
+-- first movement was in the interval that begins with `cohort_at`, in the interval that begins with `at`. A row without one counts,
+-- on the day `at`, the customers who had MRR when the interval of that day began: `lost` is the part that makes them less than they
+-- were then. Nobody updates a row, so no commit waits for another one. A job merges them (0021).
+create table mrr_retention (
+  environment_id bigint not null,
+  id bigint generated always as identity,
+  pricing_model_id text collate "C" not null,
+  currency text not null,
+  interval_unit text not null,
+  cohort_at bigint,
+  at bigint not null,
+  amount numeric(38, 0) not null,
+  lost numeric(38, 0) not null,
+  customers bigint not null,
+  -- The customers of the cohort, in its own interval.
+  made bigint not null,
+  is_merged boolean not null default false,
+  primary key (environment_id, interval_unit, at, id),
+  foreign key (environment_id) references environments,
+  constraint mrr_retention_counts check (case when cohort_at is null then interval_unit in ('day', 'week', 'month', 'quarter', 'year') and customers = 0 and made = 0
+    else interval_unit in ('week', 'month') and lost = 0 and cohort_at <= at and (made = 0 or cohort_at = at) end)
+);
+create index mrr_retention_to_merge on mrr_retention (environment_id, interval_unit, at) where not is_merged;
 
 alter table subscriptions add column discounted boolean not null default false;
 comment on column subscriptions.discounted is 'True once it has a discount, so its renewals may change its MRR.';
@@ -190,6 +215,18 @@ create function mrr_changes(of_environment bigint, of_customer text)
    where now.amount is distinct from was.amount
 $$;
 
+-- The start of the interval of an instant, in UTC. Weeks begin on Mondays.
+create function interval_start(interval_unit text, at bigint) returns bigint language sql immutable
+  return (extract(epoch from date_trunc(interval_unit, timestamp 'epoch' + at * interval '1 millisecond')) * 1000)::bigint;
+
+-- The MRR of a customer before an instant.
+create function mrr_before(of_environment bigint, of_customer text, at bigint) returns numeric
+  language sql stable set search_path = public, pg_temp as $$
+  select coalesce((select m.customer_amount from mrr_movements m
+                    where m.environment_id = of_environment and m.customer_id = of_customer and m.occurred_at < at
+                    order by m.position desc limit 1), 0)
+$$;
+
 -- Writes a movement if the MRR of a customer is another one. It counts for the customer, so that a subscription that replaces
 -- another one in the same commit is an expansion or a contraction. Time never runs back within a customer, and nothing
 -- moves in a month whose balance was taken.
@@ -229,6 +266,23 @@ begin
     insert into mrr_amounts as a (environment_id, subscription_id, price_id, customer_id, pricing_model_id, currency, amount)
     select of_environment, c.subscription_id, c.price_id, of_customer, c.pricing_model_id, c.currency, c.after from change c where c.after > 0
     on conflict (environment_id, subscription_id, price_id) do update set amount = excluded.amount
+  ), retained as (
+    insert into mrr_retention (environment_id, pricing_model_id, currency, interval_unit, cohort_at, at, amount, lost, customers, made)
+    select of_environment, was.pricing_model_id, c.currency, part.*
+      from change c cross join typed t
+     cross join lateral (
+       select u.interval_unit, null::bigint as cohort_at, interval_start('day', moved) as at, t.amount,
+              least(was.amount + t.amount - b.amount, 0) - least(was.amount - b.amount, 0) as lost, 0 as customers, 0 as made
+         from unnest(array['day', 'week', 'month', 'quarter', 'year']) u (interval_unit)
+        cross join lateral (select case when was.moved_at < interval_start(u.interval_unit, moved) then was.amount
+                                   else mrr_before(of_environment, of_customer, interval_start(u.interval_unit, moved)) end as amount) b
+        where b.amount > 0 and t.amount <> 0
+        union all
+       select u.interval_unit, interval_start(u.interval_unit, coalesce(was.cohort_at, moved)), interval_start(u.interval_unit, moved), t.amount, 0,
+              case when t.type in ('new', 'reactivation') then 1 when t.type = 'churn' then -1 else 0 end, (was.position = 0)::integer
+         from unnest(array['week', 'month']) u (interval_unit)
+     ) part
+     where c.line = 1
   )
   update mrr_customers m
      set position = m.position + 1, amount = m.amount + t.amount, cohort_at = coalesce(m.cohort_at, moved), moved_at = moved

@@ -15,7 +15,7 @@ create table money_days (
   kind text not null,
   day bigint not null,
   currency text not null,
-  -- Of invoices only.
+  -- Of invoices, and of money that came for one.
   reason text,
   -- Of payments only.
   processor text,
@@ -27,7 +27,7 @@ create table money_days (
   primary key (environment_id, kind, day, id),
   foreign key (environment_id) references environments,
   constraint money_days_kind check (case kind when 'invoiced' then reason is not null and processor is null and payment_method is null
-    else kind in ('succeeded', 'recovered', 'failed') and reason is null and processor is not null and payment_method is not null end),
+    else (kind = 'succeeded' or kind in ('recovered', 'failed') and reason is null) and processor is not null and payment_method is not null end),
   constraint money_days_whole check (day = day_of(day))
 );
 create index money_days_to_merge on money_days (environment_id, kind, day) where not is_merged;
@@ -81,9 +81,15 @@ select sum_by_day('invoices', 'money_days', 'environment_id, pricing_model_id, k
   select sign, environment_id, pricing_model_id, 'invoiced' as kind, day_of(invoice_date) as day, currency, reason,
          1 as count, subtotal as amount, tax_amount as tax
     from %s i where status not in ('draft', 'void') and consolidated_into is null$$);
-select sum_by_day('payments', 'money_days', 'environment_id, pricing_model_id, kind, day, currency, processor, payment_method',
+-- The reason of the invoice that a payment is for. The lock keeps it as it is read; whoever changes a payment has it in any case.
+create function reason_of_invoice(of_environment bigint, of_invoice text) returns text
+  language sql volatile set search_path = public, pg_temp as $$
+  select reason from invoices where environment_id = of_environment and id = of_invoice for share
+$$;
+select sum_by_day('payments', 'money_days', 'environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method',
   array['count', 'amount', 'tax'], $$
-  select p.sign, p.environment_id, p.pricing_model_id, k.kind, day_of(k.at) as day, p.currency, p.processor, p.payment_method,
+  select p.sign, p.environment_id, p.pricing_model_id, k.kind, day_of(k.at) as day, p.currency,
+         case k.kind when 'succeeded' then reason_of_invoice(p.environment_id, p.invoice_id) end as reason, p.processor, p.payment_method,
          1 as count, p.amount, 0 as tax
     from %s p
    cross join lateral (values ('succeeded', p.settlement_date, p.status in ('succeeded', 'refunded')),
@@ -92,6 +98,22 @@ select sum_by_day('payments', 'money_days', 'environment_id, pricing_model_id, k
    where k.counts and k.at is not null$$);
 drop function sum_by_day;
 
+-- An invoice with another reason takes the money that came for it along.
+create function move_money_by_reason() returns trigger language plpgsql set search_path = public, pg_temp as $$
+begin
+  insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, count, amount, tax)
+  select p.environment_id, p.pricing_model_id, 'succeeded', day_of(p.settlement_date), p.currency, moved.reason, p.processor, p.payment_method,
+         sum(moved.sign), sum(moved.sign * p.amount), 0
+    from payments p
+   cross join (values (old.reason, -1), (new.reason, 1)) moved (reason, sign)
+   where p.environment_id = new.environment_id and p.invoice_id = new.id
+     and p.status in ('succeeded', 'refunded') and p.settlement_date is not null
+   group by 1, 2, 4, 5, 6, 7, 8;
+  return null;
+end $$;
+create trigger invoices_reason after update of reason on invoices for each row
+  when (old.reason <> new.reason) execute function move_money_by_reason();
+
 -- Merges the rows of days that have new ones, at most `at_most` of these, and returns their number. The rows that it deletes are
 -- those that it adds up, in one statement, so two that run at once add up different ones.
 create function merge_daily_sums(at_most integer) returns integer
@@ -99,6 +121,7 @@ create function merge_daily_sums(at_most integer) returns integer
 declare
   merged integer;
   more integer;
+  retained integer;
 begin
   with day as materialized (
     select distinct environment_id, kind, day
@@ -133,7 +156,24 @@ begin
     having (sum(units), sum(events)) <> (0, 0)
   )
   select count(*) into more from gone where not is_merged;
-  return merged + more;
+  with day as materialized (
+    select distinct environment_id, interval_unit, at
+      from (select environment_id, interval_unit, at from mrr_retention where not is_merged limit at_most) added
+  ), locked as materialized (
+    select r.environment_id, r.interval_unit, r.at, r.id from mrr_retention r join day d using (environment_id, interval_unit, at)
+       for update of r skip locked
+  ), gone as (
+    delete from mrr_retention r using locked l
+     where r.environment_id = l.environment_id and r.interval_unit = l.interval_unit and r.at = l.at and r.id = l.id
+    returning r.*
+  ), kept as (
+    insert into mrr_retention (environment_id, pricing_model_id, currency, interval_unit, cohort_at, at, amount, lost, customers, made, is_merged)
+    select environment_id, pricing_model_id, currency, interval_unit, cohort_at, at, sum(amount), sum(lost), sum(customers), sum(made), true
+      from gone group by 1, 2, 3, 4, 5, 6
+    having (sum(amount), sum(lost), sum(customers), sum(made)) <> (0, 0, 0, 0)
+  )
+  select count(*) into retained from gone where not is_merged;
+  return merged + more + retained;
 end $$;
 
 -- A roll-up stays open on its account until usage of a later hour comes. Only the accounts of those that are open are read.

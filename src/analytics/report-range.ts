@@ -16,6 +16,10 @@ const lengths: Readonly<Record<ReportInterval, Interval>> = {
 // The first Monday of 1970: weeks begin on Mondays, and all other intervals in the calendar.
 const firstMonday = Date.UTC(1970, 0, 5);
 
+function anchorOf(interval: ReportInterval): Instant {
+  return interval === 'week' ? firstMonday : 0;
+}
+
 /** The maximum number of points in a report: a year of days, and a month. */
 const maxPoints = 400;
 const defaultMonths: Interval = { unit: 'month', count: 12 };
@@ -62,7 +66,7 @@ interface RangeInput {
 /** Applies defaults. Refuses an empty or unsupported range, and one with too many points. */
 export function toReportRange({ interval = 'month', ...query }: RangeInput, now: Instant): ReportRange {
   const length = lengths[interval];
-  const anchor = interval === 'week' ? firstMonday : 0;
+  const anchor = anchorOf(interval);
   const to = query.to ?? now + 1;
   if (to >= calendarEnd) throw invalid(['to'], 'is after the last supported date');
   const isEarly = to - calendarStart < longestDefaultMs;
@@ -90,7 +94,18 @@ export function pointsOf<Point>(
   return boundaries.slice(1).map((end, index) => make({ start: boundaries[index] ?? end, end }, index));
 }
 
+/** The start of the interval of an instant, in UTC. */
+export function startOf(at: Instant, interval: ReportInterval): Instant {
+  return periodAt(anchorOf(interval), lengths[interval], at).start;
+}
+
+/** The first interval that begins at an instant or later. */
+export function startsFrom(at: Instant, interval: ReportInterval): Instant {
+  const { start, end } = periodAt(anchorOf(interval), lengths[interval], at);
+  return start === at ? at : end;
+}
+
 /** The start of the month of an instant, in UTC. */
 export function monthOf(at: Instant): Instant {
-  return periodAt(0, lengths.month, at).start;
+  return startOf(at, 'month');
 }

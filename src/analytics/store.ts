@@ -6,7 +6,7 @@ import { hourMs, hourOf, splitAtDays } from '../usage/event-query.ts';
 import { metersWithin } from '../usage/store-summary.ts';
 import type { CohortSums, KeptSums, MeterSums, MoneySums, PaymentsReport, RevenueReport } from './money-report.ts';
 import type { MovementSums, MrrGrouping } from './mrr-report.ts';
-import { monthOf, type ReportRange } from './report-range.ts';
+import { monthOf, type ReportRange, startOf, startsFrom } from './report-range.ts';
 
 /** Until when the balances reach; null: there is none yet. */
 async function findLastBalance(work: Work): Promise<Instant | null> {
@@ -75,34 +75,82 @@ export async function sumMovements(
 
 /**
  * The movements at each point of the customers who had MRR at its start: the change of what each of them has, and the
- * part of it that was lost.
+ * part of it that was lost. Points that begin with their interval are sums of days, less what moved on the last day after
+ * the range. Another first point is read movement by movement.
  */
-export async function sumKept(work: Work, { boundaries, from, to }: ReportRange): Promise<KeptSums[]> {
+export async function sumKept(work: Work, range: ReportRange): Promise<KeptSums[]> {
+  const { environmentId, currency } = work;
+  const { boundaries, from, to, interval } = range;
+  const begun = Math.min(startsFrom(from, interval), to);
+  const unit = sql.lit(interval);
+  const parts: RawBuilder<unknown>[] = [];
+  if (from < begun)
+    parts.push(sql`
+      select 1 as point, sum(moved.amount) as moved, sum(least(moved.amount, 0)) as lost
+        from (select sum(m.amount) as amount, (array_agg(m.customer_amount order by m.position desc))[1] - sum(m.amount) as before
+                from mrr_movements m
+               where m.environment_id = ${environmentId} and m.occurred_at >= ${from} and m.occurred_at < ${begun}
+                 and m.currency = ${currency}
+               group by m.customer_id) moved
+       where moved.before > 0`);
+  if (begun < to) {
+    const { days, outside } = splitAtDays({ from: begun, to });
+    parts.push(sql`
+      select width_bucket(r.at, ${boundaries}::bigint[]) as point, r.amount as moved, r.lost
+        from mrr_retention r
+       where r.environment_id = ${environmentId} and r.interval_unit = ${unit} and r.cohort_at is null and r.currency = ${currency}
+         and r.at >= ${days.from} and r.at < ${days.to}`);
+    for (const part of outside)
+      parts.push(sql`
+        select ${boundaries.length - 1}::integer, - m.amount, least(m.after - m.amount - b.amount, 0) - least(m.after - b.amount, 0)
+          from (select m.customer_id, min(m.occurred_at) as occurred_at, sum(m.amount) as amount, min(m.customer_amount) as after
+                  from mrr_movements m
+                 where m.environment_id = ${environmentId} and m.occurred_at >= ${part.from} and m.occurred_at < ${part.to}
+                   and m.currency = ${currency}
+                 group by m.customer_id, m.position) m
+         cross join lateral (select mrr_before(${environmentId}, m.customer_id, interval_start(${unit}, m.occurred_at)) as amount) b
+         where b.amount > 0`);
+  }
   const { rows } = await sql<KeptSums>`
-    select moved.point, sum(moved.amount) as moved, sum(least(moved.amount, 0)) as lost
-      from (select width_bucket(m.occurred_at, ${boundaries}::bigint[]) as point, sum(m.amount) as amount,
-                   (array_agg(m.customer_amount order by m.position desc))[1] - sum(m.amount) as before
-              from mrr_movements m
-             where m.environment_id = ${work.environmentId} and m.occurred_at >= ${from} and m.occurred_at < ${to}
-               and m.currency = ${work.currency}
-             group by m.customer_id, 1) moved
-     where moved.before > 0
-     group by moved.point`.execute(work.db);
+    select point, sum(moved) as moved, sum(lost) as lost from (${sql.join(parts, sql` union all `)}) part
+     group by point having sum(moved) is not null`.execute(work.db);
   return rows;
 }
 
-/** The movements, at each point, of the customers whose first movement was at a point of the range. */
-export async function sumCohorts(work: Work, { boundaries, from, to }: ReportRange): Promise<CohortSums[]> {
+/**
+ * The movements, at each point, of the customers whose first movement was at a point of the range. They are summed up by
+ * weeks and months. Movements of the first and the last one are read one by one where the range cuts these.
+ */
+export async function sumCohorts(work: Work, range: ReportRange): Promise<CohortSums[]> {
+  const { environmentId, currency } = work;
+  const { boundaries, from, to, interval } = range;
+  const unit = interval === 'day' ? null : interval === 'week' ? 'week' : 'month';
+  const begun = unit === null ? to : Math.min(startsFrom(from, unit), to);
+  const ended = unit === null ? to : Math.max(startOf(to, unit), begun);
+  const point = (at: RawBuilder<unknown>) => sql`width_bucket(${at}, ${boundaries}::bigint[])`;
+  const one = (condition: RawBuilder<unknown>) => sql`
+    select ${point(sql`m.cohort_at`)} as cohort, ${point(sql`m.occurred_at`)} as point, m.amount, m.customers,
+           (m.type = 'new' and m.customers = 1)::integer as made
+      from mrr_movements m
+     where m.environment_id = ${environmentId} and m.currency = ${currency} and m.occurred_at < ${to} and ${condition}`;
+  const parts = [
+    one(sql`m.cohort_at >= ${from} and m.cohort_at < ${begun}`),
+    ...(ended < to ? [one(sql`m.cohort_at >= ${begun} and m.occurred_at >= ${ended}`)] : []),
+    ...(begun < ended
+      ? [
+          sql`
+    select ${point(sql`r.cohort_at`)}, ${point(sql`r.at`)}, r.amount, r.customers, r.made
+      from mrr_retention r
+     where r.environment_id = ${environmentId} and r.interval_unit = ${unit} and r.currency = ${currency}
+       and r.cohort_at >= ${begun} and r.at >= ${begun} and r.at < ${ended}`,
+        ]
+      : []),
+  ];
   const { rows } = await sql<CohortSums>`
-    select c.*, sum(c.first_ones) over (partition by c.cohort)::bigint as made
-      from (select width_bucket(m.cohort_at, ${boundaries}::bigint[]) as cohort,
-                   width_bucket(m.occurred_at, ${boundaries}::bigint[]) as point,
-                   sum(m.amount) as amount, sum(m.customers)::bigint as customers,
-                   count(*) filter (where m.type = 'new' and m.customers = 1) as first_ones
-              from mrr_movements m
-             where m.environment_id = ${work.environmentId} and m.cohort_at >= ${from} and m.cohort_at < ${to}
-               and m.occurred_at < ${to} and m.currency = ${work.currency}
-             group by 1, 2) c`.execute(work.db);
+    select cohort, point, sum(amount) as amount, sum(customers)::bigint as customers,
+           sum(sum(made)) over (partition by cohort)::bigint as made
+      from (${sql.join(parts, sql` union all `)}) part
+     group by cohort, point`.execute(work.db);
   return rows;
 }
 
@@ -128,6 +176,8 @@ interface Dated {
   /** The name in the sums of days, and of the same records one by one. */
   readonly summed: 'invoiced' | 'succeeded' | 'recovered' | 'failed';
   readonly key: RawBuilder<unknown>;
+  /** The key of a single record, where it stands elsewhere. */
+  readonly keyOfRecord?: RawBuilder<unknown>;
 }
 
 const recordsOf = {
@@ -146,7 +196,11 @@ const recordsOf = {
 };
 
 /** The sums of the days that a range touches, less the records of these days that are not in it. */
-function sumsOfDays(work: Work, range: ReportRange, { kind, summed, key }: Dated): RawBuilder<unknown>[] {
+function sumsOfDays(
+  work: Work,
+  range: ReportRange,
+  { kind, summed, key, keyOfRecord = key }: Dated,
+): RawBuilder<unknown>[] {
   const { environmentId } = work;
   const { table, at, matches } = recordsOf[summed];
   const { days, outside } = splitAtDays(range);
@@ -159,7 +213,7 @@ function sumsOfDays(work: Work, range: ReportRange, { kind, summed, key }: Dated
            and r.day < ${days.to}::bigint`,
     ...outside.map(
       ({ from, to }) => sql`
-        select ${sql.lit(kind)}, r.currency, ${key}, ${pointAt(at, range)}, -1, - ${amount}, - ${tax}
+        select ${sql.lit(kind)}, r.currency, ${keyOfRecord}, ${pointAt(at, range)}, -1, - ${amount}, - ${tax}
           from ${table} r
          where r.environment_id = ${environmentId} and ${at} >= ${from}::bigint and ${at} < ${to}::bigint and ${matches}`,
     ),
@@ -180,17 +234,16 @@ export async function sumRevenue(
     summed: 'invoiced',
     key: groupBy === null ? nothing : sql`r.reason`,
   });
-  // The reason is that of the invoice, which a payment may find later: then the payments themselves are read.
   const ofInvoice = sql`left join invoices i on i.environment_id = p.environment_id and i.id = p.invoice_id`;
-  const collected =
-    groupBy === null
-      ? sumsOfDays(work, range, { kind: 'collected', summed: 'succeeded', key })
-      : [
-          sql`select 'collected', p.currency, ${key}, ${pointAt(sql`p.settlement_date`, range)}, 1, p.amount, 0
-            from payments p ${ofInvoice}
-           where p.environment_id = ${environmentId} and p.settlement_date >= ${from} and p.settlement_date < ${to}
-             and p.status in ('succeeded', 'refunded')`,
-        ];
+  const collected = sumsOfDays(work, range, {
+    kind: 'collected',
+    summed: 'succeeded',
+    key: groupBy === null ? nothing : sql`r.reason`,
+    keyOfRecord:
+      groupBy === null
+        ? nothing
+        : sql`(select i.reason from invoices i where i.environment_id = r.environment_id and i.id = r.invoice_id)`,
+  });
   const credited = sql`
     select 'credited', c.currency, ${key}, ${pointAt(sql`c.created_at`, range)}, 1, c.subtotal, c.tax_amount
       from credit_notes c

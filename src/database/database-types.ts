@@ -792,6 +792,21 @@ export interface MrrMovements {
   type: string;
 }
 
+export interface MrrRetention {
+  amount: bigint;
+  at: number;
+  cohortAt: number | null;
+  currency: string;
+  customers: number;
+  environmentId: number;
+  id: Generated<number>;
+  intervalUnit: string;
+  isMerged: Generated<boolean>;
+  lost: bigint;
+  made: number;
+  pricingModelId: string;
+}
+
 export interface NumberSeries {
   /**
    * The last number taken, by an update in the commit of the document, so numbers have no gap.
@@ -1597,6 +1612,7 @@ export interface DB {
   mrrBalances: MrrBalances;
   mrrCustomers: MrrCustomers;
   mrrMovements: MrrMovements;
+  mrrRetention: MrrRetention;
   numberSeries: NumberSeries;
   organizations: Organizations;
   paymentMethodAttachments: PaymentMethodAttachments;

@@ -65,6 +65,37 @@ export const analyticsInvariants: readonly Invariant[] = [
       having sum(amount) <> 0 or sum(customers) <> 0`,
   },
   {
+    name: 'retentionAddsUp',
+    sentence: 'The sums for retention are those of the movements, by cohorts and for the customers of each start.',
+    query: sql`
+      with movement as (
+        select environment_id, customer_id, position, min(currency) as currency, min(occurred_at) as occurred_at, min(cohort_at) as cohort_at,
+               sum(amount) as amount, min(customer_amount) as after, sum(customers) as customers
+          from mrr_movements group by environment_id, customer_id, position
+      ), started as (
+        select m.*, c.pricing_model_id, u.interval_unit, interval_start(u.interval_unit, m.occurred_at) as start_at
+          from movement m
+          join mrr_customers c on c.environment_id = m.environment_id and c.customer_id = m.customer_id
+         cross join unnest(array['day', 'week', 'month', 'quarter', 'year']) u (interval_unit)
+      ), opened as (
+        select s.*, first_value(s.after - s.amount) over (partition by s.environment_id, s.customer_id, s.interval_unit, s.start_at
+                                                          order by s.position) as opening
+          from started s
+      )
+      select environment_id, interval_unit, cohort_at, at, sum(amount) as amount, sum(lost) as lost, sum(customers) as customers, sum(made) as made
+        from (select environment_id, pricing_model_id, currency, interval_unit, cohort_at, at, amount, lost, customers, made from mrr_retention
+               union all
+              select environment_id, pricing_model_id, currency, interval_unit, null, interval_start('day', occurred_at), -amount,
+                     least(after - amount - opening, 0) - least(after - opening, 0), 0, 0
+                from opened where opening > 0
+               union all
+              select environment_id, pricing_model_id, currency, interval_unit, interval_start(interval_unit, cohort_at), start_at, -amount, 0,
+                     -customers, case when position = 1 then -1 else 0 end
+                from opened where interval_unit in ('week', 'month')) part
+       group by environment_id, pricing_model_id, currency, interval_unit, cohort_at, at
+      having (sum(amount), sum(lost), sum(customers), sum(made)) <> (0, 0, 0, 0)`,
+  },
+  {
     name: 'moneyOfDaysAddsUp',
     sentence: 'The sums of a day are those of its invoices and payments.',
     query: sql`
@@ -77,9 +108,14 @@ export const analyticsInvariants: readonly Invariant[] = [
               select environment_id, pricing_model_id, 'failed', day_of(created_at), currency, null, processor, payment_method, -1, -amount, 0
                 from payments where status = 'failed'
                union all
-              select environment_id, pricing_model_id, unnest(case when attempt_number > 1 then array['succeeded', 'recovered'] else array['succeeded'] end),
-                     day_of(settlement_date), currency, null, processor, payment_method, -1, -amount, 0
-                from payments where status in ('succeeded', 'refunded') and settlement_date is not null) part
+              select environment_id, pricing_model_id, 'recovered', day_of(settlement_date), currency, null, processor, payment_method, -1, -amount, 0
+                from payments where status in ('succeeded', 'refunded') and settlement_date is not null and attempt_number > 1
+               union all
+              select p.environment_id, p.pricing_model_id, 'succeeded', day_of(p.settlement_date), p.currency, i.reason, p.processor, p.payment_method,
+                     -1, -p.amount, 0
+                from payments p
+                left join invoices i on i.environment_id = p.environment_id and i.id = p.invoice_id
+               where p.status in ('succeeded', 'refunded') and p.settlement_date is not null) part
        group by environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method
       having (sum(count), sum(amount), sum(tax)) <> (0, 0, 0)`,
   },

@@ -103,6 +103,8 @@ const textsOfOurs = new Set([
     'mrr_balances.currency',
     'mrr_balances.type',
     'mrr_movements.currency',
+    'mrr_retention.currency',
+    'mrr_retention.interval_unit',
     'money_days.currency',
     'money_days.reason',
     'money_days.processor',

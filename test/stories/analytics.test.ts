@@ -4,120 +4,15 @@ import fc from 'fast-check';
 import { mergeSumsOnce, takeBalancesOnce } from '../../src/analytics/actions.ts';
 import { doDueWork } from '../../src/billing/do-due-work.ts';
 import { instant } from '../../src/kernel/calendar.ts';
-import { type Body, startTestApp, type TestOrganization } from '../support/harness.ts';
+import { type AnalyticsShop, analyticsShops } from '../support/analytics-shop.ts';
+import { type Body, startTestApp } from '../support/harness.ts';
 import { assertPlainSums } from '../support/plain-sums.ts';
-import { meter, newCustomer, plan } from '../support/shop.ts';
+import { newCustomer } from '../support/shop.ts';
 import { assertSound } from '../support/sound.ts';
 
 const app = await startTestApp();
 
-const model = {
-  name: 'Analytics',
-  isDefault: true,
-  features: [],
-  products: [
-    plan('free', 0),
-    plan('pro', 3000),
-    plan('team', 6000),
-    plan('year', 10_000, [], { intervalUnit: 'year' }),
-    plan('week', 700, [], { intervalUnit: 'week' }),
-    plan('day', 100, [], { intervalUnit: 'day' }),
-    plan('half', 6000, [], { intervalCount: 6 }),
-    plan('trial', 3000, [], { trialPeriodDays: 14 }),
-    plan('setup', 3000, [], { setupFeeAmount: 9900 }),
-    plan('seats', 0, [], {
-      unitPrice: undefined,
-      pricing: {
-        model: 'volume',
-        tiers: [
-          { upTo: 10, unitAmount: '1000' },
-          { upTo: null, unitAmount: '800' },
-        ],
-      },
-    }),
-    plan('support', 500, [], { product: { addOn: true } }),
-  ],
-  usageMeters: [meter('calls', 'Calls', { slug: 'call', unitPrice: 1 })],
-};
-
-interface Told {
-  readonly environmentId: number;
-  readonly moveTo: (day: string) => Promise<void>;
-  readonly subscribe: (slug: string, more?: Body) => Promise<string>;
-  readonly adjust: (id: string, items: readonly Body[], more?: Body) => Promise<Body>;
-  readonly cancel: (id: string, timing: string) => Promise<Body>;
-  readonly post: (path: string, body?: unknown) => Promise<Body>;
-  readonly get: (path: string) => Promise<Body>;
-  readonly report: (name: string, query?: string) => Promise<Body>;
-  readonly refused: (name: string, query: string, message: RegExp) => Promise<void>;
-  /** The movements of the whole time, in the order in which they were made. */
-  readonly movements: () => Promise<[day: string, type: string, amount: number][]>;
-  /** The MRR now. */
-  readonly mrr: () => Promise<number>;
-}
-
-let customers = 0;
-
-/** An organization of its own, whose clock stands at the day. */
-async function begin(start: string, settings?: Body): Promise<Told> {
-  const organization: TestOrganization = await app.newOrganization();
-  const options = { key: organization.testKey };
-  const post = (path: string, body?: unknown) => app.post(path, body, options);
-  const moveTo = async (day: string) => {
-    await app.put('/test-clock', { testClock: { now: instant(day) } }, options);
-  };
-  if (settings !== undefined) await app.put('/settings', { settings }, options);
-  await moveTo(start);
-  await post('/pricing-models/setup', model);
-  const report = async (name: string, query = '') => (await app.get(`/analytics/${name}?${query}`, options))[name];
-  const environmentId = organization.testEnvironmentId;
-  return {
-    environmentId,
-    moveTo,
-    post,
-    get: (path) => app.get(path, options),
-    report,
-    async refused(name, query, message) {
-      const { status, body } = await app.request('GET', `/analytics/${name}?${query}`, undefined, options);
-      assert.equal(status, 400);
-      assert.match(body.message, message);
-    },
-    async subscribe(slug, more = {}) {
-      customers += 1;
-      const { customerId } = more.customerId
-        ? more
-        : await newCustomer({ post }, `customer-${customers}`, {
-            token: 'pm_card_visa',
-          });
-      const body = { customerId, priceSlug: `${slug}-monthly`, ...more };
-      return (await post('/subscriptions', body)).subscription.id;
-    },
-    adjust: (id, items, more = {}) =>
-      post(`/subscriptions/${id}/adjust`, {
-        adjustment: { timing: 'immediately', newSubscriptionItems: items, ...more },
-      }),
-    cancel: (id, timing) => post(`/subscriptions/${id}/cancel`, { cancellation: { timing } }),
-    async movements() {
-      const rows = await app.owner
-        .selectFrom('mrrMovements')
-        .select(['occurredAt', 'type', 'amount'])
-        .where('environmentId', '=', environmentId)
-        .orderBy('occurredAt')
-        .orderBy('customerId')
-        .orderBy('position')
-        .execute();
-      return rows.map(({ occurredAt, type, amount }) => [
-        new Date(occurredAt).toISOString().slice(0, 10),
-        type,
-        Number(amount) / 1e12,
-      ]);
-    },
-    async mrr() {
-      const { groups } = await report('mrr');
-      return groups[0].points.at(-1).mrr;
-    },
-  };
-}
+const begin = analyticsShops(app);
 
 test('a price counts for a month: a twelfth of a year, a sixth of half a year, and days as parts of 30.4375', async () => {
   const shop = await begin('2026-01-01');
@@ -391,6 +286,40 @@ test('retention is what the customers of the start have at the end, and what eac
   await shop.refused('retention', 'from=2020-01-01&to=2026-01-01', /72 points, more than the maximum of 60/);
 });
 
+test('retention is exact between any instants: the first point may begin, and the last one end, within its interval', async () => {
+  const shop = await begin('2026-01-10');
+  const id = await shop.subscribe('pro');
+  await shop.moveTo('2026-01-20');
+  await shop.adjust(id, [{ priceSlug: 'team-monthly' }]);
+  await shop.moveTo('2026-02-05T08:00:00Z');
+  await shop.adjust(id, [{ priceSlug: 'pro-monthly' }]);
+  await shop.moveTo('2026-02-05T16:00:00Z');
+  await shop.cancel(id, 'immediately');
+  await shop.moveTo('2026-04-20');
+  const told = async (query: string) => {
+    const { points } = await shop.report('retention', query);
+    return points.map((point: Body) => [point.opening, point.netRetention, point.grossRetention]);
+  };
+  // 30.00 become 60.00 in January, 30.00 in the morning of 5 February, and nothing in its afternoon.
+  const january = [3000, '2.000000', '1.000000'];
+  const nothing = [0, null, null];
+  const queries = ['from=2026-01-15&to=2026-02-05T12:00:00Z', 'from=2026-01-15&to=2026-03-01'];
+  const months = [
+    [january, [6000, '0.500000', '0.500000']],
+    [january, [6000, '0.000000', '0.000000']],
+  ];
+  assert.deepEqual(await Promise.all(queries.map(told)), months);
+  assert.deepEqual(await told('from=2026-01-01&to=2026-04-15&interval=quarter'), [nothing, nothing]);
+  assert.deepEqual(await told('from=2026-01-12&to=2026-02-05T12:00:00Z&interval=week'), [
+    [3000, '1.000000', '1.000000'],
+    january,
+    [6000, '1.000000', '1.000000'],
+    [6000, '0.500000', '0.500000'],
+  ]);
+  await mergeSumsOnce(app.owner);
+  assert.deepEqual(await Promise.all(queries.map(told)), months);
+});
+
 test('revenue is invoiced net of tax and credit notes, and collected is what arrived less refunds', async () => {
   const shop = await begin('2026-01-01', { taxProvider: 'rates' });
   await shop.post('/tax-rates', { taxRate: { country: 'DE', percentage: '20', type: 'vat', inclusive: false } });
@@ -477,7 +406,7 @@ let uses = 0;
 
 /** What happens in a random history, at `now`. */
 const happen = {
-  async use(shop: Told, subscriptionId: string, usageDate: number) {
+  async use(shop: AnalyticsShop, subscriptionId: string, usageDate: number) {
     uses += 1;
     await shop.post('/usage-events', {
       usageEvent: {
@@ -489,15 +418,15 @@ const happen = {
       },
     });
   },
-  async card(shop: Told, customerId: string, token: string) {
+  async card(shop: AnalyticsShop, customerId: string, token: string) {
     const card = { customerId, type: 'card', token, default: true, automaticallyUpdateSubscriptions: true };
     await shop.post('/payment-methods', { paymentMethod: card });
   },
-  async refund(shop: Told) {
+  async refund(shop: AnalyticsShop) {
     const [payment] = (await shop.get('/payments?status=succeeded&limit=1')).data;
     if (payment !== undefined) await shop.post(`/payments/${payment.id}/refund`, { partialAmount: 100 });
   },
-  async void(shop: Told) {
+  async void(shop: AnalyticsShop) {
     const [invoice] = (await shop.get('/invoices?status=open&limit=1')).data;
     if (invoice !== undefined) await shop.post(`/invoices/${invoice.id}/void`);
   },
@@ -505,6 +434,8 @@ const happen = {
 
 const happenings = fc.constantFrom(
   'weekly',
+  'change',
+  'change',
   'broken card',
   'card',
   'pass',
@@ -519,13 +450,13 @@ const history = fc.array(fc.tuple(happenings, fc.nat(40 * 24 * 60)), { minLength
 // Any instant, or the noon of a day on which the first subscription is renewed.
 const noons = fc.nat(8).map((week) => (7 * week + 0.5) * dayMs);
 const instants = fc.oneof(fc.integer({ min: -3 * dayMs, max: 60 * dayMs }), noons);
-const ranges = fc.array(fc.tuple(instants, instants, fc.constantFrom('day', 'week', 'month')), {
+const ranges = fc.array(fc.tuple(instants, instants, fc.constantFrom('day', 'week', 'month', 'quarter', 'year')), {
   minLength: 5,
   maxLength: 5,
 });
 
 /** Lets a random history happen in an environment of its own. Each happening comes with a number of minutes. */
-async function live(steps: readonly [happening: string, minutes: number][]): Promise<Told> {
+async function live(steps: readonly [happening: string, minutes: number][]): Promise<AnalyticsShop> {
   const shop = await begin('2026-01-01');
   let now = start;
   const buyer = await newCustomer(shop, 'buyer', { token: 'pm_card_visa' });
@@ -533,6 +464,13 @@ async function live(steps: readonly [happening: string, minutes: number][]): Pro
   const subscriptions = [await shop.subscribe('week', ofBuyer)];
   const doings: Readonly<Record<string, (minutes: number) => Promise<unknown>>> = {
     weekly: async () => subscriptions.push(await shop.subscribe('week')),
+    async change(minutes) {
+      const id = subscriptions[minutes % subscriptions.length] ?? '';
+      const { status } = (await shop.get(`/subscriptions/${id}`)).subscription;
+      const items = [{ priceSlug: 'week-monthly', quantity: (minutes % 3) + 1 }];
+      // The card may be broken.
+      if (status === 'active') await shop.adjust(id, items).catch((error) => assert.match(String(error), /declined/));
+    },
     'broken card': () => happen.card(shop, buyer.customerId, 'pm_card_chargeCustomerFail'),
     card: () => happen.card(shop, buyer.customerId, 'pm_card_visa'),
     async pass(minutes) {

@@ -195,7 +195,7 @@ export const dueCorruptions: readonly Corruption[] = [
   {
     fault: 'a movement of recurring revenue is lost',
     statements: ['delete from mrr_movements where position = 1'],
-    breaks: ['movementsAddUp', 'movementsFitTheirType'],
+    breaks: ['movementsAddUp', 'movementsFitTheirType', 'retentionAddsUp'],
   },
   {
     fault: 'a first movement is a return',
@@ -215,6 +215,21 @@ export const dueCorruptions: readonly Corruption[] = [
          from mrr_movements group by 1, 3, 4, 5, 6`,
     ],
     breaks: ['recurringBalancesAddUp'],
+  },
+  {
+    fault: 'the revenue of a cohort leaves out a movement',
+    statements: ['update mrr_retention set amount = amount - 1 where cohort_at is not null'],
+    breaks: ['retentionAddsUp'],
+  },
+  {
+    fault: 'money of a day came for another reason',
+    statements: [
+      `insert into money_days (environment_id, pricing_model_id, kind, day, currency, reason, processor, payment_method, count, amount, tax)
+       select d.environment_id, d.pricing_model_id, 'succeeded', d.day, d.currency, moved.reason, 'test', 'card', moved.sign, moved.sign * 100, 0
+         from (select * from money_days where kind = 'invoiced' limit 1) d
+        cross join (values ('renewal', -1), ('one_off', 1)) moved (reason, sign)`,
+    ],
+    breaks: ['moneyOfDaysAddsUp'],
   },
   {
     fault: 'the sum of a day leaves out an invoice',

@@ -54,6 +54,7 @@ const leftOfEnvironment = new Set([
   'webhook_deliveries',
   // Rows for each statement, which add up to the same.
   'money_days',
+  'mrr_retention',
   'usage_days',
 ]);
 // Real time, numbers that a processor or a random number makes up, and who asked.

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { ratioText } from '../../src/analytics/mrr-report.ts';
 import type { Body, TestApp } from './harness.ts';
 
 interface Reported {
@@ -8,11 +9,13 @@ interface Reported {
 }
 
 const hourMs = 3_600_000;
+const mostCohorts = 60;
 
 interface Counted {
   readonly at: number;
   readonly count: number;
   readonly sum: number;
+  readonly key?: string | null;
 }
 
 /** The number of records in each point, and their sum. */
@@ -27,14 +30,17 @@ function inPoints(rows: readonly Counted[], points: readonly Body[]): [count: nu
 async function recordsOf({ ownerPool }: Pick<TestApp, 'ownerPool'>, environmentId: number) {
   const read = async (query: string): Promise<Counted[]> => {
     const { rows } = await ownerPool.query(query, [environmentId]);
-    return rows.map(({ at, count, sum }) => ({ at: Number(at), count: Number(count), sum: Number(sum) }));
+    return rows.map(({ at, count, sum, key }) => ({ at: Number(at), count: Number(count), sum: Number(sum), key }));
   };
   const paid = `from payments where environment_id = $1 and status in ('succeeded', 'refunded')`;
   return {
     invoiced: await read(
       `select invoice_date as at, 1 as count, subtotal as sum from invoices where environment_id = $1 and status not in ('draft', 'void')`,
     ),
-    succeeded: await read(`select settlement_date as at, 1 as count, amount as sum ${paid}`),
+    succeeded: await read(
+      `select settlement_date as at, 1 as count, amount as sum,
+              (select reason from invoices i where i.environment_id = $1 and i.id = payments.invoice_id) as key ${paid}`,
+    ),
     recovered: await read(`select settlement_date as at, 1 as count, amount as sum ${paid} and attempt_number > 1`),
     failed: await read(
       `select created_at as at, 1 as count, amount as sum from payments where environment_id = $1 and status = 'failed'`,
@@ -46,6 +52,64 @@ async function recordsOf({ ownerPool }: Pick<TestApp, 'ownerPool'>, environmentI
       `select usage_date - usage_date % ${hourMs} as at, 1 as count, amount as sum from usage_events where environment_id = $1`,
     ),
   };
+}
+
+interface Moved {
+  readonly customer: string;
+  readonly at: number;
+  readonly cohort: number;
+  readonly amount: bigint;
+  readonly customers: number;
+}
+
+async function movementsOf({ ownerPool }: Pick<TestApp, 'ownerPool'>, environmentId: number): Promise<Moved[]> {
+  const { rows } = await ownerPool.query(
+    `select customer_id as customer, min(occurred_at) as at, min(cohort_at) as cohort, sum(amount) as amount, sum(customers) as customers
+       from mrr_movements where environment_id = $1 group by customer_id, position order by customer_id, position`,
+    [environmentId],
+  );
+  return rows.map(({ customer, at, cohort, amount, customers }) => ({
+    customer,
+    at: Number(at),
+    cohort: Number(cohort),
+    amount: BigInt(amount),
+    customers: Number(customers),
+  }));
+}
+
+const sumOf = (moves: readonly Moved[]) => moves.reduce((sum, { amount }) => sum + amount, 0n);
+
+/** Retention as it is defined: customer by customer, from every movement. */
+function assertPlainRetention(moves: readonly Moved[], { points, cohorts }: Body): void {
+  const customers = [...Map.groupBy(moves, ({ customer }) => customer).values()];
+  assert.deepEqual(
+    points.map((point: Body) => [point.netRetention, point.grossRetention]),
+    points.map(({ start, end }: Body) => {
+      const kept = customers
+        .map((all) => ({
+          opening: sumOf(all.filter(({ at }) => at < start)),
+          closing: sumOf(all.filter(({ at }) => at < end)),
+        }))
+        .filter(({ opening }) => opening > 0n);
+      const all = (amounts: readonly bigint[]) => amounts.reduce((sum, each) => sum + each, 0n);
+      const opening = all(kept.map((each) => each.opening));
+      const lower = kept.map((each) => (each.closing < each.opening ? each.closing : each.opening));
+      return [ratioText(all(kept.map(({ closing }) => closing)), opening), ratioText(all(lower), opening)];
+    }),
+  );
+  for (const { start, end, customers: made, points: later } of cohorts) {
+    const own = moves.filter(({ cohort }) => cohort >= start && cohort < end);
+    assert.equal(made, new Set(own.filter(({ at }) => at < later.at(-1).end).map(({ customer }) => customer)).size);
+    for (const point of later) {
+      const until = own.filter(({ at }) => at < point.end);
+      const first = sumOf(own.filter(({ at }) => at < end));
+      assert.equal(
+        point.customers,
+        until.reduce((sum, each) => sum + each.customers, 0),
+      );
+      assert.equal(point.netRetention, ratioText(sumOf(until), first));
+    }
+  }
 }
 
 /** Each report of a range is the plain sum over the records. */
@@ -70,6 +134,17 @@ export async function assertPlainSums(
     money.map((point: Body) => point.refunded),
     sums(records.refunded),
   );
+  const { groups: byReason } = await report('revenue', `${query}&groupBy=reason`);
+  for (const { key, points } of byReason)
+    assert.deepEqual(
+      points.map((point: Body) => point.collected),
+      inPoints(
+        records.succeeded.filter(({ key: reason }) => reason === key),
+        points,
+      ).map(([, sum]) => sum),
+    );
+  if (money.length <= mostCohorts)
+    assertPlainRetention(await movementsOf(app, environmentId), await report('retention', query));
   const { points: paid } = (await report('payments', query)).groups[0];
   for (const kind of ['succeeded', 'recovered', 'failed'] as const)
     assert.deepEqual(

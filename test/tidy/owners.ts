@@ -83,6 +83,7 @@ export const owners: Owners = {
   mrr_amounts: 'analytics',
   mrr_movements: 'analytics',
   mrr_balances: 'analytics',
+  mrr_retention: 'analytics',
   money_days: 'analytics',
 
   purchases: 'purchases',
