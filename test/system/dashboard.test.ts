@@ -222,19 +222,19 @@ test('an invoice is written as a draft, finalized with a number, and paid by the
 test('a draft gets a line without tax, keeps it while its terms change, and gives it back', async () => {
   const lines = [{ description: 'Deposit', unitAmount: 2000, taxable: false }];
   const { invoice } = await app.post('/invoices', { invoice: { customerId, lines, netTermsDays: 9 } });
-  await page.goto(`${address}/drafts`);
+  await visit(page, '/drafts');
   await page.getByRole('heading', { name: 'Drafts to review' }).waitFor();
   await assertGoodPage(page, 'drafts');
   await page.getByRole('button', { name: 'Add lines' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByRole('button', { name: 'More of line 1' }).click();
+  await dialog.getByRole('button', { name: 'Price, time and tax of line 1' }).click();
   await dialog.getByLabel('Text of line 1').fill('Stamp duty');
   await dialog.getByLabel('Amount of one of line 1').fill('5');
   await dialog.getByLabel('Bears tax').uncheck();
   await dialog.getByText('The draft comes to $25.00').waitFor();
   await assertGoodPage(page, 'draft-lines');
   await dialog.getByRole('button', { name: 'Add to the draft' }).click();
-  await page.goto(`${address}/invoices/${invoice.id}`);
+  await visit(page, `/invoices/${invoice.id}`);
   await page.getByRole('button', { name: 'Change' }).click();
   await dialog.getByLabel('Text of line 2').fill('Stamp');
   await dialog.getByLabel('Memo').fill('Thank you.');
@@ -264,7 +264,7 @@ test('a draft gets a line without tax, keeps it while its terms change, and give
 });
 
 test('the billing terms of a customer are changed after a look at each of them', async () => {
-  await page.goto(`${address}/customers/${customerId}`);
+  await visit(page, `/customers/${customerId}`);
   await page.getByRole('button', { name: 'Change the billing terms' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Days to pay').fill('45');

@@ -186,7 +186,12 @@ function Line({ line, place, currency, pricingModelId, onChange, onRemove }: Lin
         </div>
       ) : (
         <Group>
-          <Button variant="subtle" size="compact-xs" onClick={() => setOpen(true)} aria-label={`More of line ${place}`}>
+          <Button
+            variant="subtle"
+            size="compact-xs"
+            onClick={() => setOpen(true)}
+            aria-label={`Price, time and tax of line ${place}`}
+          >
             Price, time and tax
           </Button>
         </Group>
