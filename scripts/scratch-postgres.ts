@@ -17,8 +17,6 @@ const socketDirectory = process.platform === 'win32' ? '' : tmpdir();
 export const settingsForTests = {
   ...unsafeButFast,
   autovacuum: 'off',
-  // Each of several processes keeps those of its databases.
-  max_connections: '400',
   plan_cache_mode: 'force_generic_plan',
   unix_socket_directories: socketDirectory,
 };

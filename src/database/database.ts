@@ -96,8 +96,6 @@ interface PoolOptions {
    * jobs, whose outages it waits out; `owner` migrates.
    */
   readonly as: 'service' | 'worker' | 'queue' | 'owner';
-  /** A connection that is not used for so long is closed; 0 for never. */
-  readonly unusedMs?: number;
   /** The patience of requests when absent. The others have as long as it takes. */
   readonly patience?: Patience;
   /** The audit context of changes, where a transaction sets none itself. */
@@ -105,14 +103,7 @@ interface PoolOptions {
 }
 
 /** A pool of connections. Each is bound to its role from its first statement on. */
-export function createPool({
-  url,
-  size,
-  as,
-  unusedMs = 10_000,
-  patience = patienceOfRequests(),
-  auditContext,
-}: PoolOptions): pg.Pool {
+export function createPool({ url, size, as, patience = patienceOfRequests(), auditContext }: PoolOptions): pg.Pool {
   const { statementMs, lockMs, idleMs, connectionMs } = patience;
   const timeouts = `-c statement_timeout=${statementMs} -c lock_timeout=${lockMs} -c idle_in_transaction_session_timeout=${idleMs}`;
   const work = `-c role=${workerRole}`;
@@ -123,7 +114,6 @@ export function createPool({
   const pool = new pg.Pool({
     connectionTimeoutMillis: as === 'service' ? connectionMs : patienceOfJobs.connectionMs,
     ...(as === 'queue' ? { Client: QueueClient } : {}),
-    idleTimeoutMillis: unusedMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveMs,
     connectionString: url,

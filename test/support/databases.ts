@@ -20,8 +20,6 @@ export interface TestDatabase {
   /** The owner's connection: sees every environment. */
   readonly owner: Database;
   readonly ownerPool: pg.Pool;
-  /** A connection of the owner without triggers and constraints, to empty it: to turn them off forgets all plans. */
-  readonly emptying: pg.Pool;
   /** The service on it that reaches nobody outside, once there is one. */
   service: Service | null;
   readonly name: string;
@@ -57,7 +55,7 @@ export async function returnDatabase(taken: TestDatabase): Promise<void> {
 export async function dropDatabase(taken: TestDatabase): Promise<void> {
   await taken.service?.server.close();
   await taken.service?.webhooks.outbound.close();
-  await Promise.all([taken.database.destroy(), taken.owner.destroy(), taken.emptying.end()]);
+  await Promise.all([taken.database.destroy(), taken.owner.destroy()]);
   await asAdministrator((client) => client.query(`drop database ${taken.name} with (force)`));
 }
 
@@ -106,9 +104,6 @@ async function asAdministrator<Answer>(act: (client: pg.Client) => Promise<Answe
 // A slow machine must not turn a storm of requests into refusals: tests of the limits set their own.
 const patience = { ...patienceOfRequests(60_000), lockMs: 60_000, connectionMs: 60_000 };
 
-// A new connection plans every statement again: those of all invariants take 300 ms.
-const unusedMs = 60_000;
-
 let isAnyMade = false;
 
 async function makeDatabase(): Promise<TestDatabase> {
@@ -123,27 +118,18 @@ async function makeDatabase(): Promise<TestDatabase> {
     client.query(`create database ${name} template ${await templateDatabase(client)} strategy file_copy`),
   );
   const url = await databaseUrl(name);
-  const ownerPool = createPool({ url, size: 4, as: 'owner', unusedMs });
+  const ownerPool = createPool({ url, size: 4, as: 'owner' });
   const owner = createDatabase(ownerPool);
-  const database = createDatabase(createPool({ url, size: 20, as: 'service', unusedMs, patience }));
+  const database = createDatabase(createPool({ url, size: 20, as: 'service', patience }));
   return {
     name,
     url,
     database,
     owner,
     ownerPool,
-    emptying: emptyingPool(url),
     service: null,
     schema: await describeSchema(owner),
   };
-}
-
-function emptyingPool(connectionString: string): pg.Pool {
-  const options = '-c session_replication_role=replica';
-  const pool = new pg.Pool({ connectionString, options, max: 1, idleTimeoutMillis: unusedMs });
-  // A test may end every connection; the next use opens another.
-  pool.on('error', () => undefined);
-  return pool;
 }
 
 // What a database is made with: its migrations.
@@ -160,8 +146,8 @@ const largestLeft = 32;
  * so no id is used twice and no cached record fits a new one. To truncate one table, with all that refer to it, takes
  * as long as to make another database.
  */
-async function empty({ emptying }: TestDatabase): Promise<boolean> {
-  const client = await emptying.connect();
+async function empty({ ownerPool }: TestDatabase): Promise<boolean> {
+  const client = await ownerPool.connect();
   let isEmptied = false;
   try {
     const { rows } = await client.query<{ name: string; isLarge: boolean; isAnalyzed: boolean; canForget: boolean }>(
@@ -179,6 +165,8 @@ async function empty({ emptying }: TestDatabase): Promise<boolean> {
     const statements = [
       'begin',
       `set local lock_timeout = ${othersDisconnectMs}`,
+      // Without triggers and constraints.
+      'set local session_replication_role = replica',
       ...rows.map(({ name }) => `delete from ${name}`),
       'commit',
     ];
