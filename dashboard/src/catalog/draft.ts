@@ -1,6 +1,4 @@
-import { useLocalStorage } from '@mantine/hooks';
 import type { PricingModelExport } from '../../../client/src/generated-entry.ts';
-import { currentEnvironment } from '../api.ts';
 
 /** A pricing model as its export says it. */
 export type Catalog = PricingModelExport['pricingModel'];
@@ -12,7 +10,7 @@ export type PlanPrice = CatalogProduct['price'];
 export type UsagePrice = CatalogMeter['prices'][number];
 
 /** Changes that are not applied yet, and the state on which they are built. */
-interface Draft {
+export interface Draft {
   readonly base: Catalog;
   readonly draft: Catalog;
 }
@@ -113,40 +111,6 @@ function redrawList<L extends List>(list: L, { base, draft }: Draft, current: Ca
     return isMine(slug) && find(current, list, slug) === undefined;
   });
   return [...kept, ...added];
-}
-
-export interface DraftState {
-  /** The catalog with the changes of the draft. */
-  readonly shown: Catalog;
-  readonly base: Catalog;
-  readonly changes: number;
-  /** The records that somebody else changed since the draft was begun. */
-  readonly changedByOthers: readonly string[];
-  readonly save: (next: Catalog) => void;
-  readonly discard: () => void;
-  readonly redraw: () => void;
-}
-
-/** The draft of a pricing model. It is kept in this browser, for each environment and model, until it is applied. */
-export function useDraft(modelId: string, current: Catalog): DraftState {
-  const [stored, setStored, discard] = useLocalStorage<Draft | null>({
-    key: `tollkeeper.draft.${currentEnvironment()}.${modelId}`,
-    defaultValue: null,
-    getInitialValueInEffect: false,
-  });
-  // An applied draft, of which the answer was lost, is no draft any more.
-  const draft = stored !== null && !isSame(stored.draft, current) ? stored : null;
-  const base = draft?.base ?? current;
-  const shown = draft?.draft ?? current;
-  return {
-    shown,
-    base,
-    changes: countChanges(base, shown),
-    changedByOthers: lists.flatMap((list) => changedSlugs(list, base, current)),
-    save: (next) => (isSame(next, base) ? discard() : setStored({ base, draft: next })),
-    discard,
-    redraw: () => draft !== null && setStored({ base: current, draft: redraw(draft, current) }),
-  };
 }
 
 /** `Pro, annual` -> pro-annual */

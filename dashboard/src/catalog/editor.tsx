@@ -1,7 +1,7 @@
 import { Button, Drawer, Group, Stack, Text } from '@mantine/core';
 import { type ComponentType, useState } from 'react';
-import { type DraftState, find, isSame, type List, putRecord, type RecordOf, removeRecord, slugOf } from './draft.ts';
-import { useEditing } from './editing.ts';
+import { find, isSame, type List, putRecord, type RecordOf, removeRecord, slugOf } from './draft.ts';
+import { type DraftState, useEditing } from './editing.ts';
 import { FeatureForm, featureIssue, newFeature, newResource, ResourceForm, resourceIssue } from './feature-form.tsx';
 import { MeterForm, meterIssue, newMeter } from './meter-form.tsx';
 import { type FormProps, newProduct, ProductForm, productIssue } from './product-form.tsx';

@@ -19,7 +19,8 @@ import { ChangeDialog } from '../parts/change-dialog.tsx';
 import { counted } from '../parts/format.ts';
 import { useFilters } from '../parts/records.tsx';
 import { useMay, useSession } from '../session.ts';
-import type { Catalog, DraftState } from './draft.ts';
+import type { Catalog } from './draft.ts';
+import type { DraftState } from './editing.ts';
 import { readCatalog } from './import.ts';
 
 interface ModelMenuProps {

@@ -10,11 +10,10 @@ import {
   type CatalogMeter,
   type CatalogProduct,
   changedSlugs,
-  type DraftState,
   find,
   type List,
 } from './draft.ts';
-import { useEditing } from './editing.ts';
+import { type DraftState, useEditing } from './editing.ts';
 
 interface PartProps {
   readonly draft: DraftState;

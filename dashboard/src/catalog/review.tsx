@@ -5,7 +5,7 @@ import { api } from '../api.ts';
 import { ChangeDialog, type Effect } from '../parts/change-dialog.tsx';
 import { counted } from '../parts/format.ts';
 import { type Difference, differenceOf } from './differences.ts';
-import type { DraftState } from './draft.ts';
+import type { DraftState } from './editing.ts';
 
 interface ReviewProps {
   readonly modelId: string;
