@@ -9,7 +9,7 @@ import type { FieldErrors } from './page-form.ts';
 
 const textNames = ['name', 'taxId', 'purchaseOrderNumber', 'invoiceEmails'] as const;
 export type TextName = (typeof textNames)[number];
-/** The values of the form, as text. The addresses of invoices are apart by commas. */
+/** The values of the form, as text. The addresses of invoices are separated by commas. */
 export type EnteredDetails = Readonly<Record<TextName | AddressName, string>>;
 
 /** The record of a customer, as the portal shows it. */

@@ -180,7 +180,7 @@ export const en = {
     name: 'Enter your name.',
     email: 'Enter your email address, such as name@example.com.',
     country: 'Choose your country.',
-    invoiceEmails: 'Enter email addresses, such as name@example.com, apart by commas.',
+    invoiceEmails: 'Enter email addresses, such as name@example.com, separated by commas.',
     tooManyEmails: 'Enter at most {count} email addresses.',
     discountCode: 'This code cannot be used for this order.',
     other: 'This entry is not valid.',
