@@ -1705,6 +1705,8 @@ export type InvoiceLineItem = {
   price: WholeNumber;
   /** The product of price and quantity. */
   amount: WholeNumber;
+  /** The part of `amount` that credit notes have taken back. Absent if that is nothing. */
+  creditedAmount?: WholeNumber;
   /** False: the line bears no tax. Absent: it bears the tax of the invoice. */
   taxable?: false;
   /** The subscription that a line of a consolidated invoice is of. Absent on every other line. */
@@ -1728,6 +1730,8 @@ export type InvoiceLineItem = {
   price: WholeNumber;
   /** The product of price and quantity. */
   amount: WholeNumber;
+  /** The part of `amount` that credit notes have taken back. Absent if that is nothing. */
+  creditedAmount?: WholeNumber;
   /** False: the line bears no tax. Absent: it bears the tax of the invoice. */
   taxable?: false;
   /** The subscription that a line of a consolidated invoice is of. Absent on every other line. */
@@ -2284,6 +2288,8 @@ export type UpcomingInvoiceLineItem = {
   price: WholeNumber;
   /** The product of price and quantity. */
   amount: WholeNumber;
+  /** The part of `amount` that credit notes have taken back. Absent if that is nothing. */
+  creditedAmount?: WholeNumber;
   /** False: the line bears no tax. Absent: it bears the tax of the invoice. */
   taxable?: false;
   /** The subscription that a line of a consolidated invoice is of. Absent on every other line. */
@@ -2307,6 +2313,8 @@ export type UpcomingInvoiceLineItem = {
   price: WholeNumber;
   /** The product of price and quantity. */
   amount: WholeNumber;
+  /** The part of `amount` that credit notes have taken back. Absent if that is nothing. */
+  creditedAmount?: WholeNumber;
   /** False: the line bears no tax. Absent: it bears the tax of the invoice. */
   taxable?: false;
   /** The subscription that a line of a consolidated invoice is of. Absent on every other line. */

@@ -54,7 +54,7 @@ const exported: Readonly<Record<string, Exported>> = {
     list: async (work, request) => ({ data: (await pageOfLines(work, request)).rows.slice(0, request.limit) }),
     columns: [
       ...['id', 'invoiceId', 'type', 'description', 'priceId', 'subscriptionItemId', 'quantity', 'price', 'amount'],
-      ...['discountAmount', 'taxAmount', ...stamps],
+      ...['discountAmount', 'taxAmount', 'creditedAmount', ...stamps],
     ],
   },
   'payments.csv': {

@@ -229,7 +229,7 @@ function rowsOf(
 ): ExplainedLineRow[] {
   return priced.map((line, index) => {
     const { id, createdAt } = lines[index]?.stored ?? { id: newId('invoiceLineItem'), createdAt: work.now };
-    return { id, createdAt, updatedAt: work.now, pricingModelId, invoiceId, ...line };
+    return { id, createdAt, updatedAt: work.now, pricingModelId, invoiceId, creditedAmount: 0n, ...line };
   });
 }
 

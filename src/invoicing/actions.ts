@@ -245,7 +245,8 @@ function typeOf({ subscriptionId, purchaseId }: NewInvoice): Invoice['type'] {
 
 function newLine(work: Work, invoice: InvoiceRow, line: DraftLine): ExplainedLineRow {
   const { id: invoiceId, pricingModelId } = invoice;
-  return { id: newId('invoiceLineItem'), ...stampsOf(work, invoice), pricingModelId, invoiceId, ...line };
+  const id = newId('invoiceLineItem');
+  return { id, ...stampsOf(work, invoice), pricingModelId, invoiceId, creditedAmount: 0n, ...line };
 }
 
 function stampsOf(work: Work, { customerId }: Pick<InvoiceRow, 'customerId'>) {
@@ -489,10 +490,12 @@ export async function pageOfLines(work: Work, request: PageRequest) {
 /** A line as returned by the API. */
 function renderLine(work: Work, row: PlacedLine): InvoiceLineItem {
   const { type, subscriptionItemId: _, ledgerAccountId, ledgerAccountCredit, ...shared } = row;
-  const { discountAmount: _discount, taxAmount: _tax, taxable, serviceStartAt, serviceEndAt, ...kept } = shared;
+  const { discountAmount: _discount, taxAmount: _tax, creditedAmount, ...timed } = shared;
+  const { taxable, serviceStartAt, serviceEndAt, ...kept } = timed;
   const isFor = serviceStartAt === null || serviceEndAt === null ? null : { start: serviceStartAt, end: serviceEndAt };
   const everyLine = {
     ...kept,
+    ...(creditedAmount === 0n ? {} : { creditedAmount }),
     ...(taxable ? {} : { taxable }),
     ...(isFor === null ? {} : { servicePeriod: isFor }),
     livemode: work.livemode,
@@ -526,7 +529,7 @@ export async function renderDraft(work: Work, draft: InvoiceDraft): Promise<Upco
 function renderDraftLine(work: Work, { request }: InvoiceDraft, line: DraftLine): UpcomingInvoiceLineItem {
   const { explanation: _, ...kept } = line;
   const stamps = { createdAt: work.now, updatedAt: work.now, pricingModelId: request.pricingModelId };
-  const shown = renderLine(work, { ...kept, ...stamps, id: '', invoiceId: '' });
+  const shown = renderLine(work, { ...kept, ...stamps, id: '', invoiceId: '', creditedAmount: 0n });
   if (shown.type === 'static') return { ...shown, id: null, invoiceId: null };
   return { ...shown, id: null, invoiceId: null, billingRunId: null };
 }

@@ -30,6 +30,9 @@ const everyLine = {
   quantity: z.int(),
   price: WholeNumber.meta({ description: 'The price of one.' }),
   amount: WholeNumber.meta({ description: 'The product of price and quantity.' }),
+  creditedAmount: WholeNumber.optional().meta({
+    description: 'The part of `amount` that credit notes have taken back. Absent if that is nothing.',
+  }),
   taxable: z
     .literal(false)
     .optional()

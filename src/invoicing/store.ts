@@ -103,6 +103,7 @@ export const lineColumns = [
   'ledgerAccountCredit',
   'discountAmount',
   'taxAmount',
+  'creditedAmount',
   'taxable',
   'serviceStartAt',
   'serviceEndAt',

@@ -92,6 +92,10 @@ test('one of three seats is credited with its share of the discount and the tax,
   );
   assert.deepEqual(await eventsOf(app, creditNote.id), ['credit_note.created', 'credit_note.settled']);
 
+  const { invoiceLineItems } = await app.get(`/invoices/${invoice.id}`);
+  const creditedOf = new Map(invoiceLineItems.map((line: Body) => [line.id, line.creditedAmount]));
+  assert.deepEqual([creditedOf.get(seats), creditedOf.get(setup)], [1000, undefined]);
+
   // All that is left of both lines is the rest of the invoice, to the cent.
   const rest = await credited(invoice.id, 'refund', [{ invoiceLineItemId: setup }, { invoiceLineItemId: seats }]);
   assert.deepEqual(amountsOf(rest.creditNote), [250, 2250, 428, 2678]);

@@ -26,12 +26,12 @@ export function CreditNoteDialog({ invoice, lines, onClose }: CreditNoteDialogPr
   const [amounts, setAmounts] = useState<Readonly<Record<string, number | null>>>({});
   const [settle, setSettle] = useState<CreditNoteSettlement>(amountPaid > 0 ? 'refund' : 'offset');
   const [reason, setReason] = useState('');
-  const creditable = lines.filter(({ amount }) => amount > 0);
+  const creditable = lines.filter((line) => leftOf(line) > 0);
   const chosen = creditable.filter((line) => line.id in amounts);
   const isComplete = chosen.length > 0 && chosen.every((line) => (amounts[line.id] ?? 0) > 0);
   const toggle = (line: InvoiceLineItem) => {
     const { [line.id]: known, ...others } = amounts;
-    setAmounts(known === undefined ? { ...others, [line.id]: line.amount } : others);
+    setAmounts(known === undefined ? { ...others, [line.id]: leftOf(line) } : others);
   };
   const creditNote = {
     lines: chosen.map((line) => ({ invoiceLineItemId: line.id, amount: amounts[line.id] ?? 0 })),
@@ -65,7 +65,7 @@ export function CreditNoteDialog({ invoice, lines, onClose }: CreditNoteDialogPr
           <div key={line.id} className="credit-line">
             <Checkbox
               label={line.description ?? words(line.type)}
-              description={money(line.amount)}
+              description={leftText(line, money)}
               checked={line.id in amounts}
               onChange={() => toggle(line)}
             />
@@ -76,7 +76,7 @@ export function CreditNoteDialog({ invoice, lines, onClose }: CreditNoteDialogPr
                 currency={currency}
                 value={amounts[line.id] ?? null}
                 onChange={(amount) => setAmounts({ ...amounts, [line.id]: amount })}
-                max={line.amount}
+                max={leftOf(line)}
               />
             )}
           </div>
@@ -97,6 +97,16 @@ export function CreditNoteDialog({ invoice, lines, onClose }: CreditNoteDialogPr
       />
     </ChangeDialog>
   );
+}
+
+/** The amount of a line that no credit note has taken back. */
+function leftOf({ amount, creditedAmount = 0 }: InvoiceLineItem): number {
+  return amount - creditedAmount;
+}
+
+function leftText(line: InvoiceLineItem, money: (amount: number) => string): string {
+  const { amount, creditedAmount = 0 } = line;
+  return creditedAmount === 0 ? money(amount) : `${money(leftOf(line))} left of ${money(amount)}`;
 }
 
 function settledText(settle: CreditNoteSettlement, total: string): string {
