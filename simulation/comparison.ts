@@ -9,6 +9,7 @@ import {
   type Books,
   type Customer,
   type Invoice,
+  isTerminal,
   type Note,
   notedOf,
   type Payment,
@@ -16,7 +17,7 @@ import {
   refundedOf,
   type Subscription,
 } from './oracle-records.ts';
-import { spread, spreadTax } from './oracle-tax.ts';
+import { discountsOfLines, spreadTax } from './oracle-tax.ts';
 import { usersLines } from './oracle-usage.ts';
 import { type Picture, pictureOf } from './reality.ts';
 
@@ -69,6 +70,7 @@ function subscriptionLine({ now }: Books, each: Subscription) {
     resumesAt: each.resumesAt,
     kept: each.kept,
     isToChange: each.scheduled !== null,
+    discounts: isTerminal(each) ? [] : each.discounts.flatMap(({ discount, isOff }) => (isOff ? [] : discount.code)),
     granted: each.credits.reduce((sum, { issued }) => sum + issued, 0),
     used: each.used,
     covered: each.covered,
@@ -108,10 +110,7 @@ function meterLines(each: Subscription) {
 }
 
 function invoiceLine(each: Invoice) {
-  const discounts = spread(
-    each.discountAmount,
-    each.lines.map(({ amount }) => amount),
-  );
+  const discounts = discountsOfLines(each);
   const taxes = spreadTax(each);
   return {
     invoice: each.reason,
@@ -120,6 +119,7 @@ function invoiceLine(each: Invoice) {
     status: each.status,
     total: each.total,
     discount: each.discountAmount,
+    discounts: each.discounts.map(({ redemption, amount }) => `${redemption.discount.code} ${amount}`),
     tax: each.tax,
     paid: paidOf(each),
     refunded: refundedOf(each),

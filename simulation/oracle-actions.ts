@@ -187,7 +187,7 @@ export function subscribe(books: Books, customer: Customer, wish: Wish): Subscri
     plan,
     quantity,
     addOns,
-    discount,
+    discounts: discount === null ? [] : [{ discount, isOff: false }],
     trialEnd,
     period,
     isInvoiced,

@@ -1,7 +1,8 @@
-import { type Discount, pack } from './catalogue.ts';
+import { pack } from './catalogue.ts';
 import { meterSlug } from './catalogue-usage.ts';
 import { dayMs, rounded, share } from './oracle-arithmetic.ts';
 import { give, owedOf } from './oracle-credits.ts';
+import { type Asked, discountsOf } from './oracle-discounts.ts';
 import { heldOf } from './oracle-holds.ts';
 import { takeMeasured } from './oracle-measured.ts';
 import { allUntil, putOnInvoice, takeOffInvoice, usageLines } from './oracle-metering.ts';
@@ -9,7 +10,6 @@ import {
   askForThreshold,
   type Books,
   type Credit,
-  discountKeyOf,
   dueOf,
   hasAccess,
   holderOf,
@@ -17,7 +17,6 @@ import {
   type Invoice,
   invoicesOf,
   isDunned,
-  isForPeriod,
   isInArrears,
   isOwed,
   isTerminal,
@@ -36,7 +35,7 @@ import { balance, grantChange, grantPeriod } from './oracle-usage.ts';
 
 /** Invoices, and the consequences of their payment. */
 
-export function sumOf(lines: readonly Line[]): number {
+export function sumOf(lines: readonly Pick<Line, 'amount'>[]): number {
   return lines.reduce((sum, { amount }) => sum + amount, 0);
 }
 
@@ -54,13 +53,6 @@ export function settledForPlan(subscription: Subscription, period: Period): numb
 /** The fee of the first invoice, whatever the quantity. */
 export function feeLines({ setupFee }: Subscription): Line[] {
   return setupFee === 0 ? [] : [{ kind: 'setup_fee', amount: setupFee }];
-}
-
-interface Asked extends Pick<Invoice, 'reason' | 'at' | 'period' | 'lines'> {
-  /** A change that begins a period and is paid first. */
-  readonly beginsPeriod?: boolean;
-  /** The period whose discount it carries on: that of a pause in the interval, or before another anchor. */
-  readonly carriesOn?: Period | null;
 }
 
 /** Takes paid paused time off the lines, as far as they go after their discount. */
@@ -99,12 +91,11 @@ function unitsOfRest(paused: readonly Credit[], end: number, at: number): number
 export function draft(
   subscription: Subscription,
   requested: Asked,
-): Pick<Invoice, 'discount' | 'discountAmount' | 'tax' | 'total'> {
-  const discount = discountOf(subscription, requested);
-  const base = sumOf(requested.lines.filter(({ amount }) => amount > 0));
+): Pick<Invoice, 'discounts' | 'discountAmount' | 'tax' | 'total'> {
+  const discounts = discountsOf(subscription, requested);
   const sum = sumOf(fitting(subscription, requested).lines);
-  const discountAmount = discount === null ? 0 : takenOff(partOfDiscount(discount, requested), base);
-  return { discount, discountAmount, ...taxed(sum - discountAmount, rateOf(subscription.customer)) };
+  const discountAmount = sumOf(discounts);
+  return { discounts, discountAmount, ...taxed(sum - discountAmount, rateOf(subscription.customer)) };
 }
 
 /**
@@ -112,10 +103,7 @@ export function draft(
  * next invoice takes that.
  */
 function fitting(subscription: Subscription, requested: Asked): { readonly lines: Line[]; readonly left: Line[] } {
-  const discount = discountOf(subscription, requested);
-  const base = sumOf(requested.lines.filter(({ amount }) => amount > 0));
-  const off = discount === null ? 0 : takenOff(partOfDiscount(discount, requested), base);
-  let rest = sumOf(requested.lines) - off;
+  let rest = sumOf(requested.lines) - sumOf(discountsOf(subscription, requested));
   const left = requested.lines.filter((line) => {
     if (rest >= 0 || line.kind !== 'usage' || line.amount >= 0) return false;
     rest -= line.amount;
@@ -193,43 +181,6 @@ export function applyBalance(books: Books, invoice: Invoice): void {
 export function unitsOf({ lines }: Invoice, meter: string | null = null): number {
   const of = lines.flatMap(({ usage }) => usage ?? []).filter(({ price }) => meter === null || price.meter === meter);
   return of.reduce((sum, { used }) => sum + Number(used.units), 0);
-}
-
-/** The rest of an interval after a pause gets its share of a fixed discount. */
-function partOfDiscount(discount: Discount, { reason, period }: Pick<Invoice, 'reason' | 'period'>): Discount {
-  // The first invoice has all of it, however short its period is.
-  const isWhole = reason === 'final_usage' || reason === 'subscription_start';
-  if (discount.type === 'percent' || period === null || isWhole) return discount;
-  const { start, end, wholeStart, discountStart = wholeStart } = period;
-  return { ...discount, amount: share(discount.amount, end - start, end - discountStart) };
-}
-
-/**
- * A start and a renewal carry the discount while it lasts; usage alone and changes carry a percentage. The rest of a
- * paused interval carries on that of its beginning, as a period with another anchor does. An interval counts once.
- */
-function discountOf(
-  subscription: Subscription,
-  { reason, period, beginsPeriod = false, carriesOn = null }: Omit<Asked, 'lines' | 'at'>,
-): Discount | null {
-  const { discount } = subscription;
-  if (discount === null) return null;
-  const carried = invoicesOf(subscription).filter((each) => isForPeriod(each) && each.discount !== null);
-  if (reason === 'adjustment' && !beginsPeriod)
-    return discount.type === 'percent' && carried.some((each) => each.period === period) ? discount : null;
-  if (carriesOn !== null)
-    return carried.some((each) => each.period === carriesOn && each.status !== 'void') ? discount : null;
-  const live = carried.filter(({ status }) => status !== 'void' && status !== 'uncollectible');
-  // An interval is its start and its end: a month and the rest of a year from one anchor are two.
-  const turns = new Set(live.map((each) => each.period && discountKeyOf(each.period))).size;
-  if (discount.times !== null && turns >= discount.times) return null;
-  const isOfUsage = reason === 'usage' || reason === 'final_usage' || reason === 'usage_threshold';
-  return isOfUsage && discount.type !== 'percent' ? null : discount;
-}
-
-function takenOff({ type, amount }: Discount, base: number): number {
-  if (base <= 0) return 0;
-  return type === 'percent' ? share(base, amount, 100) : Math.min(amount, base);
 }
 
 /** Requests a charge when the current action is recorded. */

@@ -28,6 +28,7 @@ import {
   type Subscription,
   type Terms,
 } from './oracle-records.ts';
+import { discountsOfLines } from './oracle-tax.ts';
 import { takePausedBack } from './oracle-usage.ts';
 
 /** Plan and quantity changes within a period, and pauses: the value of a period, and the amount paid for it. */
@@ -118,22 +119,14 @@ function paidOfAmount(invoice: Invoice, amount: number): number {
   return rounded(BigInt(amount) * paid, of * BigInt(total));
 }
 
-/** The plan lines less their part of the discount: cents that no line gets whole go to the largest fractions. */
-function billedOf({ lines, discountAmount }: Invoice): number {
-  const positive = lines.filter(({ amount }) => amount > 0);
-  const base = BigInt(sumOf(positive));
-  const parts = positive.map((line) => {
-    const product = BigInt(line.amount) * BigInt(discountAmount);
-    return { line, whole: Number(product / base), fraction: product % base };
-  });
-  let left = discountAmount - parts.reduce((sum, { whole }) => sum + whole, 0);
-  const ranked = parts.toSorted((one, other) =>
-    one.fraction < other.fraction ? 1 : one.fraction > other.fraction ? -1 : 0,
+/** The plan lines less their part of the discounts. */
+function billedOf(invoice: Invoice): number {
+  const discounts = discountsOfLines(invoice);
+  return invoice.lines.reduce(
+    (sum, { kind, amount }, index) =>
+      kind !== 'item' && kind !== 'change' ? sum : sum + amount - (discounts[index] ?? 0),
+    0,
   );
-  return ranked.reduce((sum, { line, whole }) => {
-    const off = whole + (left-- > 0 ? 1 : 0);
-    return line.kind !== 'item' && line.kind !== 'change' ? sum : sum + line.amount - off;
-  }, 0);
 }
 
 /** Gives a running trial, and the credits that end with it, another end. */

@@ -30,7 +30,7 @@ function amountsOf(lines: readonly Line[], customer: Customer): Pick<Invoice, 't
 /** Writes a draft, with the tax of now. It is billed to an account of its own, as a purchase is. */
 export function writeDraft(books: Books, customer: Customer, lines: readonly Line[], isCollected: boolean): void {
   const subscription = subscriptionWith(books, { customer, plan: freePlan });
-  const none = { discount: null, discountAmount: 0, attempts: 0, nextAt: null, usedBeforeRefund: 0, applied: 0 };
+  const none = { discounts: [], discountAmount: 0, attempts: 0, nextAt: null, usedBeforeRefund: 0, applied: 0 };
   customer.drafts.push({
     ...{ customer, subscription, period: null, reason: 'one_off', at: books.now, dueAt: books.now, lines, isCollected },
     ...amountsOf(lines, customer),

@@ -60,7 +60,7 @@ export function subscriptionWith(books: Books, beginning: Beginning): Subscripti
     offered: null,
     holdings: [holdingOf({ plan, quantity, addOns }, books.now)],
     method: null,
-    discount: null,
+    discounts: [],
     everPaid: false,
     isInvoiced: false,
     canceledAt: null,

@@ -13,7 +13,7 @@ import {
   type OwnTermsChange,
   type Subscription,
 } from './oracle-records.ts';
-import { netTakenBack, spread } from './oracle-tax.ts';
+import { discountsOfLines, netTakenBack } from './oracle-tax.ts';
 
 export function meter({ metered }: Subscription, { slug }: UsagePrice, used: Used): void {
   const known = metered.get(slug) ?? { fresh: nothing, periods: new Map() };
@@ -60,28 +60,31 @@ function paidBack(subscription: Subscription, line: Line): Line {
   const listed = Math.max(0, sum('listed'));
   const left = Math.max(0, listed + line.amount);
   const [rate = 0, other] = rates;
-  const off = other === undefined ? share(left, rate, 100) : share(sum('off'), left, listed);
+  const isOfOneRate = rate !== null && other === undefined;
+  const off = listed === 0 ? 0 : isOfOneRate ? share(left, rate, 100) : share(sum('off'), left, listed);
   const back = Math.max(0, Math.min(sum('net'), listed - sum('off') - (left - off)));
   // Nothing goes back if nothing became cheaper than what was billed.
   const amount = left === listed ? 0 : -back;
   return { ...line, amount, takenBack: amount - line.amount };
 }
 
-/** The part of an invoice that bills the usage period of a line. */
+/** The part of an invoice that bills the usage period of a line. Several discounts have no common rate. */
 function billedOf(invoice: Invoice, { usage }: Line) {
-  const { lines, discount, discountAmount } = invoice;
-  const discounts = spread(
-    discountAmount,
-    lines.map(({ amount }) => amount),
+  const { lines, discounts: taken, discountAmount } = invoice;
+  const discounts = discountsOfLines(invoice);
+  const ofPercents = taken.reduce(
+    (sum, { redemption, amount }) => sum + (redemption.discount.type === 'percent' ? amount : 0),
+    0,
   );
+  const [only] = taken;
+  const ofOne = only?.redemption.discount.type === 'percent' ? Math.min(100, only.redemption.discount.amount) : 0;
   return lines.flatMap(({ amount, takenBack = 0, usage: other }, index) => {
     if (other === undefined || other.price !== usage?.price || other.start !== usage.start) return [];
-    const rate = discount?.type === 'percent' ? Math.min(100, discount.amount) : 0;
     const own = discounts[index] ?? 0;
     return {
       listed: amount - takenBack,
-      off: takenBack + (rate > 0 ? own : 0),
-      rate,
+      off: takenBack + (discountAmount === 0 ? 0 : share(own, ofPercents, discountAmount)),
+      rate: taken.length > 1 ? null : ofOne,
       net: amount - own - netTakenBack(invoice, index),
     };
   });

@@ -154,6 +154,13 @@ export interface OwnTermsChange {
   readonly terms: CostTerms | null;
 }
 
+/** A discount that was put on a subscription, from its start or later. */
+export interface Redemption {
+  readonly discount: Discount;
+  /** It was taken off again. */
+  isOff: boolean;
+}
+
 /** Unpaid invoices after a failed attempt, or after the last one. */
 export type Arrears = 'none' | 'past_due' | 'unpaid';
 
@@ -184,7 +191,8 @@ export interface Subscription {
   readonly holdings: Holding[];
   /** Its own payment method, if any. */
   method: Method | null;
-  readonly discount: Discount | null;
+  /** In the order in which they lower its invoices, those that were taken off included. */
+  readonly discounts: Redemption[];
   everPaid: boolean;
   /** It began with an invoice under net terms, and its credits with it. */
   readonly isInvoiced: boolean;
@@ -392,7 +400,8 @@ export interface Invoice {
   /** Its due date. */
   readonly dueAt: number;
   readonly lines: readonly Line[];
-  readonly discount: Discount | null;
+  /** In their order, each with what it takes off. */
+  readonly discounts: readonly { readonly redemption: Redemption; readonly amount: number }[];
   readonly discountAmount: number;
   readonly tax: number;
   readonly total: number;
@@ -505,11 +514,12 @@ export const invoicesOf = (subscription: Subscription): Invoice[] =>
   subscription.customer.invoices.filter((invoice) => invoice.subscription === subscription);
 /** Whether the customer cannot use the code again: subscriptions with it go on, or have valid invoices with it. */
 export const hasUsed = ({ subscriptions, invoices }: Customer, { code, perCustomer = 1 }: Discount): boolean =>
-  subscriptions.filter(
-    (each) =>
-      each.discount?.code === code &&
-      (!isTerminal(each) ||
-        invoices.some((of) => of.subscription === each && of.discount?.code === code && of.status !== 'void')),
+  subscriptions.flatMap((each) =>
+    each.discounts.filter((redemption) => {
+      const goesOn = !redemption.isOff && !isTerminal(each);
+      const isOn = (of: Invoice) => of.discounts.some((taken) => taken.redemption === redemption);
+      return redemption.discount.code === code && (goesOn || invoices.some((of) => of.status !== 'void' && isOn(of)));
+    }),
   ).length >= perCustomer;
 /** Whether the order of a customer cannot have the discount, whose first invoice is worth so much. */
 export const isNotFor = (

@@ -41,10 +41,20 @@ export function spread(amount: number, weights: readonly number[]): number[] {
   return parts.map((part, index) => Number(part) + (favoured.has(index) ? 1 : 0));
 }
 
+/** The discount of each line: the shares of each discount in what the ones before it leave. */
+export function discountsOfLines({ lines, discounts }: Pick<Invoice, 'lines' | 'discounts'>): number[] {
+  return discounts.reduce<number[]>(
+    (off, { amount }) => {
+      const left = lines.map((line, index) => line.amount - (off[index] ?? 0));
+      return spread(amount, left).map((part, index) => part + (off[index] ?? 0));
+    },
+    lines.map(() => 0),
+  );
+}
+
 /** The tax of each line. A line that bears none has no share. */
-export function spreadTax({ lines, discountAmount, tax }: Pick<Invoice, 'lines' | 'discountAmount' | 'tax'>): number[] {
-  const amounts = lines.map(({ amount }) => amount);
-  const discounts = spread(discountAmount, amounts);
+export function spreadTax({ lines, discounts: taken, tax }: Pick<Invoice, 'lines' | 'discounts' | 'tax'>): number[] {
+  const discounts = discountsOfLines({ lines, discounts: taken });
   const bearing = lines.map(({ amount, isUntaxed = false }, index) =>
     isUntaxed ? 0 : amount - (discounts[index] ?? 0),
   );
@@ -52,11 +62,11 @@ export function spreadTax({ lines, discountAmount, tax }: Pick<Invoice, 'lines' 
 }
 
 /** The money of each line of an invoice, and the tax in it. */
-function moneyOf({ lines, discountAmount, tax, total }: Invoice) {
-  const amounts = lines.map(({ amount }) => amount);
-  const discounts = spread(discountAmount, amounts);
-  const net = amounts.map((amount, index) => amount - (discounts[index] ?? 0));
-  const taxes = spreadTax({ lines, discountAmount, tax });
+function moneyOf(invoice: Invoice) {
+  const { lines, tax, total } = invoice;
+  const discounts = discountsOfLines(invoice);
+  const net = lines.map(({ amount }, index) => amount - (discounts[index] ?? 0));
+  const taxes = spreadTax(invoice);
   const isIncluded = tax > 0 && net.reduce((sum, each) => sum + each, 0) === total;
   const money = net.map((each, index) => Math.max(0, each) + (isIncluded ? 0 : (taxes[index] ?? 0)));
   return { money, taxes, isIncluded };

@@ -385,6 +385,34 @@ const keepsABalance: Plot = [
   step('cancel', { isNow: true }),
 ];
 
+/** Several discounts on one subscription, put on and taken off between renewals, changes, usage and pauses. */
+const getsDiscounts: Plot = [
+  step('newMethod', { isGood: true }),
+  step('subscribe', { plan: begins, isDiscounted: true }),
+  step('putDiscountOn', { isNow: true }),
+  step('putDiscountOn', { isNow: true }),
+  step('recordUsage', { isMuch: true }),
+  step('recordOthers'),
+  clock('due'),
+  step('recordOthers'),
+  step('changePlan', { isNow: true, plan: isDearer }),
+  step('putDiscountOn', { isNow: true }),
+  clock('due'),
+  step('recordOthers'),
+  step('takeDiscountOff'),
+  step('pause', { isNow: true }),
+  clock('days'),
+  step('resume'),
+  step('changePlan', { isNow: true, plan: isDearer }),
+  step('refundPayment', { invoice: isOfLastPlan, isPart: true }),
+  step('recordOthers'),
+  step('putDiscountOn', { isNow: true }),
+  clock('due'),
+  step('changePlan', { isNow: true, anchor: 'unchanged', plan: hasOtherInterval }),
+  clock('due'),
+  step('cancel', { isNow: true }),
+];
+
 const plots: readonly ((random: Random) => Plot)[] = [
   () => paysLater,
   () => changesInterval,
@@ -396,6 +424,7 @@ const plots: readonly ((random: Random) => Plot)[] = [
   () => changesRhythm,
   () => holdsQuantities,
   () => keepsABalance,
+  () => getsDiscounts,
   dishonest,
 ];
 

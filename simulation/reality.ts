@@ -65,6 +65,9 @@ async function subscriptionLines(db: Database, now: number): Promise<Told[]> {
         'start', s.current_billing_period_start, 'end', s.current_billing_period_end,
         'trial', s.trial_end, 'anchor', s.billing_cycle_anchor_date, 'cancelAt', s.cancel_scheduled_at, 'canceledAt', s.canceled_at, 'reason', s.cancellation_reason,
         'resumesAt', s.resumes_at, 'kept', s.paused_credit, 'isToChange', s.scheduled_adjustment_at is not null,
+        'discounts', coalesce((select json_agg(r.code order by r.position) from discount_redemptions r
+           where r.environment_id = s.environment_id and r.subscription_id = s.id and r.removed_at is null
+             and s.status not in ('canceled', 'incomplete_expired')), '[]'),
         'granted', coalesce(a.granted, 0), 'used', coalesce(a.used, 0), 'covered', coalesce(a.covered, 0),
         'settled', coalesce(a.settled, 0),
         'left', coalesce((select sum(u.issued - ${applied} - u.expired - u.taken_back) from usage_credits u
@@ -100,6 +103,9 @@ async function invoiceLines(db: Database): Promise<Told[]> {
   const { rows } = await sql<Told>`
     select c.external_id as name, json_build_object(
         'invoice', i.reason, 'at', i.invoice_date, 'due', i.due_date, 'status', i.status, 'total', i.total, 'discount', i.discount_amount,
+        'discounts', coalesce((select json_agg(concat_ws(' ', r.code, o.amount) order by o.position) from invoice_discounts o
+             join discount_redemptions r on r.environment_id = o.environment_id and r.id = o.discount_redemption_id
+           where o.environment_id = i.environment_id and o.invoice_id = i.id), '[]'),
         'tax', i.tax_amount, 'paid', i.amount_paid, 'refunded', i.amount_refunded, 'credited', i.credited_amount, 'applied', i.balance_applied, 'offset', i.offset_amount, 'toBalance', i.balance_credited, 'attempts', i.attempt_count, 'nextAt', i.next_attempt_at,
         'lines', (select json_agg(concat_ws(' ', l.amount, l.discount_amount, l.tax_amount)
              order by concat_ws(' ', l.amount, l.discount_amount, l.tax_amount) collate "C") from invoice_line_items l

@@ -10,6 +10,7 @@ import {
   isCurrent,
   type Note,
   type Payment,
+  type Redemption,
   type Subscription,
 } from './oracle-records.ts';
 import type { PaymentNetwork } from './payment-network.ts';
@@ -137,6 +138,15 @@ export class Records {
       select s.id from subscriptions s join customers c on c.environment_id = s.environment_id and c.id = s.customer_id
        where c.external_id = ${name} order by s.id`;
     return this.#only(rows, subscriptions.indexOf(subscription));
+  }
+
+  /** A discount that is on a subscription before the step: the same one is on it once. */
+  async redemption(subscription: Subscription, { discount: { code } }: Redemption): Promise<string> {
+    const subscriptionId = await this.subscription(subscription);
+    const rows = sql<{ id: string }>`
+      select id from discount_redemptions
+       where subscription_id = ${subscriptionId} and code = ${code} and removed_at is null`;
+    return this.#only(rows, 0);
   }
 
   async invoice(invoice: Invoice): Promise<string> {

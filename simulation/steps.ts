@@ -3,6 +3,7 @@ import { changePlan, changePrices, moveBillingAnchor, moveTrial, takeChangeBack 
 import { claimSeats, releaseSeats } from './steps-claims.ts';
 import { buyPack, grantByHand, takeCreditBack } from './steps-credits.ts';
 import { changeOfAddress, changeOfFortune, eraseOne, newCustomer, newMethod } from './steps-customers.ts';
+import { putDiscountOn, takeDiscountOff } from './steps-discounts.ts';
 import { changeMoney, changeTerms, creditLine, settleDraft, takeNoteBack, writeInvoice } from './steps-documents.ts';
 import { releaseHold, settleHold, takeHold } from './steps-holds.ts';
 import { askWrongly } from './steps-invalid.ts';
@@ -76,6 +77,8 @@ const kinds = {
   takeNoteBack: { draw: takeNoteBack, weight: 3 },
   changeMoney: { draw: changeMoney, weight: 6 },
   changeTerms: { draw: changeTerms, weight: 4 },
+  putDiscountOn: { draw: putDiscountOn, weight: 10 },
+  takeDiscountOff: { draw: takeDiscountOff, weight: 4 },
   guessCodes: { draw: guessCodes, weight: 2 },
   testCards: { draw: testCards, weight: 2 },
   chooseQuantity: { draw: chooseQuantity, weight: 3 },

@@ -168,7 +168,7 @@ export async function listBilledSoFar(
   if (periods.length === 0) return [];
   const { rows } = await sql<PeriodOfUsage & BilledSoFar>`
     select asked.*, sum(${listAmountOf('l')}) as listed,
-           sum(${listAmountOf('l')} - l.amount + round(l.discount_amount * percent.part)) as percent_off,
+           sum(${listAmountOf('l')} - l.amount + coalesce(round(l.discount_amount * percent.of_percents / percent.of_all), 0)) as percent_off,
            case when count(distinct coalesce(percent.taken, -1)) filter (where l.amount > 0) = 1
              then max(percent.taken) filter (where l.amount > 0) end as percentage,
            sum(l.amount - l.discount_amount - l.credited_amount + l.credited_discount) as net
@@ -185,7 +185,7 @@ export async function listBilledSoFar(
      cross join lateral (
         -- Usage belongs to no product. Of several discounts, percentages have the part of a line that they have of the invoice.
         select case when count(*) > 1 then null else coalesce(max(case when r.amount_type = 'percent' then least(r.amount, 100) end), 0) end as taken,
-               coalesce(sum(o.amount) filter (where r.amount_type = 'percent') / nullif(sum(o.amount), 0), 0) as part
+               sum(o.amount) filter (where r.amount_type = 'percent') as of_percents, nullif(sum(o.amount), 0) as of_all
           from invoice_discounts o
           join discount_redemptions r on r.environment_id = o.environment_id and r.id = o.discount_redemption_id
          where i.discount_count > 0 and o.environment_id = i.environment_id and o.invoice_id = i.id and r.product_ids is null) percent
