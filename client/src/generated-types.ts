@@ -192,6 +192,8 @@ export interface Cancellation {
   timing: CancelTiming;
   /** The end, only with `at_future_date`. Periods that begin before it are billed whole and not refunded. */
   endDate?: TimestampInput | null;
+  /** The reason of the customer, kept as `cancellationReason`. Without one, that of an earlier request stays. */
+  reason?: 'too_expensive' | 'missing_features' | 'switched_service' | 'unused' | 'low_quality' | 'too_complex' | 'customer_service' | 'other' | null;
 }
 
 /** The time at which the subscription ends. */
@@ -970,7 +972,7 @@ export type Subscription = {
   metadata: Metadata | null;
   canceledAt: Timestamp | null;
   cancelScheduledAt: Timestamp | null;
-  /** The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one that the customer chose in the portal, such as `too_expensive`. */
+  /** The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one of the customer, such as `too_expensive`. */
   cancellationReason: string | null;
   replacedBySubscriptionId: string | null;
   scheduledAdjustmentAt: Timestamp | null;
@@ -1014,7 +1016,7 @@ export type Subscription = {
   metadata: Metadata | null;
   canceledAt: Timestamp | null;
   cancelScheduledAt: Timestamp | null;
-  /** The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one that the customer chose in the portal, such as `too_expensive`. */
+  /** The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one of the customer, such as `too_expensive`. */
   cancellationReason: string | null;
   replacedBySubscriptionId: string | null;
   scheduledAdjustmentAt: Timestamp | null;
@@ -1154,7 +1156,7 @@ export type SubscriptionDetails = {
   metadata: Metadata | null;
   canceledAt: Timestamp | null;
   cancelScheduledAt: Timestamp | null;
-  /** The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one that the customer chose in the portal, such as `too_expensive`. */
+  /** The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one of the customer, such as `too_expensive`. */
   cancellationReason: string | null;
   replacedBySubscriptionId: string | null;
   scheduledAdjustmentAt: Timestamp | null;
@@ -1227,7 +1229,7 @@ export type SubscriptionDetails = {
   metadata: Metadata | null;
   canceledAt: Timestamp | null;
   cancelScheduledAt: Timestamp | null;
-  /** The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one that the customer chose in the portal, such as `too_expensive`. */
+  /** The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one of the customer, such as `too_expensive`. */
   cancellationReason: string | null;
   replacedBySubscriptionId: string | null;
   scheduledAdjustmentAt: Timestamp | null;
@@ -8581,7 +8583,7 @@ export interface SubscriptionsMethods {
   /** Get a subscription with its contents. Returns one subscription with its items and their prices, its features and its balances. */
   getDetails(input: SubscriptionsGetDetailsInput, options?: CallOptions): Promise<SubscriptionsGetDetailsAnswer>;
 
-  /** Cancel a subscription. Ends a subscription now, with its billing period, or at `endDate`, and returns it. Until `endDate` it renews as usual: a period that has begun is billed whole and nothing is refunded. A later request replaces the date. A subscription that has ended is returned unchanged. The default plan is refused with 400. */
+  /** Cancel a subscription. Ends a subscription now, with its billing period, or at `endDate`, and returns it. Until `endDate` it renews as usual: a period that has begun is billed whole and nothing is refunded. A later request replaces the date. A subscription that has ended is returned unchanged. The default plan is refused with 400. `reason` is that of the customer. */
   cancel(input: SubscriptionsCancelInput, options?: WriteOptions): Promise<SubscriptionsCancelAnswer>;
 
   /** Undo a scheduled cancellation. Keeps a subscription that was scheduled to end. A subscription without a scheduled cancellation is returned unchanged. A paid subscription needs a payment method, or the request is refused with 400. While the next subscription is booked, it is refused with 409. */

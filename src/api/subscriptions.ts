@@ -259,7 +259,7 @@ export const subscriptionRoutes = [
       'Ends a subscription now, with its billing period, or at `endDate`, and returns it. Until `endDate` it ' +
       'renews as usual: a period that has begun is billed whole and nothing is refunded. A later request ' +
       'replaces the date. A subscription that has ended is returned unchanged. The default plan is refused with ' +
-      '400.',
+      '400. `reason` is that of the customer.',
     tag,
     params,
     body: z.object({ cancellation: Cancellation }),

@@ -6,7 +6,6 @@ import { defaultPaymentMethod } from '../payments/actions.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
 import {
   type Cancellation,
-  type CustomerReason,
   cancelDueAt,
   decideCancel,
   decideUncancel,
@@ -21,49 +20,62 @@ import { endSubscription, type LockedSubscription } from './end-subscription.ts'
 
 /**
  * Cancels a subscription on request: now, at the end of its current period, or at a date. An end that the customer
- * scheduled becomes the seller's when the seller asks for it too. The reason is that of a customer.
+ * scheduled becomes the seller's when the seller asks for it too. A request without a reason keeps the one before.
  */
 export async function cancelSubscription(
   work: Work,
   id: string,
   cancellation: Cancellation,
   scheduledByCustomer = false,
-  reason: CustomerReason | null = null,
 ): Promise<SubscriptionRow> {
   const locked = await lockCurrent(work, id);
-  const { subscription } = locked;
-  const decision = decideCancel(subscription, cancellation, work.now);
+  const decision = decideCancel(locked.subscription, cancellation, work.now);
+  const cancellationReason = cancellation.reason ?? locked.subscription.cancellationReason;
+  const subscription = { ...locked.subscription, cancellationReason };
   switch (decision.does) {
     case 'nothing':
-      return subscription.scheduledByCustomer && !scheduledByCustomer
-        ? saveSubscription(work, id, { scheduledByCustomer })
-        : subscription;
+      return keepEnd(work, locked, { cancellationReason, scheduledByCustomer });
     case 'schedule':
-      return scheduleEnd(work, locked, { at: decision.at, scheduledByCustomer, reason });
+      return scheduleEnd(work, { ...locked, subscription }, { at: decision.at, scheduledByCustomer });
     case 'end':
-      return endSubscription(work, locked, { at: decision.at });
+      return endSubscription(work, { ...locked, subscription }, { at: decision.at });
     default:
       return decision satisfies never;
   }
 }
 
+/** Keeps the end as it is. An end that is still to come may get another reason, and become the seller's. */
+async function keepEnd(
+  work: Work,
+  { subscription, customer }: LockedSubscription,
+  { cancellationReason, scheduledByCustomer }: Pick<SubscriptionRow, 'cancellationReason' | 'scheduledByCustomer'>,
+): Promise<SubscriptionRow> {
+  const { id, status } = subscription;
+  const isSame = cancellationReason === subscription.cancellationReason;
+  const becomesSellers = subscription.scheduledByCustomer && !scheduledByCustomer;
+  if (status !== 'cancellation_scheduled' || (isSame && !becomesSellers)) return subscription;
+  const change = { cancellationReason, scheduledByCustomer: subscription.scheduledByCustomer && scheduledByCustomer };
+  const saved = await saveSubscription(work, id, change);
+  if (!isSame) await publishSubscription(work, 'subscription.updated', saved, customer);
+  return saved;
+}
+
 interface ScheduledEnd {
   readonly at: Instant;
   readonly scheduledByCustomer: boolean;
-  readonly reason: CustomerReason | null;
 }
 
 async function scheduleEnd(
   work: Work,
   { subscription, customer }: LockedSubscription,
-  { at, scheduledByCustomer, reason }: ScheduledEnd,
+  { at, scheduledByCustomer }: ScheduledEnd,
 ): Promise<SubscriptionRow> {
   refuseOverlapWithNext(subscription, await lockLivingSubscriptions(work, customer.id), at);
   const saved = await saveSubscription(work, subscription.id, {
     status: requireStatusAfter(subscription.status, 'cancel_scheduled'),
     cancelScheduledAt: at,
     scheduledByCustomer,
-    cancellationReason: reason,
+    cancellationReason: subscription.cancellationReason,
   });
   const from = subscription.cancelScheduledAt;
   if (from !== null) await moveClaimsEnd(work, saved.id, { from, to: at });

@@ -18,16 +18,25 @@ import { mayCost } from '../pricing/pricing.ts';
 import type { Product } from '../pricing/product.ts';
 import { loadPricingModelDetails } from '../pricing/store-details.ts';
 import { type Included, listIncluded } from '../pricing/store-features.ts';
-import { findAddOnPrices, listPricesByIds, listUsagePrices } from '../pricing/store-prices.ts';
+import { findAddOnPrices, listPricesByIds, listTopUpPrices, listUsagePrices } from '../pricing/store-prices.ts';
 import { ownTermsOf } from '../subscriptions/price-override.ts';
 import { findSubscription, listLivingSubscriptions } from '../subscriptions/store.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isWaitingForStart, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import { readUsageOfDays } from '../usage/actions.ts';
 import { readBalances } from '../usage/actions-balances.ts';
+import { holdsCredits } from '../usage/actions-transfer.ts';
 import { findPaymentToConfirm, readPageLook } from './actions.ts';
 import { type NewPortalSession, type PortalSession, portalSessionSeconds } from './checkout-input.ts';
 import { maxIncluded, maxUsageTerms, type PlanTerms, type UsageBilling, type UsageTerms } from './checkout-view.ts';
-import type { PortalInvoice, PortalPlan, PortalSubscription, PortalView } from './portal-view.ts';
+import type {
+  PortalInvoice,
+  PortalOverview,
+  PortalPlan,
+  PortalSubscription,
+  PortalTopUp,
+  PortalView,
+} from './portal-view.ts';
 
 // Four years of monthly invoices; the seller has older ones.
 const maxInvoices = 48;
@@ -61,6 +70,32 @@ export async function viewPortal({ work, processors, customer, encryption, langu
     processor: { name: processor.name, publishableKey: processor.publishableKey ?? null },
     paymentToConfirm: await findPaymentToConfirm(work, processor, { customerId: customer.id }),
   };
+}
+
+// More do not fit on a page.
+const maxTopUps = 12;
+
+/** The portal data with what only its overview shows. */
+export async function viewOverview(visitor: Visitor): Promise<PortalOverview> {
+  const { work, customer } = visitor;
+  return {
+    ...(await viewPortal(visitor)),
+    topUps: await listTopUps(visitor),
+    usage: await readUsageOfDays(work, customer.id),
+  };
+}
+
+/** The products that give the customer more credits, which something of it must hold. */
+export async function listTopUps({ work, customer }: Visitor): Promise<PortalTopUp[]> {
+  if (!(await listLivingSubscriptions(work, customer.id)).some(holdsCredits)) return [];
+  const prices = await listTopUpPrices(work, customer.pricingModelId, maxTopUps);
+  const productIds = [...new Set(prices.map(({ productId }) => productId))];
+  const included = await listIncluded(work, productIds, maxIncluded);
+  return prices.map(({ productId, product, name, ...price }) => {
+    const isOnly = prices.filter((each) => each.productId === productId).length === 1;
+    const text = isOnly || name === null ? product : `${product}, ${name}`;
+    return { ...price, pricing: null, name: text, included: included.get(productId) ?? [] };
+  });
 }
 
 function describeInvoice(invoice: InvoiceRow, now: Instant, urlOf: () => string): PortalInvoice[] {

@@ -8,7 +8,17 @@ import type { PaymentToConfirm } from './checkout-view.ts';
 import { cardScripts, confirmPaymentHtml } from './page-card.ts';
 import { hiddenHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';
-import { methodText, planTermsText, quantityText, safeAddress, savedText, unitOf, usageHtml } from './page-text.ts';
+import {
+  includedHtml,
+  methodText,
+  planTermsText,
+  priceText,
+  quantityText,
+  safeAddress,
+  savedText,
+  unitOf,
+  usageHtml,
+} from './page-text.ts';
 import { knownBilling } from './portal-details.ts';
 import {
   mayCancel,
@@ -17,6 +27,7 @@ import {
   mayPay,
   mayUncancel,
   type PortalInvoice,
+  type PortalOverview,
   type PortalSubscription,
   type PortalView,
 } from './portal-view.ts';
@@ -47,8 +58,8 @@ function buttonForm(visit: Visited, action: string, label: string, options: Butt
 <button${isPlain && html` class="plain small"`}${name !== undefined && html` aria-label="${name}"`}>${label}</button></form>`;
 }
 
-/** The overview: plans, payment methods and invoices. */
-export function overviewPage(view: PortalView, visit: Visited, done: string, problem: string | null): PageDocument {
+/** The overview: plans, usage, top-ups, payment methods and invoices. */
+export function overviewPage(view: PortalOverview, visit: Visited, done: string, problem: string | null): PageDocument {
   const { wording, seller } = view;
   const { words, say } = wording;
   const address = safeAddress(visit.returnUrl);
@@ -61,6 +72,8 @@ ${view.paymentToConfirm !== null && paymentHtml(view, view.paymentToConfirm, vis
 <div>
 ${view.subscriptions.length === 0 && html`<section><h2>${words.portal.yourPlan}</h2><p>${words.portal.noPlan}</p></section>`}
 ${view.subscriptions.map((subscription) => subscriptionHtml(subscription, view, visit))}
+${chartsHtml(view)}
+${topUpsHtml(view, visit)}
 </div>
 <div>
 ${methodsHtml(view, visit)}
@@ -161,6 +174,61 @@ const barWidth = 100n;
 function barHtml(part: bigint, whole: bigint): Html {
   const width = whole <= 0n || part <= 0n ? 0n : (part * barWidth) / whole;
   return html`<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect width="100" height="8"/><rect width="${width}" height="8"/></svg>\n`;
+}
+
+/** The usage of each meter by day, as bars. Its text and the days that it unfolds say the same. */
+function chartsHtml({ usage, wording }: PortalOverview): Html | false {
+  if (usage.length === 0) return false;
+  const { words, count, day, say } = wording;
+  const chart = ({ meterName: name, days }: PortalOverview['usage'][number]) => {
+    const used = days.filter(({ units }) => units > 0n);
+    const most = used.toSorted((one, other) => Number(other.units - one.units))[0];
+    if (most === undefined) return html`<p class="soft"><bdi>${say(words.portal.usageNone, { name })}</bdi></p>\n`;
+    const total = used.reduce((sum, { units }) => sum + units, 0n);
+    const values = { name, total: count(total), date: day(most.start), most: count(most.units) };
+    const row = ({ start, units }: (typeof days)[number]) =>
+      html`<li><span>${day(start)}</span><span>${count(units)}</span></li>\n`;
+    return html`${daysHtml(days, most.units)}
+<details><summary><bdi>${say(words.portal.usageText, values)}</bdi></summary>
+<ul class="rows">${used.toReversed().map(row)}</ul></details>
+`;
+  };
+  return html`<section aria-labelledby="usage">
+<h2 id="usage">${words.portal.usage}</h2>
+${usage.map(chart)}
+</section>
+`;
+}
+
+/** Bars of days, of which the one with `most` is as high as the chart. A day with usage has at least a trace. */
+function daysHtml(days: PortalOverview['usage'][number]['days'], most: bigint): Html {
+  const bar = ({ units }: (typeof days)[number], index: number) => {
+    const height = units === 0n ? 0n : (units * 100n + most - 1n) / most;
+    return units > 0n && html`<rect x="${index * 10 + 1}" y="${100n - height}" width="8" height="${height}"/>`;
+  };
+  const width = days.length * 10;
+  return html`<svg class="chart" viewBox="0 0 ${width} 101" preserveAspectRatio="none" aria-hidden="true"><line x1="0" y1="100.5" x2="${width}" y2="100.5" vector-effect="non-scaling-stroke"/>${days.map(bar)}</svg>`;
+}
+
+/** Products that are paid once and give credits. A button leads to the checkout, which charges once. */
+function topUpsHtml({ topUps, currency, wording }: PortalOverview, visit: Visited): Html | false {
+  if (topUps.length === 0) return false;
+  const { words, say } = wording;
+  const once = { unit: null, count: null };
+  const row = (topUp: PortalOverview['topUps'][number]) => {
+    const { priceId, name, description, included } = topUp;
+    const buy = { name: say(words.portal.buyOf, { name }), isPlain: true, more: { priceId } };
+    return html`<li><div><strong><bdi>${name}</bdi></strong> ${priceText(topUp, currency, once, wording)}
+${description !== null && html`<p class="soft"><bdi>${description}</bdi></p>`}
+${includedHtml(included, 1, once, wording)}</div>
+${buttonForm(visit, '/portal/top-ups', words.portal.buy, buy)}</li>
+`;
+  };
+  return html`<section aria-labelledby="top-ups">
+<h2 id="top-ups">${words.portal.topUps}</h2>
+<ul class="rows">${topUps.map(row)}</ul>
+</section>
+`;
 }
 
 /** The holders of each resource, who can be taken off. */

@@ -5,6 +5,7 @@ import type { Priced } from '../pricing/pricing.ts';
 import type { Included } from '../pricing/store-features.ts';
 import type { PriceOverride } from '../subscriptions/price-override.ts';
 import type { SubscriptionStatus } from '../subscriptions/subscription.ts';
+import type { UsageOfDays } from '../usage/usage-summary.ts';
 import type { PageLook, PaymentToConfirm, PlanTerms, UsageBilling } from './checkout-view.ts';
 import type { Known } from './portal-details.ts';
 
@@ -21,6 +22,22 @@ export interface PortalView extends PageLook {
   readonly processor: { readonly name: string; readonly publishableKey: string | null };
   /** The pending charge that the customer must confirm with its bank; null without one. */
   readonly paymentToConfirm: PaymentToConfirm | null;
+}
+
+/** The data of its overview. */
+export interface PortalOverview extends PortalView {
+  /** Products with credits that the customer can buy; none if nothing of it holds credits. */
+  readonly topUps: readonly PortalTopUp[];
+  /** The meters that the customer has ever used. */
+  readonly usage: readonly UsageOfDays[];
+}
+
+/** A product that is paid once and gives credits. */
+export interface PortalTopUp extends Priced {
+  readonly priceId: string;
+  readonly name: string;
+  readonly description: string | null;
+  readonly included: readonly Included[];
 }
 
 export interface PortalSubscription extends PlanTerms, UsageBilling {

@@ -11,7 +11,7 @@ import { encryptionOf } from '../jobs/encryption.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import type { Wording } from '../wording/wording.ts';
 import { wordingFor } from './actions.ts';
-import { findOffered, listPlans, requireOffered, type Visitor, viewPortal } from './actions-portal-view.ts';
+import { findOffered, listPlans, listTopUps, requireOffered, type Visitor, viewPortal } from './actions-portal-view.ts';
 import { createCheckoutSession } from './actions-sessions.ts';
 import { rangeOf } from './buyer-entry.ts';
 import { countedIn, inVisit, portalPage, refusalText, type Visit } from './jobs-visit.ts';
@@ -177,7 +177,7 @@ async function changeTo(at: Visitor, visit: Visit, requested: Asked): Promise<Ou
   };
 }
 
-async function buy({ work, customer }: Visitor, { context, request }: Visit, { priceId }: PortalPlan) {
+async function buy({ work, customer }: Visitor, { context, request }: Visit, { priceId }: Pick<PortalPlan, 'priceId'>) {
   const back = `${request.publicUrl}/portal`;
   const { url } = await createCheckoutSession(
     work,
@@ -188,5 +188,17 @@ async function buy({ work, customer }: Visitor, { context, request }: Visit, { p
   return { goTo: url };
 }
 
-/** The pages of a plan change. */
-export const portalPlanPages: readonly Page[] = [plans, preview, change];
+/** Leads to a checkout of the product. Nothing is charged here, and each checkout buys once. */
+const topUp = portalPage('POST', '/portal/top-ups', (visit) =>
+  countedIn(visit, () =>
+    inVisit(visit, async (at) => {
+      const { priceId = '' } = visit.request.form;
+      const offered = (await listTopUps(at)).find((each) => each.priceId === priceId);
+      if (offered === undefined) throw new Problem('priceNotFound', { id: priceId });
+      return buy(at, visit, offered);
+    }),
+  ),
+);
+
+/** The pages of a plan change and of top-ups. */
+export const portalPlanPages: readonly Page[] = [plans, preview, change, topUp];

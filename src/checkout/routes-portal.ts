@@ -20,7 +20,7 @@ import { deletePaymentMethod } from '../payments/actions-change-method.ts';
 import type { PaymentRow } from '../payments/store.ts';
 import { customerReasons } from '../subscriptions/cancellation.ts';
 import { type Wording, wordingOf } from '../wording/wording.ts';
-import { requireOffered, viewPortal } from './actions-portal-view.ts';
+import { requireOffered, viewOverview, viewPortal } from './actions-portal-view.ts';
 import { declinedText } from './buyer-text.ts';
 import { readCard } from './card-entry.ts';
 import { cardToConfirmOf, performConfirmed } from './jobs.ts';
@@ -47,7 +47,7 @@ type Say = (wording: Wording) => string;
 
 /** The overview, with the reason why something was not done. */
 async function showOverview(visit: Visit, problem: Say | null = null, status = 200): Promise<PageAnswer> {
-  const shown = await view(visit);
+  const shown = await inVisit(visit, viewOverview);
   const message = problem === null ? null : problem(shown.wording);
   return { show: overviewPage(shown, visit, visit.request.query.done ?? '', message), status };
 }
@@ -137,8 +137,8 @@ const cancel = portalPage('POST', '/portal/subscriptions/:id/cancel', (visit) =>
   const may = (subscription: PortalSubscription) => isEnding(subscription) || mayCancel(subscription);
   return changeOwn(visit, { word: 'canceled', may }, async (work, subscription) => {
     if (isEnding(subscription)) return;
-    const reason = customerReasons.find((each) => each === visit.request.form.reason) ?? null;
-    await cancelSubscription(work, subscription.id, { timing: 'at_end_of_current_billing_period' }, true, reason);
+    const reason = customerReasons.find((each) => each === visit.request.form.reason);
+    await cancelSubscription(work, subscription.id, { timing: 'at_end_of_current_billing_period', reason }, true);
   });
 });
 const uncancel = portalPage('POST', '/portal/subscriptions/:id/uncancel', (visit) =>

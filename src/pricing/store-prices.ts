@@ -286,6 +286,30 @@ export async function findAddOnPrices(work: Work, ids: readonly string[]): Promi
   return new Set(rows.map(({ id }) => id));
 }
 
+/** The prices for sale, paid once, of products of a pricing model that give credits: the oldest `limit`. */
+export async function listTopUpPrices(work: Work, pricingModelId: string, limit: number) {
+  const { rows } = await sql<{
+    priceId: string;
+    productId: string;
+    product: string;
+    description: string | null;
+    name: string | null;
+    unitPrice: bigint;
+  }>`
+    select r.id as price_id, p.id as product_id, p.name as product, p.description, r.name, r.unit_price
+      from products p
+      join prices r on r.environment_id = p.environment_id and r.product_id = p.id and r.active and r.type = 'single_payment'
+     where p.environment_id = ${work.environmentId} and p.pricing_model_id = ${pricingModelId} and p.active
+       and not p.is_default and not p.add_on
+       and exists (
+         select from product_features pf
+           join features f on f.environment_id = pf.environment_id and f.id = pf.feature_id and f.active
+          where pf.environment_id = p.environment_id and pf.product_id = p.id and pf.expired_at is null
+            and f.usage_meter_id is not null)
+     order by p.id, r.id limit ${limit}`.execute(work.db);
+  return rows;
+}
+
 /** All prices of these products, active or not, in order of creation. */
 export async function listPricesOfProducts(work: Work, productIds: readonly string[]): Promise<Price[]> {
   if (productIds.length === 0) return [];

@@ -17,23 +17,7 @@ export const CancelTiming = z
   .meta({ id: 'CancelTiming', description: 'The time at which the subscription ends.' });
 export type CancelTiming = z.infer<typeof CancelTiming>;
 
-/** A request to cancel. */
-export const Cancellation = z
-  .object({
-    timing: CancelTiming,
-    endDate: TimestampInput.nullish().meta({
-      description:
-        'The end, only with `at_future_date`. Periods that begin before it are billed whole and not refunded.',
-    }),
-  })
-  .refine(({ timing, endDate }) => (timing === 'at_future_date') === (typeof endDate === 'number'), {
-    path: ['endDate'],
-    message: 'is required when timing is at_future_date, and not allowed otherwise',
-  })
-  .meta({ id: 'Cancellation' });
-export type Cancellation = z.infer<typeof Cancellation>;
-
-/** The reasons that a customer may give for its cancellation, which are kept as `cancellationReason`. */
+/** The reasons of a customer for its cancellation, which are kept as `cancellationReason`. */
 export const customerReasons = [
   'too_expensive',
   'missing_features',
@@ -45,6 +29,26 @@ export const customerReasons = [
   'other',
 ] as const;
 export type CustomerReason = (typeof customerReasons)[number];
+
+/** A request to cancel. */
+export const Cancellation = z
+  .object({
+    timing: CancelTiming,
+    endDate: TimestampInput.nullish().meta({
+      description:
+        'The end, only with `at_future_date`. Periods that begin before it are billed whole and not refunded.',
+    }),
+    reason: z.enum(customerReasons).nullish().meta({
+      description:
+        'The reason of the customer, kept as `cancellationReason`. Without one, that of an earlier request stays.',
+    }),
+  })
+  .refine(({ timing, endDate }) => (timing === 'at_future_date') === (typeof endDate === 'number'), {
+    path: ['endDate'],
+    message: 'is required when timing is at_future_date, and not allowed otherwise',
+  })
+  .meta({ id: 'Cancellation' });
+export type Cancellation = z.infer<typeof Cancellation>;
 
 /** The decision on a request to cancel. */
 type CancelDecision =

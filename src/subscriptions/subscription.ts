@@ -208,7 +208,7 @@ const shared = {
   cancelScheduledAt: Timestamp.nullable(),
   cancellationReason: z.string().nullable().meta({
     description:
-      'The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one that the customer chose in the portal, such as `too_expensive`.',
+      'The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one of the customer, such as `too_expensive`.',
   }),
   replacedBySubscriptionId: z.string().nullable(),
   scheduledAdjustmentAt: Timestamp.nullable(),

@@ -25,6 +25,7 @@ import {
   type UsageByDay,
   type UsageGroup,
   type UsageMeterSummary,
+  type UsageOfDays,
 } from './usage-summary.ts';
 
 export async function getUsageEvent(work: Work, id: string): Promise<UsageEvent> {
@@ -180,4 +181,21 @@ export async function listUsageByDay(
     if (groups.length > 0) found.push({ meterName: meter.name, period, unit, groups });
   }
   return found;
+}
+
+const daysOfCharts = 30;
+
+/** The usage of a customer by day: the last 30 in UTC, with today. Days without usage are 0. */
+export async function readUsageOfDays(work: Work, customerId: string): Promise<UsageOfDays[]> {
+  const to = (Math.floor(work.now / msPerDay) + 1) * msPerDay;
+  const from = to - daysOfCharts * msPerDay;
+  const rows = await summaries.sumDaysOfCustomer(work, customerId, { from, to }, mostMeters);
+  return [...Map.groupBy(rows, ({ meterId }) => meterId).values()].map((sums) => {
+    const unitsOf = new Map(sums.map(({ day, units }) => [day, units]));
+    const days = Array.from({ length: daysOfCharts }, (_, index) => from + index * msPerDay);
+    return {
+      meterName: sums[0]?.name ?? '',
+      days: days.map((start) => ({ start, units: unitsOf.get(start) ?? 0n })),
+    };
+  });
 }

@@ -1,10 +1,10 @@
 import { type NotNull, type RawBuilder, sql } from 'kysely';
 import { idArray } from '../database/array-literal.ts';
 import type { Work } from '../database/work.ts';
-import type { Instant } from '../kernel/calendar.ts';
+import { type Instant, msPerDay } from '../kernel/calendar.ts';
 import type { UsageMeter } from '../pricing/usage-meter.ts';
 import { type SeriesFilter, type SplitRange, splitAtDays, splitAtHours } from './event-query.ts';
-import { eventsWithin, rollUpsWithin, type SeriesChoice, seriesConditions } from './store-read.ts';
+import { chooseSeries, eventsWithin, rollUpsWithin, type SeriesChoice, seriesConditions } from './store-read.ts';
 
 /** The input of a summary: the events of a meter in a range, limited to some series. */
 export interface Counted {
@@ -48,6 +48,41 @@ export async function sumByTime(
     select key as position, sum(units) as units, sum(events)::bigint as events
       from (${sql.join(parts, sql` union all `)}) counted
      group by key`.execute(work.db);
+  return rows;
+}
+
+/**
+ * Sums by day for each meter that a customer has ever used: the oldest `mostMeters` that add up. A meter without usage in
+ * the range, which is of whole days, has a row without a day.
+ */
+export async function sumDaysOfCustomer(
+  work: Work,
+  customerId: string,
+  range: { readonly from: Instant; readonly to: Instant },
+  mostMeters: number,
+): Promise<
+  { readonly meterId: string; readonly name: string; readonly day: Instant | null; readonly units: bigint }[]
+> {
+  const filter = { customerId };
+  const series = await chooseSeries(work, filter);
+  if (series.extent === 'none') return [];
+  const ofCustomer = sql.join(
+    [sql`s.environment_id = ${work.environmentId}`, ...seriesConditions(work, filter)],
+    sql` and `,
+  );
+  const { rows } = await sql<{ meterId: string; name: string; day: Instant | null; units: bigint }>`
+    with summed as (
+      select s.usage_meter_id, e.hour / ${msPerDay}::bigint * ${msPerDay}::bigint as day, sum(e.units) as units
+        from ${rollUpsWithin(work, series, range)} join usage_series s on s.id = e.series_id and ${ofCustomer}
+       group by 1, 2
+    ), used as (
+      select m.id, m.name from usage_meters m
+       where m.environment_id = ${work.environmentId} and not m.is_measured
+         and m.id in (select s.usage_meter_id from usage_series s where ${ofCustomer})
+       order by m.id limit ${mostMeters})
+    select used.id as meter_id, used.name, summed.day, coalesce(summed.units, 0) as units
+      from used left join summed on summed.usage_meter_id = used.id
+     order by used.id, summed.day`.execute(work.db);
   return rows;
 }
 

@@ -141,6 +141,12 @@ function bucketCount({ from, to }: { from: Instant; to: Instant }, unit: TimeUni
   return bucketAt(to - 1, unit).index - bucketAt(from, unit).index + 1;
 }
 
+/** The usage of a meter on days that follow each other. */
+export interface UsageOfDays {
+  readonly meterName: string;
+  readonly days: readonly { readonly start: Instant; readonly units: bigint }[];
+}
+
 /** The hours, days or months that tile a range; the first and last may be cut short. */
 export function bucketsOf(
   { from, to }: { from: Instant; to: Instant },

@@ -440,3 +440,110 @@ test('a customer with prices of its own sees and pays them by a link and in the 
   const elsewhere = await (await other.look(`/portal/subscriptions/${other.subscriptionId}/plans`)).text();
   assert.match(elsewhere, /Desk<\/bdi><\/strong>\n<span>\$30\.00 per month/);
 });
+
+test('the portal sells what gives credits and is paid once, by a checkout that charges once, to who can hold it', async () => {
+  const { data } = await app.get(`/features?pricingModelId=${plans.pricingModelId}&limit=100`);
+  const featureOf = (slug: string): string => data.find((feature: Body) => feature.slug === slug).id;
+  const once = { type: 'single_payment', unitPrice: 1000, isDefault: true, active: true };
+  const sell = async (name: string, more: Body = {}) => {
+    const product = {
+      name,
+      slug: name.toLowerCase(),
+      pricingModelId: plans.pricingModelId,
+      active: true,
+      ...more.product,
+    };
+    const price = { ...once, slug: `${name}-once`, name, ...more.price };
+    const made = await app.post('/products', {
+      product,
+      price,
+      featureIds: more.featureIds ?? [featureOf('monthly-calls')],
+    });
+    return (await app.get(`/prices?productId=${made.product.id}`)).data[0].id as string;
+  };
+  const packId = await sell('Pack', { product: { description: 'For a busy day' } });
+  const setupId = await sell('Setup', { featureIds: [featureOf('sso')] });
+  const oldId = await sell('Old');
+  const { productId } = (await app.get(`/prices/${oldId}`)).price;
+  await app.request('PUT', `/products/${productId}`, { product: { active: false } });
+  const { customerId, externalId, subscriptionId, look, send } = await openPortal();
+  const page = await (await look('/portal')).text();
+  assert.match(page, /Pack<\/bdi><\/strong> \$10\.00 once[\s\S]*For a busy day[\s\S]*Calls of a month: 1,000/);
+  for (const name of ['Buy Setup', 'Buy Old']) assert(!page.includes(name), page.slice(page.indexOf('<h1>')));
+  for (const priceId of [setupId, oldId, proPrice, 'price_unknown'])
+    assert.equal((await send('/portal/top-ups', { priceId })).status, 404, priceId);
+
+  // The form is sent twice: two checkouts are open, and nothing is charged until one of them is paid.
+  const [answer] = await Promise.all([1, 2].map(() => send('/portal/top-ups', { priceId: packId })));
+  assert.equal((await app.get(`/payments?customerId=${customerId}`)).total, 1);
+  const checkout = new URL(answer?.headers.get('location') ?? '');
+  const paymentMethodId: string = (await app.get(`/customers/${externalId}/billing`)).paymentMethods[0].id;
+  const pay = () =>
+    fetch(app.url + checkout.pathname + checkout.search, {
+      method: 'POST',
+      headers: { origin: app.url },
+      body: new URLSearchParams({
+        step: 'pay',
+        name: 'Acme',
+        email: 'acme@acme.test',
+        country: 'FR',
+        shownDue: '1000',
+        paymentMethodId,
+      }),
+      redirect: 'manual',
+    });
+  assert.equal(await plans.calls(externalId, subscriptionId), 1500);
+  assert.deepEqual(
+    (await Promise.all([pay(), pay()])).map(({ status }) => status),
+    [303, 303],
+  );
+  const payments = (await app.get(`/payments?customerId=${customerId}&status=succeeded`)).data;
+  assert.deepEqual(payments.map(({ amount }: Body) => amount).sort(), [1000, 3000]);
+  assert.equal(await plans.calls(externalId, subscriptionId), 2500);
+
+  await app.post(`/subscriptions/${subscriptionId}/cancel`, {
+    cancellation: { timing: 'immediately', reason: 'other' },
+  });
+  assert.match(await (await look('/portal')).text(), /Buy Pack/, 'the free plan holds credits too');
+});
+
+test('the portal draws the usage of the last 30 days: 30 and 10 calls are a bar and one of a third, of no one else', async () => {
+  const { subscriptionId, look } = await openPortal();
+  const other = await openPortal();
+  const { startDate } = await plans.subscription(subscriptionId);
+  const today = Math.floor(startDate / 86_400_000) * 86_400_000;
+  assert.doesNotMatch(await (await look('/portal')).text(), /class="chart"/);
+  const use = (id: string, amount: number, daysAgo: number) =>
+    app.post('/usage-events', {
+      usageEvent: {
+        subscriptionId: id,
+        priceSlug: 'call-overage',
+        transactionId: `${id}-${daysAgo}`,
+        amount,
+        usageDate: today - daysAgo * 86_400_000 + 3_600_000,
+      },
+    });
+  for (const [amount, daysAgo] of [
+    [10, 3],
+    [30, 2],
+    [700, 30],
+    [4000, 45],
+  ] as const)
+    await use(subscriptionId, amount, daysAgo);
+  await use(other.subscriptionId, 5, 45);
+  const page = await (await look('/portal')).text();
+  assert.match(page.slice(page.indexOf('<h1>')), /API calls: 40 in the last 30 days, most on [^<]+ with 30\./);
+  const bars = [
+    ...(page.match(/<svg class="chart"[\s\S]*?<\/svg>/)?.[0] ?? '').matchAll(
+      /<rect x="(\d+)" y="\d+" width="8" height="(\d+)"/g,
+    ),
+  ];
+  assert.deepEqual(
+    bars.map(([, x, height]) => [x, height]),
+    [
+      ['261', '34'],
+      ['271', '100'],
+    ],
+  );
+  assert.match(await (await other.look('/portal')).text(), /API calls: no usage in the last 30 days\./);
+});

@@ -137,6 +137,23 @@ test('a cancel at the end of the period changes nothing until then, and is told'
   assert.equal(currentSubscription.experimental.featureItems.length, 4);
 });
 
+test('a cancel may name one of eight reasons of the customer, which stays with another date and goes when it is undone', async () => {
+  const { id } = await newPro();
+  const cancel = async (cancellation: Body) =>
+    (await app.post(`/subscriptions/${id}/cancel`, { cancellation })).subscription.cancellationReason;
+  assert.match(await refused(id, { cancellation: { timing: atEnd, reason: 'mood' } }, 400), /too_expensive/);
+  assert.equal((await plans.subscription(id)).status, 'active');
+  assert.equal(await cancel({ timing: atEnd, reason: 'unused' }), 'unused');
+  assert.equal(await cancel({ timing: atEnd, reason: 'other' }), 'other');
+  assert.equal(await cancel({ timing: atEnd, reason: 'other' }), 'other');
+  assert.equal(await cancel({ timing: 'at_future_date', endDate: may + 1 }), 'other');
+  // The first three requests are two changes, and another date is the third.
+  assert.deepEqual(await plans.events(id), ['subscription.created', ...Array(3).fill('subscription.updated')]);
+  assert.equal((await app.post(`/subscriptions/${id}/uncancel`)).subscription.cancellationReason, null);
+  assert.equal(await cancel({ timing: 'immediately', reason: 'low_quality' }), 'low_quality');
+  assert.equal(await cancel({ timing: 'immediately', reason: 'unused' }), 'low_quality', 'what has ended stays');
+});
+
 test('when the date has come the subscription ends as of that date, however late that is noticed', async () => {
   const { id, externalId, customerId } = await newPro();
   await plans.cancel(id, atEnd);

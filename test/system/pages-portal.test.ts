@@ -236,6 +236,34 @@ test('who is on the free plan chooses one in the portal, pays in the checkout, a
   assert.deepEqual(await paidAmounts(app, customerId), [6000]);
 });
 
+test('usage is drawn and unfolds to its days, and a top-up is bought with the saved card', async () => {
+  const { page, subscriptionId, customerId } = await openPortal();
+  const features = (await app.get(`/features?pricingModelId=${plans.pricingModelId}&limit=100`)).data;
+  const { id: featureId } = features.find(({ slug }: Body) => slug === 'monthly-calls');
+  await app.post('/products', {
+    product: { name: 'Pack', slug: 'pack', pricingModelId: plans.pricingModelId, active: true },
+    price: { type: 'single_payment', slug: 'pack-once', unitPrice: 1000, isDefault: true, active: true },
+    featureIds: [featureId],
+  });
+  await app.setClock(day('2026-04-20'));
+  const use = (amount: number, usageDate: number) =>
+    app.post('/usage-events', {
+      usageEvent: { subscriptionId, priceSlug: 'call-overage', transactionId: `${usageDate}`, amount, usageDate },
+    });
+  for (let date = 1; date <= 20; date += 3) await use(date * 10, day('2026-04-01') + (date - 1) * 86_400_000);
+  await page.reload();
+  const usage = page.getByRole('region', { name: 'Usage of the last 30 days' });
+  await usage.getByText('API calls: 700 in the last 30 days, most on April 19, 2026 with 190.').click();
+  assert.match(await usage.innerText(), /April 19, 2026\s+190\s+April 16, 2026\s+160/);
+  await assertGood(page);
+  await page.getByRole('button', { name: 'Buy Pack' }).click();
+  await page.getByLabel('Country').selectOption({ label: 'France' });
+  await page.getByRole('button', { name: 'Pay $10.00' }).click();
+  await page.waitForURL(`${app.url}/portal`);
+  assert.match(await page.locator('main').innerText(), /API calls\s+1,800 of 1,800 left/);
+  assert.deepEqual((await paidAmounts(app, customerId)).sort(), [1000, 3000]);
+});
+
 test('a visit ends when the customer says so, and at the latest when its link does', async () => {
   const { page, externalId } = await openPortal();
   assert.equal(await page.getByRole('link', { name: 'Back to Acme' }).getAttribute('href'), `${shop.shop}/account`);

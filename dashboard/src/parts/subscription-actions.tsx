@@ -1,6 +1,6 @@
 import { Button, Group, Select, TextInput } from '@mantine/core';
 import { lazy, Suspense, useState } from 'react';
-import type { CancelTiming, SubscriptionDetails } from '../../../client/src/generated-entry.ts';
+import type { Cancellation, CancelTiming, SubscriptionDetails } from '../../../client/src/generated-entry.ts';
 import { api } from '../api.ts';
 import { useMay } from '../session.ts';
 import { ChangeDialog, type Effect } from './change-dialog.tsx';
@@ -160,13 +160,27 @@ const cancelTimings: readonly { readonly value: CancelTiming; readonly label: st
   { value: 'immediately', label: 'Now' },
 ];
 
+type CustomerReason = NonNullable<Cancellation['reason']>;
+
+const customerReasons: readonly { readonly value: CustomerReason; readonly label: string }[] = [
+  { value: 'too_expensive', label: 'Too expensive' },
+  { value: 'missing_features', label: 'Missing features' },
+  { value: 'switched_service', label: 'Another service' },
+  { value: 'unused', label: 'Not used enough' },
+  { value: 'low_quality', label: 'Low quality' },
+  { value: 'too_complex', label: 'Too complicated' },
+  { value: 'customer_service', label: 'Support' },
+  { value: 'other', label: 'Other' },
+];
+
 function Cancel({ subscription, onClose }: FormProps) {
   const [timing, setTiming] = useState<CancelTiming>('at_end_of_current_billing_period');
   const [date, setDate] = useState('');
+  const [reason, setReason] = useState<string | null>(null);
   const { id, name } = subscription;
   const isDated = timing === 'at_future_date';
   const endDate = Date.parse(date);
-  const cancellation = { timing, ...(isDated && { endDate }) };
+  const cancellation = { timing, ...(isDated && { endDate }), reason: reason as CustomerReason | null };
   return (
     <ChangeDialog
       title={`Cancel ${name ?? 'the subscription'}`}
@@ -193,6 +207,13 @@ function Cancel({ subscription, onClose }: FormProps) {
       {isDated && (
         <TextInput type="date" label="Ends on" value={date} onChange={(event) => setDate(event.currentTarget.value)} />
       )}
+      <Select
+        label="Reason of the customer"
+        data={[...customerReasons]}
+        value={reason}
+        onChange={setReason}
+        clearable
+      />
     </ChangeDialog>
   );
 }
