@@ -30,6 +30,7 @@ export function expectedOf(books: Books): Picture {
     return [
       ...customer.subscriptions.map((each) => ({ name, line: subscriptionLine(books, each) })),
       ...[...customer.invoices, ...customer.drafts].map((each) => ({ name, line: invoiceLine(each) })),
+      ...customer.items.flatMap(({ line, isInvoiced }) => (isInvoiced ? [] : { name, line: { item: line.amount } })),
       ...customer.invoices.flatMap(({ notes }) => notes.map((each) => ({ name, line: noteLine(each) }))),
       ...(customer.balance === null ? [] : [{ name, line: { ...customer.balance } }]),
       ...(payments.length === 0 && customer.declined === 0

@@ -66,6 +66,7 @@ export function createCustomer(books: Books, name: string, taxedBy: Pick<Custome
     waiting: { credits: [] },
     invoices: [],
     drafts: [],
+    items: [],
     netTerms: null,
     balance: null,
     declined: 0,
@@ -78,11 +79,12 @@ export function createCustomer(books: Books, name: string, taxedBy: Pick<Custome
 }
 
 /** Whether nothing but the free plan goes on, and no money is owed or on its way. */
-export function isErasable({ subscriptions, invoices, drafts }: Customer): boolean {
+export function isErasable({ subscriptions, invoices, drafts, items }: Customer): boolean {
   const payments = invoices.flatMap((invoice) => invoice.payments);
   return (
     subscriptions.every((each) => isTerminal(each) || isDefaultPlan(each)) &&
     drafts.length === 0 &&
+    items.every(({ isInvoiced }) => isInvoiced) &&
     !invoices.some(isOwed) &&
     !payments.some(({ status }) => status === 'processing')
   );

@@ -15,6 +15,7 @@ import {
   holderOf,
   holdingOf,
   type Invoice,
+  type InvoiceItem,
   invoicesOf,
   isDunned,
   isInArrears,
@@ -30,7 +31,7 @@ import {
   type Subscription,
   type Terms,
 } from './oracle-records.ts';
-import { rateOf, taxed } from './oracle-tax.ts';
+import { discountsOfLines, rateOf, taxed } from './oracle-tax.ts';
 import { balance, grantChange, grantPeriod } from './oracle-usage.ts';
 
 /** Invoices, and the consequences of their payment. */
@@ -95,7 +96,14 @@ export function draft(
   const discounts = discountsOf(subscription, requested);
   const sum = sumOf(fitting(subscription, requested).lines);
   const discountAmount = sumOf(discounts);
-  return { discounts, discountAmount, ...taxed(sum - discountAmount, rateOf(subscription.customer)) };
+  const off = discountsOfLines({ lines: requested.lines, discounts });
+  const untaxed = requested.lines.reduce(
+    (rest, { amount, isUntaxed }, index) => (isUntaxed ? rest + amount - (off[index] ?? 0) : rest),
+    0,
+  );
+  const net = sum - discountAmount - untaxed;
+  const { tax, total } = taxed(Math.max(0, net), rateOf(subscription.customer));
+  return { discounts, discountAmount, tax, total: total + untaxed + Math.min(0, net) };
 }
 
 /**
@@ -112,13 +120,24 @@ function fitting(subscription: Subscription, requested: Asked): { readonly lines
   return { lines: requested.lines.filter((line) => !left.includes(line)), left };
 }
 
+/** The pending items that a bill takes: a renewal those of its customer too, and those of subscriptions that have ended. */
+function itemsFor(subscription: Subscription, { reason }: Asked): InvoiceItem[] {
+  if (reason !== 'renewal' && reason !== 'final_usage') return [];
+  return subscription.customer.items.filter(({ subscription: of, isInvoiced }) => {
+    const isOfAny = reason === 'renewal' && (of === null || isTerminal(of));
+    return !isInvoiced && (of === subscription || isOfAny);
+  });
+}
+
 /** Creates an invoice with the unbilled usage; a total of 0 is paid at once. Null without anything to bill. */
 export function issue(
   books: Books,
   subscription: Subscription,
-  requested: Asked,
+  asked: Asked,
   { method = null, change = null }: Partial<Pick<Order, 'change'>> & { readonly method?: Method | null } = {},
 ): Invoice | null {
+  const items = itemsFor(subscription, asked);
+  const requested: Asked = { ...asked, lines: [...asked.lines, ...items.map(({ line }) => line)] };
   if (requested.lines.length === 0) return null;
   const { lines, left } = fitting(subscription, requested);
   if (lines.length === 0) {
@@ -128,7 +147,11 @@ export function issue(
     }
     return null;
   }
-  const { beginsPeriod = false, carriesOn: _, ...asked } = requested;
+  for (const item of items) {
+    item.isInvoiced = true;
+    reach(books, `item on ${asked.reason}${asked.lines.length === 0 ? ' alone' : ''}`, subscription.customer);
+  }
+  const { beginsPeriod = false, carriesOn: _, ...made } = requested;
   const isDueLater = methodOf(subscription) === null && !beginsPeriod;
   const dueAt = isDueLater ? requested.at + netTermsOf(books, subscription.customer) * dayMs : requested.at;
   const known = {
@@ -136,7 +159,7 @@ export function issue(
     subscription,
     dueAt,
     ...draft(subscription, requested),
-    ...asked,
+    ...made,
     lines,
   };
   for (const line of [...lines, ...left]) putOnInvoice(subscription, line);
@@ -304,6 +327,7 @@ export function takeBack(books: Books, invoice: Invoice): void {
   for (const note of invoice.notes) if (note.settle === 'offset') note.status = 'void';
   if (invoice.reason === 'usage_threshold') askForThreshold(books, subscription);
   for (const line of invoice.lines) takeOffInvoice(subscription, line);
+  for (const item of invoice.customer.items) if (invoice.lines.includes(item.line)) item.isInvoiced = false;
 }
 
 /** An invoice that is made with its money: a declined first payment is all that it leaves. Returns whether it was left so. */

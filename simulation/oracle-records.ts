@@ -37,6 +37,8 @@ export interface Customer {
   readonly invoices: Invoice[];
   /** One-off invoices that have no number yet. */
   readonly drafts: Invoice[];
+  /** Lines for its next invoices, the oldest first. */
+  readonly items: InvoiceItem[];
   /** Its own net terms in days; null: those of the settings. */
   netTerms: number | null;
   /** Its money with the seller; null: it never had any. */
@@ -152,6 +154,13 @@ export interface Terms {
 export interface OwnTermsChange {
   readonly slug: string;
   readonly terms: CostTerms | null;
+}
+
+/** A line that waits for a renewal of its customer, or for one subscription. */
+export interface InvoiceItem {
+  readonly line: Line;
+  readonly subscription: Subscription | null;
+  isInvoiced: boolean;
 }
 
 /** A discount that was put on a subscription, from its start or later. */

@@ -25,6 +25,7 @@ export async function readReality(owner: Database, now: number): Promise<readonl
         await invoiceLines(db),
         await noteLines(db),
         await balanceLines(db),
+        await itemLines(db),
         await paymentLines(db),
         await methodLines(db),
         await creditLines(db, now),
@@ -132,6 +133,14 @@ async function balanceLines(db: Database): Promise<Told[]> {
       from customer_balances b join ${remaining} c on c.environment_id = b.environment_id and c.id = b.customer_id`.execute(
     db,
   );
+  return rows;
+}
+
+async function itemLines(db: Database): Promise<Told[]> {
+  const { rows } = await sql<Told>`
+    select c.external_id as name, json_build_object('item', t.price * t.quantity) as line
+      from invoice_items t join ${remaining} c on c.environment_id = t.environment_id and c.id = t.customer_id
+     where t.invoice_id is null`.execute(db);
   return rows;
 }
 

@@ -165,6 +165,14 @@ export class Records {
     return this.#only(rows, place);
   }
 
+  /** A pending item of a customer, by its place before the step. */
+  async item({ name }: Customer, place: number): Promise<string> {
+    const rows = sql<{ id: string }>`
+      select t.id from invoice_items t join customers c on c.environment_id = t.environment_id and c.id = t.customer_id
+       where c.external_id = ${name} and t.invoice_id is null order by t.id`;
+    return this.#only(rows, place);
+  }
+
   async line(invoice: Invoice, index: number): Promise<string> {
     const invoiceId = await this.invoice(invoice);
     const rows = sql<{ id: string }>`select id from invoice_line_items where invoice_id = ${invoiceId} order by id`;

@@ -11,9 +11,9 @@ import {
   voidNote,
   writeDraft,
 } from './oracle-documents.ts';
-import type { Invoice, Line, Note } from './oracle-records.ts';
+import { type Invoice, isTerminal, type Line, type Note } from './oracle-records.ts';
 import type { Random } from './random.ts';
-import { allInvoices, type Draw } from './step.ts';
+import { allInvoices, type Draw, nameOf } from './step.ts';
 
 const mostDrafts = 3;
 
@@ -169,6 +169,50 @@ export const changeTerms: Draw = ({ random, customers }) => {
     }),
     apply: () => {
       customer.netTerms = days;
+      return 'done';
+    },
+  };
+};
+
+/** Stores a line for the next renewal of a customer, or for one subscription: refused after its end. */
+export const addItem: Draw = ({ random, customers, wish }) => {
+  const customer = random.pick(customers);
+  if (customer === undefined) return null;
+  const living = customer.subscriptions.filter((each) => !isTerminal(each) || (!wish.isNow && random.chance(0.1)));
+  const subscription = random.chance(0.5) ? (random.pick(living) ?? null) : null;
+  const line = drawLine(random);
+  return {
+    text: `puts an item of ${line.amount}${line.isUntaxed ? ' without tax' : ''} on ${subscription === null ? customer.name : nameOf(subscription)}`,
+    customer,
+    ask: async (records) => {
+      const owner =
+        subscription === null
+          ? { customerExternalId: customer.name }
+          : { subscriptionId: await records.subscription(subscription) };
+      return { method: 'POST', path: '/invoice-items', body: { invoiceItem: { ...owner, ...writtenOf(line) } } };
+    },
+    apply: () => {
+      if (subscription !== null && isTerminal(subscription)) return 'refused';
+      customer.items.push({ line, subscription, isInvoiced: false });
+      return 'done';
+    },
+  };
+};
+
+/** Deletes a pending item. */
+export const removeItem: Draw = ({ random, customers }) => {
+  const pending = customers.flatMap((customer) =>
+    customer.items.filter(({ isInvoiced }) => !isInvoiced).map((item, place) => ({ customer, item, place })),
+  );
+  const picked = random.pick(pending);
+  if (picked === undefined) return null;
+  const { customer, item, place } = picked;
+  return {
+    text: `deletes the item of ${item.line.amount} of ${customer.name}`,
+    customer,
+    ask: async (records) => ({ method: 'DELETE', path: `/invoice-items/${await records.item(customer, place)}` }),
+    apply: () => {
+      customer.items.splice(customer.items.indexOf(item), 1);
       return 'done';
     },
   };

@@ -4,7 +4,16 @@ import { claimSeats, releaseSeats } from './steps-claims.ts';
 import { buyPack, grantByHand, takeCreditBack } from './steps-credits.ts';
 import { changeOfAddress, changeOfFortune, eraseOne, newCustomer, newMethod } from './steps-customers.ts';
 import { putDiscountOn, takeDiscountOff } from './steps-discounts.ts';
-import { changeMoney, changeTerms, creditLine, settleDraft, takeNoteBack, writeInvoice } from './steps-documents.ts';
+import {
+  addItem,
+  changeMoney,
+  changeTerms,
+  creditLine,
+  removeItem,
+  settleDraft,
+  takeNoteBack,
+  writeInvoice,
+} from './steps-documents.ts';
 import { releaseHold, settleHold, takeHold } from './steps-holds.ts';
 import { askWrongly } from './steps-invalid.ts';
 import { recordOthers } from './steps-meters.ts';
@@ -77,6 +86,8 @@ const kinds = {
   takeNoteBack: { draw: takeNoteBack, weight: 3 },
   changeMoney: { draw: changeMoney, weight: 6 },
   changeTerms: { draw: changeTerms, weight: 4 },
+  addItem: { draw: addItem, weight: 8 },
+  removeItem: { draw: removeItem, weight: 2 },
   putDiscountOn: { draw: putDiscountOn, weight: 10 },
   takeDiscountOff: { draw: takeDiscountOff, weight: 4 },
   guessCodes: { draw: guessCodes, weight: 2 },
