@@ -1,4 +1,4 @@
-import { calendarStart, dayAnchor, intervalAt, isSameInterval, share } from './oracle-arithmetic.ts';
+import { calendarStart, intervalAt, isSameInterval, share } from './oracle-arithmetic.ts';
 import { changeTerms, draft, issue, leaveUnmade, methodOf, order, withPausedTime } from './oracle-billing.ts';
 import { type Changed, unusedOf } from './oracle-changes.ts';
 import { itemLines } from './oracle-clock.ts';
@@ -44,8 +44,7 @@ export function changeInterval(
 ): Changed | 'owes' {
   const { now } = books;
   const { isByCalendar, day, trialEnd } = subscription;
-  const ofDay = day === null ? subscription.anchor : dayAnchor(terms.plan, day, now);
-  const unchanged = isByCalendar ? calendarStart(terms.plan, now) : ofDay;
+  const unchanged = isByCalendar ? calendarStart(terms.plan, now) : subscription.anchor;
   const anchor = anchorIs === 'now' ? now : Math.max(unchanged, trialEnd ?? 0);
   const next = anchorIs === 'now' ? now : unchanged;
   const known = {

@@ -253,7 +253,9 @@ test('a quote is what buying bills, needs no card, and leaves nothing behind', a
   const quoted = await shop.quote({ customerId, productId: packId, quantity: 7, discountCode: code });
   assert.equal(await databaseDigest(app), before);
   const { lines, ...amounts } = quoted;
-  assert.deepEqual(lines, [{ description: 'Pack of calls x 7', quantity: 7, price: 1000n, amount: 7000n }]);
+  const explanation = { kind: 'item', unitPrice: 1000n, quantity: 7, period: null, whole: null };
+  const line = { description: 'Pack of calls x 7', quantity: 7, price: 1000n, amount: 7000n, explanation };
+  assert.deepEqual(lines, [line]);
   assert.deepEqual(amounts, {
     subtotal: 5950n,
     discountAmount: 1050n,

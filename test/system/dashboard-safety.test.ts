@@ -251,8 +251,8 @@ test('texts with markup and scripts in every field are shown as texts on every p
   const stored = await fillWithMarkup();
   assert(stored > 60, `${stored} texts are stored`);
   const written = await fillNamesWithMarkup();
+  // The logo is an image of the service's own.
   for (const kind of ['invoices', 'credit-notes'])
-    // The logo is an image of the service's own.
     for (const id of kind === 'invoices' ? [written, world.draftInvoiceId] : [world.creditNoteId])
       assert.doesNotMatch(
         (await app.request('GET', `/${kind}/${id}/html`)).body,
