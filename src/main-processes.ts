@@ -1,4 +1,5 @@
 import cluster from 'node:cluster';
+import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AggregatorRegistry } from 'prom-client';
@@ -9,6 +10,8 @@ import type { MetricsOfAll } from './http/metrics.ts';
 // answer requests share a port, and one runs jobs. All that they need of each other is in the database.
 
 type Command = 'serve' | 'work';
+
+const main = join(import.meta.dirname, 'main.ts');
 
 /** The messages of a process to the one that started it. */
 type Message = { readonly ready: string } | { readonly wantsMetrics: number };
@@ -67,7 +70,8 @@ class Processes {
 
   /** Starts a process and returns what it says when it is ready: the address of one that answers requests. */
   start(command: Command): Promise<string> {
-    cluster.setupPrimary({ args: [command] });
+    // `npm start` is another program, which adds the command by itself.
+    cluster.setupPrimary({ exec: main, args: [command] });
     const child = cluster.fork(this.#port === null ? {} : { PORT: this.#port });
     let isReady = false;
     return new Promise((resolve, reject) => {

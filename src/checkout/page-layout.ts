@@ -134,10 +134,16 @@ const leastContrast = 5;
 // The relative luminance of the darkest paper on which the colour stands as text.
 const darkPaper = 0.0115;
 
-/** The colour for a dark page: mixed with white until text in it can be read there. */
+// A grey is one whose channels are about equal. A button in a lighter grey would look switched off.
+const greySpread = 32;
+const lightInk = '#f2f4f7';
+
+/** The colour for a dark page: mixed with white until text in it can be read there. A dark grey becomes the colour of text. */
 export function lightened(color: string): string {
   const channels = [1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16));
+  const isGrey = Math.max(...channels) - Math.min(...channels) <= greySpread;
   for (let share = 0; share < 1; share += 0.05) {
+    if (isGrey && share > 0) return lightInk;
     const mixed = channels.map((channel) => Math.round(channel + (255 - channel) * share));
     const text = `#${mixed.map((channel) => channel.toString(16).padStart(2, '0')).join('')}`;
     if (1.05 / contrastWithWhite(text) / (darkPaper + 0.05) >= leastContrast) return text;

@@ -124,6 +124,7 @@ test('a dark page takes a lighter colour of the seller, in which text can be rea
     assert.ok(contrast >= 4.5, `${color}: ${contrast}`);
   }
   assert.equal(lightened('#ffffff'), '#ffffff');
+  assert.equal(lightened('#1f2937'), '#f2f4f7');
 });
 
 test('an order and a portal read in eight languages, each with the placeholders of English', () => {
