@@ -2,7 +2,10 @@ import { z } from 'zod';
 import { jsonIssues } from '../kernel/json.ts';
 import { withCursorFilters } from '../kernel/pagination.ts';
 import { type Issue, Problem } from '../kernel/problem.ts';
+import { noAlternative, plainMessage } from './plain-issues.ts';
 import { findUnknownFields } from './unknown-fields.ts';
+
+z.config({ localeError: plainMessage });
 
 /** A problem names no more. */
 export const maxIssues = 100;
@@ -30,11 +33,12 @@ export function issuesOf({ issues }: z.ZodError, path: Issue['path'] = []): Issu
 
 /** Lists the values that a union allows: each of its alternatives reports its own issue. */
 function messageOf(issue: z.core.$ZodIssue): string {
-  if (issue.code !== 'invalid_union' || issue.message !== 'Invalid input') return issue.message;
+  if (issue.code !== 'invalid_union' || issue.message !== noAlternative) return issue.message;
   const alternatives = issue.errors.map((errors) =>
     errors.map((error) => [...error.path, error.message].join(': ')).join('; '),
   );
-  return [issue.message, ...new Set(alternatives.filter((text) => text !== ''))].join(' - ');
+  const texts = new Set(alternatives.filter((text) => text !== ''));
+  return texts.size === 0 ? noAlternative : [...texts].join(', or ');
 }
 
 /** The parameters of a path, percent-decoded. */

@@ -92,7 +92,7 @@ test('a feature has the fields of its type only', async () => {
     400,
     /^feature\.type: must be toggle, usage_credit_grant or resource$/,
   );
-  refused(await app.request('POST', '/features', {}), 400, /^feature: .*expected object/);
+  refused(await app.request('POST', '/features', {}), 400, /^feature: .*must be an object/);
 });
 
 test('credits of every interval have a grant interval, which others have not', async () => {

@@ -137,7 +137,11 @@ test('a price has the fields of its type only', async () => {
     400,
     /^price\.type: must be subscription, single_payment or usage/,
   );
-  refused(await app.request('POST', '/products', { product: { name: 'Bad', slug } }), 400, /^price: .*expected object/);
+  refused(
+    await app.request('POST', '/products', { product: { name: 'Bad', slug } }),
+    400,
+    /^price: .*must be an object/,
+  );
   const { price } = await newProduct(app, modelId, { price: { ...once, intervalUnit: null, trialPeriodDays: null } });
   assert.deepEqual([price.intervalUnit, price.intervalCount, price.trialPeriodDays], [null, null, null]);
 });
