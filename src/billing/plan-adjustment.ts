@@ -487,7 +487,7 @@ function lineOf(
 
 /** The usage, commitment and setup fee of an invoice, to be billed by another one. */
 async function linesBesidePlan(work: Work, invoiceId: string): Promise<NewLine[]> {
-  const lines = await listExplainedLines(work, invoiceId);
+  const lines = await listExplainedLines(work, [invoiceId]);
   return lines.flatMap(({ type, amount, priceId, ledgerAccountId, ledgerAccountCredit: units, ...line }): NewLine[] => {
     if (line.explanation?.kind === 'setup_fee' && priceId !== null)
       return setupFeeLines({ setupFee: line.explanation.unitPrice, priceId });

@@ -194,7 +194,7 @@ export async function quoteOf(work: Work, { invoiceId, subscriptionId, bill = nu
   if (bill !== null) return quoteOfDraft(work, draftInvoice(readNewInvoice(bill)), null);
   const invoice = invoiceId === null ? null : await findInvoice(work, invoiceId);
   assert((invoice === null) === (invoiceId === null), 'an invoice that is named is there');
-  const lines = invoiceId === null ? [] : await listExplainedLines(work, invoiceId);
+  const lines = invoiceId === null ? [] : await listExplainedLines(work, [invoiceId]);
   const subscription = subscriptionId === null ? null : await findSubscription(work, subscriptionId);
   const { subtotal, discountAmount, taxAmount, total } = invoice ?? nothing;
   return {

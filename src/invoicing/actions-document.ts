@@ -62,19 +62,20 @@ type PrintedLine = ExplainedLineRow & { readonly subscription: string | null };
 
 /** The lines and the usage behind them, part by part on a consolidated invoice, whose lines name their subscriptions. */
 async function linesToPrint(work: Work, invoice: InvoiceRow) {
-  if (!isConsolidated(invoice)) {
-    const lines = await listExplainedLines(work, invoice.id);
-    return { lines, usage: await usageOf(work, invoice, lines) };
-  }
-  const names = await listNamesOfParts(work, invoice.id);
-  const printed: { readonly lines: readonly PrintedLine[]; readonly usage: readonly UsageByDay[] }[] = [];
-  for (const part of await listParts(work, [invoice])) {
-    const lines = await listExplainedLines(work, part.id);
+  const isOne = !isConsolidated(invoice);
+  const parts = isOne ? [invoice] : await listParts(work, [invoice]);
+  const names = isOne ? new Map<string, null>() : await listNamesOfParts(work, invoice.id);
+  const ids = parts.map(({ id }) => id);
+  const found = Map.groupBy(await listExplainedLines(work, ids), ({ invoiceId }) => invoiceId);
+  const lines: PrintedLine[] = [];
+  const usage: UsageByDay[] = [];
+  for (const part of parts) {
+    const ofPart = found.get(part.id) ?? [];
     const subscription = names.get(part.id) ?? null;
-    const named = lines.map((line) => ({ ...line, subscription }));
-    printed.push({ lines: named, usage: await usageOf(work, part, lines) });
+    lines.push(...ofPart.map((line) => ({ ...line, subscription })));
+    usage.push(...(await usageOf(work, part, ofPart)));
   }
-  return { lines: printed.flatMap(({ lines }) => lines), usage: printed.flatMap(({ usage }) => usage) };
+  return { lines, usage };
 }
 
 /** The usage by day behind the lines. A renewal bills that of the period before its own. */

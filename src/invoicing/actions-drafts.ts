@@ -61,7 +61,7 @@ import {
   saveMetadata,
   updateInvoice,
 } from './store.ts';
-import { deleteDraft, listLinesOfDrafts, saveDraftLines, saveDrafts } from './store-drafts.ts';
+import { deleteDraft, saveDraftLines, saveDrafts } from './store-drafts.ts';
 import { releaseItems } from './store-items.ts';
 import {
   deleteRedemptions,
@@ -291,7 +291,7 @@ async function composeFinal(work: Work, finalizations: readonly Finalization[]) 
   const own = await listOwnTerms(work, customerIds);
   const discounts = await findDiscounts(work, drafts);
   const ids = drafts.map(({ id }) => id);
-  const lines = Map.groupBy(await listLinesOfDrafts(work, ids), ({ invoiceId }) => invoiceId);
+  const lines = Map.groupBy(await listExplainedLines(work, ids), ({ invoiceId }) => invoiceId);
   return finalizations.map(({ draft: invoice, at, late = [], together = null, isDueAtOnce = invoice.autoCollect }) => {
     const known = withLateUsage((lines.get(invoice.id) ?? []).map(stored), late);
     if (known.length === 0) throw new Problem('draftHasNoLines', { id: invoice.id });
@@ -402,7 +402,7 @@ async function saveDraft(work: Work, known: KnownDraft, lines: readonly DraftedL
 }
 
 async function listDrafted(work: Work, id: string): Promise<DraftedLine[]> {
-  return (await listExplainedLines(work, id)).map(stored);
+  return (await listExplainedLines(work, [id])).map(stored);
 }
 
 function findDiscounts(work: Work, drafts: readonly InvoiceRow[]) {

@@ -295,16 +295,9 @@ export async function recordInvoiceRefund(work: Work, id: string, refunded: bigi
   return store.updateInvoice(work, id, decideRefunded(await lock(work, id), refunded));
 }
 
-/** The lines of an invoice, those of a consolidated one part by part. */
-async function listLinesOf(
-  work: Work,
-  invoice: InvoiceRow,
-  parts: readonly InvoiceRow[],
-): Promise<InvoiceLineItemRow[]> {
-  if (!isConsolidated(invoice)) return store.listLinesOfInvoice(work, invoice.id);
-  const lines: InvoiceLineItemRow[][] = [];
-  for (const part of parts) lines.push(await store.listLinesOfInvoice(work, part.id));
-  return lines.flat();
+/** The invoices that have the lines of an invoice: itself, or the parts of a consolidated one. */
+function idsOfLines(invoice: InvoiceRow, parts: readonly InvoiceRow[]): string[] {
+  return (isConsolidated(invoice) ? parts : [invoice]).map(({ id }) => id);
 }
 
 /** An invoice with its lines. */
@@ -312,7 +305,7 @@ export async function getInvoice(work: Work, id: string): Promise<InvoiceWithLin
   const invoice = await store.findInvoice(work, id);
   if (invoice === null) throw new Problem('invoiceNotFound', { id });
   const parts = await store.listParts(work, [invoice]);
-  const lines = await listLinesOf(work, invoice, parts);
+  const lines = await store.listLinesOfInvoices(work, idsOfLines(invoice, parts));
   return {
     invoice: renderInvoice(work, invoice),
     invoiceLineItems: placeLines(lines, [...parts, invoice]).map((line) => renderLine(work, line)),
@@ -538,22 +531,34 @@ function renderDraftLine(work: Work, { request }: InvoiceDraft, line: DraftLine)
 export async function getExplanation(work: Work, id: string): Promise<InvoiceExplanation> {
   const invoice = await findInvoice(work, id);
   if (invoice === null) throw new Problem('invoiceNotFound', { id });
-  if (!isConsolidated(invoice)) return explain(work, invoice);
-  const parts: InvoiceExplanation[] = [];
-  for (const part of await store.listParts(work, [invoice])) parts.push(await explain(work, part));
-  return explainConsolidated(invoice, parts);
+  if (isConsolidated(invoice))
+    return explainConsolidated(invoice, await explain(work, await store.listParts(work, [invoice])));
+  const [explained] = await explain(work, [invoice]);
+  assert(explained !== undefined, 'each invoice is explained');
+  return explained;
 }
 
-async function explain(work: Work, invoice: InvoiceRow): Promise<InvoiceExplanation> {
-  const lines = await listExplainedLines(work, invoice.id);
-  return new Turns().run(explainInvoice(invoice, lines, await discountsOn(work, invoice)));
+/** Explains invoices that have lines of their own, in order. */
+async function explain(work: Work, invoices: readonly InvoiceRow[]): Promise<InvoiceExplanation[]> {
+  const ids = invoices.map(({ id }) => id);
+  const lines = Map.groupBy(await listExplainedLines(work, ids), ({ invoiceId }) => invoiceId);
+  const discounts = await listDiscountsOfInvoices(work, withDiscounts(invoices));
+  const explained: InvoiceExplanation[] = [];
+  for (const invoice of invoices) {
+    const { id } = invoice;
+    explained.push(await new Turns().run(explainInvoice(invoice, lines.get(id) ?? [], discounts.get(id) ?? [])));
+  }
+  return explained;
+}
+
+function withDiscounts(invoices: readonly InvoiceRow[]): string[] {
+  return invoices.flatMap(({ id, discountCount }) => (discountCount === 0 ? [] : id));
 }
 
 /** The discounts on an invoice, in order. */
 export async function discountsOn(work: Work, invoice: InvoiceRow): Promise<readonly AppliedDiscount[]> {
   const parts = await store.withParts(work, [invoice]);
-  const ids = parts.flatMap(({ id, discountCount }) => (discountCount === 0 ? [] : id));
-  if (ids.length === 0) return [];
+  const ids = withDiscounts(parts);
   const discounts = await listDiscountsOfInvoices(work, ids);
   return ids.flatMap((id) => discounts.get(id) ?? []);
 }

@@ -3,15 +3,7 @@ import { sql } from 'kysely';
 import { jsonRecords } from '../database/json-records.ts';
 import type { Work } from '../database/work.ts';
 import { overdueFrom } from './invoice.ts';
-import { readExplanation } from './invoice-line-item.ts';
-import {
-  type ExplainedLineRow,
-  type InvoiceLineItemRow,
-  type InvoiceRow,
-  insertLines,
-  invoiceColumns,
-  lineColumns,
-} from './store.ts';
+import { type ExplainedLineRow, type InvoiceRow, insertLines, invoiceColumns, lineColumns } from './store.ts';
 
 const writtenLines = [...lineColumns, 'explanation'] as const;
 
@@ -59,16 +51,6 @@ export async function saveDraftLines(
 }
 
 const changeable = ['quantity', 'price', 'amount', 'discountAmount', 'taxAmount', 'explanation', 'updatedAt'] as const;
-
-/** The lines of drafts with the inputs of their amounts, in order of creation. */
-export async function listLinesOfDrafts(work: Work, invoiceIds: readonly string[]): Promise<ExplainedLineRow[]> {
-  const { rows } = await sql<InvoiceLineItemRow & { explanation: string }>`
-    select ${sql.join(lineColumns.map((column) => sql.ref(column)))}, explanation::text
-      from invoice_line_items
-     where environment_id = ${work.environmentId} and invoice_id = any(${invoiceIds}::text[])
-     order by id`.execute(work.db);
-  return rows.map((row) => ({ ...row, explanation: readExplanation(row.explanation) }));
-}
 
 /** Deletes a draft with its lines. */
 export async function deleteDraft(work: Work, id: string): Promise<void> {

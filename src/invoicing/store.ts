@@ -302,16 +302,9 @@ export async function findLine(work: Work, id: string): Promise<InvoiceLineItemR
   return (await selectLines(work).where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
-/** The lines of an invoice in order of creation. */
-export function listLinesOfInvoice(work: Work, invoiceId: string): Promise<InvoiceLineItemRow[]> {
-  return readLines((after) =>
-    selectLines(work)
-      .where('invoiceId', '=', invoiceId)
-      .where('id', '>', after)
-      .orderBy('id')
-      .limit(linesAtOnce)
-      .execute(),
-  );
+/** The lines of invoices: by the id of the invoice, those of each in order of creation. */
+export function listLinesOfInvoices(work: Work, invoiceIds: readonly string[]): Promise<InvoiceLineItemRow[]> {
+  return readLines((after) => selectLinesOf(work, invoiceIds, after).execute());
 }
 
 /** The first lines of each of these invoices, at most `limit` of each. */
@@ -330,16 +323,12 @@ export async function listFirstLines(
   return rows;
 }
 
-/** The lines of an invoice with the inputs of their amounts, in order of creation. */
-export function listExplainedLines(work: Work, invoiceId: string): Promise<ExplainedLineRow[]> {
+/** The lines of invoices with the inputs of their amounts, in the order of `listLinesOfInvoices`. */
+export function listExplainedLines(work: Work, invoiceIds: readonly string[]): Promise<ExplainedLineRow[]> {
   return readLines(async (after) => {
     // As text, because its money may exceed the exact numbers of a JSON parser.
-    const rows = await selectLines(work)
+    const rows = await selectLinesOf(work, invoiceIds, after)
       .select(sql<string>`explanation::text`.as('explanation'))
-      .where('invoiceId', '=', invoiceId)
-      .where('id', '>', after)
-      .orderBy('id')
-      .limit(linesAtOnce)
       .$castTo<InvoiceLineItemRow & { explanation: string }>()
       .execute();
     return rows.map((row) => ({ ...row, explanation: readExplanation(row.explanation) }));
@@ -350,14 +339,25 @@ export function listExplainedLines(work: Work, invoiceId: string): Promise<Expla
 const linesAtOnce = 1_000;
 
 /** Reads all pages, of which `page` returns the one after an id. */
-async function readLines<Row extends InvoiceLineItemRow>(page: (after: string) => Promise<Row[]>): Promise<Row[]> {
+type LinePosition = Pick<InvoiceLineItemRow, 'invoiceId' | 'id'>;
+
+function selectLinesOf(work: Work, invoiceIds: readonly string[], after: LinePosition) {
+  return selectLines(work)
+    .where('invoiceId', '=', sql<string>`any(${invoiceIds}::text[])`)
+    .where(sql<boolean>`(invoice_id, id) > (${after.invoiceId}, ${after.id})`)
+    .orderBy('invoiceId')
+    .orderBy('id')
+    .limit(linesAtOnce);
+}
+
+async function readLines<Row extends LinePosition>(page: (after: LinePosition) => Promise<Row[]>): Promise<Row[]> {
   const lines: Row[] = [];
-  for (let after = ''; ; ) {
+  for (let after: LinePosition = { invoiceId: '', id: '' }; ; ) {
     const rows = await page(after);
     lines.push(...rows);
     const last = rows.at(-1);
     if (last === undefined || rows.length < linesAtOnce) return lines;
-    after = last.id;
+    after = last;
   }
 }
 

@@ -117,7 +117,7 @@ test('an invoice keeps its discount, its tax, who sold and who was billed, and s
     },
   );
   assert.equal(invoice.pdfURL, `${app.url}/api/v1/invoices/${made.id}/pdf`);
-  const lines = await app.inEnvironment((work) => listExplainedLines(work, made.id));
+  const lines = await app.inEnvironment((work) => listExplainedLines(work, [made.id]));
   assert.deepEqual(
     lines.map((line) => [line.amount, line.discountAmount, line.taxAmount]),
     [
@@ -133,7 +133,7 @@ test('what a line was reckoned from is kept to the last digit, however large', a
   const line = { ...staticLine(1, 0n), explanation: { kind: 'paused_time', kept } } as const;
   const [made] = await app.inEnvironment((work) => createInvoices(work, [standalone(work, fixture, [line])]));
   assert(made);
-  const [stored] = await app.inEnvironment((work) => listExplainedLines(work, made.id));
+  const [stored] = await app.inEnvironment((work) => listExplainedLines(work, [made.id]));
   assert.deepEqual(stored?.explanation, { kind: 'paused_time', kept });
 });
 
@@ -143,7 +143,7 @@ test('an invoice of 2,001 lines has each of them once and in order, though they 
   const lines = amounts.map((amount) => staticLine(1, amount));
   const [made] = await app.inEnvironment((work) => createInvoices(work, [standalone(work, fixture, lines)]));
   assert(made);
-  const stored = await app.inEnvironment((work) => listExplainedLines(work, made.id));
+  const stored = await app.inEnvironment((work) => listExplainedLines(work, [made.id]));
   assert.deepEqual(
     stored.map(({ amount }) => amount),
     amounts,

@@ -138,19 +138,35 @@ async function compareLedger(known: Known, customer: string): Promise<void> {
   for (const { account, place, subscriptionId, usageMeterId } of accountsOf(known, customer)) {
     const told = entries
       .filter((entry) => entry.subscriptionId === subscriptionId && entry.usageMeterId === usageMeterId)
-      .map(({ createdAt, type, amount, availableAfter, priceId, usageCreditId, usageCreditApplications }) => {
+      .map(({ createdAt: at, type, amount, availableAfter, priceId, usageCreditId, usageCreditApplications }) => {
         const drawn = usageCreditApplications.map((each: Body) => [each.usageCreditId, each.amount]);
-        return [createdAt, type, amount, availableAfter, priceId, usageCreditId, drawn];
+        return { at, type, amount, after: availableAfter, price: priceId, credit: usageCreditId, drawn };
       });
-    assert.deepEqual(told, shownEntries(known, account, known.creditIds.get(place) ?? []), `entries of ${place}`);
+    const expected = shownEntries(known, account, known.creditIds.get(place) ?? []);
+    assert.deepEqual(joinSettlements(told), joinSettlements(expected), `entries of ${place}`);
   }
+}
+
+type ShownEntry = ReturnType<typeof shownEntries>[number];
+
+/** Joins the settlements of one instant: the payments of several invoices may be recorded in any order. */
+function joinSettlements(entries: readonly ShownEntry[]) {
+  const joined: (Omit<ShownEntry, 'amount'> & { amounts: number[] })[] = [];
+  for (const { amount, ...entry } of entries) {
+    const last = joined.at(-1);
+    if (entry.type !== 'settlement' || last?.type !== 'settlement' || last.at !== entry.at)
+      joined.push({ ...entry, amounts: [amount] });
+    else joined[joined.length - 1] = { ...entry, amounts: [...last.amounts, amount].toSorted((one, two) => one - two) };
+  }
+  return joined;
 }
 
 function shownEntries(known: Known, { entries }: Account, creditIds: readonly string[]) {
   return entries.map(({ at, type, amount, after, price, credit, drawn }) => {
     const named = credit === null ? null : creditIds[credit];
     const applications = drawn.map((each) => [creditIds[each.credit], each.amount]);
-    return [at, type, amount, after, price === null ? null : idOf(known, price), named, applications];
+    const priceId = price === null ? null : idOf(known, price);
+    return { at, type, amount, after, price: priceId, credit: named, drawn: applications };
   });
 }
 
