@@ -757,6 +757,7 @@ create table public.features (
   resource_id text,
   rollover_maximum numeric(38,0),
   rollover_periods integer,
+  value jsonb,
   active boolean not null,
   created_at bigint not null,
   updated_at bigint not null,
@@ -777,9 +778,15 @@ CASE type
     WHEN 'toggle'::text THEN ((amount IS NULL) AND (usage_meter_id IS NULL) AND (renewal_frequency IS NULL) AND (resource_id IS NULL))
     WHEN 'usage_credit_grant'::text THEN ((amount > (0)::numeric) AND (usage_meter_id IS NOT NULL) AND (renewal_frequency = ANY (ARRAY['once'::text, 'every_billing_period'::text, 'every_interval'::text])) AND (resource_id IS NULL))
     WHEN 'resource'::text THEN ((amount > (0)::numeric) AND (usage_meter_id IS NULL) AND (renewal_frequency IS NULL) AND (resource_id IS NOT NULL))
+    WHEN 'value'::text THEN ((amount IS NULL) AND (usage_meter_id IS NULL) AND (renewal_frequency IS NULL) AND (resource_id IS NULL))
     ELSE false
 END),
-  constraint features_slug_length CHECK ((char_length(slug) <= 255))
+  constraint features_slug_length CHECK ((char_length(slug) <= 255)),
+  constraint features_value CHECK (
+CASE type
+    WHEN 'value'::text THEN (feature_value_kind(value) IS NOT NULL)
+    ELSE (value IS NULL)
+END)
 );
 
 create table public.idempotency_keys (
@@ -1411,13 +1418,15 @@ create table public.product_features (
   product_id text not null,
   feature_id text not null,
   expired_at bigint,
+  value jsonb,
   created_at bigint not null,
   updated_at bigint not null,
   constraint product_features_pair_unique UNIQUE (environment_id, product_id, feature_id),
   constraint product_features_pkey PRIMARY KEY (environment_id, id),
   constraint product_features_environment_id_feature_id_fkey FOREIGN KEY (environment_id, feature_id) REFERENCES features(environment_id, id),
   constraint product_features_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
-  constraint product_features_environment_id_product_id_fkey FOREIGN KEY (environment_id, product_id) REFERENCES products(environment_id, id)
+  constraint product_features_environment_id_product_id_fkey FOREIGN KEY (environment_id, product_id) REFERENCES products(environment_id, id),
+  constraint product_features_value CHECK (((value IS NULL) OR (feature_value_kind(value) IS NOT NULL)))
 );
 
 create table public.products (
@@ -1623,6 +1632,7 @@ create table public.subscription_item_features (
   renewal_frequency text,
   grant_interval jsonb,
   resource_id text,
+  value jsonb,
   expired_at bigint,
   detached_at bigint,
   detached_reason text,
@@ -1647,7 +1657,13 @@ CASE type
     WHEN 'toggle'::text THEN ((amount IS NULL) AND (usage_meter_id IS NULL) AND (renewal_frequency IS NULL) AND (resource_id IS NULL))
     WHEN 'usage_credit_grant'::text THEN ((amount IS NOT NULL) AND (usage_meter_id IS NOT NULL) AND (renewal_frequency = ANY (ARRAY['once'::text, 'every_billing_period'::text, 'every_interval'::text])) AND (resource_id IS NULL))
     WHEN 'resource'::text THEN ((amount IS NOT NULL) AND (usage_meter_id IS NULL) AND (renewal_frequency IS NULL) AND (resource_id IS NOT NULL))
+    WHEN 'value'::text THEN ((amount IS NULL) AND (usage_meter_id IS NULL) AND (renewal_frequency IS NULL) AND (resource_id IS NULL))
     ELSE false
+END),
+  constraint subscription_item_features_value CHECK (
+CASE type
+    WHEN 'value'::text THEN (feature_value_kind(value) IS NOT NULL)
+    ELSE (value IS NULL)
 END)
 );
 
@@ -3275,6 +3291,31 @@ begin
   return query select case when cardinality(ids) = at_most then series else series + 1 end,
     case when cardinality(ids) = at_most then ids[at_most] else '' end;
 end $function$;
+CREATE OR REPLACE FUNCTION public.feature_value_kind(value jsonb)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+BEGIN ATOMIC
+ SELECT
+         CASE jsonb_typeof(value)
+             WHEN 'number'::text THEN
+             CASE
+                 WHEN (abs((value)::numeric) <= ('9007199254740991'::bigint)::numeric) THEN 'number'::text
+                 ELSE NULL::text
+             END
+             WHEN 'string'::text THEN
+             CASE
+                 WHEN ((char_length((value #>> '{}'::text[])) >= 1) AND (char_length((value #>> '{}'::text[])) <= 255)) THEN 'text'::text
+                 ELSE NULL::text
+             END
+             WHEN 'array'::text THEN
+             CASE
+                 WHEN ((jsonb_array_length(value) <= 100) AND (NOT jsonb_path_exists(value, '$[*]?(@.type() != "string" || @ like_regex "^.{255}." flag "s")'::jsonpath))) THEN 'list'::text
+                 ELSE NULL::text
+             END
+             ELSE NULL::text
+         END AS "case";
+END;
 CREATE OR REPLACE FUNCTION public.follow_adjustment()
  RETURNS trigger
  LANGUAGE plpgsql

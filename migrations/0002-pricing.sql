@@ -293,6 +293,18 @@ create function price_of_units(pricing jsonb, units numeric, step numeric, event
     from exact
 $$;
 
+-- The kind of the value of a feature, or null for what is none: a number that JSON carries exactly, a text of a name's length,
+-- or a list of at most a hundred such texts.
+create function feature_value_kind(value jsonb) returns text language sql immutable
+  begin atomic
+    select case jsonb_typeof(value)
+        when 'number' then case when abs(value::numeric) <= 9007199254740991 then 'number' end
+        when 'string' then case when char_length(value #>> '{}') between 1 and 255 then 'text' end
+        when 'array' then case when jsonb_array_length(value) <= 100
+            and not jsonb_path_exists(value, '$[*] ? (@.type() != "string" || @ like_regex "^.{255}." flag "s")') then 'list' end
+      end;
+  end;
+
 create table features (
   environment_id bigint not null,
   id text collate "C" not null,
@@ -310,6 +322,8 @@ create table features (
   -- How much of what a period leaves unused goes over into the next ones, and how many periods long it can be used there.
   rollover_maximum numeric(38, 0),
   rollover_periods integer,
+  -- What a feature of type value gives where its product has no value of its own.
+  value jsonb,
   active boolean not null,
   created_at bigint not null,
   updated_at bigint not null,
@@ -323,8 +337,11 @@ create table features (
       when 'usage_credit_grant' then amount > 0 and usage_meter_id is not null
         and renewal_frequency in ('once', 'every_billing_period', 'every_interval') and resource_id is null
       when 'resource' then amount > 0 and usage_meter_id is null and renewal_frequency is null and resource_id is not null
+      when 'value' then amount is null and usage_meter_id is null and renewal_frequency is null and resource_id is null
       else false
     end),
+  constraint features_value check (
+    case type when 'value' then feature_value_kind(value) is not null else value is null end),
   constraint features_grant_interval check (case when renewal_frequency = 'every_interval'
     then coalesce(grant_interval ->> 'unit' in ('day', 'week', 'month', 'year') and (grant_interval ->> 'count')::bigint between 1 and 1200, false)
     else grant_interval is null end),
@@ -342,12 +359,15 @@ create table product_features (
   product_id text collate "C" not null,
   feature_id text collate "C" not null,
   expired_at bigint,
+  -- The value that the product gives in place of that of the feature.
+  value jsonb,
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),
   foreign key (environment_id, pricing_model_id) references pricing_models,
   foreign key (environment_id, product_id) references products,
   foreign key (environment_id, feature_id) references features,
+  constraint product_features_value check (value is null or feature_value_kind(value) is not null),
   constraint product_features_pair_unique unique (environment_id, product_id, feature_id)
 );
 create index product_features_by_feature on product_features (environment_id, feature_id);

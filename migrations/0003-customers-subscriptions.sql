@@ -311,6 +311,7 @@ create table subscription_item_features (
   renewal_frequency text,
   grant_interval jsonb,
   resource_id text collate "C",
+  value jsonb,
   expired_at bigint,
   detached_at bigint,
   detached_reason text,
@@ -330,8 +331,11 @@ create table subscription_item_features (
       when 'usage_credit_grant' then amount is not null and usage_meter_id is not null
         and renewal_frequency in ('once', 'every_billing_period', 'every_interval') and resource_id is null
       when 'resource' then amount is not null and usage_meter_id is null and renewal_frequency is null and resource_id is not null
+      when 'value' then amount is null and usage_meter_id is null and renewal_frequency is null and resource_id is null
       else false
     end),
+  constraint subscription_item_features_value check (
+    case type when 'value' then feature_value_kind(value) is not null else value is null end),
   constraint subscription_item_features_grant_interval check (case when renewal_frequency = 'every_interval'
     then coalesce(grant_interval ->> 'unit' in ('day', 'week', 'month', 'year') and (grant_interval ->> 'count')::bigint between 1 and 1200, false)
     else grant_interval is null end)

@@ -172,7 +172,7 @@ export const paidPlans: readonly Plan[] = [
 export const pack = { slug: 'pack', unitPrice: 1250, calls: 200 } as const;
 
 /** An add-on, sold beside plans of a month that are paid in advance. It gives no credits. */
-export const addOn = { slug: 'support', unitPrice: 731 } as const;
+export const addOn = { slug: 'support', unitPrice: 731, limit: 9 } as const;
 export function takesAddOns({ unit, count, billsAtEnd = false }: Plan): boolean {
   return unit === 'month' && count === 1 && !billsAtEnd;
 }
@@ -230,6 +230,13 @@ export const places: readonly Place[] = [
 
 export const seatSlug = 'seat';
 
+/** A number that plans and the add-on give: the highest counts. */
+export const limitSlug = 'limit';
+export function limitOf({ seats }: Plan): number {
+  return seats * 2 + 1;
+}
+const limitFeature = { type: 'value', slug: limitSlug, name: 'Limit', description: '', active: true, value: 0 };
+
 /** Net terms in days for customers without a payment method; 0: no start without one. */
 export const netTerms = [0, 10, 30] as const;
 /** Days until the next collection attempt, after each failed one. */
@@ -246,7 +253,7 @@ export function structure() {
   return {
     name: 'Simulated',
     isDefault: true,
-    features: [...plans.flatMap(featuresOf), packFeature],
+    features: [...plans.flatMap(featuresOf), packFeature, limitFeature],
     products: [...plans.map(productOf), packProduct, addOnProduct],
     usageMeters: metersOf(),
     resources: [{ slug: seatSlug, name: 'Seat', active: true }],
@@ -278,7 +285,7 @@ function productOf(plan: Plan) {
       ...(plan.billsAtEnd ? { billingTiming: 'in_arrears' } : {}),
       ...(plan.setupFee === undefined ? {} : { setupFeeAmount: plan.setupFee }),
     },
-    features: featuresOf(plan).map(({ slug }) => slug),
+    features: [...featuresOf(plan).map(({ slug }) => slug), { slug: limitSlug, value: limitOf(plan) }],
   };
 }
 
@@ -322,7 +329,7 @@ const addOnProduct = {
     isDefault: true,
     active: true,
   },
-  features: [],
+  features: [{ slug: limitSlug, value: addOn.limit }],
 };
 
 function featuresOf({ slug: plan, once, recurring, grantInterval, rollover, seats }: Plan) {

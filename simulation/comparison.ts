@@ -1,3 +1,4 @@
+import { addOn, limitOf } from './catalogue.ts';
 import { meterSlug, meters, usagePrices } from './catalogue-usage.ts';
 import { attemptLines } from './oracle-attempts.ts';
 import { unitsOf } from './oracle-billing.ts';
@@ -84,6 +85,7 @@ function subscriptionLine({ now }: Books, each: Subscription) {
       0,
     ),
     claims: each.claims.size,
+    limit: isTerminal(each) ? null : (each.ownLimit ?? Math.max(limitOf(each.plan), each.addOns > 0 ? addOn.limit : 0)),
   };
 }
 

@@ -84,6 +84,7 @@ export function subscriptionWith(books: Books, beginning: Beginning): Subscripti
     temporaryClaims: new Set(),
     users: { credits: [], events: new Set(), counted: new Set(), used: 0 },
     scheduled: null,
+    ownLimit: null,
     resumesAt: null,
     kept: 0,
     setupFee: plan.setupFee ?? 0,

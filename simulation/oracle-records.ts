@@ -232,6 +232,8 @@ export interface Subscription {
   readonly meters: Map<string, MeterAccount>;
   /** Measured usage, by the slug of its meter. */
   readonly measured: Map<string, Measured>;
+  /** The limit that was added by hand, in place of that of the plan; null: none. */
+  ownLimit: number | null;
   readonly claims: Set<string>;
   /** The temporary ones of them. */
   readonly temporaryClaims: Set<string>;

@@ -83,7 +83,13 @@ async function subscriptionLines(db: Database, now: number): Promise<Told[]> {
            and r.id = e.series_id where r.environment_id = s.environment_id and r.subscription_id = s.id
            and r.usage_meter_id = m.id), 0),
         'claims', (select count(*) from resource_claims k where k.environment_id = s.environment_id
-           and k.subscription_id = s.id and k.released_at is null and (k.expired_at is null or k.expired_at > ${now}))
+           and k.subscription_id = s.id and k.released_at is null and (k.expired_at is null or k.expired_at > ${now})),
+        'limit', (select coalesce(max(v.value::numeric) filter (where v.manually_created), max(v.value::numeric))
+            from subscription_item_features v
+            join subscription_items i on i.environment_id = v.environment_id and i.id = v.subscription_item_id
+           where v.environment_id = s.environment_id and v.subscription_id = s.id and v.value is not null
+             and s.status not in ('canceled', 'incomplete_expired')
+             and (v.expired_at is null or v.expired_at > ${now}) and (i.expired_at is null or i.expired_at > ${now}))
       ) as line
       from subscriptions s
       join ${remaining} c on c.environment_id = s.environment_id and c.id = s.customer_id

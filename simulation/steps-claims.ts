@@ -1,4 +1,4 @@
-import { seatSlug } from './catalogue.ts';
+import { limitSlug, seatSlug } from './catalogue.ts';
 import { claim, claimLine, namelessOf, newNameless, release } from './oracle-claims.ts';
 import { hasAccess, isCurrent, isTerminal, type Subscription, seatsOf } from './oracle-records.ts';
 import { allSubscriptions, currentSubscriptions, type Draw, type Drawing, nameOf, type Records } from './step.ts';
@@ -91,3 +91,24 @@ function drawRelease({ random, newName }: Drawing, subscription: Subscription): 
   const lines = names.map((each) => claimLine(subscription, each));
   return { body: (records) => ({ claimIds: lines.map((line) => records.told(name, line)) }), names };
 }
+
+/** Gives a subscription a limit of its own, which a later one replaces. */
+export const setLimit: Draw = ({ random, books }) => {
+  const subscription = random.pick(allSubscriptions(books).filter(({ status }) => !status.startsWith('incomplete')));
+  if (subscription === undefined) return null;
+  const limit = random.between(0, 30);
+  return {
+    text: `sets the limit of ${nameOf(subscription)} to ${limit}`,
+    customer: subscription.customer,
+    ask: async (records) => ({
+      method: 'POST',
+      path: `/subscriptions/${await records.subscription(subscription)}/add-feature`,
+      body: { featureSlug: limitSlug, value: limit },
+    }),
+    apply: () => {
+      if (isTerminal(subscription)) return 'refused';
+      subscription.ownLimit = limit;
+      return 'done';
+    },
+  };
+};

@@ -1,6 +1,6 @@
 import type { Draw, Drawing, Step } from './step.ts';
 import { changePlan, changePrices, moveBillingAnchor, moveTrial, takeChangeBack } from './steps-changes.ts';
-import { claimSeats, releaseSeats } from './steps-claims.ts';
+import { claimSeats, releaseSeats, setLimit } from './steps-claims.ts';
 import { buyPack, grantByHand, takeCreditBack } from './steps-credits.ts';
 import { changeOfAddress, changeOfFortune, eraseOne, newCustomer, newMethod } from './steps-customers.ts';
 import { putDiscountOn, takeDiscountOff } from './steps-discounts.ts';
@@ -70,6 +70,7 @@ const kinds = {
   takeCreditBack: { draw: takeCreditBack, weight: 4 },
   claimSeats: { draw: claimSeats, weight: 5 },
   releaseSeats: { draw: releaseSeats, weight: 3 },
+  setLimit: { draw: setLimit, weight: 3 },
   sayHowItEnded: { draw: sayHowItEnded, weight: 12 },
   retryPayment: { draw: retryPayment, weight: 4 },
   takeInvoiceBack: { draw: takeInvoiceBack, weight: 3 },

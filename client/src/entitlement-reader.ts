@@ -1,6 +1,6 @@
 import { TollkeeperError } from './errors.ts';
 import { operations } from './generated-operations.ts';
-import type { CustomersGetEntitlementsAnswer, Entitlements } from './generated-types.ts';
+import type { CustomersGetEntitlementsAnswer, Entitlements, FeatureValue } from './generated-types.ts';
 import type { CallOptions, Transport } from './transport.ts';
 
 /** Options for every request of the reader: code that must respond quickly sets a short timeout. */
@@ -21,10 +21,13 @@ export interface EntitlementReaderOptions extends Pick<CallOptions, 'timeoutMs' 
 /** Answers entitlement checks from a cache. Every method throws the errors of its request. */
 export interface EntitlementReader {
   /**
-   * Whether the customer has the feature and, for credits or capacity, `amount` (1 when absent) of it left. Reserves
-   * nothing: use credits with `usageEvents.consume`, and capacity with `resourceClaims.claim`.
+   * Whether the customer has the feature and, for credits or capacity, `needed` (1 when absent) of it left. A value that
+   * is a number has to reach `needed`; one that is a text has to be it, and a list has to contain it. Reserves nothing:
+   * use credits with `usageEvents.consume`, and capacity with `resourceClaims.claim`.
    */
-  may(externalId: string, featureSlug: string, amount?: number): Promise<boolean>;
+  may(externalId: string, featureSlug: string, needed?: number | string): Promise<boolean>;
+  /** The value of a feature of type `value`, such as a limit or a list of regions; null without one. */
+  value(externalId: string, featureSlug: string): Promise<FeatureValue | null>;
   /** The remaining credits on the usage meter over all subscriptions; 0 without any. */
   balance(externalId: string, usageMeterSlug: string): Promise<number>;
   /** All entitlements. The object is shared: do not modify it. */
@@ -103,7 +106,12 @@ export function createEntitlementReader(
 
   return {
     entitlements,
-    may: async (externalId, featureSlug, amount = 1) => isAllowed(await entitlements(externalId), featureSlug, amount),
+    may: async (externalId, featureSlug, needed = 1) => isAllowed(await entitlements(externalId), featureSlug, needed),
+    value: async (externalId, featureSlug) => {
+      const { features } = await entitlements(externalId);
+      const feature = features.find(({ slug }) => slug === featureSlug);
+      return feature?.type === 'value' ? feature.value : null;
+    },
     balance: async (externalId, usageMeterSlug) => {
       const { usageMeterBalances } = await entitlements(externalId);
       return sum(usageMeterBalances.filter(({ slug }) => slug === usageMeterSlug).map((row) => row.availableBalance));
@@ -127,11 +135,13 @@ function isOutage(error: unknown): boolean {
 function isAllowed(
   { features, usageMeterBalances, resources }: Entitlements,
   featureSlug: string,
-  amount: number,
+  needed: number | string,
 ): boolean {
   const feature = features.find(({ slug }) => slug === featureSlug);
   if (feature === undefined) return false;
   const gives = ({ subscriptionId }: { subscriptionId: string }) => feature.subscriptionIds.includes(subscriptionId);
+  // A text is asked of values only, and an amount is by default one.
+  const amount = typeof needed === 'number' ? needed : 1;
   switch (feature.type) {
     case 'toggle':
       return true;
@@ -143,6 +153,9 @@ function isAllowed(
       const places = resources.filter((row) => row.resourceId === feature.resourceId && gives(row));
       return amount <= sum(places.map((row) => row.available));
     }
+    case 'value':
+      if (typeof feature.value === 'number') return amount <= feature.value;
+      return typeof needed === 'number' || [feature.value].flat().includes(needed);
     default:
       return feature satisfies never;
   }

@@ -228,6 +228,7 @@ export type {
   Feature,
   FeatureStructure,
   FeatureType,
+  FeatureValue,
   FeaturesCreateAnswer,
   FeaturesCreateInput,
   FeaturesGetAnswer,

@@ -266,6 +266,8 @@ export interface AddFeature {
   featureSlug?: string | null;
   /** If true, the credits are granted now, once in each billing period. Only for a feature of type `usage_credit_grant`. */
   grantCreditsImmediately?: boolean;
+  /** For a feature of type `value`: the value that this subscription has in place of that of its plan. Null or absent: that of the feature. */
+  value?: number | string | Array<string> | null;
 }
 
 export type FeatureStructure = {
@@ -279,6 +281,7 @@ export type FeatureStructure = {
   grantInterval?: null;
   usageMeterSlug?: null;
   resourceSlug?: null;
+  value?: null;
   rolloverMaximum?: null;
   rolloverPeriods?: null;
 } | {
@@ -300,6 +303,7 @@ export type FeatureStructure = {
   rolloverMaximum?: number | null;
   /** The number of billing periods, or grant intervals, for which rolled-over units can be used. Null if there is no rollover. */
   rolloverPeriods?: number | null;
+  value?: null;
 } | {
   type: 'resource';
   slug: string;
@@ -311,6 +315,22 @@ export type FeatureStructure = {
   grantInterval?: null;
   usageMeterSlug?: null;
   resourceSlug: string;
+  value?: null;
+  rolloverMaximum?: null;
+  rolloverPeriods?: null;
+} | {
+  type: 'value';
+  slug: string;
+  name: string;
+  description?: string;
+  active?: boolean;
+  amount?: null;
+  renewalFrequency?: null;
+  grantInterval?: null;
+  usageMeterSlug?: null;
+  resourceSlug?: null;
+  /** A number, a text, or a list of at most 100 different texts. */
+  value: number | string | Array<string>;
   rolloverMaximum?: null;
   rolloverPeriods?: null;
 };
@@ -381,7 +401,10 @@ export interface ProductStructure {
     usageEventsPerUnit?: null;
     usageMeterId?: null;
   };
-  features?: Array<string>;
+  features?: Array<string | {
+    slug: string;
+    value?: number | string | Array<string> | null;
+  }>;
 }
 
 /** The treatment of usage that no credit covers. `bill`: it is billed at the price of its usage meter. `none`: it is recorded and shown on the invoice, and costs nothing. */
@@ -451,7 +474,7 @@ export type DestinationEnvironment = 'livemode' | 'testmode';
 
 export type PriceType = 'subscription' | 'single_payment' | 'usage';
 
-export type FeatureType = 'toggle' | 'usage_credit_grant' | 'resource';
+export type FeatureType = 'toggle' | 'usage_credit_grant' | 'resource' | 'value';
 
 export type DiscountAmountType = 'percent' | 'fixed';
 
@@ -465,6 +488,8 @@ export interface NewSubscriptionItemFeature {
     count?: number;
   } | null;
   resourceId?: string | null;
+  /** By default the value of the feature. */
+  value?: number | string | Array<string> | null;
   expiredAt?: TimestampInput | null;
   detachedAt?: TimestampInput | null;
   detachedReason?: string | null;
@@ -487,6 +512,8 @@ export interface SubscriptionItemFeatureChange {
     count?: number;
   } | null;
   resourceId?: string | null;
+  /** By default the value of the feature. */
+  value?: number | string | Array<string> | null;
   expiredAt?: TimestampInput | null;
   detachedAt?: TimestampInput | null;
   detachedReason?: string | null;
@@ -528,8 +555,10 @@ export interface ResourceClaimsToRelease {
 export interface EntitlementCheck {
   customerExternalId: string;
   featureSlug: string;
-  /** The number of units of the meter or places of the resource, by default 1. A toggle has no amount. */
+  /** The number of units of the meter or places of the resource, or the number that a value has to reach, by default 1. A toggle has no amount. */
   amount?: number | null;
+  /** The text that a value has to be or to contain. Only for a value that is a text or a list. */
+  value?: string | null;
 }
 
 /** Send exactly one of `subscriptionId`, `customerId` and `customerExternalId`, and exactly one of `usageMeterId` and `usageMeterSlug`. */
@@ -1450,12 +1479,41 @@ export type SubscriptionItemFeature = {
   renewalFrequency: null;
   grantInterval: null;
   resourceId: string;
+} | {
+  id: string;
+  livemode: boolean;
+  pricingModelId: string;
+  subscriptionId: string;
+  subscriptionItemId: string;
+  featureId: string;
+  /** The product feature that it came from. Null if it was added by hand. */
+  productFeatureId: string | null;
+  /** The name of the feature. */
+  name: string;
+  /** The slug of the feature. */
+  slug: string;
+  detachedReason: string | null;
+  manuallyCreated: boolean;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
+  expiredAt: Timestamp | null;
+  detachedAt: Timestamp | null;
+  type: 'value';
+  amount: null;
+  usageMeterId: null;
+  renewalFrequency: null;
+  grantInterval: null;
+  resourceId: null;
+  value: FeatureValue;
 };
 
 export interface GrantInterval {
   unit: 'day' | 'week' | 'month' | 'year';
   count: number;
 }
+
+/** A number, a text, or a list of texts. */
+export type FeatureValue = number | string | Array<string>;
 
 export interface UsageMeterBalance {
   id: string;
@@ -1964,6 +2022,26 @@ export type Feature = {
   resourceId: string;
   rolloverMaximum: null;
   rolloverPeriods: null;
+} | {
+  id: string;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
+  livemode: boolean;
+  organizationId: string;
+  pricingModelId: string;
+  slug: string;
+  name: string;
+  description: string;
+  active: boolean;
+  type: 'value';
+  amount: null;
+  usageMeterId: null;
+  renewalFrequency: null;
+  grantInterval: null;
+  resourceId: null;
+  value: FeatureValue;
+  rolloverMaximum: null;
+  rolloverPeriods: null;
 };
 
 export interface UsageMeterWithPrices {
@@ -2037,6 +2115,18 @@ export type EntitledFeature = {
   amount: WholeNumber;
   usageMeterId: null;
   resourceId: string;
+} | {
+  featureId: string;
+  slug: string;
+  name: string;
+  /** The current subscriptions that grant it, newest first. */
+  subscriptionIds: Array<string>;
+  type: 'value';
+  amount: null;
+  usageMeterId: null;
+  resourceId: null;
+  /** A value that was added by hand replaces those of products in its subscription. Of several others: the highest number, the texts of all lists, or the text of the newest subscription. */
+  value: FeatureValue;
 };
 
 export interface EntitledBalance {
@@ -2436,6 +2526,13 @@ export interface PricingModelExport {
       active: boolean;
       amount: WholeNumber;
       resourceSlug: string;
+    } | {
+      type: 'value';
+      slug: string;
+      name: string;
+      description: string;
+      active: boolean;
+      value: FeatureValue;
     }>;
     products: Array<{
       product: {
@@ -2487,8 +2584,11 @@ export interface PricingModelExport {
         usageEventsPerUnit: null;
         trialPeriodDays: null;
       };
-      /** The slugs of the features that the product grants. */
-      features: Array<string>;
+      /** The slugs of the features that the product grants, each with its value where the product has its own. */
+      features: Array<string | {
+        slug: string;
+        value: FeatureValue;
+      }>;
     }>;
     usageMeters: Array<{
       usageMeter: {
@@ -2636,6 +2736,7 @@ export interface ClonedFeature {
   rolloverMaximum: WholeNumber | null;
   /** The number of billing periods, or grant intervals, for which rolled-over units can be used. Null if there is no rollover. */
   rolloverPeriods: number | null;
+  value?: FeatureValue;
 }
 
 export interface ClonedUsageMeter {
@@ -2702,6 +2803,8 @@ export interface ProductFeature {
   productId: string;
   featureId: string;
   expiredAt: Timestamp | null;
+  /** The value that the product gives in place of that of the feature. Absent: that of the feature. */
+  value?: FeatureValue;
 }
 
 export interface Quote {
@@ -3151,6 +3254,34 @@ export type ExpiredSubscriptionItemFeature = {
   renewalFrequency: null;
   grantInterval: null;
   resourceId: string;
+} | {
+  id: string;
+  livemode: boolean;
+  pricingModelId: string;
+  subscriptionId: string;
+  subscriptionItemId: string;
+  featureId: string;
+  /** The product feature that it came from. Null if it was added by hand. */
+  productFeatureId: string | null;
+  /** The name of the feature. */
+  name: string;
+  /** The slug of the feature. */
+  slug: string;
+  detachedReason: string | null;
+  manuallyCreated: boolean;
+  createdAt: string;
+  updatedAt: string;
+  expiredAt: string | null;
+  detachedAt: string | null;
+  createdByCommit: null;
+  updatedByCommit: null;
+  type: 'value';
+  amount: null;
+  usageMeterId: null;
+  renewalFrequency: null;
+  grantInterval: null;
+  resourceId: null;
+  value: FeatureValue;
 };
 
 export interface ResourceClaim {
@@ -3204,9 +3335,11 @@ export interface EntitlementCheckResult {
   capacity: number | null;
   /** The places of the resource that are claimed in these subscriptions. */
   claimed: number | null;
+  /** The value that the customer has. Absent for other types. */
+  value?: FeatureValue;
 }
 
-export type EntitlementCheckReason = 'customer_not_found' | 'feature_not_found' | 'not_granted' | 'unpaid' | 'insufficient_balance' | 'insufficient_capacity' | 'resource_inactive';
+export type EntitlementCheckReason = 'customer_not_found' | 'feature_not_found' | 'not_granted' | 'unpaid' | 'insufficient_balance' | 'insufficient_capacity' | 'resource_inactive' | 'value_too_low' | 'value_not_included';
 
 export interface UsageCredit {
   id: string;
@@ -6186,6 +6319,8 @@ export interface ProductFeaturesCreateInput {
     featureId: string;
     /** The end of a new link. Null or absent: it does not end. */
     expiredAt?: TimestampInput | null;
+    /** The value that the product gives. Null or absent: that of the feature. */
+    value?: number | string | Array<string> | null;
   };
 }
 
@@ -6200,6 +6335,8 @@ export interface ProductFeaturesCreateAnswer {
     productId: string;
     featureId: string;
     expiredAt: Timestamp | null;
+    /** The value that the product gives in place of that of the feature. Absent: that of the feature. */
+    value?: FeatureValue;
     createdByCommit: string | null;
     updatedByCommit: string | null;
   };
@@ -6431,6 +6568,7 @@ export interface FeaturesCreateInput {
     renewalFrequency?: null;
     grantInterval?: null;
     resourceId?: null;
+    value?: null;
     rolloverMaximum?: null;
     rolloverPeriods?: null;
   } | {
@@ -6453,6 +6591,7 @@ export interface FeaturesCreateInput {
     rolloverMaximum?: number | null;
     /** The number of billing periods, or grant intervals, for which rolled-over units can be used. Null if there is no rollover. */
     rolloverPeriods?: number | null;
+    value?: null;
   } | {
     slug: string;
     name: string;
@@ -6465,6 +6604,23 @@ export interface FeaturesCreateInput {
     renewalFrequency?: null;
     grantInterval?: null;
     resourceId: string;
+    value?: null;
+    rolloverMaximum?: null;
+    rolloverPeriods?: null;
+  } | {
+    slug: string;
+    name: string;
+    description?: string;
+    pricingModelId?: string | null;
+    active?: boolean;
+    type: 'value';
+    amount?: null;
+    usageMeterId?: null;
+    renewalFrequency?: null;
+    grantInterval?: null;
+    resourceId?: null;
+    /** A number, a text, or a list of at most 100 different texts. */
+    value: number | string | Array<string>;
     rolloverMaximum?: null;
     rolloverPeriods?: null;
   };
@@ -6532,6 +6688,7 @@ export interface FeaturesUpdateInput {
     rolloverMaximum?: number | null;
     /** The number of billing periods, or grant intervals, for which rolled-over units can be used. Null if there is no rollover. */
     rolloverPeriods?: number | null;
+    value?: number | string | Array<string> | null;
     active?: boolean;
   };
 }
@@ -8604,7 +8761,7 @@ export interface SubscriptionsMethods {
   /** Resume a paused subscription. Begins a billing period now that ends at the usual boundary. Its share of the price is billed, less the credit for the time paused. A subscription that is not paused is returned unchanged. */
   resume(input: SubscriptionsResumeInput, options?: WriteOptions): Promise<SubscriptionsResumeAnswer>;
 
-  /** Add a feature to a subscription. Grants a feature to one subscription, in addition to its plan. If it has the feature already, a toggle stays as it is, and credits or capacity add up. `grantCreditsImmediately` is refused with 400 for a feature without credits. */
+  /** Add a feature to a subscription. Grants a feature to one subscription, in addition to its plan. If it has the feature already, a toggle stays as it is, credits or capacity add up, and a value is replaced. `grantCreditsImmediately` is refused with 400 for a feature without credits. */
   addFeature(input: SubscriptionsAddFeatureInput, options?: WriteOptions): Promise<SubscriptionsAddFeatureAnswer>;
 
   /** List the discounts of a subscription. Returns the discounts that a subscription has, at most 20, in the order in which they lower its invoices: each is computed on what the ones before it leave. */
@@ -8679,7 +8836,7 @@ export interface ProductsMethods {
 }
 
 export interface ProductFeaturesMethods {
-  /** Add a feature to a product. Makes a product grant a feature to new subscriptions. An expired link of the two is revived under its old id. Existing subscriptions do not change. */
+  /** Add a feature to a product. Makes a product grant a feature to new subscriptions. An expired link of the two is revived under its old id, and a link that exists gets the `value`. Existing subscriptions do not change. */
   create(input: ProductFeaturesCreateInput, options?: WriteOptions): Promise<ProductFeaturesCreateAnswer>;
 
   /** List product features. Returns the links between products and features, expired ones included. */

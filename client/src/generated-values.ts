@@ -21,7 +21,7 @@ export const values = {
   UsageInterval: ["own","subscription"],
   DestinationEnvironment: ["livemode","testmode"],
   PriceType: ["subscription","single_payment","usage"],
-  FeatureType: ["toggle","usage_credit_grant","resource"],
+  FeatureType: ["toggle","usage_credit_grant","resource","value"],
   DiscountAmountType: ["percent","fixed"],
   InvoiceStatus: ["draft","open","awaiting_payment_confirmation","paid","partially_refunded","refunded","void","uncollectible"],
   PaymentMethodType: ["card","link","us_bank_account","sepa_debit"],
@@ -39,7 +39,7 @@ export const values = {
   EmailStatus: ["queued","sent","bounced","failed","suppressed"],
   CountryCode: ["AD","AE","AF","AG","AI","AL","AM","AO","AQ","AR","AS","AT","AU","AW","AX","AZ","BA","BB","BD","BE","BF","BG","BH","BI","BJ","BL","BM","BN","BO","BQ","BR","BS","BT","BV","BW","BY","BZ","CA","CC","CD","CF","CG","CH","CI","CK","CL","CM","CN","CO","CR","CU","CV","CW","CX","CY","CZ","DE","DJ","DK","DM","DO","DZ","EC","EE","EG","EH","ER","ES","ET","FI","FJ","FK","FM","FO","FR","GA","GB","GD","GE","GF","GG","GH","GI","GL","GM","GN","GP","GQ","GR","GS","GT","GU","GW","GY","HK","HM","HN","HR","HT","HU","ID","IE","IL","IM","IN","IO","IQ","IR","IS","IT","JE","JM","JO","JP","KE","KG","KH","KI","KM","KN","KP","KR","KW","KY","KZ","LA","LB","LC","LI","LK","LR","LS","LT","LU","LV","LY","MA","MC","MD","ME","MF","MG","MH","MK","ML","MM","MN","MO","MP","MQ","MR","MS","MT","MU","MV","MW","MX","MY","MZ","NA","NC","NE","NF","NG","NI","NL","NO","NP","NR","NU","NZ","OM","PA","PE","PF","PG","PH","PK","PL","PM","PN","PR","PS","PT","PW","PY","QA","RE","RO","RS","RU","RW","SA","SB","SC","SD","SE","SG","SH","SI","SJ","SK","SL","SM","SN","SO","SR","SS","ST","SV","SX","SY","SZ","TC","TD","TF","TG","TH","TJ","TK","TL","TM","TN","TO","TR","TT","TV","TW","TZ","UA","UG","UM","US","UY","UZ","VA","VC","VE","VG","VI","VN","VU","WF","WS","XK","YE","YT","ZA","ZM","ZW"],
   ResolvedAdjustmentTiming: ["immediately","at_end_of_current_billing_period"],
-  EntitlementCheckReason: ["customer_not_found","feature_not_found","not_granted","unpaid","insufficient_balance","insufficient_capacity","resource_inactive"],
+  EntitlementCheckReason: ["customer_not_found","feature_not_found","not_granted","unpaid","insufficient_balance","insufficient_capacity","resource_inactive","value_too_low","value_not_included"],
   InvoiceReason: ["subscription_start","renewal","usage","final_usage","usage_threshold","adjustment","purchase","one_off"],
   BalanceEntrySource: ["manual","invoice","voided_invoice","credit_note","voided_credit_note"],
 } as const;

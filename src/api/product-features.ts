@@ -4,7 +4,7 @@ import { route } from '../http/route.ts';
 import { TimestampInput } from '../kernel/json.ts';
 import { createdFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { createProductFeature, getProductFeature, listProductFeatures } from '../pricing/actions-products.ts';
-import { FeatureId } from '../pricing/feature.ts';
+import { FeatureId, FeatureValueInput } from '../pricing/feature.ts';
 import { ProductFeature, ProductFeatureId, ProductId } from '../pricing/product.ts';
 
 const tag = 'Product features';
@@ -17,7 +17,7 @@ export const productFeatureRoutes = [
     summary: 'Add a feature to a product',
     description:
       'Makes a product grant a feature to new subscriptions. An expired link of the two is revived under its ' +
-      'old id. Existing subscriptions do not change.',
+      'old id, and a link that exists gets the `value`. Existing subscriptions do not change.',
     tag,
     body: z.object({
       productFeature: z.object({
@@ -25,6 +25,9 @@ export const productFeatureRoutes = [
         featureId: FeatureId,
         expiredAt: TimestampInput.nullish().meta({
           description: 'The end of a new link. Null or absent: it does not end.',
+        }),
+        value: FeatureValueInput.nullish().meta({
+          description: 'The value that the product gives. Null or absent: that of the feature.',
         }),
       }),
     }),

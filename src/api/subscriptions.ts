@@ -37,6 +37,7 @@ import { renderPayment } from '../payments/actions.ts';
 import { endProgramAttempt, takeProgramAttempt } from '../payments/actions-attempts.ts';
 import { Payment } from '../payments/payment.ts';
 import { GivenDiscount, SubscriptionDiscount, SubscriptionDiscountId } from '../pricing/discount.ts';
+import { FeatureValueInput } from '../pricing/feature.ts';
 import { getSubscription, listSubscriptions } from '../subscriptions/actions.ts';
 import { adjustmentStatuses } from '../subscriptions/adjustment.ts';
 import { NewAdjustment, ResolvedTiming } from '../subscriptions/adjustment-input.ts';
@@ -94,6 +95,11 @@ const AddFeature = z
     grantCreditsImmediately: z.boolean().optional().meta({
       description:
         'If true, the credits are granted now, once in each billing period. Only for a feature of type `usage_credit_grant`.',
+    }),
+    value: FeatureValueInput.nullish().meta({
+      description:
+        'For a feature of type `value`: the value that this subscription has in place of that of its plan. Null or ' +
+        'absent: that of the feature.',
     }),
   })
   .refine(({ featureId, featureSlug }) => ((featureId ?? null) === null) !== ((featureSlug ?? null) === null), {
@@ -414,7 +420,7 @@ export const subscriptionRoutes = [
     summary: 'Add a feature to a subscription',
     description:
       'Grants a feature to one subscription, in addition to its plan. If it has the feature already, a toggle ' +
-      'stays as it is, and credits or capacity add up. `grantCreditsImmediately` is refused with 400 for a ' +
+      'stays as it is, credits or capacity add up, and a value is replaced. `grantCreditsImmediately` is refused with 400 for a ' +
       'feature without credits.',
     tag,
     params,

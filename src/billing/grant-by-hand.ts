@@ -7,8 +7,8 @@ import type {
   NewItemFeature,
   SubscriptionItemFeature,
 } from '../entitlements/subscription-item-feature.ts';
-import { Problem } from '../kernel/problem.ts';
-import type { Feature } from '../pricing/feature.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
+import { type Feature, type FeatureValue, valueIssue } from '../pricing/feature.ts';
 import { findActiveFeatureBySlug, findFeature } from '../pricing/store-features.ts';
 import { grantSpanAt } from '../subscriptions/interim.ts';
 import { lockLivingSubscriptions, lockSubscription, saveSubscription } from '../subscriptions/store.ts';
@@ -26,10 +26,12 @@ interface AddFeatureRequest {
   readonly featureId?: string | null | undefined;
   readonly featureSlug?: string | null | undefined;
   readonly grantCreditsImmediately?: boolean | undefined;
+  /** For a feature of type `value`; absent or null: that of the feature. */
+  readonly value?: FeatureValue | null | undefined;
 }
 
 /**
- * Manually adds a feature to a subscription. On repetition a toggle stays, and credits and capacity add up. With
+ * Manually adds a feature to a subscription. On repetition a toggle stays, a value is replaced, and credits and capacity add up. With
  * `grantCreditsImmediately` its credits are available now, not only from the next billing period.
  */
 export async function addFeature(
@@ -43,8 +45,11 @@ export async function addFeature(
   const grantsNow = request.grantCreditsImmediately === true;
   if (grantsNow && feature.type !== 'usage_credit_grant')
     throw new Problem('creditsNotGrantable', { id: feature.id, type: feature.type });
+  const issue = valueIssue(feature, request.value);
+  if (issue) throw invalid(['value'], issue);
   const item = await findOrCreateManualItem(work, subscription);
-  const itemFeature = await entitlements.addFeatureToItem(work, item, feature);
+  const given = feature.type === 'value' ? { ...feature, value: request.value ?? feature.value } : feature;
+  const itemFeature = await entitlements.addFeatureToItem(work, item, given);
   if (itemFeature.grantInterval !== null) await reschedule(work, subscriptionId);
   if (grantsNow && feature.type === 'usage_credit_grant') await grantNow(work, subscription, feature);
   return itemFeature;

@@ -104,11 +104,14 @@ test('the price of usage reads as words behind the name of its meter', () => {
 
 test('a plan includes switches by name, places by number, and credits with the rhythm in which they come', () => {
   const month = { unit: 'month', count: 1 } as const;
-  const none = { amount: null, renewalFrequency: null, grantInterval: null, usageMeterId: null, resourceId: null };
+  const noGrant = { amount: null, renewalFrequency: null, grantInterval: null, usageMeterId: null };
+  const none = { ...noGrant, resourceId: null, value: null };
   const credits = { ...none, type: 'usage_credit_grant', name: 'API calls', amount: 1500n } as const;
   const said = (feature: Included) => includedText(feature, month, english);
   assert.equal(said({ ...none, type: 'toggle', name: 'Single sign-on' }), 'Single sign-on');
   assert.equal(said({ ...none, type: 'resource', name: 'Seats', amount: 5n }), 'Seats: 5');
+  assert.equal(said({ ...none, type: 'value', name: 'Projects', value: 12_000.5 }), 'Projects: 12,000.5');
+  assert.equal(said({ ...none, type: 'value', name: 'Regions', value: ['eu', 'us'] }), 'Regions: eu, us');
   assert.equal(said({ ...credits, renewalFrequency: 'once' }), 'API calls: 1,500 once');
   assert.equal(said({ ...credits, renewalFrequency: 'every_billing_period' }), 'API calls: 1,500 each month');
   const weekly = { ...credits, renewalFrequency: 'every_interval', grantInterval: { unit: 'week', count: 2 } } as const;

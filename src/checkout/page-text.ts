@@ -2,6 +2,7 @@ import { localPer } from '../invoicing/line-text.ts';
 import type { Instant, IntervalUnit } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { type Html, html } from '../kernel/html.ts';
+import type { FeatureValue } from '../pricing/feature.ts';
 import { amountOf, type Priced, priceModelOf } from '../pricing/pricing.ts';
 import type { Included } from '../pricing/store-features.ts';
 import { conditionsText } from '../rating/conditions.ts';
@@ -165,14 +166,21 @@ export function includedHtml(
   return html`<p class="soft">${quantity > 1 ? includesEach : includes}</p>\n<ul class="included">${included.map(line)}</ul>\n`;
 }
 
-/** `API calls: 1,000 each month`, `Seats: 5`, or the name alone. */
+/** `API calls: 1,000 each month`, `Seats: 5`, `Regions: eu, us`, or the name alone. */
 export function includedText(feature: Included, every: Every, wording: Wording): string {
-  const { type, name, amount, renewalFrequency, grantInterval } = feature;
+  const { type, name, amount, renewalFrequency, grantInterval, value } = feature;
+  if (value !== null) return `${name}: ${valueText(value, wording)}`;
   if (type === 'toggle' || amount === null) return name;
   const count = `${name}: ${wording.count(amount)}`;
   if (type === 'resource' || every.unit === null) return count;
   const isOnce = renewalFrequency === 'once';
   return `${count} ${isOnce ? wording.words.prices.once : eachText(grantInterval ?? every, wording)}`;
+}
+
+/** A list of texts is the seller's, and reads the same in each language. */
+function valueText(value: FeatureValue, { language }: Wording): string {
+  if (typeof value === 'number') return value.toLocaleString(language, { maximumFractionDigits: 20 });
+  return [value].flat().join(', ');
 }
 
 const brands = new Map([

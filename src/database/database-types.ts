@@ -497,6 +497,7 @@ export interface Features {
   type: string;
   updatedAt: number;
   usageMeterId: string | null;
+  value: Json | null;
 }
 
 export interface IdempotencyKeys {
@@ -1010,6 +1011,7 @@ export interface ProductFeatures {
   pricingModelId: string;
   productId: string;
   updatedAt: number;
+  value: Json | null;
 }
 
 export interface Products {
@@ -1194,6 +1196,7 @@ export interface SubscriptionItemFeatures {
   type: string;
   updatedAt: number;
   usageMeterId: string | null;
+  value: Json | null;
 }
 
 export interface SubscriptionItems {

@@ -29,8 +29,8 @@ export async function insertRecords<Row>(
 }
 
 /** A value for a jsonb column; null stays null. The driver would otherwise send a list as a PostgreSQL array. */
-export function jsonb(value: object | string): RawBuilder<never>;
-export function jsonb(value: object | string | null): RawBuilder<never> | null;
-export function jsonb(value: object | string | null) {
+export function jsonb(value: object | string | number): RawBuilder<never>;
+export function jsonb(value: object | string | number | null): RawBuilder<never> | null;
+export function jsonb(value: object | string | number | null) {
   return value === null ? null : sql<never>`${JSON.stringify(value)}::jsonb`;
 }

@@ -5,6 +5,7 @@ import {
   type EntitledBalance,
   type EntitledResource,
   type Entitlements,
+  kindAbout,
   type NamedGrant,
   toEntitledFeatures,
 } from './entitlement.ts';
@@ -14,6 +15,7 @@ import {
   decideChecks,
   type EntitlementCheck,
   type EntitlementCheckResult,
+  toGivenValue,
 } from './entitlement-check.ts';
 import * as store from './store-entitlements.ts';
 
@@ -45,9 +47,11 @@ function toEntitled({ subscriptions }: store.FoundEntitlements) {
       unpaidSubscriptionIds.push(subscriptionId);
       continue;
     }
-    for (const [featureId, slug, name, type, active, amount, about] of features) {
+    for (const [featureId, slug, name, type, active, amount, meant, valued] of features) {
       const granted = amount === null ? null : BigInt(amount);
-      grants.push({ subscriptionId, featureId, slug, name, type, active, about, amount: granted });
+      const given = toGivenValue(subscriptionId, valued);
+      const about = meant ?? kindAbout(given?.value ?? null);
+      grants.push({ subscriptionId, featureId, slug, name, type, active, about, amount: granted, given });
     }
     for (const [usageMeterId, slug, available, held] of balances) {
       const units = { availableBalance: BigInt(available), held: BigInt(held) };

@@ -232,24 +232,26 @@ function toGrantedRow(item: GrantedItem, link: store.ProductLink): store.NewRow 
     renewalFrequency: link.renewalFrequency,
     grantInterval: link.grantInterval,
     resourceId: link.resourceId,
+    value: link.value,
     ...lasting,
     manuallyCreated: false,
   };
 }
 
 /**
- * Manually adds a feature to the item for such features. Repeated additions sum up amounts, and a toggle stays. The
- * caller has locked the subscription.
+ * Manually adds a feature to the item for such features. Repeated additions sum up amounts and replace a value, and a
+ * toggle stays. The caller has locked the subscription.
  */
 export async function addFeatureToItem(
   work: Work,
   item: { readonly id: string; readonly subscriptionId: string; readonly pricingModelId: string },
   feature: GrantableFeature,
 ): Promise<SubscriptionItemFeature> {
+  const { value = null } = feature;
   const existing = await store.findLastingItemFeature(work, item.id, feature.id);
   if (existing !== null) {
     if (feature.type === 'toggle') return toItemFeature(existing, work.livemode);
-    await store.saveItemFeature(work, { ...existing, amount: amountAdded(existing.amount, feature.amount) });
+    await store.saveItemFeature(work, { ...existing, amount: amountAdded(existing.amount, feature.amount), value });
     return getItemFeature(work, existing.id);
   }
   const id = await store.insertItemFeature(work, {
@@ -264,6 +266,7 @@ export async function addFeatureToItem(
     renewalFrequency: feature.renewalFrequency,
     grantInterval: feature.grantInterval,
     resourceId: feature.resourceId,
+    value,
     ...lasting,
     manuallyCreated: true,
   });

@@ -53,7 +53,7 @@ function decideSeats(...has: readonly { capacity: number; plannedAt?: number; pl
   const checks = [{ customerExternalId: 'acme', featureSlug: 'seats', amount: 2n }];
   const subscriptions = has.map(({ capacity, plannedAt, planned }, index): FoundSubscription => {
     const places = [[['res_1', capacity]], [['res_1', 3]], plannedAt ?? null, planned ?? null, true] as const;
-    return [1, `sub_${index}`, [['feat_1', 'res_1']], [], ...places];
+    return [1, `sub_${index}`, [['feat_1', 'res_1', null]], [], ...places];
   });
   const found: Found = {
     ...none,
@@ -81,7 +81,7 @@ test('capacity without limit in two subscriptions is capacity without limit', ()
 test('a balance beyond 2^53 is exact', () => {
   const checks = [{ customerExternalId: 'acme', featureSlug: 'calls' }];
   const gives = (id: string, available: string): FoundSubscription => [
-    ...([1, id, [['feat_1', 'meter_1']], [['meter_1', available]]] as const),
+    ...([1, id, [['feat_1', 'meter_1', null]], [['meter_1', available]]] as const),
     ...([[], [], null, null, true] as const),
   ];
   const found: Found = {

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { z } from 'zod';
 import type { Instant } from '../kernel/calendar.ts';
 import { amountInput, maxSafeInteger, WholeNumber } from '../kernel/json.ts';
-import { FeatureType } from '../pricing/feature.ts';
-import { type Grant, grantsMeant } from './entitlement.ts';
+import { FeatureType, FeatureValue } from '../pricing/feature.ts';
+import { entitledValue, type GivenValue } from './entitled-value.ts';
+import { type Grant, grantsMeant, kindAbout } from './entitlement.ts';
 import { claimableCapacity } from './resource-claim.ts';
 
 // A lookup of this size takes about ten milliseconds. Callers split larger checks.
@@ -14,8 +15,16 @@ export const EntitlementCheck = z
   .object({
     customerExternalId: z.string().min(1).max(255),
     featureSlug: z.string().min(1).max(255),
-    amount: amountInput(1).nullable().optional().meta({
-      description: 'The number of units of the meter or places of the resource, by default 1. A toggle has no amount.',
+    amount: amountInput(1)
+      .nullable()
+      .optional()
+      .meta({
+        description:
+          'The number of units of the meter or places of the resource, or the number that a value has to reach, by ' +
+          'default 1. A toggle has no amount.',
+      }),
+    value: z.string().min(1).max(255).nullable().optional().meta({
+      description: 'The text that a value has to be or to contain. Only for a value that is a text or a list.',
     }),
   })
   .meta({ id: 'EntitlementCheck' });
@@ -30,6 +39,8 @@ const CheckReason = z
     'insufficient_balance',
     'insufficient_capacity',
     'resource_inactive',
+    'value_too_low',
+    'value_not_included',
   ])
   .meta({ id: 'EntitlementCheckReason' });
 type CheckReason = z.infer<typeof CheckReason>;
@@ -53,6 +64,7 @@ export const EntitlementCheckResult = z
       .int()
       .nullable()
       .meta({ description: 'The places of the resource that are claimed in these subscriptions.' }),
+    value: FeatureValue.optional().meta({ description: 'The value that the customer has. Absent for other types.' }),
   })
   .meta({ id: 'EntitlementCheckResult' });
 export type EntitlementCheckResult = z.infer<typeof EntitlementCheckResult>;
@@ -92,8 +104,8 @@ type FoundFeature = readonly [
 export type FoundSubscription = readonly [
   customer: number,
   subscriptionId: string,
-  /** Its features, with their usage meter or resource, null for a toggle. */
-  features: readonly (readonly [featureId: string, about: string | null])[],
+  /** Its features, with their usage meter or resource, or with their value; null for a toggle. */
+  features: readonly (readonly [featureId: string, about: string | null, valued: FoundValue | null])[],
   /** Texts, because they may exceed JSON's exact numbers. Missing without an account. */
   balances: readonly (readonly [usageMeterId: string, available: string])[],
   capacities: readonly (readonly [resourceId: string, capacity: number])[],
@@ -105,6 +117,15 @@ export type FoundSubscription = readonly [
   /** Whether the customer may use it: unpaid invoices may withhold that. */
   hasAccess: boolean,
 ];
+
+/** A value that a subscription item feature gives. */
+export type FoundValue = readonly [id: string, manuallyCreated: boolean, value: FeatureValue];
+
+export function toGivenValue(subscriptionId: string, valued: FoundValue | null): GivenValue | null {
+  if (valued === null) return null;
+  const [id, manuallyCreated, value] = valued;
+  return { id, subscriptionId, manuallyCreated, value };
+}
 
 /** Deduplicates the customers, slugs and pairs of checks. */
 export function askedOf(checks: readonly EntitlementCheck[]): Asked {
@@ -162,7 +183,8 @@ export function ambiguousCustomers({ customers }: Found): Set<number> {
 }
 
 /** A customer's state for a feature, from which any check of it is decided. */
-interface Standing extends Pick<EntitlementCheckResult, 'type' | 'availableBalance' | 'capacity' | 'claimed'> {
+interface Standing
+  extends Pick<EntitlementCheckResult, 'type' | 'availableBalance' | 'capacity' | 'claimed' | 'value'> {
   /** The reason to refuse any amount. */
   readonly refusal: CheckReason | null;
   /** The maximum allowed amount; null: any. */
@@ -201,14 +223,27 @@ export function decideChecks(
 }
 
 function answer(
-  { customerExternalId, featureSlug, amount }: EntitlementCheck,
+  { customerExternalId, featureSlug, amount, value: text }: EntitlementCheck,
   standing: Standing,
 ): EntitlementCheckResult {
-  const { type, availableBalance, capacity, claimed, refusal, left } = standing;
-  const short = type === 'resource' ? 'insufficient_capacity' : 'insufficient_balance';
-  const reason = refusal ?? (left === null || (amount ?? 1n) <= left ? null : short);
+  const { type, availableBalance, capacity, claimed, refusal, left, value } = standing;
+  const isShort = left !== null && (amount ?? 1n) > left;
+  const reason =
+    refusal ?? (isShort ? shortage(type) : null) ?? (isIncluded(value, text) ? null : 'value_not_included');
   const allowed = reason === null;
-  return { customerExternalId, featureSlug, allowed, reason, type, availableBalance, capacity, claimed };
+  const amounts = { availableBalance, capacity, claimed, ...(value === undefined ? {} : { value }) };
+  return { customerExternalId, featureSlug, allowed, reason, type, ...amounts };
+}
+
+function shortage(type: FeatureType | null): CheckReason {
+  if (type === 'value') return 'value_too_low';
+  return type === 'resource' ? 'insufficient_capacity' : 'insufficient_balance';
+}
+
+/** Whether the value is or contains the text, if both are there; a number is no text. */
+function isIncluded(value: FeatureValue | undefined, text: string | null | undefined): boolean {
+  if (value === undefined || typeof value === 'number' || text === null || text === undefined) return true;
+  return typeof value === 'string' ? value === text : value.includes(text);
 }
 
 /** One for each pair. */
@@ -238,6 +273,7 @@ function typeUnder(features: readonly FoundFeature[]): FeatureType | null {
 interface CheckedGrant extends Grant {
   readonly subscription: FoundAmounts;
   readonly hasAccess: boolean;
+  readonly given: GivenValue | null;
 }
 
 /** A subscription's remaining amounts, by meter and by resource. */
@@ -250,12 +286,12 @@ interface FoundAmounts {
 }
 
 function grantsByPair(found: Found): Map<number, CheckedGrant[]> {
-  const features = new Map(found.features.map((feature) => [feature[1], feature]));
+  const asked = new Map(found.features.map((feature) => [feature[1], feature]));
   const grants = new Map<number, CheckedGrant[]>();
   for (const [
     customer,
     subscriptionId,
-    given,
+    features,
     balances,
     capacities,
     claims,
@@ -265,12 +301,14 @@ function grantsByPair(found: Found): Map<number, CheckedGrant[]> {
   ] of found.subscriptions) {
     const amounts = { balances: new Map(balances), capacities: new Map(capacities), claims: new Map(claims) };
     const subscription = { ...amounts, plannedAt, planned };
-    for (const [featureId, about] of given) {
-      const feature = features.get(featureId);
+    for (const [featureId, meant, valued] of features) {
+      const feature = asked.get(featureId);
       assert(feature, 'what is given is a feature that was asked for');
       const [slug, , , type, active] = feature;
       const key = keyOf(customer, slug);
-      const grant = { subscriptionId, featureId, type, active, about, subscription, hasAccess };
+      const given = toGivenValue(subscriptionId, valued);
+      const about = meant ?? kindAbout(given?.value ?? null);
+      const grant = { subscriptionId, featureId, type, active, about, subscription, hasAccess, given };
       const others = grants.get(key);
       if (others) others.push(grant);
       else grants.set(key, [grant]);
@@ -292,11 +330,17 @@ function standingWith(grants: readonly CheckedGrant[], inactive: ReadonlySet<str
   assert(lead, 'there is something to decide about');
   const { type, about } = lead;
   if (type === 'toggle') return withoutLimit;
+  if (type === 'value') return standingOfValue(grants.flatMap(({ given }) => given ?? []));
   assert(about, 'credits are of a meter and places of a resource');
   const subscriptions = [...new Set(grants.map(({ subscription }) => subscription))];
   return type === 'resource'
     ? standingOfPlaces(subscriptions, about, inactive.has(about), now)
     : standingOfCredits(subscriptions, about);
+}
+
+function standingOfValue(given: readonly GivenValue[]): Standing {
+  const value = entitledValue(given);
+  return { ...withoutLimit, type: 'value', value, left: typeof value === 'number' ? value : null };
 }
 
 function standingOfCredits(subscriptions: readonly FoundAmounts[], usageMeterId: string): Standing {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { z } from 'zod';
 import { WholeNumber } from '../kernel/json.ts';
 import { saturated } from '../kernel/money.ts';
-import type { FeatureType } from '../pricing/feature.ts';
+import { type FeatureType, FeatureValue, kindOfFeature } from '../pricing/feature.ts';
+import { entitledValue, type GivenValue } from './entitled-value.ts';
 
 const featureFields = {
   featureId: z.string(),
@@ -37,6 +38,18 @@ const EntitledFeature = z
       amount: Amount,
       usageMeterId: z.null(),
       resourceId: z.string(),
+    }),
+    z.object({
+      ...featureFields,
+      type: z.literal('value'),
+      amount: z.null(),
+      usageMeterId: z.null(),
+      resourceId: z.null(),
+      value: FeatureValue.meta({
+        description:
+          'A value that was added by hand replaces those of products in its subscription. Of several others: the ' +
+          'highest number, the texts of all lists, or the text of the newest subscription.',
+      }),
     }),
   ])
   .meta({ id: 'EntitledFeature' });
@@ -102,8 +115,13 @@ export interface Grant {
   readonly type: FeatureType;
   /** Whether the feature is active; the slug of an inactive one can be reused. */
   readonly active: boolean;
-  /** The usage meter or the resource; null for a toggle. */
+  /** The usage meter, the resource or the kind of the value; null for a toggle. */
   readonly about: string | null;
+}
+
+/** The kind of a value, with which a grant of it can be compared; null without one. */
+export function kindAbout(value: FeatureValue | null): string | null {
+  return value === null ? null : kindOfFeature({ type: 'value', value });
 }
 
 function compareTexts(one: string, other: string): number {
@@ -142,6 +160,8 @@ export interface NamedGrant extends Grant {
   readonly slug: string;
   readonly name: string;
   readonly amount: bigint | null;
+  /** Null unless it is a value. */
+  readonly given: GivenValue | null;
 }
 
 /** One row for each slug, in order of creation of the features. */
@@ -157,6 +177,10 @@ function toEntitledFeature(grants: readonly NamedGrant[]): EntitledFeature {
   const { featureId, slug, name, type, about } = lead;
   const row = { featureId, slug, name, subscriptionIds: subscriptionsOf(meant) };
   if (type === 'toggle') return { ...row, type, amount: null, usageMeterId: null, resourceId: null };
+  if (type === 'value') {
+    const value = entitledValue(meant.flatMap(({ given }) => given ?? []));
+    return { ...row, type, amount: null, usageMeterId: null, resourceId: null, value };
+  }
   assert(about, 'credits are of a meter and places of a resource');
   const amount = saturated(meant.reduce((sum, each) => sum + (each.amount ?? 0n), 0n));
   return type === 'resource'

@@ -6,7 +6,7 @@ import { accessOf } from '../organizations/setting.ts';
 import type { FeatureType } from '../pricing/feature.ts';
 import { arrearsWithoutAccess, currentStatuses } from '../subscriptions/subscription.ts';
 import { availableBalance, endedUnbooked } from '../usage/store-balances.ts';
-import type { Asked, Found } from './entitlement-check.ts';
+import type { Asked, Found, FoundValue } from './entitlement-check.ts';
 import { capacityOf, notExpired } from './store-claims.ts';
 import { hasStarted, lasts } from './store-item-features.ts';
 
@@ -80,6 +80,9 @@ function claims(work: Work, subscriptionId: RawBuilder<unknown>, resources: RawB
        group by c.resource_id)`;
 }
 
+/** The value of a feature `s`, as a `FoundValue`, or null. */
+const valued = sql`case when s.value is not null then json_build_array(s.id, s.manually_created, s.value) end`;
+
 /** Rows as one value, a list of lists; `from` is the rest of the select after its columns. */
 function listed(columns: RawBuilder<unknown>, from: RawBuilder<unknown>, order: RawBuilder<unknown> = sql``) {
   return sql`(select coalesce(json_agg(json_build_array(${columns}) ${order}), '[]'::json) from ${from})`;
@@ -122,7 +125,7 @@ function givenOf(work: Work, requested: Asked, pricingModelId: string | undefine
       select w.customer, w.id as subscription_id, w.has_access, w.item_ids, g.features, g.meter_ids, g.resource_ids
         from wanted w
         cross join lateral (
-          select json_agg(json_build_array(s.feature_id, coalesce(s.usage_meter_id, s.resource_id))) as features,
+          select json_agg(json_build_array(s.feature_id, coalesce(s.usage_meter_id, s.resource_id), ${valued})) as features,
                  array_agg(s.usage_meter_id) filter (where s.usage_meter_id is not null) as meter_ids,
                  array_agg(s.resource_id) filter (where s.resource_id is not null) as resource_ids
             from subscription_item_features s
@@ -185,6 +188,7 @@ export interface FoundEntitlements {
       active: boolean,
       amount: string | null,
       about: string | null,
+      valued: FoundValue | null,
     ])[],
     /** Oldest meter first. */
     balances: readonly (readonly [usageMeterId: string, slug: string, available: string, held: string])[],
@@ -235,7 +239,8 @@ export async function findEntitlements(
            ${hasSubscription} as has_subscription,
            ${listed(
              sql`u.id, ${listed(
-               sql`s.feature_id, f.slug, f.name, f.type, f.active, s.amount::text, coalesce(s.usage_meter_id, s.resource_id)`,
+               sql`s.feature_id, f.slug, f.name, f.type, f.active, s.amount::text,
+                   coalesce(s.usage_meter_id, s.resource_id), ${valued}`,
                features,
              )},
              ${listed(

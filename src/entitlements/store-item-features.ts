@@ -3,7 +3,7 @@ import { jsonb } from '../database/json-records.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant, Interval } from '../kernel/calendar.ts';
-import type { FeatureType, RenewalFrequency } from '../pricing/feature.ts';
+import type { FeatureType, FeatureValue, RenewalFrequency } from '../pricing/feature.ts';
 import { statementsOf } from '../pricing/store-rows.ts';
 import { currentStatuses } from '../subscriptions/subscription.ts';
 import { type ItemFeatureValues, productFeatureExpired, type StoredItemFeature } from './subscription-item-feature.ts';
@@ -31,7 +31,7 @@ const itemOfFeature = sql`join subscription_items i
 function selectItemFeatures(work: Work, joins: RawBuilder<unknown> = sql``) {
   return sql<StoredItemFeature>`
     select s.id, s.created_at, s.updated_at, s.pricing_model_id, s.subscription_id, s.subscription_item_id, s.feature_id,
-           s.product_feature_id, s.type, s.amount, s.usage_meter_id, s.renewal_frequency, s.grant_interval, s.resource_id, s.expired_at,
+           s.product_feature_id, s.type, s.amount, s.usage_meter_id, s.renewal_frequency, s.grant_interval, s.resource_id, s.value, s.expired_at,
            s.detached_at, s.detached_reason, s.manually_created, f.name, f.slug
       from subscription_item_features s
       join features f on f.environment_id = s.environment_id and f.id = s.feature_id
@@ -153,13 +153,15 @@ export interface ProductLink {
   readonly renewalFrequency: StoredItemFeature['renewalFrequency'];
   readonly grantInterval: StoredItemFeature['grantInterval'];
   readonly resourceId: string | null;
+  readonly value: FeatureValue | null;
 }
 
 /** The unexpired links of these products to active features; newest feature first. */
 export async function listProductLinks(work: Work, productIds: readonly string[]): Promise<ProductLink[]> {
   const result = await sql<ProductLink>`
     select l.id as product_feature_id, l.product_id, l.expired_at as link_expired_at, f.id as feature_id, f.type,
-           f.amount, f.usage_meter_id, f.renewal_frequency, f.grant_interval, f.resource_id
+           f.amount, f.usage_meter_id, f.renewal_frequency, f.grant_interval, f.resource_id,
+           coalesce(l.value, f.value) as value
       from product_features l
       join features f on f.environment_id = l.environment_id and f.id = l.feature_id
      where l.environment_id = ${work.environmentId} and l.product_id = any(${productIds})
@@ -199,6 +201,7 @@ function toValues(values: ItemFeatureValues) {
     renewalFrequency: values.renewalFrequency,
     grantInterval: jsonb(values.grantInterval),
     resourceId: values.resourceId,
+    value: jsonb(values.value),
     expiredAt: values.expiredAt,
     detachedAt: values.detachedAt,
     detachedReason: values.detachedReason,
@@ -237,6 +240,7 @@ export async function upsertItemFeatures(work: Work, rows: readonly NewRow[]): P
             renewalFrequency: row.ref('excluded.renewalFrequency'),
             grantInterval: row.ref('excluded.grantInterval'),
             resourceId: row.ref('excluded.resourceId'),
+            value: row.ref('excluded.value'),
             detachedAt: null,
             detachedReason: null,
             updatedAt: work.now,
@@ -254,16 +258,17 @@ export async function changeEndingItemFeatures(work: Work, rows: readonly NewRow
   if (rows.length === 0) return new Map();
   const all = <Key extends keyof NewRow>(key: Key) => rows.map((row) => row[key]);
   const intervals = rows.map(({ grantInterval }) => grantInterval && JSON.stringify(grantInterval));
+  const values = rows.map(({ value }) => (value === null ? null : JSON.stringify(value)));
   const result = await sql<{ id: string; subscriptionItemId: string; featureId: string }>`
     update subscription_item_features s
        set product_feature_id = new.product_feature_id, amount = new.amount, usage_meter_id = new.usage_meter_id,
            renewal_frequency = new.renewal_frequency, grant_interval = new.grant_interval::jsonb,
-           resource_id = new.resource_id, updated_at = ${work.now}
+           resource_id = new.resource_id, value = new.value::jsonb, updated_at = ${work.now}
       from unnest(${all('subscriptionItemId')}::text[], ${all('featureId')}::text[], ${all('expiredAt')}::bigint[],
              ${all('productFeatureId')}::text[], ${all('amount')}::numeric[], ${all('usageMeterId')}::text[],
-             ${all('renewalFrequency')}::text[], ${intervals}::text[], ${all('resourceId')}::text[]
+             ${all('renewalFrequency')}::text[], ${intervals}::text[], ${all('resourceId')}::text[], ${values}::text[]
            ) as new (subscription_item_id, feature_id, expired_at, product_feature_id, amount, usage_meter_id,
-                     renewal_frequency, grant_interval, resource_id)
+                     renewal_frequency, grant_interval, resource_id, value)
      where s.environment_id = ${work.environmentId} and s.subscription_item_id = new.subscription_item_id
        and s.feature_id = new.feature_id and s.expired_at = new.expired_at
     returning s.id, s.subscription_item_id, s.feature_id`.execute(work.db);
@@ -319,7 +324,10 @@ export async function endFeaturesOfItems(
        and (s.expired_at is null or s.expired_at > ended.at)`.execute(work.db);
 }
 
-/** Ends manually added features that another item of the subscription also grants, each at its instant. */
+/**
+ * Ends manually added features that another item of the subscription also grants, each at its instant. Values stay,
+ * because one that was added by hand is there to differ from that of the plan.
+ */
 export async function endManualFeaturesOfPlan(
   work: Work,
   subscriptions: readonly { readonly id: string; readonly at: Instant }[],
@@ -330,7 +338,7 @@ export async function endManualFeaturesOfPlan(
              ${subscriptions.map(({ id }) => id)}::text[], ${subscriptions.map(({ at }) => at)}::bigint[]
            ) as ended (subscription_id, at),
            subscription_items holder
-     where m.environment_id = ${work.environmentId} and m.subscription_id = ended.subscription_id
+     where m.environment_id = ${work.environmentId} and m.subscription_id = ended.subscription_id and m.type <> 'value'
        and (m.expired_at is null or m.expired_at > ended.at)
        and holder.environment_id = m.environment_id and holder.id = m.subscription_item_id and holder.manually_created
        and exists (

@@ -18,12 +18,16 @@ import {
   creditGrantFields,
   FeatureId,
   FeatureType,
+  type FeatureValue,
+  FeatureValueInput,
   GrantIntervalInput,
   type GrantRhythm,
   RenewalFrequency,
   resourceFields,
   rhythmIssue,
   toggleFields,
+  valueFields,
+  valueIssue,
 } from '../pricing/feature.ts';
 
 export const SubscriptionItemFeatureId = idSchema('subscriptionItemFeature');
@@ -31,12 +35,13 @@ export const SubscriptionItemFeatureId = idSchema('subscriptionItemFeature');
 /** The reason for a feature's detachment: its product no longer includes it. */
 export const productFeatureExpired = 'product_feature_expired';
 
-/** A union of the three feature types around shared fields. */
+/** A union of the feature types around shared fields. */
 function byType<Shared extends z.ZodRawShape>(shared: Shared) {
   return z.discriminatedUnion('type', [
     z.object({ ...shared, ...toggleFields }),
     z.object({ ...shared, ...creditGrantFields }),
     z.object({ ...shared, ...resourceFields }),
+    z.object({ ...shared, ...valueFields }),
   ]);
 }
 
@@ -87,6 +92,7 @@ const choosable = {
   renewalFrequency: RenewalFrequency.nullable().optional(),
   grantInterval: GrantIntervalInput.optional(),
   resourceId: Reference,
+  value: FeatureValueInput.nullable().optional().meta({ description: 'By default the value of the feature.' }),
   expiredAt: TimestampInput.nullable().optional(),
   detachedAt: TimestampInput.nullable().optional(),
   detachedReason: SafeString.nullable().optional(),
@@ -124,10 +130,12 @@ interface TypeFields {
   readonly renewalFrequency: RenewalFrequency | null;
   readonly grantInterval: GrantRhythm['grantInterval'];
   readonly resourceId: string | null;
+  readonly value: FeatureValue | null;
 }
 
 /** The feature that a subscription item feature copies. */
-export interface GrantableFeature extends TypeFields {
+export interface GrantableFeature extends Omit<TypeFields, 'value'> {
+  readonly value?: FeatureValue;
   readonly id: string;
   readonly pricingModelId: string;
   readonly type: FeatureType;
@@ -161,8 +169,9 @@ export interface StoredItemFeature extends ItemFeatureValues {
 
 /** A stored row as returned by the API. */
 export function toItemFeature(row: StoredItemFeature, livemode: boolean): SubscriptionItemFeature {
+  const { value, ...rest } = row;
   // A table constraint ensures the fields of the type.
-  return { ...row, livemode } as SubscriptionItemFeature;
+  return { ...rest, ...(value === null ? {} : { value }), livemode } as SubscriptionItemFeature;
 }
 
 /** A row in the form of the expire operation: instants are texts. */
@@ -180,13 +189,13 @@ export function toExpiredItemFeature(row: StoredItemFeature, livemode: boolean):
 
 /**
  * The amount of a feature on an item: its amount times the quantity, in credits or units of capacity. Null for a
- * toggle.
+ * toggle and a value.
  */
 export function amountFor(amount: bigint | null, quantity: number): bigint | null {
   return amount === null ? null : saturated(amount * BigInt(quantity));
 }
 
-/** The amount after another manual addition: amounts add up, and a toggle stays. */
+/** The amount after another manual addition: amounts add up, and null stays. */
 export function amountAdded(amount: bigint | null, added: bigint | null): bigint | null {
   return amount === null || added === null ? null : saturated(amount + added);
 }
@@ -195,16 +204,22 @@ const usedFields: Readonly<Record<FeatureType, readonly (keyof TypeFields)[]>> =
   toggle: [],
   usage_credit_grant: ['amount', 'usageMeterId', 'renewalFrequency'],
   resource: ['amount', 'resourceId'],
+  value: ['value'],
 };
-const typeFields = ['amount', 'usageMeterId', 'renewalFrequency', 'resourceId'] as const;
+const typeFields = ['amount', 'usageMeterId', 'renewalFrequency', 'resourceId', 'value'] as const;
 
 /** Refuses inconsistent values: fields of another type, or an incomplete detachment. */
-function checkValues(type: FeatureType, values: ItemFeatureValues): void {
+function checkValues(
+  { type, value }: { readonly type: FeatureType; readonly value?: FeatureValue | null },
+  values: ItemFeatureValues,
+): void {
   for (const field of typeFields) {
     const isUsed = usedFields[type].includes(field);
     if (isUsed && values[field] === null) throw refused(field, `is required for a ${type} feature`);
     if (!isUsed && values[field] !== null) throw refused(field, `must be null for a ${type} feature`);
   }
+  const otherKind = valueIssue({ type, value: value ?? null }, values.value);
+  if (otherKind) throw refused('value', otherKind);
   const { renewalFrequency, grantInterval } = values;
   if (renewalFrequency === null && grantInterval !== null)
     throw refused('grantInterval', `must be null for a ${type} feature`);
@@ -229,6 +244,7 @@ function withChoices(kept: ItemFeatureValues, sent: NewItemFeature | ItemFeature
     renewalFrequency: chosen(sent.renewalFrequency, kept.renewalFrequency),
     grantInterval: chosen(sent.grantInterval, kept.grantInterval),
     resourceId: chosen(sent.resourceId, kept.resourceId),
+    value: chosen(sent.value, kept.value),
     productFeatureId: chosen(sent.productFeatureId, kept.productFeatureId),
     expiredAt: chosen(sent.expiredAt, kept.expiredAt),
     detachedAt: chosen(sent.detachedAt, kept.detachedAt),
@@ -248,11 +264,11 @@ export function decideNew(
 ): ItemFeatureValues {
   if (sent.type !== undefined && sent.type !== feature.type)
     throw refused('type', `must be ${feature.type}, the type of the feature`);
-  const { amount, usageMeterId, renewalFrequency, grantInterval, resourceId } = feature;
+  const { amount, usageMeterId, renewalFrequency, grantInterval, resourceId, value = null } = feature;
   const unlinked = { productFeatureId: null, expiredAt: null, detachedAt: null, detachedReason: null };
-  const own = { amount, usageMeterId, renewalFrequency, grantInterval, resourceId, ...unlinked };
+  const own = { amount, usageMeterId, renewalFrequency, grantInterval, resourceId, value, ...unlinked };
   const values = withChoices({ ...own, manuallyCreated: item.manuallyCreated }, sent);
-  checkValues(feature.type, values);
+  checkValues(feature, values);
   return values;
 }
 
@@ -265,6 +281,6 @@ export function decideChange(current: StoredItemFeature, sent: ItemFeatureChange
       throw refused(field, `cannot be changed: it is ${current[field]}`);
   }
   const values = withChoices(current, sent);
-  checkValues(current.type, values);
+  checkValues(current, values);
   return { ...current, ...values };
 }

@@ -140,6 +140,18 @@ export const recordInvariants: readonly Invariant[] = [
           or cardinality(k.permissions) <> (select count(distinct each) from unnest(k.permissions) each)`,
   },
   {
+    name: 'valuesHaveTheKindOfTheirFeature',
+    sentence:
+      'A value that a product or a subscription gives is a number, a text or a list, as that of its feature is.',
+    query: sql`
+      select g.environment_id, g.id, g.value, f.id as feature_id, f.value as of_feature
+        from (select environment_id, id, feature_id, value from product_features where value is not null
+              union all
+              select environment_id, id, feature_id, value from subscription_item_features where value is not null) g
+        join features f on f.environment_id = g.environment_id and f.id = g.feature_id
+       where feature_value_kind(f.value) is distinct from feature_value_kind(g.value)`,
+  },
+  {
     name: 'organizationsHaveBothModes',
     sentence: 'An organization has one test mode and one live mode environment.',
     query: sql`

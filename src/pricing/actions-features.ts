@@ -47,6 +47,10 @@ function newFeature(id: string, pricingModelId: string, requested: FeatureInput)
       const { type, amount, resourceId } = requested;
       return { ...feature, type, amount, usageMeterId: null, ...noRhythm, resourceId };
     }
+    case 'value': {
+      const { type, value } = requested;
+      return { ...feature, type, amount: null, usageMeterId: null, ...noRhythm, resourceId: null, value };
+    }
     default:
       return requested satisfies never;
   }

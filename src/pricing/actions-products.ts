@@ -13,7 +13,7 @@ import {
   resolveLockedPricingModel,
 } from './actions.ts';
 import { addUsagePrice } from './actions-prices.ts';
-import type { Feature } from './feature.ts';
+import { type Feature, type FeatureValue, valueIssue } from './feature.ts';
 import {
   type FirstPriceInput,
   freePriceOf,
@@ -142,11 +142,13 @@ export async function getProduct(work: Work, id: string): Promise<ProductWithPri
   const product = await required(work, store.findProduct, id, 'productNotFound');
   const prices = await listPricesOfProducts(work, [id]);
   const links = await store.listProductFeatures(work, [id]);
-  const features = await findFeatures(
-    work,
-    links.filter((each) => isLinkActive(each, work.now)).map((each) => each.featureId),
+  const active = new Map(links.filter((each) => isLinkActive(each, work.now)).map((each) => [each.featureId, each]));
+  const features = await findFeatures(work, [...active.keys()]);
+  return withPrices(
+    product,
+    prices,
+    features.map((feature) => givenFeature(feature, active.get(feature.id)?.value)),
   );
-  return withPrices(product, prices, features);
 }
 
 /** Lists products without their prices. */
@@ -206,20 +208,29 @@ export async function deleteProduct(
   return { product, deleted: await deleteRowsOfProduct(work, id) };
 }
 
+/** A feature with the value that a product gives. */
+function givenFeature(feature: Feature, value: FeatureValue | undefined): Feature {
+  return feature.type === 'value' && value !== undefined ? { ...feature, value } : feature;
+}
+
 interface ProductFeatureRequest {
   readonly productId: string;
   readonly featureId: string;
   readonly expiredAt?: Instant | null | undefined;
+  /** Absent: the product gives that of the feature. */
+  readonly value?: FeatureValue | null | undefined;
 }
 
 /**
- * Adds a feature to a product. An expired link is revived, whatever `expiredAt` says. Existing subscriptions do not get
- * the feature.
+ * Adds a feature to a product. An expired link is revived, whatever `expiredAt` says, and a link that exists gets the
+ * value. Existing subscriptions do not get the feature, and keep their value.
  */
 export async function createProductFeature(work: Work, requested: ProductFeatureRequest): Promise<ProductFeature> {
   const product = await requiredLocked(work, store.findProduct, requested.productId, 'productNotFound');
   const feature = await required(work, findFeature, requested.featureId, 'featureNotFound');
   refuseForeignFeatures(product, [feature]);
+  const issue = valueIssue(feature, requested.value);
+  if (issue) throw invalid(['productFeature', 'value'], issue);
   return only(
     await store.linkFeatures(work, [
       {
@@ -228,6 +239,7 @@ export async function createProductFeature(work: Work, requested: ProductFeature
         productId: product.id,
         featureId: feature.id,
         expiredAt: requested.expiredAt ?? null,
+        ...(requested.value == null ? {} : { value: requested.value }),
       },
     ]),
   );

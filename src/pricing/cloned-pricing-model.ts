@@ -2,7 +2,14 @@ import { z } from 'zod';
 import { CurrencyCode } from '../kernel/currency.ts';
 import { isoText } from '../kernel/iso-text.ts';
 import { Metadata, TimestampText, WholeNumber } from '../kernel/json.ts';
-import { FeatureId, FeatureType, RenewalFrequency, rolloverFields, StoredGrantInterval } from './feature.ts';
+import {
+  FeatureId,
+  FeatureType,
+  FeatureValue,
+  RenewalFrequency,
+  rolloverFields,
+  StoredGrantInterval,
+} from './feature.ts';
 import { BillingTiming, IntervalUnit, Overage, type Price, PriceId, PriceType, UsageInterval } from './price.ts';
 import { Pricing } from './pricing.ts';
 import {
@@ -88,6 +95,7 @@ const ClonedFeature = z
     grantInterval: StoredGrantInterval,
     resourceId: z.string().nullable(),
     ...rolloverFields,
+    value: FeatureValue.optional(),
   })
   .meta({ id: 'ClonedFeature' });
 const ClonedProduct = z

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Interval, intervalUnits } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
-import { amountInput, countInput, freeText, SafeString, Unused, WholeNumber } from '../kernel/json.ts';
+import { amountInput, countInput, freeText, maxSafeInteger, SafeString, Unused, WholeNumber } from '../kernel/json.ts';
 import { invalid } from '../kernel/problem.ts';
 import { type NewRecord, stamps } from '../kernel/record.ts';
 import { ResourceId } from './resource.ts';
@@ -9,7 +9,7 @@ import { UsageMeterId } from './usage-meter.ts';
 
 export const FeatureId = idSchema('feature');
 
-export const FeatureType = z.enum(['toggle', 'usage_credit_grant', 'resource']).meta({ id: 'FeatureType' });
+export const FeatureType = z.enum(['toggle', 'usage_credit_grant', 'resource', 'value']).meta({ id: 'FeatureType' });
 export type FeatureType = z.infer<typeof FeatureType>;
 export const RenewalFrequency = z.enum(['once', 'every_billing_period', 'every_interval']).meta({
   id: 'RenewalFrequency',
@@ -33,6 +33,57 @@ export const GrantIntervalInput = z
   .object({ unit: z.enum(intervalUnits), count: countInput(1, maxIntervalCount).default(1) })
   .nullable()
   .meta(grantInterval);
+
+// A list is read with every check. The tables have the same limit.
+const maxValueTexts = 100;
+
+/** The value of a feature of type `value`, in a record. */
+export const FeatureValue = z
+  .union([z.number(), z.string(), z.array(z.string())])
+  .meta({ id: 'FeatureValue', description: 'A number, a text, or a list of texts.' });
+export type FeatureValue = z.infer<typeof FeatureValue>;
+
+const valueMessage = `must be a number, a text or a list of at most ${maxValueTexts} different texts`;
+
+/** The value in a request. */
+export const FeatureValueInput = z
+  .union(
+    [
+      z.number().min(-maxSafeInteger).max(maxSafeInteger),
+      SafeString,
+      z
+        .array(SafeString)
+        .max(maxValueTexts)
+        .refine((texts) => new Set(texts).size === texts.length, { message: valueMessage }),
+    ],
+    { error: valueMessage },
+  )
+  .meta({ description: `A number, a text, or a list of at most ${maxValueTexts} different texts.` });
+
+/** The kind of a value, which stays the same for a feature. */
+type ValueKind = 'number' | 'text' | 'list';
+
+function kindOfValue(value: FeatureValue): ValueKind {
+  if (typeof value === 'number') return 'number';
+  return typeof value === 'string' ? 'text' : 'list';
+}
+
+/** The part of a feature that cannot change: its type, and whether a value is a number, a text or a list. */
+export function kindOfFeature(feature: { readonly type: FeatureType; readonly value?: FeatureValue }): string {
+  return feature.value === undefined ? feature.type : `${feature.type} that is a ${kindOfValue(feature.value)}`;
+}
+
+/** The reason why a feature cannot be given with this value, or null. */
+export function valueIssue(
+  feature: { readonly type: FeatureType; readonly value?: FeatureValue | null },
+  given: FeatureValue | null | undefined,
+): string | null {
+  if (given === null || given === undefined) return null;
+  if (feature.type !== 'value' || feature.value === null || feature.value === undefined)
+    return `must be absent or null for a ${feature.type} feature`;
+  const kind = kindOfValue(feature.value);
+  return kindOfValue(given) === kind ? null : `must be a ${kind}, as the value of the feature is`;
+}
 
 /** Fields shared by a feature and a customer's copy of it, by type; the types differ in which are null. */
 export const toggleFields = {
@@ -58,6 +109,16 @@ export const resourceFields = {
   renewalFrequency: z.null(),
   grantInterval: z.null(),
   resourceId: z.string(),
+};
+
+export const valueFields = {
+  type: z.literal('value'),
+  amount: z.null(),
+  usageMeterId: z.null(),
+  renewalFrequency: z.null(),
+  grantInterval: z.null(),
+  resourceId: z.null(),
+  value: FeatureValue,
 };
 
 /** How often a feature grants credits. The interval is there exactly for `every_interval`. */
@@ -168,12 +229,13 @@ const shared = {
   active: z.boolean(),
 };
 
-/** A benefit of a product: a toggle, credits on a meter, or capacity of a resource. */
+/** A benefit of a product: a toggle, credits on a meter, capacity of a resource, or a value. */
 export const Feature = z
   .discriminatedUnion('type', [
     z.object({ ...shared, ...toggleFields, ...noRolloverFields }),
     z.object({ ...shared, ...creditGrantFields, ...rolloverFields }),
     z.object({ ...shared, ...resourceFields, ...noRolloverFields }),
+    z.object({ ...shared, ...valueFields, ...noRolloverFields }),
   ])
   .meta({ id: 'Feature' });
 export type Feature = z.infer<typeof Feature>;
@@ -204,6 +266,7 @@ export const FeatureInput = z.discriminatedUnion(
       renewalFrequency: Unused,
       grantInterval: Unused,
       resourceId: Unused,
+      value: Unused,
       ...noRollover,
     }),
     z
@@ -217,6 +280,7 @@ export const FeatureInput = z.discriminatedUnion(
         resourceId: Unused,
         rolloverMaximum: RolloverMaximum.default(null),
         rolloverPeriods: RolloverPeriods.default(null),
+        value: Unused,
       })
       .superRefine(refineGrant),
     z.object({
@@ -227,10 +291,25 @@ export const FeatureInput = z.discriminatedUnion(
       renewalFrequency: Unused,
       grantInterval: Unused,
       resourceId: ResourceId,
+      value: Unused,
+      ...noRollover,
+    }),
+    z.object({
+      ...anyFeature,
+      type: z.literal('value'),
+      amount: Unused,
+      usageMeterId: Unused,
+      renewalFrequency: Unused,
+      grantInterval: Unused,
+      resourceId: Unused,
+      value: FeatureValueInput,
       ...noRollover,
     }),
   ],
-  { error: ({ code }) => (code === 'invalid_union' ? 'must be toggle, usage_credit_grant or resource' : undefined) },
+  {
+    error: ({ code }) =>
+      code === 'invalid_union' ? 'must be toggle, usage_credit_grant, resource or value' : undefined,
+  },
 );
 export type FeatureInput = z.output<typeof FeatureInput>;
 
@@ -248,6 +327,7 @@ export const FeatureChange = z.object({
   resourceId: ResourceId.nullish(),
   rolloverMaximum: RolloverMaximum.optional(),
   rolloverPeriods: RolloverPeriods.optional(),
+  value: FeatureValueInput.nullish(),
   active: z.boolean().optional(),
 });
 export type FeatureChange = z.output<typeof FeatureChange>;
@@ -275,6 +355,8 @@ export function decideFeatureChange(feature: Feature, change: FeatureChange): Fe
       throw invalid(['feature', field], `must be absent or null for a ${feature.type} feature`);
     }
   }
+  const issue = valueIssue(feature, change.value);
+  if (issue) throw invalid(['feature', 'value'], issue);
   const {
     slug = feature.slug,
     name = feature.name,
@@ -294,6 +376,8 @@ export function decideFeatureChange(feature: Feature, change: FeatureChange): Fe
         amount: change.amount ?? feature.amount,
         resourceId: change.resourceId ?? feature.resourceId,
       };
+    case 'value':
+      return { ...feature, ...texts, value: change.value ?? feature.value };
     default:
       return feature satisfies never;
   }

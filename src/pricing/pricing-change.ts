@@ -31,6 +31,7 @@ export const PricingChange = PricingDifference.extend({
 export type PricingChange = z.infer<typeof PricingChange>;
 
 type Exported = PricingModelExport['pricingModel'];
+type GivenFeature = Exported['products'][number]['features'][number];
 
 interface ExportedRecord extends Pick<PricingDifference, 'record' | 'slug' | 'usageMeterSlug'> {
   readonly fields: Readonly<Record<string, unknown>>;
@@ -54,7 +55,7 @@ function recordsOf({
       ...prices.map((fields) => ({ ...named('usagePrice', fields), usageMeterSlug: usageMeter.slug })),
     ]),
     ...products.flatMap(({ product, price, features: granted }) => [
-      named('product', { ...product, features: [...granted].sort() }),
+      named('product', { ...product, features: granted.toSorted(bySlug) }),
       { ...named('price', price), slug: product.slug },
     ]),
   ];
@@ -69,6 +70,12 @@ function recordsOf({
       return [`${key} ${count}`, each];
     }),
   );
+}
+
+/** Features of a product are a set, so their order says nothing. */
+function bySlug(one: GivenFeature, other: GivenFeature): number {
+  const [a, b] = [one, other].map((each) => (typeof each === 'string' ? each : each.slug));
+  return (a ?? '') < (b ?? '') ? -1 : 1;
 }
 
 function named<Fields extends { readonly slug?: string | undefined }>(

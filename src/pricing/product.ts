@@ -3,7 +3,7 @@ import { idSchema } from '../kernel/id.ts';
 import { countInput, freeText, Metadata, MetadataInput, SafeString, Timestamp } from '../kernel/json.ts';
 import { invalid } from '../kernel/problem.ts';
 import { type NewRecord, stamps } from '../kernel/record.ts';
-import { FeatureId } from './feature.ts';
+import { FeatureId, FeatureValue } from './feature.ts';
 import type { Price } from './price.ts';
 import { maxUsageMeters } from './usage-meter.ts';
 
@@ -210,6 +210,9 @@ export const ProductFeature = z
     productId: z.string(),
     featureId: z.string(),
     expiredAt: Timestamp.nullable(),
+    value: FeatureValue.optional().meta({
+      description: 'The value that the product gives in place of that of the feature. Absent: that of the feature.',
+    }),
   })
   .meta({ id: 'ProductFeature' });
 export type ProductFeature = z.infer<typeof ProductFeature>;

@@ -87,7 +87,7 @@ async function listActiveProducts(work: Work, pricingModelIds: readonly string[]
   return toProducts(work, rows);
 }
 
-/** Pairs of product id and current feature, in order of the features' creation. */
+/** Pairs of product id and current feature, with the value that the product gives, in order of the features' creation. */
 async function listGivenFeatures(work: Work, pricingModelIds: readonly string[]): Promise<[string, Feature][]> {
   const rows = await work.db
     .selectFrom('productFeatures')
@@ -96,7 +96,7 @@ async function listGivenFeatures(work: Work, pricingModelIds: readonly string[])
         .onRef('features.environmentId', '=', 'productFeatures.environmentId')
         .onRef('features.id', '=', 'productFeatures.featureId'),
     )
-    .select('productFeatures.productId')
+    .select(['productFeatures.productId', 'productFeatures.value as givenValue'])
     .select(featureColumns.map((column) => `features.${column}` as const))
     .where('productFeatures.environmentId', '=', work.environmentId)
     .where('productFeatures.pricingModelId', '=', sql<string>`any(${pricingModelIds})`)
@@ -105,5 +105,8 @@ async function listGivenFeatures(work: Work, pricingModelIds: readonly string[])
     )
     .orderBy('features.id')
     .execute();
-  return rows.map(({ productId, ...row }) => [productId, toFeature(work, row)]);
+  return rows.map(({ productId, givenValue, ...row }) => [
+    productId,
+    toFeature(work, { ...row, value: givenValue ?? row.value }),
+  ]);
 }

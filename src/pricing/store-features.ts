@@ -5,7 +5,7 @@ import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { Interval } from '../kernel/calendar.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
-import type { Feature, NewFeature } from './feature.ts';
+import type { Feature, FeatureValue, NewFeature } from './feature.ts';
 import { namingTakenSlug, newRowStamps, statementsOf } from './store-rows.ts';
 
 export const featureColumns = [
@@ -24,12 +24,18 @@ export const featureColumns = [
   'resourceId',
   'rolloverMaximum',
   'rolloverPeriods',
+  'value',
   'active',
 ] as const;
 type FeatureRow = Pick<Selectable<Features>, (typeof featureColumns)[number]>;
 
-export function toFeature(work: Work, row: FeatureRow): Feature {
-  const feature = { ...row, livemode: work.livemode, organizationId: work.organizationId };
+export function toFeature(work: Work, { value, ...row }: FeatureRow): Feature {
+  const feature = {
+    ...row,
+    ...(value === null ? {} : { value }),
+    livemode: work.livemode,
+    organizationId: work.organizationId,
+  };
   // The constraint features_shape holds each row to the variant of its type.
   return feature as Feature;
 }
@@ -50,11 +56,16 @@ export async function insertFeatures(work: Work, features: readonly NewFeature[]
     resourceId: feature.resourceId,
     rolloverMaximum: feature.rolloverMaximum,
     rolloverPeriods: feature.rolloverPeriods,
+    value: feature.type === 'value' ? feature.value : null,
     active: feature.active,
     ...newRowStamps(work),
   }));
   for (const some of statementsOf(rows)) {
-    const values = some.map((row) => ({ ...row, grantInterval: jsonb(row.grantInterval) }));
+    const values = some.map((row) => ({
+      ...row,
+      grantInterval: jsonb(row.grantInterval),
+      value: jsonb(row.value),
+    }));
     await namingTakenSlug('feature', some, work.db.insertInto('features').values(values).execute());
   }
   return rows.map(({ environmentId: _, ...row }) => toFeature(work, row));
@@ -80,6 +91,7 @@ export async function saveFeatures(work: Work, features: readonly Feature[]): Pr
         resource_id: feature.resourceId,
         rollover_maximum: feature.rolloverMaximum,
         rollover_periods: feature.rolloverPeriods,
+        value: feature.type === 'value' ? feature.value : null,
         active: feature.active,
       }));
     if (rows.length === 0) continue;
@@ -89,7 +101,7 @@ export async function saveFeatures(work: Work, features: readonly Feature[]): Pr
              usage_meter_id = given.usage_meter_id, renewal_frequency = given.renewal_frequency,
              grant_interval = given.grant_interval,
              resource_id = given.resource_id, rollover_maximum = given.rollover_maximum,
-             rollover_periods = given.rollover_periods, active = given.active, updated_at = ${work.now}
+             rollover_periods = given.rollover_periods, value = given.value, active = given.active, updated_at = ${work.now}
         from json_populate_recordset(null::features, ${JSON.stringify(rows)}::json) as given
        where features.environment_id = ${work.environmentId} and features.id = given.id`;
     await namingTakenSlug('feature', rows, statement.execute(work.db));
@@ -163,6 +175,8 @@ export interface Included {
   readonly usageMeterId: string | null;
   /** The resource that it lets claim; null: none. */
   readonly resourceId: string | null;
+  /** The value that the product gives; null unless it is of type `value`. */
+  readonly value: FeatureValue | null;
 }
 
 /** The active features of products, in order of creation: at most `limit` for each. */
@@ -174,11 +188,11 @@ export async function listIncluded(
   if (productIds.length === 0) return new Map();
   const { rows } = await sql<Included & { productId: string }>`
     select asked.product_id, given.type, given.name, given.amount, given.renewal_frequency, given.grant_interval,
-           given.usage_meter_id, given.resource_id
+           given.usage_meter_id, given.resource_id, given.value
       from unnest(${productIds}::text[]) as asked (product_id)
      cross join lateral (
        select f.id, f.type, f.name, f.amount, f.renewal_frequency, f.grant_interval, f.usage_meter_id,
-              f.resource_id
+              f.resource_id, coalesce(pf.value, f.value) as value
          from product_features pf
          join features f on f.environment_id = pf.environment_id and f.id = pf.feature_id and f.active
         where pf.environment_id = ${work.environmentId} and pf.product_id = asked.product_id and pf.expired_at is null

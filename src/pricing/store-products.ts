@@ -5,6 +5,7 @@ import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { Metadata } from '../kernel/json.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
+import type { FeatureValue } from './feature.ts';
 import type { Price } from './price.ts';
 import {
   byMeter,
@@ -233,16 +234,19 @@ const productFeatureColumns = [
   'productId',
   'featureId',
   'expiredAt',
+  'value',
 ] as const;
 type ProductFeatureRow = Pick<Selectable<ProductFeatures>, (typeof productFeatureColumns)[number]>;
 
-function toProductFeature(work: Work, row: ProductFeatureRow): ProductFeature {
-  return { ...row, livemode: work.livemode, organizationId: work.organizationId };
+function toProductFeature(work: Work, { value, ...row }: ProductFeatureRow): ProductFeature {
+  // Only parsed values are ever written.
+  const own = value === null ? {} : { value: value as FeatureValue };
+  return { ...row, ...own, livemode: work.livemode, organizationId: work.organizationId };
 }
 
 /**
- * Inserts links, or revives existing ones: such a link keeps its id, and its `expiredAt` becomes null. Pairs must be
- * unique. Returns the links in order of creation.
+ * Inserts links, or revives existing ones: such a link keeps its id, gets the value, and its `expiredAt` becomes null.
+ * Pairs must be unique. Returns the links in order of creation.
  */
 export async function linkFeatures(work: Work, links: readonly NewProductFeature[]): Promise<ProductFeature[]> {
   const linked: ProductFeature[] = [];
@@ -252,16 +256,17 @@ export async function linkFeatures(work: Work, links: readonly NewProductFeature
     productId: link.productId,
     featureId: link.featureId,
     expiredAt: link.expiredAt,
+    value: link.value ?? null,
     ...newRowStamps(work),
   }));
   for (const some of statementsOf(values)) {
     const rows = await work.db
       .insertInto('productFeatures')
-      .values(some)
+      .values(some.map((row) => ({ ...row, value: jsonb(row.value) })))
       .onConflict((conflict) =>
         conflict
           .columns(['environmentId', 'productId', 'featureId'])
-          .doUpdateSet({ expiredAt: null, updatedAt: work.now }),
+          .doUpdateSet((row) => ({ expiredAt: null, value: row.ref('excluded.value'), updatedAt: work.now })),
       )
       .returning(productFeatureColumns)
       .execute();

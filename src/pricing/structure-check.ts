@@ -1,6 +1,8 @@
 import type { Instant } from '../kernel/calendar.ts';
 import type { CurrencyCode } from '../kernel/currency.ts';
+import { isSameJson } from '../kernel/json.ts';
 import { type Issue, Problem, type ProblemName } from '../kernel/problem.ts';
+import { kindOfFeature, valueIssue } from './feature.ts';
 import { isReservedPriceSlug, noChargeSlug } from './price.ts';
 import { ambiguityOf, defaultWithConditions, reservedPriceSlugMessage } from './price-input.ts';
 import { isReservedProductSlug, rateWithConditions, reservedProductSlug } from './product.ts';
@@ -71,7 +73,12 @@ interface CompletionOptions {
 export function completeStructure(given: Structure, path: Path, options: CompletionOptions = {}): Structure {
   const hasDefault = given.products.some(({ product }) => product.default);
   const added = hasDefault ? null : (options.kept ?? freePlan);
-  const issues = [...(options.issues ?? []), ...slugIssues(given, added), ...productIssues(given)];
+  const issues = [
+    ...(options.issues ?? []),
+    ...slugIssues(given, added),
+    ...productIssues(given),
+    ...givenValueIssues(given),
+  ];
   // Counts the added one, so that an exported structure can be set up again.
   if (added !== null && given.products.length >= maxProducts)
     issues.push(structureIssue(['products'], `must be fewer than ${maxProducts} because the default product is added`));
@@ -197,10 +204,27 @@ function productIssues({ products }: Structure): Issue[] {
     if (again >= 0)
       tell(['product', 'usagePrices', again, 'usageMeterSlug'], 'has a price already: a usage meter has one');
   }
-  const links = products.reduce((count, { features: slugs }) => count + slugs.length, 0);
+  const links = products.reduce((count, { features }) => count + features.length, 0);
   if (links > maxProductFeatures)
     issues.push(structureIssue(['products'], `have more than ${maxProductFeatures} features in total`));
   return issues;
+}
+
+/** An issue for each value of a product that its feature cannot have, and for a second one of a feature. */
+function givenValueIssues({ features, products }: Structure): Issue[] {
+  const bySlug = new Map(features.map((feature) => [feature.slug, feature]));
+  return products.flatMap(({ features: given }, index) => {
+    const values = new Map<string, ProductStructure['features'][number]['value']>();
+    return given.flatMap(({ slug, value }, position) => {
+      const feature = bySlug.get(slug);
+      const isOther = values.has(slug) && !isSameJson(values.get(slug), value);
+      values.set(slug, value);
+      const message = isOther
+        ? `differs from the earlier value of the feature: ${slug}`
+        : feature && valueIssue(feature, value);
+      return message ? [structureIssue(['products', index, 'features', position, 'value'], message)] : [];
+    });
+  });
 }
 
 /** An issue for each credit grant and each price that a usage meter whose units are measured cannot have. */
@@ -309,8 +333,8 @@ function refuseUnknown({ features, products, usageMeters, resources }: Structure
       [noChargeSlug(meter), ...prices.map(({ slug }) => slug)].map((slug) => `${meter} ${slug}`),
     ),
   );
-  for (const [index, { product, features: slugs }] of products.entries()) {
-    for (const [position, slug] of slugs.entries())
+  for (const [index, { product, features: granted }] of products.entries()) {
+    for (const [position, { slug }] of granted.entries())
       look('featureNotFound', slug, ['products', index, 'features', position], 'feature');
     for (const [position, { usageMeterSlug: meter, priceSlug }] of product.usagePrices.entries()) {
       const at = ['products', index, 'product', 'usagePrices', position];
@@ -400,10 +424,12 @@ function typeIssues(contents: PricingModelContents, stored: Structure, given: St
       const issue = row === undefined ? null : changedKind(row, usageMeter);
       return issue === null ? [] : [structureIssue(['usageMeters', index, 'usageMeter', issue.field], issue.message)];
     }),
-    ...given.features.flatMap(({ slug, type }, index) => {
-      const row = features.get(slug);
-      if (!row?.active || row.type === type) return [];
-      return [structureIssue(['features', index, 'type'], `must be ${row.type}: the type of a feature cannot change`)];
+    ...given.features.flatMap((feature, index) => {
+      const row = features.get(feature.slug);
+      if (!row?.active || kindOfFeature(row) === kindOfFeature(feature)) return [];
+      const field = row.type === feature.type ? 'value' : 'type';
+      const message = `must be ${kindOfFeature(row)}: the type of a feature cannot change`;
+      return [structureIssue(['features', index, field], message)];
     }),
     ...given.products.flatMap(({ product, price }, index) => {
       const row = products.get(product.slug);

@@ -91,17 +91,20 @@ export function describeContents(contents: PricingModelContents, now: Instant): 
   const features = representatives(contents.features);
   const slugOfUsageMeter = new Map(contents.usageMeters.map(({ id, slug }) => [id, slug]));
   const slugOfResource = new Map(contents.resources.map(({ id, slug }) => [id, slug]));
-  const given = new Map<string, Set<string>>();
+  const given = new Map<string, Map<string, ProductFeature>>();
   for (const link of contents.productFeatures) {
     if (!isLinkActive(link, now)) continue;
-    given.set(link.productId, (given.get(link.productId) ?? new Set()).add(link.featureId));
+    given.set(link.productId, (given.get(link.productId) ?? new Map()).set(link.featureId, link));
   }
   return {
     features: [...features.values()].map((feature) => describeFeature(feature, slugOfUsageMeter, slugOfResource)),
     products: [...representatives(contents.products).values()].map((product) => {
-      const featureIds = given.get(product.id);
-      const slugs = [...features.values()].filter(({ id }) => featureIds?.has(id)).map(({ slug }) => slug);
-      return describeProduct(product, standingPrice(ofProduct.get(product.id) ?? []), slugs);
+      const links = given.get(product.id);
+      const granted = [...features.values()].flatMap(({ id, slug }) => {
+        const link = links?.get(id);
+        return link === undefined ? [] : [{ slug, value: link.value ?? null }];
+      });
+      return describeProduct(product, standingPrice(ofProduct.get(product.id) ?? []), granted);
     }),
     usageMeters: contents.usageMeters.map((meter) => describeUsageMeter(meter, ofUsageMeter.get(meter.id) ?? [])),
     resources: [...representatives(contents.resources).values()].map(({ slug, name, active }) => ({
@@ -134,13 +137,19 @@ function describeFeature(
       assert(resourceSlug !== undefined, 'a resource feature is for a resource of its own pricing model');
       return { type: feature.type, ...text, amount: feature.amount, resourceSlug };
     }
+    case 'value':
+      return { type: feature.type, ...text, value: feature.value };
     default:
       return feature satisfies never;
   }
 }
 
 /** Describes a product with its price and features. */
-function describeProduct(product: Product, price: ProductPrice, features: readonly string[]): ProductStructure {
+function describeProduct(
+  product: Product,
+  price: ProductPrice,
+  features: ProductStructure['features'],
+): ProductStructure {
   return {
     product: {
       name: product.name,
@@ -226,7 +235,7 @@ export interface StructureChanges {
   readonly products: Changes<NewProduct, Product>;
   /** The members of `changed` with a new slug: another price may be about to take the old one. */
   readonly prices: Changes<NewPrice, Price> & { readonly renamed: readonly Price[] };
-  /** `linked` are inserted, or revived if the pair has an expired link; `expired` are ids. */
+  /** `linked` are inserted, or revived if the pair has an expired link, or get their value; `expired` are ids. */
   readonly productFeatures: { readonly linked: readonly NewProductFeature[]; readonly expired: readonly string[] };
 }
 

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Instant } from '../kernel/calendar.ts';
 import type { IdKind } from '../kernel/id.ts';
 import { Metadata, Timestamp, WholeNumber } from '../kernel/json.ts';
-import { type NewFeature, RenewalFrequency, StoredGrantInterval } from './feature.ts';
+import { FeatureValue, type NewFeature, RenewalFrequency, StoredGrantInterval } from './feature.ts';
 import { BillingTiming, IntervalUnit, type NewPrice, Overage, UsageInterval } from './price.ts';
 import { Pricing } from './pricing.ts';
 import { isLinkActive } from './product-change.ts';
@@ -48,6 +48,8 @@ export function copyContents(contents: PricingModelContents, context: CopyContex
       contents.features.map((row): NewFeature => {
         switch (row.type) {
           case 'toggle':
+            return copied('feature', row);
+          case 'value':
             return copied('feature', row);
           case 'usage_credit_grant':
             return { ...copied('feature', row), usageMeterId: idOf(row.usageMeterId) };
@@ -108,6 +110,7 @@ const ExportedFeature = z.discriminatedUnion('type', [
     rolloverPeriods: z.int().optional(),
   }),
   z.object({ type: z.literal('resource'), ...featureText, amount: WholeNumber, resourceSlug: z.string() }),
+  z.object({ type: z.literal('value'), ...featureText, value: FeatureValue }),
 ]);
 
 const priceText = {
@@ -156,7 +159,10 @@ const ExportedProduct = z.object({
     metadata: Metadata.optional(),
   }),
   price: ExportedProductPrice,
-  features: z.array(z.string()).meta({ description: 'The slugs of the features that the product grants.' }),
+  features: z.array(z.union([z.string(), z.object({ slug: z.string(), value: FeatureValue })])).meta({
+    description:
+      'The slugs of the features that the product grants, each with its value where the product has its own.',
+  }),
 });
 
 const ExportedUsageMeter = z.object({
@@ -215,10 +221,10 @@ export function exportStructure(
     name,
     isDefault,
     features: features.map((feature) => withoutNulls(feature)),
-    products: products.map(({ product, price, features: slugs }) => ({
+    products: products.map(({ product, price, features: given }) => ({
       product: exportProduct(product),
       price: exportProductPrice(price),
-      features: [...slugs],
+      features: given.map(({ slug, value }) => (value === null ? slug : { slug, value })),
     })),
     usageMeters: usageMeters.map(({ usageMeter, prices }) => ({
       usageMeter: exportUsageMeter(usageMeter),

@@ -1,6 +1,6 @@
 import { refuseFineAmount } from '../kernel/currency.ts';
 import { isSameJson } from '../kernel/json.ts';
-import type { Feature, NewFeature } from './feature.ts';
+import { type Feature, type FeatureValue, kindOfFeature, type NewFeature } from './feature.ts';
 import { isNoChargePrice, type NewPrice, noChargePrice, noChargeSlug, type Price } from './price.ts';
 import { extraAmounts } from './pricing.ts';
 import type { NewProduct, NewProductFeature, Product, ProductUsagePrice } from './product.ts';
@@ -98,8 +98,8 @@ function planFeatures(
   for (const feature of wanted) {
     const row = standing.get(feature.slug);
     // A record of another type is another feature: an inactive one stays, an active one was refused before.
-    const match =
-      row === undefined || row.type === feature.type ? row : newestOfType(current.features, feature.slug, feature.type);
+    const isSame = row === undefined || kindOfFeature(row) === kindOfFeature(feature);
+    const match = isSame ? row : newestOfKind(current.features, feature);
     const fields = featureFields(feature, targets);
     const id = match?.id ?? context.newId('feature');
     ids.set(feature.slug, id);
@@ -127,8 +127,10 @@ function planFeatures(
   };
 }
 
-function newestOfType(features: readonly Feature[], slug: string, type: Feature['type']): Feature | undefined {
-  return features.findLast((feature) => feature.slug === slug && feature.type === type && !feature.active);
+function newestOfKind(features: readonly Feature[], wanted: FeatureStructure): Feature | undefined {
+  return features.findLast(
+    (feature) => feature.slug === wanted.slug && kindOfFeature(feature) === kindOfFeature(wanted) && !feature.active,
+  );
 }
 
 function featureFields(feature: FeatureStructure, { usageMeterIds, resourceIds }: FeatureTargets) {
@@ -150,6 +152,10 @@ function featureFields(feature: FeatureStructure, { usageMeterIds, resourceIds }
       const { type, amount } = feature;
       const resourceId = known(resourceIds, feature.resourceSlug);
       return { type, ...text, amount, usageMeterId: null, resourceId, ...noRhythm };
+    }
+    case 'value': {
+      const nothing = { amount: null, usageMeterId: null, resourceId: null };
+      return { type: feature.type, ...text, ...nothing, ...noRhythm, value: feature.value };
     }
     default:
       return feature satisfies never;
@@ -302,10 +308,11 @@ function planLinks(
   features: FeaturePlan,
   context: PlanContext,
 ): ProductPlan['links'] {
-  const given = new Map<string, Set<string>>();
-  for (const { id, features: slugs } of wanted) given.set(id, new Set(slugs.map((slug) => known(features.ids, slug))));
+  const given = new Map<string, Map<string, FeatureValue | null>>();
+  for (const { id, features: each } of wanted)
+    given.set(id, new Map(each.map(({ slug, value }) => [known(features.ids, slug), value])));
   const expired: string[] = [];
-  for (const { id, productId, featureId } of current.productFeatures.filter((link) =>
+  for (const { id, productId, featureId, value = null } of current.productFeatures.filter((link) =>
     isLinkActive(link, context.now),
   )) {
     const featureIds = given.get(productId);
@@ -314,12 +321,13 @@ function planLinks(
         ? removedProducts.has(productId) || features.removed.has(featureId)
         : features.spokenOf.has(featureId) && !featureIds.has(featureId);
     if (goes) expired.push(id);
-    featureIds?.delete(featureId);
+    if (isSameJson(featureIds?.get(featureId) ?? null, value)) featureIds?.delete(featureId);
   }
   const linked = [...given].flatMap(([productId, featureIds]) =>
-    [...featureIds].map((featureId) => {
+    [...featureIds].map(([featureId, value]) => {
       const { newId, pricingModelId } = context;
-      return { id: newId('productFeature'), pricingModelId, productId, featureId, expiredAt: null };
+      const link = { id: newId('productFeature'), pricingModelId, productId, featureId, expiredAt: null };
+      return value === null ? link : { ...link, value };
     }),
   );
   return { linked, expired };

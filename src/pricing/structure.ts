@@ -3,6 +3,8 @@ import type { IntervalUnit as IntervalUnitName } from '../kernel/calendar.ts';
 import { CurrencyCode } from '../kernel/currency.ts';
 import { amountInput, countInput, freeText, Metadata, SafeString } from '../kernel/json.ts';
 import {
+  type FeatureValue,
+  FeatureValueInput,
   GrantIntervalInput,
   type GrantRhythm,
   RenewalFrequency,
@@ -62,7 +64,11 @@ interface ResourceFeatureStructure extends FeatureText {
   readonly amount: bigint;
   readonly resourceSlug: string;
 }
-export type FeatureStructure = ToggleStructure | CreditGrantStructure | ResourceFeatureStructure;
+interface ValueStructure extends FeatureText {
+  readonly type: 'value';
+  readonly value: FeatureValue;
+}
+export type FeatureStructure = ToggleStructure | CreditGrantStructure | ResourceFeatureStructure | ValueStructure;
 
 interface ProductText {
   readonly name: string;
@@ -115,11 +121,16 @@ interface SinglePaymentPriceStructure extends PriceText {
   readonly billingTiming: null;
 }
 export type ProductPriceStructure = SubscriptionPriceStructure | SinglePaymentPriceStructure;
-/** A product, its one price, and the slugs of its features: a set, so repeated slugs count once. */
+/** A feature of a product by its slug. The value is that which the product gives; null: that of the feature. */
+interface GivenStructure {
+  readonly slug: string;
+  readonly value: FeatureValue | null;
+}
+/** A product, its one price, and its features. */
 export interface ProductStructure {
   readonly product: ProductText;
   readonly price: ProductPriceStructure;
-  readonly features: readonly string[];
+  readonly features: readonly GivenStructure[];
 }
 
 export interface UsagePriceStructure extends PriceText {
@@ -182,6 +193,7 @@ const FeatureInput = z
       grantInterval: Nothing,
       usageMeterSlug: Nothing,
       resourceSlug: Nothing,
+      value: Nothing,
       ...noRollover,
     }),
     z
@@ -195,6 +207,7 @@ const FeatureInput = z
         resourceSlug: Nothing,
         rolloverMaximum: RolloverMaximum.default(null),
         rolloverPeriods: RolloverPeriods.default(null),
+        value: Nothing,
       })
       .superRefine(refineGrant),
     z.object({
@@ -205,6 +218,18 @@ const FeatureInput = z
       grantInterval: Nothing,
       usageMeterSlug: Nothing,
       resourceSlug: SafeString,
+      value: Nothing,
+      ...noRollover,
+    }),
+    z.object({
+      type: z.literal('value'),
+      ...featureText,
+      amount: Nothing,
+      renewalFrequency: Nothing,
+      grantInterval: Nothing,
+      usageMeterSlug: Nothing,
+      resourceSlug: Nothing,
+      value: FeatureValueInput,
       ...noRollover,
     }),
   ])
@@ -222,6 +247,8 @@ const FeatureInput = z
       }
       case 'resource':
         return { type: given.type, ...text, amount: given.amount, resourceSlug: given.resourceSlug };
+      case 'value':
+        return { type: given.type, ...text, value: given.value };
       default:
         return given satisfies never;
     }
@@ -283,6 +310,13 @@ const ProductPriceInput = z
 
 const QuantityLimit = countInput(1, maxQuantity).nullable().default(null);
 
+const GivenFeatureInput = z
+  .union([SafeString, z.object({ slug: SafeString, value: FeatureValueInput.nullable().default(null) })], {
+    error: 'must be the slug of a feature, or an object of slug and value',
+  })
+  .meta({ description: 'The slug of a feature, or its slug and the value that the product gives.' })
+  .transform((given): GivenStructure => (typeof given === 'string' ? { slug: given, value: null } : given));
+
 const GivenProduct = z.object({
   product: z
     .object({
@@ -317,7 +351,8 @@ const GivenProduct = z.object({
       message: 'must be false for the default product',
     }),
   price: ProductPriceInput,
-  features: z.array(SafeString).max(maxFeatures).default([]),
+  // A set: the same slug without a value of its own counts once.
+  features: z.array(GivenFeatureInput).max(maxFeatures).default([]),
 });
 const ProductInput = GivenProduct.refine(({ product, price }) => !product.addOn || price.type === 'subscription', {
   path: ['price', 'type'],

@@ -7,7 +7,7 @@ import { proratedCredit } from './proration.ts';
 export interface GivenFeature {
   readonly subscriptionItemId: string;
   readonly featureId: string;
-  readonly type: 'toggle' | 'usage_credit_grant' | 'resource';
+  readonly type: 'toggle' | 'usage_credit_grant' | 'resource' | 'value';
   readonly amount: bigint | null;
   readonly usageMeterId: string | null;
   readonly renewalFrequency: 'once' | 'every_billing_period' | 'every_interval' | null;
@@ -29,7 +29,7 @@ interface FeatureChange {
 
 /**
  * The features of a subscription after the change. A kept item keeps its features with the new amounts; a manually
- * added feature ends if the plan now grants it.
+ * added feature ends if the plan now grants it. A value does not, because it replaces that of the plan.
  */
 export function featuresAfter(features: readonly GivenFeature[], change: FeatureChange): GivenFeature[] {
   const { endingItemIds, manualItemIds, granted, at } = change;
@@ -44,7 +44,8 @@ export function featuresAfter(features: readonly GivenFeature[], change: Feature
   const ofPlan = [...staying.filter((feature) => !manualItemIds.has(feature.subscriptionItemId)), ...granted];
   const byPlan = new Set(ofPlan.map((feature) => feature.featureId));
   const byHand = staying.filter(
-    (feature) => manualItemIds.has(feature.subscriptionItemId) && !byPlan.has(feature.featureId),
+    (feature) =>
+      manualItemIds.has(feature.subscriptionItemId) && (feature.type === 'value' || !byPlan.has(feature.featureId)),
   );
   return [...ofPlan, ...byHand];
 }

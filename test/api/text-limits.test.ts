@@ -76,6 +76,8 @@ const textsOfOurs = new Set([
   'credit_notes.credit_note_number',
   // Made of a prefix of at most 20 characters.
   ...['number_series.stem', 'environments.numbering', 'environments.time_zone'],
+  // Bounded by feature_value_kind().
+  ...['features.value', 'product_features.value', 'subscription_item_features.value'],
   // Ids by ids.
   'products.usage_prices',
   // Copies of the pricing of a price.

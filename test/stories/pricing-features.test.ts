@@ -90,7 +90,7 @@ test('a feature has the fields of its type only', async () => {
   refused(
     await create({ ...toggle, type: 'switch' }),
     400,
-    /^feature\.type: must be toggle, usage_credit_grant or resource$/,
+    /^feature\.type: must be toggle, usage_credit_grant, resource or value$/,
   );
   refused(await app.request('POST', '/features', {}), 400, /^feature: .*must be an object/);
 });

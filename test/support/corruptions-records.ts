@@ -13,6 +13,13 @@ const intervalFeature = `
             'usage_meter_id', (select min(id) from usage_meters), 'expired_at', f.created_at))).*
     from subscription_item_features f`;
 
+/** A number of a feature that is a resource, and has ended. */
+const valueOfNoFeature = `
+  insert into subscription_item_features
+  select (jsonb_populate_record(f, jsonb_build_object('id', ${idOfFeature}, 'type', 'value', 'amount', null, 'value', 5,
+            'resource_id', null, 'expired_at', f.created_at))).*
+    from subscription_item_features f`;
+
 /** Of records by themselves, and of those that name each other. */
 export const recordCorruptions: readonly Corruption[] = [
   {
@@ -41,6 +48,11 @@ export const recordCorruptions: readonly Corruption[] = [
     fault: 'a key has a permission twice',
     statements: [`update api_keys set permissions = '{read,read}' where name = 'Live key'`],
     breaks: ['keysHaveKnownPermissions'],
+  },
+  {
+    fault: 'a subscription has a value of a feature that has none',
+    statements: [valueOfNoFeature],
+    breaks: ['valuesHaveTheKindOfTheirFeature'],
   },
   {
     fault: 'a plan rates usage by a price that is of no meter',

@@ -41,7 +41,13 @@ export function applyInMemory(
   );
   const pair = ({ productId, featureId }: { productId: string; featureId: string }) => `${productId} ${featureId}`;
   const linked = new Map(changes.productFeatures.linked.map((link) => [pair(link), link]));
-  const revived = kept.map((link) => (linked.delete(pair(link)) ? { ...link, expiredAt: null } : link));
+  const revived = kept.map((link) => {
+    const again = linked.get(pair(link));
+    if (again === undefined) return link;
+    linked.delete(pair(link));
+    const { value: _, ...rest } = link;
+    return { ...rest, ...(again.value === undefined ? {} : { value: again.value }), expiredAt: null };
+  });
   const { resources, usageMeters, features, products, prices } = changes;
   return {
     resources: merged(contents.resources, resources.made, resources.changed),

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { isSameJson } from '../../src/kernel/json.ts';
 import type { Structure } from '../../src/pricing/structure.ts';
 
 /**
@@ -29,7 +30,7 @@ const renewal = fc.oneof(
 
 const resourceSlugs = ['seat', 'site', 'robot'];
 const meterSlugs = ['calls', 'tokens', 'users'];
-const featureSlugs = ['sso', 'audit', 'credits', 'bonus', 'seats', 'more'];
+const featureSlugs = ['sso', 'limit', 'credits', 'bonus', 'seats', 'more'];
 const productSlugs = ['basic', 'pro', 'team', 'once', 'Ünïcode'];
 const priceSlugs = Array.from({ length: 10 }, (_, index) => `price-${index}`);
 
@@ -64,9 +65,29 @@ function feature(slug: string, meters: readonly string[], resources: readonly st
       resourceSlug: fc.constantFrom(...resources),
     });
   if (slug === 'seats' && resources.length > 0) return capacity();
+  const valued = fc.record({ type: fc.constant('value'), ...words, value: fc.constantFrom(...valuesOfKind.flat()) });
+  if (slug === 'limit') return valued;
   if (['credits', 'bonus'].includes(slug) && meters.length > 0) return grant();
   // The last slug is now of one type and now of another.
-  return slug === featureSlugs.at(-1) && meters.length > 0 ? fc.oneof<fc.Arbitrary<object>[]>(grant(), toggle) : toggle;
+  return slug === featureSlugs.at(-1) && meters.length > 0
+    ? fc.oneof<fc.Arbitrary<object>[]>(grant(), toggle, valued)
+    : toggle;
+}
+
+/** Values by their kind: a value of a product has the kind of its feature. */
+const valuesOfKind = [
+  [10, 25, 0.5],
+  ['eu', 'us', 'Größe M'],
+  [['eu'], ['us', 'eu'], []],
+] as const;
+
+/** Some of the features of a structure as a product gives them: those of type `value` now and then with one of its own. */
+function asGiven(slugs: readonly string[], features: readonly object[], own: number) {
+  return slugs.map((slug) => {
+    const feature = features.find((each) => (each as { slug: string }).slug === slug) as { value?: unknown };
+    const kind = valuesOfKind.find((values) => values.some((value) => isSameJson(value, feature.value)));
+    return kind === undefined || own >= kind.length ? slug : { slug, value: kind[own] };
+  });
 }
 
 const metadata = fc.option(fc.constantFrom({ crm: 'a-1' }, { crm: 'a-2', seats: 5, beta: true }), { nil: undefined });
@@ -92,6 +113,7 @@ const product = (slug: string, features: readonly string[]) =>
     }),
     price: productPrice(slug),
     features: some(features),
+    own: fc.nat(5),
   });
 
 const usagePrice = fc
@@ -159,7 +181,8 @@ export const structureBodies: fc.Arbitrary<StructureBody> = fc
       default: fc.boolean(),
     }),
   )
-  .map(({ resources, features, products, meters, slugs, default: hasDefault }) => {
+  .map(({ resources, features, products: drawn, meters, slugs, default: hasDefault }) => {
+    const products = drawn.map(({ own, ...each }) => ({ ...each, features: asGiven(each.features, features, own) }));
     const plan = { product: { name: 'Start', slug: 'start', default: true }, features: [] };
     const price = { type: 'subscription', intervalUnit: 'year', unitPrice: 0 };
     const started = hasDefault ? [{ ...plan, price }] : [];
@@ -188,11 +211,16 @@ export function offered(structure: Structure) {
     products: order(
       structure.products
         .filter(({ product: { active } }) => active)
-        .map(({ features: slugs, price, ...rest }) => ({
+        .map(({ features: given, price, ...rest }) => ({
           ...rest,
           // No trial can be written as null and as 0.
           price: { ...price, trialPeriodDays: price.trialPeriodDays || null },
-          features: [...new Set(slugs)].filter((slug) => features.some((each) => each.slug === slug)).sort(),
+          features: order(
+            [...new Map(given.map((each) => [each.slug, each])).values()].filter(({ slug }) =>
+              features.some((each) => each.slug === slug),
+            ),
+            ({ slug }) => slug,
+          ),
         })),
       ({ product: { slug } }) => slug,
     ),

@@ -26,7 +26,7 @@ export function resource(slug: string, name: string) {
 }
 
 /** A product with its one price, which is named after it. The plan `free` is what customers begin with. */
-export function plan(slug: string, unitPrice: number, features: readonly string[] = [], more: Body = {}) {
+export function plan(slug: string, unitPrice: number, features: readonly unknown[] = [], more: Body = {}) {
   const { product = {}, ...price } = more;
   return {
     product: { name: slug, slug, active: true, ...(slug === 'free' ? { default: true } : {}), ...product },

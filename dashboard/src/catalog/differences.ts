@@ -1,7 +1,15 @@
 import type { PricingChange } from '../../../client/src/generated-entry.ts';
-import { counted, words } from '../parts/format.ts';
+import { counted, valueText as featureValueText, words } from '../parts/format.ts';
 import { type PriceTerms, priceText, termsText } from '../parts/price-text.ts';
-import { type Catalog, find, type PlanPrice, type UsagePrice } from './draft.ts';
+import {
+  type Catalog,
+  type FeatureValue,
+  find,
+  type GivenFeature,
+  givenOf,
+  type PlanPrice,
+  type UsagePrice,
+} from './draft.ts';
 
 /** A difference in words: its subject, and each value before and after. */
 export interface Difference {
@@ -122,9 +130,14 @@ function valueText(name: string, value: unknown, { before, after }: Catalogs): s
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (name === 'where') return whereText(value as Record<string, string[]>);
   if (name === 'features' && Array.isArray(value)) {
-    const names = value.map((slug) => (find(after, 'features', slug) ?? find(before, 'features', slug))?.name ?? slug);
+    const names = (value as GivenFeature[]).map((given) => {
+      const { slug, value: own } = givenOf(given);
+      const named = (find(after, 'features', slug) ?? find(before, 'features', slug))?.name ?? slug;
+      return own === undefined ? named : `${named}: ${featureValueText(own)}`;
+    });
     return names.length === 0 ? 'none' : names.join(', ');
   }
+  if (name === 'value') return featureValueText(value as FeatureValue);
   if (name === 'grantInterval') {
     const { unit, count } = value as { unit: string; count: number };
     return count === 1 ? `each ${unit}` : `every ${counted(count, unit)}`;

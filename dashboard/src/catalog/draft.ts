@@ -4,6 +4,8 @@ import type { PricingModelExport } from '../../../client/src/generated-entry.ts'
 export type Catalog = PricingModelExport['pricingModel'];
 export type CatalogProduct = Catalog['products'][number];
 export type CatalogFeature = Catalog['features'][number];
+export type GivenFeature = CatalogProduct['features'][number];
+export type FeatureValue = Extract<CatalogFeature, { type: 'value' }>['value'];
 export type CatalogMeter = Catalog['usageMeters'][number];
 export type CatalogResource = Catalog['resources'][number];
 export type PlanPrice = CatalogProduct['price'];
@@ -32,6 +34,11 @@ export function slugOf<L extends List>(list: L, record: RecordOf<L>): string {
 
 export function find<L extends List>(catalog: Catalog, list: L, slug: string | null): RecordOf<L> | undefined {
   return (catalog[list] as RecordOf<L>[]).find((record) => slugOf(list, record) === slug);
+}
+
+/** The feature that a product gives, and the value that it gives in place of that of the feature. */
+export function givenOf(given: GivenFeature): { readonly slug: string; readonly value: FeatureValue | undefined } {
+  return typeof given === 'string' ? { slug: given, value: undefined } : given;
 }
 
 /** The catalog with a record in place of the one with this slug, or at the end. */

@@ -1,10 +1,11 @@
 import { Group, SegmentedControl, Select, Stack, Switch, Text, Textarea } from '@mantine/core';
 import type { CatalogFeature, CatalogResource } from './draft.ts';
 import { put } from './draft.ts';
-import { choices, IntervalField, NameFields, WholeField } from './fields.tsx';
+import { choices, IntervalField, NameFields, ValueField, WholeField } from './fields.tsx';
 import type { FormProps } from './product-form.tsx';
 
 type Grant = Extract<CatalogFeature, { type: 'usage_credit_grant' }>;
+type Value = Extract<CatalogFeature, { type: 'value' }>;
 type Capacity = Extract<CatalogFeature, { type: 'resource' }>;
 
 export const newFeature: CatalogFeature = { type: 'toggle', slug: '', name: '', description: '', active: true };
@@ -14,6 +15,7 @@ export const newResource: CatalogResource = { slug: '', name: '', active: true }
 export function featureIssue(feature: CatalogFeature): string | null {
   if (feature.name === '' || feature.slug === '') return 'A feature needs a name.';
   if (feature.type === 'toggle') return null;
+  if (feature.type === 'value') return feature.value === '' ? 'A value that is a text cannot be empty.' : null;
   if (!feature.amount) return 'The amount has to be at least 1.';
   const target = feature.type === 'resource' ? feature.resourceSlug : feature.usageMeterSlug;
   if (target === '') return feature.type === 'resource' ? 'Choose the resource.' : 'Choose the usage meter.';
@@ -23,7 +25,7 @@ export function featureIssue(feature: CatalogFeature): string | null {
     : 'Unused credits need both a maximum and a number of periods to roll over.';
 }
 
-const kinds = { toggle: 'A capability', usage_credit_grant: 'Credits', resource: 'Capacity' };
+const kinds = { toggle: 'A capability', usage_credit_grant: 'Credits', resource: 'Capacity', value: 'A value' };
 
 export function FeatureForm(props: FormProps<CatalogFeature>) {
   const { value, onChange, catalog, isNew } = props;
@@ -31,6 +33,7 @@ export function FeatureForm(props: FormProps<CatalogFeature>) {
     const { slug, name, description, active } = value;
     const text = { slug, name, description, active };
     if (type === 'toggle') onChange({ type, ...text });
+    else if (type === 'value') onChange({ type, ...text, value: 10 });
     else if (type === 'resource')
       onChange({ type, ...text, amount: 1, resourceSlug: catalog.resources[0]?.slug ?? '' });
     else {
@@ -57,6 +60,7 @@ export function FeatureForm(props: FormProps<CatalogFeature>) {
       )}
       {value.type === 'usage_credit_grant' && <GrantFields {...props} value={value} />}
       {value.type === 'resource' && <CapacityFields {...props} value={value} />}
+      {value.type === 'value' && <ValueFields {...props} value={value} />}
       <Textarea
         label="Description"
         autosize
@@ -137,6 +141,37 @@ function GrantFields({ value, onChange, catalog }: Changing<Grant>) {
         </Group>
       )}
     </Stack>
+  );
+}
+
+const valueKinds = { number: 'Number', text: 'Text', list: 'List of texts' };
+const firstValues = new Map<string, Value['value']>([
+  ['number', 10],
+  ['text', ''],
+  ['list', []],
+]);
+
+function kindOf(value: Value['value']): keyof typeof valueKinds {
+  return Array.isArray(value) ? 'list' : typeof value === 'number' ? 'number' : 'text';
+}
+
+function ValueFields({ value, onChange, isNew }: Changing<Value>) {
+  return (
+    <Group grow align="end">
+      {isNew && (
+        <Select
+          label="Kind of value"
+          data={choices(Object.keys(valueKinds), valueKinds)}
+          value={kindOf(value.value)}
+          onChange={(kind) => onChange({ ...value, value: firstValues.get(kind ?? 'number') ?? 10 })}
+        />
+      )}
+      <ValueField
+        label="Value, unless a product says otherwise"
+        value={value.value}
+        onChange={(next) => onChange({ ...value, value: next })}
+      />
+    </Group>
   );
 }
 

@@ -3,7 +3,7 @@ import { IconPlus, IconTrash } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
 import type { Where } from '../../../client/src/generated-entry.ts';
 import { unitsOf, words } from '../parts/format.ts';
-import { slugFrom } from './draft.ts';
+import { type FeatureValue, slugFrom } from './draft.ts';
 
 /** A decimal text with its point moved: ("12.5", 2) -> "1250". Amounts are never floats on the way. */
 export function shift(text: string, by: number): string {
@@ -165,6 +165,31 @@ export function IntervalField({
       />
     </Group>
   );
+}
+
+interface ValueFieldProps {
+  readonly label: string;
+  readonly value: FeatureValue;
+  readonly onChange: (value: FeatureValue) => void;
+}
+
+/** A number, a text or a list of texts, as the value is now. */
+export function ValueField({ label, value, onChange }: ValueFieldProps) {
+  if (typeof value === 'number')
+    return (
+      <NumberInput
+        label={label}
+        value={value}
+        onChange={(next) => onChange(Number(next) || 0)}
+        min={-Number.MAX_SAFE_INTEGER}
+        max={Number.MAX_SAFE_INTEGER}
+        thousandSeparator=","
+        hideControls
+      />
+    );
+  if (typeof value === 'string')
+    return <TextInput label={label} value={value} onChange={(event) => onChange(event.currentTarget.value)} />;
+  return <TagsInput label={label} placeholder={value.length === 0 ? 'None' : ''} value={value} onChange={onChange} />;
 }
 
 interface WhereFieldsProps {

@@ -1,6 +1,6 @@
 import { Button, Text, UnstyledButton } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { counted, countText, intervalText } from '../parts/format.ts';
+import { counted, countText, intervalText, valueText } from '../parts/format.ts';
 import { priceText, termsText } from '../parts/price-text.ts';
 import { Section } from '../parts/shown.tsx';
 import { termsOf, whereText } from './differences.ts';
@@ -11,6 +11,7 @@ import {
   type CatalogProduct,
   changedSlugs,
   find,
+  givenOf,
   type List,
 } from './draft.ts';
 import { type DraftState, useEditing } from './editing.ts';
@@ -116,7 +117,11 @@ function noteOf({ product, price }: CatalogProduct): string | false {
 function ProductRow({ of, ...props }: PartProps & { readonly of: CatalogProduct }) {
   const { product, price, features } = of;
   const terms = termsOf(price, props.currency);
-  const names = features.map((slug) => find(props.draft.shown, 'features', slug)?.name ?? slug);
+  const names = features.map((given) => {
+    const { slug, value } = givenOf(given);
+    const name = find(props.draft.shown, 'features', slug)?.name ?? slug;
+    return value === undefined ? name : `${name}: ${valueText(value)}`;
+  });
   const isEnded = !product.active;
   return (
     <Row {...props} list="products" slug={product.slug} name={product.name} note={noteOf(of)} isEnded={isEnded}>
@@ -197,6 +202,8 @@ function featureText(feature: CatalogFeature, catalog: Catalog): string {
   switch (feature.type) {
     case 'toggle':
       return 'A capability';
+    case 'value':
+      return `${valueText(feature.value)}, unless the product says otherwise`;
     case 'resource': {
       const name = find(catalog, 'resources', feature.resourceSlug)?.name ?? feature.resourceSlug;
       return `${countText(feature.amount)} of ${name} for each unit`;

@@ -13,9 +13,9 @@ import {
 import { useDisclosure } from '@mantine/hooks';
 import type { ReactNode } from 'react';
 import { PricePreview } from '../parts/price-preview.tsx';
-import type { Catalog, CatalogProduct, PlanPrice } from './draft.ts';
-import { put } from './draft.ts';
-import { AddRow, choices, IntervalField, MoneyField, NameFields, WholeField } from './fields.tsx';
+import type { Catalog, CatalogProduct, GivenFeature, PlanPrice } from './draft.ts';
+import { givenOf, isSame, put } from './draft.ts';
+import { AddRow, choices, IntervalField, MoneyField, NameFields, ValueField, WholeField } from './fields.tsx';
 import { type Amounts, PricingFields, pricingIssue } from './pricing-fields.tsx';
 
 /** The form of a record: it changes a copy, which goes into the draft as a whole. */
@@ -47,8 +47,9 @@ export const newProduct: CatalogProduct = {
 type SubscriptionPrice = Extract<PlanPrice, { type: 'subscription' }>;
 
 /** Why a product cannot go into the draft; null: it can. */
-export function productIssue({ product, price }: CatalogProduct): string | null {
+export function productIssue({ product, price, features }: CatalogProduct): string | null {
   if (product.name === '' || product.slug === '') return 'A product needs a name.';
+  if (features.some((given) => givenOf(given).value === '')) return 'A value that is a text cannot be empty.';
   return price.type === 'subscription' ? pricingIssue(price.pricing) : null;
 }
 
@@ -223,18 +224,36 @@ function TermFields({ price, onChange, currency }: TermFieldsProps) {
 }
 
 function GivenFields({ value, onChange, catalog }: FormProps<CatalogProduct>) {
-  const given = new Set(value.features);
+  const given = new Map(value.features.map((each) => [givenOf(each).slug, each]));
   const offered = catalog.features.filter(({ slug, active }) => active || given.has(slug));
+  const change = (next: ReadonlyMap<string, GivenFeature>) => onChange({ ...value, features: [...next.values()] });
   return (
-    <MultiSelect
-      label="Gives"
-      placeholder={offered.length === 0 ? 'There is no feature yet' : value.features.length === 0 ? 'Features' : ''}
-      data={offered.map(({ slug, name }) => ({ value: slug, label: name }))}
-      value={value.features}
-      onChange={(features) => onChange({ ...value, features })}
-      searchable
-      hidePickedOptions
-    />
+    <>
+      <MultiSelect
+        label="Gives"
+        placeholder={offered.length === 0 ? 'There is no feature yet' : given.size === 0 ? 'Features' : ''}
+        data={offered.map(({ slug, name }) => ({ value: slug, label: name }))}
+        value={[...given.keys()]}
+        onChange={(slugs) => change(new Map(slugs.map((slug) => [slug, given.get(slug) ?? slug])))}
+        searchable
+        hidePickedOptions
+      />
+      {offered.map((feature) => {
+        const granted = given.get(feature.slug);
+        if (feature.type !== 'value' || granted === undefined) return null;
+        const { slug, name } = feature;
+        return (
+          <ValueField
+            key={slug}
+            label={name}
+            value={givenOf(granted).value ?? feature.value}
+            onChange={(own) =>
+              change(new Map(given).set(slug, isSame(own, feature.value) ? slug : { slug, value: own }))
+            }
+          />
+        );
+      })}
+    </>
   );
 }
 

@@ -5,7 +5,7 @@ import { lazy, Suspense, useState } from 'react';
 import type { Customer, CustomerBilling, SubscriptionDetails } from '../../../client/src/generated-entry.ts';
 import { read } from '../api.ts';
 import { Empty } from '../parts/empty.tsx';
-import { countText, words } from '../parts/format.ts';
+import { countText, featureText, words } from '../parts/format.ts';
 import { Listed } from '../parts/listed.tsx';
 import { subscriptionColumns } from '../parts/money-columns.tsx';
 import { PortalLink } from '../parts/portal-link.tsx';
@@ -195,8 +195,8 @@ function Overview({ customer, billing }: OfCustomer) {
       )}
       <Section title="Features">
         <ul className="features">
-          {(entitlements?.features ?? []).map(({ featureId, name }) => (
-            <li key={featureId}>{name}</li>
+          {(entitlements?.features ?? []).map((feature) => (
+            <li key={feature.featureId}>{featureText(feature)}</li>
           ))}
         </ul>
       </Section>

@@ -4,7 +4,7 @@ import { useParams } from '@tanstack/react-router';
 import type { SubscriptionDetails } from '../../../client/src/generated-entry.ts';
 import { read } from '../api.ts';
 import { CustomerName, CustomerNames } from '../parts/customer-name.tsx';
-import { countText, intervalText, words } from '../parts/format.ts';
+import { countText, featureText, intervalText, words } from '../parts/format.ts';
 import { Listed } from '../parts/listed.tsx';
 import { InvoicesOf, PaymentsOf } from '../parts/money-lists.tsx';
 import { priceText, pricingText } from '../parts/price-text.ts';
@@ -219,8 +219,8 @@ function Contents({ subscription }: PartProps) {
       {featureItems.length > 0 && (
         <Section title="Features">
           <ul className="features">
-            {featureItems.map(({ id, name }) => (
-              <li key={id}>{name}</li>
+            {featureItems.map((feature) => (
+              <li key={feature.id}>{featureText(feature)}</li>
             ))}
           </ul>
         </Section>

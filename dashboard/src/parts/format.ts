@@ -36,6 +36,20 @@ export function countText(count: number): string {
   return new Intl.NumberFormat(locale).format(count);
 }
 
+/** The value of a feature: 12,000, or eu, us. */
+export function valueText(value: number | string | readonly string[]): string {
+  if (typeof value === 'number') return new Intl.NumberFormat(locale, { maximumFractionDigits: 20 }).format(value);
+  return typeof value === 'string' ? value : value.length === 0 ? 'none' : value.join(', ');
+}
+
+/** A feature that somebody has, with its value if it has one. */
+export function featureText(feature: {
+  readonly name: string;
+  readonly value?: number | string | readonly string[];
+}): string {
+  return feature.value === undefined ? feature.name : `${feature.name}: ${valueText(feature.value)}`;
+}
+
 // The service counts the rows of a list up to this many.
 const mostCounted = 100_000;
 
