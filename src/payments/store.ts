@@ -311,7 +311,12 @@ export function pageOfPayments(work: Work, request: PageRequest): Promise<{ rows
     status: 'status',
     customerId: 'customer_id',
     customerExternalId: (externalId) => ofCustomerNamed(work, sql.ref('customer_id'), externalId),
-    subscriptionId: 'subscription_id',
+    // Also the payments of a consolidated invoice, of which one part is the subscription's.
+    subscriptionId: (id) => sql`id in (
+      select o.id from payments o where o.environment_id = ${work.environmentId} and o.subscription_id = ${id}
+       union all
+      select o.id from invoices i join payments o on o.environment_id = i.environment_id and o.invoice_id = i.consolidated_into
+       where i.environment_id = ${work.environmentId} and i.subscription_id = ${id})`,
     invoiceId: 'invoice_id',
     purchaseId: 'purchase_id',
     adjustmentId: 'adjustment_id',

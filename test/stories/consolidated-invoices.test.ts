@@ -103,6 +103,11 @@ test('two subscriptions that renew on one day have one invoice, one number and o
     payments.map(({ amount, invoiceId }: Body) => [amount, invoiceId]),
     [[9000, invoice.id]],
   );
+  for (const id of [desk, room])
+    assert.deepEqual(
+      (await by.get(`/payments?subscriptionId=${id}&createdAtFrom=${instant('2026-05-01')}`)).data,
+      payments,
+    );
   assert.deepEqual(await statuses(), ['active', 'active']);
   assert.deepEqual(await eventTypes(app, invoice.id), ['invoice.created', 'invoice.finalized', 'invoice.paid']);
   const parts = (await by.get(`/invoices?consolidatedInvoiceId=${invoice.id}`)).data;
