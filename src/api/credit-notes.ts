@@ -15,16 +15,13 @@ import {
   CreditNoteWithLines,
 } from '../credit-notes/credit-note.ts';
 import { CreditNoteExplanation } from '../credit-notes/credit-note-document.ts';
-import { documentHtml, documentPdf } from '../documents/actions.ts';
-import type { PrintedDocument } from '../documents/document.ts';
 import { route } from '../http/route.ts';
 import { createdFilters, customerFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import { documentRoutes } from './document-routes.ts';
 
 const tag = 'Credit notes';
 
 const params = z.object({ id: CreditNoteId });
-
-const printed = z.custom<PrintedDocument>();
 
 export const creditNoteRoutes = [
   route({
@@ -88,30 +85,14 @@ export const creditNoteRoutes = [
       creditNote: renderCreditNote(work, await voidCreditNote(work, input.params.id)),
     }),
   }),
-  route({
-    method: 'GET',
-    path: '/credit-notes/{id}/html',
+  ...documentRoutes({
+    path: '/credit-notes',
     needs: 'credit-notes:read',
-    summary: 'Get a credit note as a page',
-    description: 'Returns the credit note as a page of HTML for printing.',
     tag,
-    params,
-    returns: printed,
+    named: 'a credit note',
+    whole: 'the credit note',
+    id: CreditNoteId,
     refuses: ['creditNoteNotFound'],
-    handle: (work, input) => getCreditNoteDocument(work, input.params.id),
-    file: { contentType: 'text/html; charset=utf-8', render: documentHtml },
-  }),
-  route({
-    method: 'GET',
-    path: '/credit-notes/{id}/pdf',
-    needs: 'credit-notes:read',
-    summary: 'Get a credit note as PDF',
-    description: 'Returns the credit note as a PDF document.',
-    tag,
-    params,
-    returns: printed,
-    refuses: ['creditNoteNotFound'],
-    handle: (work, input) => getCreditNoteDocument(work, input.params.id),
-    file: { contentType: 'application/pdf', render: documentPdf },
+    print: getCreditNoteDocument,
   }),
 ];

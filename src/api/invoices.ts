@@ -13,8 +13,6 @@ import {
 import { previewUpcomingInvoice } from '../billing/upcoming-invoice.ts';
 import { CreditNoteInput, CreditNoteWithLines } from '../credit-notes/credit-note.ts';
 import type { Work } from '../database/work.ts';
-import { documentHtml, documentPdf } from '../documents/actions.ts';
-import type { PrintedDocument } from '../documents/document.ts';
 import { route } from '../http/route.ts';
 import { getExplanation, getInvoice, listInvoices, renderInvoice } from '../invoicing/actions.ts';
 import { getDocument } from '../invoicing/actions-document.ts';
@@ -47,6 +45,7 @@ import { renderPayment } from '../payments/actions.ts';
 import { Payment } from '../payments/payment.ts';
 import { PaymentMethodType } from '../payments/payment-method.ts';
 import { SubscriptionId } from '../subscriptions/subscription.ts';
+import { documentRoutes } from './document-routes.ts';
 
 const tag = 'Invoices';
 
@@ -69,8 +68,6 @@ const MoneyReceived = z
 function renderPaid(work: Work, { invoice, payment }: RecordedPayment) {
   return { invoice: renderInvoice(work, invoice), payment: renderPayment(work, payment) };
 }
-
-const printed = z.custom<PrintedDocument>();
 
 export const invoiceRoutes = [
   route({
@@ -371,32 +368,14 @@ export const invoiceRoutes = [
     handle: (work, input) => creditInvoice(work, input.params.id, input.body.creditNote),
     afterEffects: (work, answer) => reportCreditNote(work, answer),
   }),
-  route({
-    method: 'GET',
-    path: '/invoices/{id}/html',
+  ...documentRoutes({
+    path: '/invoices',
     needs: 'invoices:read',
-    summary: 'Get an invoice as a page',
-    description: 'Returns the invoice as a page of HTML for printing.',
     tag,
-    params,
-    returns: printed,
+    named: 'an invoice',
+    whole: 'the invoice',
+    id: InvoiceId,
     refuses: ['invoiceNotFound'],
-    handle: (work, { params }, { services }) =>
-      getDocument(work, params.id, { encryption: encryptionOf(services), publicUrl: work.publicUrl }),
-    file: { contentType: 'text/html; charset=utf-8', render: documentHtml },
-  }),
-  route({
-    method: 'GET',
-    path: '/invoices/{id}/pdf',
-    needs: 'invoices:read',
-    summary: 'Get an invoice as PDF',
-    description: 'Returns the invoice as a PDF document.',
-    tag,
-    params,
-    returns: printed,
-    refuses: ['invoiceNotFound'],
-    handle: (work, { params }, { services }) =>
-      getDocument(work, params.id, { encryption: encryptionOf(services), publicUrl: work.publicUrl }),
-    file: { contentType: 'application/pdf', render: documentPdf },
+    print: getDocument,
   }),
 ];

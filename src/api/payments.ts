@@ -1,19 +1,15 @@
 import { z } from 'zod';
 import { refund } from '../billing/settle-payment.ts';
-import { documentHtml, documentPdf } from '../documents/actions.ts';
-import type { PrintedDocument } from '../documents/document.ts';
 import { route } from '../http/route.ts';
-import { encryptionOf } from '../jobs/encryption.ts';
 import { createdFilters, customerFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { getPayment, listPayments } from '../payments/actions.ts';
 import { getReceipt } from '../payments/actions-receipt.ts';
 import { reportRefund } from '../payments/actions-refund.ts';
 import { Payment, PaymentId, PaymentStatus } from '../payments/payment.ts';
 import { RefundedCredit } from '../usage/actions-bought.ts';
+import { documentRoutes } from './document-routes.ts';
 
 const tag = 'Payments';
-
-const printed = z.custom<PrintedDocument>();
 
 // Accepts any number, so that the refusal of a wrong one can state the refundable amount.
 const PartialAmount = z
@@ -91,32 +87,14 @@ export const paymentRoutes = [
     handle: (work, { params, body }) => refund(work, params.id, body.partialAmount ?? null),
     afterEffects: (work, answer) => reportRefund(work, answer),
   }),
-  route({
-    method: 'GET',
-    path: '/payments/{id}/html',
+  ...documentRoutes({
+    path: '/payments',
     needs: 'payments:read',
-    summary: 'Get a receipt as a page',
-    description: 'Returns the receipt of a payment as a page of HTML for printing.',
     tag,
-    params: z.object({ id: PaymentId }),
-    returns: printed,
+    named: 'a receipt',
+    whole: 'the receipt of a payment',
+    id: PaymentId,
     refuses: ['paymentNotFound', 'paymentHasNoReceipt'],
-    handle: (work, { params }, { services }) =>
-      getReceipt(work, params.id, { encryption: encryptionOf(services), publicUrl: work.publicUrl }),
-    file: { contentType: 'text/html; charset=utf-8', render: documentHtml },
-  }),
-  route({
-    method: 'GET',
-    path: '/payments/{id}/pdf',
-    needs: 'payments:read',
-    summary: 'Get a receipt as PDF',
-    description: 'Returns the receipt of a payment as a PDF document.',
-    tag,
-    params: z.object({ id: PaymentId }),
-    returns: printed,
-    refuses: ['paymentNotFound', 'paymentHasNoReceipt'],
-    handle: (work, { params }, { services }) =>
-      getReceipt(work, params.id, { encryption: encryptionOf(services), publicUrl: work.publicUrl }),
-    file: { contentType: 'application/pdf', render: documentPdf },
+    print: getReceipt,
   }),
 ];
