@@ -1,8 +1,13 @@
-import { QueryClient } from '@tanstack/react-query';
-import { type CallOptions, Tollkeeper, TollkeeperError, type WriteOptions } from '../../client/src/generated-entry.ts';
+import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
+import {
+  type CallOptions,
+  ConnectionError,
+  Tollkeeper,
+  TollkeeperError,
+  type WriteOptions,
+} from '../../client/src/generated-entry.ts';
 
 const environmentKey = 'tollkeeper.environment';
-const notFoundStatus = 404;
 const unauthorizedStatus = 401;
 const freshMs = 15_000;
 const attempts = 2;
@@ -61,9 +66,24 @@ export const api = new Tollkeeper({
   timeoutMs: 30_000,
 });
 
+/** Asks again who is signed in: somebody who no longer is goes to the sign-in. */
+function lookWhoAsks(error: unknown): void {
+  if (isSignedOut(error)) void queries.invalidateQueries({ queryKey: ['me'] });
+}
+
 export const queries: QueryClient = new QueryClient({
+  queryCache: new QueryCache({
+    onError: (error, { queryKey: [first] }) => {
+      if (first !== 'me') lookWhoAsks(error);
+    },
+  }),
+  mutationCache: new MutationCache({ onError: lookWhoAsks }),
   defaultOptions: {
+    // A page that waits for the network says so, and does not look as if it were loading.
+    mutations: { networkMode: 'always' },
     queries: {
+      networkMode: 'always',
+      refetchOnReconnect: true,
       staleTime: freshMs,
       retry: (failures, error) => failures < attempts && !(error instanceof TollkeeperError && error.status !== null),
     },
@@ -99,10 +119,6 @@ export function refreshAll(): Promise<void> {
   return queries.invalidateQueries({ queryKey: [currentEnvironment()] });
 }
 
-export function isNotFound(error: unknown): boolean {
-  return error instanceof TollkeeperError && error.status === notFoundStatus;
-}
-
 export function isSignedOut(error: unknown): boolean {
   return error instanceof TollkeeperError && error.status === unauthorizedStatus;
 }
@@ -114,7 +130,7 @@ export async function send<Answer>(
   body?: unknown,
   { dryRun = false, idempotencyKey, signal }: WriteOptions = {},
 ): Promise<Answer> {
-  const response = await fetchWithSession(dryRun ? `${path}?dryRun=true` : path, {
+  const sent = fetchWithSession(dryRun ? `${path}?dryRun=true` : path, {
     method,
     ...(signal && { signal }),
     headers: {
@@ -122,6 +138,10 @@ export async function send<Answer>(
       ...(idempotencyKey && { 'idempotency-key': idempotencyKey }),
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const response = await sent.catch((error: unknown) => {
+    if (signal?.aborted) throw error;
+    throw new ConnectionError('There was no answer.', { cause: error });
   });
   const answer: unknown = await response.json().catch(() => null);
   if (response.ok) return answer as Answer;

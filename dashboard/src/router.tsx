@@ -1,6 +1,6 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet } from '@tanstack/react-router';
 import type { ComponentType } from 'react';
-import { Problem } from './parts/problem.tsx';
+import { PageProblem } from './parts/problem.tsx';
 import { Frame } from './shell/frame.tsx';
 import { NotFound } from './shell/not-found.tsx';
 
@@ -64,10 +64,12 @@ const pages = [
   page('/time-machine', () => import('./pages/time-machine.tsx')),
   page('/people', () => import('./pages/people.tsx')),
   page('/settings', () => import('./pages/settings.tsx')),
+  page('/account', () => import('./pages/account.tsx')),
 ];
 
 const openPages = [
   openPage('/sign-in', () => import('./pages/sign-in.tsx')),
+  openPage('/reset-password', () => import('./pages/reset-password.tsx')),
   openPage('/join/$token', () => import('./pages/join.tsx')),
 ];
 
@@ -75,7 +77,7 @@ export const router = createRouter({
   routeTree: root.addChildren([frame.addChildren(pages), ...openPages]),
   defaultPreload: 'intent',
   scrollRestoration: true,
-  defaultErrorComponent: ({ error }) => <Problem error={error} />,
+  defaultErrorComponent: ({ error }) => <PageProblem error={error} />,
   parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
   stringifySearch: (search) => {
     const given = Object.entries(search).filter(([, value]) => value !== undefined && value !== '');

@@ -53,8 +53,23 @@ export function useMay(needs: `${string}:${string}`): boolean {
   return permissions.some((permission) => permission === needs || permission === kind);
 }
 
-export async function signIn(email: string, password: string): Promise<void> {
-  await send('POST', '/auth/sign-in/email', { email, password });
+/** Signs in with a password. With an authenticator, its code is still to come. */
+export async function signIn(email: string, password: string): Promise<{ readonly needsCode: boolean }> {
+  const answer = await send<{ twoFactorRedirect?: boolean }>('POST', '/auth/sign-in/email', { email, password });
+  if (answer.twoFactorRedirect === true) return { needsCode: true };
+  await queries.resetQueries();
+  return { needsCode: false };
+}
+
+/** The second step: the code of the authenticator, or one of the backup codes. */
+export async function signInWithCode(code: string, kind: 'totp' | 'backup-code'): Promise<void> {
+  await send('POST', `/auth/two-factor/verify-${kind}`, { code });
+  await queries.resetQueries();
+}
+
+export async function signInWithPasskey(): Promise<void> {
+  const { provePasskey } = await import('./account/webauthn.ts');
+  await provePasskey();
   await queries.resetQueries();
 }
 

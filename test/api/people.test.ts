@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createOTP } from '@better-auth/utils/otp';
 import { routesOfPeople } from '../../src/api/routes.ts';
 import { createApp } from '../../src/app.ts';
 import { createEncryption, keyBytes } from '../../src/jobs/encryption.ts';
@@ -11,7 +10,7 @@ import { createFirstLink } from '../../src/people/actions.ts';
 import { createSignIn } from '../../src/people/actions-sign-in.ts';
 import { disableCodes } from '../../src/people/store.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
-import { Browser, linkFor, passwordOfAll, personWith } from '../support/people-fixture.ts';
+import { Browser, codeOf, fromBase32, linkFor, passwordOfAll, personWith } from '../support/people-fixture.ts';
 
 const app = await startTestApp();
 type SmtpMessage = Parameters<Smtp['send']>[0];
@@ -268,11 +267,11 @@ describe('members', () => {
 });
 
 test('somebody with an authenticator signs in with a code, and without one has no session', async () => {
-  const { browser, email } = await personWith(app, 'viewer');
+  const { browser, email, id } = await personWith(app, 'viewer');
   const enabled = await browser.send('POST', '/auth/two-factor/enable', { password: passwordOfAll });
   assert.equal(enabled.status, 200, JSON.stringify(enabled.body));
   const secret = new URL(enabled.body.totpURI).searchParams.get('secret') ?? '';
-  const code = () => createOTP(Buffer.from(fromBase32(secret)).toString('utf8')).totp();
+  const code = () => codeOf(secret);
   assert.equal((await browser.send('POST', '/auth/two-factor/verify-totp', { code: await code() })).status, 200);
   const again = new Browser(app);
   const first = await again.signIn(email);
@@ -283,7 +282,7 @@ test('somebody with an authenticator signs in with a code, and without one has n
   assert.equal((await again.send('GET', '/api/v1/me')).body.me.user.email, email);
   // The database does not have the secret in clear text.
   const { rows } = await app.ownerPool.query('select secret from people.two_factors');
-  assert(!JSON.stringify(rows).includes(Buffer.from(fromBase32(secret)).toString('utf8')));
+  assert(!JSON.stringify(rows).includes(fromBase32(secret)));
   // Whoever has lost the authenticator is helped by the operator.
   assert.deepEqual(
     [await disableCodes(app.owner, email), await disableCodes(app.owner, 'x@people.test')],
@@ -292,14 +291,18 @@ test('somebody with an authenticator signs in with a code, and without one has n
   const without = new Browser(app);
   await without.signIn(email);
   assert.equal((await without.send('GET', '/api/v1/me')).body.me.user.email, email);
+  assert.deepEqual(await changesOf(id), [
+    { before: { twoFactorEnabled: true }, after: { twoFactorEnabled: false } },
+    { before: { twoFactorEnabled: false }, after: { twoFactorEnabled: true } },
+  ]);
 });
 
-/** RFC 4648. */
-function fromBase32(text: string): Uint8Array {
-  const bits = [...text.replace(/=+$/, '')]
-    .map((digit) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(digit).toString(2).padStart(5, '0'))
-    .join('');
-  return Uint8Array.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
+/** The changes of how a member signs in, which the person made, as the audit log has them. */
+async function changesOf(userId: string): Promise<Body[]> {
+  const { data } = await app.get(`/audit-log?recordId=${userId}&record=member&order=desc`);
+  const changes = data.filter(({ operation }: Body) => operation === 'update');
+  for (const { actor } of changes) assert.deepEqual(actor, { type: 'user', apiKeyId: null, userId });
+  return changes.map(({ before, after }: Body) => ({ before, after }));
 }
 
 test('sessions are listed, and one that is revoked elsewhere ends at once', async () => {
@@ -315,7 +318,7 @@ test('sessions are listed, and one that is revoked elsewhere ends at once', asyn
 });
 
 test('a link of the operator sets a new password once, and ends all sessions', async () => {
-  const { browser, email } = await personWith(app, 'viewer');
+  const { browser, email, id } = await personWith(app, 'viewer');
   const encryption = createEncryption([Buffer.alloc(keyBytes, 2)]);
   const operator = createSignIn({ worker: app.owner, encryption, log: () => undefined });
   const token = await operator.resetToken(app.url, email);
@@ -327,6 +330,8 @@ test('a link of the operator sets a new password once, and ends all sessions', a
   assert.equal((await browser.send('GET', '/api/v1/me')).status, 401);
   assert.equal((await browser.signIn(email)).status, 401);
   assert.equal((await browser.signIn(email, 'another sentence')).status, 200);
+  const unseen = { password: '(secret)' };
+  assert.deepEqual(await changesOf(id), [{ before: unseen, after: unseen }]);
   // Nobody else can ask for such a link.
   assert.equal((await browser.send('POST', '/auth/request-password-reset', { email })).status, 400);
 });

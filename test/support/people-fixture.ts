@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createOTP } from '@better-auth/utils/otp';
 import type { Role } from '../../src/kernel/permission.ts';
 import { createInvitation } from '../../src/people/actions.ts';
 import type { Answer, Body, TestApp } from './harness.ts';
@@ -97,4 +98,18 @@ export async function personWith(app: TestApp, role: Role) {
   });
   assert.equal(answer.status, 200, JSON.stringify(answer.body));
   return { browser, email, id: answer.body.user.id as string };
+}
+
+/** RFC 4648, of a text. */
+export function fromBase32(text: string): string {
+  const bits = [...text.replace(/=+$/, '')]
+    .map((digit) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(digit).toString(2).padStart(5, '0'))
+    .join('');
+  const bytes = (bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2));
+  return Buffer.from(bytes).toString('utf8');
+}
+
+/** The code that an authenticator with this secret shows now. */
+export function codeOf(secret: string): Promise<string> {
+  return createOTP(fromBase32(secret)).totp();
 }

@@ -1,16 +1,26 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PNG } from 'pngjs';
+import { createEncryption, keyBytes } from '../../src/jobs/encryption.ts';
 import type { Role } from '../../src/kernel/permission.ts';
+import { createSignIn } from '../../src/people/actions-sign-in.ts';
+import { addressesOf } from '../../src/people/provider.ts';
 import { calls, spoils } from '../support/api-calls.ts';
+import {
+  answerSaml,
+  clientSecret,
+  reachingServices,
+  samlProvider,
+  startOidcProvider,
+} from '../support/company-fixture.ts';
 import { assertGoodPage, openBrowser, serveDashboard, visit } from '../support/dashboard-fixture.ts';
 import { resolved } from '../support/document.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { lengthened } from '../support/longest-texts.ts';
-import { personWith } from '../support/people-fixture.ts';
+import { Browser, codeOf, passwordOfAll, personWith } from '../support/people-fixture.ts';
 import { buildWorld } from '../support/world.ts';
 
-const app = await startTestApp();
+const app = await startTestApp({ services: { webhooks: reachingServices() } });
 const document: Body = await (await fetch(`${app.url}/openapi.json`)).json();
 const world = await buildWorld(app);
 const address = await serveDashboard(app);
@@ -163,6 +173,235 @@ test('no page may stand in a frame of another site', async () => {
     const answer = await fetch(address + path, { headers: { accept: 'text/html' } });
     assert.match(answer.headers.get('content-security-policy') ?? '', /frame-ancestors 'none'/, path);
   }
+});
+
+/** The address by its name, because a passkey belongs to a name and not to a number. */
+const named = address.replace('127.0.0.1', 'localhost');
+
+/** Somebody with a password, in the window by the form. All tests have one address of the network, which has a limit. */
+async function signInByForm(email: string, password = passwordOfAll) {
+  await app.ownerPool.query('delete from people.rate_limits');
+  await page.context().clearCookies();
+  await page.goto(`${named}/sign-in?next=/account`);
+  await page.getByLabel('E-mail address').fill(email);
+  await page.getByRole('textbox', { name: 'Password' }).fill(password);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+}
+
+async function signOut() {
+  await page.getByRole('button', { name: /^Signed in as/ }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await page.waitForURL(`${named}/sign-in`);
+}
+
+/** The errors of the page. A browser notes each answer that refuses as one, and those of a sign-in are meant. */
+function assertNoErrors() {
+  assert.deepEqual(
+    errors.filter((error) => !/status of 40[013]/.test(error)),
+    [],
+  );
+  errors.length = 0;
+}
+
+test('a member adds a passkey, signs in by it without a password, and removes it', async () => {
+  const { email, id } = await personWith(app, 'viewer');
+  const devices = await page.context().newCDPSession(page);
+  await devices.send('WebAuthn.enable');
+  const options = {
+    protocol: 'ctap2',
+    transport: 'internal',
+    hasResidentKey: true,
+    hasUserVerification: true,
+  } as const;
+  const { authenticatorId } = await devices.send('WebAuthn.addVirtualAuthenticator', {
+    options: { ...options, isUserVerified: true, automaticPresenceSimulation: true },
+  });
+  await signInByForm(email);
+  await page.getByText('No passkeys yet').waitFor();
+  await page.getByRole('button', { name: 'Add a passkey' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name').fill('Laptop');
+  await dialog.getByRole('button', { name: 'Go on' }).click();
+  await page.getByRole('button', { name: 'Remove Laptop' }).waitFor();
+  await assertGoodPage(page, 'account');
+  await signOut();
+  await page.getByRole('button', { name: 'Use a passkey' }).click();
+  await page.getByRole('button', { name: 'Signed in as The viewer' }).waitFor();
+
+  await visit(page, '/account');
+  await page.getByRole('button', { name: 'Remove Laptop' }).click();
+  await page.getByRole('button', { name: 'Remove it' }).click();
+  await page.getByText('No passkeys yet').waitFor();
+  await signOut();
+  await page.getByRole('button', { name: 'Use a passkey' }).click();
+  await page.getByText('This passkey is not known here').waitFor();
+  await assertGoodPage(page, 'sign-in-passkey');
+  // A device that does not ask who is there takes the place of no password.
+  await devices.send('WebAuthn.removeVirtualAuthenticator', { authenticatorId });
+  await devices.detach();
+  const { data } = await app.get(`/audit-log?recordId=${id}&record=member&order=desc`);
+  assert.deepEqual(
+    data.slice(0, 2).map(({ after, actor }: Body) => [after, actor.userId]),
+    [
+      [{ passkeys: 0 }, id],
+      [{ passkeys: 1 }, id],
+    ],
+  );
+  assertNoErrors();
+});
+
+test('a member turns on the codes of an authenticator, and signs in with one, or once with a backup code', async () => {
+  const { email } = await personWith(app, 'viewer');
+  await signInByForm(email);
+  await page.getByRole('button', { name: 'Turn on' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('textbox', { name: 'Your password' }).fill(passwordOfAll);
+  await dialog.getByRole('button', { name: 'Go on' }).click();
+  await dialog.getByRole('img', { name: 'QR code for the authenticator' }).waitFor();
+  await assertGoodPage(page, 'codes');
+  const secret = (await dialog.locator('code').innerText()).replaceAll(' ', '');
+  await dialog.getByLabel('The six digits').fill('000000');
+  await dialog.getByRole('button', { name: 'Turn them on' }).click();
+  await dialog.getByText('The code is wrong').waitFor();
+  await dialog.getByLabel('The six digits').fill(await codeOf(secret));
+  await dialog.getByRole('button', { name: 'Turn them on' }).click();
+  await dialog.getByText('Each signs you in once').waitFor();
+  await assertGoodPage(page, 'backup-codes');
+  const [backupCode = ''] = (await dialog.locator('pre').innerText()).split('\n');
+  await dialog.getByRole('button', { name: 'I have stored them' }).click();
+  await page.getByText('They are on.').waitFor();
+
+  await signInByForm(email);
+  await page.getByRole('heading', { name: 'Enter your code' }).waitFor();
+  await assertGoodPage(page, 'sign-in-code');
+  await page.getByLabel('The six digits of your authenticator').fill(await codeOf(secret));
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('They are on.').waitFor();
+  const signInByBackupCode = async () => {
+    await signInByForm(email);
+    await page.getByRole('button', { name: 'Use a backup code' }).click();
+    await page.getByLabel('Backup code').fill(backupCode);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+  };
+  await signInByBackupCode();
+  await page.getByText('They are on.').waitFor();
+  await signInByBackupCode();
+  await page.getByText('This backup code is wrong').waitFor();
+  assertNoErrors();
+});
+
+test('a member sees where they are signed in, and signs out a browser that was left open', async () => {
+  const { browser, email } = await personWith(app, 'viewer');
+  await signInByForm(email);
+  const table = page.getByRole('table', { name: 'Sessions' });
+  await table.getByText(/^Chrome on .* \(this one\)$/).waitFor();
+  await table.getByText('Another program').waitFor();
+  await table.getByRole('button', { name: 'Sign out' }).last().click();
+  await page.getByRole('button', { name: 'Sign it out' }).click();
+  await table.getByText('Another program').waitFor({ state: 'detached' });
+  assert.equal((await browser.ask('GET', '/customers')).status, 401);
+
+  const again = new Browser(app);
+  await again.signIn(email);
+  await page.getByRole('button', { name: 'Change your password' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('textbox', { name: 'The present password' }).fill('not this one at all');
+  await dialog.getByRole('textbox', { name: 'New password' }).fill('staple battery horse');
+  await dialog.getByRole('button', { name: 'Change it' }).click();
+  await dialog.getByText('The password is wrong').waitFor();
+  await assertGoodPage(page, 'change-password');
+  await dialog.getByRole('textbox', { name: 'The present password' }).fill(passwordOfAll);
+  await dialog.getByRole('button', { name: 'Change it' }).click();
+  await dialog.waitFor({ state: 'hidden' });
+  assert.equal((await again.ask('GET', '/customers')).status, 401);
+  await page.getByRole('button', { name: 'Change your name' }).click();
+  await dialog.getByLabel('Name').fill('Grace');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('button', { name: 'Signed in as Grace' }).waitFor();
+
+  // The session ends while a page is open, and the next request leads to the sign-in, and back.
+  await app.ownerPool.query('delete from people.sessions');
+  await page.evaluate(`history.pushState({}, '', '/customers')`);
+  await page.waitForURL(`${named}/sign-in?next=${encodeURIComponent('/customers')}`);
+  assertNoErrors();
+});
+
+test('a link of the operator leads to a new password', async () => {
+  const { email } = await personWith(app, 'viewer');
+  const encryption = createEncryption([Buffer.alloc(keyBytes, 2)]);
+  const operator = createSignIn({ worker: app.owner, encryption, log: () => undefined });
+  await page.goto(`${named}/reset-password?token=${await operator.resetToken(named, email)}`);
+  await page.getByRole('textbox', { name: 'New password' }).fill('another sentence');
+  await assertGoodPage(page, 'reset-password');
+  await page.getByRole('button', { name: 'Save the password' }).click();
+  await page.getByRole('link', { name: 'Sign in with the new password' }).waitFor();
+  await signInByForm(email, 'another sentence');
+  await page.getByRole('heading', { name: 'Your account' }).waitFor();
+  assertNoErrors();
+});
+
+test('an owner registers the provider of the company, and signs in by OpenID Connect', async () => {
+  const idp = await startOidcProvider([`${named}/auth/company/${app.id}/oidc`]);
+  const { email } = await personWith(app, 'owner');
+  idp.people.set('ada', { email, email_verified: true });
+  await signInByForm(email);
+  await page.getByRole('heading', { name: 'Your account' }).waitFor();
+  await visit(page, '/people');
+  await page.getByRole('button', { name: 'Register a provider' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('E-mail domain').fill('acme.test');
+  await dialog.getByLabel('Issuer').fill(idp.issuer);
+  await dialog.getByLabel('Client id').fill('tollkeeper');
+  await dialog.getByLabel('Client secret').fill(clientSecret);
+  await dialog.getByText('Members sign in by it at').waitFor();
+  await assertGoodPage(page, 'sign-in-provider');
+  await dialog.getByRole('button', { name: 'Register it' }).click();
+  await dialog.waitFor({ state: 'hidden' });
+  await page.getByText('_tollkeeper.acme.test').waitFor();
+  await assertGoodPage(page, 'people');
+  await signOut();
+
+  await page.goto(`${named}/sign-in?company=${app.id}&error=not_a_member`);
+  await page.getByText('You are no member of this organization.').waitFor();
+  await assertGoodPage(page, 'sign-in-refused');
+  await page.getByRole('button', { name: 'Use the sign-in of your company' }).click();
+  await page.waitForURL(`${idp.issuer}/**`);
+  await page.locator('input[name=login]').fill('ada');
+  await page.locator('input[name=password]').fill('x');
+  await page.getByRole('button', { name: 'Sign-in' }).click();
+  await page.waitForURL(`${named}/`);
+  await page.getByRole('button', { name: 'Signed in as The owner' }).waitFor();
+  await visit(page, '/account');
+  await page.getByText('Your company signed you in').waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Add a passkey' }).count(), 0, 'the company decides');
+  await assertGoodPage(page, 'account-of-company');
+  const { rows } = await app.ownerPool.query(
+    'select count(sign_in_provider_id)::integer as count from people.sessions',
+  );
+  assert.equal(rows[0].count, 1);
+  errors.length = 0;
+});
+
+test('a member signs in by SAML, with the form that the page of the provider posts', async () => {
+  const { email } = await personWith(app, 'support');
+  const { browser: owner } = await personWith(app, 'owner');
+  await owner.expect('PUT', '/sign-in-provider', { signInProvider: { ...samlProvider, domain: 'acme.test' } });
+  const addresses = addressesOf(named, app.id);
+  await page.route('https://idp.example.test/**', async (route) => {
+    const fields = await answerSaml(route.request().url(), addresses, { subject: 'S-1', email });
+    const inputs = Object.entries(fields).map(([name, value]) => `<input name="${name}" value="${value}">`);
+    const body = `<form method="post" action="${addresses.assertionConsumer}">${inputs.join('')}<button>Confirm</button></form>`;
+    await route.fulfill({ contentType: 'text/html', body });
+  });
+  await app.ownerPool.query('delete from people.rate_limits');
+  await page.context().clearCookies();
+  await page.goto(addresses.signIn);
+  await page.getByRole('button', { name: 'Use the sign-in of your company' }).click();
+  await page.getByRole('button', { name: 'Confirm' }).click();
+  await page.getByRole('button', { name: 'Signed in as The support' }).waitFor();
+  assert.equal(new URL(page.url()).origin, named);
+  await owner.expect('DELETE', '/sign-in-provider');
+  errors.length = 0;
 });
 
 const markup = `'"><img src=x onerror=hit()><script>hit()</script>`;

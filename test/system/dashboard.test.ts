@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createFirstLink } from '../../src/people/actions.ts';
-import { clientSecret, reachingServices, startOidcProvider } from '../support/company-fixture.ts';
 import { assertGoodPage, openBrowser, serveDashboard, visit } from '../support/dashboard-fixture.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
 
-const app = await startTestApp({ services: { webhooks: reachingServices() } });
+const app = await startTestApp();
 const plans = await setUpPlans(app);
 const { customerId } = await plans.newCustomer('pm_card_visa');
 await plans.subscribe({ customerId, priceSlug: 'pro-monthly' });
@@ -554,40 +553,4 @@ test('the first catalog leads to the first paid invoice without a terminal, and 
   await dialog.waitFor({ state: 'hidden' });
   assert.equal((await app.get(`/subscriptions/${invoice.subscriptionId}`)).subscription.status, 'canceled');
   assert.deepEqual(errors, []);
-});
-
-test('an owner registers the provider of the company, and signs in by it', async () => {
-  const idp = await startOidcProvider([`${address}/auth/company/${app.id}/oidc`]);
-  idp.people.set('ada', { email: 'ada@acme.test', email_verified: true });
-  await visit(page, '/people');
-  await page.getByRole('button', { name: 'Register a provider' }).click();
-  const dialog = page.getByRole('dialog');
-  await dialog.getByLabel('E-mail domain').fill('acme.test');
-  await dialog.getByLabel('Issuer').fill(idp.issuer);
-  await dialog.getByLabel('Client id').fill('tollkeeper');
-  await dialog.getByLabel('Client secret').fill(clientSecret);
-  await dialog.getByText('Members sign in by it at').waitFor();
-  await assertGoodPage(page, 'sign-in-provider');
-  await dialog.getByRole('button', { name: 'Register it' }).click();
-  await dialog.waitFor({ state: 'hidden' });
-  await page.getByText('_tollkeeper.acme.test').waitFor();
-  await assertGoodPage(page, 'people');
-  await page.getByRole('button', { name: 'Signed in as Ada' }).click();
-  await page.getByRole('menuitem', { name: 'Sign out' }).click();
-  await page.waitForURL(`${address}/sign-in`);
-
-  await page.goto(`${address}/sign-in?company=${app.id}&error=not_a_member`);
-  await page.getByText('You are no member of this organization.').waitFor();
-  await assertGoodPage(page, 'sign-in-refused');
-  await page.getByRole('button', { name: 'Use the sign-in of your company' }).click();
-  await page.waitForURL(`${idp.issuer}/**`);
-  await page.locator('input[name=login]').fill('ada');
-  await page.locator('input[name=password]').fill('x');
-  await page.getByRole('button', { name: 'Sign-in' }).click();
-  await page.waitForURL(`${address}/`);
-  await page.getByRole('button', { name: 'Signed in as Ada' }).waitFor();
-  const { rows } = await app.ownerPool.query(
-    'select count(sign_in_provider_id)::integer as count from people.sessions',
-  );
-  assert.equal(rows[0].count, 1);
 });

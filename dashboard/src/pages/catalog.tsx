@@ -10,7 +10,7 @@ import { Features, Meters, Products, Resources } from '../catalog/offer.tsx';
 import { DraftBar } from '../catalog/review.tsx';
 import { words } from '../parts/format.ts';
 import { priceText, pricingText } from '../parts/price-text.ts';
-import { Problem } from '../parts/problem.tsx';
+import { isInTheWay, PageProblem, Problem } from '../parts/problem.tsx';
 import { useFilters } from '../parts/records.tsx';
 import { Heading, Section } from '../parts/shown.tsx';
 import { useMay } from '../session.ts';
@@ -33,7 +33,7 @@ export function Page() {
   const exported = useQuery({ ...read('pricingModels', 'export', { id: id ?? '' }), enabled: id !== undefined });
   const currency = settings?.settings.currency;
   const found = error ?? exported.error;
-  if (found !== null) return <Problem error={found} />;
+  if (isInTheWay(found, exported.data)) return <PageProblem error={found} />;
   if (id === undefined || exported.data === undefined || currency === undefined)
     return (
       <>

@@ -8,7 +8,7 @@ import { ChangeDialog } from '../parts/change-dialog.tsx';
 import { CustomerName, CustomerNames } from '../parts/customer-name.tsx';
 import { Steps } from '../parts/explain.tsx';
 import { countText, moneyText, words } from '../parts/format.ts';
-import { Problem } from '../parts/problem.tsx';
+import { isInTheWay, PageProblem } from '../parts/problem.tsx';
 import { Rows } from '../parts/records.tsx';
 import { SaveFile } from '../parts/save-file.tsx';
 import { Facts, Go, Heading, Identifier, Money, Section, Status, Sums, When } from '../parts/shown.tsx';
@@ -19,7 +19,7 @@ export function Page() {
   const { id = '' }: { id?: string } = useParams({ strict: false });
   const { data, error, refetch } = useQuery(read('creditNotes', 'get', { id }));
   const { data: explanation } = useQuery(read('creditNotes', 'explain', { id }));
-  if (error !== null) return <Problem error={error} retry={refetch} />;
+  if (isInTheWay(error, data)) return <PageProblem error={error} retry={refetch} />;
   if (data === undefined) return <Skeleton height={320} />;
   const { creditNote: note, creditNoteLines: lines } = data;
   const { creditNoteNumber, status, customerId, currency } = note;

@@ -10,7 +10,7 @@ import { Listed } from '../parts/listed.tsx';
 import { subscriptionColumns } from '../parts/money-columns.tsx';
 import { PortalLink } from '../parts/portal-link.tsx';
 import { priceText } from '../parts/price-text.ts';
-import { Problem } from '../parts/problem.tsx';
+import { isInTheWay, PageProblem, Problem } from '../parts/problem.tsx';
 import { addressWith, Rows, useFilters } from '../parts/records.tsx';
 import { Facts, Go, Heading, Identifier, Section, Status, When } from '../parts/shown.tsx';
 import { SubscriptionActions } from '../parts/subscription-actions.tsx';
@@ -31,11 +31,18 @@ const tabs = ['overview', 'money', 'usage', 'history'] as const;
 export function Page() {
   const { id = '' }: { id?: string } = useParams({ strict: false });
   const { data, error, refetch } = useQuery(read('customers', 'list', { ids: id, limit: 1 }));
-  if (error !== null) return <Problem error={error} retry={refetch} />;
+  if (isInTheWay(error, data)) return <PageProblem error={error} retry={refetch} />;
   if (data === undefined) return <Skeleton height={320} />;
   const [customer] = data.data;
   if (customer === undefined)
-    return <Empty title="There is no such customer">Is this the right mode, test or live?</Empty>;
+    return (
+      <>
+        <Heading title="There is no such customer" />
+        <Empty title="No customer of this mode has this id">
+          Switch between test and live above, or <Go to="/customers">search the customers</Go>.
+        </Empty>
+      </>
+    );
   return <CustomerPage customer={customer} />;
 }
 

@@ -10,7 +10,7 @@ import { CustomerName, CustomerNames } from '../parts/customer-name.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { ChoiceFilter, FilterBar } from '../parts/filters.tsx';
 import { words } from '../parts/format.ts';
-import { Problem } from '../parts/problem.tsx';
+import { isInTheWay, Problem } from '../parts/problem.tsx';
 import { type Column, Records, Rows, useFilters } from '../parts/records.tsx';
 import { Go, Heading, Section, Status, When } from '../parts/shown.tsx';
 import { useMay } from '../session.ts';
@@ -135,7 +135,7 @@ function Texts() {
   const mayChange = useMay('settings:admin');
   const [shown, setShown] = useState<Template | null>(null);
   const [changed, setChanged] = useState<Template | null>(null);
-  if (error !== null) return <Problem error={error} retry={refetch} />;
+  if (isInTheWay(error, data)) return <Problem error={error} retry={refetch} />;
   const own = data?.settings.mail.texts ?? {};
   const columns: readonly Column<Template>[] = [
     { title: 'Email', cell: ({ name }) => words(name) },

@@ -6,7 +6,7 @@ import { read } from '../api.ts';
 import { Empty } from '../parts/empty.tsx';
 import { ChoiceFilter, FilterBar } from '../parts/filters.tsx';
 import { instantText, words } from '../parts/format.ts';
-import { Problem } from '../parts/problem.tsx';
+import { isInTheWay, Problem } from '../parts/problem.tsx';
 import { addressWith, type Column, Records, useFilters } from '../parts/records.tsx';
 import { Facts, Go, Heading, Identifier } from '../parts/shown.tsx';
 
@@ -82,7 +82,7 @@ export function Page() {
 
 function OneEvent({ id }: { readonly id: string }) {
   const { data, error, refetch } = useQuery(read('events', 'get', { id }));
-  if (error !== null) return <Problem error={error} retry={refetch} />;
+  if (isInTheWay(error, data)) return <Problem error={error} retry={refetch} />;
   if (data === undefined) return null;
   const { event } = data;
   return (

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { Health } from '../../../client/src/generated-entry.ts';
 import { read, requestTimes } from '../api.ts';
 import { counted, countText, instantText } from '../parts/format.ts';
-import { Problem } from '../parts/problem.tsx';
+import { isInTheWay, PageProblem } from '../parts/problem.tsx';
 import { Rows } from '../parts/records.tsx';
 import { Facts, Heading, Section, Status, When } from '../parts/shown.tsx';
 
@@ -16,7 +16,7 @@ export function Page() {
     refetchInterval: lookAgainMs,
     staleTime: 0,
   });
-  if (error !== null && data === undefined) return <Problem error={error} retry={refetch} />;
+  if (isInTheWay(error, data)) return <PageProblem error={error} retry={refetch} />;
   return (
     <>
       <Heading

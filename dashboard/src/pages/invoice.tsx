@@ -10,7 +10,7 @@ import { Explain } from '../parts/explain.tsx';
 import { countText, dateText, instantText, metadataFacts, words } from '../parts/format.ts';
 import { dueOf, InvoiceActions } from '../parts/invoice-actions.tsx';
 import { CreditNotesOf, PaymentsOf } from '../parts/money-lists.tsx';
-import { Problem } from '../parts/problem.tsx';
+import { isInTheWay, PageProblem } from '../parts/problem.tsx';
 import { type Column, Rows } from '../parts/records.tsx';
 import { SaveFile } from '../parts/save-file.tsx';
 import { Facts, Go, Heading, Identifier, Money, Section, Status, Sums, When } from '../parts/shown.tsx';
@@ -26,7 +26,7 @@ export function Page() {
   const ofThis = { invoiceId: id, limit: mostShown, order: 'desc' as const };
   // Asked for together with the invoice, and shown below it.
   useQueries({ queries: [read('payments', 'list', ofThis), read('creditNotes', 'list', ofThis)] });
-  if (error !== null) return <Problem error={error} retry={refetch} />;
+  if (isInTheWay(error, data)) return <PageProblem error={error} retry={refetch} />;
   if (data === undefined) return <Skeleton height={320} />;
   const { invoice, invoiceLineItems: lines } = data;
   return (

@@ -1,7 +1,8 @@
-import { Button, PasswordInput, Skeleton, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Skeleton, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import type { FormEvent } from 'react';
+import { NewPassword } from '../account/new-password.tsx';
 import { queries, send } from '../api.ts';
 import { Problem } from '../parts/problem.tsx';
 import { Go } from '../parts/shown.tsx';
@@ -15,8 +16,6 @@ interface Invitation {
   readonly email: string | null;
   readonly isKnown: boolean;
 }
-
-const shortestPassword = 10;
 
 /** The page of a link that makes the first owner, or a member. */
 export function Page() {
@@ -75,14 +74,7 @@ function Join({ token, invitation }: { readonly token: string; readonly invitati
               {email === null && (
                 <TextInput name="email" type="email" label="E-mail address" autoComplete="username" required />
               )}
-              <PasswordInput
-                name="password"
-                label="Password"
-                description={`At least ${shortestPassword} characters`}
-                autoComplete="new-password"
-                required
-                minLength={shortestPassword}
-              />
+              <NewPassword name="password" label="Password" />
             </>
           )}
           {joining.isError && <Problem error={joining.error} />}

@@ -7,7 +7,7 @@ import { CustomerName, CustomerNames } from '../parts/customer-name.tsx';
 import { instantText, moneyText, words } from '../parts/format.ts';
 import { Listed } from '../parts/listed.tsx';
 import { creditNoteColumns, paymentColumns } from '../parts/money-columns.tsx';
-import { Problem } from '../parts/problem.tsx';
+import { isInTheWay, PageProblem } from '../parts/problem.tsx';
 import { RefundButton } from '../parts/refund.tsx';
 import { Facts, Go, Heading, Identifier, Money, Section, Status, When } from '../parts/shown.tsx';
 
@@ -17,7 +17,7 @@ const mostShown = 20;
 export function Page() {
   const { id = '' }: { id?: string } = useParams({ strict: false });
   const { data, error, refetch } = useQuery(read('payments', 'get', { id }));
-  if (error !== null) return <Problem error={error} retry={refetch} />;
+  if (isInTheWay(error, data)) return <PageProblem error={error} retry={refetch} />;
   if (data === undefined) return <Skeleton height={320} />;
   const { payment } = data;
   const { amount, currency, status, customerId, invoiceId, failureMessage, failureCode, nextAction } = payment;

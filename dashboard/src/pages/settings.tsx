@@ -6,7 +6,7 @@ import { values } from '../../../client/src/generated-values.ts';
 import { api, read } from '../api.ts';
 import { ChangeDialog, type Effect } from '../parts/change-dialog.tsx';
 import { counted, words } from '../parts/format.ts';
-import { Problem } from '../parts/problem.tsx';
+import { isInTheWay, PageProblem } from '../parts/problem.tsx';
 import { Facts, Heading, Section } from '../parts/shown.tsx';
 import { useMay } from '../session.ts';
 
@@ -396,7 +396,7 @@ export function Page() {
   const { data, error, refetch } = useQuery(read('settings', 'get', {}));
   const mayChange = useMay('settings:admin');
   const [opened, setOpened] = useState<Part | null>(null);
-  if (error !== null) return <Problem error={error} retry={refetch} />;
+  if (isInTheWay(error, data)) return <PageProblem error={error} retry={refetch} />;
   const settings = data?.settings;
   return (
     <>

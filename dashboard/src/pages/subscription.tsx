@@ -8,7 +8,7 @@ import { countText, featureText, intervalText, words } from '../parts/format.ts'
 import { Listed } from '../parts/listed.tsx';
 import { InvoicesOf, PaymentsOf } from '../parts/money-lists.tsx';
 import { priceText, pricingText } from '../parts/price-text.ts';
-import { Problem } from '../parts/problem.tsx';
+import { isInTheWay, PageProblem } from '../parts/problem.tsx';
 import { Rows } from '../parts/records.tsx';
 import { Facts, Heading, Identifier, Money, Section, Status, When } from '../parts/shown.tsx';
 import { SubscriptionActions } from '../parts/subscription-actions.tsx';
@@ -22,7 +22,7 @@ export function Page() {
   const { id = '' }: { id?: string } = useParams({ strict: false });
   const { data, error, refetch } = useQuery(read('subscriptions', 'getDetails', { id }));
   const ofThis = { subscriptionId: id, limit: mostShown, order: 'desc' as const };
-  if (error !== null) return <Problem error={error} retry={refetch} />;
+  if (isInTheWay(error, data)) return <PageProblem error={error} retry={refetch} />;
   const subscription = data?.subscription;
   return (
     <>

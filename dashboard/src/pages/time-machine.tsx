@@ -6,7 +6,7 @@ import { api, read } from '../api.ts';
 import { ChangeDialog, type Effect } from '../parts/change-dialog.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { counted, instantText } from '../parts/format.ts';
-import { Problem } from '../parts/problem.tsx';
+import { isInTheWay, PageProblem } from '../parts/problem.tsx';
 import { Facts, Go, Heading, Section } from '../parts/shown.tsx';
 import { useMay, useSession } from '../session.ts';
 
@@ -40,7 +40,7 @@ export function Page() {
         <Empty title="Time runs by itself in live mode">Switch to test mode to move it.</Empty>
       </>
     );
-  if (error !== null) return <Problem error={error} retry={refetch} />;
+  if (isInTheWay(error, data)) return <PageProblem error={error} retry={refetch} />;
   const now = data?.testClock.now ?? null;
   const isFrozen = data?.testClock.frozen ?? false;
   return (

@@ -8,7 +8,7 @@ import { Empty } from '../parts/empty.tsx';
 import { FilterBar } from '../parts/filters.tsx';
 import { FirstEvent } from '../parts/first-event.tsx';
 import { counted, countText, instantText } from '../parts/format.ts';
-import { Problem } from '../parts/problem.tsx';
+import { isInTheWay, PageProblem, Problem } from '../parts/problem.tsx';
 import { type Column, Records, Rows, useFilters } from '../parts/records.tsx';
 import { Go, Heading, Identifier, Section } from '../parts/shown.tsx';
 
@@ -33,7 +33,7 @@ const groupings = [
 export function Page() {
   const { filters, setFilters } = useFilters();
   const { data, error, refetch } = useQuery(read('usageMeters', 'list', { limit: mostMeters }));
-  if (error !== null) return <Problem error={error} retry={refetch} />;
+  if (isInTheWay(error, data)) return <PageProblem error={error} retry={refetch} />;
   const meters = data?.data;
   const meter = meters?.find(({ id }) => id === filters.meter) ?? meters?.[0];
   return (
@@ -115,7 +115,7 @@ function Summary({ meter }: { readonly meter: UsageMeter }) {
     }),
     enabled: now !== undefined && (by !== 'property' || property !== undefined),
   });
-  if (error !== null) return <Problem error={error} retry={refetch} />;
+  if (isInTheWay(error, data)) return <Problem error={error} retry={refetch} />;
   if (by === 'property' && property === undefined)
     return <Empty title="Name a property">Usage is counted by the values of one property of the events.</Empty>;
   if (data === undefined) return <Skeleton height={240} />;

@@ -14,7 +14,7 @@ import { ChangeDialog } from '../parts/change-dialog.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { ChoiceFilter, FilterBar } from '../parts/filters.tsx';
 import { counted, instantText } from '../parts/format.ts';
-import { Problem } from '../parts/problem.tsx';
+import { isInTheWay, PageProblem, Problem } from '../parts/problem.tsx';
 import { addressWith, type Column, Records, useFilters } from '../parts/records.tsx';
 import { Secret } from '../parts/secret.tsx';
 import { Facts, Go, Heading, Identifier, Section, Status } from '../parts/shown.tsx';
@@ -48,7 +48,7 @@ export function Page() {
   const [action, setAction] = useState<Action | null>(null);
   const [secret, setSecret] = useState<string | null>(null);
   const mayChange = useMay('webhooks:admin');
-  if (error !== null) return <Problem error={error} retry={refetch} />;
+  if (isInTheWay(error, data)) return <PageProblem error={error} retry={refetch} />;
   const webhook = data?.webhook;
   return (
     <>
@@ -272,7 +272,7 @@ function OneDelivery({ id }: { readonly id: string }) {
   const { data, error, refetch } = useQuery(read('deliveries', 'get', { id }));
   const [isRetrying, setIsRetrying] = useState(false);
   const mayRetry = useMay('deliveries:write');
-  if (error !== null) return <Problem error={error} retry={refetch} />;
+  if (isInTheWay(error, data)) return <Problem error={error} retry={refetch} />;
   if (data === undefined) return null;
   const { delivery, attempts } = data;
   return (

@@ -16,7 +16,7 @@ import { useEffect } from 'react';
 import { currentEnvironment, isSignedOut } from '../api.ts';
 import { useLive } from '../live.ts';
 import { Empty } from '../parts/empty.tsx';
-import { Problem } from '../parts/problem.tsx';
+import { PageProblem } from '../parts/problem.tsx';
 import { meQuery, type Session, signOut, useSession } from '../session.ts';
 import { Brand } from './brand.tsx';
 import { EnvironmentSwitch } from './environment-switch.tsx';
@@ -41,7 +41,12 @@ export function Frame() {
     if (isOut) void navigate({ to: '/sign-in', search: href === '/' ? {} : { next: href }, replace: true });
   }, [isOut]);
   if (isOut) return null;
-  if (error !== null && me === undefined) return <Problem error={error} retry={refetch} />;
+  if (error !== null && me === undefined)
+    return (
+      <main className="open-page">
+        <PageProblem error={error} retry={refetch} />
+      </main>
+    );
   if (me !== undefined && session === null) return <NoOrganization />;
   const isKnown = session !== null || currentEnvironment() !== null;
   return (
@@ -127,6 +132,9 @@ function Person({ session: { me, membership } }: { readonly session: Session }) 
           <br />
           {me.user.email}, {membership.role}
         </Menu.Label>
+        <Menu.Item component={Link} to="/account" leftSection={<IconUserCircle size={16} />}>
+          Your account
+        </Menu.Item>
         <Menu.Item leftSection={<IconLogout size={16} />} onClick={() => void signOut()}>
           Sign out
         </Menu.Item>
