@@ -19,6 +19,7 @@ import type { ReadReplica } from './database/read-replica.ts';
 import { erasureTasks } from './erasure/jobs.ts';
 import { type ConnectionLimits, connectionLimits } from './http/connections.ts';
 import type { Dashboard } from './http/dashboard.ts';
+import { EventStreams, type WithEventStreams } from './http/event-stream.ts';
 import type { Hook } from './http/hook.ts';
 import { idempotencyTasks } from './http/idempotency.ts';
 import { startKeyUse } from './http/key-use.ts';
@@ -150,8 +151,11 @@ export async function createApp({
 }: AppOptions): Promise<FastifyInstance> {
   const keyUse = startKeyUse(database);
   const limited = limits === undefined ? {} : { loadLimits: limits, rateLimit: rateLimitOf(limits) };
-  const changeFeed = new ChangeFeed(database);
-  const withFeed = { ...services, changeFeed } satisfies ExternalServices & WithChangeFeed;
+  const eventStreams = new EventStreams();
+  const changeFeed = new ChangeFeed(database, eventStreams);
+  const withFeed = { ...services, changeFeed, eventStreams } satisfies ExternalServices &
+    WithChangeFeed &
+    WithEventStreams;
   const context = { database, replica, tasks, services: withFeed, keyUse, ...(pageShare && { pageShare }) };
   const { encryption } = services;
   const signIn =
@@ -168,7 +172,7 @@ export async function createApp({
   const served = { routes: [...routes, ...routesOfPeople], hooks, pages, dashboard };
   const server = createHttp({ ...context, ...limited, ...served, sessions, log, publicUrl, connections });
   if (signInContext) registerSignIn(server, signInContext);
-  server.addHook('preClose', async () => changeFeed.stop());
+  server.addHook('preClose', async () => eventStreams.stop());
   server.addHook('onClose', () => keyUse.stop());
   if ('rateLimit' in limited) limitReaders(server, limited.rateLimit);
   registerMetrics(server, { listCounts: () => listInvariantCounts(database), ...metrics });

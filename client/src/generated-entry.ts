@@ -604,6 +604,7 @@ export type {
   UsageEventsGetInput,
   UsageEventsGetLedgerEntryAnswer,
   UsageEventsGetLedgerEntryInput,
+  UsageEventsGetTailInput,
   UsageEventsListAnswer,
   UsageEventsListInput,
   UsageEventsMethods,

@@ -201,6 +201,7 @@ export const operations = {
     list: { method: 'GET', path: '/api/v1/usage-events', params: [], query: ['cursor', 'limit', 'order', 'customerId', 'customerExternalId', 'subscriptionId', 'usageMeterId', 'priceId', 'billingPeriodId', 'transactionId', 'usageDateFrom', 'usageDateTo'], pages: true },
     bulk: { method: 'POST', path: '/api/v1/usage-events/bulk', params: [], query: [], safe: true },
     consume: { method: 'POST', path: '/api/v1/usage-events/consume', params: [], query: [], safe: true },
+    getTail: { method: 'GET', path: '/api/v1/usage-events/tail', params: [], query: ['usageMeterId', 'seconds'], answers: 'text' },
     get: { method: 'GET', path: '/api/v1/usage-events/{id}', params: ['id'], query: [] },
     getLedgerEntry: { method: 'GET', path: '/api/v1/usage-events/{id}/ledger-entry', params: ['id'], query: [] },
   },

@@ -7296,6 +7296,12 @@ export interface UsageEventsConsumeAnswer {
   usageBalances?: Array<UsageBalance>;
 }
 
+export interface UsageEventsGetTailInput {
+  usageMeterId: string;
+  /** The length of the stream. */
+  seconds?: number;
+}
+
 export interface UsageEventsGetInput {
   id: string;
 }
@@ -9031,6 +9037,9 @@ export interface UsageEventsMethods {
 
   /** Consume units of a balance. Records a usage event only if the balance covers it, exactly under any number of parallel requests. Returns the event and the remaining balance. Otherwise nothing is stored, and the answer is 402 with the balance. An event that several usage meters count is recorded only if the balance of each covers its part. A stored event with the same `transactionId` is returned and not counted again. */
   consume(input: UsageEventsConsumeInput, options?: WriteOptions): Promise<UsageEventsConsumeAnswer>;
+
+  /** Follow usage events. Streams server-sent events with the usage events of a meter as they arrive, each within about two seconds. `arrived` has the newest first in `usageEvents`, at most 50 a second; `skipped` says that there were more. The stream begins with those of the last ten seconds. It ends after `seconds`, and when the caller is signed out or the key is revoked. After another start an event may come again: its id tells. */
+  getTail(input: UsageEventsGetTailInput, options?: CallOptions): Promise<string>;
 
   /** Get a usage event. Returns one usage event with its amount, properties and billing period. */
   get(input: UsageEventsGetInput, options?: CallOptions): Promise<UsageEventsGetAnswer>;

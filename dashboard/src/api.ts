@@ -85,7 +85,8 @@ export const queries: QueryClient = new QueryClient({
       networkMode: 'always',
       refetchOnReconnect: true,
       staleTime: freshMs,
-      retry: (failures, error) => failures < attempts && !(error instanceof TollkeeperError && error.status !== null),
+      retry: (failures, error) =>
+        failures < attempts && navigator.onLine && !(error instanceof TollkeeperError && error.status !== null),
     },
   },
 });

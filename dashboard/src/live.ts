@@ -34,6 +34,8 @@ const catalogRecords: ReadonlySet<string> = new Set([
 ]);
 /** The reports of a busy seller would be computed all the time, so the refresh of each minute suffices for them. */
 const reports = 'analytics';
+/** Except for what needs somebody, which is a few short counts. */
+const urgent = 'getAttention';
 
 interface Message {
   readonly id: string | null;
@@ -67,10 +69,10 @@ function readAgain(environment: string, records: ReadonlySet<string> | null): vo
   const isOfCatalog = records !== null && [...records].some((record) => catalogRecords.has(record));
   const isOfOthers = records !== null && [...records].some((record) => !catalogRecords.has(record));
   void queries.invalidateQueries({
-    predicate: ({ queryKey: [of, family] }) => {
+    predicate: ({ queryKey: [of, family, method] }) => {
       if (of !== environment) return false;
       if (records === null) return true;
-      if (family === reports) return false;
+      if (family === reports) return method === urgent && isOfOthers;
       return catalogFamilies.has(family) ? isOfCatalog : isOfOthers || family === 'auditLog';
     },
   });
@@ -81,9 +83,60 @@ interface Place {
   last: string | null;
 }
 
+interface Reading {
+  readonly headers?: () => Record<string, string>;
+  readonly on: (message: Message) => void;
+  /** Called when a stream begins, and when it is lost. */
+  readonly onState?: (isOpen: boolean) => void;
+}
+
+/**
+ * Reads a stream of the service until `signal` ends it, and opens it again when it was lost. Returns the status of an answer
+ * that another request would get as well.
+ */
+export async function readStream(
+  path: string,
+  signal: AbortSignal,
+  { headers = () => ({}), on, onState = () => undefined }: Reading,
+): Promise<number | null> {
+  let waitMs = firstWaitMs;
+  while (!signal.aborted) {
+    const silent = new AbortController();
+    let alarm = 0;
+    const heard = () => {
+      window.clearTimeout(alarm);
+      alarm = window.setTimeout(() => silent.abort(), silentMs);
+    };
+    heard();
+    try {
+      const response = await fetchWithSession(path, {
+        headers: headers(),
+        signal: AbortSignal.any([signal, silent.signal]),
+      });
+      // Signed out, not allowed, or nothing to follow.
+      if (response.status === 204 || (response.status >= 400 && response.status < 500 && response.status !== 429))
+        return response.status;
+      if (response.ok && response.body !== null) {
+        onState(true);
+        for await (const message of messagesOf(response.body, heard)) {
+          waitMs = firstWaitMs;
+          on(message);
+        }
+      }
+    } catch {
+      // The service or the network is away for a while.
+    } finally {
+      window.clearTimeout(alarm);
+    }
+    if (!signal.aborted) onState(false);
+    await pause(waitMs, signal);
+    waitMs = Math.min(longestWaitMs, waitMs * 2);
+  }
+  return null;
+}
+
 /** Follows the changes of one environment until `signal` ends it. */
 async function follow(environment: string, place: Place, signal: AbortSignal): Promise<void> {
-  let waitMs = firstWaitMs;
   let gathered: Set<string> | null = new Set();
   let timer: number | undefined;
   const note = (records: readonly string[] | null) => {
@@ -95,38 +148,14 @@ async function follow(environment: string, place: Place, signal: AbortSignal): P
     }, gatherMs);
   };
   signal.addEventListener('abort', () => window.clearTimeout(timer));
-  while (!signal.aborted) {
-    const silent = new AbortController();
-    let alarm = 0;
-    const heard = () => {
-      window.clearTimeout(alarm);
-      alarm = window.setTimeout(() => silent.abort(), silentMs);
-    };
-    heard();
-    try {
-      const response = await fetchWithSession(`/api/v1/changes?seconds=${streamSeconds}`, {
-        headers: place.last === null ? {} : { 'last-event-id': place.last },
-        signal: AbortSignal.any([signal, silent.signal]),
-      });
-      // Signed out, not allowed, or nothing to follow: another request would be answered in the same way.
-      if (response.status === 204 || (response.status >= 400 && response.status < 500 && response.status !== 429))
-        return;
-      if (response.ok && response.body !== null) {
-        for await (const { id, event, data } of messagesOf(response.body, heard)) {
-          place.last = id ?? place.last;
-          waitMs = firstWaitMs;
-          if (event === 'refresh') note(null);
-          if (event === 'changed') note((JSON.parse(data) as { readonly records: readonly string[] }).records);
-        }
-      }
-    } catch {
-      // The service or the network is away for a while.
-    } finally {
-      window.clearTimeout(alarm);
-    }
-    await pause(waitMs, signal);
-    waitMs = Math.min(longestWaitMs, waitMs * 2);
-  }
+  await readStream(`/api/v1/changes?seconds=${streamSeconds}`, signal, {
+    headers: (): Record<string, string> => (place.last === null ? {} : { 'last-event-id': place.last }),
+    on({ id, event, data }) {
+      place.last = id ?? place.last;
+      if (event === 'refresh') note(null);
+      if (event === 'changed') note((JSON.parse(data) as { readonly records: readonly string[] }).records);
+    },
+  });
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
@@ -139,26 +168,33 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Keeps what is shown up to date while the window is looked at. A hidden one takes no connection of its browser. */
+/** Follows while the window is looked at. A hidden one takes no connection of its browser. Returns how to end it. */
+export function followWhileVisible(start: (signal: AbortSignal) => void): () => void {
+  let following: AbortController | null = null;
+  const adapt = () => {
+    if (document.visibilityState === 'hidden') {
+      following?.abort();
+      following = null;
+    } else if (following === null) {
+      following = new AbortController();
+      start(following.signal);
+    }
+  };
+  adapt();
+  document.addEventListener('visibilitychange', adapt);
+  return () => {
+    document.removeEventListener('visibilitychange', adapt);
+    following?.abort();
+  };
+}
+
+/** Keeps what is shown up to date. */
 export function useLive(environment: string | null): void {
   useEffect(() => {
     if (environment === null) return undefined;
     const place: Place = { last: null };
-    let following: AbortController | null = null;
-    const adapt = () => {
-      if (document.visibilityState === 'hidden') {
-        following?.abort();
-        following = null;
-      } else if (following === null && environment === currentEnvironment()) {
-        following = new AbortController();
-        void follow(environment, place, following.signal);
-      }
-    };
-    adapt();
-    document.addEventListener('visibilitychange', adapt);
-    return () => {
-      document.removeEventListener('visibilitychange', adapt);
-      following?.abort();
-    };
+    return followWhileVisible((signal) => {
+      if (environment === currentEnvironment()) void follow(environment, place, signal);
+    });
   }, [environment]);
 }

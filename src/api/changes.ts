@@ -1,11 +1,9 @@
 import { z } from 'zod';
 import { beginFollowing, type WithChangeFeed } from '../audit/actions-changes.ts';
 import type { Following } from '../audit/change-feed.ts';
+import { longestSeconds } from '../http/event-stream.ts';
 import { route } from '../http/route.ts';
 import { Problem } from '../kernel/problem.ts';
-
-// Load balancers and updates end connections in any case; a reader goes on where it was.
-const longestSeconds = 600;
 
 const Position = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 

@@ -1,9 +1,18 @@
 import { z } from 'zod';
 import { catchUpAll } from '../billing/catch-up.ts';
 import { jsonInTurns } from '../http/body.ts';
+import { type EventStreams, longestSeconds, type WithEventStreams } from '../http/event-stream.ts';
 import { batchedRoute, route } from '../http/route.ts';
 import { pageOf, pageQuery, pageRequest } from '../kernel/pagination.ts';
-import { getEntryOfUsageEvent, getUsageEvent, listUsageEvents } from '../usage/actions.ts';
+import { Problem } from '../kernel/problem.ts';
+import {
+  beginTail,
+  getEntryOfUsageEvent,
+  getUsageEvent,
+  listUsageEvents,
+  tailUsage,
+  type UsageTail,
+} from '../usage/actions.ts';
 import { consumeUsage } from '../usage/actions-consume.ts';
 import { recordUsage } from '../usage/actions-record.ts';
 import { eventFilters } from '../usage/event-query.ts';
@@ -38,6 +47,11 @@ const record = (events: readonly NewUsageEvent[], pathOf: UsageRequest['pathOf']
   events,
   pathOf,
 });
+
+/** A tail whose stream opens when the transaction has ended. */
+interface OpenedTail extends UsageTail {
+  readonly streams: EventStreams;
+}
 
 export const usageEventRoutes = [
   batchedRoute({
@@ -106,6 +120,37 @@ export const usageEventRoutes = [
       usageBalance: first(balances),
       ...(events.length > 1 && { usageEvents: [...events], usageBalances: [...balances] }),
     }),
+  }),
+  route({
+    method: 'GET',
+    path: '/usage-events/tail',
+    needs: 'usage-events:read',
+    summary: 'Follow usage events',
+    description:
+      'Streams server-sent events with the usage events of a meter as they arrive, each within about two seconds. ' +
+      '`arrived` has the newest first in `usageEvents`, at most 50 a second; `skipped` says that there were more. The ' +
+      'stream begins with those of the last ten seconds. It ends after `seconds`, and when the caller is signed out or ' +
+      'the key is revoked. After another start an event may come again: its id tells.',
+    tag,
+    query: z.object({
+      usageMeterId: z.string(),
+      seconds: z.coerce.number().int().min(1).max(longestSeconds).default(longestSeconds).meta({
+        description: 'The length of the stream.',
+      }),
+    }),
+    returns: z.custom<OpenedTail>(),
+    refuses: ['usageMeterNotFound', 'tooManyStreams', 'overloaded'],
+    handle: async (work, { query }, { services }) => {
+      const { eventStreams } = (services ?? {}) as WithEventStreams;
+      if (eventStreams === undefined) throw new Problem('overloaded');
+      return { ...(await beginTail(work, query)), streams: eventStreams };
+    },
+    // The answer is no JSON.
+    text: () => '',
+    file: {
+      contentType: 'text/event-stream',
+      render: ({ streams, ...tail }, readMore) => tailUsage(streams, tail, readMore),
+    },
   }),
   route({
     method: 'GET',

@@ -1,6 +1,8 @@
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import type { Database } from '../database/database.ts';
 import { runInEnvironment, type Work } from '../database/work.ts';
+import { EventStream, type EventStreams, lookEveryMs, openingOf } from '../http/event-stream.ts';
+import type { ReadMore } from '../http/route.ts';
 import { Problem } from '../kernel/problem.ts';
 import { firstIdAt } from './audit-entry.ts';
 import {
@@ -20,79 +22,56 @@ export interface WithChangeFeed {
   readonly changeFeed?: ChangeFeed;
 }
 
-/** Runs a read for the caller of the stream, who may have been signed out meanwhile. */
-type ReadMore = <Read>(read: (work: Work) => Promise<Read>) => Promise<Read>;
-
-// A person sees a change within a second, and one environment costs one short query a second.
-const lookEveryMs = 1_000;
-// Proxies close a connection without traffic, many of them after 30 or 60 seconds.
-const heartbeatMs = 15_000;
 // Sessions that have ended are noticed within this time, also when nothing changes.
 const askAgainMs = 10_000;
 // Records without an audit log, such as usage, are read again at this interval; so is anything that was missed.
 const refreshMs = 60_000;
 // Later positions are read from the log; after a longer absence, everything is read again.
 const longestAbsenceMs = 10 * 60_000;
-// Each stream holds a connection and a transaction a second at most.
-const mostStreams = 200;
-// As many windows as one person looks at.
-export const mostOfOneCaller = 12;
-// Some hundred messages: a reader who takes none is gone.
-const mostUnreadBytes = 64 * 1024;
 
 /** Reads where a stream begins: after the position that its reader knows, if that is not too old. */
 export async function beginFollowing(
   work: Work,
   { lastPosition, seconds }: { readonly lastPosition: number | null; readonly seconds: number },
 ): Promise<Following> {
-  const { environmentId, userId, apiKeyId } = work;
-  const position = Date.now();
+  const opening = openingOf(work, seconds);
+  const position = opening.openedAt;
   const isKnown = lastPosition !== null && position - lastPosition < longestAbsenceMs;
   const since = Math.min(position - windowMs, isKnown ? lastPosition - overlapMs : position);
   const changes = await store.recentChanges(work, firstIdAt(since), mostRecent);
   const missed = isKnown ? changes.filter(({ id }) => id > firstIdAt(lastPosition - overlapMs)) : [];
   return {
-    environmentId,
-    caller: String(userId ?? apiKeyId),
-    position,
+    ...opening,
+    environmentId: work.environmentId,
     recent: changes.map(({ id }) => id),
     missed: isKnown && changes.length < mostRecent ? typesOf(missed) : lastPosition === null ? [] : null,
-    seconds,
   };
 }
 
 /** One stream. Each message is read for its caller, so none follows the end of a session or the revocation of a key. */
-class Stream extends Readable {
-  readonly caller: string;
-  readonly environmentId: number;
+class Stream extends EventStream {
   readonly #readMore: ReadMore;
-  readonly #endsAt: number;
   /** The changes before it began, which a look of other streams may still have to find. */
   readonly #known: ReadonlySet<string>;
   #askedAt: number;
-  #wroteAt: number;
   #refreshedAt: number;
   #isAsking = false;
   /** The changes that came while it was reading others; null when they are not known. */
   #waiting: readonly string[] | null = [];
 
-  constructor({ caller, environmentId, position, seconds, missed, recent }: Following, readMore: ReadMore) {
-    super({ highWaterMark: mostUnreadBytes, read: () => undefined });
-    this.caller = caller;
-    this.environmentId = environmentId;
+  constructor(following: Following, readMore: ReadMore) {
+    super(following);
+    const { openedAt, missed, recent, seconds } = following;
     this.#readMore = readMore;
     this.#known = new Set(recent);
-    this.#endsAt = position + seconds * 1_000;
-    this.#askedAt = this.#wroteAt = this.#refreshedAt = position;
-    this.push(messageOf(position, missed?.length === 0 ? undefined : missed));
-    if (seconds === 0) this.push(null);
+    this.#askedAt = this.#refreshedAt = openedAt;
+    this.write(openedAt, messageOf(openedAt, missed?.length === 0 ? undefined : missed));
+    if (seconds === 0) this.end();
   }
 
   /** Tells of a look at `position`. `fresh` are the changes since the one before; null when they are not known. */
   async look(position: number, fresh: readonly string[] | null): Promise<void> {
-    // Nobody reads the end of a stream whose connection was lost before its first byte.
-    if (position >= this.#endsAt + heartbeatMs) return void this.destroy();
-    if (position >= this.#endsAt) return this.end();
+    if (this.isOver(position)) return;
     if (position - this.#refreshedAt >= refreshMs) this.#waiting = null;
     const waiting = this.#waiting;
     const both =
@@ -101,11 +80,7 @@ class Stream extends Readable {
     if (this.#isAsking) return;
     const isDue = this.#waiting?.length !== 0 || position - this.#askedAt >= askAgainMs;
     if (isDue) await this.#ask(position);
-    if (position - this.#wroteAt >= heartbeatMs) this.#write(position);
-  }
-
-  end(): void {
-    if (!this.readableEnded && !this.destroyed) this.push(null);
+    this.beat(position, messageOf(position));
   }
 
   async #ask(position: number): Promise<void> {
@@ -116,7 +91,7 @@ class Stream extends Readable {
       const visible = await this.#readMore((work) => store.visibleChanges(work, asked ?? []));
       this.#askedAt = position;
       if (asked === null) this.#refreshedAt = position;
-      if (asked === null || visible.length > 0) this.#write(position, asked && typesOf(visible));
+      if (asked === null || visible.length > 0) this.write(position, messageOf(position, asked && typesOf(visible)));
     } catch (error) {
       if (error instanceof Problem && error.status < 500) this.end();
       // The database did not answer: the next look tells that anything may have changed.
@@ -124,13 +99,6 @@ class Stream extends Readable {
     } finally {
       this.#isAsking = false;
     }
-  }
-
-  #write(position: number, records?: readonly string[] | null): void {
-    if (this.readableEnded || this.destroyed) return;
-    if (this.readableLength > mostUnreadBytes) return void this.destroy();
-    this.push(messageOf(position, records));
-    this.#wroteAt = position;
   }
 }
 
@@ -146,38 +114,29 @@ interface Watched {
  */
 export class ChangeFeed {
   readonly #database: Database;
+  readonly #streams: EventStreams;
   readonly #watched = new Map<number, Watched>();
   #timer: NodeJS.Timeout | undefined;
   #isLooking = false;
-  #isStopped = false;
 
-  constructor(database: Database) {
+  constructor(database: Database, streams: EventStreams) {
     this.#database = database;
+    this.#streams = streams;
   }
 
-  /** Begins a stream. Refuses more of them than the process, or one caller, may have. */
+  /** Begins a stream. */
   follow(following: Following, readMore: ReadMore): Readable {
-    const streams = [...this.#watched.values()].flatMap((watched) => [...watched.streams]);
-    if (this.#isStopped || streams.length >= mostStreams) throw new Problem('overloaded');
-    if (streams.filter(({ caller }) => caller === following.caller).length >= mostOfOneCaller)
-      throw new Problem('tooManyStreams', { limit: mostOfOneCaller });
     const stream = new Stream(following, readMore);
+    this.#streams.add(stream);
     if (following.seconds > 0) this.#join(stream, following);
     return stream;
   }
 
-  /** Ends every stream, and begins no other. */
-  stop(): void {
-    this.#isStopped = true;
-    clearInterval(this.#timer);
-    for (const { streams } of this.#watched.values()) for (const stream of streams) stream.end();
-  }
-
-  #join(stream: Stream, { environmentId, recent, position }: Following): void {
+  #join(stream: Stream, { environmentId, recent, openedAt }: Following): void {
     const watched = this.#watched.get(environmentId) ?? {
       streams: new Set(),
       seen: new Set(recent),
-      lookedAt: position,
+      lookedAt: openedAt,
     };
     watched.streams.add(stream);
     this.#watched.set(environmentId, watched);

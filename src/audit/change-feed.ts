@@ -1,19 +1,16 @@
+import type { Opening } from '../http/event-stream.ts';
 import type { AuditLogRow } from './audit-entry.ts';
 
 /** A change in the audit log: its entry, and the type of the record. */
 export type Change = Pick<AuditLogRow, 'id' | 'record'>;
 
 /** A stream as its request begins it. */
-export interface Following {
+export interface Following extends Opening {
   readonly environmentId: number;
-  /** The person or the key that asks. */
-  readonly caller: string;
-  readonly position: number;
   /** The changes of the last minute, which are not news. */
   readonly recent: readonly string[];
   /** The types of records that changed since the last stream of the caller; null when they are not known. */
   readonly missed: readonly string[] | null;
-  readonly seconds: number;
 }
 
 /** The time that each look goes back. A change of a longer transaction waits for the next refresh. */

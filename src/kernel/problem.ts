@@ -70,7 +70,7 @@ export const registry = {
   ],
   tooManyStreams: [
     'TOO_MANY_REQUESTS',
-    'You have {limit} streams of changes, the most that one caller may have. Close one of them first.',
+    'The {of} has {limit} open streams, which is the most. Close one of them first.',
   ],
   overloaded: ['SERVICE_UNAVAILABLE', 'The service is at capacity and did not process the request. Try again shortly.'],
   databaseTookTooLong: [

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
+import type { Readable } from 'node:stream';
 import { listExternalIds } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
+import { type EventStreams, type Opening, openingOf, openLookingStream } from '../http/event-stream.ts';
+import type { ReadMore } from '../http/route.ts';
 import { type Instant, msPerDay } from '../kernel/calendar.ts';
+import { idStart } from '../kernel/id.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { findUsageMeter } from '../pricing/store-usage-meters.ts';
@@ -49,6 +53,48 @@ export async function listUsageEvents(work: Work, request: PageRequest) {
     rows.map((row) => toUsageEvent(work, row)),
     total,
   );
+}
+
+// A person reads no faster. The list has them all.
+const mostTold = 50;
+// An event may commit after a later one, and a reader has just read the list.
+const tailOverlapMs = 10_000;
+
+/** The stream of one meter's events, as its request opens it. */
+export interface UsageTail extends Opening {
+  readonly usageMeterId: string;
+}
+
+export async function beginTail(
+  work: Work,
+  { usageMeterId, seconds }: { readonly usageMeterId: string; readonly seconds: number },
+): Promise<UsageTail> {
+  if ((await findUsageMeter(work, usageMeterId)) === null)
+    throw new Problem('usageMeterNotFound', { id: usageMeterId });
+  return { ...openingOf(work, seconds), usageMeterId };
+}
+
+/**
+ * Streams the events of a meter as they arrive, whichever process records them. Each look reads the last seconds again and
+ * tells what the one before did not find.
+ */
+export function tailUsage(streams: EventStreams, tail: UsageTail, readMore: ReadMore): Readable {
+  const { usageMeterId, openedAt } = tail;
+  let lookedAt = openedAt;
+  let seen: ReadonlySet<string> | null = null;
+  return openLookingStream(streams, tail, async (now) => {
+    const after = idStart(lookedAt - tailOverlapMs, 0);
+    const { found, isCut } = await readMore(async (work) => {
+      const newest = await store.newestEvents(work, { usageMeterId, after, most: mostTold });
+      return { found: newest.events.map((row) => toUsageEvent(work, row)), isCut: newest.isCut };
+    });
+    const usageEvents = found.filter(({ id }) => !seen?.has(id));
+    const skipped = seen !== null && isCut && usageEvents.length === found.length;
+    seen = new Set(found.map(({ id }) => id));
+    lookedAt = now;
+    if (usageEvents.length === 0) return null;
+    return `event: arrived\ndata: ${JSON.stringify({ usageEvents, skipped })}\n\n`;
+  });
 }
 
 type Groups = Pick<UsageMeterSummary, 'groups' | 'other'>;

@@ -137,6 +137,28 @@ async function walk(
   return ids.length === page.most || walked < most ? ids : null;
 }
 
+// The newest events of an environment that one look at a meter reads: some milliseconds.
+const mostLookedAt = 1_000;
+
+/** The newest events of a meter after a short id, newest first. `isCut` is true if there may be more. */
+export async function newestEvents(
+  work: Work,
+  { usageMeterId, after, most }: { readonly usageMeterId: string; readonly after: string; readonly most: number },
+): Promise<{ events: StoredEvent[]; isCut: boolean }> {
+  const { matches } = await chooseSeries(work, { usageMeterId });
+  const { rows } = await sql<{ ids: string[]; read: number }>`
+    with newest as materialized (
+      select e.id, e.series_id from usage_events e
+       where e.environment_id = ${work.environmentId} and e.id > ${after} order by e.id desc limit ${mostLookedAt})
+    select (select count(*) from newest) as read,
+           array(select e.id from newest e where ${matches} order by e.id desc limit ${most + 1}) as ids`.execute(
+    work.db,
+  );
+  const { ids = [], read = 0 } = rows[0] ?? {};
+  const events = ids.length === 0 ? [] : await listEvents(work, ids.slice(0, most), sql`desc`);
+  return { events, isCut: ids.length > most || read === mostLookedAt };
+}
+
 /** The ids of a page: the first of each series in index order, and the first of those overall. */
 async function idsBySeries(work: Work, { table }: SeriesChoice, { beyond, way, most }: PagePart): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`

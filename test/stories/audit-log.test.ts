@@ -4,8 +4,8 @@ import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { sql } from 'kysely';
 import { createApp } from '../../src/app.ts';
-import { mostOfOneCaller } from '../../src/audit/actions-changes.ts';
 import { createDatabase, createPool } from '../../src/database/database.ts';
+import { mostOfOneCaller } from '../../src/http/event-stream.ts';
 import { createApiKey, rotateApiKey } from '../../src/organizations/actions.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { personWith } from '../support/people-fixture.ts';
@@ -278,6 +278,8 @@ describe('a stream of changes', () => {
     readonly id: number;
     readonly event: string;
     readonly records: readonly string[];
+    /** Of a tail. */
+    readonly usageEvents?: readonly Body[];
   }
 
   /** The message in a part of the stream; null for one that only moves the position. */
@@ -287,9 +289,12 @@ describe('a stream of changes', () => {
   }
 
   /** Reads a stream until it ends or is left. */
-  async function follow(headers: Record<string, string>, { url = app.url, query = 'seconds=60' } = {}) {
+  async function follow(
+    headers: Record<string, string>,
+    { url = app.url, path = '/changes', query = 'seconds=60' } = {},
+  ) {
     const left = new AbortController();
-    const response = await fetch(`${url}/api/v1/changes?${query}`, { headers, signal: left.signal });
+    const response = await fetch(`${url}/api/v1${path}?${query}`, { headers, signal: left.signal });
     assert.equal(response.status, 200, response.ok ? '' : await response.text());
     const messages: Message[] = [];
     const wake = new Set<() => void>();
@@ -302,12 +307,11 @@ describe('a stream of changes', () => {
         for (const each of wake) each();
       }
     })().catch(() => undefined);
-    /** Waits until it was told of this type of record. */
-    const until = (record: string) =>
+    const wait = (what: string, isIt: (message: Message) => boolean | undefined) =>
       new Promise<Message>((resolve, reject) => {
-        void ended.then(() => reject(new Error(`the stream ended without ${record}`)));
+        void ended.then(() => reject(new Error(`the stream ended without ${what}`)));
         const look = () => {
-          const found = messages.find(({ records }) => records?.includes(record));
+          const found = messages.find(isIt);
           if (found === undefined) return;
           wake.delete(look);
           resolve(found);
@@ -315,7 +319,11 @@ describe('a stream of changes', () => {
         wake.add(look);
         look();
       });
-    return { response, messages, ended, until, leave: () => left.abort() };
+    /** Waits until it was told of this type of record. */
+    const until = (record: string) => wait(record, ({ records }) => records?.includes(record));
+    const untilUsed = (amount: number) =>
+      wait(`${amount} units`, ({ usageEvents }) => usageEvents?.some((event) => event.amount === amount));
+    return { response, messages, ended, until, untilUsed, leave: () => left.abort() };
   }
 
   const byKey = (key = app.testKey) => ({ authorization: `Bearer ${key}` });
@@ -411,6 +419,52 @@ describe('a stream of changes', () => {
       ['price', 'usageMeter'],
     );
     stream.leave();
+  });
+
+  test('a tail tells the events of one meter that another process records, until its reader is signed out', async () => {
+    const { externalId } = await plans.newCustomer();
+    const use = (amount: number) =>
+      app.post('/usage-events', {
+        usageEvent: {
+          customerExternalId: externalId,
+          usageMeterSlug: 'api-calls',
+          amount,
+          transactionId: `tail ${amount}`,
+        },
+      });
+    const { usageEvent } = await use(3);
+    const other = await createApp({
+      database: app.database,
+      people: app.owner,
+      services: app.services,
+      migrated: async () => true,
+    });
+    const url = await other.listen({ host: '127.0.0.1', port: 0 });
+    const { browser } = await personWith(app, 'viewer');
+    const tail = { url, path: '/usage-events/tail', query: `usageMeterId=${usageEvent.usageMeterId}` };
+    const [person, key] = await Promise.all([follow(bySession(browser.cookie), tail), follow(byKey(), tail)]);
+    const { usageEvents } = await person.untilUsed(3);
+    assert.deepEqual(usageEvents, [usageEvent], 'a tail begins with the last seconds');
+    await use(4);
+    await Promise.all([person.untilUsed(4), key.untilUsed(4)]);
+    await browser.send('POST', '/auth/sign-out', {});
+    await person.ended;
+    await use(5);
+    await key.untilUsed(5);
+    const amounts = ({ messages }: { readonly messages: readonly Message[] }) =>
+      messages.flatMap((message) => message.usageEvents?.map(({ amount }) => amount));
+    assert.deepEqual(
+      [amounts(person), amounts(key)],
+      [
+        [3, 4],
+        [3, 4, 5],
+      ],
+    );
+    const stranger = await app.newOrganization();
+    const path = `${tail.path}?${tail.query}`;
+    assert.equal((await app.request('GET', path, undefined, { key: stranger.testKey })).status, 404);
+    await other.close();
+    await key.ended;
   });
 
   test('one caller has a limited number of streams', async () => {

@@ -104,6 +104,13 @@ test('a change of somebody else is shown without a reload, until the person sign
   await other.getByRole('heading', { name: 'Acme of Berlin' }).waitFor();
   await app.put('/customers/customer-1', { customer: { externalId: 'customer-1', name: 'Acme' } });
   await other.getByRole('heading', { name: 'Acme', exact: true }).waitFor();
+
+  await other.getByRole('link', { name: 'Usage', exact: true }).click();
+  await other.getByRole('switch', { name: 'Live' }).click();
+  await other.getByText('Live. New events appear here').waitFor();
+  const usage = { customerExternalId: 'customer-1', usageMeterSlug: 'api-calls', transactionId: 'live' };
+  await app.post('/usage-events', { usageEvent: { ...usage, amount: 1234 } });
+  await other.getByRole('table', { name: 'Usage events' }).getByText('1,234').waitFor();
   assert.deepEqual(otherErrors, []);
   await other.context().close();
 });
@@ -258,6 +265,8 @@ test('a draft gets a line without tax, keeps it while its terms change, and give
     invoiceLineItems.map(({ description, taxable }: Body) => [description, taxable]),
     [['Deposit', false]],
   );
+  // A page that still showed it would ask for what is gone.
+  await visit(page, '/drafts');
   await app.request('DELETE', `/invoices/${invoice.id}`);
   assert.deepEqual(errors, []);
 });
@@ -277,6 +286,37 @@ test('the billing terms of a customer are changed after a look at each of them',
   const [customer] = (await app.get(`/customers?ids=${customerId}`)).data;
   assert.deepEqual(customer.billingTerms, { netTermsDays: 45, taxId: 'ATU1', purchaseOrderNumber: 'PO-7' });
   assert.deepEqual(errors, []);
+});
+
+test('a page that cannot be shown says why, and what to do next', async () => {
+  await visit(page, '/payments/pym_nothing');
+  await page.getByRole('heading', { name: 'There is no such record' }).waitFor();
+  await assertGoodPage(page, 'not-found');
+  await page.getByRole('link', { name: 'Go to Payments' }).click();
+  await page.getByRole('heading', { name: 'Payments' }).waitFor();
+
+  const failing = '**/api/v1/invoices/*';
+  const answer = (status: number, code: string) =>
+    page.route(failing, (route) =>
+      route.fulfill({ status, json: { message: 'x', code }, headers: { 'x-request-id': 'req_1' } }),
+    );
+  for (const [status, code, title] of [
+    [403, 'FORBIDDEN', 'Your role does not allow this'],
+    [500, 'INTERNAL_SERVER_ERROR', 'The service has failed'],
+    [503, 'SERVICE_UNAVAILABLE', 'The service is busy'],
+  ] as const) {
+    await answer(status, code);
+    await visit(page, `/invoices/of-${status}`);
+    await page.getByRole('heading', { name: title }).waitFor();
+    await assertGoodPage(page, `error-${status}`);
+    await page.unroute(failing);
+  }
+  await page.context().setOffline(true);
+  await visit(page, '/invoices/offline');
+  await page.getByRole('heading', { name: 'You are offline' }).waitFor();
+  await page.context().setOffline(false);
+  await page.getByRole('heading', { name: 'There is no such record' }).waitFor();
+  errors.length = 0;
 });
 
 test('every list and the catalog are good to everybody', async () => {

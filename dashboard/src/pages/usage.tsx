@@ -1,6 +1,6 @@
-import { Code, SegmentedControl, Select, Skeleton, Switch, TextInput } from '@mantine/core';
+import { Code, SegmentedControl, Select, Skeleton, Switch, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { lazy, Suspense, useState } from 'react';
+import { lazy, Suspense } from 'react';
 import type { UsageEvent, UsageMeter, UsageMeterSummary } from '../../../client/src/generated-entry.ts';
 import { read } from '../api.ts';
 import { CustomerName, CustomerNames } from '../parts/customer-name.tsx';
@@ -11,13 +11,13 @@ import { counted, countText, instantText } from '../parts/format.ts';
 import { isInTheWay, PageProblem, Problem } from '../parts/problem.tsx';
 import { type Column, Records, Rows, useFilters } from '../parts/records.tsx';
 import { Go, Heading, Identifier, Section } from '../parts/shown.tsx';
+import { useUsageTail } from '../parts/usage-tail.ts';
 
 const UsageChart = lazy(() => import('../parts/usage-chart.tsx').then(({ UsageChart: Chart }) => ({ default: Chart })));
 
 const mostMeters = 100;
 const pageSize = 25;
 const dayMs = 86_400_000;
-const tailMs = 2_000;
 
 const spans = [
   { value: '1', label: 'Day' },
@@ -187,33 +187,68 @@ const eventColumns: readonly Column<UsageEvent>[] = [
   { title: 'Transaction', cell: ({ transactionId }) => <Identifier id={transactionId} />, from: 'lg' },
 ];
 
-/** The events of the meter, newest first. A live list is read again every two seconds. */
+/** The events of the meter, newest first: by pages, or as they arrive. */
 function Events({ meter }: { readonly meter: UsageMeter }) {
-  const { filters } = useFilters();
-  const [isLive, setIsLive] = useState(false);
-  const { cursor } = filters;
+  const { filters, setFilters } = useFilters();
+  const isLive = filters.live === 'on';
   const query = read('usageEvents', 'list', {
     usageMeterId: meter.id,
     limit: pageSize,
     order: 'desc',
-    ...(cursor && { cursor }),
+    ...(filters.cursor && !isLive && { cursor: filters.cursor }),
   });
   // The list below has the same query, so both are one request.
-  const { data } = useQuery({ ...query, refetchInterval: isLive ? tailMs : false });
+  const { data } = useQuery(query);
   return (
     <Section
       title="Events"
-      aside={<Switch label="Live" checked={isLive} onChange={(event) => setIsLive(event.currentTarget.checked)} />}
-    >
-      <CustomerNames ids={(data?.data ?? []).map(({ customerId }) => customerId)}>
-        <Records
-          query={query}
-          columns={eventColumns}
-          keyOf={({ id }) => id}
-          caption="Usage events"
-          empty={<FirstEvent meterSlug={meter.slug} />}
+      aside={
+        <Switch
+          label="Live"
+          checked={isLive}
+          onChange={(event) => setFilters({ live: event.currentTarget.checked ? 'on' : undefined })}
         />
-      </CustomerNames>
+      }
+    >
+      {isLive ? (
+        <LiveEvents key={meter.id} meterId={meter.id} before={data?.data ?? []} />
+      ) : (
+        <CustomerNames ids={(data?.data ?? []).map(({ customerId }) => customerId)}>
+          <Records
+            query={query}
+            columns={eventColumns}
+            keyOf={({ id }) => id}
+            caption="Usage events"
+            empty={<FirstEvent meterSlug={meter.slug} />}
+          />
+        </CustomerNames>
+      )}
     </Section>
+  );
+}
+
+const tailTexts = {
+  opening: 'Connecting',
+  open: 'Live. New events appear here within two seconds.',
+  lost: 'The connection was lost. It is opened again by itself.',
+  ended: 'You may no longer see these events.',
+} as const;
+
+interface LiveEventsProps {
+  readonly meterId: string;
+  /** The events of the list, which were there before. */
+  readonly before: readonly UsageEvent[];
+}
+
+function LiveEvents({ meterId, before }: LiveEventsProps) {
+  const { events, state, hasSkipped } = useUsageTail(meterId, before);
+  return (
+    <CustomerNames ids={events.map(({ customerId }) => customerId)}>
+      <Text size="sm" c="dimmed" mb="xs" aria-live="polite">
+        {tailTexts[state]}
+        {hasSkipped && ' They come faster than anybody reads, so some are left out. The list has them all.'}
+      </Text>
+      {events.length > 0 && <Rows rows={events} columns={eventColumns} keyOf={({ id }) => id} caption="Usage events" />}
+    </CustomerNames>
   );
 }

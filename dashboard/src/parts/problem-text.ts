@@ -49,11 +49,23 @@ function asText([title, advice = null]: readonly [title: string, advice?: string
 
 const busy = 'The service has more to do than it can at this moment. Try again shortly.';
 
+/** No answer came: of the network, or of the service. */
+function unreachable(): ProblemText {
+  const [title, advice] = navigator.onLine
+    ? ['The service cannot be reached', 'It may be restarting. Try again in a moment.']
+    : ['You are offline', 'Try again when the connection is back.'];
+  return { title, advice, next: null, mayPass: true };
+}
+
+// The words of browsers. A part of the page is loaded when it is opened, and an update of the service renames it.
+const partMissing = /dynamically imported module|importing a module script/i;
+
 /** The title, the next step, and whether to try again. The text of the service stays where it names the reason. */
 export function problemText(error: unknown): ProblemText {
   if (!(error instanceof TollkeeperError)) {
     const known = error instanceof Error ? browserTexts[error.name] : undefined;
     if (known !== undefined) return asText(known);
+    if (error instanceof Error && partMissing.test(error.message)) return unreachable();
     return { title: 'This page has a fault', advice: 'Load it again.', next: null, mayPass: true };
   }
   const { status, code, message } = error;
@@ -66,20 +78,7 @@ export function problemText(error: unknown): ProblemText {
     };
   const known = signInTexts[code];
   if (known !== undefined) return asText(known);
-  if (status === null)
-    return navigator.onLine
-      ? {
-          title: 'The service cannot be reached',
-          advice: 'It may be restarting. Try again in a moment.',
-          next: null,
-          mayPass: true,
-        }
-      : {
-          title: 'You are offline',
-          advice: 'This goes on when the connection is back.',
-          next: null,
-          mayPass: true,
-        };
+  if (status === null) return unreachable();
   switch (status) {
     case 401:
       return {

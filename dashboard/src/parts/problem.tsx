@@ -1,4 +1,4 @@
-import { Alert, Button, Group, List, Text } from '@mantine/core';
+import { Alert, Button, List, Stack, Text } from '@mantine/core';
 import { useLocation } from '@tanstack/react-router';
 import { TollkeeperError } from '../../../client/src/generated-entry.ts';
 import { destinations } from '../shell/navigation.ts';
@@ -55,17 +55,15 @@ export function PageProblem({ error, retry }: ProblemProps) {
   return (
     <div role="alert">
       <Heading title={text.title} />
-      <div className="empty">
+      <Stack gap="xs" align="flex-start">
         <NextStep text={text} />
         <RequestNumber of={error instanceof TollkeeperError ? error : null} />
         {text.mayPass && (
-          <Group mt="xs">
-            <Button variant="default" onClick={() => (retry === undefined ? location.reload() : void retry())}>
-              Try again
-            </Button>
-          </Group>
+          <Button variant="default" onClick={() => (retry === undefined ? location.reload() : void retry())}>
+            Try again
+          </Button>
         )}
-      </div>
+      </Stack>
     </div>
   );
 }

@@ -163,7 +163,7 @@ export function Section({ title, aside, children }: HeadingProps & { readonly ch
     <section className="section">
       <Group justify="space-between" gap="sm" mb="xs">
         <h2>{title}</h2>
-        {aside}
+        {aside !== undefined && <Group gap="xs">{aside}</Group>}
       </Group>
       {children}
     </section>
