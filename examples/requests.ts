@@ -321,6 +321,7 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
   'POST /usage-events': (ids, n) => at('/usage-events', { usageEvent: usageEvent(ids, n) }),
   'POST /usage-events/bulk': (ids, n) =>
     at('/usage-events/bulk', { usageEvents: [usageEvent(ids, `${n}-a`), usageEvent(ids, `${n}-b`)] }),
+  'GET /usage-events/tail': (ids) => at(`/usage-events/tail?usageMeterId=${ids.usageMeterId}`),
   'GET /usage-events/{id}': (ids) => at(`/usage-events/${ids.usageEventId}`),
   'GET /usage-events/{id}/ledger-entry': (ids) => at(`/usage-events/${ids.usageEventId}/ledger-entry`),
   'GET /usage-meters/{id}/summary': (ids) => at(`/usage-meters/${ids.usageMeterId}/summary`),

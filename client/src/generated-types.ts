@@ -7298,7 +7298,7 @@ export interface UsageEventsConsumeAnswer {
 
 export interface UsageEventsGetTailInput {
   usageMeterId: string;
-  /** The length of the stream. */
+  /** The length of the stream. Without it, the stream ends after the events of the last ten seconds. */
   seconds?: number;
 }
 

@@ -7,7 +7,7 @@ const gatherMs = 1_000;
 const silentMs = 40_000;
 const firstWaitMs = 1_000;
 // The longest stream that the service keeps.
-const streamSeconds = 600;
+export const streamSeconds = 600;
 const longestWaitMs = 60_000;
 
 /** The families of queries of the catalog. They depend on nothing else, and no other family but these depends on them alone. */

@@ -134,8 +134,8 @@ export const usageEventRoutes = [
     tag,
     query: z.object({
       usageMeterId: z.string(),
-      seconds: z.coerce.number().int().min(1).max(longestSeconds).default(longestSeconds).meta({
-        description: 'The length of the stream.',
+      seconds: z.coerce.number().int().min(0).max(longestSeconds).default(0).meta({
+        description: 'The length of the stream. Without it, the stream ends after the events of the last ten seconds.',
       }),
     }),
     returns: z.custom<OpenedTail>(),

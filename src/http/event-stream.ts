@@ -114,10 +114,12 @@ export function openLookingStream(
 ): EventStream {
   const stream = new EventStream(opening);
   streams.add(stream);
+  // A stream of no seconds has one look.
+  const isOnce = opening.seconds === 0;
   let isLooking = false;
   const next = async () => {
     const now = Date.now();
-    if (isLooking || stream.isOver(now)) return;
+    if (isLooking || (!isOnce && stream.isOver(now))) return;
     isLooking = true;
     try {
       const message = await look(now);
@@ -128,10 +130,13 @@ export function openLookingStream(
     } finally {
       isLooking = false;
     }
-    stream.beat(now, comment);
+    if (isOnce) stream.end();
+    else stream.beat(now, comment);
   };
-  const timer = setInterval(() => void next(), lookEveryMs).unref();
-  stream.once('close', () => clearInterval(timer));
+  if (!isOnce) {
+    const timer = setInterval(() => void next(), lookEveryMs).unref();
+    stream.once('close', () => clearInterval(timer));
+  }
   // Its reader learns at once that it is open.
   stream.write(opening.openedAt, comment);
   void next();

@@ -441,7 +441,7 @@ describe('a stream of changes', () => {
     });
     const url = await other.listen({ host: '127.0.0.1', port: 0 });
     const { browser } = await personWith(app, 'viewer');
-    const tail = { url, path: '/usage-events/tail', query: `usageMeterId=${usageEvent.usageMeterId}` };
+    const tail = { url, path: '/usage-events/tail', query: `usageMeterId=${usageEvent.usageMeterId}&seconds=60` };
     const [person, key] = await Promise.all([follow(bySession(browser.cookie), tail), follow(byKey(), tail)]);
     const { usageEvents } = await person.untilUsed(3);
     assert.deepEqual(usageEvents, [usageEvent], 'a tail begins with the last seconds');

@@ -106,7 +106,7 @@ test('a change of somebody else is shown without a reload, until the person sign
   await other.getByRole('heading', { name: 'Acme', exact: true }).waitFor();
 
   await other.getByRole('link', { name: 'Usage', exact: true }).click();
-  await other.getByRole('switch', { name: 'Live' }).click();
+  await other.getByRole('switch', { name: 'Live' }).press(' ');
   await other.getByText('Live. New events appear here').waitFor();
   const usage = { customerExternalId: 'customer-1', usageMeterSlug: 'api-calls', transactionId: 'live' };
   await app.post('/usage-events', { usageEvent: { ...usage, amount: 1234 } });

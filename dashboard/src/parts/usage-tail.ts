@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
 import type { UsageEvent } from '../../../client/src/generated-entry.ts';
-import { followWhileVisible, readStream } from '../live.ts';
+import { followWhileVisible, readStream, streamSeconds } from '../live.ts';
 
 // A few screens. Older ones are in the list.
 const mostKept = 200;
@@ -23,7 +23,7 @@ export function useUsageTail(usageMeterId: string, before: readonly UsageEvent[]
   const [state, setState] = useState<Tail['state']>('opening');
   const [hasSkipped, setHasSkipped] = useState(false);
   useEffect(() => {
-    const path = `/api/v1/usage-events/tail?${new URLSearchParams({ usageMeterId })}`;
+    const path = `/api/v1/usage-events/tail?${new URLSearchParams({ usageMeterId, seconds: String(streamSeconds) })}`;
     return followWhileVisible((signal) => {
       void readStream(path, signal, {
         on({ event, data }) {
