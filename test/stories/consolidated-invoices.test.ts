@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
 import { doDueWork } from '../../src/billing/do-due-work.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { dayOf } from '../support/debtor.ts';
@@ -10,6 +14,9 @@ import { atOnce } from '../support/spending.ts';
 import { callerOf } from '../support/years.ts';
 
 const app = await startTestApp();
+const workerFile = new URL('../support/due-work-worker.ts', import.meta.url);
+// The advisory lock at which a worker is stopped.
+const stop = 7118;
 
 /**
  * A customer whose invoices are consolidated, with a plan of 30.00 a month from 1 April 10:00 on and one of 60.00 from
@@ -348,6 +355,83 @@ test('workers and people who finalize at once make one invoice with one number a
     data.map(({ amount }: Body) => amount),
     [3000, 6000, 9000],
   );
+  await assertSound(app);
+});
+
+// A worker writes these in order: the whole with its lines, its parts and its payment, and then the charge.
+const writes = [
+  ['insert', 'invoices'],
+  ['update', 'invoices'],
+  ['insert', 'payments'],
+  ['insert', 'test_processor.operations'],
+] as const;
+
+/** Lets a worker get to a write of an environment, and kills it there. What it has not committed is gone. */
+async function killAt([event, table]: (typeof writes)[number], environmentId: number): Promise<void> {
+  await app.owner.connection().execute(async (holder) => {
+    await sql`select pg_advisory_lock(${stop})`.execute(holder);
+    await sql`create trigger stop before ${sql.raw(event)} on ${sql.raw(table)} for each row execute function stop_here()`.execute(
+      app.owner,
+    );
+    const worker = fork(workerFile, [app.databaseUrl, String(environmentId)]);
+    const ended = once(worker, 'exit');
+    const waiting = sql`select from pg_locks where locktype = 'advisory' and objid = ${stop} and not granted`;
+    while ((await waiting.execute(app.owner)).rows.length === 0) {
+      assert.equal(worker.exitCode, null, `the worker ends before the ${event} of ${table}`);
+      await sleep(10);
+    }
+    worker.kill('SIGKILL');
+    await ended;
+    await sql`select pg_advisory_unlock(${stop})`.execute(holder);
+    while (
+      (await sql`select from pg_locks where locktype = 'advisory' and objid = ${stop}`.execute(app.owner)).rows.length >
+      0
+    )
+      await sleep(10);
+    await sql`drop trigger stop on ${sql.raw(table)}`.execute(app.owner);
+  });
+}
+
+test('workers that are killed at each write of a finalization leave one whole invoice, one number and one charge', async () => {
+  const { by, seller, moveTo, since } = await newBuyer();
+  const { testEnvironmentId } = seller;
+  await moveTo('2026-05-01T16:00');
+  await app.owner
+    .updateTable('environments')
+    .set({ clockNow: instant('2026-05-02') })
+    .where('id', '=', testEnvironmentId)
+    .execute();
+  await sql`
+    create function stop_here() returns trigger language plpgsql security definer as $$
+    begin perform pg_advisory_lock_shared(${sql.lit(stop)}), pg_advisory_unlock_shared(${sql.lit(stop)}); return new; end $$`.execute(
+    app.owner,
+  );
+  for (const write of writes) await killAt(write, testEnvironmentId);
+  const charges = async () => {
+    const { rows } = await sql<{ amount: bigint }>`
+      select o.amount from test_processor.operations o join payments p on p.id = o.idempotency_key
+       where p.environment_id = ${testEnvironmentId} order by o.amount`.execute(app.owner);
+    return rows.map(({ amount }) => amount);
+  };
+  // The network has charged, and nobody has heard of it.
+  assert.deepEqual(await charges(), [3000n, 6000n, 9000n]);
+  await doDueWork(app, testEnvironmentId, { forMs: 20_000 });
+  await app.runJobs({ all: true });
+
+  const [invoice, ...others] = await since('2026-05-01');
+  assert(invoice);
+  assert.deepEqual([others, invoice.total, invoice.status, invoice.amountPaid], [[], 9000, 'paid', 9000]);
+  assert.match(invoice.invoiceNumber, /-00003$/);
+  const parts = (await by.get(`/invoices?consolidatedInvoiceId=${invoice.id}`)).data;
+  assert.deepEqual(
+    parts.map(({ total, status }: Body) => [total, status]),
+    [
+      [3000, 'paid'],
+      [6000, 'paid'],
+    ],
+  );
+  assert.deepEqual(await charges(), [3000n, 6000n, 9000n]);
+  assert.equal((await by.get('/payments?limit=100')).data.length, 3);
   await assertSound(app);
 });
 
