@@ -118,7 +118,7 @@ function invoiceLine(each: Invoice) {
   return {
     invoice: each.reason,
     at: each.at,
-    due: each.status === 'draft' ? null : each.dueAt,
+    due: each.hasNumber ? each.dueAt : null,
     status: each.status,
     total: each.total,
     discount: each.discountAmount,

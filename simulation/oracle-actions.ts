@@ -68,6 +68,7 @@ export function createCustomer(books: Books, name: string, taxedBy: Pick<Custome
     drafts: [],
     items: [],
     netTerms: null,
+    reviewHours: null,
     balance: null,
     declined: 0,
     holds: [],
@@ -82,6 +83,7 @@ export function createCustomer(books: Books, name: string, taxedBy: Pick<Custome
 export function isErasable({ subscriptions, invoices, drafts, items }: Customer): boolean {
   const payments = invoices.flatMap((invoice) => invoice.payments);
   return (
+    !invoices.some(({ status }) => status === 'draft') &&
     subscriptions.every((each) => isTerminal(each) || isDefaultPlan(each)) &&
     drafts.length === 0 &&
     items.every(({ isInvoiced }) => isInvoiced) &&

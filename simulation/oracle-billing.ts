@@ -1,6 +1,6 @@
 import { pack } from './catalogue.ts';
 import { meterSlug } from './catalogue-usage.ts';
-import { dayMs, rounded, share } from './oracle-arithmetic.ts';
+import { dayMs, hourMs, rounded, share } from './oracle-arithmetic.ts';
 import { give, owedOf } from './oracle-credits.ts';
 import { type Asked, discountsOf } from './oracle-discounts.ts';
 import { heldOf } from './oracle-holds.ts';
@@ -110,7 +110,10 @@ export function draft(
  * Leaves out usage that pays back more than the rest of the invoice costs. A later unit can make all units cheaper: the
  * next invoice takes that.
  */
-function fitting(subscription: Subscription, requested: Asked): { readonly lines: Line[]; readonly left: Line[] } {
+export function fitting(
+  subscription: Subscription,
+  requested: Asked,
+): { readonly lines: Line[]; readonly left: Line[] } {
   let rest = sumOf(requested.lines) - sumOf(discountsOf(subscription, requested));
   const left = requested.lines.filter((line) => {
     if (rest >= 0 || line.kind !== 'usage' || line.amount >= 0) return false;
@@ -151,13 +154,17 @@ export function issue(
     item.isInvoiced = true;
     reach(books, `item on ${asked.reason}${asked.lines.length === 0 ? ' alone' : ''}`, subscription.customer);
   }
-  const { beginsPeriod = false, carriesOn: _, ...made } = requested;
+  const { beginsPeriod = false, carriesOn, redemptions: _, ...made } = requested;
   const isDueLater = methodOf(subscription) === null && !beginsPeriod;
+  // The rest of an interval after a pause is asked for.
+  const hours = asked.reason === 'renewal' && carriesOn === undefined ? (subscription.customer.reviewHours ?? 0) : 0;
   const dueAt = isDueLater ? requested.at + netTermsOf(books, subscription.customer) * dayMs : requested.at;
   const known = {
     customer: subscription.customer,
     subscription,
     dueAt,
+    finalizesAt: hours === 0 ? null : requested.at + hours * hourMs,
+    hasNumber: hours === 0,
     ...draft(subscription, requested),
     ...made,
     lines,
@@ -169,7 +176,7 @@ export function issue(
   }
   const invoice: Invoice = {
     ...known,
-    status: 'open',
+    status: hours === 0 ? 'open' : 'draft',
     attempts: 0,
     nextAt: null,
     usedBeforeRefund: 0,
@@ -182,6 +189,10 @@ export function issue(
   // A change takes what it takes off when it is made.
   if (!beginsPeriod) for (const line of lines) if (line.kind === 'paused_time') subscription.kept += line.amount;
   subscription.customer.invoices.push(invoice);
+  if (invoice.status === 'draft') {
+    reach(books, 'draft of a renewal', subscription.customer);
+    return invoice;
+  }
   applyBalance(books, invoice);
   if (dueOf(invoice) === 0) pay(books, invoice, method, change);
   return invoice;

@@ -10,7 +10,7 @@ import {
   settledForPlan,
   sumOf,
 } from './oracle-billing.ts';
-import { carryOut, collect } from './oracle-collecting.ts';
+import { carryOut, collect, endReview } from './oracle-collecting.ts';
 import {
   advanceOf,
   type Books,
@@ -48,6 +48,7 @@ export function changeNow(
 ): Changed {
   const { period } = subscription;
   if (period === null) return 'not_paid';
+  endReview(books, subscription, books.now);
   const settled = collectsRefunded ? paidForPlan(subscription, period) : settledForPlan(subscription, period);
   const isOwnOpen = invoicesOf(subscription).some(
     (each) => each.period === period && isForPeriod(each) && isOwed(each),

@@ -1,17 +1,19 @@
 import { addOn, incompleteHours } from './catalogue.ts';
+import { usagePrices } from './catalogue-usage.ts';
 import { hourMs, intervalAt, isSameInterval, share } from './oracle-arithmetic.ts';
 import { changeTerms, feeLines, issue, sumOf, withPausedTime } from './oracle-billing.ts';
 import { endClaims, letClaimsLast } from './oracle-claims.ts';
-import { attempt, carryOut, collect } from './oracle-collecting.ts';
+import { attempt, carryOut, collect, endReview } from './oracle-collecting.ts';
 import { endCredits } from './oracle-credits.ts';
 import { carryCredits, endSubscription, nextEnd } from './oracle-ending.ts';
 import { endingMeters, endMeasured, type Taking, takeMeasured } from './oracle-measured.ts';
 import { allUntil, changeOwnTerms, usageLines } from './oracle-metering.ts';
 import { periodEndLines } from './oracle-period-end.ts';
-import { anchorOf, endsUsage, interimAt } from './oracle-periods.ts';
+import { anchorOf, endsUsage, interimAt, openUsageStart } from './oracle-periods.ts';
 import {
   type Books,
   discountKeyOf,
+  draftOf,
   hasAccess,
   type Invoice,
   invoicesOf,
@@ -41,6 +43,7 @@ function dueAt(books: Books): number[] {
         endAt(each),
         expiryAt(each),
         each.resumesAt,
+        reviewEndOf(each),
         each.asksAt,
         interimAt(each),
         renewalAt(each),
@@ -61,6 +64,10 @@ function expiryAt(each: Subscription): number | null {
 /** The end of its period, or the start for which it is booked. */
 function renewalAt(each: Subscription): number | null {
   return isCurrent(each) || isBooked(each) ? (each.period?.end ?? null) : null;
+}
+
+function reviewEndOf(each: Subscription): number | null {
+  return draftOf(each)?.finalizesAt ?? null;
 }
 
 function attemptAt({ status, nextAt }: Invoice): number | null {
@@ -90,6 +97,7 @@ function doDue(books: Books): void {
     [endAt, (each) => endSubscription(books, each, { at: each.cancelAt ?? now, reason: null })],
     [expiryAt, (each) => endSubscription(books, each, { at: expiryAt(each) ?? now, reason: null, isExpired: true })],
     [({ resumesAt }) => resumesAt, (each) => resume(books, each, each.resumesAt ?? now)],
+    [reviewEndOf, (each) => endReview(books, each, now)],
     [({ asksAt }) => asksAt, (each) => lookAtThreshold(books, each)],
     [interimAt, (each) => billInterim(books, each, interimAt(each) ?? now)],
     [renewalAt, (each) => (isBooked(each) ? start(books, each) : renew(books, each))],
@@ -136,14 +144,20 @@ function start(books: Books, subscription: Subscription): void {
  * trial and a pause are left alone.
  */
 function lookAtThreshold(books: Books, subscription: Subscription): void {
-  const { status, arrears, period } = subscription;
+  const { period } = subscription;
   const threshold = subscription.threshold ?? books.threshold ?? 0;
   subscription.asksAt = null;
-  const isBilled = (status === 'active' || status === 'cancellation_scheduled') && arrears === 'none';
-  if (threshold === 0 || !isBilled || isBooked(subscription) || period === null || period.isTrial) return;
+  const isBilled = () =>
+    (subscription.status === 'active' || subscription.status === 'cancellation_scheduled') &&
+    subscription.arrears === 'none';
+  if (threshold === 0 || !isBilled() || isBooked(subscription) || period === null || period.isTrial) return;
   if (invoicesOf(subscription).some((each) => each.reason === 'usage_threshold' && isOwed(each))) return;
-  const lines = usageLines(subscription, allUntil(books.now));
-  if (sumOf(lines) < threshold) return;
+  const linesOf = () => usageLines(subscription, allUntil(books.now));
+  if (sumOf(linesOf()) < threshold) return;
+  endReview(books, subscription, books.now);
+  const lines = linesOf();
+  // The draft took late usage, and without a payment method something is owed now.
+  if (!isBilled() || sumOf(lines) < threshold) return;
   takeMeasured(subscription, allUntil(books.now));
   reach(books, 'usage at a threshold', subscription.customer);
   const bill = { reason: 'usage_threshold', at: books.now, period, lines } as const;
@@ -152,6 +166,7 @@ function lookAtThreshold(books: Books, subscription: Subscription): void {
 
 /** Bills usage within a period, and grants credits. Plans that do not bill usage show it with the renewal. */
 function billInterim(books: Books, subscription: Subscription, at: number): void {
+  endReview(books, subscription, at);
   const taking: Taking = { takes: (price) => endsUsage(subscription, price, at), at };
   const lines = usageLines(subscription, taking);
   takeMeasured(subscription, taking);
@@ -166,10 +181,14 @@ function renew(books: Books, subscription: Subscription): void {
   const { period, scheduled, plan } = subscription;
   if (period === null) return;
   const start = period.end;
+  endReview(books, subscription, start);
   // Another interval or anchor ends every usage period.
   const endsAll = scheduled !== null && !isSameInterval(plan, scheduled.plan);
   const billsBefore = scheduled !== null && scheduled.plan.billsOverage !== plan.billsOverage;
   const taking: Taking = { takes: (price) => endsAll || endsUsage(subscription, price, start), at: start };
+  const ended = usagePrices
+    .filter(taking.takes)
+    .map((price) => [price.slug, openUsageStart(subscription, price)] as const);
   const usage = billsBefore ? [] : usageLines(subscription, taking);
   if (!billsBefore) takeMeasured(subscription, taking);
   const ending = endingMeters(subscription, taking);
@@ -191,7 +210,8 @@ function renew(books: Books, subscription: Subscription): void {
   const next: Period = { start, end, wholeStart: start, isTrial: false, waived: 0, returned: 0 };
   const missing = periodEndLines(subscription, { period, at: start, keepsRest: false, usage });
   const lines = [...itemLines(subscription, next), ...usage, ...missing, ...feeLines(subscription)];
-  const bill = withPausedTime(subscription, { reason: 'renewal', at: start, period: next, lines });
+  const renewal = { reason: 'renewal', at: start, period: next, lines, usageStarts: new Map(ended) } as const;
+  const bill = withPausedTime(subscription, renewal);
   if (subscription.status === 'trialing') subscription.status = 'active';
   subscription.period = next;
   if (subscription.isFree) noteFreeTime(subscription.customer, next);

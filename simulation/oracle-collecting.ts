@@ -4,6 +4,7 @@ import { methodOf, order, pay, takeBack, unitsOf } from './oracle-billing.ts';
 import { endSubscription, replaceFree } from './oracle-ending.ts';
 import {
   type Books,
+  draftOf,
   dueOf,
   type Invoice,
   invoicesOf,
@@ -14,6 +15,7 @@ import {
   reach,
   type Subscription,
 } from './oracle-records.ts';
+import { finalizeReview } from './oracle-reviews.ts';
 
 /** Collection of payments, and the consequences of failures. */
 
@@ -106,6 +108,12 @@ export function collect(books: Books, invoice: Invoice | null): void {
   if (isRetried && invoice.subscription.status === 'unpaid') return;
   if (isRetried && methodOf(invoice.subscription) === null && invoice.dueAt > books.now) invoice.nextAt = invoice.dueAt;
   else attempt(books, invoice);
+}
+
+/** Ends the review of a subscription's draft, which is billed or changed at an instant. Its charge is requested. */
+export function endReview(books: Books, subscription: Subscription, at: number): void {
+  const draft = draftOf(subscription);
+  if (draft !== undefined) collect(books, finalizeReview(books, draft, at));
 }
 
 /** Charges it, or counts an attempt without a payment method. */

@@ -14,11 +14,13 @@ import { discountsOfLines } from './oracle-tax.ts';
 /** The discounts of subscriptions, one after the other. */
 
 /** An invoice to make. */
-export interface Asked extends Pick<Invoice, 'reason' | 'at' | 'period' | 'lines'> {
+export interface Asked extends Pick<Invoice, 'reason' | 'at' | 'period' | 'lines' | 'usageStarts'> {
   /** A change that begins a period and is paid first. */
   readonly beginsPeriod?: boolean;
   /** The period whose discount it carries on: that of a pause in the interval, or before another anchor. */
   readonly carriesOn?: Period | null;
+  /** The discounts that its draft has. Absent: it was none. */
+  readonly redemptions?: readonly Redemption[];
 }
 
 /** The discounts of an invoice: each of what the ones before it leave, and none of nothing. */
@@ -54,8 +56,9 @@ function partOfDiscount(discount: Discount, { reason, period }: Pick<Invoice, 'r
  */
 function redemptionsOf(
   subscription: Subscription,
-  { reason, period, beginsPeriod = false, carriesOn = null }: Asked,
-): Redemption[] {
+  { reason, period, beginsPeriod = false, carriesOn = null, redemptions }: Asked,
+): readonly Redemption[] {
+  if (redemptions !== undefined) return redemptions;
   const invoices = invoicesOf(subscription).filter(isForPeriod);
   return subscription.discounts.filter((redemption) => {
     const { discount, isOff } = redemption;

@@ -33,6 +33,7 @@ export function writeDraft(books: Books, customer: Customer, lines: readonly Lin
   const none = { discounts: [], discountAmount: 0, attempts: 0, nextAt: null, usedBeforeRefund: 0, applied: 0 };
   customer.drafts.push({
     ...{ customer, subscription, period: null, reason: 'one_off', at: books.now, dueAt: books.now, lines, isCollected },
+    ...{ finalizesAt: null, hasNumber: false },
     ...amountsOf(lines, customer),
     ...{ ...none, status: 'draft', moneyBack: [], notes: [], payments: [] },
   });
@@ -58,7 +59,7 @@ export function finalize(books: Books, draft: Invoice): void {
   const invoice: Invoice = {
     ...draft,
     ...amountsOf(draft.lines, customer),
-    ...{ at: books.now, dueAt: books.now + days * dayMs, status: 'open' },
+    ...{ at: books.now, dueAt: books.now + days * dayMs, status: 'open', hasNumber: true },
   };
   customer.invoices.push(invoice);
   applyBalance(books, invoice);

@@ -8,8 +8,10 @@ import { periodEndLines } from './oracle-period-end.ts';
 import {
   type Books,
   type Customer,
+  draftOf,
   holderOf,
   holdingOf,
+  type Invoice,
   isBooked,
   isInTheWay,
   isTerminal,
@@ -17,6 +19,7 @@ import {
   reach,
   type Subscription,
 } from './oracle-records.ts';
+import { finalizeReview } from './oracle-reviews.ts';
 import { noteFreeTime } from './oracle-titles.ts';
 import { grantPeriod } from './oracle-usage.ts';
 
@@ -107,6 +110,8 @@ export function startFree(books: Books, customer: Customer, at: number, anchor: 
 export function endSubscription(books: Books, subscription: Subscription, ending: Ending): void {
   const { at, reason, neverWas = false, isExpired = false } = ending;
   const { customer, period, kept } = subscription;
+  const draft = draftOf(subscription);
+  const reviewed = draft === undefined ? null : finalizeReview(books, draft, at);
   const usage = usageLines(subscription, allUntil(at));
   takeMeasured(subscription, allUntil(at));
   const paused = subscription.status === 'paused' ? subscription.pausedParts.at(-1) : undefined;
@@ -131,7 +136,7 @@ export function endSubscription(books: Books, subscription: Subscription, ending
     usage,
   };
   const lines = [...usage, ...(end && !isBooked(subscription) ? periodEndLines(subscription, end) : [])];
-  billFinalUsage(books, subscription, { kept, lines }, ending);
+  billFinalUsage(books, subscription, { kept, lines, reviewed }, ending);
   const isLeft = subscription.plan !== freePlan && reason !== 'upgraded_to_paid';
   const { replaced } = subscription;
   // The free plan fills the gap before a booked plan.
@@ -174,16 +179,20 @@ export function carryCredits(books: Books, customer: Customer): void {
 function billFinalUsage(
   books: Books,
   subscription: Subscription,
-  { kept, lines }: { readonly kept: number; readonly lines: readonly Line[] },
+  {
+    kept,
+    lines,
+    reviewed,
+  }: { readonly kept: number; readonly lines: readonly Line[]; readonly reviewed: Invoice | null },
   { at, reason }: Ending,
 ): void {
   const { period } = subscription;
   const bill = { reason: 'final_usage', at, period, lines } as const;
   const invoice = issue(books, subscription, withPausedTime(subscription, bill, kept));
   subscription.kept = 0;
-  if (invoice === null || invoice.status !== 'open' || reason === 'non_payment') return;
   const method = methodOf(subscription);
-  if (method !== null) order(books, invoice, method);
+  for (const each of [reviewed, invoice])
+    if (each?.status === 'open' && reason !== 'non_payment' && method !== null) order(books, each, method);
 }
 
 /** The end of the next period that begins at an instant. */

@@ -16,8 +16,16 @@ import {
 import { discountsOfLines, netTakenBack } from './oracle-tax.ts';
 
 export function meter({ metered }: Subscription, { slug }: UsagePrice, used: Used): void {
-  const known = metered.get(slug) ?? { fresh: nothing, periods: new Map() };
+  const known = metered.get(slug) ?? { fresh: nothing, late: new Map(), periods: new Map() };
   known.fresh = plus(known.fresh, used);
+  metered.set(slug, known);
+}
+
+/** Notes usage that happened before the period in which it comes. */
+export function noteLate({ metered, period }: Subscription, { slug }: UsagePrice, used: Used): void {
+  const known = metered.get(slug) ?? { fresh: nothing, late: new Map(), periods: new Map() };
+  const start = period?.start ?? 0;
+  known.late.set(start, plus(known.late.get(start) ?? nothing, used));
   metered.set(slug, known);
 }
 
@@ -116,6 +124,40 @@ function linesOf(subscription: Subscription, price: UsagePrice): Line[] {
   return [lineOf({ price, start: null, used: fresh, isWaived: false }, costOf(terms, fresh)), ...parts];
 }
 
+/**
+ * The lines of usage that came while a draft waited, and happened before its period: at the terms of the usage period
+ * that had ended. If credits cover a part of the usage, they cover late usage last.
+ */
+export function lateLines(subscription: Subscription, { period, usageStarts = new Map() }: Invoice): Line[] {
+  const lines = usagePrices.flatMap((price): Line[] => {
+    const metered = subscription.metered.get(price.slug);
+    const late = metered?.late.get(period?.start ?? 0);
+    const start = usageStarts.get(price.slug);
+    if (metered === undefined || late === undefined || start === undefined) return [];
+    const { fresh, periods } = metered;
+    // Usage of a voided bill waits for the next one.
+    if ([...periods.values()].some(({ released }) => released.units > 0n || released.events > 0n)) return [];
+    const used = less(fresh, late);
+    if (used.units === 0n && used.events === 0n) return [];
+    if (!subscription.plan.billsOverage) return [lineOf({ price, start: null, used, isWaived: true }, 0)];
+    const terms = termsAt(subscription, price, start);
+    if (!('pricing' in terms)) return [lineOf({ price, start: null, used, isWaived: false }, costOf(terms, used))];
+    const { taken, amount } = periods.get(start) ?? { taken: nothing, amount: 0 };
+    return [lineOf({ price, start, used, isWaived: false }, costOf(terms, plus(taken, used)) - amount)];
+  });
+  return lines.map((line) => (line.amount < 0 ? paidBack(subscription, line) : line));
+}
+
+function less(one: Used, other: Used): Used {
+  const least = (a: bigint, b: bigint) => (a < b ? a : b);
+  return {
+    ...one,
+    units: least(one.units, other.units),
+    events: least(one.events, other.events),
+    own: least(one.own, other.own),
+  };
+}
+
 function lineOf(usage: MeteredLine, amount: number): Line {
   return { kind: 'usage', amount, usage };
 }
@@ -143,7 +185,8 @@ export function putOnInvoice(subscription: Subscription, line: Line): void {
   const known = metered.get(price.slug);
   if (known === undefined) return;
   if (start === null) {
-    known.fresh = isWaived ? nothing : plus(known.fresh, used, -1n);
+    const released = [...known.periods.values()].reduce((sum, each) => plus(sum, each.released), nothing);
+    known.fresh = plus(known.fresh, isWaived ? plus(used, released, -1n) : used, -1n);
     if (!isWaived) return;
     for (const period of known.periods.values()) {
       period.taken = plus(period.taken, period.released, -1n);

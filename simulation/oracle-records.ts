@@ -41,6 +41,8 @@ export interface Customer {
   readonly items: InvoiceItem[];
   /** Its own net terms in days; null: those of the settings. */
   netTerms: number | null;
+  /** The hours that its renewals wait as drafts; null: those of the settings, which are none. */
+  reviewHours: number | null;
   /** Its money with the seller; null: it never had any. */
   balance: { credited: number; debited: number } | null;
   /** Declined first payments of purchases: nothing else is left of them. */
@@ -263,6 +265,8 @@ export interface OwnTerms {
 export interface Metered {
   /** On no invoice yet, and of no usage period. */
   fresh: Used;
+  /** Events that came within a billing period, by its start, and happened before it. Credits may cover some. */
+  readonly late: Map<number, Used>;
   /** By the start of the usage period. */
   readonly periods: Map<number, MeteredPeriod>;
 }
@@ -410,6 +414,12 @@ export interface Invoice {
   readonly at: number;
   /** Its due date. */
   readonly dueAt: number;
+  /** The end of the review of a draft; null: it is none of a renewal. */
+  readonly finalizesAt: number | null;
+  /** Drafts have no number, also after they are voided. */
+  readonly hasNumber: boolean;
+  /** The usage periods that ended with the period before a renewal: their starts, by price. */
+  readonly usageStarts?: ReadonlyMap<string, number>;
   readonly lines: readonly Line[];
   /** In their order, each with what it takes off. */
   readonly discounts: readonly { readonly redemption: Redemption; readonly amount: number }[];
@@ -537,7 +547,12 @@ export const isNotFor = (
   { invoices }: Customer,
   { minimum = 0, isFirstOnly = false }: Discount,
   worth: number,
-): boolean => worth < minimum || (isFirstOnly && invoices.some(({ total, status }) => total > 0 && status !== 'void'));
+): boolean =>
+  worth < minimum ||
+  (isFirstOnly && invoices.some(({ total, status }) => total > 0 && status !== 'void' && status !== 'draft'));
+/** The draft of a renewal that is under review; absent: none. */
+export const draftOf = (subscription: Subscription): Invoice | undefined =>
+  invoicesOf(subscription).find(({ status }) => status === 'draft');
 /** Whether a dunned invoice is open after a failed attempt. */
 export const isInArrears = (subscription: Subscription): boolean =>
   invoicesOf(subscription).some((each) => isDunned(each) && isOwed(each) && each.attempts > 0);

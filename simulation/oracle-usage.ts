@@ -2,7 +2,7 @@ import { isMeasured, type Meter, type UsagePrice, usersSlug } from './catalogue-
 import { share } from './oracle-arithmetic.ts';
 import { creditLine, draw, give, hasEnded, liveCredits, withhold } from './oracle-credits.ts';
 import { heldOf } from './oracle-holds.ts';
-import { meter } from './oracle-metering.ts';
+import { meter, noteLate } from './oracle-metering.ts';
 import { nothing } from './oracle-pricing.ts';
 import {
   askForThreshold,
@@ -150,6 +150,8 @@ export interface Use {
   readonly amount: number;
   /** The price that the event names, or by which it is rated. */
   readonly price: UsagePrice;
+  /** Null: it happens now. */
+  readonly date: number | null;
 }
 
 /**
@@ -162,6 +164,8 @@ export function use(books: Books, uses: readonly Use[]): void {
     subscription.events.set(transactionId, amount);
     return true;
   });
+  for (const { subscription, price, amount, date } of fresh)
+    if (isLate(subscription, date)) noteLate(subscription, price, { ...nothing, units: BigInt(amount) });
   for (const ofSubscription of Map.groupBy(fresh, ({ subscription }) => subscription).values())
     for (const [price, each] of Map.groupBy(ofSubscription, (one) => one.price)) {
       const [first] = each;
@@ -179,6 +183,11 @@ interface Other {
   /** Its own price, in 10^-12 of a minor unit. */
   readonly own: bigint;
   readonly told: unknown;
+  readonly date: number | null;
+}
+
+function isLate({ period }: Subscription, date: number | null): boolean {
+  return date !== null && period !== null && date < period.start;
 }
 
 /** Records an event once: answers whether it is new. Units that are measured later count here for nothing. Events are counted where the price has an amount for each, or none of its own. */
@@ -198,7 +207,9 @@ export function recordOther(
   const { price, own } = event;
   const pricing = 'pricing' in price.terms ? price.terms.pricing : null;
   const countsEvents = pricing?.fixedAmountPerEvent !== undefined || pricing?.model === 'dynamic';
-  meter(subscription, price, { units: BigInt(units), per: 1n, events: countsEvents ? 1n : 0n, own });
+  const used = { units: BigInt(units), per: 1n, events: countsEvents ? 1n : 0n, own };
+  if (isLate(subscription, event.date)) noteLate(subscription, price, used);
+  meter(subscription, price, used);
   return true;
 }
 

@@ -12,7 +12,8 @@ import type { StepKind } from './steps.ts';
  */
 export type Plot = readonly Scene[];
 
-export type ClockMove = 'hours' | 'days' | 'due' | 'weeks';
+/** `renewal`: to the next one of the customer of the plot. */
+export type ClockMove = 'hours' | 'days' | 'due' | 'weeks' | 'renewal';
 
 /** A step of a plot, or a move of the clock. */
 export type Scene =
@@ -418,6 +419,60 @@ const getsDiscounts: Plot = [
   step('cancel', { isNow: true }),
 ];
 
+const comesLate = step('recordUsage', { isLate: true });
+const othersComeLate = step('recordOthers', { isLate: true });
+const isReviewable = (plan: Plan) => begins(plan) && plan.unit !== 'year';
+
+/** Renewals that wait as drafts: with late usage and lines by hand, finalized on time, early, by what comes next, and voided. */
+const reviewsRenewals: Plot = [
+  step('changeReview', { isGood: true }),
+  step('newMethod', { isGood: true }),
+  step('subscribe', { plan: isReviewable }),
+  useUp,
+  step('recordUsage', { isMuch: true }),
+  step('recordOthers'),
+  step('addItem', { isNow: true }),
+  clock('renewal'),
+  comesLate,
+  othersComeLate,
+  step('reviewDraft'),
+  step('changeOfAddress'),
+  clock('due'),
+  othersComeLate,
+  clock('renewal'),
+  comesLate,
+  step('pause', { isNow: true }),
+  step('reviewDraft', { isNow: true }),
+  step('resume'),
+  step('recordOthers'),
+  step('changeThreshold'),
+  step('changeReview', { isGood: true }),
+  clock('renewal'),
+  othersComeLate,
+  step('changePlan', { isNow: true, plan: isDearer }),
+  step('changeMoney', { isGood: true }),
+  step('changeReview', { isGood: true }),
+  step('recordUsage', { isMuch: true }),
+  clock('renewal'),
+  step('changePrices'),
+  comesLate,
+  step('changeOfFortune', { isGood: false }),
+  clock('due'),
+  clock('renewal'),
+  step('reviewDraft'),
+  clock('due'),
+  step('changeOfFortune', { isGood: true }),
+  step('payInvoice', { invoice: isAny }),
+  step('recordOthers'),
+  clock('renewal'),
+  othersComeLate,
+  step('putDiscountOn', { isNow: true }),
+  clock('renewal'),
+  step('reviewDraft'),
+  comesLate,
+  step('cancel', { isNow: true }),
+];
+
 const plots: readonly ((random: Random) => Plot)[] = [
   () => paysLater,
   () => changesInterval,
@@ -430,6 +485,7 @@ const plots: readonly ((random: Random) => Plot)[] = [
   () => holdsQuantities,
   () => keepsABalance,
   () => getsDiscounts,
+  () => reviewsRenewals,
   dishonest,
 ];
 

@@ -244,6 +244,7 @@ class Run {
       hours: this.#random.between(1, 40) * hourMs,
       due: Math.max(minuteMs, (due ?? now) - now),
       days: this.#random.between(1, 12) * dayMs,
+      renewal: Math.max(minuteMs, (this.#nextRenewal() ?? now) - now),
       weeks: this.#random.between(2, 6) * 7 * dayMs,
       months: this.#random.between(30, 100) * dayMs,
       year: 366 * dayMs,
@@ -268,6 +269,12 @@ class Run {
       false,
     );
     if (answer?.status !== 200) throw this.#disagree(`the clock does not move: ${JSON.stringify(answer?.body)}`);
+  }
+
+  /** The end of a period of the customer of the plot. */
+  #nextRenewal(): number | null {
+    const ends = this.#plot.customer?.subscriptions.filter(isCurrent).flatMap(({ period }) => period?.end ?? []) ?? [];
+    return ends.length === 0 ? null : Math.min(...ends);
   }
 
   async #compare(isFull: boolean): Promise<void> {

@@ -71,6 +71,8 @@ export interface Wish {
   readonly isMuch?: boolean;
   /** Whether the usage is of meters that are measured. */
   readonly isMeasured?: boolean;
+  /** Whether the usage happened before the period. */
+  readonly isLate?: boolean;
   readonly anchor?: BillingAnchor;
   readonly plan?: (plan: Plan, before: Plan | null) => boolean;
   readonly invoice?: (invoice: Invoice) => boolean;
@@ -100,8 +102,9 @@ export function currentSubscriptions(among: Among): Subscription[] {
   return allSubscriptions(among).filter(isCurrent);
 }
 
+/** The invoices that have a number. */
 export function allInvoices({ customers }: Among): Invoice[] {
-  return customers.flatMap(({ invoices }) => invoices);
+  return customers.flatMap(({ invoices }) => invoices.filter(({ hasNumber }) => hasNumber));
 }
 
 /** A subscription in a few words. */
@@ -153,16 +156,26 @@ export class Records {
     const { name, invoices } = invoice.customer;
     const rows = sql<{ id: string }>`
       select i.id from invoices i join customers c on c.environment_id = i.environment_id and c.id = i.customer_id
-       where c.external_id = ${name} order by length(i.invoice_number), i.invoice_number`;
-    return this.#only(rows, invoices.indexOf(invoice));
+       where c.external_id = ${name} and i.invoice_number is not null
+       order by length(i.invoice_number), i.invoice_number`;
+    return this.#only(rows, invoices.filter(({ hasNumber }) => hasNumber).indexOf(invoice));
   }
 
-  /** A draft of a customer, by its place before the step. Drafts have no number yet. */
+  /** A one-off draft of a customer, by its place before the step. Drafts have no number yet. */
   async draft({ name }: Customer, place: number): Promise<string> {
     const rows = sql<{ id: string }>`
       select i.id from invoices i join customers c on c.environment_id = i.environment_id and c.id = i.customer_id
-       where c.external_id = ${name} and i.status = 'draft' order by i.id`;
+       where c.external_id = ${name} and i.status = 'draft' and i.reason = 'one_off' order by i.id`;
     return this.#only(rows, place);
+  }
+
+  /** The draft of a renewal. */
+  async reviewed(subscription: Subscription): Promise<string> {
+    const id = await this.subscription(subscription);
+    return this.#only(
+      sql<{ id: string }>`select id from invoices where subscription_id = ${id} and status = 'draft'`,
+      0,
+    );
   }
 
   /** A pending item of a customer, by its place before the step. */
@@ -174,7 +187,10 @@ export class Records {
   }
 
   async line(invoice: Invoice, index: number): Promise<string> {
-    const invoiceId = await this.invoice(invoice);
+    return this.lineOf(await this.invoice(invoice), index);
+  }
+
+  lineOf(invoiceId: string, index: number): Promise<string> {
     const rows = sql<{ id: string }>`select id from invoice_line_items where invoice_id = ${invoiceId} order by id`;
     return this.#only(rows, index);
   }

@@ -1,11 +1,13 @@
 import { addOn, paidPlans, takesAddOns } from './catalogue.ts';
-import { isDefaultPlan } from './oracle-actions.ts';
+import { isCharged, isDefaultPlan } from './oracle-actions.ts';
 import { boundary, hourMs, isSameInterval } from './oracle-arithmetic.ts';
 import { methodOf } from './oracle-billing.ts';
 import { changeNow, moveTrialEnd } from './oracle-changes.ts';
+import { carryOut, endReview } from './oracle-collecting.ts';
 import { type BillingAnchor, beginsPeriod, changeInterval, cutsInterval, moveAnchor } from './oracle-intervals.ts';
 import { changeOwnTerms } from './oracle-metering.ts';
 import {
+  draftOf,
   invoicesOf,
   isBooked,
   isForPeriod,
@@ -28,7 +30,8 @@ const timings = ['immediately', 'auto', 'auto', 'at_end_of_current_billing_perio
  * transfer.
  */
 export const changePlan: Draw = ({ random, books, customers, wish }) => {
-  const subscription = random.pick(currentSubscriptions({ customers }).filter(isChangeable));
+  const changeable = currentSubscriptions({ customers }).filter((each) => isChangeable(each) || isReviewed(each));
+  const subscription = random.pick(changeable);
   // Changes with slow payments are not modelled.
   if (subscription === undefined || methodOf(subscription)?.takesDays) return null;
   const { customer, scheduled } = subscription;
@@ -43,13 +46,17 @@ export const changePlan: Draw = ({ random, books, customers, wish }) => {
   };
   const { quantity, addOns } = subscription;
   if (plan === subscription.plan && terms.quantity === quantity && terms.addOns === addOns) return null;
-  const timing = wish.isNow ? 'immediately' : (random.pick(timings) ?? 'auto');
+  const anyTiming = wish.isNow ? 'immediately' : (random.pick(timings) ?? 'auto');
+  // It ends a review also where it waits.
+  const timing = anyTiming === 'auto' && isReviewed(subscription) ? 'immediately' : anyTiming;
   const prorates = wish.isNow || random.chance(0.85);
   const collectsRefunded = prorates && random.chance(0.2);
   const isNow = isMadeNow(subscription, terms, timing);
   const takesInterval = !isSameInterval(subscription.plan, plan);
   const anchor: BillingAnchor = wish.anchor ?? (random.chance(0.4) ? 'unchanged' : 'now');
   const begins = isNow && beginsPeriod(subscription, terms);
+  // What is on the draft would be owed.
+  if (begins && isReviewed(subscription)) return null;
   // Weeks have no day of the month.
   if (begins && subscription.day !== null && plan.unit === 'week') return null;
   const lacksSeats = plan.seats * terms.quantity < subscription.claims.size;
@@ -117,6 +124,14 @@ export function isChangeable(subscription: Subscription): boolean {
   const settled = methodOf(subscription) === null ? ['open'] : [];
   const isPaid = own.every(({ status: is }) => ['paid', 'refunded', 'partially_refunded', ...settled].includes(is));
   return status === 'active' && isPaid && (own.length > 0 || subscription.plan.billsAtEnd === true);
+}
+
+/** Whether a change ends the review of a draft that is paid at once. */
+function isReviewed(subscription: Subscription): boolean {
+  const { status, period, customer } = subscription;
+  const [draft, method] = [draftOf(subscription), methodOf(subscription)];
+  if (draft === undefined || draft.period !== period || status !== 'active' || customer.balance !== null) return false;
+  return method !== null && !isDefaultPlan(subscription) && isCharged(customer, method, draft.total);
 }
 
 /**
@@ -196,7 +211,8 @@ export function overrideOf({ slug: priceSlug, terms }: OwnTermsChange): object {
 /** Agrees own prices with a customer, or takes them back. The default plan has none. */
 export const changePrices: Draw = ({ random, books, customers }) => {
   const all = currentSubscriptions({ customers });
-  const subscription = random.pick(random.chance(0.9) ? all.filter(isChangeable) : all.filter(isDefaultPlan));
+  const changeable = all.filter((each) => isChangeable(each) || isReviewed(each));
+  const subscription = random.pick(random.chance(0.9) ? changeable : all.filter(isDefaultPlan));
   if (subscription === undefined || subscription.period === null) return null;
   const { period, scheduled, plan, quantity, addOns } = subscription;
   const ownTerms = drawOwnTerms(random).map((each) => (random.chance(0.3) ? { ...each, terms: null } : each));
@@ -213,6 +229,10 @@ export const changePrices: Draw = ({ random, books, customers }) => {
     apply: () => {
       if (isDefaultPlan(subscription) || scheduled !== null) return 'refused';
       reach(books, `own prices ${isNow ? 'now' : 'for the next period'}`, subscription.customer);
+      if (isNow) {
+        endReview(books, subscription, books.now);
+        carryOut(books);
+      }
       // A usage period that has begun keeps its terms.
       if (isNow) changeOwnTerms(subscription, ownTerms, books.now === period.start ? books.now + 1 : books.now);
       else subscription.scheduled = { plan, quantity, addOns, agreed: ownTerms };

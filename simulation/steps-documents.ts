@@ -17,12 +17,12 @@ import { allInvoices, type Draw, nameOf } from './step.ts';
 
 const mostDrafts = 3;
 
-function drawLine(random: Random): Line {
+export function drawLine(random: Random): Line {
   return { kind: 'written', amount: random.between(1, 9000), isUntaxed: random.chance(0.3) };
 }
 
 /** A line for the service: sometimes as two of half the amount. */
-function writtenOf({ amount, isUntaxed }: Line) {
+export function writtenOf({ amount, isUntaxed }: Line) {
   const quantity = amount % 2 === 0 ? 2 : 1;
   return { description: 'Work', quantity, unitAmount: amount / quantity, ...(isUntaxed ? { taxable: false } : {}) };
 }

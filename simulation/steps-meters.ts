@@ -6,6 +6,7 @@ import { type Books, isCurrent, isTerminal, type MeterAccount, reach, type Subsc
 import { recordOther } from './oracle-usage.ts';
 import type { Random } from './random.ts';
 import { allSubscriptions, type Draw, nameOf } from './step.ts';
+import { drawDate } from './steps-reviews.ts';
 
 /** An event of meters without credits. */
 interface Told {
@@ -94,8 +95,10 @@ export const recordOthers: Draw = ({ random, books, customers, newName, wish }) 
     if (subscription === undefined) return null;
     const ended = random.chance(0.02) ? random.pick(all.filter(isTerminal)) : undefined;
     const repeated = random.chance(0.15) ? random.pick(knownOf(subscription, told)) : undefined;
-    const drawn = drawTold(random, books, wish.isMeasured === true);
-    const isConsumed = !isBulk && drawn.date !== null && random.chance(0.03);
+    const any = drawTold(random, books, wish.isMeasured === true);
+    const date = any.date ?? drawDate(random, books, subscription, wish.isLate === true);
+    const drawn = measuredMeters.some(({ slug }) => slug === any.kind) ? any : { ...any, date };
+    const isConsumed = !isBulk && any.date !== null && random.chance(0.03);
     const fresh: Told = { subscription: ended ?? subscription, transactionId: newName('told'), ...drawn, isConsumed };
     told.push(repeated ?? fresh);
   }
@@ -138,7 +141,8 @@ function record(books: Books, told: Told, meter: Meter, units: number): void {
   const { subscription, transactionId, properties } = told;
   const price = priceFor(subscription.plan.rates, meter.slug, properties);
   const own = exactOf(told.price ?? '0');
-  if (!recordOther(books, subscription, { meter, units, price, own, transactionId, told }) || !isMeasured(meter))
+  const { date } = told;
+  if (!recordOther(books, subscription, { meter, units, price, own, transactionId, told, date }) || !isMeasured(meter))
     return;
   reach(books, `measured ${meter.slug}${subscription.status === 'paused' ? ' in a pause' : ''}`, subscription.customer);
   recordMeasured(books, subscription, meter, { date: told.date ?? books.now, amount: units });

@@ -17,6 +17,7 @@ import { pause } from './oracle-changes.ts';
 import { resume } from './oracle-clock.ts';
 import { carryOut } from './oracle-collecting.ts';
 import {
+  draftOf,
   hasUsed,
   invoicesOf,
   isBooked,
@@ -199,7 +200,7 @@ export const pauseIt: Draw = ({ random, books, customers, wish }) => {
   if (subscription === undefined || subscription.scheduled !== null) return null;
   // A pause at the start of a period has no duration that the rules cover.
   if (subscription.period?.start === books.now) return null;
-  const owes = invoicesOf(subscription).some(isOwed);
+  const owes = invoicesOf(subscription).some(isOwed) || draftOf(subscription) !== undefined;
   const resumesAt =
     !wish.isNow && random.chance(0.6)
       ? books.now + random.between(1, 60) * dayMs + random.between(0, 5) * hourMs

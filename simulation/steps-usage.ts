@@ -3,6 +3,7 @@ import { type Customer, hasAccess, isCurrent, isTerminal, type Subscription } fr
 import { balance, use } from './oracle-usage.ts';
 import type { Random } from './random.ts';
 import { allSubscriptions, type Draw, nameOf, type Records } from './step.ts';
+import { drawDate } from './steps-reviews.ts';
 
 interface Use {
   readonly subscription: Subscription;
@@ -14,6 +15,8 @@ interface Use {
   readonly properties: Properties;
   /** The price that it names in place of the meter. */
   readonly named: UsagePrice | null;
+  /** Null: it is not said. */
+  readonly date: number | null;
 }
 
 const callsPrices = usagePrices.filter(({ meter }) => meter === meterSlug);
@@ -41,9 +44,16 @@ function rated(uses: readonly Use[]) {
   return known.length < uses.length ? null : known;
 }
 
-function eventOf({ transactionId, amount, properties, named }: Use): object {
+function eventOf({ transactionId, amount, properties, named, date }: Use): object {
   const ofPrice = named === null ? { usageMeterSlug: meterSlug } : { priceSlug: named.slug };
-  return { transactionId, amount, ...ofPrice, ...(Object.keys(properties).length === 0 ? {} : { properties }) };
+  const dated = date === null ? {} : { usageDate: date };
+  return {
+    transactionId,
+    amount,
+    ...ofPrice,
+    ...dated,
+    ...(Object.keys(properties).length === 0 ? {} : { properties }),
+  };
 }
 
 /** Sometimes usage names the customer, if that has one current subscription, or none: this is refused. */
@@ -77,14 +87,15 @@ export const recordUsage: Draw = ({ random, books, customers, wish, newName }) =
       amount,
       transactionId: repeated ?? newName('use'),
       namesCustomer,
+      date: drawDate(random, books, subscription, wish.isLate === true),
       ...drawRating(random),
     });
   }
   const told = uses
     .map((each) => {
-      const { subscription, amount, namesCustomer } = each;
+      const { subscription, amount, namesCustomer, date } = each;
       const where = namesCustomer ? `the plan of ${subscription.customer.name}` : nameOf(subscription);
-      return `${amount} on ${where} at ${priceOfUse(each)?.slug ?? 'a price for others'}`;
+      return `${amount} on ${where} at ${priceOfUse(each)?.slug ?? 'a price for others'}${date === null ? '' : ` of ${date}`}`;
     })
     .join(', ');
   return {
@@ -155,6 +166,7 @@ export const consume: Draw = ({ random, books, customers, wish, newName }) => {
     amount,
     transactionId: repeated ?? newName('use'),
     namesCustomer,
+    date: null,
     ...drawRating(random),
   };
   return {

@@ -32,6 +32,7 @@ import {
 import { changeInPortal, chooseQuantity, guessCodes, testCards } from './steps-pages.ts';
 import { bookNext, cancel, pauseIt, resumeIt, subscribeTo, takeCancelBack } from './steps-plans.ts';
 import { askForQuote } from './steps-quotes.ts';
+import { changeReview, reviewDraft } from './steps-reviews.ts';
 import { consume, recordUsage } from './steps-usage.ts';
 import { grantUsers, tellUser } from './steps-users.ts';
 
@@ -87,6 +88,8 @@ const kinds = {
   takeNoteBack: { draw: takeNoteBack, weight: 3 },
   changeMoney: { draw: changeMoney, weight: 6 },
   changeTerms: { draw: changeTerms, weight: 4 },
+  changeReview: { draw: changeReview, weight: 4 },
+  reviewDraft: { draw: reviewDraft, weight: 9 },
   addItem: { draw: addItem, weight: 8 },
   removeItem: { draw: removeItem, weight: 2 },
   putDiscountOn: { draw: putDiscountOn, weight: 10 },

@@ -32,7 +32,7 @@ import type { SubscriptionUpdate } from '../subscriptions/subscription-start.ts'
 import { applyNow } from './apply-adjustment.ts';
 import { type Bill, holdBill, issueBills } from './bill-subscription.ts';
 import { findUpToDate, lockCurrent } from './catch-up.ts';
-import { collectInvoices, endReviews } from './collect-invoices.ts';
+import { collectInvoices, endReview } from './collect-invoices.ts';
 import type { LockedSubscription } from './end-subscription.ts';
 import { assumeMade } from './make-bought.ts';
 import { type AdjustmentPlan, judgeAnchorMove, planAdjustment, planAnchorMove } from './plan-adjustment.ts';
@@ -63,9 +63,9 @@ export async function adjustSubscription(
   { chargeWith = null, byCustomer = false }: { chargeWith?: string | null; byCustomer?: boolean } = {},
 ): Promise<Adjusted> {
   const locked = await lockCurrent(work, id);
-  if (requested.timing !== 'at_end_of_current_billing_period')
-    await endReviews(work, [{ subscriptionId: id, at: work.now }]);
-  const plan = await planAdjustment(work, locked.subscription, requested, { takesUsage: true, chargeWith });
+  const isLater = requested.timing === 'at_end_of_current_billing_period';
+  const subscription = isLater ? locked.subscription : await endReview(work, locked.subscription);
+  const plan = await planAdjustment(work, subscription, requested, { takesUsage: true, chargeWith });
   const adjustmentId = await (plan.timing === 'immediately'
     ? changeNow(work, plan)
     : schedule(work, locked, plan, byCustomer));
@@ -194,8 +194,7 @@ export async function changeSubscription(
     await publishSubscription(work, 'subscription.updated', saved, customer);
     return { subscription: saved, move: null };
   }
-  await endReviews(work, [{ subscriptionId: id, at: work.now }]);
-  const plan = await planAnchorMove(work, subscription, anchor);
+  const plan = await planAnchorMove(work, await endReview(work, subscription), anchor);
   const amounts = MoveAmounts.parse(amountsOf(plan));
   const adjustment = await findAdjustment(work, await changeNow(work, plan));
   assert(adjustment, 'changes are never deleted');

@@ -36,20 +36,40 @@ interface Watched {
  */
 async function billThresholds(work: Work, ids: readonly string[]): Promise<void> {
   await lockAccountsOfSubscriptions(work, ids);
-  const watched = await listWatched(work, ids);
+  const reached = await listReached(work, await listWatched(work, ids));
+  if (reached.length === 0) return;
+  const hadDrafts = await endReviews(
+    work,
+    reached.map(({ subscription, at }) => ({ subscriptionId: subscription.id, at })),
+  );
+  await billReached(work, hadDrafts ? await listStillReached(work, reached) : reached);
+}
+
+/** Those whose unbilled usage is worth their threshold. */
+async function listReached(work: Work, watched: readonly Watched[]): Promise<Watched[]> {
   const drafts = await draftUsageLines(
     work,
     watched.map(({ subscription }) => subscription),
   );
-  const reached = watched.filter(({ subscription, threshold }) => {
+  return watched.filter(({ subscription, threshold }) => {
     const lines = drafts.get(subscription.id) ?? [];
     return lines.reduce((sum, line) => sum + priceLine(line).amount, 0n) >= threshold;
   });
+}
+
+/** The same after their drafts took late usage, and may have made them past due. */
+async function listStillReached(work: Work, reached: readonly Watched[]): Promise<Watched[]> {
+  const ids = reached.map(({ subscription }) => subscription.id);
+  const known = new Map((await findSubscriptions(work, ids)).map((subscription) => [subscription.id, subscription]));
+  const present = reached.flatMap((watched) => {
+    const subscription = known.get(watched.subscription.id);
+    return subscription && mayBeBilled(subscription) ? { ...watched, subscription } : [];
+  });
+  return listReached(work, present);
+}
+
+async function billReached(work: Work, reached: readonly Watched[]): Promise<void> {
   if (reached.length === 0) return;
-  await endReviews(
-    work,
-    reached.map(({ subscription, at }) => ({ subscriptionId: subscription.id, at })),
-  );
   const usage = await takeUsageLines(
     work,
     reached.map(({ subscription }) => subscription),

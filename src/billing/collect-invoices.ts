@@ -124,9 +124,9 @@ interface ReviewEnd {
 
 /**
  * Finalizes the drafts of these subscriptions. The caller has locked the subscriptions with their customers. Without drafts
- * this is one statement.
+ * this is one statement. Answers whether there was any: then a subscription may be past due, so the caller reads it again.
  */
-export async function endReviews(work: Work, ends: readonly ReviewEnd[]): Promise<void> {
+export async function endReviews(work: Work, ends: readonly ReviewEnd[]): Promise<boolean> {
   const drafts = await lockDraftsOf(
     work,
     ends.map(({ subscriptionId }) => subscriptionId),
@@ -139,6 +139,14 @@ export async function endReviews(work: Work, ends: readonly ReviewEnd[]): Promis
       return draft === undefined ? [] : finalBy(draft, at);
     }),
   );
+  return drafts.length > 0;
+}
+
+/** Finalizes the draft of a locked subscription that is changed now, and returns the subscription as it is then. */
+export async function endReview(work: Work, subscription: SubscriptionRow): Promise<SubscriptionRow> {
+  const { id } = subscription;
+  if (!(await endReviews(work, [{ subscriptionId: id, at: work.now }]))) return subscription;
+  return (await findSubscriptions(work, [id]))[0] ?? subscription;
 }
 
 /**

@@ -436,6 +436,8 @@ export async function removeLine(work: Work, id: string, lineId: string): Promis
   if (removed === undefined) throw new Problem('invoiceLineItemNotFound', { id: lineId });
   if (isOfPeriod(invoice) && !isWritten(removed.line.explanation))
     throw new Problem('draftOfPeriod', { id, reason: `line ${lineId} was not added by hand` });
+  if (isOfPeriod(invoice) && left.length === 0)
+    throw new Problem('draftOfPeriod', { id, reason: `line ${lineId} is its last one: void the draft instead` });
   const itemId = itemOf(removed.line.explanation);
   // The item waits for the next invoice again.
   if (itemId !== null) await releaseItems(work, id, [itemId]);

@@ -30,7 +30,12 @@ async function newReviewed(settings: Body = { reviewHours: 48 }, price = 'pro', 
     name: 'Calls',
     isDefault: true,
     features: [],
-    products: [plan('pro', 3000), plan('team', 6000), plan('least', 3000, [], { minimumCommitment: 20_000 })],
+    products: [
+      plan('pro', 3000),
+      plan('team', 6000),
+      plan('zero', 0),
+      plan('least', 3000, [], { minimumCommitment: 20_000 }),
+    ],
     usageMeters: [meter('calls', 'Calls', { slug: 'calls', unitPrice: 0, pricing })],
     resources: [],
   });
@@ -169,6 +174,42 @@ test('the next invoice, an upgrade, a threshold and an end each finalize a draft
   await assertSound(app);
 });
 
+test('late usage that a draft takes at a threshold is billed once, and leaves nothing to invoice there', async () => {
+  const { by, seller, id, use, moveTo } = await newReviewed({ reviewHours: 720, billingThresholdAmount: 5000 });
+  await moveTo('2026-05-02');
+  await use(600, '2026-04-30');
+  await doDueWork(app, seller.testEnvironmentId, { forMs: 20_000 });
+  const { data } = await by.get(`/invoices?subscriptionId=${id}&limit=100`);
+  assert.deepEqual(data.map(({ status, total }: Body) => `${status} ${total}`).toSorted(), ['paid 3000', 'paid 9000']);
+  await assertSound(app);
+});
+
+test('a subscription that is past due by the end of a review stays so, whatever ended it', async () => {
+  const statusOf = async ({ by, id }: Awaited<ReturnType<typeof newReviewed>>) =>
+    (await by.get(`/subscriptions/${id}`)).subscription.status;
+  // Without a payment method and without terms the draft fails as soon as it is finalized.
+  const unpaid = async (settings: Body) => {
+    const reviewed = await newReviewed({ reviewHours: 720, netTermsDays: 10, ...settings }, 'pro', null);
+    await reviewed.by.post(`/invoices/${(await reviewed.newest()).invoice.id}/record-payment`, {});
+    await reviewed.by.put('/settings', { settings: { netTermsDays: 0 } });
+    await reviewed.moveTo('2026-05-02');
+    return reviewed;
+  };
+  const limited = await unpaid({ billingThresholdAmount: 5000 });
+  await limited.use(500);
+  await doDueWork(app, limited.seller.testEnvironmentId, { forMs: 20_000 });
+  assert.deepEqual([await statusOf(limited), (await limited.newest()).invoice.total], ['past_due', 3000]);
+
+  const priced = await unpaid({});
+  const priceOverrides = [{ priceSlug: 'calls', pricing: { model: 'per_unit', unitAmount: '1' } }];
+  const adjustment = { timing: 'immediately', priceOverrides };
+  await priced.send('POST', `/subscriptions/${priced.id}/adjust`, { adjustment });
+  const { status, total, nextAttemptAt } = (await priced.newest()).invoice;
+  const failed = [await statusOf(priced), status, total, dayOf(nextAttemptAt)];
+  assert.deepEqual(failed, ['past_due', 'open', 3000, '2026-05-05']);
+  await assertSound(app);
+});
+
 test('a draft is voided like an invoice that never was, and a pause waits until it is paid for', async () => {
   const { by, id, use, newest, moveTo, refusal } = await newReviewed();
   await use(100);
@@ -294,6 +335,22 @@ test('a void invoice gives its items back, a draft gives back one that is taken 
   await by.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
   const last = await newest();
   assert.deepEqual([last.invoice.status, amounts(last), await pending()], ['paid', [1500], 1]);
+  await assertSound(app);
+});
+
+test('the last line of a draft stays, because an invoice has one, and due work goes on', async () => {
+  const { by, id, newest, moveTo, refusal } = await newReviewed(
+    { reviewHours: 24, allowMultipleSubscriptions: true },
+    'zero',
+  );
+  await by.post('/invoice-items', { invoiceItem: { subscriptionId: id, description: 'Set-up', unitAmount: 1500 } });
+  await moveTo('2026-05-01');
+  const { invoice, invoiceLineItems } = await newest();
+  assert.deepEqual([invoice.status, amounts({ invoiceLineItems })], ['draft', [1500]]);
+  const path = `/invoices/${invoice.id}/lines/${invoiceLineItems[0].id}`;
+  assert.match(await refusal('DELETE', path), /^400 .*void the draft instead/);
+  await moveTo('2026-05-02');
+  assert.deepEqual([(await newest()).invoice.status, (await newest()).invoice.total], ['paid', 1500]);
   await assertSound(app);
 });
 

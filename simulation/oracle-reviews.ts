@@ -1,0 +1,73 @@
+import { dayMs } from './oracle-arithmetic.ts';
+import { draft as amountsOf, applyBalance, fitting, methodOf, pay, sumOf, takeBack } from './oracle-billing.ts';
+import type { Asked } from './oracle-discounts.ts';
+import { lateLines, putOnInvoice, takeOffInvoice } from './oracle-metering.ts';
+import { type Books, dueOf, type Invoice, type Line, netTermsOf, reach } from './oracle-records.ts';
+
+/** Drafts of renewals: they wait for a review, are not owed, and become invoices as of the end of it. */
+
+/** The draft with other lines, by the tax of now. It keeps its discounts. */
+function askedOf({ reason, at, period, discounts }: Invoice, lines: readonly Line[]): Asked {
+  return { reason, at, period, lines, redemptions: discounts.map(({ redemption }) => redemption) };
+}
+
+function replace(draft: Invoice, by: Invoice): void {
+  const { invoices } = draft.customer;
+  invoices.splice(invoices.indexOf(draft), 1, by);
+}
+
+function rewrite(draft: Invoice, lines: readonly Line[]): void {
+  replace(draft, { ...draft, ...amountsOf(draft.subscription, askedOf(draft, lines)), lines });
+}
+
+export function addToDraft(draft: Invoice, line: Line): void {
+  rewrite(draft, [...draft.lines, line]);
+}
+
+/** Takes a line off that somebody has written. A pending one waits again. */
+export function takeOffDraft(draft: Invoice, line: Line): void {
+  for (const item of draft.customer.items) if (item.line === line) item.isInvoiced = false;
+  rewrite(
+    draft,
+    draft.lines.filter((each) => each !== line),
+  );
+}
+
+/** Voids a draft as if its period had never been billed. */
+export function voidDraft(books: Books, draft: Invoice): void {
+  reach(books, 'draft voided', draft.customer);
+  takeBack(books, draft);
+}
+
+/**
+ * Makes a draft an invoice, as of an instant or of the end of its review where that was before: with the usage that came
+ * meanwhile and belongs to the time before, and the number, tax, balance and terms of then.
+ */
+export function finalizeReview(books: Books, draft: Invoice, at: number): Invoice {
+  const { subscription, customer, finalizesAt } = draft;
+  const late = lateLines(subscription, draft);
+  const listOfLate = late.reduce((sum, { amount, takenBack = 0 }) => sum + amount - takenBack, 0);
+  const drafted = draft.lines.flatMap((line): Line[] => {
+    if (line.kind !== 'commitment') return [line];
+    const amount = line.amount - listOfLate;
+    return amount > 0 ? [{ ...line, amount }] : [];
+  });
+  const asked = askedOf(draft, [...drafted, ...late]);
+  const { lines, left } = fitting(subscription, asked);
+  for (const line of late) putOnInvoice(subscription, line);
+  for (const line of left) takeOffInvoice(subscription, line);
+  const finalAt = Math.min(at, finalizesAt ?? at);
+  const days = methodOf(subscription) === null ? netTermsOf(books, customer) : 0;
+  const invoice: Invoice = {
+    ...draft,
+    ...amountsOf(subscription, { ...asked, lines }),
+    ...{ lines, at: finalAt, dueAt: finalAt + days * dayMs, finalizesAt: null, hasNumber: true, status: 'open' },
+  };
+  customer.invoices.splice(customer.invoices.indexOf(draft), 1);
+  customer.invoices.push(invoice);
+  reach(books, `draft finalized ${finalAt === finalizesAt ? 'on time' : 'early'}`, customer);
+  if (late.length > 0) reach(books, `late usage on a draft${sumOf(late) < 0 ? ' that pays back' : ''}`, customer);
+  applyBalance(books, invoice);
+  if (dueOf(invoice) === 0) pay(books, invoice, null, null);
+  return invoice;
+}
