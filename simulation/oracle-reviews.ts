@@ -40,8 +40,8 @@ export function voidDraft(books: Books, draft: Invoice): void {
 }
 
 /**
- * Makes a draft an invoice, as of an instant or of the end of its review where that was before: with the usage that came
- * meanwhile and belongs to the time before, and the number, tax, balance and terms of then.
+ * Makes a draft an invoice, as of an instant or of the end of its review where that was before. Late usage gets onto it. The
+ * number, tax, balance and terms are of then.
  */
 export function finalizeReview(books: Books, draft: Invoice, at: number): Invoice {
   const { subscription, customer, finalizesAt } = draft;

@@ -55,7 +55,7 @@ export const changePlan: Draw = ({ random, books, customers, wish }) => {
   const takesInterval = !isSameInterval(subscription.plan, plan);
   const anchor: BillingAnchor = wish.anchor ?? (random.chance(0.4) ? 'unchanged' : 'now');
   const begins = isNow && beginsPeriod(subscription, terms);
-  // What is on the draft would be owed.
+  // The invoice of the draft would be owed.
   if (begins && isReviewed(subscription)) return null;
   // Weeks have no day of the month.
   if (begins && subscription.day !== null && plan.unit === 'week') return null;

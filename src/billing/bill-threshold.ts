@@ -45,7 +45,7 @@ async function billThresholds(work: Work, ids: readonly string[]): Promise<void>
   await billReached(work, hadDrafts ? await listStillReached(work, reached) : reached);
 }
 
-/** Those whose unbilled usage is worth their threshold. */
+/** The subscriptions whose unbilled usage is worth their threshold. */
 async function listReached(work: Work, watched: readonly Watched[]): Promise<Watched[]> {
   const drafts = await draftUsageLines(
     work,
