@@ -2,8 +2,8 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import process from 'node:process';
 import type { Readable } from 'node:stream';
+import { program } from '../test/support/program.ts';
 
-const main = new URL('../src/main.ts', import.meta.url).pathname;
 // Not a performance limit: a process that has not started by then will not start.
 const longestStartMs = 60_000;
 const keptOutput = 20_000;
@@ -33,7 +33,7 @@ export class ServiceProcess {
 
   /** Starts it and waits until it serves or works. Throws if it exits instead. */
   async start(): Promise<void> {
-    const child = spawn(process.execPath, [main, this.command], {
+    const child = spawn(process.execPath, [program, this.command], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...this.#environment },
     });

@@ -294,7 +294,7 @@ test('the fullest pricing model holds up nobody: setup, refusal, read, export, u
 });
 
 test('as many values as a body may have hold up nobody: a list of zeros, a quote, claims by name', async () => {
-  const zeros = (count: number) => `[${Array(count).fill(0)}]`;
+  const zeros = (count: number) => `[${'0,'.repeat(count - 1)}0]`;
   for (const route of ['POST /customers', 'POST /usage-events/bulk']) {
     await assertBriefAt(route, 400, () => zeros(19_999));
     await assertBriefAt(route, 400, () => zeros(8_000_000).slice(0, 2 ** 20));

@@ -12,8 +12,7 @@ import { Client } from 'pg';
 import { createDatabase, createPool, type Database } from '../../src/database/database.ts';
 import { findEmbeddedPostgres } from '../../src/embedded-postgres/start.ts';
 import { killAndWait, postmasterOf } from './kill.ts';
-
-const main = new URL('../../src/main.ts', import.meta.url).pathname;
+import { program } from './program.ts';
 
 /** Kills at once, and ends when what it kills is gone. */
 export type Kill = () => Promise<void>;
@@ -54,7 +53,7 @@ export class Killable {
   /** Starts the service, which starts PostgreSQL or finds it running, and waits until it listens. */
   async start(): Promise<void> {
     assert(!this.isRunning, 'the service runs already');
-    const child = spawn(process.execPath, [main, 'serve'], {
+    const child = spawn(process.execPath, [program, 'serve'], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: {
         ...process.env,

@@ -12,8 +12,7 @@ import { findCluster, readServer } from '../../src/embedded-postgres/cluster.ts'
 import { birthOf } from '../../src/embedded-postgres/process-lock.ts';
 import { startEmbeddedPostgres } from '../../src/embedded-postgres/start.ts';
 import { type Answer, type RequestOptions, send } from './harness.ts';
-
-const main = new URL('../../src/main.ts', import.meta.url).pathname;
+import { program } from './program.ts';
 
 // Not a measure of speed: what has not come by then will not come.
 export const longestWaitMs = 60_000;
@@ -47,7 +46,7 @@ export class PressedService {
   /** Starts it and does not wait for it. */
   static async spawn(settings: Readonly<Record<string, string>>): Promise<PressedService> {
     const dataDirectory = await mkdtemp(join(await realpath(tmpdir()), 'tollkeeper-pressed-'));
-    const child = spawn(process.execPath, [main, 'serve'], {
+    const child = spawn(process.execPath, [program, 'serve'], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, PORT: '0', DATABASE_URL: '', TOLLKEEPER_DATA_DIR: dataDirectory, ...settings },
     });

@@ -9,9 +9,9 @@ import pg from 'pg';
 import { withScratchPostgres } from '../../scripts/scratch-postgres.ts';
 import { findEmbeddedPostgres } from '../../src/embedded-postgres/start.ts';
 import { type Body, send } from '../support/harness.ts';
+import { program } from '../support/program.ts';
 import { meter, newCustomer, plan } from '../support/shop.ts';
 
-const main = new URL('../../src/main.ts', import.meta.url).pathname;
 const dataDirectory = await mkdtemp(join(tmpdir(), 'tollkeeper-command-line-'));
 const services = new Set<ChildProcess>();
 after(async () => {
@@ -38,7 +38,7 @@ interface Ran {
 /** Runs a command to its end. */
 function run(args: readonly string[], more?: Variables): Promise<Ran> {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, [main, ...args], { env: variables(more) });
+    const child = spawn(process.execPath, [program, ...args], { env: variables(more) });
     let stdout = '';
     let stderr = '';
     child.stdout.on('data', (chunk) => {
@@ -62,7 +62,7 @@ const serve = (more?: Variables) => start('serve', /listens on (http\S+)/, more)
 
 /** Starts a command that stays, and waits until it says that it is ready, perhaps with its address. */
 function start(command: string, ready: RegExp, more?: Variables): Promise<Service> {
-  const child = spawn(process.execPath, [main, command], { env: variables(more) });
+  const child = spawn(process.execPath, [program, command], { env: variables(more) });
   services.add(child);
   let output = '';
   return new Promise((resolve, reject) => {

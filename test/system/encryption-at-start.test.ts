@@ -7,16 +7,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { startTestApp } from '../support/harness.ts';
+import { program } from '../support/program.ts';
 
 const app = await startTestApp();
 const directory = await mkdtemp(join(tmpdir(), 'tollkeeper-encryption-'));
 after(() => rm(directory, { recursive: true, force: true }));
-const main = new URL('../../src/main.ts', import.meta.url).pathname;
 
 /** Runs a command until it ends; one that serves is ended when it listens. */
 function run(command: readonly string[], variables: Readonly<Record<string, string>>) {
   const env = { ...process.env, PORT: '0', DATABASE_URL: app.databaseUrl, TOLLKEEPER_ENCRYPTION_KEY: '', ...variables };
-  const child = spawn(process.execPath, [main, ...command], { env });
+  const child = spawn(process.execPath, [program, ...command], { env });
   let output = '';
   const read = (chunk: Buffer) => {
     output += chunk;

@@ -9,8 +9,8 @@ import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openSmtp } from '../../src/jobs/smtp.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
+import { program } from '../support/program.ts';
 
-const main = new URL('../../src/main.ts', import.meta.url).pathname;
 const app = await startTestApp();
 const children = new Set<ChildProcessByStdio<null, Readable, Readable>>();
 after(() => {
@@ -24,7 +24,7 @@ function listen(args: readonly string[], key: string | null = app.testKey) {
 
 /** A command of `tollkeeper` in a process of its own, and what it says. */
 function run(args: readonly string[], key: string | null) {
-  const child = spawn(process.execPath, [main, ...args], {
+  const child = spawn(process.execPath, [program, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, TOLLKEEPER_TEST_KEY: key ?? '', PORT: '' },
   });

@@ -4,15 +4,14 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { refused } from '../support/pricing-fixture.ts';
 import { acme } from '../support/pricing-models.ts';
+import { program } from '../support/program.ts';
 
 const app = await startTestApp();
 const folder = await mkdtemp(join(tmpdir(), 'pricing-'));
 after(() => rm(folder, { recursive: true }));
-const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 const named = (name: string, more: object = {}): Body => ({ ...acme(), name, ...more });
 const apply = (body: object, query = '') => app.post(`/pricing-models/apply${query}`, body);
@@ -112,7 +111,7 @@ async function command(body: unknown, args: readonly string[] = [], env: Record<
   return new Promise<{ code: number; out: string }>((resolve) => {
     execFile(
       process.execPath,
-      [main, 'pricing', 'apply', file, ...args],
+      [program, 'pricing', 'apply', file, ...args],
       { env: { ...process.env, TOLLKEEPER_URL: app.url, TOLLKEEPER_KEY: app.testKey, ...env } },
       (error, stdout, stderr) => resolve({ code: error === null ? 0 : 1, out: (stdout + stderr).trim() }),
     );
