@@ -177,6 +177,7 @@ create table subscriptions (
   canceled_at bigint,
   cancel_scheduled_at bigint,
   cancellation_reason text,
+  cancellation_comment text,
   replaced_by_subscription_id text collate "C",
   scheduled_adjustment_at bigint,
   scheduled_by_customer boolean not null default false,

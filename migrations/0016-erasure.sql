@@ -24,6 +24,7 @@ create function personal_columns() returns table (table_name text, column_name t
       ('payment_method_attachments', 'outcome', '''{}'''),
       ('subscriptions', 'name', 'null'),
       ('subscriptions', 'metadata', 'null'),
+      ('subscriptions', 'cancellation_comment', 'null'),
       ('invoices', 'metadata', 'null'),
       ('subscription_items', 'name', 'null'),
       ('subscription_items', 'external_id', 'null'),

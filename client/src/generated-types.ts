@@ -194,6 +194,8 @@ export interface Cancellation {
   endDate?: TimestampInput | null;
   /** The reason of the customer, kept as `cancellationReason`. Without one, that of an earlier request stays. */
   reason?: 'too_expensive' | 'missing_features' | 'switched_service' | 'unused' | 'low_quality' | 'too_complex' | 'customer_service' | 'other' | null;
+  /** The own words of the customer, kept as `cancellationComment`. Without any, those of an earlier request stay. */
+  comment?: string | null;
 }
 
 /** The time at which the subscription ends. */
@@ -1003,6 +1005,8 @@ export type Subscription = {
   cancelScheduledAt: Timestamp | null;
   /** The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one of the customer, such as `too_expensive`. */
   cancellationReason: string | null;
+  /** The comment of the customer on its cancellation. Absent without one. */
+  cancellationComment?: string;
   replacedBySubscriptionId: string | null;
   scheduledAdjustmentAt: Timestamp | null;
   pausedAt: Timestamp | null;
@@ -1047,6 +1051,8 @@ export type Subscription = {
   cancelScheduledAt: Timestamp | null;
   /** The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one of the customer, such as `too_expensive`. */
   cancellationReason: string | null;
+  /** The comment of the customer on its cancellation. Absent without one. */
+  cancellationComment?: string;
   replacedBySubscriptionId: string | null;
   scheduledAdjustmentAt: Timestamp | null;
   pausedAt: Timestamp | null;
@@ -1187,6 +1193,8 @@ export type SubscriptionDetails = {
   cancelScheduledAt: Timestamp | null;
   /** The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one of the customer, such as `too_expensive`. */
   cancellationReason: string | null;
+  /** The comment of the customer on its cancellation. Absent without one. */
+  cancellationComment?: string;
   replacedBySubscriptionId: string | null;
   scheduledAdjustmentAt: Timestamp | null;
   pausedAt: Timestamp | null;
@@ -1260,6 +1268,8 @@ export type SubscriptionDetails = {
   cancelScheduledAt: Timestamp | null;
   /** The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one of the customer, such as `too_expensive`. */
   cancellationReason: string | null;
+  /** The comment of the customer on its cancellation. Absent without one. */
+  cancellationComment?: string;
   replacedBySubscriptionId: string | null;
   scheduledAdjustmentAt: Timestamp | null;
   pausedAt: Timestamp | null;

@@ -20,7 +20,8 @@ import { endSubscription, type LockedSubscription } from './end-subscription.ts'
 
 /**
  * Cancels a subscription on request: now, at the end of its current period, or at a date. An end that the customer
- * scheduled becomes the seller's when the seller asks for it too. A request without a reason keeps the one before.
+ * scheduled becomes the seller's when the seller asks for it too. A request without a reason or comment keeps the one
+ * before.
  */
 export async function cancelSubscription(
   work: Work,
@@ -30,11 +31,14 @@ export async function cancelSubscription(
 ): Promise<SubscriptionRow> {
   const locked = await lockCurrent(work, id);
   const decision = decideCancel(locked.subscription, cancellation, work.now);
-  const cancellationReason = cancellation.reason ?? locked.subscription.cancellationReason;
-  const subscription = { ...locked.subscription, cancellationReason };
+  const told = {
+    cancellationReason: cancellation.reason ?? locked.subscription.cancellationReason,
+    cancellationComment: cancellation.comment ?? locked.subscription.cancellationComment,
+  };
+  const subscription = { ...locked.subscription, ...told };
   switch (decision.does) {
     case 'nothing':
-      return keepEnd(work, locked, { cancellationReason, scheduledByCustomer });
+      return keepEnd(work, locked, told, scheduledByCustomer);
     case 'schedule':
       return scheduleEnd(work, { ...locked, subscription }, { at: decision.at, scheduledByCustomer });
     case 'end':
@@ -44,17 +48,20 @@ export async function cancelSubscription(
   }
 }
 
-/** Keeps the end as it is. An end that is still to come may get another reason, and become the seller's. */
+/** Keeps the end as it is. An end that is still to come may get another reason or comment, and become the seller's. */
 async function keepEnd(
   work: Work,
   { subscription, customer }: LockedSubscription,
-  { cancellationReason, scheduledByCustomer }: Pick<SubscriptionRow, 'cancellationReason' | 'scheduledByCustomer'>,
+  told: Pick<SubscriptionRow, 'cancellationReason' | 'cancellationComment'>,
+  scheduledByCustomer: boolean,
 ): Promise<SubscriptionRow> {
   const { id, status } = subscription;
-  const isSame = cancellationReason === subscription.cancellationReason;
+  const isSame =
+    told.cancellationReason === subscription.cancellationReason &&
+    told.cancellationComment === subscription.cancellationComment;
   const becomesSellers = subscription.scheduledByCustomer && !scheduledByCustomer;
   if (status !== 'cancellation_scheduled' || (isSame && !becomesSellers)) return subscription;
-  const change = { cancellationReason, scheduledByCustomer: subscription.scheduledByCustomer && scheduledByCustomer };
+  const change = { ...told, scheduledByCustomer: subscription.scheduledByCustomer && scheduledByCustomer };
   const saved = await saveSubscription(work, id, change);
   if (!isSame) await publishSubscription(work, 'subscription.updated', saved, customer);
   return saved;
@@ -76,6 +83,7 @@ async function scheduleEnd(
     cancelScheduledAt: at,
     scheduledByCustomer,
     cancellationReason: subscription.cancellationReason,
+    cancellationComment: subscription.cancellationComment,
   });
   const from = subscription.cancelScheduledAt;
   if (from !== null) await moveClaimsEnd(work, saved.id, { from, to: at });
@@ -98,7 +106,9 @@ export async function uncancelSubscription(work: Work, id: string): Promise<Subs
   });
   if (status === null) return subscription;
   refuseOverlapWithNext(subscription, await lockLivingSubscriptions(work, customer.id), null);
-  const saved = await saveSubscription(work, id, { status, cancelScheduledAt: null, cancellationReason: null });
+  const saved = await saveSubscription(work, id, {
+    ...{ status, cancelScheduledAt: null, cancellationReason: null, cancellationComment: null },
+  });
   await markScheduledToCancel(work, id, false);
   await clearTemporaryClaims(work, id);
   await publishSubscription(work, 'subscription.updated', saved, customer);

@@ -168,6 +168,7 @@ function newSubscription(work: Work, opening: Opening): SubscriptionRow {
     canceledAt: null,
     cancelScheduledAt: null,
     cancellationReason: null,
+    cancellationComment: null,
     replacedBySubscriptionId: null,
     scheduledAdjustmentAt: null,
     scheduledByCustomer: false,

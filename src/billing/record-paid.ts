@@ -271,6 +271,7 @@ export async function closeSubscription(
     cancelScheduledAt: trigger === 'canceled' ? at : null,
     // The customer gave its reason when it scheduled the end.
     cancellationReason: reason ?? subscription.cancellationReason,
+    cancellationComment: subscription.cancellationComment,
     replacedBySubscriptionId: replacedBy ?? null,
     scheduledAdjustmentAt: null,
     pausedAt: null,

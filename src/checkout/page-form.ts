@@ -22,6 +22,17 @@ interface Field {
   readonly maxLength?: number;
 }
 
+/** A field of several lines. */
+export function textAreaHtml(field: Field, state: FormState): Html {
+  const { name, value = '', maxLength = 500 } = field;
+  // A browser drops the first line break.
+  return framed(
+    field,
+    state,
+    html`<textarea id="${name}" name="${name}" dir="auto" rows="3" maxlength="${maxLength}"${stateOf(field, state)}>\n${value}</textarea>`,
+  );
+}
+
 /** A field with its label; its error is shown beside it and announced with it. */
 export function fieldHtml(field: Field, state: FormState): Html {
   const { name, type = 'text', value = '', autocomplete = 'off', inputMode = 'text', maxLength = 500 } = field;

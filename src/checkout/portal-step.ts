@@ -8,7 +8,15 @@ import { type CustomerReason, customerReasons } from '../subscriptions/cancellat
 import type { PageLook } from './checkout-view.ts';
 import { type CardTaker, cardButtonHtml, cardHtml, cardScripts, takesCards } from './page-card.ts';
 import { wholeAddress } from './page-checkout.ts';
-import { type Choice, choiceHtml, type FieldErrors, fieldHtml, hiddenHtml, summaryHtml } from './page-form.ts';
+import {
+  type Choice,
+  choiceHtml,
+  type FieldErrors,
+  fieldHtml,
+  hiddenHtml,
+  summaryHtml,
+  textAreaHtml,
+} from './page-form.ts';
 import { layout } from './page-layout.ts';
 import {
   includedHtml,
@@ -242,19 +250,37 @@ function reasonsIn({ wording }: Frame): Choice[] {
   return customerReasons.map((value) => ({ value, label: labels[value] }));
 }
 
-/** The confirmation page before a cancellation. Its reason may be left out. */
-export function cancelPage(frame: Frame, visit: Visited, subscription: PortalSubscription): PageDocument {
+/** What a customer says about its cancellation, as it was entered. */
+export interface EnteredCancellation {
+  readonly reason: string;
+  readonly comment: string;
+}
+
+/** The confirmation page before a cancellation. Reason and comment may be left out. */
+export function cancelPage(
+  frame: Frame,
+  visit: Visited,
+  subscription: PortalSubscription,
+  { reason, comment }: EnteredCancellation = { reason: '', comment: '' },
+): PageDocument {
   const { id, name, periodEnd } = subscription;
   const { words, day, say } = frame.wording;
-  const { cancelQuestion, activeUntil, cancelText, cancel, keepSubscription, reason } = words.portal;
-  const content = html`<section>
+  const { cancelQuestion, activeUntil, cancelText, cancel, keepSubscription } = words.portal;
+  const { reason: reasonLabel, comment: label } = words.portal;
+  const isTooLong = comment.length > textLimits.description;
+  const tooLong = say(words.errors.tooLong, { count: String(textLimits.description) });
+  const state = { errors: isTooLong ? { comment: tooLong } : {}, wording: frame.wording };
+  const field = { name: 'comment', label, value: comment, optional: true, maxLength: textLimits.description };
+  const content = html`${summaryHtml(state, null)}
+<section>
 <p>${say(cancelQuestion, { plan: name })}${periodEnd !== null && ` ${say(activeUntil, { date: day(periodEnd) })}`}</p>
 <p>${cancelText}</p>
 <form method="post" action="/portal/subscriptions/${id}/cancel">${hiddenHtml({ formToken: visit.formToken })}
-${choiceHtml({ name: 'reason', label: reason }, reasonsIn(frame), { errors: {}, wording: frame.wording })}
+${choiceHtml({ name: 'reason', label: reasonLabel, value: reason }, reasonsIn(frame), state)}
+${textAreaHtml(field, state)}
 <div class="actions"><button>${cancel}</button><a class="button plain" href="/portal">${keepSubscription}</a></div></form>
 </section>`;
-  return page(frame, cancel, content);
+  return page(frame, cancel, content, { isWrong: isTooLong });
 }
 
 export interface CardStep {

@@ -14,6 +14,7 @@ import { findInvoice } from '../invoicing/store.ts';
 import { encryptionOf } from '../jobs/encryption.ts';
 import { documentPolicy } from '../kernel/html.ts';
 import { Problem } from '../kernel/problem.ts';
+import { textLimits } from '../kernel/text-limits.ts';
 import { findPaymentMethod, getPayment } from '../payments/actions.ts';
 import { attachPaymentMethod, makeDefaultPaymentMethod, reportAttachment } from '../payments/actions-attach.ts';
 import { deletePaymentMethod } from '../payments/actions-change-method.ts';
@@ -28,7 +29,7 @@ import { beginVisit, countedIn, endedCookie, inVisit, portalPage, refusalText, t
 import { plainPage } from './page-layout.ts';
 import { enteredBilling, knownBilling, readBilling } from './portal-details.ts';
 import { overviewPage } from './portal-page.ts';
-import { billingPage, type CardStep, cancelPage, newCardPage } from './portal-step.ts';
+import { billingPage, type CardStep, cancelPage, type EnteredCancellation, newCardPage } from './portal-step.ts';
 import { mayCancel, mayKeep, mayPay, mayUncancel, type PortalSubscription, type PortalView } from './portal-view.ts';
 
 function view(visit: Visit): Promise<PortalView> {
@@ -125,20 +126,28 @@ async function changeOwn(
   }
 }
 
-const askCancel = portalPage('GET', '/portal/subscriptions/:id/cancel', async (visit) => {
+const isEnding = ({ status }: PortalSubscription) => status === 'cancellation_scheduled';
+
+async function showCancel(visit: Visit, entered?: EnteredCancellation): Promise<PageAnswer> {
   const frame = await view(visit);
   const subscription = frame.subscriptions.find(({ id }) => id === idOf(visit));
   if (subscription === undefined) throw new Problem('subscriptionNotFound', { id: idOf(visit) });
-  return mayCancel(subscription) ? { show: cancelPage(frame, visit, subscription) } : { goTo: '/portal' };
-});
-const isEnding = ({ status }: PortalSubscription) => status === 'cancellation_scheduled';
+  if (!mayCancel(subscription)) return { goTo: '/portal' };
+  return { show: cancelPage(frame, visit, subscription, entered), status: entered === undefined ? 200 : 422 };
+}
+const askCancel = portalPage('GET', '/portal/subscriptions/:id/cancel', (visit) => showCancel(visit));
 /** A form that is sent twice, or behind a request of the seller, finds the end scheduled and keeps it. */
 const cancel = portalPage('POST', '/portal/subscriptions/:id/cancel', (visit) => {
   const may = (subscription: PortalSubscription) => isEnding(subscription) || mayCancel(subscription);
+  const { reason: chosen = '', comment: text = '' } = visit.request.form;
+  // A form breaks lines by two characters, of which a browser counts one.
+  const comment = text.replaceAll('\r\n', '\n').trim();
+  if (comment.length > textLimits.description) return showCancel(visit, { reason: chosen, comment });
   return changeOwn(visit, { word: 'canceled', may }, async (work, subscription) => {
     if (isEnding(subscription)) return;
-    const reason = customerReasons.find((each) => each === visit.request.form.reason);
-    await cancelSubscription(work, subscription.id, { timing: 'at_end_of_current_billing_period', reason }, true);
+    const reason = customerReasons.find((each) => each === chosen);
+    const said = { reason, comment: comment === '' ? null : comment };
+    await cancelSubscription(work, subscription.id, { timing: 'at_end_of_current_billing_period', ...said }, true);
   });
 });
 const uncancel = portalPage('POST', '/portal/subscriptions/:id/uncancel', (visit) =>

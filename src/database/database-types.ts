@@ -1268,6 +1268,7 @@ export interface Subscriptions {
   billingCycleAnchorDate: number | null;
   billingThresholdAmount: bigint | null;
   canceledAt: number | null;
+  cancellationComment: string | null;
   cancellationReason: string | null;
   cancelScheduledAt: number | null;
   createdAt: number;

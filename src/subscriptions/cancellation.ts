@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { z } from 'zod';
 import { calendarEnd, type Instant } from '../kernel/calendar.ts';
-import { TimestampInput } from '../kernel/json.ts';
+import { freeText, TimestampInput } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import {
   type Arrears,
@@ -41,6 +41,10 @@ export const Cancellation = z
     reason: z.enum(customerReasons).nullish().meta({
       description:
         'The reason of the customer, kept as `cancellationReason`. Without one, that of an earlier request stays.',
+    }),
+    comment: freeText('description').trim().min(1).nullish().meta({
+      description:
+        'The own words of the customer, kept as `cancellationComment`. Without any, those of an earlier request stay.',
     }),
   })
   .refine(({ timing, endDate }) => (timing === 'at_future_date') === (typeof endDate === 'number'), {

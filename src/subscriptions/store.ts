@@ -49,6 +49,7 @@ const columns = [
   'canceledAt',
   'cancelScheduledAt',
   'cancellationReason',
+  'cancellationComment',
   'replacedBySubscriptionId',
   'scheduledAdjustmentAt',
   'scheduledByCustomer',
@@ -302,6 +303,7 @@ export type SubscriptionChange = Partial<
     | 'canceledAt'
     | 'cancelScheduledAt'
     | 'cancellationReason'
+    | 'cancellationComment'
     | 'replacedBySubscriptionId'
     | 'scheduledAdjustmentAt'
     | 'scheduledByCustomer'
@@ -367,7 +369,8 @@ export async function saveSubscriptions(work: Work, changed: readonly Subscripti
            default_payment_method_id = new.default_payment_method_id,
            backup_payment_method_id = new.backup_payment_method_id,
            canceled_at = new.canceled_at, cancel_scheduled_at = new.cancel_scheduled_at,
-           cancellation_reason = new.cancellation_reason, replaced_by_subscription_id = new.replaced_by_subscription_id,
+           cancellation_reason = new.cancellation_reason, cancellation_comment = new.cancellation_comment,
+           replaced_by_subscription_id = new.replaced_by_subscription_id,
            scheduled_adjustment_at = new.scheduled_adjustment_at, paused_at = new.paused_at,
            resumes_at = new.resumes_at, paused_credit = new.paused_credit, setup_fee = new.setup_fee, updated_at = new.updated_at
       from unnest(
@@ -377,12 +380,12 @@ export async function saveSubscriptions(work: Work, changed: readonly Subscripti
              ${rows.map(({ billingAnchor }) => JSON.stringify(billingAnchor))}::jsonb[], ${all('currentBillingPeriodStart')}::bigint[],
              ${all('currentBillingPeriodEnd')}::bigint[], ${all('interimAt')}::bigint[], ${all('defaultPaymentMethodId')}::text[],
              ${all('backupPaymentMethodId')}::text[], ${all('canceledAt')}::bigint[], ${all('cancelScheduledAt')}::bigint[],
-             ${all('cancellationReason')}::text[], ${all('replacedBySubscriptionId')}::text[],
+             ${all('cancellationReason')}::text[], ${all('cancellationComment')}::text[], ${all('replacedBySubscriptionId')}::text[],
              ${all('scheduledAdjustmentAt')}::bigint[], ${all('pausedAt')}::bigint[], ${all('resumesAt')}::bigint[],
              ${all('pausedCredit')}::numeric[], ${all('setupFee')}::numeric[], ${all('updatedAt')}::bigint[]
            ) as new (id, price_id, name, status, arrears, is_free_plan, interval_unit, interval_count, billing_cycle_anchor_date,
                      billing_anchor, current_billing_period_start, current_billing_period_end, interim_at, default_payment_method_id,
-                     backup_payment_method_id, canceled_at, cancel_scheduled_at, cancellation_reason,
+                     backup_payment_method_id, canceled_at, cancel_scheduled_at, cancellation_reason, cancellation_comment,
                      replaced_by_subscription_id, scheduled_adjustment_at, paused_at, resumes_at, paused_credit, setup_fee, updated_at)
      where s.environment_id = ${work.environmentId} and s.id = new.id`.execute(work.db);
   return rows;

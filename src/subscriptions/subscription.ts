@@ -210,6 +210,9 @@ const shared = {
     description:
       'The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one of the customer, such as `too_expensive`.',
   }),
+  cancellationComment: z.string().optional().meta({
+    description: 'The comment of the customer on its cancellation. Absent without one.',
+  }),
   replacedBySubscriptionId: z.string().nullable(),
   scheduledAdjustmentAt: Timestamp.nullable(),
   pausedAt: Timestamp.nullable(),
@@ -302,6 +305,8 @@ export interface SubscriptionRow {
   readonly canceledAt: Instant | null;
   readonly cancelScheduledAt: Instant | null;
   readonly cancellationReason: string | null;
+  /** The customer's own words about its cancellation. */
+  readonly cancellationComment: string | null;
   readonly replacedBySubscriptionId: string | null;
   readonly scheduledAdjustmentAt: Instant | null;
   /** True if the customer itself scheduled the last end or change, so that it may undo it. */
@@ -336,12 +341,14 @@ export function toSubscription(
     billingAnchor,
     firstPeriod,
     interimAt: _7,
+    cancellationComment,
     ...row
   }: SubscriptionRow,
 ): Subscription {
   // Table constraints hold each row to the variant of its `renews`.
   return {
     ...row,
+    ...(cancellationComment === null ? {} : { cancellationComment }),
     livemode: known.livemode,
     organizationId: known.organizationId,
     interval: intervalUnit,

@@ -154,6 +154,20 @@ test('a cancel may name one of eight reasons of the customer, which stays with a
   assert.equal(await cancel({ timing: 'immediately', reason: 'unused' }), 'low_quality', 'what has ended stays');
 });
 
+test('a cancel may have a comment of the customer, which stays until it is undone and is kept when the subscription ends', async () => {
+  const { id } = await newPro();
+  const cancel = async (cancellation: Body) =>
+    (await app.post(`/subscriptions/${id}/cancel`, { cancellation })).subscription.cancellationComment;
+  assert.match(await refused(id, { cancellation: { timing: atEnd, comment: ' ' } }, 400), /comment/);
+  assert.match(await refused(id, { cancellation: { timing: atEnd, comment: 'x'.repeat(2001) } }, 400), /2000/);
+  assert.equal(await cancel({ timing: atEnd }), undefined);
+  assert.equal(await cancel({ timing: atEnd, comment: 'Too dear.' }), 'Too dear.');
+  assert.equal(await cancel({ timing: atEnd, reason: 'other' }), 'Too dear.');
+  assert.deepEqual(await plans.events(id), ['subscription.created', ...Array(3).fill('subscription.updated')]);
+  assert.equal('cancellationComment' in (await app.post(`/subscriptions/${id}/uncancel`)).subscription, false);
+  assert.equal(await cancel({ timing: 'immediately', comment: 'Goodbye' }), 'Goodbye');
+});
+
 test('when the date has come the subscription ends as of that date, however late that is noticed', async () => {
   const { id, externalId, customerId } = await newPro();
   await plans.cancel(id, atEnd);

@@ -158,15 +158,17 @@ test('a subscription is canceled at the end of its period, and that is taken bac
   assert.match(await page.locator('main').innerText(), /It stays active until May 1, 2026/);
   await assertGood(page);
   await page.getByLabel('It is too expensive').check();
+  await page.getByLabel('Anything else').fill('  Too many seats.\nWe are two. ');
   await page.getByRole('button', { name: 'Cancel subscription' }).click();
   await page.waitForURL(`${app.url}/portal?done=canceled`);
-  const { status, cancellationReason } = await plans.subscription(subscriptionId);
+  const { status, cancellationReason, cancellationComment } = await plans.subscription(subscriptionId);
   assert.deepEqual([status, cancellationReason], ['cancellation_scheduled', 'too_expensive']);
+  assert.equal(cancellationComment, 'Too many seats.\nWe are two.');
   assert.match(await page.locator('main').innerText(), /Ends on May 1, 2026/);
   await page.getByRole('button', { name: 'Keep subscription' }).click();
   await page.waitForURL(`${app.url}/portal?done=uncanceled`);
   const kept = await plans.subscription(subscriptionId);
-  assert.deepEqual([kept.status, kept.cancellationReason], ['active', null]);
+  assert.deepEqual([kept.status, kept.cancellationReason, kept.cancellationComment], ['active', null, undefined]);
 });
 
 test('a card is added, declined ones are not, and the one before can be used again', async () => {

@@ -233,7 +233,7 @@ function Contents({ subscription }: PartProps) {
 }
 
 function factsOf(subscription: SubscriptionDetails): (readonly [string, React.ReactNode])[] {
-  const { interval, intervalCount, cancellationReason, doNotCharge, firstPeriod } = subscription;
+  const { interval, intervalCount, cancellationReason, cancellationComment, doNotCharge, firstPeriod } = subscription;
   return [
     ['Billed', interval === null ? 'Never' : intervalText(interval, intervalCount)],
     ['Period began', <When key="began" at={subscription.currentBillingPeriodStart} />],
@@ -242,6 +242,7 @@ function factsOf(subscription: SubscriptionDetails): (readonly [string, React.Re
     ...(firstPeriod === null ? [] : [['First period', words(firstPeriod)] as const]),
     ...(doNotCharge ? [['Collected', 'By hand'] as const] : []),
     ...(cancellationReason === null ? [] : [['Reason of the end', words(cancellationReason)] as const]),
+    ...(cancellationComment === undefined ? [] : [['Comment of the customer', cancellationComment] as const]),
     ['Id', <Identifier key="id" id={subscription.id} />],
   ];
 }

@@ -1,4 +1,4 @@
-import { Button, Group, Select, TextInput } from '@mantine/core';
+import { Button, Group, Select, Textarea, TextInput } from '@mantine/core';
 import { lazy, Suspense, useState } from 'react';
 import type { Cancellation, CancelTiming, SubscriptionDetails } from '../../../client/src/generated-entry.ts';
 import { api } from '../api.ts';
@@ -177,10 +177,16 @@ function Cancel({ subscription, onClose }: FormProps) {
   const [timing, setTiming] = useState<CancelTiming>('at_end_of_current_billing_period');
   const [date, setDate] = useState('');
   const [reason, setReason] = useState<string | null>(null);
+  const [comment, setComment] = useState('');
   const { id, name } = subscription;
   const isDated = timing === 'at_future_date';
   const endDate = Date.parse(date);
-  const cancellation = { timing, ...(isDated && { endDate }), reason: reason as CustomerReason | null };
+  const cancellation = {
+    timing,
+    ...(isDated && { endDate }),
+    reason: reason as CustomerReason | null,
+    comment: comment.trim() || null,
+  };
   return (
     <ChangeDialog
       title={`Cancel ${name ?? 'the subscription'}`}
@@ -213,6 +219,13 @@ function Cancel({ subscription, onClose }: FormProps) {
         value={reason}
         onChange={setReason}
         clearable
+      />
+      <Textarea
+        label="Comment of the customer"
+        maxLength={2000}
+        autosize
+        value={comment}
+        onChange={(event) => setComment(event.currentTarget.value)}
       />
     </ChangeDialog>
   );
