@@ -665,7 +665,7 @@ create table public.emails (
   constraint emails_recipients CHECK (((cardinality(recipients) <= 20) AND (char_length(array_to_string(recipients, ' '::text)) <= 6500))),
   constraint emails_sent CHECK (((status = 'sent'::text) = (sent_at IS NOT NULL))),
   constraint emails_status CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'bounced'::text, 'failed'::text, 'suppressed'::text]))),
-  constraint emails_template CHECK ((template = ANY (ARRAY['invoice_issued'::text, 'receipt'::text, 'payment_failed'::text, 'payment_action_required'::text, 'subscription_canceled'::text, 'credit_note_issued'::text, 'trial_ending'::text, 'card_expiring'::text]))),
+  constraint emails_template CHECK ((template = ANY (ARRAY['invoice_issued'::text, 'receipt'::text, 'payment_failed'::text, 'payment_action_required'::text, 'payment_waiting'::text, 'subscription_canceled'::text, 'credit_note_issued'::text, 'trial_ending'::text, 'card_expiring'::text]))),
   constraint emails_texts CHECK (((char_length(subject) <= 255) AND (char_length(last_error) <= 500)))
 );
 
@@ -685,6 +685,7 @@ create table public.environments (
   access_unpaid text not null default 'none'::text,
   allow_repeated_trials boolean not null default false,
   allow_repeated_discounts boolean not null default false,
+  bank_debits boolean not null default false,
   billing_threshold_amount numeric(38,0),
   unknown_fields text not null default 'refuse'::text,
   billing_anchor jsonb not null default '"anniversary"'::jsonb,
@@ -1240,7 +1241,7 @@ create table public.payment_methods (
   constraint payment_methods_billing_details_length CHECK (((char_length((billing_details #>> '{address,city}'::text[])) <= 200) AND (char_length((billing_details #>> '{address,country}'::text[])) <= 200) AND (char_length((billing_details #>> '{address,line1}'::text[])) <= 200) AND (char_length((billing_details #>> '{address,line2}'::text[])) <= 200) AND (char_length((billing_details #>> '{address,name}'::text[])) <= 255) AND (char_length((billing_details #>> '{address,postal_code}'::text[])) <= 200) AND (char_length((billing_details #>> '{address,state}'::text[])) <= 200) AND (char_length((billing_details #>> '{email}'::text[])) <= 320) AND (char_length((billing_details #>> '{firstName}'::text[])) <= 255) AND (char_length((billing_details #>> '{lastName}'::text[])) <= 255) AND (char_length((billing_details #>> '{name}'::text[])) <= 255) AND (char_length((billing_details #>> '{phone}'::text[])) <= 50))),
   constraint payment_methods_default_is_attached CHECK (((detached_at IS NULL) OR (NOT is_default))),
   constraint payment_methods_metadata_length CHECK ((char_length((metadata)::text) <= 48000)),
-  constraint payment_methods_type CHECK ((type = ANY (ARRAY['card'::text, 'link'::text, 'us_bank_account'::text, 'sepa_debit'::text])))
+  constraint payment_methods_type CHECK ((type = ANY (ARRAY['card'::text, 'link'::text, 'us_bank_account'::text, 'sepa_debit'::text, 'bacs_debit'::text])))
 );
 
 create table public.payments (
@@ -3115,7 +3116,7 @@ CREATE OR REPLACE FUNCTION public.email_of_event(event_type text, data jsonb)
  LANGUAGE sql
  IMMUTABLE
  SET search_path TO 'public', 'pg_temp'
-RETURN CASE event_type WHEN 'invoice.sent'::text THEN 'invoice_issued'::text WHEN 'invoice.finalized'::text THEN CASE WHEN (((data ->> 'status'::text) = 'open'::text) AND ((data ->> 'autoCollect'::text) IS NULL) AND (((data ->> 'type'::text) = 'standalone'::text) OR (((data ->> 'dueDate'::text))::numeric > ((data ->> 'invoiceDate'::text))::numeric))) THEN 'invoice_issued'::text ELSE NULL::text END WHEN 'payment.succeeded'::text THEN 'receipt'::text WHEN 'payment.failed'::text THEN CASE WHEN ((data ->> 'invoiceId'::text) IS NULL) THEN NULL::text WHEN ((data ->> 'failureCode'::text) ~~ '%authentication_required%'::text) THEN 'payment_action_required'::text ELSE 'payment_failed'::text END WHEN 'subscription.canceled'::text THEN 'subscription_canceled'::text WHEN 'credit_note.created'::text THEN 'credit_note_issued'::text WHEN 'subscription.trial_will_end'::text THEN 'trial_ending'::text WHEN 'payment_method.expiring'::text THEN 'card_expiring'::text ELSE NULL::text END;
+RETURN CASE event_type WHEN 'invoice.sent'::text THEN 'invoice_issued'::text WHEN 'invoice.finalized'::text THEN CASE WHEN (((data ->> 'status'::text) = 'open'::text) AND ((data ->> 'autoCollect'::text) IS NULL) AND (((data ->> 'type'::text) = 'standalone'::text) OR (((data ->> 'dueDate'::text))::numeric > ((data ->> 'invoiceDate'::text))::numeric))) THEN 'invoice_issued'::text ELSE NULL::text END WHEN 'payment.succeeded'::text THEN 'receipt'::text WHEN 'payment.failed'::text THEN CASE WHEN ((data ->> 'invoiceId'::text) IS NULL) THEN NULL::text WHEN ((data ->> 'failureCode'::text) ~~ '%authentication_required%'::text) THEN 'payment_action_required'::text ELSE 'payment_failed'::text END WHEN 'payment.action_required'::text THEN 'payment_waiting'::text WHEN 'subscription.canceled'::text THEN 'subscription_canceled'::text WHEN 'credit_note.created'::text THEN 'credit_note_issued'::text WHEN 'subscription.trial_will_end'::text THEN 'trial_ending'::text WHEN 'payment_method.expiring'::text THEN 'card_expiring'::text ELSE NULL::text END;
 CREATE OR REPLACE FUNCTION public.enqueue_job(task text, payload json, job_key text, run_at timestamp with time zone, max_attempts integer)
  RETURNS void
  LANGUAGE plpgsql
@@ -4596,7 +4597,7 @@ CREATE OR REPLACE FUNCTION public.shared_settings(environment environments)
  RETURNS jsonb
  LANGUAGE sql
  STABLE
-RETURN jsonb_build_object('allowMultipleSubscriptions', (environment).allow_multiple_subscriptions, 'allowRepeatedTrials', (environment).allow_repeated_trials, 'allowRepeatedDiscounts', (environment).allow_repeated_discounts, 'accessPastDue', (environment).access_past_due, 'accessUnpaid', (environment).access_unpaid, 'unknownFields', (environment).unknown_fields, 'billingAnchor', (environment).billing_anchor, 'firstPeriod', (environment).first_period, 'numbering', (environment).numbering, 'timeZone', (environment).time_zone);
+RETURN jsonb_build_object('allowMultipleSubscriptions', (environment).allow_multiple_subscriptions, 'allowRepeatedTrials', (environment).allow_repeated_trials, 'allowRepeatedDiscounts', (environment).allow_repeated_discounts, 'bankDebits', (environment).bank_debits, 'accessPastDue', (environment).access_past_due, 'accessUnpaid', (environment).access_unpaid, 'unknownFields', (environment).unknown_fields, 'billingAnchor', (environment).billing_anchor, 'firstPeriod', (environment).first_period, 'numbering', (environment).numbering, 'timeZone', (environment).time_zone);
 CREATE OR REPLACE FUNCTION public.switch_environment(wanted_livemode boolean)
  RETURNS environment_scope
  LANGUAGE plpgsql

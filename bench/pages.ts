@@ -1,5 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from './connection.ts';
 import { type Costs, totalOf, withCosts } from './costs.ts';
@@ -124,4 +126,67 @@ async function pagesUnderAttack(service: BenchService): Promise<Measured> {
   }
 }
 
-export const pageRows: Readonly<Record<string, Row>> = { 'pages-under-attack': pagesUnderAttack };
+const looksPerSecond = 50;
+const firstAnswerMs = 30;
+const maxPageBytes = 60_000;
+
+/** A look at a page as a browser begins it: a connection of its own, until the whole document has come. */
+async function firstAnswer(url: URL): Promise<number> {
+  const begunAt = performance.now();
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    get(url, { agent: false }, resolve).on('error', reject);
+  });
+  await text(answer);
+  if (answer.statusCode !== 200) throw new Error(`the page answered ${answer.statusCode}`);
+  return performance.now() - begunAt;
+}
+
+/** The bytes of a page and of the files that its style names. */
+async function weighPage(url: URL): Promise<{ page: number; files: number }> {
+  const page = await (await fetch(url)).text();
+  const named = [...new Set([...page.matchAll(/url\((\/[^)]+)\)/g)].map(([, path = '']) => path))];
+  const files = await Promise.all(named.map(async (path) => (await fetch(new URL(path, url))).arrayBuffer()));
+  const sum = files.reduce((total, file) => total + file.byteLength, 0);
+  return { page: Buffer.byteLength(page), files: sum };
+}
+
+/** The checkout page, which buyers open at a constant rate, however slow the answers are. */
+async function checkoutPage(service: BenchService): Promise<Measured> {
+  const { externalIds } = await makePopulation(service, meterPlan, links);
+  const pages = (await makeLinks(service, externalIds)).map((request) => {
+    const [, path = ''] = request.split(' ');
+    return new URL(path, service.address);
+  });
+  const [first] = pages;
+  if (first === undefined) throw new Error('there is no page');
+  const weight = await weighPage(first);
+  const look = (at: number) => firstAnswer(pages[at % pages.length] ?? first);
+  const during = async (count: number) => {
+    const begun: Promise<number>[] = [];
+    for (let at = 0; at < count; at++) {
+      begun.push(look(at));
+      await sleep(1000 / looksPerSecond);
+    }
+    return Promise.all(begun);
+  };
+  await during(looksPerSecond * seconds);
+  const { answer, costs } = await withCosts(service, () => during(looksPerSecond * seconds * 2));
+  const total = weight.page + weight.files;
+  return {
+    value: p95(answer),
+    unit: 'ms',
+    limit: firstAnswerMs,
+    note:
+      `p95 of the whole document on a new connection, ${looksPerSecond} a second; median ` +
+      `${(answer.toSorted((a, b) => a - b)[Math.floor(answer.length / 2)] ?? 0).toFixed(1)} ms; ${(total / 1000).toFixed(1)} kB in ` +
+      `all of ${maxPageBytes / 1000}: ${(weight.page / 1000).toFixed(1)} of the page, ${(weight.files / 1000).toFixed(1)} of typefaces`,
+    costs,
+    each: 'look',
+    count: answer.length,
+  };
+}
+
+export const pageRows: Readonly<Record<string, Row>> = {
+  'pages-under-attack': pagesUnderAttack,
+  'checkout-page': checkoutPage,
+};

@@ -19,6 +19,7 @@ create table environments (
   access_unpaid text not null default 'none',
   allow_repeated_trials boolean not null default false,
   allow_repeated_discounts boolean not null default false,
+  bank_debits boolean not null default false,
   billing_threshold_amount numeric(38, 0)
     constraint environments_billing_threshold check (billing_threshold_amount between 1 and 4503599627370495),
   unknown_fields text not null default 'refuse',
@@ -148,7 +149,7 @@ create type environment_scope as (
 create function shared_settings(environment environments) returns jsonb language sql stable
   return jsonb_build_object('allowMultipleSubscriptions', environment.allow_multiple_subscriptions,
     'allowRepeatedTrials', environment.allow_repeated_trials,
-    'allowRepeatedDiscounts', environment.allow_repeated_discounts,
+    'allowRepeatedDiscounts', environment.allow_repeated_discounts, 'bankDebits', environment.bank_debits,
     'accessPastDue', environment.access_past_due, 'accessUnpaid', environment.access_unpaid,
     'unknownFields', environment.unknown_fields,
     'billingAnchor', environment.billing_anchor, 'firstPeriod', environment.first_period,

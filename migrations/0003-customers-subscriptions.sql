@@ -133,7 +133,7 @@ create table payment_methods (
   updated_at bigint not null,
   primary key (environment_id, id),
   foreign key (environment_id, customer_id) references customers,
-  constraint payment_methods_type check (type in ('card', 'link', 'us_bank_account', 'sepa_debit')),
+  constraint payment_methods_type check (type in ('card', 'link', 'us_bank_account', 'sepa_debit', 'bacs_debit')),
   constraint payment_methods_default_is_attached check (detached_at is null or not is_default)
 );
 create unique index payment_methods_one_default on payment_methods (environment_id, customer_id) where is_default;

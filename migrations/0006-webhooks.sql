@@ -160,6 +160,7 @@ create function email_of_event(event_type text, data jsonb) returns text languag
     -- A bank that wants the customer to confirm a charge (3-D Secure) declines one that nobody is there for.
     when 'payment.failed' then case when data ->> 'invoiceId' is null then null
       when data ->> 'failureCode' like '%authentication_required%' then 'payment_action_required' else 'payment_failed' end
+    when 'payment.action_required' then 'payment_waiting'
     when 'subscription.canceled' then 'subscription_canceled'
     when 'credit_note.created' then 'credit_note_issued'
     when 'subscription.trial_will_end' then 'trial_ending'
@@ -190,7 +191,7 @@ create table emails (
   foreign key (environment_id, customer_id) references customers,
   foreign key (environment_id, event_id) references events,
   foreign key (environment_id, resent_from) references emails,
-  constraint emails_template check (template in ('invoice_issued', 'receipt', 'payment_failed', 'payment_action_required', 'subscription_canceled', 'credit_note_issued', 'trial_ending', 'card_expiring')),
+  constraint emails_template check (template in ('invoice_issued', 'receipt', 'payment_failed', 'payment_action_required', 'payment_waiting', 'subscription_canceled', 'credit_note_issued', 'trial_ending', 'card_expiring')),
   constraint emails_status check (status in ('queued', 'sent', 'bounced', 'failed', 'suppressed')),
   constraint emails_sent check ((status = 'sent') = (sent_at is not null)),
   constraint emails_attempts check (attempts >= 0 and (status <> 'sent' or attempts > 0)),

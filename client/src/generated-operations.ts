@@ -231,6 +231,7 @@ export const operations = {
     createCreditNote: { method: 'POST', path: '/api/v1/invoices/{id}/credit-notes', params: ['id'], query: [] },
     getHtml: { method: 'GET', path: '/api/v1/invoices/{id}/html', params: ['id'], query: [], answers: 'text' },
     getPdf: { method: 'GET', path: '/api/v1/invoices/{id}/pdf', params: ['id'], query: [], answers: 'bytes' },
+    getReceiptPdf: { method: 'GET', path: '/api/v1/invoices/{id}/receipt/pdf', params: ['id'], query: [], answers: 'bytes' },
   },
   invoiceLineItems: {
     list: { method: 'GET', path: '/api/v1/invoice-line-items', params: [], query: ['cursor', 'limit', 'order', 'customerId', 'customerExternalId', 'invoiceId', 'type', 'priceId', 'createdAtFrom', 'createdAtTo'], pages: true },

@@ -42,6 +42,7 @@ import {
   textFilter,
 } from '../kernel/pagination.ts';
 import { renderPayment } from '../payments/actions.ts';
+import { getReceiptOfInvoice } from '../payments/actions-receipt.ts';
 import { Payment } from '../payments/payment.ts';
 import { PaymentMethodType } from '../payments/payment-method.ts';
 import { SubscriptionId } from '../subscriptions/subscription.ts';
@@ -377,5 +378,19 @@ export const invoiceRoutes = [
     id: InvoiceId,
     refuses: ['invoiceNotFound'],
     print: getDocument,
+  }),
+  route({
+    method: 'GET',
+    path: '/invoices/{id}/receipt/pdf',
+    needs: 'invoices:read',
+    summary: 'Get the receipt of an invoice as PDF',
+    description: 'Returns the receipt of the last payment of an invoice as a PDF document.',
+    tag,
+    params,
+    returns: printed,
+    refuses: ['invoiceNotFound', 'invoiceHasNoReceipt'],
+    handle: (work, { params }, { services }) =>
+      getReceiptOfInvoice(work, params.id, { encryption: encryptionOf(services), publicUrl: work.publicUrl }),
+    file: { contentType: 'application/pdf', render: documentPdf },
   }),
 ];

@@ -123,7 +123,7 @@ async function keepCard(work: Work, processor: PaymentProcessor, attaching: Atta
     const { id } = await reportAttachment(work, { id: attachedId });
     return { paymentMethodId: id, isPending: false };
   }
-  const { token, paymentMethodId = null } = given;
+  const { token, acceptance, paymentMethodId = null } = given;
   if (paymentMethodId !== null) return chooseSaved(work, attaching, paymentMethodId);
   if (token === null) throw invalid(['token'], 'is required: enter a card');
   const known = await cardOfBefore(work, session, token);
@@ -131,6 +131,7 @@ async function keepCard(work: Work, processor: PaymentProcessor, attaching: Atta
   const method = await attachPaymentMethod(work, processor, {
     customerId: customer.id,
     token,
+    ...(acceptance === undefined ? {} : { acceptance }),
     ...(session.automaticallyUpdateSubscriptions === true
       ? { automaticallyUpdateSubscriptions: true, default: true }
       : {}),

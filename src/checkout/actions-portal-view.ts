@@ -26,7 +26,7 @@ import { isWaitingForStart, type SubscriptionRow } from '../subscriptions/subscr
 import { readUsageOfDays } from '../usage/actions.ts';
 import { readBalances } from '../usage/actions-balances.ts';
 import { holdsCredits } from '../usage/actions-transfer.ts';
-import { findPaymentToConfirm, readPageLook } from './actions.ts';
+import { findPaymentToConfirm, pageProcessor, readPageLook } from './actions.ts';
 import { type NewPortalSession, type PortalSession, portalSessionSeconds } from './checkout-input.ts';
 import { maxIncluded, maxUsageTerms, type PlanTerms, type UsageBilling, type UsageTerms } from './checkout-view.ts';
 import type {
@@ -67,7 +67,7 @@ export async function viewPortal({ work, processors, customer, encryption, langu
       const pass = { environmentId, invoiceId: invoice.id, version: customer.portalVersion };
       return describeInvoice(invoice, work.now, () => invoiceUrl(publicUrl, encryption, pass));
     }),
-    processor: { name: processor.name, publishableKey: processor.publishableKey ?? null },
+    processor: pageProcessor(work, processor),
     paymentToConfirm: await findPaymentToConfirm(work, processor, { customerId: customer.id }),
   };
 }

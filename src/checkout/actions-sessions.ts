@@ -6,10 +6,12 @@ import { lockCustomer } from '../customers/store.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { refusalOf } from '../invoicing/actions-discounts.ts';
+import type { DocumentServices } from '../invoicing/actions-document.ts';
 import type { Encryption } from '../jobs/encryption.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { anchorSettings } from '../organizations/setting.ts';
+import type { PaymentRow } from '../payments/store.ts';
 import { resolvePricingModel } from '../pricing/actions.ts';
 import { normalizeCode } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
@@ -33,7 +35,7 @@ import {
   withSessionId,
 } from './checkout.ts';
 import type { NewCheckoutSession } from './checkout-input.ts';
-import { findSession, insertSession, pageOfSessions } from './store.ts';
+import { findSession, findSessionOfPayment, insertSession, pageOfSessions } from './store.ts';
 
 /** A session and the address of its page. */
 interface LinkedSession {
@@ -71,6 +73,16 @@ export async function requireSession(work: Work, id: string): Promise<CheckoutSe
   const session = await findSession(work, id);
   if (session === null) throw new Problem('checkoutSessionNotFound', { id });
   return session;
+}
+
+/** The page on which a payment of a purchase or change of plan is confirmed; null if none of ours began it. */
+export async function findPageOfPayment(
+  work: Work,
+  { publicUrl, encryption }: DocumentServices,
+  payment: Pick<PaymentRow, 'customerId' | 'purchaseId' | 'adjustmentId'>,
+): Promise<string | null> {
+  const sessionId = await findSessionOfPayment(work, payment);
+  return sessionId && checkoutUrl(publicUrl, encryption, { environmentId: work.environmentId, sessionId });
 }
 
 export async function getCheckoutSession(work: Work, encryption: Encryption, id: string): Promise<LinkedSession> {

@@ -7,7 +7,7 @@ import type { Work } from '../database/work.ts';
 import { localDescription } from '../invoicing/line-text.ts';
 import type { Language } from '../kernel/language.ts';
 import { Problem } from '../kernel/problem.ts';
-import type { BillingSettings } from '../organizations/setting.ts';
+import { type BillingSettings, takesBankDebits } from '../organizations/setting.ts';
 import { readLook, readSettings } from '../organizations/store-settings.ts';
 import type { PaymentProcessor, Processors } from '../payments/processor.ts';
 import { findLastPaymentOf, pageOfPayments } from '../payments/store.ts';
@@ -56,11 +56,13 @@ import {
   maxIncluded,
   maxUsageTerms,
   type PageLook,
+  type PageProcessor,
   type PaymentToConfirm,
   type PlanChange,
   type SavedMethod,
   type UsageBilling,
 } from './checkout-view.ts';
+import { takesCards } from './page-card.ts';
 
 type Bill = Pick<
   CheckoutView,
@@ -155,7 +157,7 @@ export async function viewSession(
     discountCode: discount?.code ?? null,
     needsCard,
     savedMethods,
-    processor: { name: processor.name, publishableKey: processor.publishableKey ?? null },
+    processor: pageProcessor(work, processor),
     failure: status === 'open' ? await lastFailure(work, attempt) : null,
     cardToConfirm: null,
     paymentToConfirm:
@@ -446,6 +448,11 @@ async function lastFailure(work: Work, attempt: LastAttempt | null): Promise<str
   return payment?.failureMessage ?? null;
 }
 
+/** The processor as the pages of the environment show it. */
+export function pageProcessor(work: Work, { name, publishableKey = null }: PaymentProcessor): PageProcessor {
+  return { name, publishableKey, takesDebits: takesBankDebits(work) };
+}
+
 const Confirmable = z.object({ clientSecret: z.string() });
 
 /**
@@ -454,10 +461,10 @@ const Confirmable = z.object({ clientSecret: z.string() });
  */
 export async function findPaymentToConfirm(
   work: Work,
-  { publishableKey }: PaymentProcessor,
+  processor: PaymentProcessor,
   filters: PaymentFilters,
 ): Promise<PaymentToConfirm | null> {
-  if (!publishableKey) return null;
+  if (!takesCards(pageProcessor(work, processor))) return null;
   const { rows } = await paymentsOf(work, { ...filters, status: 'requires_action' });
   for (const { id, nextAction } of rows) {
     const confirmable = Confirmable.safeParse(nextAction);

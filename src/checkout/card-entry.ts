@@ -1,6 +1,10 @@
+import type { PageRequest } from '../http/page.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import type { BankDebit, MandateAcceptance } from '../payments/payment-method.ts';
 import type { Wording } from '../wording/wording.ts';
+import type { CardTaker } from './checkout-view.ts';
 import type { FieldErrors } from './page-form.ts';
+import { debitLooks, debitOf, walletTokens } from './page-test-method.ts';
 
 /**
  * Stripe's test numbers and the corresponding test tokens. Numbers are accepted on test mode pages only, where no money
@@ -14,13 +18,50 @@ const tokenOfNumber: ReadonlyMap<string, string> = new Map([
   ['4000000000009995', 'pm_card_chargeDeclinedInsufficientFunds'],
   ['4000000000000341', 'pm_card_chargeCustomerFail'],
   ['4000002760003184', 'pm_card_authenticationRequired'],
+  ['4000000000003220', 'pm_card_threeDSecure2Required'],
   ['4000000000005126', 'pm_card_refundFail'],
 ]);
 
-type CardEntry = { readonly token: string } | { readonly errors: FieldErrors };
+/** The token of the entered payment method, or the errors by field name. */
+export type MethodEntry =
+  | { readonly token: string; readonly acceptance?: MandateAcceptance }
+  | { readonly errors: FieldErrors };
+
+/** Reads the payment method of a form: the fields of the test network, or the token of Stripe's form. */
+export function readMethod(
+  { form, browser }: Pick<PageRequest, 'form' | 'browser'>,
+  taker: Pick<CardTaker, 'name' | 'takesDebits' | 'currency'>,
+  wording: Wording,
+): MethodEntry {
+  const debit = debitOf(taker);
+  if (taker.name === 'test') {
+    const wallet = walletTokens.get(form.wallet ?? '');
+    if (wallet !== undefined) return { token: wallet };
+    return debit !== null && form.methodKind === debit
+      ? readAccount(form, debit, wording)
+      : readCard(form, Date.now(), wording);
+  }
+  const token = form.token?.trim() ?? '';
+  if (token === '') return { errors: { token: wording.words.errors.card } };
+  // The form of the debit showed its mandate. Of other buyers no address is kept.
+  return debit !== null && form.tokenKind === debit ? { token, acceptance: browser } : { token };
+}
+
+/** Parses a test account. Spaces are as one likes. */
+function readAccount(form: PageRequest['form'], debit: BankDebit, { words }: Wording): MethodEntry {
+  const { bank, accounts, tokens } = debitLooks[debit];
+  const plain = (text = '') => text.replaceAll(/[\s-]/g, '').toUpperCase();
+  const index = accounts.findIndex((account) => plain(account) === plain(form.accountNumber));
+  const errors = {
+    ...named('bankCode', bank === '' || plain(form.bankCode) === plain(bank) ? null : words.errors.testAccount),
+    ...named('accountNumber', index < 0 ? words.errors.testAccount : null),
+  };
+  const token = tokens[index];
+  return token === undefined || Object.keys(errors).length > 0 ? { errors } : { token };
+}
 
 /** Parses the card fields: the token, or the errors by field name. */
-export function readCard(form: Readonly<Record<string, string>>, now: Instant, { words }: Wording): CardEntry {
+export function readCard(form: Readonly<Record<string, string>>, now: Instant, { words }: Wording): MethodEntry {
   const token = readNumber(form.cardNumber ?? '', words);
   const errors: Record<string, string> = {
     ...('error' in token ? { cardNumber: token.error } : {}),

@@ -1,7 +1,7 @@
 import type { BillingAddress } from '../customers/customer.ts';
 import type { Instant, IntervalUnit } from '../kernel/calendar.ts';
 import type { Branding } from '../organizations/branding.ts';
-import type { PaymentMethodData, PaymentMethodType } from '../payments/payment-method.ts';
+import type { MandateAcceptance, PaymentMethodData, PaymentMethodType } from '../payments/payment-method.ts';
 import type { CardConfirmation } from '../payments/processor.ts';
 import type { BillingTiming } from '../pricing/price.ts';
 import type { Priced, Pricing } from '../pricing/pricing.ts';
@@ -17,6 +17,22 @@ export interface PageLook {
   readonly branding: Pick<Branding, 'logo' | 'icon' | 'primaryColor' | 'legalFooter'>;
   readonly livemode: boolean;
   readonly wording: Wording;
+}
+
+/** The processor as pages show it. */
+export interface PageProcessor {
+  /** 'test', 'stripe', 'stripe_test' or 'manual', which accepts no cards. */
+  readonly name: string;
+  /** The key of Stripe's form; null if not configured. */
+  readonly publishableKey: string | null;
+  /** Whether the seller takes bank debits beside cards. */
+  readonly takesDebits: boolean;
+}
+
+/** The processor that takes the payment method. */
+export interface CardTaker extends PageProcessor {
+  readonly currency: string;
+  readonly seller: string;
 }
 
 /** A charge that awaits confirmation by the customer's bank. */
@@ -168,12 +184,7 @@ export interface CheckoutView extends PageLook, PlanTerms, UsageBilling {
   readonly needsCard: boolean;
   /** The customer's payment methods to choose from, the default first, instead of entering a card. */
   readonly savedMethods: readonly SavedMethod[];
-  readonly processor: {
-    /** 'test', 'stripe', 'stripe_test' or 'manual', which accepts no cards. */
-    readonly name: string;
-    /** The key of Stripe's card form; null if not configured. */
-    readonly publishableKey: string | null;
-  };
+  readonly processor: PageProcessor;
   readonly successUrl: string | null;
   readonly cancelUrl: string | null;
   /** The processor's reason why the last payment failed; null without one. */
@@ -208,6 +219,8 @@ export interface CheckoutConfirmation extends CheckoutDraft {
   readonly taxId?: string | null;
   /** The processor's token of the card; required if the view says `needsCard`, unless a saved method is chosen. */
   readonly token: string | null;
+  /** How the buyer has agreed to the mandate of a bank debit. */
+  readonly acceptance?: MandateAcceptance;
   /** The id of a saved method to charge. */
   readonly paymentMethodId?: string | null;
   /** The amount due that was shown. A higher amount is refused as an issue of this field. */

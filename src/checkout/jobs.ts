@@ -1,15 +1,16 @@
 import { syncPayment } from '../billing/settle-payment.ts';
 import { runInEnvironment, type Work } from '../database/work.ts';
-import { type JobContext, runEffects } from '../jobs/queue.ts';
+import { type JobContext, runEffects, runInJob } from '../jobs/queue.ts';
 import type { Language } from '../kernel/language.ts';
 import { invalid, Problem, type ProblemName } from '../kernel/problem.ts';
-import { createProcessors } from '../payments/actions.ts';
+import { createProcessors, findPayment } from '../payments/actions.ts';
 import { type AttemptOutcome, outcomeOfError } from '../payments/actions-attempts.ts';
 import type { CardConfirmation, Processors } from '../payments/processor.ts';
 import { viewCheckout } from './actions.ts';
 import { confirmCheckout, draftOf } from './actions-confirm.ts';
 import type { CheckoutConfirmation, CheckoutView } from './checkout-view.ts';
 import { sessionLink, withAttempt } from './jobs-attempts.ts';
+import { bankAnswers } from './page-card.ts';
 
 /** The checkout to confirm: its environment, from the link's key, and the service's address. */
 interface CheckoutPlace {
@@ -111,7 +112,24 @@ export function cardToConfirmOf({ data }: Problem): CardConfirmation | null {
   return (data.nextAction as CardConfirmation | undefined) ?? null;
 }
 
-/** Queries the status of a charge after its confirmation attempt, and applies the consequences. */
-export async function performConfirmed(context: JobContext, environmentId: number, paymentId: string): Promise<void> {
-  await syncPayment(context, createProcessors(context.database, context.services), environmentId, paymentId);
+/**
+ * Queries the status of a charge after its confirmation attempt, and applies the consequences. `answer` is what the buyer said
+ * on a page of ours that stands in for its bank.
+ */
+export async function performConfirmed(
+  context: JobContext,
+  environmentId: number,
+  { paymentId, answer }: { readonly paymentId: string; readonly answer: string | undefined },
+): Promise<void> {
+  const processors = createProcessors(context.database, context.services);
+  if (answer !== undefined) {
+    const found = await runInJob(context, environmentId, async (work) => ({
+      payment: await findPayment(work, paymentId),
+      now: work.now,
+    }));
+    const { processor = '', processorReference = null } = found?.payment ?? {};
+    if (found !== null && processorReference !== null)
+      await processors.named(processor).answerBank?.(processorReference, answer === bankAnswers.confirm, found.now);
+  }
+  await syncPayment(context, processors, environmentId, paymentId);
 }

@@ -2,28 +2,32 @@ import type { PageDocument } from '../http/page.ts';
 import { type Html, html } from '../kernel/html.ts';
 import type { CardConfirmation } from '../payments/processor.ts';
 import type { Wording } from '../wording/wording.ts';
-import type { PaymentToConfirm } from './checkout-view.ts';
-import { type FormState, fieldHtml } from './page-form.ts';
-
-/** The processor that takes the card. */
-export interface CardTaker {
-  readonly name: string;
-  readonly publishableKey: string | null;
-  readonly currency: string;
-}
+import type { CardTaker, PageProcessor, PaymentToConfirm } from './checkout-view.ts';
+import type { FormState } from './page-form.ts';
+import { debitOf, testMethodHtml } from './page-test-method.ts';
 
 /** The path of the script that shows Stripe's card form. */
 export const stripeScriptPath = '/checkout-assets/stripe.js';
 
 /** Whether a card can be entered at all. */
-export function takesCards({ name, publishableKey }: Pick<CardTaker, 'name' | 'publishableKey'>): boolean {
+export function takesCards({ name, publishableKey }: Pick<PageProcessor, 'name' | 'publishableKey'>): boolean {
   return name === 'test' || (name.startsWith('stripe') && publishableKey !== null);
 }
 
-/** The card form: own fields for the test network, Stripe's form for Stripe. */
-export function cardHtml(taker: CardTaker, state: FormState, toConfirm: CardConfirmation | null = null): Html {
+interface CardOptions {
+  readonly toConfirm?: CardConfirmation | null;
+  /** The attributes of the button that pays. */
+  readonly submit?: Html | null;
+}
+
+/** The form of the payment method: own fields for the test network, Stripe's form for Stripe. */
+export function cardHtml(
+  taker: CardTaker,
+  state: FormState,
+  { toConfirm = null, submit = null }: CardOptions = {},
+): Html {
   if (!takesCards(taker)) return html`<p class="notice bad">${state.wording.words.card.notTaken}</p>`;
-  return taker.name === 'test' ? testCardHtml(state) : stripeCardHtml(taker, state, toConfirm);
+  return taker.name === 'test' ? testMethodHtml(taker, state, submit) : stripeCardHtml(taker, state, toConfirm);
 }
 
 /** The value of the choice that is not a saved payment method. */
@@ -40,22 +44,6 @@ export function cardButtonHtml(
   return html`<button class="wide-button"${rest}${isOfScript && html` data-card`}${isOfScript && isHeld && html` disabled`}>${text}</button>`;
 }
 
-function testCardHtml(state: FormState): Html {
-  const { words } = state.wording;
-  const { number, expiry, expiryHint, code, codeHint } = words.card;
-  const numeric = { inputMode: 'numeric' } as const;
-  return html`<fieldset>
-<legend>${words.card.card}</legend>
-<p class="hint">${words.card.testNumbers}</p>
-${fieldHtml({ name: 'cardNumber', label: number, autocomplete: 'cc-number', maxLength: 30, ...numeric }, state)}
-<div class="pair">
-${fieldHtml({ name: 'cardExpiry', label: expiry, hint: expiryHint, autocomplete: 'cc-exp', maxLength: 9, ...numeric }, state)}
-${fieldHtml({ name: 'cardCode', label: code, hint: codeHint, autocomplete: 'cc-csc', maxLength: 6, ...numeric }, state)}
-</div>
-</fieldset>
-`;
-}
-
 /** The place of Stripe's form, with the messages of the script. */
 function stripePlace(id: string, { language, words }: Wording, rest: Html): Html {
   const { scriptFailed, scriptBlocked, needsScript } = words.card;
@@ -63,19 +51,20 @@ function stripePlace(id: string, { language, words }: Wording, rest: Html): Html
 <noscript><p class="notice bad">${needsScript}</p></noscript>`;
 }
 
-function stripeCardHtml(
-  { publishableKey, currency }: CardTaker,
-  { errors, wording }: FormState,
-  toConfirm: CardConfirmation | null,
-): Html {
+function stripeCardHtml(taker: CardTaker, { errors, wording }: FormState, toConfirm: CardConfirmation | null): Html {
+  const { publishableKey, currency } = taker;
+  const debit = debitOf(taker);
+  const kinds = debit === null ? 'card' : `card ${debit}`;
+  const legend = debit === null ? wording.words.card.card : wording.words.checkout.paymentMethod;
   const confirm =
     toConfirm !== null &&
     html` data-client-secret="${toConfirm.clientSecret}" data-confirmed-token="${toConfirm.token}"`;
-  const rest = html` data-key="${publishableKey}" data-currency="${currency.toLowerCase()}"${confirm}`;
+  const rest = html` data-key="${publishableKey}" data-currency="${currency.toLowerCase()}" data-kinds="${kinds}"${confirm}`;
   return html`<fieldset>
-<legend>${wording.words.card.card}</legend>
+<legend>${legend}</legend>
 ${stripePlace('stripe-card', wording, rest)}
 <input type="hidden" name="token" id="token">
+<input type="hidden" name="tokenKind" id="token-kind">
 <p class="error" id="stripe-error" role="alert">${errors.token ?? errors.cardNumber}</p>
 </fieldset>
 `;
@@ -87,12 +76,25 @@ interface ConfirmForm {
   readonly wording: Wording;
 }
 
+/** The answers to the bank of the test network, in the field `bankAnswer`. */
+export const bankAnswers = { confirm: 'confirm', refuse: 'refuse' } as const;
+
 /** The form that confirms a charge with the customer's bank. `hidden` is submitted afterwards, whatever the outcome. */
 export function confirmPaymentHtml(
-  { publishableKey }: Pick<CardTaker, 'publishableKey'>,
+  { name, publishableKey }: PageProcessor,
   { clientSecret }: PaymentToConfirm,
   { action, hidden, wording }: ConfirmForm,
 ): Html {
+  const { testBank, confirm, refuse } = wording.words.card;
+  const answer = (value: string, label: string, kind: string) =>
+    html`<button class="${kind}" name="bankAnswer" value="${value}">${label}</button>\n`;
+  if (name === 'test')
+    return html`<form method="post" action="${action}">
+${hidden}
+<p class="hint">${testBank}</p>
+<div class="actions">${answer(bankAnswers.confirm, confirm, 'wide-button')}${answer(bankAnswers.refuse, refuse, 'plain wide-button')}</div>
+</form>
+`;
   const rest = html` data-key="${publishableKey}" data-client-secret="${clientSecret}"`;
   return html`<form method="post" action="${action}">
 ${hidden}
@@ -105,12 +107,14 @@ ${stripePlace('stripe-payment', wording, rest)}
 
 /** The scripts of a page with the card form: none, unless Stripe takes the card. */
 export function cardScripts(
-  taker: Pick<CardTaker, 'name' | 'publishableKey'>,
+  taker: Pick<PageProcessor, 'name' | 'publishableKey'>,
 ): Pick<PageDocument, 'scripts' | 'sources'> {
   if (taker.name === 'test' || !takesCards(taker)) return {};
   return {
     scripts: ['https://js.stripe.com/v3/', stripeScriptPath],
     sources: {
+      // Stripe's script loads parts of itself, and wallets, from there.
+      'script-src': "https://js.stripe.com 'self' https://*.js.stripe.com",
       'frame-src': 'https://js.stripe.com https://*.js.stripe.com https://hooks.stripe.com',
       'connect-src': 'https://api.stripe.com',
       'img-src': 'https://*.stripe.com',
@@ -171,15 +175,36 @@ export const stripeScript = `'use strict';
     return;
   }
   const token = document.getElementById('token');
-  const elements = stripe.elements({
-    mode: 'setup', currency: card.dataset.currency, paymentMethodTypes: ['card'], paymentMethodCreation: 'manual',
-  });
-  elements.create('payment').mount(card);
+  const tokenKind = document.getElementById('token-kind');
+  const colors = getComputedStyle(document.documentElement);
+  const color = (name) => colors.getPropertyValue(name).trim();
+  const appearance = {
+    theme: matchMedia('(prefers-color-scheme: dark)').matches ? 'night' : 'stripe',
+    variables: {
+      colorPrimary: color('--action'), colorText: color('--ink'), colorDanger: color('--bad'),
+      colorBackground: color('--paper'), borderRadius: '8px', fontSizeBase: '16px',
+    },
+  };
+  let elements;
+  const show = (paymentMethodTypes) => {
+    elements = stripe.elements({
+      mode: 'setup', currency: card.dataset.currency, paymentMethodTypes, paymentMethodCreation: 'manual', appearance,
+    });
+    const form = elements.create('payment');
+    // An account without bank debits still takes cards.
+    form.on('loaderror', ({ error }) => {
+      if (paymentMethodTypes.length === 1) return fail(error);
+      form.destroy();
+      show(['card']);
+    });
+    form.mount(card);
+  };
+  show(card.dataset.kinds.split(' '));
   const takesSaved = () => {
     const chosen = form.querySelector('input[name=paymentMethodId]:checked');
     return chosen !== null && chosen.value !== 'new';
   };
-  const sendWith = (id, button) => { token.value = id; send(button); };
+  const sendWith = (id, kind, button) => { token.value = id; tokenKind.value = kind; send(button); };
   form.addEventListener('submit', (event) => {
     const button = event.submitter;
     if (ready || takesSaved() || (button && (button.value === 'details' || button.value === 'review'))) return;
@@ -188,7 +213,7 @@ export const stripeScript = `'use strict';
       const checked = await elements.submit();
       const made = checked.error ? checked : await stripe.createPaymentMethod({ elements });
       if (made.error) return fail(made.error);
-      sendWith(made.paymentMethod.id, button);
+      sendWith(made.paymentMethod.id, made.paymentMethod.type, button);
     });
   });
   // Who comes back to the page enters the card again.
@@ -204,7 +229,7 @@ export const stripeScript = `'use strict';
     attempt(async () => {
       const error = await confirm();
       if (error) return fail(error);
-      sendWith(card.dataset.confirmedToken, buttons[0]);
+      sendWith(card.dataset.confirmedToken, '', buttons[0]);
     });
   }
 })();

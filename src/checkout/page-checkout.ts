@@ -15,16 +15,8 @@ import {
 } from './buyer-entry.ts';
 import { declinedText } from './buyer-text.ts';
 import { addOnField } from './checkout.ts';
-import type { CheckoutAddOn, CheckoutView, PaymentToConfirm, PlanChange } from './checkout-view.ts';
-import {
-  type CardTaker,
-  cardButtonHtml,
-  cardHtml,
-  cardScripts,
-  confirmPaymentHtml,
-  otherCard,
-  takesCards,
-} from './page-card.ts';
+import type { CardTaker, CheckoutAddOn, CheckoutView, PaymentToConfirm, PlanChange } from './checkout-view.ts';
+import { cardButtonHtml, cardHtml, cardScripts, confirmPaymentHtml, otherCard, takesCards } from './page-card.ts';
 import {
   type Choice,
   checkHtml,
@@ -108,7 +100,7 @@ ${asksAddress(view) && addressFields(details, state)}`;
 function onePage(step: Step): PageDocument {
   const { view, action, errors = {}, message = null } = step;
   const state = { errors, wording: view.wording };
-  const taker: CardTaker = { ...view.processor, currency: view.currency };
+  const taker = takerOf(view);
   const shown = view.failure !== null && message === null ? declinedText(view.failure, view.wording) : message;
   const content = html`${summaryHtml(state, shown)}
 <form method="post" action="${action}" novalidate>
@@ -123,6 +115,10 @@ ${payHtml(step, state)}
     isWrong: isWrong(errors, shown),
     more: view.needsCard ? cardScripts(taker) : {},
   });
+}
+
+function takerOf({ processor, currency, seller }: CheckoutView): CardTaker {
+  return { ...processor, currency, seller };
 }
 
 /** The button that the Enter key presses, which would else be the first one of the order. Nobody sees it. */
@@ -268,7 +264,7 @@ export function paymentPage(step: Step): PageDocument {
   if (isOneStep(view)) return onePage(step);
   const { wording } = view;
   const state = { errors, wording };
-  const taker: CardTaker = { ...view.processor, currency: view.currency };
+  const taker = takerOf(view);
   const shown = view.failure !== null && message === null ? declinedText(view.failure, wording) : message;
   const { payment, changeOrder } = wording.words.checkout;
   const content = html`${summaryHtml(state, shown)}
@@ -287,7 +283,7 @@ ${asksAddress(view) && html`<div class="actions"><button class="plain wide-butto
 
 /** The payment method, the agreement to later charges, and the button that pays. */
 function payHtml({ view, chosenMethod = null }: Step, state: FormState): Html {
-  const taker: CardTaker = { ...view.processor, currency: view.currency };
+  const taker = takerOf(view);
   const canConfirm = !view.needsCard || takesCards(taker) || view.savedMethods.length > 0;
   const agreement = agreementOf(view);
   return html`${view.needsCard ? methodHtml(view, taker, state, chosenMethod) : html`<p>${view.wording.words.checkout.nothingDue}</p>`}
@@ -302,14 +298,16 @@ function methodHtml(
   state: FormState,
   chosenMethod: string | null,
 ): Html {
-  if (savedMethods.length === 0) return cardHtml(taker, state, cardToConfirm);
-  const { paymentMethod: label, anotherCard } = wording.words.checkout;
+  const submit = html` name="step" value="pay"`;
+  if (savedMethods.length === 0) return cardHtml(taker, state, { toConfirm: cardToConfirm, submit });
+  const { paymentMethod: label } = wording.words.checkout;
+  const anotherCard = taker.takesDebits ? wording.words.card.anotherMethod : wording.words.checkout.anotherCard;
   const choices = savedMethods.map(({ id, type, data }) => ({ value: id, label: savedText(type, data, wording) }));
   const other = takesCards(taker) ? [{ value: otherCard, label: anotherCard }] : [];
   const isFailed = failure !== null || cardToConfirm !== null;
   const value = chosenMethod ?? (isFailed && other.length > 0 ? otherCard : (choices[0]?.value ?? ''));
   return html`${choiceHtml({ name: 'paymentMethodId', label, value }, [...choices, ...other], state)}
-${other.length > 0 && html`<div class="other-card">${cardHtml(taker, state, cardToConfirm)}</div>`}`;
+${other.length > 0 && html`<div class="other-card">${cardHtml(taker, state, { toConfirm: cardToConfirm, submit })}</div>`}`;
 }
 
 function payButton(view: CheckoutView, taker: CardTaker): Html {
@@ -380,11 +378,11 @@ function outcomeOf(view: CheckoutView): { heading: string; text: string } {
   }
 }
 
-function headingOf({ type, change, intervalUnit, productName, wording }: CheckoutView): string {
+function headingOf({ type, change, intervalUnit, productName, processor, wording }: CheckoutView): string {
   const { words, say } = wording;
   const { changePlan, addCard, activate, subscribe, checkout } = words.checkout;
   if (change !== null) return changePlan;
-  if (type === 'add_payment_method') return addCard;
+  if (type === 'add_payment_method') return processor.takesDebits ? words.card.addMethod : addCard;
   if (type === 'activate_subscription') return activate;
   return intervalUnit === null || productName === null ? checkout : say(subscribe, { product: productName });
 }
@@ -512,11 +510,11 @@ function nextChargeHtml(view: CheckoutView): Html | false {
 }
 
 /** The label of the confirm button. */
-function confirmText({ type, dueNow, trialEnd, currency, change, wording }: CheckoutView): string {
+function confirmText({ type, dueNow, trialEnd, currency, change, processor, wording }: CheckoutView): string {
   const { words, money, say } = wording;
   const { saveCard, pay, payAndChange, confirm, startTrial } = words.checkout;
   const amount = money(dueNow, currency);
-  if (type === 'add_payment_method') return saveCard;
+  if (type === 'add_payment_method') return processor.takesDebits ? words.card.saveMethod : saveCard;
   if (change !== null) return dueNow > 0n ? say(payAndChange, { amount }) : words.portal.changePlan;
   if (dueNow > 0n) return say(pay, { amount });
   return trialEnd === null ? confirm : startTrial;

@@ -3,7 +3,7 @@ import type { PageDocument } from '../http/page.ts';
 import type { InvoiceStatus } from '../invoicing/invoice.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { type Html, html } from '../kernel/html.ts';
-import type { PageLook, PaymentToConfirm } from './checkout-view.ts';
+import type { PageLook, PageProcessor, PaymentToConfirm } from './checkout-view.ts';
 import { cardButtonHtml, cardHtml, cardScripts, confirmPaymentHtml, takesCards } from './page-card.ts';
 import { type FieldErrors, hiddenHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';
@@ -21,7 +21,7 @@ export interface InvoiceView extends PageLook {
   readonly due: bigint;
   /** How to pay without a card, as the seller wrote it. */
   readonly instructions: string | null;
-  readonly processor: { readonly name: string; readonly publishableKey: string | null };
+  readonly processor: PageProcessor;
   /** The charge that the bank wants to have confirmed; null without one. */
   readonly paymentToConfirm: PaymentToConfirm | null;
 }
@@ -42,7 +42,9 @@ export function invoicePayPage(view: InvoiceView, step: InvoiceStep): PageDocume
   const { wording } = view;
   const { words, say } = wording;
   const isAsked = view.status === 'open' && view.due > 0n;
-  const notices = html`${isDone && html`<p class="notice" role="status">${words.invoice.received}</p>`}
+  const isPending = view.status === 'awaiting_payment_confirmation' && view.paymentToConfirm === null;
+  const notices = html`${isPending && html`<p class="notice" role="status">${words.done.paying}</p>`}
+${isDone && html`<p class="notice" role="status">${words.invoice.received}</p>`}
 ${summaryHtml({ errors, wording }, message)}`;
   const ways = html`${view.paymentToConfirm !== null && confirmHtml(view, view.paymentToConfirm, step)}
 ${isAsked && view.paymentToConfirm === null && payHtml(view, step)}
@@ -83,14 +85,14 @@ ${due > 0n && dueDate !== null && html`<p class="soft">${say(words.common.dueOn,
 }
 
 function payHtml(view: InvoiceView, step: InvoiceStep): Html {
-  const taker = { ...view.processor, currency: view.currency };
+  const taker = { ...view.processor, currency: view.currency, seller: view.seller };
   const { errors = {} } = step;
   const { wording } = view;
   const { words, money, say } = wording;
   const label = say(words.checkout.pay, { amount: money(view.due, view.currency) });
   return html`<form method="post" action="${actionOf(step)}" novalidate>
 ${hiddenHtml({ step: 'pay', shownDue: String(view.due) })}
-<h2>${words.invoice.byCard}</h2>
+<h2>${view.processor.takesDebits ? words.card.payOnline : words.invoice.byCard}</h2>
 ${cardHtml(taker, { errors, wording })}
 ${takesCards(taker) && cardButtonHtml(taker, null, label)}
 <p class="soft">${words.invoice.cardKept}</p>

@@ -21,10 +21,10 @@ const fontFaces = ([400, 600] as const)
 /** The style of every page: readable at 360 pixels and at 400 % zoom, with two columns from 720 pixels on. */
 const pageStyle = `${fontFaces}
 :root { color-scheme: light dark; --ink: #101828; --soft: #475467; --line: #e4e7ec; --edge: #7d899b; --tint: #f7f8fa; --paper: #fff;
-  --good: #067647; --bad: #b42318; --note: #b54708; }
+  --good: #067647; --bad: #b42318; --note: #b54708; --wallet: #000; --on-wallet: #fff; }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #f2f4f7; --soft: #a4aebc; --line: #2b333e; --edge: #77839a; --tint: #0e1217; --paper: #171d25;
-    --good: #4ade9b; --bad: #ff9a91; --note: #f5b84a; }
+    --good: #4ade9b; --bad: #ff9a91; --note: #f5b84a; --wallet: #fff; --on-wallet: #000; }
 }
 * { box-sizing: border-box; }
 body { margin: 0; font: 400 15px/1.55 Inter, system-ui, -apple-system, 'Segoe UI', 'Noto Sans', 'Hiragino Sans', 'Noto Sans CJK JP', sans-serif;
@@ -37,7 +37,7 @@ body { margin: 0; font: 400 15px/1.55 Inter, system-ui, -apple-system, 'Segoe UI
   .split { grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); min-height: 100vh; }
   .side, .pay { padding: 3rem clamp(1.25rem, 4vw, 4.5rem); }
   .pay { border-top: 0; border-inline-start: 1px solid var(--line); }
-  .side > .inner { margin-inline: auto 0; }
+  .side > .inner { margin-inline: auto 0; position: sticky; top: 3rem; }
   .pay > .inner { margin-inline: 0 auto; }
 }
 .page { max-width: 34rem; margin: 0 auto; padding: 1.5rem 1rem 3rem; }
@@ -58,6 +58,8 @@ a { color: var(--action); text-underline-offset: .15em; }
 .terms { font-size: 1.75rem; font-weight: 600; line-height: 1.2; letter-spacing: -.022em; margin: 0 0 .75rem; text-wrap: balance; }
 .terms.long { font-size: 1.0625rem; letter-spacing: -.005em; line-height: 1.45; }
 .page section, .panel { background: var(--paper); border: 1px solid var(--line); border-radius: .75rem; padding: 1.25rem; margin: 0 0 1.25rem; }
+.page section section { border: 0; border-top: 1px solid var(--line); border-radius: 0; padding: 1rem 0 0; margin: 1rem 0 0; }
+.page > p, .page p + form, .side section + p { margin-top: 1rem; }
 .pay section + section, .pay form + section { margin-top: 1.75rem; }
 fieldset { border: 0; margin: 0 0 1.5rem; padding: 0; min-width: 0; }
 legend { font-size: 1.0625rem; font-weight: 600; letter-spacing: -.01em; padding: 0; margin-bottom: .25rem; }
@@ -72,6 +74,7 @@ dl .sum + dd.sum { margin-inline-start: -1rem; }
 .included li { position: relative; padding-inline-start: 1.5rem; margin: .25rem 0; }
 .included li::before { content: ''; position: absolute; inset-inline-start: .35rem; top: .3em; width: .3em; height: .65em; border: solid var(--good); border-width: 0 2px 2px 0; transform: rotate(42deg); }
 .field { margin: .875rem 0 0; }
+fieldset > .field:first-child, legend.unseen + details { margin-top: 0; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr)); gap: 0 .75rem; align-items: end; }
 .with-button { display: flex; align-items: end; gap: .5rem; }
 .with-button .field { flex: 1; }
@@ -83,6 +86,12 @@ input, select, textarea { display: block; width: 100%; font: inherit; font-size:
   border: 1px solid var(--line); border-radius: .5rem; margin: .5rem 0 0; cursor: pointer; background: var(--paper); }
 .choice:has(:checked) { border-color: var(--action); box-shadow: inset 0 0 0 1px var(--action); }
 .choice input { width: 1.125rem; height: 1.125rem; min-height: 0; flex: none; margin: 0; accent-color: var(--action); }
+.wallets { display: grid; grid-template-columns: 1fr 1fr; gap: .625rem; margin-bottom: .375rem; }
+.wallet { background: var(--wallet); border-color: var(--wallet); color: var(--on-wallet); min-height: 3rem; }
+.or { display: flex; align-items: center; gap: .75rem; color: var(--soft); font-size: .8125rem; margin: 1rem 0; }
+.or::before, .or::after { content: ''; flex: 1; border-top: 1px solid var(--line); }
+.choice + .of-card, .choice + .of-debit { margin: .75rem 0 1rem; }
+form:has(input[name=methodKind][value=card]:not(:checked)) .of-card, form:has(input[name=methodKind][value=card]:checked) .of-debit { display: none; }
 .other-card { margin-top: 1.25rem; }
 form:has(.choice input[name=paymentMethodId]:checked:not([value=new])) .other-card { display: none; }
 details { margin: .875rem 0; }

@@ -192,6 +192,7 @@ const kinds: ReadonlyMap<string, 'card' | 'bankAccount'> = new Map([
   ['card', 'card'],
   ['us_bank_account', 'bankAccount'],
   ['sepa_debit', 'bankAccount'],
+  ['bacs_debit', 'bankAccount'],
 ]);
 
 type MethodData = Readonly<Record<string, string | number>>;
@@ -200,8 +201,16 @@ type MethodData = Readonly<Record<string, string | number>>;
 export function methodText(type: string, data: MethodData, { words, say }: Wording): string {
   const brand = String(data.brand ?? '');
   const name = brand === '' ? words.card[kinds.get(type) ?? 'other'] : (brands.get(brand) ?? brand);
-  return data.last4 === undefined ? name : say(words.card.endingIn, { name, last4: String(data.last4) });
+  const text = data.last4 === undefined ? name : say(words.card.endingIn, { name, last4: String(data.last4) });
+  const wallet = walletNames.get(String(data.wallet));
+  return wallet === undefined ? text : `${text} (${wallet})`;
 }
+
+/** The wallets of telephones, by their names at Stripe. Names of brands are not translated. */
+export const walletNames: ReadonlyMap<string, string> = new Map([
+  ['apple_pay', 'Apple Pay'],
+  ['google_pay', 'Google Pay'],
+]);
 
 /** A saved payment method in a list: `Visa ending in 4242, expires 12/2030`. */
 export function savedText(type: string, data: MethodData, wording: Wording): string {

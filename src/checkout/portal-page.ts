@@ -297,18 +297,9 @@ function isCharged({ items, doNotCharge, minimumCommitment, renews }: PortalSubs
   return renews && !doNotCharge && ((minimumCommitment ?? 0n) > 0n || items.some(mayCost));
 }
 
-function methodsHtml({ paymentMethods, wording }: PortalView, visit: Visited): Html {
+function methodsHtml({ paymentMethods, processor, wording }: PortalView, visit: Visited): Html {
   const { words, say } = wording;
-  const {
-    methods,
-    noMethods,
-    default: defaultText,
-    makeDefault,
-    makeDefaultOf,
-    addCard,
-    remove,
-    removeOf,
-  } = words.portal;
+  const { methods, noMethods, default: defaultText, makeDefault, makeDefaultOf, remove, removeOf } = words.portal;
   const row = ({ id, type, paymentMethodData: data, default: isDefault }: PortalView['paymentMethods'][number]) => {
     const card = methodText(type, data, wording);
     const name = say(makeDefaultOf, { card });
@@ -320,7 +311,7 @@ function methodsHtml({ paymentMethods, wording }: PortalView, visit: Visited): H
   return html`<section aria-labelledby="methods">
 <h2 id="methods">${methods}</h2>
 ${paymentMethods.length === 0 ? html`<p>${noMethods}</p>` : html`<ul class="rows">${paymentMethods.map(row)}</ul>`}
-<div class="actions"><a class="button plain small" href="/portal/payment-methods">${addCard}</a></div>
+<div class="actions"><a class="button plain small" href="/portal/payment-methods">${processor.takesDebits ? words.card.addMethod : words.portal.addCard}</a></div>
 </section>
 `;
 }

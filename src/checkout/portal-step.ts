@@ -6,7 +6,7 @@ import { textLimits } from '../kernel/text-limits.ts';
 import type { CardConfirmation } from '../payments/processor.ts';
 import { type CustomerReason, customerReasons } from '../subscriptions/cancellation.ts';
 import type { PageLook } from './checkout-view.ts';
-import { type CardTaker, cardButtonHtml, cardHtml, cardScripts, takesCards } from './page-card.ts';
+import { cardButtonHtml, cardHtml, cardScripts, takesCards } from './page-card.ts';
 import { wholeAddress } from './page-checkout.ts';
 import {
   type Choice,
@@ -296,16 +296,18 @@ export function newCardPage(
   visit: Visited,
   { errors = {}, message = null, toConfirm = null }: CardStep = {},
 ): PageDocument {
-  const taker: CardTaker = { ...frame.processor, currency: frame.currency };
+  const taker = { ...frame.processor, currency: frame.currency, seller: frame.seller };
   const { wording } = frame;
   const state = { errors, wording };
   const { futureCharges } = wording.words.portal;
-  const { addCard, saveCard } = wording.words.checkout;
+  const { card, checkout } = wording.words;
+  const addCard = taker.takesDebits ? card.addMethod : checkout.addCard;
+  const saveCard = taker.takesDebits ? card.saveMethod : checkout.saveCard;
   const content = html`${summaryHtml(state, message)}
 <section>
 <form method="post" action="/portal/payment-methods" novalidate>
 ${hiddenHtml({ formToken: visit.formToken })}
-${cardHtml(taker, state, toConfirm)}
+${cardHtml(taker, state, { toConfirm })}
 ${takesCards(taker) && cardButtonHtml(taker, null, saveCard)}
 <p class="soft">${futureCharges}</p>
 </form>

@@ -6,7 +6,7 @@ import type { Included } from '../pricing/store-features.ts';
 import type { PriceOverride } from '../subscriptions/price-override.ts';
 import type { SubscriptionStatus } from '../subscriptions/subscription.ts';
 import type { UsageOfDays } from '../usage/usage-summary.ts';
-import type { PageLook, PaymentToConfirm, PlanTerms, UsageBilling } from './checkout-view.ts';
+import type { PageLook, PageProcessor, PaymentToConfirm, PlanTerms, UsageBilling } from './checkout-view.ts';
 import type { Known } from './portal-details.ts';
 
 /** The portal data of a customer. Amounts are minor units of `currency`. */
@@ -19,7 +19,7 @@ export interface PortalView extends PageLook {
   readonly paymentMethods: readonly Pick<PaymentMethod, 'id' | 'type' | 'default' | 'paymentMethodData'>[];
   /** Newest first. */
   readonly invoices: readonly PortalInvoice[];
-  readonly processor: { readonly name: string; readonly publishableKey: string | null };
+  readonly processor: PageProcessor;
   /** The pending charge that the customer must confirm with its bank; null without one. */
   readonly paymentToConfirm: PaymentToConfirm | null;
 }

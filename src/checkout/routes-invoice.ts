@@ -14,10 +14,11 @@ import { readSettings } from '../organizations/store-settings.ts';
 import { createProcessors } from '../payments/actions.ts';
 import { attachPaymentMethod, reportAttachment } from '../payments/actions-attach.ts';
 import { outcomeOfError } from '../payments/actions-attempts.ts';
+import type { MandateAcceptance } from '../payments/payment-method.ts';
 import type { Processors } from '../payments/processor.ts';
-import { findPaymentToConfirm, readPageLook } from './actions.ts';
+import { findPaymentToConfirm, pageProcessor, readPageLook } from './actions.ts';
 import { declinedText } from './buyer-text.ts';
-import { readCard } from './card-entry.ts';
+import { readMethod } from './card-entry.ts';
 import { performConfirmed } from './jobs.ts';
 import { invoiceLink, requireAttempts, withAttempt } from './jobs-attempts.ts';
 import { refusalText } from './jobs-visit.ts';
@@ -83,7 +84,7 @@ function look(opened: Opened): Promise<InvoiceView> {
         ...{ currency, customerId, number: invoiceNumber ?? '', status, dueDate, total, due },
         settled: total - amountDue(invoice),
         instructions: (await readSettings(work)).paymentInstructions,
-        processor: { name: processor.name, publishableKey: processor.publishableKey ?? null },
+        processor: pageProcessor(work, processor),
         paymentToConfirm: await findPaymentToConfirm(work, processor, { invoiceId }),
       };
     },
@@ -100,9 +101,9 @@ async function show(opened: Opened, step: Partial<Parameters<typeof invoicePayPa
 async function pay(opened: Opened): Promise<PageAnswer> {
   const { context, request, pass } = opened;
   const { form, network } = request;
-  const { processor, customerId, wording } = await look(opened);
+  const { processor, currency, customerId, wording } = await look(opened);
   const link = invoiceLink(pass, customerId, network);
-  const card = processor.name === 'test' ? readCard(form, Date.now(), wording) : { token: form.token?.trim() ?? '' };
+  const card = readMethod(request, { ...processor, currency }, wording);
   if ('errors' in card) return show(opened, card, 422);
   const shownDue = /^\d{1,20}$/.test(form.shownDue ?? '') ? BigInt(form.shownDue ?? '') : 0n;
   try {
@@ -110,7 +111,7 @@ async function pay(opened: Opened): Promise<PageAnswer> {
     const payment = await withAttempt(
       context,
       link,
-      () => chargeCard(opened, { customerId, token: card.token, shownDue }),
+      () => chargeCard(opened, { customerId, ...card, shownDue }),
       (result) => {
         if ('error' in result) return outcomeOfError(result.error);
         return result.answer?.status === 'succeeded' ? 'paid' : 'passed';
@@ -133,24 +134,25 @@ async function pay(opened: Opened): Promise<PageAnswer> {
 interface CardCharge {
   readonly customerId: string;
   readonly token: string;
+  readonly acceptance?: MandateAcceptance;
   readonly shownDue: bigint;
 }
 
 /** The payment; null if more is due than was shown, and nothing was charged. */
-async function chargeCard(opened: Opened, { customerId, token, shownDue }: CardCharge) {
+async function chargeCard(opened: Opened, { shownDue, ...method }: CardCharge) {
   const { invoiceId } = opened.pass;
   const isAsFirst = await inInvoice(opened, async (work) => {
     const invoice = await findInvoice(work, invoiceId);
     return invoice !== null && amountDue(invoice) <= shownDue;
   });
   if (!isAsFirst) return null;
-  const request = { customerId, token, default: false, automaticallyUpdateSubscriptions: false };
+  const request = { ...method, default: false, automaticallyUpdateSubscriptions: false };
   const attached = await inInvoice(opened, (work, processors) =>
     attachPaymentMethod(work, processors.defaultIn(work), request),
   );
-  const method = await inInvoice(opened, (work) => reportAttachment(work, attached));
+  const kept = await inInvoice(opened, (work) => reportAttachment(work, attached));
   const requested = await inInvoice(opened, async (work) => {
-    const paying = await payInvoice(work, invoiceId, method.id);
+    const paying = await payInvoice(work, invoiceId, kept.id);
     if (paying.payment.amount > shownDue) throw new Problem('invoiceAlreadyBeingPaid', { invoiceId });
     return paying;
   });
@@ -162,7 +164,11 @@ async function takeForm(opened: Opened): Promise<PageAnswer> {
   // The processor knows the outcome of the buyer's confirmation with the bank.
   const { paymentToConfirm } = await look(opened);
   const { context, pass } = opened;
-  if (paymentToConfirm !== null) await performConfirmed(context, pass.environmentId, paymentToConfirm.id);
+  if (paymentToConfirm !== null)
+    await performConfirmed(context, pass.environmentId, {
+      paymentId: paymentToConfirm.id,
+      answer: opened.request.form.bankAnswer,
+    });
   return { goTo: `${opened.path}?key=${encodeURIComponent(opened.key)}` };
 }
 

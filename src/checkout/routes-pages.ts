@@ -21,7 +21,7 @@ import {
   orderErrors,
 } from './buyer-entry.ts';
 import { buyerText, declinedText, issueText } from './buyer-text.ts';
-import { readCard } from './card-entry.ts';
+import { type MethodEntry, readMethod } from './card-entry.ts';
 import { readCheckoutKey } from './checkout.ts';
 import type { CheckoutConfirmation, CheckoutDraft, CheckoutView, PaymentToConfirm } from './checkout-view.ts';
 import { performCheckout, performConfirmed } from './jobs.ts';
@@ -46,13 +46,14 @@ interface Opened {
   readonly sessionId: string;
   readonly publicUrl: string;
   readonly network: string | null;
+  readonly browser: PageRequest['browser'];
   readonly language: Language;
   /** The target of its forms. */
   readonly action: string;
 }
 
 function open(context: PageContext, page: string, request: PageRequest): Opened {
-  const { params, query, publicUrl, network, language } = request;
+  const { params, query, publicUrl, network, browser, language } = request;
   const { id: sessionId = '' } = params;
   const key = query.key ?? '';
   const environmentId = readCheckoutKey(encryptionOf(context.services), sessionId, key);
@@ -64,6 +65,7 @@ function open(context: PageContext, page: string, request: PageRequest): Opened 
     sessionId,
     publicUrl,
     network,
+    browser,
     language,
     action: `/${page}/${sessionId}?key=${encodeURIComponent(key)}`,
   };
@@ -101,11 +103,12 @@ function firstPage(view: CheckoutView, action: string, goesOn: boolean): PageAns
 /** Handles a form of the checkout. Only the last step changes anything. */
 async function takeForm(opened: Opened, form: PageRequest['form']): Promise<PageAnswer> {
   const { action, context } = opened;
-  const pays = form.step === 'pay' || form.step === enterStep;
+  const pays = form.step === 'pay' || form.step === enterStep || form.wallet !== undefined;
   if (pays) await requireAttempts(context, sessionLink(opened, 'payment'));
   if (form.discountCode) await requireAttempts(context, sessionLink(opened, 'discount_code'));
   const view = await look(opened);
-  if (form.step === 'confirmed' && view.paymentToConfirm !== null) return takeConfirmed(opened, view.paymentToConfirm);
+  if (form.step === 'confirmed' && view.paymentToConfirm !== null)
+    return takeConfirmed(opened, view.paymentToConfirm, form.bankAnswer);
   if (view.status !== 'open') return { goTo: action };
   const details = enteredDetails(view, form);
   if (form.step === 'details') return { show: detailsPage({ view, details, action }) };
@@ -132,9 +135,10 @@ function isOther({ dueNow }: CheckoutView, { step, shownDue }: PageRequest['form
 /** The processor knows the outcome of the buyer's confirmation with the bank. */
 async function takeConfirmed(
   { context, environmentId, action }: Opened,
-  { id }: PaymentToConfirm,
+  { id: paymentId }: PaymentToConfirm,
+  answer: string | undefined,
 ): Promise<PageAnswer> {
-  await performConfirmed(context, environmentId, id);
+  await performConfirmed(context, environmentId, { paymentId, answer });
   return { goTo: `${action}&to=success` };
 }
 
@@ -179,7 +183,7 @@ async function pay(opened: Opened, entered: Step, form: PageRequest['form']): Pr
   const isOtherPlan = changedPlanId !== (view.change?.subscriptionId ?? null);
   if (isOtherPlan || view.dueNow > shownDue)
     return { show: paymentPage({ ...step, message: isOtherPlan ? planChanged : amountChanged }), status: 409 };
-  const card = cardOf(view, form);
+  const card = cardOf(view, { form, browser: opened.browser });
   if ('errors' in card) return { show: paymentPage({ ...step, errors: card.errors }), status: 422 };
   const { environmentId, publicUrl, sessionId, network, language } = opened;
   const place = { environmentId, publicUrl, sessionId, network, language };
@@ -222,15 +226,18 @@ function refusedPayment(step: Step, error: unknown): PageAnswer {
   return { show: (isOfDetails ? detailsPage : paymentPage)({ ...step, errors, message: said }), status };
 }
 
-type Card = Pick<CheckoutConfirmation, 'token' | 'paymentMethodId'>;
+type Card = Pick<CheckoutConfirmation, 'token' | 'acceptance' | 'paymentMethodId'>;
 
 /** The chosen payment method or the token of the card; neither if none is required. */
-function cardOf(view: CheckoutView, { paymentMethodId, ...form }: PageRequest['form']): Card | { errors: FieldErrors } {
-  if (!view.needsCard) return { token: null };
-  if (paymentMethodId !== undefined && paymentMethodId !== otherCard) return { token: null, paymentMethodId };
-  if (view.processor.name === 'test') return readCard(form, Date.now(), view.wording);
-  const token = form.token?.trim() ?? '';
-  return token === '' ? { errors: { token: view.wording.words.errors.card } } : { token };
+function cardOf(
+  { needsCard, processor, currency, wording }: CheckoutView,
+  request: Pick<PageRequest, 'form' | 'browser'>,
+): Card | MethodEntry {
+  if (!needsCard) return { token: null };
+  const { paymentMethodId, wallet } = request.form;
+  if (paymentMethodId !== undefined && paymentMethodId !== otherCard && wallet === undefined)
+    return { token: null, paymentMethodId };
+  return readMethod(request, { ...processor, currency }, wording);
 }
 
 // The form fields for issues of a whole record.

@@ -23,7 +23,7 @@ import { customerReasons } from '../subscriptions/cancellation.ts';
 import { type Wording, wordingOf } from '../wording/wording.ts';
 import { requireOffered, viewOverview, viewPortal } from './actions-portal-view.ts';
 import { declinedText } from './buyer-text.ts';
-import { readCard } from './card-entry.ts';
+import { readMethod } from './card-entry.ts';
 import { cardToConfirmOf, performConfirmed } from './jobs.ts';
 import { beginVisit, countedIn, endedCookie, inVisit, portalPage, refusalText, type Visit } from './jobs-visit.ts';
 import { plainPage } from './page-layout.ts';
@@ -212,7 +212,8 @@ const confirmed = portalPage('POST', '/portal/payments/:id/confirmed', async (vi
   const toConfirm = (await view(visit)).paymentToConfirm;
   if (toConfirm?.id !== idOf(visit)) return { goTo: '/portal' };
   const { context, pass } = visit;
-  await performConfirmed(context, pass.environmentId, toConfirm.id);
+  const answer = visit.request.form.bankAnswer;
+  await performConfirmed(context, pass.environmentId, { paymentId: toConfirm.id, answer });
   const payment = await inVisit(visit, ({ work }) => getPayment(work, toConfirm.id));
   if (payment.status === 'succeeded') return done('paid');
   return payment.status === 'failed' || payment.status === 'canceled'
@@ -226,16 +227,15 @@ async function showNewCard(visit: Visit, step: CardStep, status: number) {
 
 const askCard = portalPage('GET', '/portal/payment-methods', (visit) => showNewCard(visit, {}, 200));
 const addCard = portalPage('POST', '/portal/payment-methods', async (visit) => {
-  const { processor, wording } = await view(visit);
-  const { form } = visit.request;
-  const card = processor.name === 'test' ? readCard(form, Date.now(), wording) : { token: form.token?.trim() ?? '' };
+  const { processor, currency, wording } = await view(visit);
+  const card = readMethod(visit.request, { ...processor, currency }, wording);
   if ('errors' in card) return showNewCard(visit, card, 422);
   try {
     await countedIn(visit, async () => {
       const attached = await inVisit(visit, ({ work, processors, customer }) =>
         attachPaymentMethod(work, processors.defaultIn(work), {
           customerId: customer.id,
-          token: card.token,
+          ...card,
           default: true,
           automaticallyUpdateSubscriptions: true,
         }),

@@ -6,6 +6,7 @@ import { jsonb } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
+import type { PaymentRow } from '../payments/store.ts';
 import type { AddOnChoice, CheckoutSessionRow, SessionAddOn } from './checkout.ts';
 
 const columns = [
@@ -115,6 +116,22 @@ export async function insertSession(work: Work, session: CheckoutSessionRow): Pr
 export async function findSession(work: Work, id: string): Promise<CheckoutSessionRow | null> {
   const row = await select(work, id).executeTakeFirst();
   return toSession(work, row);
+}
+
+/** The session whose purchase or change a payment is for, while it is under way; null without one. */
+export async function findSessionOfPayment(
+  work: Work,
+  { customerId, purchaseId, adjustmentId }: Pick<PaymentRow, 'customerId' | 'purchaseId' | 'adjustmentId'>,
+): Promise<string | null> {
+  const row = await work.db
+    .selectFrom('checkoutSessions')
+    .select('id')
+    .where('environmentId', '=', work.environmentId)
+    .where('customerId', '=', customerId)
+    .where((of) => of.or([of('purchaseId', '=', purchaseId), of('adjustmentId', '=', adjustmentId)]))
+    .where('status', '=', 'pending')
+    .executeTakeFirst();
+  return row?.id ?? null;
 }
 
 /** Locks the session until the work ends, which serializes confirmations. */

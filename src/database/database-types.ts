@@ -427,6 +427,7 @@ export interface Environments {
   allowMultipleSubscriptions: Generated<boolean>;
   allowRepeatedDiscounts: Generated<boolean>;
   allowRepeatedTrials: Generated<boolean>;
+  bankDebits: Generated<boolean>;
   billingAnchor: Generated<Json>;
   billingThresholdAmount: bigint | null;
   branding: Generated<Json>;

@@ -41,6 +41,8 @@ export interface PageRequest {
   readonly publicUrl: string;
   /** The network of the browser's address. Null for one that is not public, because it is that of a proxy. */
   readonly network: string | null;
+  /** The address of the browser and its name of itself, for agreements that must note them. */
+  readonly browser: { readonly ipAddress: string; readonly userAgent: string };
   /** The first language of the browser in which pages are written. */
   readonly language: Language;
 }
@@ -109,6 +111,8 @@ export interface Pages {
 
 // Forms are filled in by hand, so they are small.
 const maxFormBytes = 64 * 1024;
+// Those of browsers are shorter.
+const maxUserAgent = 500;
 const formType = 'application/x-www-form-urlencoded';
 
 // Its client should come again after a second; one that does not wait would keep the process busy with refusals.
@@ -215,7 +219,9 @@ function pageRequest(request: FastifyRequest, publicUrl: string): PageRequest {
   if (issues.length > 0)
     throw new Problem('invalidRequest', { reason: issues.map(({ message }) => message).join('; ') }, issues);
   const network = mayReach(request.ip, []) ? networkOf(request.ip) : null;
-  return { ...texts, publicUrl, network, language: languageAsked(request.headers['accept-language']) };
+  const userAgent = (request.headers['user-agent'] ?? '').slice(0, maxUserAgent);
+  const browser = { ipAddress: request.ip, userAgent };
+  return { ...texts, publicUrl, network, browser, language: languageAsked(request.headers['accept-language']) };
 }
 
 function textsOf(parameters: URLSearchParams): Texts {

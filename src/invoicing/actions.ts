@@ -356,6 +356,7 @@ export function renderInvoice(work: Work, row: InvoiceRow): Invoice {
   const { nextAttemptAt, creditedAmount, offsetAmount, balanceApplied, balanceCredited, ...collected } = counted;
   const { footer, purchaseOrderNumber, metadata, netTermsDays, autoCollect, sentAt, finalizesAt, ...dated } = collected;
   const { consolidatedInto, ...kept } = dated;
+  const address = `${work.publicUrl.replace(/\/+$/, '')}/api/v1/invoices/${row.id}`;
   const everyInvoice = {
     ...kept,
     ...(creditedAmount === 0n ? {} : { creditedAmount }),
@@ -374,8 +375,9 @@ export function renderInvoice(work: Work, row: InvoiceRow): Invoice {
     applicationFee: null,
     billingRunId: null,
     ownerMembershipId: null,
-    pdfURL: `${work.publicUrl.replace(/\/+$/, '')}/api/v1/invoices/${row.id}/pdf`,
-    receiptPdfURL: null,
+    pdfURL: `${address}/pdf`,
+    // The payment of a consolidated invoice is that of the whole.
+    receiptPdfURL: row.amountPaid > 0n && consolidatedInto === null ? `${address}/receipt/pdf` : null,
     bankPaymentOnly: null,
   };
   if (subscriptionId !== null) return { ...everyInvoice, type: 'subscription', subscriptionId, purchaseId: null };

@@ -224,7 +224,9 @@ const everyInvoice = {
   billingRunId: z.string().nullable(),
   ownerMembershipId: z.string().nullable(),
   pdfURL: z.string().nullable(),
-  receiptPdfURL: z.string().nullable(),
+  receiptPdfURL: z.string().nullable().meta({
+    description: 'The receipt of its last payment as PDF, for requests with a key. Null before money has come.',
+  }),
   memo: z.string().nullable(),
   metadata: Metadata.optional().meta({ description: 'Your own data, on no document. Absent if there is none.' }),
   footer: z.string().optional().meta({ description: 'The text below the totals. Absent without one.' }),

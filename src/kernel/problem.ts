@@ -431,6 +431,7 @@ export const registry = {
     'BAD_REQUEST',
     'Only a payment that has succeeded can be refunded; the status of payment {id} is {status}.',
   ],
+  invoiceHasNoReceipt: ['BAD_REQUEST', 'No money has come for invoice {id}, so it has no receipt.'],
   paymentHasNoReceipt: [
     'BAD_REQUEST',
     'Only a payment whose money arrived has a receipt; the status of payment {id} is {status}.',

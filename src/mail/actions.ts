@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { findPageOfPayment } from '../checkout/actions-sessions.ts';
 import { getCreditNote, getCreditNoteDocument } from '../credit-notes/actions.ts';
 import { invoiceUrl } from '../customers/portal-link.ts';
 import { findCustomer } from '../customers/store.ts';
@@ -107,6 +108,7 @@ const aboutInvoices: ReadonlySet<EmailTemplateName> = new Set([
   'receipt',
   'payment_failed',
   'payment_action_required',
+  'payment_waiting',
   'credit_note_issued',
 ]);
 
@@ -130,14 +132,15 @@ export async function prepareEmail(work: Work, id: string, services: DocumentSer
   if (recipients.length === 0) return suppressed(bouncedText(bounced));
   const subject = await subjectOf(work, services, await getEvent(work, email.eventId), email.template);
   if (typeof subject === 'string') return suppressed(subject);
-  const { invoice, attachment, ...facts } = subject;
+  const { invoice, attachment, page: other = null, ...facts } = subject;
   const link =
-    invoice &&
-    invoiceUrl(services.publicUrl, services.encryption, {
-      environmentId: work.environmentId,
-      invoiceId: invoice.id,
-      version: customer.portalVersion,
-    });
+    invoice === null
+      ? other
+      : invoiceUrl(services.publicUrl, services.encryption, {
+          environmentId: work.environmentId,
+          invoiceId: invoice.id,
+          version: customer.portalVersion,
+        });
   const seller = await readSellerName(work);
   const content = writeEmail(
     email.template,
@@ -166,6 +169,8 @@ interface Subject extends Pick<EmailFacts, 'number' | 'money' | 'date' | 'plan' 
   /** The invoice that its link leads to. */
   readonly invoice: InvoiceRow | null;
   readonly attachment: Attachment | null;
+  /** Another page that it leads to. */
+  readonly page?: string | null;
 }
 
 /** Reads the record that an email is about, or the reason why it is not to be sent. */
@@ -182,6 +187,8 @@ function subjectOf(
     case 'payment_failed':
     case 'payment_action_required':
       return chargedInvoice(work, services, event, template);
+    case 'payment_waiting':
+      return waitingPayment(work, services, event.objectId);
     case 'credit_note_issued':
       return issuedCreditNote(work, event.objectId);
     case 'subscription_canceled':
@@ -250,6 +257,16 @@ async function chargedInvoice(
     nextAttemptAt: invoice.nextAttemptAt,
     money: { amount: BigInt(Number(amount)), currency },
   };
+}
+
+/** A payment that its customer has yet to confirm to the bank: on the page of its invoice, or of its purchase. */
+async function waitingPayment(work: Work, services: DocumentServices, id: string): Promise<Subject | string> {
+  const payment = await findPayment(work, id);
+  if (payment?.status !== 'requires_action') return 'The payment does not wait any more.';
+  const { invoiceId, amount, currency, chargeDate: date } = payment;
+  const invoice = invoiceId === null ? null : await requireInvoice(work, invoiceId);
+  const page = invoice === null ? await findPageOfPayment(work, services, payment) : null;
+  return { ...withoutInvoice, date, money: { amount, currency }, invoice, page };
 }
 
 async function receiptOf(

@@ -51,6 +51,12 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
         text: 'Your bank asks you to confirm the payment of {amount} for invoice {number}. Please open the payment page, where you confirm it with your bank. Until then the invoice stays open.',
         action: 'Confirm the payment',
       },
+      payment_waiting: {
+        subject: 'Your payment to {seller} is waiting for you',
+        heading: 'Your payment is not complete yet',
+        text: 'Your bank asks you to confirm the payment of {amount} that you began on {date}. Please open the payment page and confirm it with your bank. You will not be charged until you do, and the payment lapses if you do not.',
+        action: 'Confirm the payment',
+      },
       subscription_canceled: {
         subject: 'Your subscription to {plan} has ended',
         heading: 'Your subscription has ended',
@@ -105,6 +111,12 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
         subject: 'Bitte bestätigen Sie Ihre Zahlung an {seller}',
         heading: 'Ihre Bank bittet um Bestätigung der Zahlung',
         text: 'Ihre Bank bittet Sie, die Zahlung von {amount} für die Rechnung {number} zu bestätigen. Öffnen Sie dazu die Zahlungsseite und bestätigen Sie die Zahlung dort bei Ihrer Bank. Bis dahin bleibt die Rechnung offen.',
+        action: 'Zahlung bestätigen',
+      },
+      payment_waiting: {
+        subject: 'Ihre Zahlung an {seller} wartet auf Sie',
+        heading: 'Ihre Zahlung ist noch nicht abgeschlossen',
+        text: 'Ihre Bank bittet Sie, die Zahlung über {amount} zu bestätigen, die Sie am {date} begonnen haben. Öffnen Sie dazu die Zahlungsseite und bestätigen Sie die Zahlung bei Ihrer Bank. Vorher wird nichts abgebucht, und ohne Bestätigung verfällt die Zahlung.',
         action: 'Zahlung bestätigen',
       },
       subscription_canceled: {
@@ -163,6 +175,12 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
         text: 'Su banco le pide que confirme el pago de {amount} de la factura {number}. Abra la página de pago y confírmelo allí con su banco. Hasta entonces la factura sigue pendiente.',
         action: 'Confirmar el pago',
       },
+      payment_waiting: {
+        subject: 'Su pago a {seller} está pendiente de confirmación',
+        heading: 'Su pago aún no se ha completado',
+        text: 'Su banco le pide que confirme el pago de {amount} que inició el {date}. Abra la página de pago y confírmelo con su banco. Hasta entonces no se le cobrará nada y, si no lo confirma, el pago caducará.',
+        action: 'Confirmar el pago',
+      },
       subscription_canceled: {
         subject: 'Su suscripción a {plan} ha finalizado',
         heading: 'Su suscripción ha finalizado',
@@ -217,6 +235,12 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
         subject: 'Veuillez confirmer votre paiement à {seller}',
         heading: 'Votre banque vous demande de confirmer le paiement',
         text: 'Votre banque vous demande de confirmer le paiement de {amount} pour la facture {number}. Ouvrez la page de paiement pour le confirmer auprès de votre banque. D’ici là, la facture reste due.',
+        action: 'Confirmer le paiement',
+      },
+      payment_waiting: {
+        subject: 'Votre paiement à {seller} attend votre confirmation',
+        heading: 'Votre paiement n’est pas encore terminé',
+        text: 'Votre banque vous demande de confirmer le paiement de {amount} que vous avez commencé le {date}. Ouvrez la page de paiement et confirmez-le auprès de votre banque. Rien ne sera débité avant, et le paiement expirera sans confirmation.',
         action: 'Confirmer le paiement',
       },
       subscription_canceled: {
@@ -275,6 +299,12 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
         text: 'La sua banca chiede di confermare il pagamento di {amount} per la fattura {number}. Apra la pagina di pagamento e lo confermi lì con la sua banca. Fino ad allora la fattura resta da pagare.',
         action: 'Conferma il pagamento',
       },
+      payment_waiting: {
+        subject: 'Il suo pagamento a {seller} è in attesa di conferma',
+        heading: 'Il suo pagamento non è ancora completo',
+        text: 'La sua banca le chiede di confermare il pagamento di {amount} iniziato il {date}. Apra la pagina di pagamento e lo confermi con la sua banca. Fino ad allora non le sarà addebitato nulla e, senza conferma, il pagamento scadrà.',
+        action: 'Confermare il pagamento',
+      },
       subscription_canceled: {
         subject: 'L’abbonamento a {plan} è terminato',
         heading: 'L’abbonamento è terminato',
@@ -329,6 +359,12 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
         subject: '{seller} へのお支払いの確認をお願いします',
         heading: '銀行がお支払いの確認を求めています',
         text: '請求書 {number} のお支払い {amount} について、ご利用の銀行が本人確認を求めています。お支払いページを開き、銀行の確認手続きを完了してください。完了するまで請求書は未払いのままです。',
+        action: 'お支払いを確認する',
+      },
+      payment_waiting: {
+        subject: '{seller} へのお支払いの確認が必要です',
+        heading: 'お支払いはまだ完了していません',
+        text: '{date} に開始された {amount} のお支払いについて、ご利用の銀行が確認を求めています。お支払いページを開き、銀行で確認してください。確認されるまで請求は行われず、確認がない場合お支払いは無効になります。',
         action: 'お支払いを確認する',
       },
       subscription_canceled: {
@@ -387,6 +423,12 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
         text: 'Je bank vraagt je de betaling van {amount} voor factuur {number} te bevestigen. Open de betaalpagina en bevestig de betaling daar bij je bank. Tot dan blijft de factuur openstaan.',
         action: 'Betaling bevestigen',
       },
+      payment_waiting: {
+        subject: 'Uw betaling aan {seller} wacht op u',
+        heading: 'Uw betaling is nog niet voltooid',
+        text: 'Uw bank vraagt u de betaling van {amount} te bevestigen die u op {date} bent begonnen. Open de betaalpagina en bevestig de betaling bij uw bank. Tot dan wordt er niets afgeschreven, en zonder bevestiging vervalt de betaling.',
+        action: 'Betaling bevestigen',
+      },
       subscription_canceled: {
         subject: 'Je abonnement op {plan} is beëindigd',
         heading: 'Je abonnement is beëindigd',
@@ -441,6 +483,12 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
         subject: 'Confirme o pagamento a {seller}',
         heading: 'O seu banco pede que confirme o pagamento',
         text: 'O seu banco pede que confirme o pagamento de {amount} da fatura {number}. Abra a página de pagamento e confirme-o aí junto do seu banco. Até lá, a fatura continua por pagar.',
+        action: 'Confirmar o pagamento',
+      },
+      payment_waiting: {
+        subject: 'O seu pagamento a {seller} aguarda confirmação',
+        heading: 'O seu pagamento ainda não está concluído',
+        text: 'O seu banco pede que confirme o pagamento de {amount} que iniciou em {date}. Abra a página de pagamento e confirme-o junto do seu banco. Até lá nada será cobrado e, sem confirmação, o pagamento caduca.',
         action: 'Confirmar o pagamento',
       },
       subscription_canceled: {

@@ -8,6 +8,7 @@ const emailPlaceholders = {
   receipt: ['seller', 'customer', 'number', 'amount', 'date'],
   payment_failed: ['seller', 'customer', 'number', 'amount', 'date', 'retry'],
   payment_action_required: ['seller', 'customer', 'number', 'amount', 'date'],
+  payment_waiting: ['seller', 'customer', 'amount', 'date'],
   subscription_canceled: ['seller', 'customer', 'plan', 'date'],
   credit_note_issued: ['seller', 'customer', 'number', 'amount', 'date'],
   trial_ending: ['seller', 'customer', 'plan', 'date'],
@@ -19,7 +20,7 @@ const emailTemplateNames = Object.keys(emailPlaceholders) as EmailTemplateName[]
 export const EmailTemplateName = z.enum(emailTemplateNames as [EmailTemplateName, ...EmailTemplateName[]]).meta({
   description:
     '`invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an ' +
-    'invoice failed, with a link to pay it. `payment_action_required`: the bank wants the customer to confirm one. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit ' +
+    'invoice failed, with a link to pay it. `payment_action_required`: the bank wants the customer to confirm one. `payment_waiting`: one that a customer began waits for its confirmation. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit ' +
     'note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month.',
 });
 
@@ -96,6 +97,7 @@ const TextsChange = z.object({
   receipt: textsOf('receipt'),
   payment_failed: textsOf('payment_failed'),
   payment_action_required: textsOf('payment_action_required'),
+  payment_waiting: textsOf('payment_waiting'),
   subscription_canceled: textsOf('subscription_canceled'),
   credit_note_issued: textsOf('credit_note_issued'),
   trial_ending: textsOf('trial_ending'),

@@ -9,6 +9,7 @@ const settings: Settings = {
   access: { pastDue: 'full', unpaid: 'none' },
   allowRepeatedTrials: false,
   allowRepeatedDiscounts: false,
+  bankDebits: false,
   billingAnchor: 'anniversary',
   firstPeriod: 'short',
   billingThresholdAmount: null,

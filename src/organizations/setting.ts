@@ -127,6 +127,11 @@ export const Settings = z
       description:
         'If true, the trial days of a price count for customers who already had a trial. A `trialEnd` in a request always counts.',
     }),
+    bankDebits: z.boolean().meta({
+      description:
+        'If true, the pages of buyers take debits beside cards: of SEPA in EUR, of Bacs in GBP, and of US bank accounts in ' +
+        'USD. Stripe must have them activated. Their money arrives days later.',
+    }),
     billingAnchor: AnchorRule,
     firstPeriod: FirstPeriod,
     allowRepeatedDiscounts: z.boolean().meta({
@@ -198,6 +203,7 @@ export const SettingsChange = z.object({
   access: Access.partial().optional(),
   allowRepeatedTrials: z.boolean().optional(),
   allowRepeatedDiscounts: z.boolean().optional(),
+  bankDebits: z.boolean().optional(),
   billingAnchor: AnchorRule.optional(),
   firstPeriod: FirstPeriod.optional(),
   billingThresholdAmount: amountInput(1, maxThreshold).nullish(),
@@ -242,6 +248,7 @@ export function decideSettings(
     },
     allowRepeatedTrials: change.allowRepeatedTrials ?? current.allowRepeatedTrials,
     allowRepeatedDiscounts: change.allowRepeatedDiscounts ?? current.allowRepeatedDiscounts,
+    bankDebits: change.bankDebits ?? current.bankDebits,
     billingAnchor: change.billingAnchor ?? current.billingAnchor,
     firstPeriod: change.firstPeriod ?? current.firstPeriod,
     billingThresholdAmount:
@@ -311,6 +318,11 @@ export function allowsRepeatedTrials({ settings }: KnownSettings): boolean {
 /** Whether a customer may redeem the same discount more than once. */
 export function allowsRepeatedDiscounts({ settings }: KnownSettings): boolean {
   return settings.allowRepeatedDiscounts === true;
+}
+
+/** Whether the pages of buyers take bank debits. */
+export function takesBankDebits({ settings }: KnownSettings): boolean {
+  return settings.bankDebits === true;
 }
 
 /** How the periods of subscriptions are counted that do not say so. */

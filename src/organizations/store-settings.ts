@@ -13,6 +13,7 @@ const columns = [
   'accessUnpaid',
   'allowRepeatedTrials',
   'allowRepeatedDiscounts',
+  'bankDebits',
   'billingAnchor',
   'firstPeriod',
   'billingThresholdAmount',

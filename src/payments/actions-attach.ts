@@ -9,7 +9,7 @@ import { invalid, Problem } from '../kernel/problem.ts';
 import { publishSubscriptions } from '../subscriptions/actions.ts';
 import { lockLivingSubscriptions, saveSubscriptions } from '../subscriptions/store.ts';
 import { renderPaymentMethod } from './actions.ts';
-import { billingDetailsOf, type NewPaymentMethod, type PaymentMethod } from './payment-method.ts';
+import { type AttachedOnPage, billingDetailsOf, type NewPaymentMethod, type PaymentMethod } from './payment-method.ts';
 import type { AttachOutcome, AttachRequest, PaymentProcessor } from './processor.ts';
 import {
   type Attachment,
@@ -39,7 +39,7 @@ type Attached = Extract<AttachOutcome, { result: 'attached' }>;
 export async function attachPaymentMethod(
   work: Work,
   processor: PaymentProcessor,
-  request: NewPaymentMethod,
+  request: AttachedOnPage,
   pricingModelId?: string,
 ): Promise<PaymentMethod> {
   // Serializes attachments to one customer, so that there is always one default.
@@ -69,13 +69,21 @@ export async function lockPayer(
 function attachRequest(
   work: Work,
   { id, name, email }: CustomerRow,
-  { token, type }: NewPaymentMethod,
+  { token, type, acceptance }: AttachedOnPage,
   idempotencyKey: string,
   customerReference: string | null,
 ): AttachRequest {
   const { environmentId } = work;
   const customer = { id, name, email };
-  return { token, type: type ?? null, idempotencyKey, environmentId, customer, customerReference };
+  return {
+    token,
+    type: type ?? null,
+    acceptance: acceptance ?? null,
+    idempotencyKey,
+    environmentId,
+    customer,
+    customerReference,
+  };
 }
 
 /** Returns a successful attachment; refuses a failed one. */
@@ -185,7 +193,7 @@ async function requestAttachment(
   work: Work,
   processor: PaymentProcessor,
   customer: CustomerRow,
-  request: NewPaymentMethod,
+  request: AttachedOnPage,
   id: string,
 ): Promise<PaymentMethod> {
   const attachment: Attachment = {

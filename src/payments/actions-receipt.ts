@@ -5,7 +5,7 @@ import { type DocumentServices, getDocument } from '../invoicing/actions-documen
 import { findInvoice } from '../invoicing/store.ts';
 import { Problem } from '../kernel/problem.ts';
 import { receiptDocument } from './receipt-document.ts';
-import { findPayment, type PaymentRow } from './store.ts';
+import { findLastPaid, findPayment, type PaymentRow } from './store.ts';
 import { findPaymentMethods } from './store-payment-methods.ts';
 
 /** The receipt of a payment as a document; null before its money has arrived, and after it was taken back. */
@@ -34,6 +34,22 @@ export async function findReceipt(
       timeZone: invoice.buyer?.terms?.timeZone ?? 'UTC',
     },
   );
+}
+
+/**
+ * The receipt of the last payment of an invoice. Refuses with `invoiceNotFound`, and with `invoiceHasNoReceipt` one that
+ * no money has come for.
+ */
+export async function getReceiptOfInvoice(
+  work: Work,
+  id: string,
+  services: DocumentServices,
+): Promise<PrintedDocument> {
+  if ((await findInvoice(work, id)) === null) throw new Problem('invoiceNotFound', { id });
+  const payment = await findLastPaid(work, id);
+  const receipt = payment && (await findReceipt(work, payment, services));
+  if (receipt === null) throw new Problem('invoiceHasNoReceipt', { id });
+  return receipt;
 }
 
 /** The receipt of a payment. Refuses with `paymentNotFound`, and with `paymentHasNoReceipt` one without its money. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { listExternalIds } from '../customers/store.ts';
 import { publish } from '../customers/store-events.ts';
 import { instantOf, type Work } from '../database/work.ts';
-import { publishInvoiceChanges, publishInvoices } from '../invoicing/actions.ts';
+import { onceInItsLife, publishInvoiceChanges, publishInvoices } from '../invoicing/actions.ts';
 import {
   attemptFailed,
   attemptInFlight,
@@ -184,8 +184,8 @@ export interface ChangedCharge {
 }
 
 /**
- * Records the outcome or progress of charges on the payments and their invoices, and publishes `payment.succeeded` and
- * `payment.failed`. Returns those whose status changed: a repeated or late report changes nothing. The number of
+ * Records the outcome or progress of charges on the payments and their invoices, and publishes `payment.succeeded`,
+ * `payment.failed` and `payment.action_required`. Returns those whose status changed: a repeated or late report changes nothing. The number of
  * statements does not depend on the number of charges.
  */
 export async function applyChargeOutcomes(work: Work, reported: readonly ReportedCharge[]): Promise<ChangedCharge[]> {
@@ -201,6 +201,7 @@ export async function applyChargeOutcomes(work: Work, reported: readonly Reporte
   const payments = byId(await store.lockPayments(work, paymentIds));
   const isReversal = reported.some(({ outcome }) => outcome.result === 'reversed');
   const credited = isReversal ? await sumCreditNoteRefunds(work, paymentIds) : new Map<string, bigint>();
+  const waiting: PaymentRow[] = [];
   const changes = reported.flatMap(({ paymentId, outcome }) => {
     const payment = payments.get(paymentId);
     if (payment === undefined) return [];
@@ -208,6 +209,7 @@ export async function applyChargeOutcomes(work: Work, reported: readonly Reporte
     const changed = decideCharge(payment, outcome, now);
     if (changed === null) return [];
     payments.set(paymentId, changed);
+    if (stillWaits(payment, outcome, now)) waiting.push(changed);
     if (payment.invoiceId !== null) {
       const invoice = invoices.get(payment.invoiceId);
       assert(invoice, 'invoices are never deleted');
@@ -229,10 +231,10 @@ export async function applyChargeOutcomes(work: Work, reported: readonly Reporte
     if (payment === undefined || payment.status === before) return [];
     return { payment, invoice: invoices.get(payment.invoiceId ?? '') ?? null, before };
   });
-  await publishEnds(
-    work,
-    ended.map((change) => change.payment),
-  );
+  await publishPayments(work, [
+    ...ended.map(({ payment }) => ({ type: endOf(payment), payment })),
+    ...waiting.map(waits),
+  ]);
   await publishOfInvoices(work, ended, locked);
   return ended;
 }
@@ -282,22 +284,43 @@ function invoiceAfter(
   }
 }
 
-/** A canceled or reversed payment brought no money either: it is published as failed. */
-async function publishEnds(work: Work, payments: readonly PaymentRow[]): Promise<void> {
-  const ended = payments.filter(({ status }) => status === 'succeeded' || status === 'failed' || status === 'canceled');
-  if (ended.length === 0) return;
-  const externalIds = await listExternalIds(work, [...new Set(ended.map((payment) => payment.customerId))]);
+type PaymentEvent = 'payment.succeeded' | 'payment.failed' | 'payment.action_required';
+
+/** The event of an end; null: it has not ended. A canceled or reversed payment brought no money either. */
+function endOf({ status }: PaymentRow): PaymentEvent | null {
+  if (status === 'succeeded') return 'payment.succeeded';
+  return status === 'failed' || status === 'canceled' ? 'payment.failed' : null;
+}
+
+/** Whether a look that was due finds that the customer has not confirmed the charge yet. */
+function stillWaits({ status, checkAt }: PaymentRow, { result }: ChargeOutcome, now: Instant): boolean {
+  return status === 'requires_action' && result === 'requires_action' && checkAt !== null && checkAt <= now;
+}
+
+interface ToldPayment {
+  readonly type: PaymentEvent | null;
+  readonly payment: PaymentRow;
+  readonly cause?: string;
+}
+
+/** A customer is reminded of a payment once, however often it is looked at. */
+function waits(payment: PaymentRow): ToldPayment {
+  return { type: 'payment.action_required', payment, cause: onceInItsLife };
+}
+
+async function publishPayments(work: Work, told: readonly ToldPayment[]): Promise<void> {
+  if (told.every(({ type }) => type === null)) return;
+  const externalIds = await listExternalIds(work, [...new Set(told.map(({ payment }) => payment.customerId))]);
   await publish(
     work,
-    ended.map((payment) => {
-      const { id, status, pricingModelId, customerId } = payment;
+    told.flatMap(({ type, payment, cause }) => {
+      const { id, pricingModelId, customerId } = payment;
+      if (type === null) return [];
       const externalId = externalIds.get(customerId);
       assert(externalId !== undefined, 'a payment has its customer');
       return {
-        type: status === 'succeeded' ? 'payment.succeeded' : 'payment.failed',
-        object: 'payment',
-        objectId: id,
-        pricingModelId,
+        ...{ type, object: 'payment', objectId: id, pricingModelId },
+        ...(cause === undefined ? {} : { cause }),
         customer: { id: customerId, externalId },
         data: renderPayment(work, payment),
       };

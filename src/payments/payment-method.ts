@@ -8,9 +8,12 @@ import { stamps } from '../kernel/record.ts';
 export const PaymentMethodId = idSchema('paymentMethod');
 
 export const PaymentMethodType = z
-  .enum(['card', 'link', 'us_bank_account', 'sepa_debit'])
+  .enum(['card', 'link', 'us_bank_account', 'sepa_debit', 'bacs_debit'])
   .meta({ id: 'PaymentMethodType' });
 export type PaymentMethodType = z.infer<typeof PaymentMethodType>;
+
+/** The kinds of debits of a bank account. They take days, and need a mandate of the holder. */
+export type BankDebit = Extract<PaymentMethodType, 'us_bank_account' | 'sepa_debit' | 'bacs_debit'>;
 
 /** Data by which a customer recognizes a payment method: for a card its brand, last four digits and expiry. */
 export const PaymentMethodData = z.record(z.string(), z.union([z.string(), z.number()]));
@@ -60,6 +63,17 @@ export const NewPaymentMethod = z.object({
   metadata: Metadata.nullish(),
 });
 export type NewPaymentMethod = z.infer<typeof NewPaymentMethod>;
+
+/** How a customer on a page of ours has agreed to the mandate of a bank debit. */
+export interface MandateAcceptance {
+  readonly ipAddress: string;
+  readonly userAgent: string;
+}
+
+/** A request to attach a payment method, perhaps of a customer on a page of ours. */
+export interface AttachedOnPage extends NewPaymentMethod {
+  readonly acceptance?: MandateAcceptance;
+}
 
 /** A change of a payment method. Absent fields keep their value. Its number and expiry are the processor's. */
 export const PaymentMethodChange = z.object({

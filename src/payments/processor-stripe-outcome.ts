@@ -3,7 +3,7 @@ import type { Instant } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { minorUnitDigits } from '../kernel/money-text.ts';
 import { Problem } from '../kernel/problem.ts';
-import { type PaymentMethodData, PaymentMethodType } from './payment-method.ts';
+import { type BankDebit, type PaymentMethodData, PaymentMethodType } from './payment-method.ts';
 import type { AttachOutcome, ChargeOutcome } from './processor.ts';
 
 const minuteMs = 60_000;
@@ -14,7 +14,11 @@ const bankCheckMs = dayMs;
 const actionCheckMs = 60 * minuteMs;
 
 /** Payment methods that take days and require a mandate. */
-export const bankDebits: ReadonlySet<string> = new Set(['us_bank_account', 'sepa_debit'] satisfies PaymentMethodType[]);
+export const bankDebits: ReadonlySet<string> = new Set([
+  'us_bank_account',
+  'sepa_debit',
+  'bacs_debit',
+] satisfies BankDebit[]);
 
 /** The outcome at `now` of a payment intent with its latest charge. */
 export function outcomeOfIntent(intent: Stripe.PaymentIntent, now: Instant): ChargeOutcome {
@@ -125,17 +129,22 @@ export function attachedMethod(method: Stripe.PaymentMethod): AttachOutcome {
     const message = `Payment methods of type ${method.type} cannot be charged here.`;
     return { result: 'declined', code: 'payment_method_type_unsupported', message };
   }
-  const country = method.card?.country ?? method.sepa_debit?.country ?? method.billing_details.address?.country;
-  const { fingerprint = null } = method.card ?? method.us_bank_account ?? method.sepa_debit ?? {};
+  const bacsCountry = method.bacs_debit ? 'GB' : undefined;
+  const country =
+    bacsCountry ?? method.card?.country ?? method.sepa_debit?.country ?? method.billing_details.address?.country;
+  const { fingerprint = null } = method.card ?? method.us_bank_account ?? method.sepa_debit ?? method.bacs_debit ?? {};
   const known = { type: type.data, data: dataOf(method), country: country ?? 'US', token: method.id };
   return { result: 'attached', ...known, fingerprint };
 }
 
-function dataOf({ card, us_bank_account: usAccount, sepa_debit: sepa, link }: Stripe.PaymentMethod): PaymentMethodData {
+function dataOf(method: Stripe.PaymentMethod): PaymentMethodData {
+  const { card, us_bank_account: usAccount, sepa_debit: sepa, bacs_debit: bacs, link } = method;
   const data = {
     ...(card && { brand: card.brand, last4: card.last4, expMonth: card.exp_month, expYear: card.exp_year }),
+    ...(card?.wallet && { wallet: card.wallet.type }),
     ...(usAccount && { bankName: usAccount.bank_name, last4: usAccount.last4 }),
     ...(sepa && { bankCode: sepa.bank_code, last4: sepa.last4 }),
+    ...(bacs && { sortCode: bacs.sort_code, last4: bacs.last4 }),
     ...(link && { email: link.email }),
   };
   const known = Object.entries(data).flatMap(([key, value]) => (value == null ? [] : [[key, value] as const]));

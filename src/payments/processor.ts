@@ -1,5 +1,5 @@
 import type { Instant } from '../kernel/calendar.ts';
-import type { PaymentMethodData, PaymentMethodType } from './payment-method.ts';
+import type { MandateAcceptance, PaymentMethodData, PaymentMethodType } from './payment-method.ts';
 
 /** The outcome or progress of a charge. References are the processor's ids. */
 export type ChargeOutcome =
@@ -77,6 +77,8 @@ export interface AttachRequest {
   readonly token: string;
   /** The type that the caller expects. */
   readonly type: PaymentMethodType | null;
+  /** The agreement to a mandate on a page; null: the caller has the mandate. */
+  readonly acceptance: MandateAcceptance | null;
   /** Each key makes one payment method, however often it is requested. */
   readonly idempotencyKey: string;
   readonly environmentId: number;
@@ -139,6 +141,8 @@ export interface PaymentProcessor {
    * one.
    */
   chargeAll?(requests: readonly ChargeRequest[]): Promise<readonly ChargeOutcome[]>;
+  /** The answer of a customer to its bank, at a network whose bank asks on our pages. The first one counts. */
+  answerBank?(reference: string, confirms: boolean, now: Instant): Promise<void>;
   /** The status of a charge at the instant `now`. */
   retrieve(reference: string, now: Instant): Promise<ChargeOutcome>;
   refund(request: RefundRequest): Promise<RefundOutcome>;

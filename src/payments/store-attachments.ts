@@ -1,7 +1,7 @@
 import { jsonb } from '../database/json-records.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import type { NewPaymentMethod } from './payment-method.ts';
+import type { AttachedOnPage } from './payment-method.ts';
 import type { AttachOutcome } from './processor.ts';
 
 /** A payment method being attached: `pending` until its processor has responded. */
@@ -13,7 +13,7 @@ export interface Attachment {
   readonly pricingModelId: string;
   readonly customerId: string;
   readonly processor: string;
-  readonly request: NewPaymentMethod;
+  readonly request: AttachedOnPage;
   readonly status: 'pending' | 'attached' | 'refused';
   readonly outcome: AttachOutcome | null;
   /** The resulting payment method: the one with this id, or the same card that the customer had already. */

@@ -17,19 +17,25 @@ export function createTestNetworkMemory(database: Database): TestNetworkMemory {
         return outcome;
       });
     },
-    refundOnce: (idempotencyKey, reference, decide) =>
+    addOnce: <Added extends TestOperation>(
+      idempotencyKey: string,
+      reference: string,
+      decide: (known: readonly TestOperation[]) => Added,
+    ) =>
       database.transaction().execute(async (db) => {
         await sql`select pg_advisory_xact_lock(${advisoryLocks.testCharges}, hashtext(${reference}))`.execute(db);
         const known = await listOperations(db, reference);
         const earlier = known.find((operation) => operation.idempotencyKey === idempotencyKey);
-        assert(earlier?.kind !== 'charge', 'a payment and a refund never share an id');
-        if (earlier !== undefined) return earlier.outcome;
-        const { kind, amount, token, outcome, createdAt } = decide(known);
+        const decided = decide(known);
+        assert(earlier === undefined || earlier.kind === decided.kind, 'two kinds never share a key');
+        // What is known under the key has the kind of what is asked for.
+        if (earlier !== undefined) return earlier as Added;
+        const { kind, amount, token, outcome, createdAt } = decided;
         await sql`
           insert into test_processor.operations (idempotency_key, kind, reference, amount, token, outcome, created_at)
           values (${idempotencyKey}, ${kind}, ${reference}, ${amount}, ${token}, ${JSON.stringify(outcome)}::jsonb,
                   ${createdAt})`.execute(db);
-        return outcome;
+        return decided;
       }),
   };
 }

@@ -166,6 +166,17 @@ export async function findLastPaymentOf(
   return (await wanted.orderBy('id', 'desc').limit(1).executeTakeFirst()) ?? null;
 }
 
+/** The last payment that brought money to an invoice; null without one. */
+export async function findLastPaid(work: Work, invoiceId: string): Promise<PaymentRow | null> {
+  const row = await select(work)
+    .where('invoiceId', '=', invoiceId)
+    .where('status', 'in', ['succeeded', 'refunded'])
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
 /**
  * The subscriptions that ever received a payment, even if it was returned later. A plan in arrears that has begun or was
  * billed counts too: its time has been used.

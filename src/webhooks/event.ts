@@ -38,6 +38,7 @@ export const eventTypes = [
   'refund.created',
   'subscription.trial_will_end',
   'payment_method.expiring',
+  'payment.action_required',
 ] as const;
 export const EventType = z.enum(eventTypes).meta({ id: 'EventType' });
 export type EventType = z.infer<typeof EventType>;
@@ -188,6 +189,12 @@ export const eventMeanings: Readonly<Record<EventType, EventMeaning>> = {
     description:
       'Sent once for a card, when the month begins at whose end it expires, in UTC. Only webhooks that name the type ' +
       'receive it.',
+  },
+  'payment.action_required': {
+    object: 'payment',
+    description:
+      'Sent once for a payment that still waits an hour after it was requested: its customer has not confirmed it to ' +
+      'the bank. Only webhooks that name the type receive it.',
   },
 };
 

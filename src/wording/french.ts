@@ -168,6 +168,29 @@ export const fr: Words = {
     scriptBlocked:
       'Le formulaire de Stripe n’a pas pu être chargé. Veuillez autoriser js.stripe.com, puis recharger cette page.',
     confirm: 'Confirmer le paiement',
+    orPay: 'Ou payer autrement',
+    testWallets:
+      'En mode test, ces boutons paient immédiatement avec une carte de test. Les vrais ouvrent le portefeuille.',
+    sepaDebit: 'Prélèvement SEPA',
+    usBankAccount: 'Compte bancaire américain',
+    bacsDebit: 'Prélèvement Bacs',
+    iban: 'IBAN',
+    routingNumber: 'Routing number',
+    sortCode: 'Sort code',
+    accountNumber: 'Numéro de compte',
+    testDebits: 'Comptes de test : {good} paie au bout d’une heure, {bad} échoue alors.',
+    mandateSepa:
+      'En confirmant, vous autorisez {seller} et son prestataire de paiement à envoyer des instructions à votre banque pour débiter votre compte, et votre banque à débiter votre compte conformément à ces instructions. Vous pouvez demander à votre banque un remboursement dans les huit semaines suivant le débit, selon les conditions de votre convention avec elle.',
+    mandateUsBank:
+      'En confirmant, vous autorisez {seller} à débiter ce compte des montants que vous devez, maintenant et plus tard. Vous pouvez révoquer cette autorisation à tout moment en contactant le vendeur.',
+    mandateBacs:
+      'En confirmant, vous donnez un mandat de prélèvement à {seller}. La Direct Debit Guarantee vous protège : votre banque rembourse un prélèvement effectué par erreur. Vous pouvez annuler le mandat auprès de votre banque à tout moment.',
+    testBank: 'En mode test, cette page remplace celle de votre banque.',
+    refuse: 'Ne pas confirmer',
+    addMethod: 'Ajouter un moyen de paiement',
+    saveMethod: 'Enregistrer le moyen de paiement',
+    anotherMethod: 'Un autre moyen de paiement',
+    payOnline: 'Payer en ligne',
   },
   errors: {
     cardNumber: 'Saisissez le numéro de la carte.',
@@ -178,6 +201,7 @@ export const fr: Words = {
     expired: 'Cette carte a expiré.',
     code: 'Saisissez le cryptogramme, les 3 ou 4 chiffres de la carte.',
     card: 'Saisissez votre carte.',
+    testAccount: 'Saisissez l’un des comptes de test.',
     tooLong: 'Saisissez au plus {count} caractères.',
     quantity: 'Saisissez une quantité de {least} à {most}.',
     quantityOrNone: 'Saisissez une quantité de {least} à {most}, ou 0 pour ne pas la prendre.',

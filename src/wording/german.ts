@@ -168,6 +168,28 @@ export const de: Words = {
     scriptBlocked:
       'Das Formular von Stripe konnte nicht geladen werden. Bitte erlauben Sie js.stripe.com und laden Sie die Seite neu.',
     confirm: 'Zahlung bestätigen',
+    orPay: 'Oder anders bezahlen',
+    testWallets: 'Im Testmodus zahlen diese Tasten sofort mit einer Testkarte. Echte öffnen die Wallet.',
+    sepaDebit: 'SEPA-Lastschrift',
+    usBankAccount: 'US-Bankkonto',
+    bacsDebit: 'Bacs-Lastschrift',
+    iban: 'IBAN',
+    routingNumber: 'Routing Number',
+    sortCode: 'Sort Code',
+    accountNumber: 'Kontonummer',
+    testDebits: 'Testkonten: {good} zahlt nach einer Stunde, {bad} schlägt dann fehl.',
+    mandateSepa:
+      'Mit der Bestätigung ermächtigen Sie {seller} und dessen Zahlungsdienstleister, Ihre Bank anzuweisen, Ihr Konto zu belasten, und weisen Ihre Bank an, Ihr Konto entsprechend zu belasten. Sie können innerhalb von acht Wochen nach der Belastung von Ihrer Bank die Erstattung verlangen. Es gelten die mit ihr vereinbarten Bedingungen.',
+    mandateUsBank:
+      'Mit der Bestätigung ermächtigen Sie {seller}, dieses Bankkonto mit den Beträgen zu belasten, die Sie jetzt und später schulden. Sie können dies jederzeit beim Anbieter widerrufen.',
+    mandateBacs:
+      'Mit der Bestätigung erteilen Sie {seller} einen Lastschriftauftrag. Die Direct Debit Guarantee schützt Sie: Ihre Bank erstattet eine irrtümliche Belastung. Sie können den Auftrag jederzeit bei Ihrer Bank kündigen.',
+    testBank: 'Im Testmodus steht dies für die Seite Ihrer Bank.',
+    refuse: 'Nicht bestätigen',
+    addMethod: 'Zahlungsmethode hinzufügen',
+    saveMethod: 'Zahlungsmethode speichern',
+    anotherMethod: 'Andere Zahlungsmethode',
+    payOnline: 'Online bezahlen',
   },
   errors: {
     cardNumber: 'Geben Sie die Kartennummer ein.',
@@ -178,6 +200,7 @@ export const de: Words = {
     expired: 'Diese Karte ist abgelaufen.',
     code: 'Geben Sie die Prüfnummer ein, die 3 oder 4 Ziffern auf der Karte.',
     card: 'Geben Sie Ihre Karte ein.',
+    testAccount: 'Geben Sie eines der Testkonten ein.',
     tooLong: 'Geben Sie höchstens {count} Zeichen ein.',
     quantity: 'Geben Sie eine Menge von {least} bis {most} ein.',
     quantityOrNone: 'Geben Sie eine Menge von {least} bis {most} ein, oder 0, um sie wegzulassen.',

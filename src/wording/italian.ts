@@ -165,6 +165,29 @@ export const it: Words = {
     scriptFailed: 'Si è verificato un errore. Riprovi.',
     scriptBlocked: 'Impossibile caricare il modulo di Stripe. Consenta js.stripe.com e ricarichi la pagina.',
     confirm: 'Conferma il pagamento',
+    orPay: 'Oppure paghi in altro modo',
+    testWallets:
+      'In modalità di test questi pulsanti pagano subito con una carta di prova. Quelli veri aprono il wallet.',
+    sepaDebit: 'Addebito diretto SEPA',
+    usBankAccount: 'Conto bancario USA',
+    bacsDebit: 'Addebito diretto Bacs',
+    iban: 'IBAN',
+    routingNumber: 'Routing number',
+    sortCode: 'Sort code',
+    accountNumber: 'Numero di conto',
+    testDebits: 'Conti di prova: {good} paga dopo un’ora, {bad} allora non riesce.',
+    mandateSepa:
+      'Confermando, autorizza {seller} e il suo fornitore di servizi di pagamento a inviare alla sua banca istruzioni di addebito sul suo conto, e la sua banca ad addebitarlo secondo tali istruzioni. Può chiedere alla sua banca il rimborso entro otto settimane dall’addebito, secondo le condizioni concordate con essa.',
+    mandateUsBank:
+      'Confermando, autorizza {seller} ad addebitare su questo conto gli importi dovuti, ora e in seguito. Può revocare l’autorizzazione in qualsiasi momento contattando il venditore.',
+    mandateBacs:
+      'Confermando, conferisce a {seller} un mandato di addebito diretto. La Direct Debit Guarantee la tutela: la sua banca rimborsa un addebito effettuato per errore. Può annullare il mandato presso la sua banca in qualsiasi momento.',
+    testBank: 'In modalità di test, questa pagina sostituisce quella della sua banca.',
+    refuse: 'Non confermare',
+    addMethod: 'Aggiungi un metodo di pagamento',
+    saveMethod: 'Salva il metodo di pagamento',
+    anotherMethod: 'Un altro metodo di pagamento',
+    payOnline: 'Paga online',
   },
   errors: {
     cardNumber: 'Inserisca il numero della carta.',
@@ -174,6 +197,7 @@ export const it: Words = {
     expired: 'Questa carta è scaduta.',
     code: 'Inserisca il codice di sicurezza, le 3 o 4 cifre sulla carta.',
     card: 'Inserisca la carta.',
+    testAccount: 'Inserisca uno dei conti di prova.',
     tooLong: 'Inserisca al massimo {count} caratteri.',
     quantity: 'Inserisca una quantità da {least} a {most}.',
     quantityOrNone: 'Inserisca una quantità da {least} a {most}, oppure 0 per escluderla.',

@@ -166,6 +166,28 @@ export const ja: Words = {
     scriptBlocked:
       'Stripe のフォームを読み込めませんでした。js.stripe.com を許可して、ページを再読み込みしてください。',
     confirm: 'お支払いを確認',
+    orPay: 'または別の方法で支払う',
+    testWallets: 'テストモードでは、これらのボタンはテストカードですぐに支払います。本番ではウォレットが開きます。',
+    sepaDebit: 'SEPA口座振替',
+    usBankAccount: '米国の銀行口座',
+    bacsDebit: 'Bacs口座振替',
+    iban: 'IBAN',
+    routingNumber: 'ルーティング番号',
+    sortCode: 'ソートコード',
+    accountNumber: '口座番号',
+    testDebits: 'テスト口座: {good} は1時間後に支払われ、{bad} は1時間後に失敗します。',
+    mandateSepa:
+      '確認すると、{seller} とその決済事業者がお客様の銀行に口座からの引き落としを指示し、銀行がそれに従って引き落とすことを承認したことになります。引き落としから8週間以内であれば、銀行との契約条件に基づき、銀行に返金を請求できます。',
+    mandateUsBank:
+      '確認すると、現在および今後お支払いいただく金額を {seller} がこの口座から引き落とすことを承認したことになります。この承認は、販売者に連絡していつでも取り消せます。',
+    mandateBacs:
+      '確認すると、{seller} への口座振替指示が設定されます。Direct Debit Guarantee により、誤って引き落とされた金額は銀行が返金します。指示はいつでも銀行で取り消せます。',
+    testBank: 'テストモードでは、これが銀行のページの代わりになります。',
+    refuse: '確認しない',
+    addMethod: '支払い方法を追加',
+    saveMethod: '支払い方法を保存',
+    anotherMethod: '別の支払い方法',
+    payOnline: 'オンラインで支払う',
   },
   errors: {
     cardNumber: 'カード番号を入力してください。',
@@ -175,6 +197,7 @@ export const ja: Words = {
     expired: 'このカードは有効期限が切れています。',
     code: 'カードに記載された 3 桁または 4 桁のセキュリティコードを入力してください。',
     card: 'カードを入力してください。',
+    testAccount: 'テスト口座のいずれかを入力してください。',
     tooLong: '{count} 文字以内で入力してください。',
     quantity: '{least} から {most} までの数量を入力してください。',
     quantityOrNone: '{least} から {most} までの数量、または不要な場合は 0 を入力してください。',

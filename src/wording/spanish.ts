@@ -165,6 +165,29 @@ export const es: Words = {
     scriptFailed: 'Se ha producido un error. Inténtelo de nuevo.',
     scriptBlocked: 'No se ha podido cargar el formulario de Stripe. Permita js.stripe.com y vuelva a cargar la página.',
     confirm: 'Confirmar el pago',
+    orPay: 'O pague de otra forma',
+    testWallets:
+      'En modo de prueba, estos botones pagan al instante con una tarjeta de prueba. Los reales abren la cartera.',
+    sepaDebit: 'Adeudo directo SEPA',
+    usBankAccount: 'Cuenta bancaria de EE. UU.',
+    bacsDebit: 'Adeudo directo Bacs',
+    iban: 'IBAN',
+    routingNumber: 'Routing number',
+    sortCode: 'Sort code',
+    accountNumber: 'Número de cuenta',
+    testDebits: 'Cuentas de prueba: {good} paga al cabo de una hora, {bad} falla entonces.',
+    mandateSepa:
+      'Al confirmar, autoriza a {seller} y a su proveedor de pagos a enviar instrucciones a su banco para adeudar su cuenta, y a su banco a efectuar los adeudos según esas instrucciones. Puede reclamar a su banco el reembolso en las ocho semanas siguientes al adeudo, según las condiciones de su contrato con él.',
+    mandateUsBank:
+      'Al confirmar, autoriza a {seller} a adeudar en esta cuenta los importes que deba, ahora y más adelante. Puede revocarlo en cualquier momento poniéndose en contacto con el vendedor.',
+    mandateBacs:
+      'Al confirmar, da una orden de adeudo directo a {seller}. La Direct Debit Guarantee le protege: su banco reembolsa un adeudo hecho por error. Puede cancelar la orden en su banco en cualquier momento.',
+    testBank: 'En modo de prueba, esto sustituye a la página de su banco.',
+    refuse: 'No confirmar',
+    addMethod: 'Añadir un método de pago',
+    saveMethod: 'Guardar el método de pago',
+    anotherMethod: 'Otro método de pago',
+    payOnline: 'Pagar en línea',
   },
   errors: {
     cardNumber: 'Introduzca el número de la tarjeta.',
@@ -174,6 +197,7 @@ export const es: Words = {
     expired: 'Esta tarjeta ha caducado.',
     code: 'Introduzca el código de seguridad, los 3 o 4 dígitos de la tarjeta.',
     card: 'Introduzca su tarjeta.',
+    testAccount: 'Introduzca una de las cuentas de prueba.',
     tooLong: 'Introduzca como máximo {count} caracteres.',
     quantity: 'Introduzca una cantidad de {least} a {most}.',
     quantityOrNone: 'Introduzca una cantidad de {least} a {most}, o 0 para no incluirla.',

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { type ParsedMail, simpleParser } from 'mailparser';
 import { PNG } from 'pngjs';
 import { SMTPServer } from 'smtp-server';
+import { performCheckout } from '../../src/checkout/jobs.ts';
 import { openSmtp } from '../../src/jobs/smtp.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { newDebtor } from '../support/debtor.ts';
@@ -346,4 +347,37 @@ test('own texts take the place of the usual ones, and name their placeholders', 
   );
   const { settings } = await caller.put('/settings', { settings: { mail: { texts: { receipt: null } } } });
   assert.deepEqual(settings.mail.texts, {});
+});
+
+test('a payment that waits for an hour for its confirmation reminds its customer once, with the page to confirm it', async () => {
+  const { caller, emails, environmentId, moveTo } = await newReader();
+  const { product } = await caller.post('/products', {
+    product: { name: 'Book', slug: 'book', active: true },
+    price: { type: 'single_payment', slug: 'book', unitPrice: 999, isDefault: true, active: true },
+  });
+  assert(product);
+  const buy = async () => {
+    const { checkoutSession } = await caller.post('/checkout-sessions', {
+      checkoutSession: {
+        ...{ type: 'product', customerExternalId: 'ada', priceSlug: 'book' },
+        ...{ successUrl: 'https://app.test/paid', cancelUrl: 'https://app.test/plans' },
+      },
+    });
+    const place = { environmentId, publicUrl, sessionId: checkoutSession.id };
+    return { view: await performCheckout(app, place, { token: 'pm_card_threeDSecure2Required' }), ...place };
+  };
+  const { view, sessionId } = await buy();
+  assert.equal(view.status, 'pending');
+  await moveTo('2026-01-01T03:00:00Z');
+  await moveTo('2026-01-01T06:00:00Z');
+  await runJobs();
+  const [reminder, ...others] = await emails('?template=payment_waiting');
+  assert.deepEqual([reminder.status, others], ['sent', []]);
+  const mail = inbox.received.find(({ messageId }) => messageId === `<${reminder.id}@acme.test>`);
+  assert.equal(mail?.subject, 'Your payment to Acme is waiting for you');
+  assert.match(mail?.text ?? '', /the payment of \$9\.99 that you began on January 1, 2026/);
+  assert(mail?.text?.includes(`${publicUrl}/checkout/${sessionId}?key=`));
+  // Nobody has confirmed it after 22 hours.
+  await moveTo('2026-01-01T23:30:00Z');
+  assert.equal((await caller.get(`/checkout-sessions/${sessionId}`)).checkoutSession.status, 'open');
 });

@@ -112,6 +112,10 @@ test('an invoice with usage has an annex of the units of each day, and its payme
   const pdf = await file(`/payments/${payments[0].id}/pdf`, key);
   const { text } = await extractText(await getDocumentProxy(pdf.bytes), { mergePages: true });
   assert.match(text, /Receipt.+Amount paid \$30\.95/s);
+  assert.equal(invoices[0].receiptPdfURL, `${app.url}/api/v1/invoices/${id}/receipt/pdf`);
+  const ofInvoice = await file(`/invoices/${id}/receipt/pdf`, key);
+  assert.equal(ofInvoice.type, 'application/pdf');
+  assert.equal((await extractText(await getDocumentProxy(ofInvoice.bytes), { mergePages: true })).text, text);
 });
 
 test('a payment without its money has no receipt', async () => {
@@ -123,6 +127,13 @@ test('a payment without its money has no receipt', async () => {
     [status, body.message],
     [400, `Only a payment whose money arrived has a receipt; the status of payment ${payments[0].id} is processing.`],
   );
+  const { invoiceId } = payments[0];
+  const refused = await app.request('GET', `/invoices/${invoiceId}/receipt/pdf`);
+  assert.deepEqual(
+    [refused.status, refused.body.message],
+    [400, `No money has come for invoice ${invoiceId}, so it has no receipt.`],
+  );
+  assert.equal((await app.get(`/invoices/${invoiceId}`)).invoice.receiptPdfURL, null);
 });
 
 /** A document of so many lines. */

@@ -17,6 +17,7 @@ const initial = {
   access: { pastDue: 'full', unpaid: 'none' },
   allowRepeatedTrials: false,
   allowRepeatedDiscounts: false,
+  bankDebits: false,
   billingAnchor: 'anniversary',
   firstPeriod: 'short',
   billingThresholdAmount: null,

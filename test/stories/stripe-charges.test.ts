@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { april, day } from '../support/adjust-fixture.ts';
+import { eventsOf } from '../support/charge.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
 import { newCustomer as customerOf, meter, plan } from '../support/shop.ts';
@@ -129,7 +130,10 @@ describe('a charge that does not go well at once', () => {
       await runDueWork();
       return [(await onlyPayment(customer)).status, intent.status];
     };
+    assert.deepEqual(await statusAfter(2), ['requires_action', 'requires_action']);
     assert.deepEqual(await statusAfter(21.9), ['requires_action', 'requires_action']);
+    // Its customer is reminded once.
+    assert.deepEqual(await eventsOf(app, payment.id), ['payment.action_required']);
     assert.deepEqual(await statusAfter(22.1), ['failed', 'canceled']);
     assert.equal((await onlyPayment(customer)).failureCode, 'authentication_required');
   });

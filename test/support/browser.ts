@@ -121,9 +121,10 @@ async function openAuditor(): Promise<Page> {
  * What is seriously wrong with the page for who cannot see or point: empty when all is well. A copy is looked at, in a
  * window that runs scripts, because whoever looks is one.
  */
-export async function seriousViolations(page: Page): Promise<string[]> {
+export async function seriousViolations(page: Page, colorScheme: 'light' | 'dark' = 'light'): Promise<string[]> {
   auditor ??= openAuditor();
   const copy = await auditor;
+  await copy.emulateMedia({ colorScheme });
   await copy.setContent(await page.content());
   const results: unknown = await copy.evaluate("axe.run(document, { resultTypes: ['violations'] })");
   return (results as axe.AxeResults).violations

@@ -139,6 +139,6 @@ function isErased(before: Body, after: Body): boolean {
 
 /** A change of plan may change nothing but items. A payment that fails may leave its invoice as it was. */
 function mayBeTold(type: string, changes: readonly Witnessed[]): boolean {
-  if (type === 'invoice.payment_failed') return true;
+  if (type === 'invoice.payment_failed' || type === 'payment.action_required') return true;
   return type === 'subscription.updated' && changes.some(({ table }) => table === 'subscription_items');
 }

@@ -85,6 +85,8 @@ export class StripeObjects {
   readonly #setups = new Map<string, { method: Method; customer: string }>();
   readonly customers = new Map<string, Partial<Stripe.Customer>>();
   readonly methods = new Map<string, Method>();
+  /** What was asked of payment methods to keep, in order. */
+  readonly setupParams: Params[] = [];
   readonly refunds: Refund[] = [];
   readonly disputes: Dispute[] = [];
   readonly #behaviourOf = new Map<string, Behaviour>();
@@ -145,6 +147,7 @@ export class StripeObjects {
   }
 
   createSetupIntent(params: Params) {
+    this.setupParams.push(params);
     const token = textOf(params.payment_method) ?? '';
     const customer = this.#customer(params);
     const method = this.methods.get(token) ?? this.createMethod(token);

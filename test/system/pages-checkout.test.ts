@@ -127,9 +127,8 @@ test('three of a plan are bought with the keyboard alone', async () => {
   await page.getByRole('button', { name: 'Pay $90.00' }).waitFor();
   await page.getByLabel('Country').focus();
   await keys.type('Germ');
-  // Two buttons of the order, the code and the address are folded away.
-  await keys.press('Tab');
-  await keys.press('Tab');
+  // The address is folded away, and two wallets stand before the card.
+  for (let field = 0; field < 4; field++) await keys.press('Tab');
   await keys.type('4242424242424242');
   await keys.press('Tab');
   await keys.type('1234');
@@ -340,4 +339,60 @@ test('support is taken by a box, seats by a number, and the customer removes sup
   await page.getByRole('button', { name: 'Remove add-on' }).click();
   await page.waitForURL(/done=scheduled/);
   assert.deepEqual(await paidAmounts(app, customerId), [5100]);
+});
+
+test('a wallet pays with one button, and the bill names it', async () => {
+  const { page, id, customerId, externalId } = await openCheckout('pro-monthly');
+  await continueFrom(page);
+  await page.getByRole('button', { name: 'Apple Pay' }).click();
+  await page.waitForURL(`${shop.shop}/thanks`);
+  assert.equal((await shop.session(id)).status, 'succeeded');
+  assert.deepEqual(await paidAmounts(app, customerId), [3000]);
+  await page.goto(await shop.portal(externalId));
+  assert.match(await page.locator('main').innerText(), /Visa ending in 4242 \(Apple Pay\)/);
+});
+
+test('a card that the bank asks about is charged when the buyer has confirmed it, and not when it has not', async () => {
+  const { page, id, customerId } = await openCheckout('pro-monthly');
+  await continueFrom(page);
+  await payWith(page, '4000 0000 0000 3220', /^Pay/);
+  await assertGood(page);
+  assert.deepEqual([(await shop.session(id)).status, await paidAmounts(app, customerId)], ['pending', []]);
+  await page.getByRole('button', { name: 'Do not confirm' }).click();
+  assert.match(await page.getByRole('alert').innerText(), /not confirmed to the bank/);
+  await payWith(page, '4000 0000 0000 3220', /^Pay/);
+  await page.getByRole('button', { name: 'Confirm payment' }).click();
+  await page.waitForURL(`${shop.shop}/thanks`);
+  assert.deepEqual(await paidAmounts(app, customerId), [3000]);
+});
+
+test('a bank debit shows its mandate, is processing for an hour, and then pays or fails', async () => {
+  await app.put('/settings', { settings: { bankDebits: true } });
+  const pay = async (account: string) => {
+    const opened = await openCheckout('pro-monthly');
+    const { page } = opened;
+    await continueFrom(page);
+    await page.getByLabel('US bank account').check();
+    assert.match(await page.locator('main').innerText(), /you authorize .* to debit this bank account/);
+    await page.getByRole('button', { name: /^Pay \$/ }).click();
+    assert.match(await page.getByRole('alert').innerText(), /Enter one of the test accounts/);
+    await assertGood(page);
+    await page.getByLabel('Routing number').fill('110000000');
+    await page.getByLabel('Account number').fill(account);
+    await page.getByRole('button', { name: /^Pay \$/ }).click();
+    assert.match(await page.locator('main').innerText(), /Your payment is being processed/);
+    await assertGood(page);
+    return opened;
+  };
+  const [good, bad] = [await pay('000 123 456 789'), await pay('000111111116')];
+  await app.put('/settings', { settings: { bankDebits: false } });
+  const statuses = async () => [(await shop.session(good.id)).status, (await shop.session(bad.id)).status];
+  assert.deepEqual(await statuses(), ['pending', 'pending']);
+  await app.setClock(Date.now() + 2 * 60 * 60 * 1000);
+  await app.tasks.find_due_work?.(app, {});
+  await app.runJobs({ all: true });
+  assert.deepEqual(await statuses(), ['succeeded', 'open']);
+  assert.deepEqual([await paidAmounts(app, good.customerId), await paidAmounts(app, bad.customerId)], [[3000], []]);
+  await bad.page.reload();
+  assert.match(await bad.page.locator('main').innerText(), /insufficient funds/);
 });

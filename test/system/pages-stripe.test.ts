@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { openWindow } from '../support/browser.ts';
 import { assertGood, openShop, paidAmounts } from '../support/pages-fixture.ts';
-import { startStripeServer } from '../support/stripe-server.ts';
+import { startStripeServer, stripeEvent } from '../support/stripe-server.ts';
 
 const stripe = await startStripeServer();
 const shop = await openShop({ services: stripe.services });
@@ -15,11 +15,24 @@ const { app, plans } = shop;
  */
 const stripeScript = `
 window.Stripe = (key) => ({
-  elements: ({ mode, currency }) => ({
-    create: () => ({ mount(place) { place.innerHTML = '<label>' + [key, mode, currency].join(' ') + ' <input id="card"></label>'; } }),
+  elements: ({ mode, currency, paymentMethodTypes: kinds }) => ({
+    create: () => {
+      let failed;
+      return {
+        on(event, call) { failed = call; },
+        destroy() {},
+        mount(place) {
+          if (window.hasNoDebits && kinds.length > 1) { failed({ error: { message: 'Not activated.' } }); return; }
+          place.innerHTML = '<label>' + [key, mode, currency].join(' ') + ' <input id="card"></label><p>' + kinds.join(', ') + '</p>';
+        },
+      };
+    },
     submit: async () => (document.getElementById('card').value === '' ? { error: { message: 'Your card number is incomplete.' } } : {}),
   }),
-  createPaymentMethod: async () => ({ paymentMethod: { id: document.getElementById('card').value } }),
+  createPaymentMethod: async () => {
+    const [id, type = 'card'] = document.getElementById('card').value.split(' ');
+    return { paymentMethod: { id, type } };
+  },
   handleNextAction: async ({ clientSecret }) => {
     const answer = await fetch('https://api.stripe.com/answer', {
       method: 'POST', body: JSON.stringify({ clientSecret, confirms: window.confirm('Is this you?') }),
@@ -32,8 +45,9 @@ window.Stripe = (key) => ({
 /** The next answers to the bank's questions; after them it is confirmed. */
 type Answers = boolean[];
 
-async function openWithScript(url: string, answers: Answers = []): Promise<Page> {
+async function openWithScript(url: string, answers: Answers = [], script = ''): Promise<Page> {
   const page = await openWindow({ javaScript: true });
+  await page.addInitScript(script);
   await page.route('https://js.stripe.com/**', (route) =>
     route.fulfill({ contentType: 'text/javascript', body: stripeScript }),
   );
@@ -238,11 +252,65 @@ describe('a charge that the bank asks to confirm', () => {
   });
 });
 
+describe('bank debits, where the seller takes them', () => {
+  const takeDebits = (bankDebits: boolean) => app.put('/settings', { settings: { bankDebits } });
+  before(() => takeDebits(true));
+  after(() => takeDebits(false));
+
+  test('a bank debit is agreed to on the page, is processing at first, and starts the plan when its money comes', async () => {
+    const { page, pay, id, customerId } = await openPayment();
+    await page.getByText('card, us_bank_account').waitFor();
+    // Stripe's form makes the payment method, which has an id of its own.
+    const { id: token } = stripe.objects.createMethod('pm_usBankAccount_success');
+    await pay(`${token} us_bank_account`);
+    await page.getByText('Your payment is being processed').first().waitFor();
+    assert.equal((await shop.session(id)).status, 'pending');
+    const { mandate_data: mandate, payment_method_options: options } = stripe.objects.setupParams.at(-1) as never;
+    const { customer_acceptance: acceptance } = mandate as {
+      customer_acceptance: Record<string, Record<string, string>>;
+    };
+    assert.equal(acceptance.type, 'online');
+    assert.deepEqual(
+      [acceptance.online?.ip_address, options],
+      ['127.0.0.1', { us_bank_account: { verification_method: 'instant' } }],
+    );
+    assert.match(acceptance.online?.user_agent ?? '', /Chrome/);
+    const { data } = await app.get(`/payments?customerId=${customerId}`);
+    assert.deepEqual([data[0].status, data[0].paymentMethod], ['processing', 'us_bank_account']);
+    const [intent] = [...stripe.objects.intents.values()].filter(({ metadata }) => metadata.payment_id === data[0].id);
+    assert(intent);
+    stripe.objects.succeed(intent.id);
+    await stripe.send(app.url, stripeEvent('payment_intent.succeeded', intent));
+    await app.runJobs();
+    assert.equal((await shop.session(id)).status, 'succeeded');
+    assert.deepEqual(await paidAmounts(app, customerId), [3000]);
+  });
+
+  test('an account of Stripe without bank debits still takes cards, and of a card buyer no address is kept', async () => {
+    const { externalId, customerId } = await plans.newCustomer();
+    const { url } = await shop.newSession({ type: 'add_payment_method', customerExternalId: externalId });
+    const page = await openWithScript(url, [], 'window.hasNoDebits = true');
+    await page.getByRole('button', { name: 'Save payment method' }).waitFor();
+    await cardField(page).fill('pm_card_visa');
+    await page.getByRole('button', { name: 'Save payment method' }).click();
+    await page.waitForURL(`${shop.shop}/thanks`);
+    const attachments = await app.owner
+      .selectFrom('paymentMethodAttachments')
+      .select('request')
+      .where('customerId', '=', customerId)
+      .execute();
+    assert.equal(JSON.stringify(attachments).includes('ipAddress'), false);
+  });
+});
+
 test('only the page with the card loads from Stripe, and from nobody else', async () => {
   const { externalId } = await plans.newCustomer();
   const { url } = await shop.newSession({ type: 'add_payment_method', customerExternalId: externalId });
   const policy = (await fetch(url)).headers.get('content-security-policy') ?? '';
-  assert.match(policy, /default-src 'none';.*script-src https:\/\/js\.stripe\.com 'self';/);
+  assert.match(
+    policy,
+    /default-src 'none';.*script-src https:\/\/js\.stripe\.com 'self' https:\/\/\*\.js\.stripe\.com;/,
+  );
   // A plan of nothing asks for no card.
   const priceId = plans.priceOf('community').id;
   const free = await shop.newSession({ type: 'product', anonymous: true, priceId });

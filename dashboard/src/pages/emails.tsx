@@ -25,6 +25,7 @@ const templates: readonly { readonly name: TemplateName; readonly placeholders: 
   { name: 'receipt', placeholders: '{seller} {customer} {number} {amount} {date}' },
   { name: 'payment_failed', placeholders: '{seller} {customer} {number} {amount} {date} {retry}' },
   { name: 'payment_action_required', placeholders: '{seller} {customer} {number} {amount} {date}' },
+  { name: 'payment_waiting', placeholders: '{seller} {customer} {amount} {date}' },
   { name: 'subscription_canceled', placeholders: '{seller} {customer} {plan} {date}' },
   { name: 'credit_note_issued', placeholders: '{seller} {customer} {number} {amount} {date}' },
   { name: 'trial_ending', placeholders: '{seller} {customer} {plan} {date}' },

@@ -265,12 +265,13 @@ const collection: Part = {
 
 const subscriptions: Part = {
   title: 'Subscriptions',
-  facts: ({ currency, allowMultipleSubscriptions, allowRepeatedTrials, allowRepeatedDiscounts, unknownFields }) => [
+  facts: ({ currency, bankDebits, allowMultipleSubscriptions, ...others }) => [
     ['Currency', currency],
+    ['Bank debits on pages of buyers', yesNo(bankDebits)],
     ['Several paid ones at a time', yesNo(allowMultipleSubscriptions)],
-    ['A trial more than once', yesNo(allowRepeatedTrials)],
-    ['A discount more than once', yesNo(allowRepeatedDiscounts)],
-    ['Unknown fields of requests', words(unknownFields)],
+    ['A trial more than once', yesNo(others.allowRepeatedTrials)],
+    ['A discount more than once', yesNo(others.allowRepeatedDiscounts)],
+    ['Unknown fields of requests', words(others.unknownFields)],
   ],
   Form({ settings, change, onChange }) {
     const known = { ...settings, ...change };
@@ -282,6 +283,11 @@ const subscriptions: Part = {
           choices={values.CurrencyCode.map((value) => ({ value, label: value }))}
           value={known.currency}
           onChange={(value) => set({ currency: value })}
+        />
+        <Toggle
+          label="Pages of buyers take bank debits"
+          checked={known.bankDebits}
+          onChange={(value) => set({ bankDebits: value })}
         />
         <Toggle
           label="A customer may have several paid subscriptions at a time"
