@@ -303,6 +303,7 @@ export type {
   InvoicesGetHtmlInput,
   InvoicesGetInput,
   InvoicesGetPdfInput,
+  InvoicesGetReceiptHtmlInput,
   InvoicesGetReceiptPdfInput,
   InvoicesGetUpcomingAnswer,
   InvoicesGetUpcomingInput,

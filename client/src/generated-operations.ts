@@ -231,6 +231,7 @@ export const operations = {
     createCreditNote: { method: 'POST', path: '/api/v1/invoices/{id}/credit-notes', params: ['id'], query: [] },
     getHtml: { method: 'GET', path: '/api/v1/invoices/{id}/html', params: ['id'], query: [], answers: 'text' },
     getPdf: { method: 'GET', path: '/api/v1/invoices/{id}/pdf', params: ['id'], query: [], answers: 'bytes' },
+    getReceiptHtml: { method: 'GET', path: '/api/v1/invoices/{id}/receipt/html', params: ['id'], query: [], answers: 'text' },
     getReceiptPdf: { method: 'GET', path: '/api/v1/invoices/{id}/receipt/pdf', params: ['id'], query: [], answers: 'bytes' },
   },
   invoiceLineItems: {

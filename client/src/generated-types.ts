@@ -7648,6 +7648,10 @@ export interface InvoicesGetPdfInput {
   id: string;
 }
 
+export interface InvoicesGetReceiptHtmlInput {
+  id: string;
+}
+
 export interface InvoicesGetReceiptPdfInput {
   id: string;
 }
@@ -9180,6 +9184,9 @@ export interface InvoicesMethods {
 
   /** Get an invoice as PDF. Returns the invoice as a PDF document. */
   getPdf(input: InvoicesGetPdfInput, options?: CallOptions): Promise<Uint8Array>;
+
+  /** Get the receipt of an invoice as a page. Returns the receipt of the last payment of an invoice as a page of HTML for printing. */
+  getReceiptHtml(input: InvoicesGetReceiptHtmlInput, options?: CallOptions): Promise<string>;
 
   /** Get the receipt of an invoice as PDF. Returns the receipt of the last payment of an invoice as a PDF document. */
   getReceiptPdf(input: InvoicesGetReceiptPdfInput, options?: CallOptions): Promise<Uint8Array>;

@@ -12,6 +12,8 @@ const printed = z.custom<PrintedDocument>();
 interface PrintedRecord {
   /** `/invoices`. */
   readonly path: `/${string}`;
+  /** The document of the record, where that is not its own: `/receipt`. */
+  readonly part?: `/${string}`;
   readonly needs: GroupPermission;
   readonly tag: string;
   /** With its article: `an invoice`. */
@@ -43,11 +45,12 @@ const forms = [
 ] as const;
 
 /** The page and the PDF of a record. */
-export function documentRoutes({ path, needs, tag, named, whole, id, refuses, print }: PrintedRecord): Route[] {
+export function documentRoutes(record: PrintedRecord): Route[] {
+  const { path, part = '', needs, tag, named, whole, id, refuses, print } = record;
   return forms.map(({ ending, summary, description, file }) =>
     route({
       method: 'GET',
-      path: `${path}/{id}/${ending}`,
+      path: `${path}/{id}${part}/${ending}`,
       needs,
       summary: `Get ${named} ${summary}`,
       description: `Returns ${whole} ${description}.`,

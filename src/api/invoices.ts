@@ -379,18 +379,15 @@ export const invoiceRoutes = [
     refuses: ['invoiceNotFound'],
     print: getDocument,
   }),
-  route({
-    method: 'GET',
-    path: '/invoices/{id}/receipt/pdf',
+  ...documentRoutes({
+    path: '/invoices',
+    part: '/receipt',
     needs: 'invoices:read',
-    summary: 'Get the receipt of an invoice as PDF',
-    description: 'Returns the receipt of the last payment of an invoice as a PDF document.',
     tag,
-    params,
-    returns: printed,
+    named: 'the receipt of an invoice',
+    whole: 'the receipt of the last payment of an invoice',
+    id: InvoiceId,
     refuses: ['invoiceNotFound', 'invoiceHasNoReceipt'],
-    handle: (work, { params }, { services }) =>
-      getReceiptOfInvoice(work, params.id, { encryption: encryptionOf(services), publicUrl: work.publicUrl }),
-    file: { contentType: 'application/pdf', render: documentPdf },
+    print: getReceiptOfInvoice,
   }),
 ];

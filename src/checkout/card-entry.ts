@@ -31,7 +31,7 @@ export type MethodEntry =
 export function readMethod(
   { form, browser }: Pick<PageRequest, 'form' | 'browser'>,
   taker: Pick<CardTaker, 'name' | 'takesDebits' | 'currency'>,
-  wording: Wording,
+  { now, wording }: { readonly now: Instant; readonly wording: Wording },
 ): MethodEntry {
   const debit = debitOf(taker);
   if (taker.name === 'test') {
@@ -39,11 +39,11 @@ export function readMethod(
     if (wallet !== undefined) return { token: wallet };
     return debit !== null && form.methodKind === debit
       ? readAccount(form, debit, wording)
-      : readCard(form, Date.now(), wording);
+      : readCard(form, now, wording);
   }
   const token = form.token?.trim() ?? '';
   if (token === '') return { errors: { token: wording.words.errors.card } };
-  // The form of the debit showed its mandate. Of other buyers no address is kept.
+  // The form of the debit showed its mandate. No address of other buyers is kept.
   return debit !== null && form.tokenKind === debit ? { token, acceptance: browser } : { token };
 }
 

@@ -113,8 +113,8 @@ export function cardToConfirmOf({ data }: Problem): CardConfirmation | null {
 }
 
 /**
- * Queries the status of a charge after its confirmation attempt, and applies the consequences. `answer` is what the buyer said
- * on a page of ours that stands in for its bank.
+ * Queries the status of a charge after its confirmation attempt, and applies the consequences. The buyer
+ * gives its `answer` on a page of ours, which stands in for its bank.
  */
 export async function performConfirmed(
   context: JobContext,

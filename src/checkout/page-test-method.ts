@@ -60,8 +60,8 @@ export const walletTokens: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The payment methods of the test network, as Stripe's form shows real ones: wallets, a card and, where the seller takes them,
- * a bank debit. `submit` are the attributes of the button that pays.
+ * The payment methods of the test network, as Stripe's form shows real ones. They are wallets, a card and, where the seller
+ * takes it, a bank debit. `submit` are the attributes of the button that pays.
  */
 export function testMethodHtml(taker: CardTaker, state: FormState, submit: Html | null): Html {
   const { words } = state.wording;

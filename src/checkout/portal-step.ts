@@ -250,7 +250,7 @@ function reasonsIn({ wording }: Frame): Choice[] {
   return customerReasons.map((value) => ({ value, label: labels[value] }));
 }
 
-/** What a customer says about its cancellation, as it was entered. */
+/** The customer's words about its cancellation, as it was entered. */
 export interface EnteredCancellation {
   readonly reason: string;
   readonly comment: string;

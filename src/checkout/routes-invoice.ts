@@ -103,7 +103,7 @@ async function pay(opened: Opened): Promise<PageAnswer> {
   const { form, network } = request;
   const { processor, currency, customerId, wording } = await look(opened);
   const link = invoiceLink(pass, customerId, network);
-  const card = readMethod(request, { ...processor, currency }, wording);
+  const card = readMethod(request, { ...processor, currency }, { now: Date.now(), wording });
   if ('errors' in card) return show(opened, card, 422);
   const shownDue = /^\d{1,20}$/.test(form.shownDue ?? '') ? BigInt(form.shownDue ?? '') : 0n;
   try {

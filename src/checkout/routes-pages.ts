@@ -237,7 +237,7 @@ function cardOf(
   const { paymentMethodId, wallet } = request.form;
   if (paymentMethodId !== undefined && paymentMethodId !== otherCard && wallet === undefined)
     return { token: null, paymentMethodId };
-  return readMethod(request, { ...processor, currency }, wording);
+  return readMethod(request, { ...processor, currency }, { now: Date.now(), wording });
 }
 
 // The form fields for issues of a whole record.

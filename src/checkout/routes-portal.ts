@@ -228,7 +228,7 @@ async function showNewCard(visit: Visit, step: CardStep, status: number) {
 const askCard = portalPage('GET', '/portal/payment-methods', (visit) => showNewCard(visit, {}, 200));
 const addCard = portalPage('POST', '/portal/payment-methods', async (visit) => {
   const { processor, currency, wording } = await view(visit);
-  const card = readMethod(visit.request, { ...processor, currency }, wording);
+  const card = readMethod(visit.request, { ...processor, currency }, { now: Date.now(), wording });
   if ('errors' in card) return showNewCard(visit, card, 422);
   try {
     await countedIn(visit, async () => {

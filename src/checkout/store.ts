@@ -118,7 +118,7 @@ export async function findSession(work: Work, id: string): Promise<CheckoutSessi
   return toSession(work, row);
 }
 
-/** The session whose purchase or change a payment is for, while it is under way; null without one. */
+/** The session whose purchase or change a payment is for, while that is pending; null without one. */
 export async function findSessionOfPayment(
   work: Work,
   { customerId, purchaseId, adjustmentId }: Pick<PaymentRow, 'customerId' | 'purchaseId' | 'adjustmentId'>,

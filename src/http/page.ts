@@ -111,7 +111,7 @@ export interface Pages {
 
 // Forms are filled in by hand, so they are small.
 const maxFormBytes = 64 * 1024;
-// Those of browsers are shorter.
+// Browsers send shorter ones.
 const maxUserAgent = 500;
 const formType = 'application/x-www-form-urlencoded';
 

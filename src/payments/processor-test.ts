@@ -31,7 +31,7 @@ interface TestRefund extends Operation {
   readonly outcome: RefundOutcome;
 }
 
-/** The answer of a customer whom the bank has asked. */
+/** The answer of a customer to its bank. */
 interface TestAnswer extends Operation {
   readonly kind: 'answer';
   readonly outcome: ChargeOutcome;
@@ -43,7 +43,7 @@ export interface TestNetworkMemory {
   chargeAll(charges: readonly TestCharge[]): Promise<ChargeOutcome[]>;
   /**
    * The operation of a charge under this key: the stored one, else the result of `decide` for the known operations, which
-   * is then stored. Those of one charge are serialized.
+   * is then stored. Operations of one charge are serialized.
    */
   addOnce<Added extends TestRefund | TestAnswer>(
     idempotencyKey: string,
@@ -57,7 +57,7 @@ export interface TestNetworkMemory {
 const hourMs = 60 * 60 * 1000;
 /** The duration of a slow charge. */
 const settlementDelayMs = hourMs;
-/** A charge that nobody confirms lapses before a subscription stops to wait for its first payment. */
+/** A charge that nobody confirms expires before a subscription stops to wait for its first payment. */
 const confirmationLifetimeMs = 22 * hourMs;
 
 interface Failure {
@@ -102,8 +102,8 @@ function debitTokens(type: BankDebit, name: string, data: PaymentMethodData): Re
 }
 
 /**
- * Stripe's names for its test cards, so that one script runs against both. Those of wallets, of slow charges and of debits are
- * ours.
+ * Stripe's names for its test cards, so that one script runs against both. Tokens of wallets, of slow charges and of debits
+ * are ours.
  */
 const testTokens: ReadonlyMap<string, TestToken> = new Map(
   Object.entries({
@@ -220,7 +220,7 @@ function requireCharge(known: readonly TestOperation[]): TestCharge {
   return charge;
 }
 
-/** A slow charge ends when its time has come, and one that the bank asks about when it is answered or lapses. */
+/** A slow charge ends when its time has come, and one that the bank asks about when it is answered or expires. */
 function outcomeAmong(known: readonly TestOperation[], now: Instant): ChargeOutcome {
   const { outcome, token, createdAt, reference } = requireCharge(known);
   if (outcome.result === 'processing') {

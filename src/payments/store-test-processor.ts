@@ -28,7 +28,7 @@ export function createTestNetworkMemory(database: Database): TestNetworkMemory {
         const earlier = known.find((operation) => operation.idempotencyKey === idempotencyKey);
         const decided = decide(known);
         assert(earlier === undefined || earlier.kind === decided.kind, 'two kinds never share a key');
-        // What is known under the key has the kind of what is asked for.
+        // The stored operation has the kind of the requested one.
         if (earlier !== undefined) return earlier as Added;
         const { kind, amount, token, outcome, createdAt } = decided;
         await sql`
