@@ -665,7 +665,7 @@ create table public.emails (
   constraint emails_recipients CHECK (((cardinality(recipients) <= 20) AND (char_length(array_to_string(recipients, ' '::text)) <= 6500))),
   constraint emails_sent CHECK (((status = 'sent'::text) = (sent_at IS NOT NULL))),
   constraint emails_status CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'bounced'::text, 'failed'::text, 'suppressed'::text]))),
-  constraint emails_template CHECK ((template = ANY (ARRAY['invoice_issued'::text, 'receipt'::text, 'payment_failed'::text, 'payment_action_required'::text, 'payment_waiting'::text, 'subscription_canceled'::text, 'credit_note_issued'::text, 'trial_ending'::text, 'card_expiring'::text]))),
+  constraint emails_template CHECK ((template = ANY (ARRAY['invoice_issued'::text, 'receipt'::text, 'payment_failed'::text, 'payment_action_required'::text, 'subscription_canceled'::text, 'credit_note_issued'::text, 'trial_ending'::text, 'card_expiring'::text]))),
   constraint emails_texts CHECK (((char_length(subject) <= 255) AND (char_length(last_error) <= 500)))
 );
 
@@ -685,7 +685,6 @@ create table public.environments (
   access_unpaid text not null default 'none'::text,
   allow_repeated_trials boolean not null default false,
   allow_repeated_discounts boolean not null default false,
-  bank_debits boolean not null default false,
   billing_threshold_amount numeric(38,0),
   unknown_fields text not null default 'refuse'::text,
   billing_anchor jsonb not null default '"anniversary"'::jsonb,
@@ -1241,7 +1240,7 @@ create table public.payment_methods (
   constraint payment_methods_billing_details_length CHECK (((char_length((billing_details #>> '{address,city}'::text[])) <= 200) AND (char_length((billing_details #>> '{address,country}'::text[])) <= 200) AND (char_length((billing_details #>> '{address,line1}'::text[])) <= 200) AND (char_length((billing_details #>> '{address,line2}'::text[])) <= 200) AND (char_length((billing_details #>> '{address,name}'::text[])) <= 255) AND (char_length((billing_details #>> '{address,postal_code}'::text[])) <= 200) AND (char_length((billing_details #>> '{address,state}'::text[])) <= 200) AND (char_length((billing_details #>> '{email}'::text[])) <= 320) AND (char_length((billing_details #>> '{firstName}'::text[])) <= 255) AND (char_length((billing_details #>> '{lastName}'::text[])) <= 255) AND (char_length((billing_details #>> '{name}'::text[])) <= 255) AND (char_length((billing_details #>> '{phone}'::text[])) <= 50))),
   constraint payment_methods_default_is_attached CHECK (((detached_at IS NULL) OR (NOT is_default))),
   constraint payment_methods_metadata_length CHECK ((char_length((metadata)::text) <= 48000)),
-  constraint payment_methods_type CHECK ((type = ANY (ARRAY['card'::text, 'link'::text, 'us_bank_account'::text, 'sepa_debit'::text, 'bacs_debit'::text])))
+  constraint payment_methods_type CHECK ((type = ANY (ARRAY['card'::text, 'link'::text, 'us_bank_account'::text, 'sepa_debit'::text])))
 );
 
 create table public.payments (
@@ -1586,6 +1585,52 @@ create table public.resources (
   constraint resources_slug_length CHECK ((char_length(slug) <= 255))
 );
 
+create table public.spend_counters (
+  environment_id bigint not null,
+  spend_limit_id text not null,
+  period_key text not null,
+  period_start bigint,
+  period_end bigint,
+  units numeric(38,0) not null default 0,
+  used numeric(38,0) not null default 0,
+  by_price jsonb not null default '{}'::jsonb,
+  checked_used numeric(38,0) not null default 0,
+  checked_limit numeric(38,0) not null default 0,
+  constraint spend_counters_pkey PRIMARY KEY (environment_id, spend_limit_id, period_key),
+  constraint spend_counters_environment_id_spend_limit_id_fkey FOREIGN KEY (environment_id, spend_limit_id) REFERENCES spend_limits(environment_id, id) ON DELETE CASCADE,
+  constraint spend_counters_sums CHECK ((LEAST(units, used, checked_used) >= (0)::numeric)),
+  constraint spend_counters_within_limit CHECK ((checked_used <= checked_limit))
+);
+
+create table public.spend_limits (
+  environment_id bigint not null,
+  id text not null,
+  pricing_model_id text not null,
+  customer_id text not null,
+  set_by text not null,
+  usage_meter_id text,
+  label text,
+  period text not null,
+  unit text not null,
+  amount numeric(38,0) not null,
+  action text not null,
+  thresholds smallint[] not null,
+  booked_before bigint not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  constraint spend_limits_once UNIQUE NULLS NOT DISTINCT (customer_id, set_by, usage_meter_id, label, period, unit, environment_id),
+  constraint spend_limits_pkey PRIMARY KEY (environment_id, id),
+  constraint spend_limits_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
+  constraint spend_limits_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
+  constraint spend_limits_action CHECK ((action = ANY (ARRAY['block'::text, 'notify'::text]))),
+  constraint spend_limits_amount CHECK (((amount >= (1)::numeric) AND (amount <= ('9007199254740991'::bigint)::numeric))),
+  constraint spend_limits_label_length CHECK ((char_length(label) <= 255)),
+  constraint spend_limits_period CHECK ((period = ANY (ARRAY['day'::text, 'week'::text, 'month'::text, 'billing_period'::text]))),
+  constraint spend_limits_set_by CHECK ((set_by = ANY (ARRAY['seller'::text, 'customer'::text]))),
+  constraint spend_limits_thresholds CHECK (((cardinality(thresholds) <= 10) AND (1 <= ALL (thresholds)) AND (100 >= ALL (thresholds)) AND (array_position(thresholds, NULL::smallint) IS NULL))),
+  constraint spend_limits_unit CHECK ((unit = ANY (ARRAY['units'::text, 'money'::text])))
+);
+
 create table public.subscription_adjustments (
   environment_id bigint not null,
   id text not null,
@@ -1774,7 +1819,6 @@ create table public.subscriptions (
   canceled_at bigint,
   cancel_scheduled_at bigint,
   cancellation_reason text,
-  cancellation_comment text,
   replaced_by_subscription_id text,
   scheduled_adjustment_at bigint,
   scheduled_by_customer boolean not null default false,
@@ -1782,6 +1826,7 @@ create table public.subscriptions (
   billing_threshold_amount numeric(38,0),
   metadata jsonb,
   revision bigint not null default 0,
+  has_spend_limits boolean not null default false,
   created_at bigint not null,
   updated_at bigint not null,
   paused_at bigint,
@@ -1809,7 +1854,6 @@ END)))),
   constraint subscriptions_billing_anchor CHECK (((billing_anchor = ANY (ARRAY['"anniversary"'::jsonb, '"calendar"'::jsonb])) OR ((interval_unit = ANY (ARRAY['month'::text, 'year'::text])) AND (jsonb_typeof((billing_anchor -> 'day'::text)) = 'number'::text) AND ((((billing_anchor ->> 'day'::text))::numeric >= (1)::numeric) AND (((billing_anchor ->> 'day'::text))::numeric <= (31)::numeric))))),
   constraint subscriptions_billing_threshold CHECK (((billing_threshold_amount >= (0)::numeric) AND (billing_threshold_amount <= ('4503599627370495'::bigint)::numeric))),
   constraint subscriptions_canceled_at_iff_canceled CHECK (((status = 'canceled'::text) = (canceled_at IS NOT NULL))),
-  constraint subscriptions_cancellation_comment_length CHECK ((char_length(cancellation_comment) <= 2000)),
   constraint subscriptions_first_period CHECK ((first_period = ANY (ARRAY['short'::text, 'long'::text]))),
   constraint subscriptions_interim_within_period CHECK (((interim_at IS NULL) OR COALESCE((renews AND (interim_at > current_billing_period_start) AND ((interim_at < current_billing_period_end) OR (status = 'paused'::text))), false))),
   constraint subscriptions_metadata_length CHECK ((char_length((metadata)::text) <= 48000)),
@@ -1943,9 +1987,13 @@ create table public.usage_events (
   transaction_id text not null,
   properties json,
   own_price numeric(28,12),
+  label text,
+  beyond_limit boolean,
   constraint usage_events_transaction_unique UNIQUE (transaction_key),
   constraint usage_events_pkey PRIMARY KEY (environment_id, id),
   constraint usage_events_amount CHECK (((amount >= '-9007199254740991'::bigint) AND (amount <= '9007199254740991'::bigint))),
+  constraint usage_events_beyond_limit CHECK (beyond_limit),
+  constraint usage_events_label_length CHECK ((char_length(label) <= 255)),
   constraint usage_events_own_price CHECK ((own_price >= (0)::numeric)),
   constraint usage_events_properties_length CHECK ((char_length((properties)::text) <= 16384)),
   constraint usage_events_transaction_id_length CHECK ((char_length(transaction_id) <= 255))
@@ -1961,12 +2009,14 @@ create table public.usage_holds (
   status text not null default 'open'::text,
   settled_amount bigint,
   expires_at bigint not null,
+  label text,
   created_at bigint not null,
   updated_at bigint not null,
   constraint usage_holds_pkey PRIMARY KEY (environment_id, id),
   constraint usage_holds_environment_id_ledger_account_id_fkey FOREIGN KEY (environment_id, ledger_account_id) REFERENCES ledger_accounts(environment_id, id),
   constraint usage_holds_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
   constraint usage_holds_amounts CHECK ((((amount >= 1) AND (amount <= '9007199254740991'::bigint)) AND ((settled_amount >= 0) AND (settled_amount <= '9007199254740991'::bigint)) AND ((status = 'settled'::text) = (settled_amount IS NOT NULL)))),
+  constraint usage_holds_label_length CHECK ((char_length(label) <= 255)),
   constraint usage_holds_status CHECK ((status = ANY (ARRAY['open'::text, 'settled'::text, 'released'::text, 'expired'::text])))
 );
 
@@ -2301,6 +2351,7 @@ CREATE INDEX resources_by_slug ON public.resources USING btree (environment_id, 
 CREATE INDEX sessions_by_expiry ON people.sessions USING btree (expires_at);
 CREATE INDEX sessions_by_provider ON people.sessions USING btree (sign_in_provider_id) WHERE (sign_in_provider_id IS NOT NULL);
 CREATE INDEX sessions_by_user ON people.sessions USING btree (user_id);
+CREATE INDEX spend_limits_by_meter ON public.spend_limits USING btree (environment_id, usage_meter_id) WHERE (usage_meter_id IS NOT NULL);
 CREATE INDEX subscription_adjustments_by_invoice ON public.subscription_adjustments USING btree (environment_id, invoice_id) WHERE (invoice_id IS NOT NULL);
 CREATE INDEX subscription_adjustments_by_subscription ON public.subscription_adjustments USING btree (environment_id, subscription_id);
 CREATE INDEX subscription_adjustments_replacing ON public.subscription_adjustments USING btree (environment_id, replaced_invoice_id) WHERE (replaced_invoice_id IS NOT NULL);
@@ -2461,7 +2512,7 @@ CREATE OR REPLACE FUNCTION public.audit_decisions()
  LANGUAGE sql
  IMMUTABLE
 BEGIN ATOMIC
- VALUES ('api_keys'::text,'hash'::text,'secret'::text), ('environments'::text,'branding'::text,'secret'::text), ('webhooks'::text,'sealed_secret'::text,'secret'::text), ('webhooks'::text,'sealed_previous_secret'::text,'secret'::text), ('payment_methods'::text,'processor_token'::text,'secret'::text), ('payment_methods'::text,'fingerprint'::text,'secret'::text), ('payments'::text,'processor_token'::text,'secret'::text), ('payments'::text,'next_action'::text,'secret'::text), ('payment_method_attachments'::text,'request'::text,'secret'::text), ('payment_method_attachments'::text,'outcome'::text,'secret'::text), ('checkout_sessions'::text,'payment_token'::text,'secret'::text), ('webhooks'::text,'url'::text,'address'::text), ('payments'::text,'receipt_url'::text,'address'::text), ('checkout_sessions'::text,'success_url'::text,'address'::text), ('checkout_sessions'::text,'cancel_url'::text,'address'::text), ('api_keys'::text,'last_used_at'::text,'passing'::text), ('pricing_models'::text,'catalog_version'::text,'passing'::text), ('invoices'::text,'is_open_threshold'::text,'passing'::text), ('invoices'::text,'notice_at'::text,'passing'::text), ('subscriptions'::text,'notice_at'::text,'passing'::text), ('payment_methods'::text,'notice_at'::text,'passing'::text), ('customers'::text,'erased_external_id_mac'::text,'secret'::text), ('webhooks'::text,'failing_since'::text,'passing'::text), ('subscriptions'::text,'work_retry_at'::text,'passing'::text), ('subscriptions'::text,'revision'::text,'passing'::text), ('subscriptions'::text,'discounted'::text,'passing'::text), ('attempt_counts'::text,'failures'::text,'passing'::text), ('attempt_counts'::text,'counted_from'::text,'passing'::text), ('attempt_counts'::text,'next_at'::text,'passing'::text), ('attempt_counts'::text,'kept_until'::text,'passing'::text);
+ VALUES ('api_keys'::text,'hash'::text,'secret'::text), ('environments'::text,'branding'::text,'secret'::text), ('webhooks'::text,'sealed_secret'::text,'secret'::text), ('webhooks'::text,'sealed_previous_secret'::text,'secret'::text), ('payment_methods'::text,'processor_token'::text,'secret'::text), ('payment_methods'::text,'fingerprint'::text,'secret'::text), ('payments'::text,'processor_token'::text,'secret'::text), ('payments'::text,'next_action'::text,'secret'::text), ('payment_method_attachments'::text,'request'::text,'secret'::text), ('payment_method_attachments'::text,'outcome'::text,'secret'::text), ('checkout_sessions'::text,'payment_token'::text,'secret'::text), ('webhooks'::text,'url'::text,'address'::text), ('payments'::text,'receipt_url'::text,'address'::text), ('checkout_sessions'::text,'success_url'::text,'address'::text), ('checkout_sessions'::text,'cancel_url'::text,'address'::text), ('api_keys'::text,'last_used_at'::text,'passing'::text), ('pricing_models'::text,'catalog_version'::text,'passing'::text), ('invoices'::text,'is_open_threshold'::text,'passing'::text), ('invoices'::text,'notice_at'::text,'passing'::text), ('subscriptions'::text,'notice_at'::text,'passing'::text), ('payment_methods'::text,'notice_at'::text,'passing'::text), ('customers'::text,'erased_external_id_mac'::text,'secret'::text), ('webhooks'::text,'failing_since'::text,'passing'::text), ('subscriptions'::text,'work_retry_at'::text,'passing'::text), ('subscriptions'::text,'revision'::text,'passing'::text), ('subscriptions'::text,'discounted'::text,'passing'::text), ('subscriptions'::text,'has_spend_limits'::text,'passing'::text), ('spend_limits'::text,'booked_before'::text,'passing'::text), ('attempt_counts'::text,'failures'::text,'passing'::text), ('attempt_counts'::text,'counted_from'::text,'passing'::text), ('attempt_counts'::text,'next_at'::text,'passing'::text), ('attempt_counts'::text,'kept_until'::text,'passing'::text);
 END;
 CREATE OR REPLACE FUNCTION public.audit_table(audited_table text)
  RETURNS void
@@ -3116,7 +3167,7 @@ CREATE OR REPLACE FUNCTION public.email_of_event(event_type text, data jsonb)
  LANGUAGE sql
  IMMUTABLE
  SET search_path TO 'public', 'pg_temp'
-RETURN CASE event_type WHEN 'invoice.sent'::text THEN 'invoice_issued'::text WHEN 'invoice.finalized'::text THEN CASE WHEN (((data ->> 'status'::text) = 'open'::text) AND ((data ->> 'autoCollect'::text) IS NULL) AND (((data ->> 'type'::text) = 'standalone'::text) OR (((data ->> 'dueDate'::text))::numeric > ((data ->> 'invoiceDate'::text))::numeric))) THEN 'invoice_issued'::text ELSE NULL::text END WHEN 'payment.succeeded'::text THEN 'receipt'::text WHEN 'payment.failed'::text THEN CASE WHEN ((data ->> 'invoiceId'::text) IS NULL) THEN NULL::text WHEN ((data ->> 'failureCode'::text) ~~ '%authentication_required%'::text) THEN 'payment_action_required'::text ELSE 'payment_failed'::text END WHEN 'payment.action_required'::text THEN 'payment_waiting'::text WHEN 'subscription.canceled'::text THEN 'subscription_canceled'::text WHEN 'credit_note.created'::text THEN 'credit_note_issued'::text WHEN 'subscription.trial_will_end'::text THEN 'trial_ending'::text WHEN 'payment_method.expiring'::text THEN 'card_expiring'::text ELSE NULL::text END;
+RETURN CASE event_type WHEN 'invoice.sent'::text THEN 'invoice_issued'::text WHEN 'invoice.finalized'::text THEN CASE WHEN (((data ->> 'status'::text) = 'open'::text) AND ((data ->> 'autoCollect'::text) IS NULL) AND (((data ->> 'type'::text) = 'standalone'::text) OR (((data ->> 'dueDate'::text))::numeric > ((data ->> 'invoiceDate'::text))::numeric))) THEN 'invoice_issued'::text ELSE NULL::text END WHEN 'payment.succeeded'::text THEN 'receipt'::text WHEN 'payment.failed'::text THEN CASE WHEN ((data ->> 'invoiceId'::text) IS NULL) THEN NULL::text WHEN ((data ->> 'failureCode'::text) ~~ '%authentication_required%'::text) THEN 'payment_action_required'::text ELSE 'payment_failed'::text END WHEN 'subscription.canceled'::text THEN 'subscription_canceled'::text WHEN 'credit_note.created'::text THEN 'credit_note_issued'::text WHEN 'subscription.trial_will_end'::text THEN 'trial_ending'::text WHEN 'payment_method.expiring'::text THEN 'card_expiring'::text ELSE NULL::text END;
 CREATE OR REPLACE FUNCTION public.enqueue_job(task text, payload json, job_key text, run_at timestamp with time zone, max_attempts integer)
  RETURNS void
  LANGUAGE plpgsql
@@ -3289,8 +3340,8 @@ begin
   ids := array(select e.id from usage_events e
                 where e.series_id = series and (series > from_series or e.id > after_event collate "C")
                 order by e.series_id, e.id limit at_most);
-  update usage_events e set properties = null
-   where e.environment_id = environment and e.id = any (ids) and e.properties is not null;
+  update usage_events e set properties = null, label = null
+   where e.environment_id = environment and e.id = any (ids) and (e.properties is not null or e.label is not null);
   return query select case when cardinality(ids) = at_most then series else series + 1 end,
     case when cardinality(ids) = at_most then ids[at_most] else '' end;
 end $function$;
@@ -3319,6 +3370,16 @@ BEGIN ATOMIC
              ELSE NULL::text
          END AS "case";
 END;
+CREATE OR REPLACE FUNCTION public.find_spend_limits()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  new.has_spend_limits := exists (
+    select from spend_limits l where l.environment_id = new.environment_id and l.customer_id = new.customer_id);
+  return new;
+end $function$;
 CREATE OR REPLACE FUNCTION public.follow_adjustment()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -4134,7 +4195,7 @@ CREATE OR REPLACE FUNCTION public.personal_columns()
  LANGUAGE sql
  IMMUTABLE
 BEGIN ATOMIC
- VALUES ('customers'::text,'external_id'::text,'r.id'::text), ('customers'::text,'email'::text,''''''::text), ('customers'::text,'name'::text,'''Erased customer'''::text), ('customers'::text,'logo_url'::text,'null'::text), ('customers'::text,'icon_url'::text,'null'::text), ('customers'::text,'domain'::text,'null'::text), ('customers'::text,'user_id'::text,'null'::text), ('customers'::text,'billing_address'::text,'null'::text), ('customers'::text,'metadata'::text,'null'::text), ('customers'::text,'billing_terms'::text,'null'::text), ('payment_methods'::text,'billing_details'::text,'''{}'''::text), ('payment_methods'::text,'payment_method_data'::text,'''{}'''::text), ('payment_methods'::text,'metadata'::text,'null'::text), ('payment_methods'::text,'processor_token'::text,''''''::text), ('payment_methods'::text,'fingerprint'::text,'null'::text), ('payment_method_attachments'::text,'request'::text,'''{}'''::text), ('payment_method_attachments'::text,'outcome'::text,'''{}'''::text), ('subscriptions'::text,'name'::text,'null'::text), ('subscriptions'::text,'metadata'::text,'null'::text), ('subscriptions'::text,'cancellation_comment'::text,'null'::text), ('invoices'::text,'metadata'::text,'null'::text), ('subscription_items'::text,'name'::text,'null'::text), ('subscription_items'::text,'external_id'::text,'null'::text), ('subscription_items'::text,'metadata'::text,'null'::text), ('subscription_adjustments'::text,'items'::text,'''[]'''::text), ('resource_claims'::text,'external_id'::text,'null'::text), ('resource_claims'::text,'metadata'::text,'null'::text), ('usage_credits'::text,'reason'::text,'null'::text), ('purchases'::text,'name'::text,''''''::text), ('purchases'::text,'subscription_name'::text,'null'::text), ('purchases'::text,'billing_address'::text,'null'::text), ('purchases'::text,'metadata'::text,'null'::text), ('checkout_sessions'::text,'customer_name'::text,'null'::text), ('checkout_sessions'::text,'customer_email'::text,'null'::text), ('checkout_sessions'::text,'billing_address'::text,'null'::text), ('checkout_sessions'::text,'output_name'::text,'null'::text), ('checkout_sessions'::text,'output_metadata'::text,'null'::text), ('checkout_sessions'::text,'metadata'::text,'null'::text), ('checkout_sessions'::text,'payment_token'::text,'null'::text), ('checkout_sessions'::text,'success_url'::text,'null'::text), ('checkout_sessions'::text,'cancel_url'::text,'null'::text), ('payments'::text,'processor_token'::text,'null'::text), ('payments'::text,'receipt_url'::text,'null'::text), ('payments'::text,'next_action'::text,'null'::text), ('processor_customers'::text,'reference'::text,NULL::text), ('invoices'::text,'buyer'::text,NULL::text), ('invoices'::text,'memo'::text,NULL::text), ('invoices'::text,'footer'::text,NULL::text), ('invoices'::text,'purchase_order_number'::text,NULL::text), ('invoice_line_items'::text,'description'::text,NULL::text), ('credit_notes'::text,'reason'::text,NULL::text), ('customer_balance_entries'::text,'description'::text,'null'::text), ('emails'::text,'recipients'::text,'''{}'''::text), ('emails'::text,'bounced_recipients'::text,'''{}'''::text), ('emails'::text,'subject'::text,'null'::text), ('emails'::text,'last_error'::text,'null'::text);
+ VALUES ('customers'::text,'external_id'::text,'r.id'::text), ('customers'::text,'email'::text,''''''::text), ('customers'::text,'name'::text,'''Erased customer'''::text), ('customers'::text,'logo_url'::text,'null'::text), ('customers'::text,'icon_url'::text,'null'::text), ('customers'::text,'domain'::text,'null'::text), ('customers'::text,'user_id'::text,'null'::text), ('customers'::text,'billing_address'::text,'null'::text), ('customers'::text,'metadata'::text,'null'::text), ('customers'::text,'billing_terms'::text,'null'::text), ('payment_methods'::text,'billing_details'::text,'''{}'''::text), ('payment_methods'::text,'payment_method_data'::text,'''{}'''::text), ('payment_methods'::text,'metadata'::text,'null'::text), ('payment_methods'::text,'processor_token'::text,''''''::text), ('payment_methods'::text,'fingerprint'::text,'null'::text), ('payment_method_attachments'::text,'request'::text,'''{}'''::text), ('payment_method_attachments'::text,'outcome'::text,'''{}'''::text), ('subscriptions'::text,'name'::text,'null'::text), ('subscriptions'::text,'metadata'::text,'null'::text), ('invoices'::text,'metadata'::text,'null'::text), ('subscription_items'::text,'name'::text,'null'::text), ('subscription_items'::text,'external_id'::text,'null'::text), ('subscription_items'::text,'metadata'::text,'null'::text), ('subscription_adjustments'::text,'items'::text,'''[]'''::text), ('resource_claims'::text,'external_id'::text,'null'::text), ('resource_claims'::text,'metadata'::text,'null'::text), ('usage_credits'::text,'reason'::text,'null'::text), ('usage_holds'::text,'label'::text,'null'::text), ('spend_limits'::text,'label'::text,'case when r.label is not null then r.id end'::text), ('purchases'::text,'name'::text,''''''::text), ('purchases'::text,'subscription_name'::text,'null'::text), ('purchases'::text,'billing_address'::text,'null'::text), ('purchases'::text,'metadata'::text,'null'::text), ('checkout_sessions'::text,'customer_name'::text,'null'::text), ('checkout_sessions'::text,'customer_email'::text,'null'::text), ('checkout_sessions'::text,'billing_address'::text,'null'::text), ('checkout_sessions'::text,'output_name'::text,'null'::text), ('checkout_sessions'::text,'output_metadata'::text,'null'::text), ('checkout_sessions'::text,'metadata'::text,'null'::text), ('checkout_sessions'::text,'payment_token'::text,'null'::text), ('checkout_sessions'::text,'success_url'::text,'null'::text), ('checkout_sessions'::text,'cancel_url'::text,'null'::text), ('payments'::text,'processor_token'::text,'null'::text), ('payments'::text,'receipt_url'::text,'null'::text), ('payments'::text,'next_action'::text,'null'::text), ('processor_customers'::text,'reference'::text,NULL::text), ('invoices'::text,'buyer'::text,NULL::text), ('invoices'::text,'memo'::text,NULL::text), ('invoices'::text,'footer'::text,NULL::text), ('invoices'::text,'purchase_order_number'::text,NULL::text), ('invoice_line_items'::text,'description'::text,NULL::text), ('credit_notes'::text,'reason'::text,NULL::text), ('customer_balance_entries'::text,'description'::text,'null'::text), ('emails'::text,'recipients'::text,'''{}'''::text), ('emails'::text,'bounced_recipients'::text,'''{}'''::text), ('emails'::text,'subject'::text,'null'::text), ('emails'::text,'last_error'::text,'null'::text);
 END;
 CREATE OR REPLACE FUNCTION public.personal_data_left()
  RETURNS TABLE(environment_id bigint, customer_id text, record text, id text)
@@ -4177,7 +4238,7 @@ begin
       from customers c
       join usage_series s on s.environment_id = c.environment_id and s.customer_id = c.id
       join usage_events e on e.series_id = s.id
-     where c.erasure_completed_at is not null and e.properties is not null
+     where c.erasure_completed_at is not null and (e.properties is not null or e.label is not null)
     union all
     select c.environment_id, c.id, 'processorCustomer', p.processor
       from customers c join processor_customers p on p.environment_id = c.environment_id and p.customer_id = c.id
@@ -4250,7 +4311,7 @@ CREATE OR REPLACE FUNCTION public.reason_of_invoice(of_environment bigint, of_in
 AS $function$
   select reason from invoices where environment_id = of_environment and id = of_invoice for share
 $function$;
-CREATE OR REPLACE FUNCTION public.record_usage(p_key bytea, p_sufficient text[], p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint, p_models text[], p_versions bigint[], p_transaction text, p_model text, c_kind text[], c_value text[], c_state text[], e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[], e_own_price numeric[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[])
+CREATE OR REPLACE FUNCTION public.record_usage(p_key bytea, p_sufficient text[], p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint, p_models text[], p_versions bigint[], p_transaction text, p_model text, c_kind text[], c_value text[], c_state text[], e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[], e_own_price numeric[], e_label text[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[])
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
@@ -4277,10 +4338,11 @@ begin
   end if;
   -- In the order of their keys: batches that store the same events wait for one another in one direction.
   insert into usage_events (environment_id, booking, series_id, transaction_key, id, transaction_id, amount, usage_date, properties,
-         own_price, created_at)
-  select p_environment, booking, new.series, new.key, new.id, new.transaction, new.amount, new.date, new.properties, new.own_price, p_now
-    from unnest(e_series, e_key, e_id, e_transaction, e_amount, e_date, e_properties, e_own_price)
-           as new (series, key, id, transaction, amount, date, properties, own_price)
+         own_price, label, created_at)
+  select p_environment, booking, new.series, new.key, new.id, new.transaction, new.amount, new.date, new.properties, new.own_price,
+         new.label, p_now
+    from unnest(e_series, e_key, e_id, e_transaction, e_amount, e_date, e_properties, e_own_price, e_label)
+           as new (series, key, id, transaction, amount, date, properties, own_price, label)
    order by new.key;
   if book_usage(p_environment, p_now, p_hour, booking, p_transaction, p_model, false, u_account, u_revision, u_price, u_period, u_series,
                 u_entry, u_units, u_hour_units, u_hour_events, u_upto, u_of_account, u_threshold, u_events, u_own_amount, r_series, r_hour, r_units, r_events,
@@ -4415,6 +4477,18 @@ BEGIN ATOMIC
       JOIN ledger_accounts a ON (((a.environment_id = s.environment_id) AND (a.subscription_id = s.id))))
       JOIN usage_credits r ON (((r.environment_id = a.environment_id) AND (r.ledger_account_id = a.id))))
    WHERE ((s.environment_id = records_of_customer.p_environment) AND (s.customer_id = records_of_customer.p_customer))
+ UNION ALL
+  SELECT 'usage_holds'::text,
+     r.id
+    FROM ((subscriptions s
+      JOIN ledger_accounts a ON (((a.environment_id = s.environment_id) AND (a.subscription_id = s.id))))
+      JOIN usage_holds r ON (((r.environment_id = a.environment_id) AND (r.ledger_account_id = a.id))))
+   WHERE ((s.environment_id = records_of_customer.p_environment) AND (s.customer_id = records_of_customer.p_customer))
+ UNION ALL
+  SELECT 'spend_limits'::text,
+     spend_limits.id
+    FROM spend_limits
+   WHERE ((spend_limits.environment_id = records_of_customer.p_environment) AND (spend_limits.customer_id = records_of_customer.p_customer))
  UNION ALL
   SELECT 'usage_credits'::text,
      r.id
@@ -4597,7 +4671,7 @@ CREATE OR REPLACE FUNCTION public.shared_settings(environment environments)
  RETURNS jsonb
  LANGUAGE sql
  STABLE
-RETURN jsonb_build_object('allowMultipleSubscriptions', (environment).allow_multiple_subscriptions, 'allowRepeatedTrials', (environment).allow_repeated_trials, 'allowRepeatedDiscounts', (environment).allow_repeated_discounts, 'bankDebits', (environment).bank_debits, 'accessPastDue', (environment).access_past_due, 'accessUnpaid', (environment).access_unpaid, 'unknownFields', (environment).unknown_fields, 'billingAnchor', (environment).billing_anchor, 'firstPeriod', (environment).first_period, 'numbering', (environment).numbering, 'timeZone', (environment).time_zone);
+RETURN jsonb_build_object('allowMultipleSubscriptions', (environment).allow_multiple_subscriptions, 'allowRepeatedTrials', (environment).allow_repeated_trials, 'allowRepeatedDiscounts', (environment).allow_repeated_discounts, 'accessPastDue', (environment).access_past_due, 'accessUnpaid', (environment).access_unpaid, 'unknownFields', (environment).unknown_fields, 'billingAnchor', (environment).billing_anchor, 'firstPeriod', (environment).first_period, 'numbering', (environment).numbering, 'timeZone', (environment).time_zone);
 CREATE OR REPLACE FUNCTION public.switch_environment(wanted_livemode boolean)
  RETURNS environment_scope
  LANGUAGE plpgsql
@@ -4702,6 +4776,19 @@ begin
   end loop;
   return taken;
 end $function$;
+CREATE OR REPLACE FUNCTION public.tell_spend_limits()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  update subscriptions s set has_spend_limits = limited.has
+    from (select c.environment_id, c.customer_id, exists (
+            select from spend_limits l where l.environment_id = c.environment_id and l.customer_id = c.customer_id) as has
+            from (select distinct environment_id, customer_id from changed) c) limited
+   where s.environment_id = limited.environment_id and s.customer_id = limited.customer_id and s.has_spend_limits <> limited.has;
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.tell_subscription_revisions()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -4730,7 +4817,7 @@ CREATE OR REPLACE FUNCTION public.text_columns()
  LANGUAGE sql
  IMMUTABLE
 BEGIN ATOMIC
- VALUES ('organizations'::text,'name'::text,'name'::text), ('environments'::text,'seller'::text,'seller'::text), ('environments'::text,'payment_instructions'::text,'description'::text), ('api_keys'::text,'name'::text,'name'::text), ('pricing_models'::text,'name'::text,'name'::text), ('usage_meters'::text,'name'::text,'name'::text), ('usage_meters'::text,'slug'::text,'name'::text), ('usage_meters'::text,'event_name'::text,'name'::text), ('usage_meters'::text,'where'::text,'storedMetadata'::text), ('usage_meters'::text,'value_property'::text,'name'::text), ('resources'::text,'name'::text,'name'::text), ('resources'::text,'slug'::text,'name'::text), ('features'::text,'name'::text,'name'::text), ('features'::text,'slug'::text,'name'::text), ('features'::text,'description'::text,'description'::text), ('products'::text,'name'::text,'name'::text), ('products'::text,'slug'::text,'name'::text), ('products'::text,'description'::text,'description'::text), ('products'::text,'image_url'::text,'url'::text), ('products'::text,'singular_quantity_label'::text,'name'::text), ('products'::text,'plural_quantity_label'::text,'name'::text), ('products'::text,'metadata'::text,'storedMetadata'::text), ('prices'::text,'name'::text,'name'::text), ('prices'::text,'slug'::text,'longName'::text), ('prices'::text,'metadata'::text,'storedMetadata'::text), ('prices'::text,'where'::text,'storedMetadata'::text), ('discounts'::text,'name'::text,'name'::text), ('discount_redemptions'::text,'name'::text,'name'::text), ('discount_redemptions'::text,'code'::text,'name'::text), ('invoice_items'::text,'description'::text,'description'::text), ('tax_rates'::text,'name'::text,'name'::text), ('tax_rates'::text,'state'::text,'name'::text), ('tax_rates'::text,'percentage'::text,'name'::text), ('customers'::text,'external_id'::text,'name'::text), ('customers'::text,'name'::text,'name'::text), ('customers'::text,'email'::text,'email'::text), ('customers'::text,'logo_url'::text,'url'::text), ('customers'::text,'icon_url'::text,'url'::text), ('customers'::text,'domain'::text,'name'::text), ('customers'::text,'user_id'::text,'name'::text), ('customers'::text,'billing_address'::text,'address'::text), ('customers'::text,'metadata'::text,'storedMetadata'::text), ('customers'::text,'billing_terms'::text,'storedMetadata'::text), ('payment_methods'::text,'billing_details'::text,'address'::text), ('payment_methods'::text,'metadata'::text,'storedMetadata'::text), ('subscriptions'::text,'name'::text,'name'::text), ('subscriptions'::text,'metadata'::text,'storedMetadata'::text), ('subscriptions'::text,'cancellation_comment'::text,'description'::text), ('invoices'::text,'metadata'::text,'storedMetadata'::text), ('subscription_items'::text,'name'::text,'longName'::text), ('subscription_items'::text,'external_id'::text,'name'::text), ('subscription_items'::text,'metadata'::text,'storedMetadata'::text), ('subscription_item_features'::text,'detached_reason'::text,'name'::text), ('resource_claims'::text,'external_id'::text,'name'::text), ('resource_claims'::text,'metadata'::text,'storedMetadata'::text), ('usage_events'::text,'transaction_id'::text,'name'::text), ('usage_events'::text,'properties'::text,'properties'::text), ('usage_credits'::text,'reason'::text,'description'::text), ('invoices'::text,'seller'::text,'seller'::text), ('invoices'::text,'buyer'::text,'buyer'::text), ('invoices'::text,'tax_state'::text,'name'::text), ('invoices'::text,'tax_rate_percentage'::text,'name'::text), ('invoices'::text,'memo'::text,'description'::text), ('invoices'::text,'footer'::text,'description'::text), ('invoices'::text,'purchase_order_number'::text,'name'::text), ('invoice_line_items'::text,'description'::text,'description'::text), ('credit_notes'::text,'reason'::text,'description'::text), ('customer_balance_entries'::text,'description'::text,'description'::text), ('payments'::text,'description'::text,'description'::text), ('payments'::text,'tax_state'::text,'name'::text), ('payments'::text,'tax_rate_percentage'::text,'name'::text), ('purchases'::text,'name'::text,'name'::text), ('purchases'::text,'subscription_name'::text,'name'::text), ('purchases'::text,'billing_address'::text,'address'::text), ('purchases'::text,'metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'customer_name'::text,'name'::text), ('checkout_sessions'::text,'customer_email'::text,'email'::text), ('checkout_sessions'::text,'billing_address'::text,'address'::text), ('checkout_sessions'::text,'output_name'::text,'name'::text), ('checkout_sessions'::text,'output_metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'success_url'::text,'url'::text), ('checkout_sessions'::text,'cancel_url'::text,'url'::text), ('webhooks'::text,'name'::text,'name'::text), ('webhooks'::text,'url'::text,'url'::text);
+ VALUES ('organizations'::text,'name'::text,'name'::text), ('environments'::text,'seller'::text,'seller'::text), ('environments'::text,'payment_instructions'::text,'description'::text), ('api_keys'::text,'name'::text,'name'::text), ('pricing_models'::text,'name'::text,'name'::text), ('usage_meters'::text,'name'::text,'name'::text), ('usage_meters'::text,'slug'::text,'name'::text), ('usage_meters'::text,'event_name'::text,'name'::text), ('usage_meters'::text,'where'::text,'storedMetadata'::text), ('usage_meters'::text,'value_property'::text,'name'::text), ('resources'::text,'name'::text,'name'::text), ('resources'::text,'slug'::text,'name'::text), ('features'::text,'name'::text,'name'::text), ('features'::text,'slug'::text,'name'::text), ('features'::text,'description'::text,'description'::text), ('products'::text,'name'::text,'name'::text), ('products'::text,'slug'::text,'name'::text), ('products'::text,'description'::text,'description'::text), ('products'::text,'image_url'::text,'url'::text), ('products'::text,'singular_quantity_label'::text,'name'::text), ('products'::text,'plural_quantity_label'::text,'name'::text), ('products'::text,'metadata'::text,'storedMetadata'::text), ('prices'::text,'name'::text,'name'::text), ('prices'::text,'slug'::text,'longName'::text), ('prices'::text,'metadata'::text,'storedMetadata'::text), ('prices'::text,'where'::text,'storedMetadata'::text), ('discounts'::text,'name'::text,'name'::text), ('discount_redemptions'::text,'name'::text,'name'::text), ('discount_redemptions'::text,'code'::text,'name'::text), ('invoice_items'::text,'description'::text,'description'::text), ('tax_rates'::text,'name'::text,'name'::text), ('tax_rates'::text,'state'::text,'name'::text), ('tax_rates'::text,'percentage'::text,'name'::text), ('customers'::text,'external_id'::text,'name'::text), ('customers'::text,'name'::text,'name'::text), ('customers'::text,'email'::text,'email'::text), ('customers'::text,'logo_url'::text,'url'::text), ('customers'::text,'icon_url'::text,'url'::text), ('customers'::text,'domain'::text,'name'::text), ('customers'::text,'user_id'::text,'name'::text), ('customers'::text,'billing_address'::text,'address'::text), ('customers'::text,'metadata'::text,'storedMetadata'::text), ('customers'::text,'billing_terms'::text,'storedMetadata'::text), ('payment_methods'::text,'billing_details'::text,'address'::text), ('payment_methods'::text,'metadata'::text,'storedMetadata'::text), ('subscriptions'::text,'name'::text,'name'::text), ('subscriptions'::text,'metadata'::text,'storedMetadata'::text), ('invoices'::text,'metadata'::text,'storedMetadata'::text), ('subscription_items'::text,'name'::text,'longName'::text), ('subscription_items'::text,'external_id'::text,'name'::text), ('subscription_items'::text,'metadata'::text,'storedMetadata'::text), ('subscription_item_features'::text,'detached_reason'::text,'name'::text), ('resource_claims'::text,'external_id'::text,'name'::text), ('resource_claims'::text,'metadata'::text,'storedMetadata'::text), ('usage_events'::text,'transaction_id'::text,'name'::text), ('usage_events'::text,'properties'::text,'properties'::text), ('usage_credits'::text,'reason'::text,'description'::text), ('invoices'::text,'seller'::text,'seller'::text), ('invoices'::text,'buyer'::text,'buyer'::text), ('invoices'::text,'tax_state'::text,'name'::text), ('invoices'::text,'tax_rate_percentage'::text,'name'::text), ('invoices'::text,'memo'::text,'description'::text), ('invoices'::text,'footer'::text,'description'::text), ('invoices'::text,'purchase_order_number'::text,'name'::text), ('invoice_line_items'::text,'description'::text,'description'::text), ('credit_notes'::text,'reason'::text,'description'::text), ('customer_balance_entries'::text,'description'::text,'description'::text), ('payments'::text,'description'::text,'description'::text), ('payments'::text,'tax_state'::text,'name'::text), ('payments'::text,'tax_rate_percentage'::text,'name'::text), ('purchases'::text,'name'::text,'name'::text), ('purchases'::text,'subscription_name'::text,'name'::text), ('purchases'::text,'billing_address'::text,'address'::text), ('purchases'::text,'metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'customer_name'::text,'name'::text), ('checkout_sessions'::text,'customer_email'::text,'email'::text), ('checkout_sessions'::text,'billing_address'::text,'address'::text), ('checkout_sessions'::text,'output_name'::text,'name'::text), ('checkout_sessions'::text,'output_metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'success_url'::text,'url'::text), ('checkout_sessions'::text,'cancel_url'::text,'url'::text), ('webhooks'::text,'name'::text,'name'::text), ('webhooks'::text,'url'::text,'url'::text);
 END;
 CREATE OR REPLACE FUNCTION public.text_fits(source text, type regtype, text_use text)
  RETURNS text
@@ -4779,7 +4866,7 @@ CREATE OR REPLACE FUNCTION public.unaudited_tables()
  RETURNS text[]
  LANGUAGE sql
  IMMUTABLE
-RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'emails'::text, 'mrr_customers'::text, 'mrr_amounts'::text, 'mrr_movements'::text, 'mrr_balances'::text, 'mrr_retention'::text, 'money_days'::text, 'usage_days'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
+RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'spend_counters'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'emails'::text, 'mrr_customers'::text, 'mrr_amounts'::text, 'mrr_movements'::text, 'mrr_balances'::text, 'mrr_retention'::text, 'money_days'::text, 'usage_days'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
 CREATE OR REPLACE FUNCTION public.usage_state_of_customer(p_environment bigint, p_now bigint, p_kind text, p_value text)
  RETURNS text
  LANGUAGE plpgsql
@@ -4958,6 +5045,10 @@ create policy tenant on resource_claims to {tollkeeper_service} using ((environm
 create policy worker on resource_claims to {tollkeeper_worker} using true;
 create policy tenant on resources to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on resources to {tollkeeper_worker} using true;
+create policy tenant on spend_counters to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
+create policy worker on spend_counters to {tollkeeper_worker} using true;
+create policy tenant on spend_limits to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy worker on spend_limits to {tollkeeper_worker} using true;
 create policy tenant on subscription_adjustments to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on subscription_adjustments to {tollkeeper_worker} using true;
 create policy tenant on subscription_item_features to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));

@@ -259,6 +259,16 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
   'GET /customers/{externalId}/billing': (ids) => at(`/customers/${ids.externalId}/billing`),
   'GET /customers/{externalId}/usage-balances': (ids) => at(`/customers/${ids.externalId}/usage-balances`),
   'GET /customers/{externalId}/credit-balances': (ids) => at(`/customers/${ids.externalId}/credit-balances`),
+  'GET /customers/{externalId}/spend-controls': (ids) => at(`/customers/${ids.externalId}/spend-controls`),
+  'PUT /customers/{externalId}/spend-controls': (ids, n) =>
+    at(`/customers/${ids.externalId}/spend-controls`, {
+      spendControls: {
+        limits: [
+          { usageMeterSlug: 'api-calls', label: `agent ${n}`, period: 'day', amount: 100_000, action: 'block' },
+          { period: 'month', amount: 50_000, unit: 'money', action: 'notify', thresholds: [80] },
+        ],
+      },
+    }),
   'GET /customers/{externalId}/ledger': (ids) => at(`/customers/${ids.externalId}/ledger`),
 
   'GET /subscriptions': () => at('/subscriptions'),

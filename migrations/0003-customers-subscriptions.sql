@@ -189,6 +189,8 @@ create table subscriptions (
   metadata jsonb,
   -- Another one with each change that decides about usage: see revise_subscription() (0010).
   revision bigint not null default 0,
+  -- Whether spend limits may count its usage.
+  has_spend_limits boolean not null default false,
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),

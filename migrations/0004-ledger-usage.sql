@@ -354,11 +354,13 @@ create table usage_holds (
   status text not null default 'open',
   settled_amount bigint,
   expires_at bigint not null,
+  label text,
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),
   foreign key (environment_id, ledger_account_id) references ledger_accounts,
   foreign key (environment_id, price_id) references prices,
+  constraint usage_holds_label_length check (char_length(label) <= 255),
   constraint usage_holds_status check (status in ('open', 'settled', 'released', 'expired')),
   constraint usage_holds_amounts check (amount between 1 and 9007199254740991 and settled_amount between 0 and 9007199254740991
     and (status = 'settled') = (settled_amount is not null))
@@ -421,11 +423,17 @@ create table usage_events (
   properties json,
   -- In minor units, at a price with the model `dynamic`.
   own_price numeric(28, 12),
+  -- The part of the customer that used it, such as a team.
+  label text,
+  -- True: it was stored although a blocking spend limit was reached.
+  beyond_limit boolean,
   primary key (environment_id, id),
   -- Counting twice is impossible: the same transaction counts once on a meter, for ever.
   constraint usage_events_transaction_unique unique (transaction_key),
   constraint usage_events_amount check (amount between -9007199254740991 and 9007199254740991),
-  constraint usage_events_own_price check (own_price >= 0)
+  constraint usage_events_own_price check (own_price >= 0),
+  constraint usage_events_label_length check (char_length(label) <= 255),
+  constraint usage_events_beyond_limit check (beyond_limit)
 );
 comment on column usage_events.amount is 'Below 1 only on a meter whose units are measured.';
 comment on column usage_events.id is 'Without the prefix of its kind, which would be the same for each.';
@@ -478,3 +486,85 @@ create table usage_event_distinct_properties (
   constraint usage_event_distinct_properties_digest_is_sha256 check (octet_length(digest) = 32)
 );
 create index usage_event_distinct_properties_by_event on usage_event_distinct_properties (usage_event_id);
+
+-- A limit counts what is used from its begin on: in all, on one usage meter, or with one label. It counts units, or the money that
+-- they cost at their prices. The seller sets limits for a customer, and the customer may set stricter ones for itself.
+create table spend_limits (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  customer_id text collate "C" not null,
+  set_by text not null,
+  -- Null: all meters. Null: with any label or none.
+  usage_meter_id text collate "C",
+  label text,
+  period text not null,
+  unit text not null,
+  amount numeric(38, 0) not null,
+  action text not null,
+  -- Percent of the amount, ascending.
+  thresholds smallint[] not null,
+  -- Bookings up to this number were made before there was the limit.
+  booked_before bigint not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, customer_id) references customers,
+  foreign key (environment_id, usage_meter_id) references usage_meters,
+  constraint spend_limits_once unique nulls not distinct (customer_id, set_by, usage_meter_id, label, period, unit, environment_id),
+  constraint spend_limits_set_by check (set_by in ('seller', 'customer')),
+  constraint spend_limits_period check (period in ('day', 'week', 'month', 'billing_period')),
+  constraint spend_limits_unit check (unit in ('units', 'money')),
+  constraint spend_limits_action check (action in ('block', 'notify')),
+  constraint spend_limits_amount check (amount between 1 and 9007199254740991),
+  constraint spend_limits_thresholds check (cardinality(thresholds) <= 10 and 1 <= all (thresholds) and 100 >= all (thresholds)
+    and array_position(thresholds, null) is null),
+  constraint spend_limits_label_length check (char_length(label) <= 255)
+);
+create index spend_limits_by_meter on spend_limits (environment_id, usage_meter_id) where usage_meter_id is not null;
+
+-- What was used of a limit in one period, written in the commit of the usage by who has locked the row. A limit by day, week or
+-- month has one row for each; a limit by billing period has one for each billing period of each subscription.
+create table spend_counters (
+  environment_id bigint not null,
+  spend_limit_id text collate "C" not null,
+  -- The start of the day, week or month; else the billing period or, without one, the subscription.
+  period_key text collate "C" not null,
+  period_start bigint,
+  period_end bigint,
+  -- The units of all prices, and what of the limit they use: themselves, or minor units of money.
+  units numeric(38, 0) not null default 0,
+  used numeric(38, 0) not null default 0,
+  -- For money: units, events and own prices of each price, as decimal texts.
+  by_price jsonb not null default '{}',
+  -- What was used after the last use that had to fit into the limit, and the limit then. So no such use is beyond it.
+  checked_used numeric(38, 0) not null default 0,
+  checked_limit numeric(38, 0) not null default 0,
+  primary key (environment_id, spend_limit_id, period_key),
+  foreign key (environment_id, spend_limit_id) references spend_limits on delete cascade,
+  constraint spend_counters_sums check (least(units, used, checked_used) >= 0),
+  constraint spend_counters_within_limit check (checked_used <= checked_limit)
+) with (fillfactor = 50);
+
+-- Usage of a subscription without limits looks for none: the subscription says whether its customer has any.
+create function find_spend_limits() returns trigger language plpgsql set search_path = public, pg_temp as $$
+begin
+  new.has_spend_limits := exists (
+    select from spend_limits l where l.environment_id = new.environment_id and l.customer_id = new.customer_id);
+  return new;
+end $$;
+create trigger subscriptions_limited before insert on subscriptions for each row execute function find_spend_limits();
+
+create function tell_spend_limits() returns trigger language plpgsql set search_path = public, pg_temp as $$
+begin
+  update subscriptions s set has_spend_limits = limited.has
+    from (select c.environment_id, c.customer_id, exists (
+            select from spend_limits l where l.environment_id = c.environment_id and l.customer_id = c.customer_id) as has
+            from (select distinct environment_id, customer_id from changed) c) limited
+   where s.environment_id = limited.environment_id and s.customer_id = limited.customer_id and s.has_spend_limits <> limited.has;
+  return null;
+end $$;
+create trigger spend_limits_told_of_new after insert on spend_limits referencing new table as changed
+  for each statement execute function tell_spend_limits();
+create trigger spend_limits_told_of_gone after delete on spend_limits referencing old table as changed
+  for each statement execute function tell_spend_limits();

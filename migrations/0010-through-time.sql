@@ -59,9 +59,11 @@ begin
 end $$;
 create trigger subscriptions_revised before update on subscriptions for each row
   when ((old.status, old.pricing_model_id, old.customer_id, old.price_id, old.renews, old.current_billing_period_start,
-         old.current_billing_period_end, old.interim_at, old.cancel_scheduled_at, old.resumes_at, old.billing_threshold_amount)
+         old.current_billing_period_end, old.interim_at, old.cancel_scheduled_at, old.resumes_at, old.billing_threshold_amount,
+         old.has_spend_limits)
     is distinct from (new.status, new.pricing_model_id, new.customer_id, new.price_id, new.renews, new.current_billing_period_start,
-         new.current_billing_period_end, new.interim_at, new.cancel_scheduled_at, new.resumes_at, new.billing_threshold_amount))
+         new.current_billing_period_end, new.interim_at, new.cancel_scheduled_at, new.resumes_at, new.billing_threshold_amount,
+         new.has_spend_limits))
   execute function revise_subscription();
 
 -- Usage that waits is looked at again when its threshold changes, when the subscription owes nothing more, and when the last

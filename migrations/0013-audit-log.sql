@@ -44,7 +44,7 @@ create function unaudited_tables() returns text[] language sql immutable
     'usage_events', 'usage_series', 'usage_rollups', 'usage_event_distinct_properties',
     -- The ledger.
     'ledger_transactions', 'ledger_entries', 'ledger_accounts', 'usage_overages', 'usage_charges', 'usage_measures',
-    'usage_levels', 'usage_threshold_checks', 'customer_balances', 'number_series',
+    'usage_levels', 'usage_threshold_checks', 'spend_counters', 'customer_balances', 'number_series',
     -- What is told to others.
     'events', 'webhook_deliveries', 'webhook_attempts', 'emails',
     -- Recurring revenue, which follows from the subscriptions.
@@ -96,6 +96,8 @@ create function audit_decisions() returns table (table_name text, column_name te
       ('subscriptions', 'work_retry_at', 'passing'),
       ('subscriptions', 'revision', 'passing'),
       ('subscriptions', 'discounted', 'passing'),
+      ('subscriptions', 'has_spend_limits', 'passing'),
+      ('spend_limits', 'booked_before', 'passing'),
       ('attempt_counts', 'failures', 'passing'),
       ('attempt_counts', 'counted_from', 'passing'),
       ('attempt_counts', 'next_at', 'passing'),

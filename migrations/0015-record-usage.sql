@@ -384,7 +384,7 @@ begin
 end $$;
 
 -- Records a batch of usage events of one API key: authenticates, stores and books them. All of it or nothing. Events are e_series
--- to e_own_price, in any order. The caller has resolved them from what it knows, and everything that it knows is compared:
+-- to e_label, in any order. The caller has resolved them from what it knows, and everything that it knows is compared:
 --   p_sufficient           permissions of which the key must have one
 --   p_environment, p_now   the environment of the key and its time
 --   p_models, p_versions   pricing models and their catalog versions
@@ -399,7 +399,7 @@ end $$;
 create function record_usage(p_key bytea, p_sufficient text[], p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint,
   p_models text[], p_versions bigint[], p_transaction text, p_model text, c_kind text[], c_value text[], c_state text[],
   e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[],
-  e_own_price numeric[],
+  e_own_price numeric[], e_label text[],
   u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[],
   u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[],
   u_threshold numeric[], u_events numeric[], u_own_amount numeric[],
@@ -425,10 +425,11 @@ begin
   end if;
   -- In the order of their keys: batches that store the same events wait for one another in one direction.
   insert into usage_events (environment_id, booking, series_id, transaction_key, id, transaction_id, amount, usage_date, properties,
-         own_price, created_at)
-  select p_environment, booking, new.series, new.key, new.id, new.transaction, new.amount, new.date, new.properties, new.own_price, p_now
-    from unnest(e_series, e_key, e_id, e_transaction, e_amount, e_date, e_properties, e_own_price)
-           as new (series, key, id, transaction, amount, date, properties, own_price)
+         own_price, label, created_at)
+  select p_environment, booking, new.series, new.key, new.id, new.transaction, new.amount, new.date, new.properties, new.own_price,
+         new.label, p_now
+    from unnest(e_series, e_key, e_id, e_transaction, e_amount, e_date, e_properties, e_own_price, e_label)
+           as new (series, key, id, transaction, amount, date, properties, own_price, label)
    order by new.key;
   if book_usage(p_environment, p_now, p_hour, booking, p_transaction, p_model, false, u_account, u_revision, u_price, u_period, u_series,
                 u_entry, u_units, u_hour_units, u_hour_events, u_upto, u_of_account, u_threshold, u_events, u_own_amount, r_series, r_hour, r_units, r_events,

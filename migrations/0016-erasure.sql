@@ -34,6 +34,9 @@ create function personal_columns() returns table (table_name text, column_name t
       ('resource_claims', 'external_id', 'null'),
       ('resource_claims', 'metadata', 'null'),
       ('usage_credits', 'reason', 'null'),
+      ('usage_holds', 'label', 'null'),
+      -- Limits of two labels stay two.
+      ('spend_limits', 'label', 'case when r.label is not null then r.id end'),
       ('purchases', 'name', ''''''),
       ('purchases', 'subscription_name', 'null'),
       ('purchases', 'billing_address', 'null'),
@@ -113,6 +116,14 @@ create function records_of_customer(p_environment bigint, p_customer text) retur
       join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id
       join usage_credits r on r.environment_id = a.environment_id and r.ledger_account_id = a.id
      where s.environment_id = p_environment and s.customer_id = p_customer
+    union all
+    select 'usage_holds', r.id
+      from subscriptions s
+      join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id
+      join usage_holds r on r.environment_id = a.environment_id and r.ledger_account_id = a.id
+     where s.environment_id = p_environment and s.customer_id = p_customer
+    union all
+    select 'spend_limits', id from spend_limits where environment_id = p_environment and customer_id = p_customer
     union all
     select 'usage_credits', r.id
       from ledger_accounts a join usage_credits r on r.environment_id = a.environment_id and r.ledger_account_id = a.id
@@ -225,8 +236,8 @@ begin
   ids := array(select e.id from usage_events e
                 where e.series_id = series and (series > from_series or e.id > after_event collate "C")
                 order by e.series_id, e.id limit at_most);
-  update usage_events e set properties = null
-   where e.environment_id = environment and e.id = any (ids) and e.properties is not null;
+  update usage_events e set properties = null, label = null
+   where e.environment_id = environment and e.id = any (ids) and (e.properties is not null or e.label is not null);
   return query select case when cardinality(ids) = at_most then series else series + 1 end,
     case when cardinality(ids) = at_most then ids[at_most] else '' end;
 end $$;
@@ -269,7 +280,7 @@ begin
       from customers c
       join usage_series s on s.environment_id = c.environment_id and s.customer_id = c.id
       join usage_events e on e.series_id = s.id
-     where c.erasure_completed_at is not null and e.properties is not null
+     where c.erasure_completed_at is not null and (e.properties is not null or e.label is not null)
     union all
     select c.environment_id, c.id, 'processorCustomer', p.processor
       from customers c join processor_customers p on p.environment_id = c.environment_id and p.customer_id = c.id

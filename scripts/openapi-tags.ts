@@ -45,6 +45,11 @@ export const tags = [
     description: 'A customer is a person or company that you bill, known by your own id for it, the external id.',
   },
   {
+    name: 'Spend controls',
+    description:
+      'Spend controls are the limits of what a customer uses in a day, week, month or billing period, in units or in money. They refuse, or only notify.',
+  },
+  {
     name: 'Payment methods',
     description:
       'A payment method is a card or bank account that the payment processor keeps for a customer. In test mode, tokens such as `pm_card_visa` stand for cards.',

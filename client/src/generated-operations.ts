@@ -88,6 +88,8 @@ export const operations = {
     listLedger: { method: 'GET', path: '/api/v1/customers/{externalId}/ledger', params: ['externalId'], query: ['cursor', 'limit', 'order', 'subscriptionId', 'usageMeterId', 'usageMeterSlug', 'pricingModelId', 'asOf'], pages: true },
     createPortalSession: { method: 'POST', path: '/api/v1/customers/{externalId}/portal-sessions', params: ['externalId'], query: ['pricingModelId'] },
     deletePortalSessions: { method: 'DELETE', path: '/api/v1/customers/{externalId}/portal-sessions', params: ['externalId'], query: ['pricingModelId'] },
+    getSpendControls: { method: 'GET', path: '/api/v1/customers/{externalId}/spend-controls', params: ['externalId'], query: ['pricingModelId'] },
+    updateSpendControls: { method: 'PUT', path: '/api/v1/customers/{externalId}/spend-controls', params: ['externalId'], query: ['pricingModelId'] },
   },
   subscriptions: {
     list: { method: 'GET', path: '/api/v1/subscriptions', params: [], query: ['cursor', 'limit', 'order', 'status', 'customerId', 'customerExternalId', 'priceId', 'pricingModelId', 'billingAnchor', 'metadata', 'createdAtFrom', 'createdAtTo'], pages: true },

@@ -82,6 +82,27 @@ export interface CustomField {
   value: string;
 }
 
+export interface SpendControlsInput {
+  /** All limits that the seller sets, in place of those before. One with the same meter, label, period and unit as before goes on counting. */
+  limits?: Array<SpendLimitInput>;
+}
+
+export interface SpendLimitInput {
+  /** The usage meter to count. Absent: all. */
+  usageMeterSlug?: string | null;
+  /** The part of the customer that uses the units, such as a team, an agent or an API key. Limits with the same label count it. */
+  label?: string | null;
+  /** How long the limit counts until it begins again: a day, a week from Monday or a month in UTC, or the billing period of the subscription that is used. A limit by billing period counts each subscription by itself. */
+  period: 'day' | 'week' | 'month' | 'billing_period';
+  amount: number;
+  /** Whether the limit is a number of units, or the money that they cost at their prices, in minor units, whether or not credits cover them. */
+  unit?: 'units' | 'money';
+  /** `block`: consume and holds refuse what does not fit. `notify`: only events are sent. A usage event is stored in either case. */
+  action?: 'block' | 'notify';
+  /** Percents of the amount that cause the event `usage_threshold.reached` when they are reached, once in a period. The full amount always causes `spend_limit.reached`. */
+  thresholds?: Array<number>;
+}
+
 export type SubscriptionStatus = 'trialing' | 'active' | 'past_due' | 'unpaid' | 'cancellation_scheduled' | 'incomplete' | 'incomplete_expired' | 'canceled' | 'paused';
 
 export interface NewSubscriptionItem {
@@ -194,8 +215,6 @@ export interface Cancellation {
   endDate?: TimestampInput | null;
   /** The reason of the customer, kept as `cancellationReason`. Without one, that of an earlier request stays. */
   reason?: 'too_expensive' | 'missing_features' | 'switched_service' | 'unused' | 'low_quality' | 'too_complex' | 'customer_service' | 'other' | null;
-  /** The own words of the customer, kept as `cancellationComment`. Without any, those of an earlier request stay. */
-  comment?: string | null;
 }
 
 /** The time at which the subscription ends. */
@@ -600,6 +619,8 @@ export interface NewUsageEvent {
   properties?: Record<string, unknown> | null;
   /** The price of the event itself, a decimal text in the smallest unit of the currency. Required at a price with the model `dynamic`, and refused at any other. */
   price?: string;
+  /** The part of the customer that uses the units, such as a team, an agent or an API key. Limits with the same label count it. */
+  label?: string | null;
   priceId?: string | null;
   /** The slug of an active usage price. */
   priceSlug?: string | null;
@@ -622,6 +643,8 @@ export interface NewHold {
   amount?: number;
   /** The time at which the hold ends by itself, at most 31 days ahead. */
   expiresAt: TimestampInput;
+  /** The part of the customer that uses the units, such as a team, an agent or an API key. Limits with the same label count it. */
+  label?: string | null;
   priceId?: string | null;
   /** The slug of an active usage price. */
   priceSlug?: string | null;
@@ -666,7 +689,7 @@ export interface MoneyReceived {
   reference?: string | null;
 }
 
-export type PaymentMethodType = 'card' | 'link' | 'us_bank_account' | 'sepa_debit' | 'bacs_debit';
+export type PaymentMethodType = 'card' | 'link' | 'us_bank_account' | 'sepa_debit';
 
 export interface CreditNoteInput {
   lines: Array<CreditNoteLineInput>;
@@ -761,11 +784,11 @@ export interface NewCheckoutItem {
 export type PaymentStatus = 'processing' | 'requires_confirmation' | 'requires_action' | 'succeeded' | 'failed' | 'canceled' | 'refunded';
 
 /** A type of event. `sync.events_available` is accepted for compatibility, and no such event is ever sent. */
-export type WebhookFilterType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'customer.erased' | 'attempts.limit_reached' | 'credit_note.created' | 'credit_note.settled' | 'credit_note.voided' | 'invoice.sent' | 'invoice.created' | 'invoice.finalized' | 'invoice.paid' | 'invoice.payment_failed' | 'invoice.overdue' | 'invoice.voided' | 'invoice.uncollectible' | 'refund.created' | 'subscription.trial_will_end' | 'payment_method.expiring' | 'payment.action_required' | 'sync.events_available';
+export type WebhookFilterType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'usage_threshold.reached' | 'spend_limit.reached' | 'customer.erased' | 'attempts.limit_reached' | 'credit_note.created' | 'credit_note.settled' | 'credit_note.voided' | 'invoice.sent' | 'invoice.created' | 'invoice.finalized' | 'invoice.paid' | 'invoice.payment_failed' | 'invoice.overdue' | 'invoice.voided' | 'invoice.uncollectible' | 'refund.created' | 'subscription.trial_will_end' | 'payment_method.expiring' | 'sync.events_available';
 
 export type WebhookDeliveryStatus = 'pending' | 'succeeded' | 'failed';
 
-export type EventType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'customer.erased' | 'attempts.limit_reached' | 'credit_note.created' | 'credit_note.settled' | 'credit_note.voided' | 'invoice.sent' | 'invoice.created' | 'invoice.finalized' | 'invoice.paid' | 'invoice.payment_failed' | 'invoice.overdue' | 'invoice.voided' | 'invoice.uncollectible' | 'refund.created' | 'subscription.trial_will_end' | 'payment_method.expiring' | 'payment.action_required';
+export type EventType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'usage_threshold.reached' | 'spend_limit.reached' | 'customer.erased' | 'attempts.limit_reached' | 'credit_note.created' | 'credit_note.settled' | 'credit_note.voided' | 'invoice.sent' | 'invoice.created' | 'invoice.finalized' | 'invoice.paid' | 'invoice.payment_failed' | 'invoice.overdue' | 'invoice.voided' | 'invoice.uncollectible' | 'refund.created' | 'subscription.trial_will_end' | 'payment_method.expiring';
 
 export type EventObject = 'customer' | 'payment' | 'purchase' | 'subscription' | 'checkoutSession' | 'creditNote' | 'invoice' | 'paymentMethod';
 
@@ -815,8 +838,6 @@ export interface Settings {
   access: Access;
   /** If true, the trial days of a price count for customers who already had a trial. A `trialEnd` in a request always counts. */
   allowRepeatedTrials: boolean;
-  /** If true, the pages of buyers take debits beside cards: of SEPA in EUR, of Bacs in GBP, and of US bank accounts in USD. Stripe must have them activated. Their money arrives days later. */
-  bankDebits: boolean;
   billingAnchor: AnchorRule;
   firstPeriod: FirstPeriod;
   /** If true, a customer may redeem the same discount more than once. A redemption that ended before any invoice with the discount does not count. */
@@ -1007,8 +1028,6 @@ export type Subscription = {
   cancelScheduledAt: Timestamp | null;
   /** The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one of the customer, such as `too_expensive`. */
   cancellationReason: string | null;
-  /** The comment of the customer on its cancellation. Absent without one. */
-  cancellationComment?: string;
   replacedBySubscriptionId: string | null;
   scheduledAdjustmentAt: Timestamp | null;
   pausedAt: Timestamp | null;
@@ -1053,8 +1072,6 @@ export type Subscription = {
   cancelScheduledAt: Timestamp | null;
   /** The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one of the customer, such as `too_expensive`. */
   cancellationReason: string | null;
-  /** The comment of the customer on its cancellation. Absent without one. */
-  cancellationComment?: string;
   replacedBySubscriptionId: string | null;
   scheduledAdjustmentAt: Timestamp | null;
   pausedAt: Timestamp | null;
@@ -1195,8 +1212,6 @@ export type SubscriptionDetails = {
   cancelScheduledAt: Timestamp | null;
   /** The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one of the customer, such as `too_expensive`. */
   cancellationReason: string | null;
-  /** The comment of the customer on its cancellation. Absent without one. */
-  cancellationComment?: string;
   replacedBySubscriptionId: string | null;
   scheduledAdjustmentAt: Timestamp | null;
   pausedAt: Timestamp | null;
@@ -1270,8 +1285,6 @@ export type SubscriptionDetails = {
   cancelScheduledAt: Timestamp | null;
   /** The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one of the customer, such as `too_expensive`. */
   cancellationReason: string | null;
-  /** The comment of the customer on its cancellation. Absent without one. */
-  cancellationComment?: string;
   replacedBySubscriptionId: string | null;
   scheduledAdjustmentAt: Timestamp | null;
   pausedAt: Timestamp | null;
@@ -1594,7 +1607,6 @@ export type Invoice = {
   billingRunId: string | null;
   ownerMembershipId: string | null;
   pdfURL: string | null;
-  /** The receipt of its last payment as PDF, for requests with a key. Null before money has come. */
   receiptPdfURL: string | null;
   memo: string | null;
   /** Your own data, on no document. Absent if there is none. */
@@ -1662,7 +1674,6 @@ export type Invoice = {
   billingRunId: string | null;
   ownerMembershipId: string | null;
   pdfURL: string | null;
-  /** The receipt of its last payment as PDF, for requests with a key. Null before money has come. */
   receiptPdfURL: string | null;
   memo: string | null;
   /** Your own data, on no document. Absent if there is none. */
@@ -1729,7 +1740,6 @@ export type Invoice = {
   billingRunId: string | null;
   ownerMembershipId: string | null;
   pdfURL: string | null;
-  /** The receipt of its last payment as PDF, for requests with a key. Null before money has come. */
   receiptPdfURL: string | null;
   memo: string | null;
   /** Your own data, on no document. Absent if there is none. */
@@ -2231,6 +2241,43 @@ export interface PortalSession {
   returnUrl: string | null;
 }
 
+export interface SpendControls {
+  limits: Array<SpendLimit>;
+}
+
+export interface SpendLimit {
+  id: string;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
+  /** The seller, or the customer in its portal. Both limits hold. */
+  setBy: 'seller' | 'customer';
+  usageMeterId: string | null;
+  /** Null: the limit counts all usage meters. */
+  usageMeterSlug: string | null;
+  /** Null: the limit counts usage with any label or none. */
+  label: string | null;
+  /** How long the limit counts until it begins again: a day, a week from Monday or a month in UTC, or the billing period of the subscription that is used. A limit by billing period counts each subscription by itself. */
+  period: 'day' | 'week' | 'month' | 'billing_period';
+  amount: WholeNumber;
+  /** Whether the limit is a number of units, or the money that they cost at their prices, in minor units, whether or not credits cover them. */
+  unit: 'units' | 'money';
+  /** `block`: consume and holds refuse what does not fit. `notify`: only events are sent. A usage event is stored in either case. */
+  action: 'block' | 'notify';
+  /** Percents of the amount that cause the event `usage_threshold.reached` when they are reached, once in a period. The full amount always causes `spend_limit.reached`. */
+  thresholds: Array<number>;
+  /** The present periods. Without usage in one there is none. A limit counts from its creation on. */
+  counters: Array<{
+    /** Of a limit by billing period: the subscription. */
+    subscriptionId: string | null;
+    periodStart: Timestamp | null;
+    /** When the limit begins again. Null: never. */
+    resetsAt: Timestamp | null;
+    usedAmount: WholeNumber;
+    /** The rest up to the amount. Open holds reserve part of it. */
+    remainingAmount: WholeNumber;
+  }>;
+}
+
 export type ResolvedAdjustmentTiming = 'immediately' | 'at_end_of_current_billing_period';
 
 export interface AdjustmentPreview {
@@ -2354,7 +2401,6 @@ export interface UpcomingInvoice {
   billingRunId: string | null;
   ownerMembershipId: string | null;
   pdfURL: null;
-  /** The receipt of its last payment as PDF, for requests with a key. Null before money has come. */
   receiptPdfURL: string | null;
   memo: string | null;
   /** Your own data, on no document. Absent if there is none. */
@@ -3417,6 +3463,10 @@ export interface UsageEvent {
   properties: Record<string, unknown> | null;
   /** Present at a price with the model `dynamic`: the price of the event itself, in minor units. */
   price?: string;
+  /** Present if it was sent. */
+  label?: string;
+  /** Present if a blocking spend limit was reached. The event was stored nevertheless. */
+  beyondLimit?: true;
 }
 
 export interface UsageBalance {
@@ -3441,6 +3491,8 @@ export interface UsageHold {
   /** The units used, once the hold is settled. */
   settledAmount: number | null;
   expiresAt: Timestamp;
+  /** Present if it was sent. */
+  label?: string;
 }
 
 export interface InvoiceExplanation {
@@ -3998,7 +4050,7 @@ export interface Webhook {
   pricingModelId: string;
   name: string;
   url: string;
-  /** The event types that are sent. Empty: all types but `usage_balance.low`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`, `payment.action_required`. */
+  /** The event types that are sent. Empty: all types but `usage_balance.low`, `usage_threshold.reached`, `spend_limit.reached`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`. */
   filterTypes: Array<WebhookFilterType>;
   active: boolean;
   /** The reason why the service has disabled the webhook, or null. To enable it, set `active` to `true`. */
@@ -4071,6 +4123,8 @@ export interface EventPayload {
     id: string;
     amount: number;
   };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -4087,6 +4141,27 @@ export interface EventPayload {
   } | null;
 }
 
+export interface ReachedSpendLimit {
+  /** The seller, or the customer in its portal. Both limits hold. */
+  setBy: 'seller' | 'customer';
+  usageMeterId: string | null;
+  /** Null: the limit counts usage with any label or none. */
+  label: string | null;
+  /** How long the limit counts until it begins again: a day, a week from Monday or a month in UTC, or the billing period of the subscription that is used. A limit by billing period counts each subscription by itself. */
+  period: 'day' | 'week' | 'month' | 'billing_period';
+  /** Whether the limit is a number of units, or the money that they cost at their prices, in minor units, whether or not credits cover them. */
+  unit: 'units' | 'money';
+  /** `block`: consume and holds refuse what does not fit. `notify`: only events are sent. A usage event is stored in either case. */
+  action: 'block' | 'notify';
+  id: string;
+  amount: number;
+  /** Percent of the amount: 100 in `spend_limit.reached`. */
+  threshold: number;
+  usedAmount: number;
+  /** When the limit begins again. Null: never. */
+  resetsAt: Timestamp | null;
+}
+
 /** An email to a customer. Its instants are real time. */
 export interface Email {
   id: string;
@@ -4100,8 +4175,8 @@ export interface Email {
   eventId: string;
   /** The email that it repeats on request; otherwise null. */
   resentFrom: string | null;
-  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `payment_action_required`: the bank wants the customer to confirm one. `payment_waiting`: one that a customer began waits for its confirmation. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. */
-  template: 'invoice_issued' | 'receipt' | 'payment_failed' | 'payment_action_required' | 'payment_waiting' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring';
+  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `payment_action_required`: the bank wants the customer to confirm one. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. */
+  template: 'invoice_issued' | 'receipt' | 'payment_failed' | 'payment_action_required' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring';
   status: EmailStatus;
   attempts: number;
   /** The addresses of the last attempt. Empty before the first. */
@@ -4497,6 +4572,8 @@ export interface CustomerCreatedPayload {
     id: string;
     amount: number;
   };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -4527,6 +4604,8 @@ export interface CustomerUpdatedPayload {
     id: string;
     amount: number;
   };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -4557,6 +4636,8 @@ export interface PurchaseCompletedPayload {
     id: string;
     amount: number;
   };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -4587,6 +4668,8 @@ export interface PaymentFailedPayload {
     id: string;
     amount: number;
   };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -4617,6 +4700,8 @@ export interface PaymentSucceededPayload {
     id: string;
     amount: number;
   };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -4647,6 +4732,8 @@ export interface SubscriptionCreatedPayload {
     id: string;
     amount: number;
   };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -4677,6 +4764,8 @@ export interface SubscriptionUpdatedPayload {
     id: string;
     amount: number;
   };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -4707,6 +4796,8 @@ export interface SubscriptionCanceledPayload {
     id: string;
     amount: number;
   };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -4736,6 +4827,8 @@ export interface UsageBalanceLowPayload {
     id: string;
     amount: number;
   };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -4748,6 +4841,68 @@ export interface UsageBalanceLowPayload {
   livemode: boolean;
   /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
   data: Subscription | null;
+}
+
+export interface UsageThresholdReachedPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'customer';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
+  };
+  spendLimit: ReachedSpendLimit;
+  /** The customer. For a checkout session without one, both are the id of the session. */
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'usage_threshold.reached';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
+  data: Customer | null;
+}
+
+export interface SpendLimitReachedPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'customer';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
+  };
+  spendLimit: ReachedSpendLimit;
+  /** The customer. For a checkout session without one, both are the id of the session. */
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'spend_limit.reached';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
+  data: Customer | null;
 }
 
 export interface CustomerErasedPayload {
@@ -4766,6 +4921,8 @@ export interface CustomerErasedPayload {
     id: string;
     amount: number;
   };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -4795,6 +4952,8 @@ export interface AttemptsLimitReachedPayload {
     id: string;
     amount: number;
   };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -4825,6 +4984,8 @@ export interface CreditNoteCreatedPayload {
     id: string;
     amount: number;
   };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -4855,6 +5016,8 @@ export interface CreditNoteSettledPayload {
     id: string;
     amount: number;
   };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -4885,6 +5048,8 @@ export interface CreditNoteVoidedPayload {
     id: string;
     amount: number;
   };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -4915,6 +5080,8 @@ export interface InvoiceSentPayload {
     id: string;
     amount: number;
   };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -4945,6 +5112,8 @@ export interface InvoiceCreatedPayload {
     id: string;
     amount: number;
   };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -4975,6 +5144,8 @@ export interface InvoiceFinalizedPayload {
     id: string;
     amount: number;
   };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -5005,6 +5176,8 @@ export interface InvoicePaidPayload {
     id: string;
     amount: number;
   };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -5035,6 +5208,8 @@ export interface InvoicePaymentFailedPayload {
     id: string;
     amount: number;
   };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -5065,6 +5240,8 @@ export interface InvoiceOverduePayload {
     id: string;
     amount: number;
   };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -5095,6 +5272,8 @@ export interface InvoiceVoidedPayload {
     id: string;
     amount: number;
   };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -5125,6 +5304,8 @@ export interface InvoiceUncollectiblePayload {
     id: string;
     amount: number;
   };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -5154,6 +5335,8 @@ export interface RefundCreatedPayload {
     id: string;
     amount: number;
   };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -5184,6 +5367,8 @@ export interface SubscriptionTrialWillEndPayload {
     id: string;
     amount: number;
   };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -5214,6 +5399,8 @@ export interface PaymentMethodExpiringPayload {
     id: string;
     amount: number;
   };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
   /** The customer. For a checkout session without one, both are the id of the session. */
   customer: {
     id: string;
@@ -5228,38 +5415,8 @@ export interface PaymentMethodExpiringPayload {
   data: PaymentMethod | null;
 }
 
-export interface PaymentActionRequiredPayload {
-  /** The id of the record that the event is about. */
-  id: string;
-  object: 'payment';
-  /** The usage meter, in events about a balance. */
-  usageMeterId?: string;
-  /** The attempts whose limit was reached, in events about attempts. */
-  attempts?: {
-    kind: 'payment' | 'discount_code';
-    scope: 'link' | 'customer' | 'network' | 'environment';
-  };
-  /** The refund of the payment, in events about a refund. */
-  refund?: {
-    id: string;
-    amount: number;
-  };
-  /** The customer. For a checkout session without one, both are the id of the session. */
-  customer: {
-    id: string;
-    externalId: string;
-  };
-  pricingModelId: string;
-  type: 'payment.action_required';
-  eventId: string;
-  occurredAt: Timestamp;
-  livemode: boolean;
-  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
-  data: Payment | null;
-}
-
 /** The body of a message to a webhook. */
-export type WebhookPayload = CustomerCreatedPayload | CustomerUpdatedPayload | PurchaseCompletedPayload | PaymentFailedPayload | PaymentSucceededPayload | SubscriptionCreatedPayload | SubscriptionUpdatedPayload | SubscriptionCanceledPayload | UsageBalanceLowPayload | CustomerErasedPayload | AttemptsLimitReachedPayload | CreditNoteCreatedPayload | CreditNoteSettledPayload | CreditNoteVoidedPayload | InvoiceSentPayload | InvoiceCreatedPayload | InvoiceFinalizedPayload | InvoicePaidPayload | InvoicePaymentFailedPayload | InvoiceOverduePayload | InvoiceVoidedPayload | InvoiceUncollectiblePayload | RefundCreatedPayload | SubscriptionTrialWillEndPayload | PaymentMethodExpiringPayload | PaymentActionRequiredPayload;
+export type WebhookPayload = CustomerCreatedPayload | CustomerUpdatedPayload | PurchaseCompletedPayload | PaymentFailedPayload | PaymentSucceededPayload | SubscriptionCreatedPayload | SubscriptionUpdatedPayload | SubscriptionCanceledPayload | UsageBalanceLowPayload | UsageThresholdReachedPayload | SpendLimitReachedPayload | CustomerErasedPayload | AttemptsLimitReachedPayload | CreditNoteCreatedPayload | CreditNoteSettledPayload | CreditNoteVoidedPayload | InvoiceSentPayload | InvoiceCreatedPayload | InvoiceFinalizedPayload | InvoicePaidPayload | InvoicePaymentFailedPayload | InvoiceOverduePayload | InvoiceVoidedPayload | InvoiceUncollectiblePayload | RefundCreatedPayload | SubscriptionTrialWillEndPayload | PaymentMethodExpiringPayload;
 
 export interface UtilsGetPingAnswer {
   message: 'pong';
@@ -5381,7 +5538,6 @@ export interface SettingsUpdateInput {
     };
     allowRepeatedTrials?: boolean;
     allowRepeatedDiscounts?: boolean;
-    bankDebits?: boolean;
     billingAnchor?: AnchorRule;
     firstPeriod?: FirstPeriod;
     billingThresholdAmount?: number | null;
@@ -5414,10 +5570,6 @@ export interface SettingsUpdateInput {
           text?: string | null;
         } | null;
         payment_action_required?: {
-          subject?: string | null;
-          text?: string | null;
-        } | null;
-        payment_waiting?: {
           subject?: string | null;
           text?: string | null;
         } | null;
@@ -5733,6 +5885,27 @@ export interface CustomersDeletePortalSessionsInput {
 
 export interface CustomersDeletePortalSessionsAnswer {
   customer: Customer;
+}
+
+export interface CustomersGetSpendControlsInput {
+  externalId: string;
+  /** Required only if several pricing models have this external id. */
+  pricingModelId?: string;
+}
+
+export interface CustomersGetSpendControlsAnswer {
+  spendControls: SpendControls;
+}
+
+export interface CustomersUpdateSpendControlsInput {
+  externalId: string;
+  /** Required only if several pricing models have this external id. */
+  pricingModelId?: string;
+  spendControls: SpendControlsInput;
+}
+
+export interface CustomersUpdateSpendControlsAnswer {
+  spendControls: SpendControls;
 }
 
 export interface SubscriptionsListInput {
@@ -7648,14 +7821,6 @@ export interface InvoicesGetPdfInput {
   id: string;
 }
 
-export interface InvoicesGetReceiptHtmlInput {
-  id: string;
-}
-
-export interface InvoicesGetReceiptPdfInput {
-  id: string;
-}
-
 export interface InvoiceLineItemsListInput {
   /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
@@ -8313,7 +8478,7 @@ export interface WebhooksCreateInput {
   webhook: {
     name: string;
     url: string;
-    /** The event types to send. Empty: all types but `usage_balance.low`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`, `payment.action_required`. */
+    /** The event types to send. Empty: all types but `usage_balance.low`, `usage_threshold.reached`, `spend_limit.reached`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`. */
     filterTypes: Array<WebhookFilterType>;
     active?: boolean;
     /** By default the pricing model of the key, or else the default one. */
@@ -8357,7 +8522,7 @@ export interface WebhooksUpdateInput {
     id?: string;
     name?: string;
     url?: string;
-    /** The event types to send. Empty: all types but `usage_balance.low`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`, `payment.action_required`. */
+    /** The event types to send. Empty: all types but `usage_balance.low`, `usage_threshold.reached`, `spend_limit.reached`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`. */
     filterTypes?: Array<WebhookFilterType>;
     active?: boolean;
     /** Fixed: send the present value or nothing. */
@@ -8522,8 +8687,8 @@ export interface EmailsListInput {
   /** Your own id of the customer. Archived customers with this id count too. */
   customerExternalId?: string;
   status?: EmailStatus;
-  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `payment_action_required`: the bank wants the customer to confirm one. `payment_waiting`: one that a customer began waits for its confirmation. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. */
-  template?: 'invoice_issued' | 'receipt' | 'payment_failed' | 'payment_action_required' | 'payment_waiting' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring';
+  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `payment_action_required`: the bank wants the customer to confirm one. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. */
+  template?: 'invoice_issued' | 'receipt' | 'payment_failed' | 'payment_action_required' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring';
   eventId?: string;
   /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
   createdAtFrom?: string | number;
@@ -8557,8 +8722,8 @@ export interface EmailsResendAnswer {
 }
 
 export interface EmailTemplatesGetPreviewInput {
-  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `payment_action_required`: the bank wants the customer to confirm one. `payment_waiting`: one that a customer began waits for its confirmation. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. */
-  name: 'invoice_issued' | 'receipt' | 'payment_failed' | 'payment_action_required' | 'payment_waiting' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring';
+  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `payment_action_required`: the bank wants the customer to confirm one. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. */
+  name: 'invoice_issued' | 'receipt' | 'payment_failed' | 'payment_action_required' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring';
   language?: 'en' | 'de' | 'es' | 'fr' | 'it' | 'ja' | 'nl' | 'pt';
 }
 
@@ -8784,6 +8949,12 @@ export interface CustomersMethods {
 
   /** Revoke the links to the customer portal. Closes all links to the portal of this customer, with the visits that began with them. A customer who signs out does the same. Links that are created afterwards work. */
   deletePortalSessions(input: CustomersDeletePortalSessionsInput, options?: WriteOptions): Promise<CustomersDeletePortalSessionsAnswer>;
+
+  /** Get spend controls. Returns the limits of a customer, and how much of each is used in the present periods. */
+  getSpendControls(input: CustomersGetSpendControlsInput, options?: CallOptions): Promise<CustomersGetSpendControlsAnswer>;
+
+  /** Set spend controls. Sets the limits of a customer in place of those that the seller set before. Consume and holds refuse what does not fit into a blocking limit with 402, exactly under any number of parallel requests. Usage events are always stored; those beyond a blocking limit have `beyondLimit`. A new limit counts from now on. Limits that the customer sets in its portal stay. */
+  updateSpendControls(input: CustomersUpdateSpendControlsInput, options?: WriteOptions): Promise<CustomersUpdateSpendControlsAnswer>;
 }
 
 export interface SubscriptionsMethods {
@@ -9184,12 +9355,6 @@ export interface InvoicesMethods {
 
   /** Get an invoice as PDF. Returns the invoice as a PDF document. */
   getPdf(input: InvoicesGetPdfInput, options?: CallOptions): Promise<Uint8Array>;
-
-  /** Get the receipt of an invoice as a page. Returns the receipt of the last payment of an invoice as a page of HTML for printing. */
-  getReceiptHtml(input: InvoicesGetReceiptHtmlInput, options?: CallOptions): Promise<string>;
-
-  /** Get the receipt of an invoice as PDF. Returns the receipt of the last payment of an invoice as a PDF document. */
-  getReceiptPdf(input: InvoicesGetReceiptPdfInput, options?: CallOptions): Promise<Uint8Array>;
 }
 
 export interface InvoiceLineItemsMethods {

@@ -35,6 +35,8 @@ import {
   searchFilter,
   textFilter,
 } from '../kernel/pagination.ts';
+import { getSpendControls, putSpendControls } from '../spend-controls/actions.ts';
+import { SpendControls, SpendControlsInput } from '../spend-controls/spend-limit.ts';
 import { Subscription, toSubscription } from '../subscriptions/subscription.ts';
 import { SubscriptionItem } from '../subscriptions/subscription-item.ts';
 import { balanceReads, readCreditBalances, textOfBalances, toUsageMeterBalance } from '../usage/actions-balances.ts';
@@ -59,6 +61,8 @@ const readInstant = (sent: string | undefined) => (sent === undefined ? undefine
 const entitlementsTag = 'Entitlements';
 
 const checkoutTag = 'Checkout';
+
+const spendingTag = 'Spend controls';
 
 export const customerRoutes = [
   route({
@@ -334,6 +338,41 @@ export const customerRoutes = [
     refuses: ['customerNotFound', 'externalIdAmbiguous'],
     handle: async (work, { params, query }) => ({
       customer: renderCustomer(work, await revokePortalLinks(work, params.externalId, query.pricingModelId)),
+    }),
+  }),
+  route({
+    method: 'GET',
+    path: '/customers/{externalId}/spend-controls',
+    needs: 'customers:read',
+    summary: 'Get spend controls',
+    description: 'Returns the limits of a customer, and how much of each is used in the present periods.',
+    tag: spendingTag,
+    params: externalIdParams,
+    query: pricingModelQuery,
+    returns: z.object({ spendControls: SpendControls }),
+    refuses: ['customerNotFound', 'externalIdAmbiguous'],
+    handle: async (work, { params: { externalId }, query: { pricingModelId } }) => ({
+      spendControls: await getSpendControls(work, externalId, pricingModelId),
+    }),
+  }),
+  route({
+    method: 'PUT',
+    path: '/customers/{externalId}/spend-controls',
+    needs: 'customers:write',
+    summary: 'Set spend controls',
+    description:
+      'Sets the limits of a customer in place of those that the seller set before. Consume and holds refuse what does not fit ' +
+      'into a blocking limit with 402, exactly under any number of parallel requests. Usage events are always stored; those ' +
+      'beyond a blocking limit have `beyondLimit`. A new limit counts from now on. Limits that the customer sets in its portal ' +
+      'stay.',
+    tag: spendingTag,
+    params: externalIdParams,
+    query: pricingModelQuery,
+    body: z.object({ spendControls: SpendControlsInput }),
+    returns: z.object({ spendControls: SpendControls }),
+    refuses: ['customerNotFound', 'externalIdAmbiguous', 'customerArchived'],
+    handle: async (work, { params: { externalId }, query: { pricingModelId }, body }) => ({
+      spendControls: await putSpendControls(work, { externalId, pricingModelId }, body.spendControls.limits),
     }),
   }),
 ];

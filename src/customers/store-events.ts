@@ -17,6 +17,8 @@ export interface DomainEvent {
   readonly attempts?: { readonly kind: string; readonly scope: string };
   /** Set when the event is about a refund of the payment. */
   readonly refund?: { readonly id: string; readonly amount: bigint };
+  /** Set when the event is about a spend limit of the customer. */
+  readonly spendLimit?: object;
   /**
    * The cause, of which a record has at most one event of this type: '' where there is one in its life. Absent: a change
    * whose condition is part of its update.
@@ -39,13 +41,14 @@ export async function publish(work: Work, events: readonly DomainEvent[]): Promi
   const { environmentId, livemode } = work;
   const instants = events.map(({ customer }) => instantOf(work, customer.id));
   const payloads = events.map(
-    ({ objectId, object, usageMeterId, attempts, refund, customer, pricingModelId, type, data }, index) =>
+    ({ objectId, object, usageMeterId, attempts, refund, spendLimit, customer, pricingModelId, type, data }, index) =>
       JSON.stringify({
         id: objectId,
         object,
         usageMeterId,
         attempts,
         refund,
+        spendLimit,
         customer,
         pricingModelId,
         type,

@@ -1133,6 +1133,37 @@ export interface Resources {
   updatedAt: number;
 }
 
+export interface SpendCounters {
+  byPrice: Generated<Json>;
+  checkedLimit: Generated<bigint>;
+  checkedUsed: Generated<bigint>;
+  environmentId: number;
+  periodEnd: number | null;
+  periodKey: string;
+  periodStart: number | null;
+  spendLimitId: string;
+  units: Generated<bigint>;
+  used: Generated<bigint>;
+}
+
+export interface SpendLimits {
+  action: string;
+  amount: bigint;
+  bookedBefore: number;
+  createdAt: number;
+  customerId: string;
+  environmentId: number;
+  id: string;
+  label: string | null;
+  period: string;
+  pricingModelId: string;
+  setBy: string;
+  thresholds: number[];
+  unit: string;
+  updatedAt: number;
+  usageMeterId: string | null;
+}
+
 export interface SubscriptionAdjustments {
   /**
    * The invoice that its first payment makes, with the amounts that were shown. Null once that is made, or no payment is in flight.
@@ -1288,6 +1319,7 @@ export interface Subscriptions {
    */
   exclusive: boolean;
   firstPeriod: Generated<string>;
+  hasSpendLimits: Generated<boolean>;
   id: string;
   /**
    * The next instant within its period at which usage is billed or credits are granted. While paused: the end of the usage periods that are open.
@@ -1414,6 +1446,7 @@ export interface UsageEvents {
    * Below 1 only on a meter whose units are measured.
    */
   amount: number;
+  beyondLimit: boolean | null;
   booking: number;
   createdAt: number;
   environmentId: number;
@@ -1421,6 +1454,7 @@ export interface UsageEvents {
    * Without the prefix of its kind, which would be the same for each.
    */
   id: string;
+  label: string | null;
   ownPrice: bigint | null;
   properties: Json | null;
   seriesId: number;
@@ -1435,6 +1469,7 @@ export interface UsageHolds {
   environmentId: number;
   expiresAt: number;
   id: string;
+  label: string | null;
   ledgerAccountId: string;
   priceId: string;
   pricingModelId: string;
@@ -1634,6 +1669,8 @@ export interface DB {
   refunds: Refunds;
   resourceClaims: ResourceClaims;
   resources: Resources;
+  spendCounters: SpendCounters;
+  spendLimits: SpendLimits;
   subscriptionAdjustments: SubscriptionAdjustments;
   subscriptionItemFeatures: SubscriptionItemFeatures;
   subscriptionItems: SubscriptionItems;

@@ -16,6 +16,7 @@ import { eventInvariants } from './store-invariants-events.ts';
 import { ledgerInvariants } from './store-invariants-ledger.ts';
 import { moneyInvariants } from './store-invariants-money.ts';
 import { recordInvariants } from './store-invariants-records.ts';
+import { spendingInvariants } from './store-invariants-spending.ts';
 import type { Since } from './store-invariants-sums.ts';
 import { termInvariants } from './store-invariants-terms.ts';
 import { usageInvariants } from './store-invariants-usage.ts';
@@ -29,6 +30,7 @@ export const invariants: readonly Invariant[] = [
   ...ledgerInvariants,
   ...creditInvariants,
   ...usageInvariants,
+  ...spendingInvariants,
   ...moneyInvariants,
   ...creditNoteInvariants,
   ...recordInvariants,

@@ -73,6 +73,8 @@ const linksWithinPricingModel: readonly Link[] = [
   ['ledger_accounts', 'customers', 'customer_id'],
   ['ledger_entries', 'ledger_accounts', 'ledger_account_id'],
   ['usage_credits', 'ledger_accounts', 'ledger_account_id'],
+  ['spend_limits', 'customers', 'customer_id'],
+  ['spend_limits', 'usage_meters', 'usage_meter_id'],
   ['usage_holds', 'ledger_accounts', 'ledger_account_id'],
   ['usage_holds', 'prices', 'price_id'],
   ['usage_series', 'subscriptions', 'subscription_id'],

@@ -29,6 +29,7 @@ export const idPrefixes = {
   usageEvent: 'usage_event',
   usageHold: 'hold',
   usageCredit: 'usage_credit',
+  spendLimit: 'spend_limit',
   ledgerAccount: 'la',
   ledgerTransaction: 'ledger_transaction',
   ledgerEntry: 'ledger_entry',

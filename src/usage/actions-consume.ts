@@ -2,8 +2,10 @@ import { RunAgain, type Work } from '../database/work.ts';
 import { type BatchedOperation, PartialRejection } from '../jobs/batcher.ts';
 import { Problem } from '../kernel/problem.ts';
 import { type Access, accessOf } from '../organizations/setting.ts';
+import type { Budgets } from '../spend-controls/budgets.ts';
 import {
   bookEvents,
+  budgetsOf,
   countedOf,
   digestOf,
   draftInTransaction,
@@ -17,6 +19,7 @@ import {
 import { type CatchUp, openMissingSeries, type UsageCache } from './actions-resolve.ts';
 import * as store from './store.ts';
 import { lockBalances } from './store-accounts.ts';
+import { listHeldUnits } from './store-holds.ts';
 import {
   accessRefusal,
   countsDistinct,
@@ -24,6 +27,7 @@ import {
   draftsOf,
   insufficientBalance,
   seriesOf,
+  spendUseOf,
   type UsageAnswer,
   type UsageRequest,
 } from './usage-draft.ts';
@@ -51,7 +55,9 @@ async function consume(
   const drafts = draftsOf(drafted);
   const opened = await openMissingSeries(work, drafts);
   const accounts = await lockBalances(work, [...new Set(drafts.map((draft) => seriesOf(draft).ledgerAccountId))]);
+  const budgets = await budgetsOf(work, drafts, listHeldUnits);
   const soFar: SoFar = {
+    budgets,
     access: accessOf(work),
     stored: await listByTransaction(work, drafts),
     seen: await findSeen(work, drafts),
@@ -73,6 +79,7 @@ async function consume(
   });
   if (refused.size > 0) throw new PartialRejection(refused);
   await storeAccepted(work, accepted);
+  await budgets.save(work);
   return answers;
 }
 
@@ -90,10 +97,11 @@ function decideRequest(drafts: readonly Draft[], soFar: SoFar): Decision[] | Pro
   return decided;
 }
 
-function undo({ draft, counts }: Decision, { stored, seen, balances }: SoFar): void {
+function undo({ draft, counts }: Decision, { budgets, stored, seen, balances }: SoFar): void {
   const { ledgerAccountId } = seriesOf(draft);
   stored.delete(transactionText(draft.event));
   if (!counts) return;
+  budgets.takeBack(spendUseOf(draft));
   balances.set(ledgerAccountId, (balances.get(ledgerAccountId) ?? 0n) + BigInt(draft.event.amount));
   if (countsDistinct(draft)) seen.delete(digestOf(draft));
 }
@@ -112,6 +120,7 @@ async function storeAccepted(work: Work, accepted: readonly Decision[]): Promise
 /** The state that decisions of a batch are made on. `decideConsumption` adds to it what it accepts. */
 interface SoFar {
   readonly access: Access;
+  readonly budgets: Budgets;
   /** Events by `transactionText`. */
   readonly stored: Map<string, UsageEvent>;
   /** Digests of properties that do not count again. */
@@ -128,7 +137,7 @@ interface Decision {
   readonly counts: boolean;
 }
 
-function decideConsumption(draft: Draft, { access, stored, seen, balances }: SoFar): Decision | Problem {
+function decideConsumption(draft: Draft, { access, budgets, stored, seen, balances }: SoFar): Decision | Problem {
   const { ledgerAccountId } = seriesOf(draft);
   const { subscriptionId, usageMeterId } = draft.event;
   const balance = balances.get(ledgerAccountId) ?? 0n;
@@ -147,6 +156,10 @@ function decideConsumption(draft: Draft, { access, stored, seen, balances }: SoF
   const units = counts ? BigInt(draft.event.amount) : 0n;
   // An event that counts nothing needs no balance, also where that is negative.
   if (units > 0n && units > balance) return insufficientBalance(draft, balance);
+  const use = spendUseOf(draft, counts);
+  const beyond = budgets.refusal(use);
+  if (beyond !== null) return beyond;
+  budgets.add(use, true);
   balances.set(ledgerAccountId, balance - units);
   stored.set(transactionText(draft.event), draft.event);
   if (digest !== null) seen.add(digest);

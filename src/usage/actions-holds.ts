@@ -6,13 +6,21 @@ import { invalid, Problem } from '../kernel/problem.ts';
 import { accessOf } from '../organizations/setting.ts';
 import { noCreditsOfMeasured } from '../pricing/usage-meter.ts';
 import { publishLowBalances } from './actions-low-balance.ts';
-import { bookEvents, draftInTransaction, storeEvents, toUsageEvent } from './actions-record.ts';
+import {
+  bookEvents,
+  budgetsOf,
+  countSpending,
+  draftInTransaction,
+  storeEvents,
+  told,
+  toUsageEvent,
+} from './actions-record.ts';
 import { type CatchUp, openMissingSeries, UsageCache } from './actions-resolve.ts';
 import { hasFallen } from './ledger.ts';
 import { listByTransactionKey, nextBooking, transactionKeyOf } from './store.ts';
 import { type LockedBalance, lockBalances } from './store-accounts.ts';
-import { closeHold, countOpenHolds, findHold, insertHold, pageOfHolds } from './store-holds.ts';
-import { accessRefusal, type Draft, insufficientBalance, seriesOf } from './usage-draft.ts';
+import { closeHold, countOpenHolds, findHold, insertHold, listHeldUnits, pageOfHolds } from './store-holds.ts';
+import { accessRefusal, type Draft, insufficientBalance, seriesOf, spendUseOf } from './usage-draft.ts';
 import { type NewUsageEvent, refusal, type UsageBalance, type UsageEvent } from './usage-event.ts';
 import {
   decideClosing,
@@ -53,6 +61,8 @@ export async function takeHold(work: Work, requested: NewHold, catchUp: CatchUp)
   const { balance } = await lockAccount(work, ledgerAccountId);
   const amount = BigInt(draft.event.amount);
   if (amount > balance) throw insufficientBalance(draft, balance);
+  const beyond = (await budgetsOf(work, [draft], listHeldUnits)).refusal(spendUseOf(draft));
+  if (beyond !== null) throw beyond;
   if ((await countOpenHolds(work, ledgerAccountId)) >= maxOpenHolds)
     throw new Problem('tooManyHolds', { limit: maxOpenHolds });
   const { event } = draft;
@@ -70,6 +80,7 @@ export async function takeHold(work: Work, requested: NewHold, catchUp: CatchUp)
     status: 'open',
     settledAmount: null,
     expiresAt: requested.expiresAt,
+    label: draft.event.label ?? null,
     counted: true,
   };
   await insertHold(work, hold);
@@ -95,11 +106,11 @@ export async function settleHold(work: Work, id: string, amount: number, catchUp
   const closed = await closeHold(work, hold, closing);
   const released = withoutHold(before, hold);
   if (amount === 0) return { ...answerOf(work, closed, released), usageEvent: null };
-  await record(work, draft);
+  const usageEvent = await record(work, draft);
   const balance = released - BigInt(amount);
   // A balance that was below its threshold with the hold is not published again.
   await publishIfFallen(work, draft, before, balance);
-  return { ...answerOf(work, closed, balance), usageEvent: draft.event };
+  return { ...answerOf(work, closed, balance), usageEvent };
 }
 
 /** Gives back the units of a hold, also after its end and its subscription's. A repeat gets the same answer. */
@@ -191,11 +202,14 @@ async function draftOne(work: Work, ways: readonly NewUsageEvent[], catchUp: Cat
 }
 
 /** Stores and books the event of a hold on its account, which is locked. */
-async function record(work: Work, draft: Draft): Promise<void> {
+async function record(work: Work, draft: Draft): Promise<UsageEvent> {
   const booking = await nextBooking(work);
   const earlier = await storeEvents(work, [draft], booking);
   if (earlier.size > 0) throw new Problem('holdTransactionTaken', { id: draft.event.transactionId });
-  await bookEvents(work, [draft], { booking, counted: new Set([draft]), isWatched: false });
+  const counted = new Set([draft]);
+  await bookEvents(work, [draft], { booking, counted, isWatched: false });
+  const beyond = await countSpending(work, [draft], counted);
+  return told(draft, beyond);
 }
 
 async function publishIfFallen(work: Work, { event, price }: Draft, before: bigint, after: bigint): Promise<void> {
@@ -221,6 +235,6 @@ function answerOf(work: Work, hold: HoldRow, availableBalance: bigint): HoldAnsw
   return { hold: toHold(work, hold), usageBalance: { subscriptionId, usageMeterId, availableBalance } };
 }
 
-function toHold(work: Work, { ledgerAccountId: _, counted: __, ...hold }: HoldRow): UsageHold {
-  return { ...hold, livemode: work.livemode };
+function toHold(work: Work, { ledgerAccountId: _, counted: __, label, ...hold }: HoldRow): UsageHold {
+  return { ...hold, ...(label === null ? {} : { label }), livemode: work.livemode };
 }

@@ -12,6 +12,7 @@ import {
   type MeasuredSoFar,
   openMeasured,
 } from '../rating/measured-usage.ts';
+import { type Budgets, openBudgets } from '../spend-controls/budgets.ts';
 import { measuredPeriod } from '../subscriptions/interim.ts';
 import { publishLowBalances } from './actions-low-balance.ts';
 import { type CatchUp, openMissingSeries, resolveEvents, UsageCache } from './actions-resolve.ts';
@@ -32,8 +33,10 @@ import {
   type Drafted,
   draftRequests,
   draftsOf,
+  isLimited,
   isMeasured,
   seriesOf,
+  spendUseOf,
   sumUp,
   thresholdsOf,
   type UsageAnswer,
@@ -84,12 +87,16 @@ async function recordAtOnce({ database, entry, requests, cache }: Batch<UsageReq
   const drafted = await new Turns().run(draftRequests(requests, cache.resolver(scope, now), stamp));
   if (drafted === null) return null;
   const drafts = draftsOf(drafted);
-  if (drafts.length === 0 || drafts.some((draft) => countsDistinct(draft) || isMeasured(draft))) return null;
+  if (drafts.length === 0 || drafts.some(needsTransaction)) return null;
   const sums = sumUp(drafts, () => true, now);
   if (await store.recordAtOnce(database, { entry, scope, realNow, now }, drafts, sums))
     return drafted.map((each) => answerOf(each));
   cache.forget(entry, scope, drafts);
   return null;
+}
+
+function needsTransaction(draft: Draft): boolean {
+  return countsDistinct(draft) || isMeasured(draft) || isLimited(draft);
 }
 
 /** The general case, in a transaction that is open. */
@@ -105,11 +112,13 @@ async function recordInTransaction(
   const earlier = await storeEvents(work, drafts, booking);
   refuseTaken(drafted, earlier);
   const added = drafts.filter(({ event }) => !earlier.has(event.id));
-  await bookEvents(work, added, { booking, counted: await countedOf(work, added) });
+  const counted = await countedOf(work, added);
+  await bookEvents(work, added, { booking, counted });
+  const beyond = await countSpending(work, added, counted);
   const measured = added.filter(isMeasured);
   await measureEvents(work, measured);
   await askForThresholdChecks(work, thresholdsOf(measured));
-  return drafted.map((each) => answerOf(each, earlier));
+  return drafted.map((each) => answerOf(each, { earlier, beyond }));
 }
 
 /** Resolves and checks requests. Their subscriptions stay locked until the work ends. */
@@ -129,10 +138,48 @@ function stampOf({ now, livemode }: Pick<Work, 'now' | 'livemode'>) {
   return { now, livemode, newEventId: () => newId('usageEvent') };
 }
 
-/** `earlier` has the stored event of each event that was not new, by the id that the new one would have had. */
-function answerOf({ drafts }: Drafted, earlier?: ReadonlyMap<string, UsageEvent>): UsageAnswer | Problem {
+interface Stored {
+  /** The stored event of each event that was not new, by the id that the new one would have had. */
+  readonly earlier: ReadonlyMap<string, UsageEvent>;
+  /** The new events beyond a spend limit. */
+  readonly beyond: ReadonlySet<Draft>;
+}
+
+function answerOf({ drafts }: Drafted, stored?: Stored): UsageAnswer | Problem {
   if (drafts instanceof Problem) return drafts;
-  return { events: drafts.map(({ event }) => earlier?.get(event.id) ?? event), balances: [] };
+  const events = drafts.map((draft) => stored?.earlier.get(draft.event.id) ?? told(draft, stored?.beyond));
+  return { events, balances: [] };
+}
+
+/** A new event as it is answered. */
+export function told(draft: Draft, beyond?: ReadonlySet<Draft>): UsageEvent {
+  return beyond?.has(draft) ? { ...draft.event, beyondLimit: true } : draft.event;
+}
+
+type ListHeld = Parameters<typeof openBudgets>[2];
+
+/** The locked counters of the spend limits that these events touch. The caller has locked their accounts. */
+export function budgetsOf(work: Work, drafts: readonly Draft[], listHeld: ListHeld): Promise<Budgets> {
+  return openBudgets(
+    work,
+    drafts.filter(isLimited).map((draft) => spendUseOf(draft)),
+    listHeld,
+  );
+}
+
+/** Counts events that are stored whatever the spend limits say. Marks and answers those beyond a blocking limit. */
+export async function countSpending(
+  work: Work,
+  added: readonly Draft[],
+  counted: ReadonlySet<Draft>,
+): Promise<ReadonlySet<Draft>> {
+  const limited = added.filter((draft) => isLimited(draft) && counted.has(draft));
+  if (limited.length === 0) return new Set();
+  const budgets = await budgetsOf(work, limited, null);
+  const beyond = limited.filter((draft) => budgets.add(spendUseOf(draft), false));
+  await store.markBeyondLimit(work, beyond);
+  await budgets.save(work);
+  return new Set(beyond);
 }
 
 /** Stores the events that are new. Answers the earlier event of each of the others, by the id that it would have had. */

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { type RawBuilder, sql } from 'kysely';
+import { textArray } from '../database/array-literal.ts';
 import { within } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { instantRange, isAscending, type PageRequest } from '../kernel/pagination.ts';
+import type { HeldUnits } from '../spend-controls/budgets.ts';
 import { ofSubscriptionsOf } from '../subscriptions/store.ts';
 import type { HoldClosing, HoldRow, HoldStatus } from './usage-hold.ts';
 
@@ -22,7 +24,8 @@ function holdColumns(now: Instant) {
   return sql`
     h.id, h.created_at, case when ${statusNow(now)} = 'expired' then h.expires_at else h.updated_at end as updated_at,
     h.pricing_model_id, a.subscription_id, a.usage_meter_id, h.price_id, h.ledger_account_id, h.amount,
-    ${statusNow(now)} as status, h.settled_amount, h.expires_at, h.status = 'open' as counted`;
+    ${statusNow(now)} as status, h.settled_amount, h.expires_at, h.label,
+    h.status = 'open' as counted`;
 }
 
 // Each hold has its account. PostgreSQL leaves a left join out where it counts without a condition on accounts.
@@ -73,6 +76,19 @@ export async function countOpenHolds(work: Work, ledgerAccountId: string): Promi
   return rows[0]?.count ?? 0;
 }
 
+/** What open holds of these customers set aside. Who asks has locked what decides. */
+export async function listHeldUnits(work: Work, customerIds: readonly string[]): Promise<HeldUnits[]> {
+  const { rows } = await sql<HeldUnits>`
+    select s.customer_id, a.subscription_id, a.usage_meter_id, h.label, h.price_id, sum(h.amount) as units
+      from subscriptions s
+      join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id
+      join usage_holds h on h.environment_id = a.environment_id and h.ledger_account_id = a.id
+       and h.status = 'open' and h.expires_at > ${work.now}::bigint
+     where s.environment_id = ${work.environmentId} and s.customer_id = any(${textArray(customerIds)}::text[])
+     group by 1, 2, 3, 4, 5`.execute(work.db);
+  return rows;
+}
+
 /** Records expired holds of an account and returns their amounts. */
 function endHolds({ environmentId, now }: Work, { id, ledgerAccountId }: Pick<HoldRow, 'id' | 'ledgerAccountId'>) {
   return sql`
@@ -89,9 +105,9 @@ export async function insertHold(work: Work, hold: HoldRow): Promise<void> {
     with ended as (${endHolds(work, hold)}
     ), added as (
       insert into usage_holds (environment_id, id, pricing_model_id, ledger_account_id, price_id, amount, status, expires_at,
-             created_at, updated_at)
+             label, created_at, updated_at)
       values (${environmentId}, ${hold.id}, ${hold.pricingModelId}, ${hold.ledgerAccountId}, ${hold.priceId}, ${hold.amount},
-              ${hold.status}, ${hold.expiresAt}, ${hold.createdAt}, ${hold.updatedAt})
+              ${hold.status}, ${hold.expiresAt}, ${hold.label}, ${hold.createdAt}, ${hold.updatedAt})
       returning amount
     )
     update ledger_accounts

@@ -169,7 +169,10 @@ export async function nextBooking(work: Work): Promise<number> {
   return rows[0].booking;
 }
 
-/** The columns of new events as arrays, in the order of `series, key, id, transaction, amount, date, properties, own_price`. */
+/**
+ * The columns of new events as arrays, in the order of `series, key, id, transaction, amount, date, properties, own_price,
+ * label`.
+ */
 async function eventArrays(environmentId: number, drafts: readonly Draft[]): Promise<RawBuilder<unknown>> {
   const turns = new Turns();
   const keys = await turns.map(drafts, (draft) => transactionKeyOf(environmentId, draft.event));
@@ -183,7 +186,8 @@ async function eventArrays(environmentId: number, drafts: readonly Draft[]): Pro
     ${idColumn(drafts, ({ event }) => event.amount)}::bigint[],
     ${idColumn(drafts, ({ event }) => event.usageDate)}::bigint[],
     ${`{${properties.join()}}`}::json[],
-    ${textArray(drafts.map(({ event }) => event.price ?? null))}::numeric[]`;
+    ${textArray(drafts.map(({ event }) => event.price ?? null))}::numeric[],
+    ${textArray(drafts.map(({ event }) => event.label ?? null))}::text[]`;
 }
 
 /**
@@ -194,9 +198,10 @@ export async function insertEvents(work: Work, drafts: readonly Draft[], booking
   const { environmentId, now } = work;
   const { numAffectedRows } = await sql`
     insert into usage_events (environment_id, booking, series_id, transaction_key, id, transaction_id, amount, usage_date, properties,
-           own_price, created_at)
+           own_price, label, created_at)
     select ${environmentId}, ${booking}, new.*, ${now}::bigint
-      from unnest(${await eventArrays(environmentId, drafts)}) as new (series, key, id, transaction, amount, date, properties, own_price)
+      from unnest(${await eventArrays(environmentId, drafts)})
+             as new (series, key, id, transaction, amount, date, properties, own_price, label)
      order by new.key, new.id collate "C"
     on conflict (transaction_key) do nothing`.execute(work.db);
   return Number(numAffectedRows);
@@ -335,23 +340,27 @@ export async function recordAtOnce(
 /** An event without what the work itself tells. */
 export type StoredEvent = Omit<UsageEvent, 'livemode' | 'updatedAt'>;
 
-interface StoredRow extends Omit<StoredEvent, 'properties' | 'price'> {
+interface StoredRow extends Omit<StoredEvent, 'properties' | 'price' | 'label' | 'beyondLimit'> {
   readonly propertiesText: string | null;
   readonly ownPrice: string | null;
+  readonly label: string | null;
+  readonly beyondLimit: true | null;
 }
 
 /** The columns of an event `e` and its series `s`, as `toStoredEvent` reads them. */
 export const eventColumns = sql`
   ${sql.lit(idPrefix)} || e.id as id, e.created_at, s.pricing_model_id, s.customer_id, s.subscription_id, s.usage_meter_id, s.price_id,
   s.billing_period_id, e.transaction_id, e.amount, e.usage_date, e.properties::text as properties_text,
-  trim_scale(e.own_price)::text as own_price`;
+  trim_scale(e.own_price)::text as own_price, e.label, e.beyond_limit`;
 
 /** Runs a select of `eventColumns`. */
 export async function selectEvents(work: Work, query: RawBuilder<unknown>): Promise<StoredEvent[]> {
   const { rows } = await sql<StoredRow>`${query}`.execute(work.db);
-  return new Turns().map(rows, ({ propertiesText, ownPrice, ...row }) => ({
+  return new Turns().map(rows, ({ propertiesText, ownPrice, label, beyondLimit, ...row }) => ({
     ...row,
     ...(ownPrice === null ? {} : { price: ownPrice }),
+    ...(label === null ? {} : { label }),
+    ...(beyondLimit === null ? {} : { beyondLimit }),
     // The text was parsed as an object or null before it was stored.
     properties: propertiesText === null ? {} : (JSON.parse(propertiesText) as UsageEvent['properties']),
   }));
@@ -379,6 +388,16 @@ export async function listByTransactionKey(work: Work, keys: readonly string[]):
        where environment_id = ${work.environmentId} and transaction_key = any(${idArray(keys)}::uuid[])
     )
     select ${eventColumns} from e join usage_series s on s.environment_id = e.environment_id and s.id = e.series_id`,
+  );
+}
+
+/** Marks stored events that a blocking spend limit would have refused. */
+export async function markBeyondLimit(work: Work, drafts: readonly Draft[]): Promise<void> {
+  if (drafts.length === 0) return;
+  await sql`
+    update usage_events set beyond_limit = true
+     where environment_id = ${work.environmentId} and id = any(${idColumn(drafts, ({ event }) => shortId(event.id))}::text[])`.execute(
+    work.db,
   );
 }
 

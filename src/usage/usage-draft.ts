@@ -3,6 +3,7 @@ import type { Instant } from '../kernel/calendar.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import type { Access } from '../organizations/setting.ts';
 import { fineAmount } from '../pricing/pricing.ts';
+import type { SpendUse } from '../spend-controls/budgets.ts';
 import { hasAccess } from '../subscriptions/subscription.ts';
 import { hourOf } from './event-query.ts';
 import {
@@ -159,7 +160,7 @@ function draftEvent(
   checkMeasured(requested, path, price, { kind, billingPeriodId });
   checkOwnPrice(requested, path, price);
   const amount = amountOfEvent(requested, path, price, kind);
-  const { transactionId, usageDate = now, properties = {} } = requested;
+  const { transactionId, usageDate = now, properties = {}, label } = requested;
   const event: UsageEvent = {
     id: newEventId(),
     createdAt: now,
@@ -176,6 +177,7 @@ function draftEvent(
     usageDate,
     properties,
     ...(requested.price === undefined ? {} : { price: requested.price }),
+    ...(typeof label === 'string' ? { label } : {}),
   };
   return { event, path, propertiesText, ...resolution };
 }
@@ -203,6 +205,25 @@ export function thresholdsOf(drafts: readonly Draft[]): string[] {
 /** Whether the event counts for what is measured when its period is billed, and for no balance. */
 export function isMeasured({ price }: Draft): boolean {
   return price.isMeasured;
+}
+
+/** Whether spend limits may count the event. */
+export function isLimited({ subscription, price }: Draft): boolean {
+  return subscription.hasSpendLimits && !price.isMeasured;
+}
+
+/** The use that spend limits count; one that does not count uses nothing. */
+export function spendUseOf({ event, subscription, price }: Draft, isCounted = true): SpendUse {
+  const { customerId, usageMeterId, priceId, billingPeriodId, label = null } = event;
+  const [periodStart, periodEnd] = [subscription.currentBillingPeriodStart, subscription.currentBillingPeriodEnd];
+  const hasEvents = isCounted && price.ofEvents !== 'none';
+  return {
+    ...{ customerId, usageMeterId, priceId, label },
+    subscription: { id: subscription.id, billingPeriodId, periodStart, periodEnd },
+    units: isCounted ? BigInt(event.amount) : 0n,
+    events: hasEvents ? 1n : 0n,
+    ownAmount: hasEvents ? fineAmount(event.price ?? '0') : 0n,
+  };
 }
 
 /** The refusal of an event that the balance does not cover. It carries the balance. */

@@ -8,6 +8,7 @@ import { stamps } from '../kernel/record.ts';
 import { DecimalAmount } from '../pricing/pricing.ts';
 import { noCreditsOfMeasured, type UsageMeter } from '../pricing/usage-meter.ts';
 import { bestMatch, type ConditionIndex, type Conditions, unmetCondition } from '../rating/conditions.ts';
+import { UsageLabel } from '../spend-controls/spend-limit.ts';
 import { type Arrears, isTerminal, type SubscriptionStatus } from '../subscriptions/subscription.ts';
 
 export const UsageEventId = idSchema('usageEvent');
@@ -42,6 +43,11 @@ export const UsageEvent = z
     price: z.string().optional().meta({
       description: 'Present at a price with the model `dynamic`: the price of the event itself, in minor units.',
     }),
+    label: z.string().optional().meta({ description: 'Present if it was sent.' }),
+    beyondLimit: z
+      .literal(true)
+      .optional()
+      .meta({ description: 'Present if a blocking spend limit was reached. The event was stored nevertheless.' }),
   })
   .meta({ id: 'UsageEvent' });
 export type UsageEvent = z.infer<typeof UsageEvent>;
@@ -116,6 +122,7 @@ export const NewUsageEvent = z
         'The price of the event itself, a decimal text in the smallest unit of the currency. Required at a price with the ' +
         'model `dynamic`, and refused at any other.',
     }),
+    label: UsageLabel,
     priceId: reference,
     priceSlug: reference.meta({ description: 'The slug of an active usage price.' }),
     usageMeterId: reference.meta({ description: `The usage meter. ${ofMeter}` }),
@@ -214,12 +221,15 @@ export interface UsageSubscription {
   readonly customerId: string;
   readonly customerArchived: boolean;
   readonly currentBillingPeriodStart: Instant | null;
+  readonly currentBillingPeriodEnd: Instant | null;
   /** When its end, its resumption or its renewal is due. Null: nothing is. */
   readonly dueAt: Instant | null;
   /** The version of its pricing model. Changes with its prices and meters, and with the threshold of the settings. */
   readonly catalogVersion: number;
   /** Whether its unbilled usage is invoiced when it reaches a threshold. */
   readonly hasThreshold: boolean;
+  /** Whether spend limits may count its usage. */
+  readonly hasSpendLimits: boolean;
 }
 
 /** Whether a price has an amount for each event (`counted`), or each event brings its own (`own`). */

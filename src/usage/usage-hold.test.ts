@@ -16,6 +16,7 @@ const open: HoldRow = {
   settledAmount: null,
   expiresAt: 1000,
   counted: true,
+  label: null,
 };
 const expired: HoldRow = { ...open, status: 'expired' };
 const settled: HoldRow = { ...open, status: 'settled', settledAmount: 70, counted: false };

@@ -4,6 +4,7 @@ import { idSchema } from '../kernel/id.ts';
 import { countInput, maxSafeInteger, Timestamp, TimestampInput } from '../kernel/json.ts';
 import { Problem } from '../kernel/problem.ts';
 import { stamps } from '../kernel/record.ts';
+import { UsageLabel } from '../spend-controls/spend-limit.ts';
 import { addressFields, hasOneAddress, NewUsageEvent, oneAddress, references } from './usage-event.ts';
 
 export const UsageHoldId = idSchema('usageHold');
@@ -38,12 +39,14 @@ export const UsageHold = z
       .nullable()
       .meta({ description: 'The units used, once the hold is settled.' }),
     expiresAt: Timestamp,
+    label: z.string().optional().meta({ description: 'Present if it was sent.' }),
   })
   .meta({ id: 'UsageHold' });
 export type UsageHold = z.infer<typeof UsageHold>;
 
 /** The current state of a hold: open only until its expiry. */
-export interface HoldRow extends Omit<UsageHold, 'livemode'> {
+export interface HoldRow extends Omit<UsageHold, 'livemode' | 'label'> {
+  readonly label: string | null;
   readonly ledgerAccountId: string;
   /** Whether the account's `held` includes it: until the first change of the account's holds after its expiry. */
   readonly counted: boolean;
@@ -91,6 +94,7 @@ export const NewHold = z
     expiresAt: TimestampInput.meta({
       description: `The time at which the hold ends by itself, at most ${maxHoldMs / 86_400_000} days ahead.`,
     }),
+    label: UsageLabel,
     priceId,
     priceSlug,
     usageMeterId,
@@ -120,6 +124,6 @@ export function eventsToHold({ meter, expiresAt: _, ...hold }: NewHold, id: stri
 }
 
 /** The usage event that settles a hold. */
-export function eventToSettle({ id, subscriptionId, priceId }: HoldRow, settledAmount: number): NewUsageEvent {
-  return { subscriptionId, priceId, transactionId: id, amount: settledAmount };
+export function eventToSettle({ id, subscriptionId, priceId, label }: HoldRow, settledAmount: number): NewUsageEvent {
+  return { subscriptionId, priceId, transactionId: id, amount: settledAmount, label };
 }

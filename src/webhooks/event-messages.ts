@@ -70,6 +70,8 @@ function payloadOf(type: EventType) {
   const { object } = eventMeanings[type];
   const name = type.replaceAll(/(?:^|[._])([a-z])/g, (_, letter: string) => letter.toUpperCase());
   const meter = type === 'usage_balance.low' ? { usageMeterId: EventPayload.shape.usageMeterId.unwrap() } : {};
+  const isOfLimit = type === 'usage_threshold.reached' || type === 'spend_limit.reached';
+  const spendLimit = isOfLimit ? { spendLimit: EventPayload.shape.spendLimit.unwrap() } : {};
   // Attempts outside of a checkout session are those of a customer.
   const isOfAttempts = type === 'attempts.limit_reached';
   const attempts = isOfAttempts ? { attempts: EventPayload.shape.attempts.unwrap() } : {};
@@ -77,7 +79,15 @@ function payloadOf(type: EventType) {
   const kind = isOfAttempts ? z.enum([object, 'customer']) : z.literal(object);
   const record = isOfAttempts ? z.union([records[object], Customer]) : records[object];
   const data = record.nullable().meta({ description: recordDescription });
-  return EventPayload.extend({ type: z.literal(type), object: kind, ...meter, ...attempts, ...refund, data }).meta({
+  return EventPayload.extend({
+    type: z.literal(type),
+    object: kind,
+    ...meter,
+    ...attempts,
+    ...refund,
+    ...spendLimit,
+    data,
+  }).meta({
     id: `${name}Payload`,
   });
 }

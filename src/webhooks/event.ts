@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
 import { Timestamp } from '../kernel/json.ts';
 import { customerFilters, instantFilter, textFilter } from '../kernel/pagination.ts';
+import { ReachedSpendLimit } from '../spend-controls/spend-limit.ts';
 
 export const EventId = idSchema('event');
 
@@ -22,6 +23,8 @@ export const defaultEventTypes = [
 export const eventTypes = [
   ...defaultEventTypes,
   'usage_balance.low',
+  'usage_threshold.reached',
+  'spend_limit.reached',
   'customer.erased',
   'attempts.limit_reached',
   'credit_note.created',
@@ -100,6 +103,18 @@ export const eventMeanings: Readonly<Record<EventType, EventMeaning>> = {
     object: 'subscription',
     description:
       'Sent when the balance of a usage meter falls below its threshold. Only webhooks that name the type receive it.',
+  },
+  'usage_threshold.reached': {
+    object: 'customer',
+    description:
+      'Sent when the usage of a customer reaches a threshold of a spend limit: once for each threshold in each period of the ' +
+      'limit, as long as its amount stays. `spendLimit` says which one. Only webhooks that name the type receive it.',
+  },
+  'spend_limit.reached': {
+    object: 'customer',
+    description:
+      'Sent when the usage of a customer reaches the amount of a spend limit: once in each period of the limit, as long as ' +
+      'its amount stays. `spendLimit` says which one. Only webhooks that name the type receive it.',
   },
   'customer.erased': {
     object: 'customer',
@@ -221,6 +236,9 @@ export const EventPayload = z
       .object({ id: z.string(), amount: z.int() })
       .optional()
       .meta({ description: 'The refund of the payment, in events about a refund.' }),
+    spendLimit: ReachedSpendLimit.optional().meta({
+      description: 'The limit and its threshold that was reached, in events about a spend limit.',
+    }),
     customer: z.object({ id: z.string(), externalId: z.string() }).meta({
       description: 'The customer. For a checkout session without one, both are the id of the session.',
     }),

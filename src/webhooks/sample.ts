@@ -19,6 +19,20 @@ const sampleIds: Readonly<Record<EventObject, string>> = {
   paymentMethod: 'pm_sample',
 };
 
+const sampleLimit = {
+  id: 'spend_limit_sample',
+  setBy: 'seller',
+  usageMeterId: null,
+  label: null,
+  period: 'day',
+  unit: 'units',
+  amount: 100,
+  action: 'block',
+  threshold: 100,
+  usedAmount: 100,
+  resetsAt: null,
+} as const;
+
 /** The varying parts of a sample. */
 interface SampleMaking {
   readonly type: EventType;
@@ -44,6 +58,8 @@ export function samplePayload({
     ...(type === 'usage_balance.low' ? { usageMeterId: 'usage_meter_sample' } : {}),
     ...(type === 'attempts.limit_reached' ? { attempts: { kind: 'payment', scope: 'link' } as const } : {}),
     ...(type === 'refund.created' ? { refund: { id: 'refund_sample', amount: 100 } } : {}),
+    ...(type === 'usage_threshold.reached' ? { spendLimit: { ...sampleLimit, threshold: 80, usedAmount: 80 } } : {}),
+    ...(type === 'spend_limit.reached' ? { spendLimit: sampleLimit } : {}),
     customer: { id: sampleIds.customer, externalId: 'sample' },
     pricingModelId,
     type,

@@ -34,6 +34,27 @@ test('holds and consumptions at once share the balance: what is accepted adds up
   await assertBooksAreRight(app);
 });
 
+for (const unit of ['units', 'money'] as const)
+  test(`of 64 consumptions and holds at once against one budget for 40 in ${unit}, 40 succeed`, async () => {
+    const spender = await insertSpender(app, { credits: 1000 });
+    // 100 units cost 50.
+    const [amount, limit] = unit === 'units' ? [1, 40] : [100, 40 * 50];
+    await spender.limit([{ usageMeterSlug: 'api-calls', period: 'month', amount: limit, unit }]);
+    if (unit === 'money') await spender.grant(64 * 100);
+    const [held, consumed] = await Promise.all([
+      atOnce(24, () => spender.hold(amount)),
+      atOnce(40, () => spender.consume({ amount })),
+    ]);
+    assert.deepEqual(statusCounts([...held, ...consumed]), { 200: 40, 402: 24 });
+    const refused = [...held, ...consumed].filter(({ status }) => status === 402);
+    assert.ok(refused.every(({ body }) => body.reason === 'spend_limit_reached'));
+    for (const { body } of held.filter(({ status }) => status === 200)) await spender.release(body.hold.id);
+    const free = held.filter(({ status }) => status === 200).length;
+    const again = await atOnce(64, () => spender.consume({ amount }));
+    assert.deepEqual(statusCounts(again), free === 0 ? { 402: 64 } : { 200: free, 402: 64 - free });
+    await assertBooksAreRight(app);
+  });
+
 test('a settlement and a release at once: one of them wins, and the other is refused', async () => {
   const spender = await insertSpender(app, { credits: 100 });
   const ids = await holdIds(spender, 20, 5);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { newId } from '../../src/database/new-id.ts';
 import { findViolations } from '../../src/invariants/store-invariants.ts';
 import { ledgerInvariants } from '../../src/invariants/store-invariants-ledger.ts';
+import { spendingInvariants } from '../../src/invariants/store-invariants-spending.ts';
 import { usageInvariants } from '../../src/invariants/store-invariants-usage.ts';
 import { grantCredits } from '../../src/usage/actions-ledger.ts';
 import { insertFixture } from './fixtures.ts';
@@ -54,6 +55,22 @@ export async function insertSpender(app: TestApp, { credits = 0, now = Date.now(
         hold: { subscriptionId, meter: 'api-calls', amount, expiresAt: now + 3_600_000, ...change },
       }),
     settle: (id: string, amount: number): Promise<Answer> => app.request('POST', `/holds/${id}/settle`, { amount }),
+    /** Sets the spend limits of the customer in place of those before. */
+    async limit(limits: readonly Body[]): Promise<readonly Body[]> {
+      const { spendControls } = await app.put(
+        `/customers/${world.externalId}/spend-controls?pricingModelId=${pricingModelId}`,
+        { spendControls: { limits } },
+      );
+      return spendControls.limits;
+    },
+    /** The amounts that its limits have used, in the order of the limits. */
+    async spent(): Promise<number[]> {
+      const path = `/customers/${world.externalId}/spend-controls?pricingModelId=${pricingModelId}`;
+      const { limits } = (await app.get(path)).spendControls;
+      return limits.map(({ counters }: Body) =>
+        counters.reduce((sum: number, counter: Body) => sum + counter.usedAmount, 0),
+      );
+    },
     release: (id: string): Promise<Answer> => app.request('POST', `/holds/${id}/release`, {}),
     /** Another subscription to the same plan of the same customer. */
     async insertSibling(): Promise<string> {
@@ -86,8 +103,8 @@ export function statusCounts(answers: readonly Answer[]): Record<number, number>
   return counts;
 }
 
-/** Asserts every invariant of usage and of the ledger. */
+/** Asserts every invariant of usage, of the ledger and of spend limits. */
 export async function assertBooksAreRight(app: TestApp): Promise<void> {
-  for (const invariant of [...ledgerInvariants, ...usageInvariants])
+  for (const invariant of [...ledgerInvariants, ...usageInvariants, ...spendingInvariants])
     assert.deepEqual(await findViolations(app.owner, invariant), { count: 0, rows: [] }, invariant.sentence);
 }

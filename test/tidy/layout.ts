@@ -15,6 +15,7 @@ export const order = [
   'pricing',
   'customers',
   'subscriptions',
+  'spend-controls',
   'usage',
   'entitlements',
   'invoicing',

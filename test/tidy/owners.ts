@@ -52,6 +52,9 @@ export const owners: Owners = {
   subscription_adjustments: 'subscriptions',
   subscription_price_overrides: 'subscriptions',
 
+  spend_limits: 'spend-controls',
+  spend_counters: 'spend-controls',
+
   ledger_accounts: 'usage',
   ledger_transactions: 'usage',
   ledger_entries: 'usage',

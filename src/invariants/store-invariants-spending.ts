@@ -1,0 +1,77 @@
+import { sql } from 'kysely';
+import type { Invariant } from './store-invariants.ts';
+
+/** Whether the period of a counter `c` in environment `n` has not ended. */
+const isPresent = sql`coalesce(c.period_end, ${sql.lit(Number.MAX_SAFE_INTEGER)}) > coalesce(n.clock_now, (extract(epoch from now()) * 1000)::bigint)`;
+
+/** The counters of spend limits. */
+export const spendingInvariants: readonly Invariant[] = [
+  {
+    name: 'spendCountersAreRecounted',
+    sentence:
+      'A counter of a spend limit has the units of the events that its limit counts in its period; if some events repeat ' +
+      'properties, it lies between the sum of the first ones and the sum of all.',
+    query: sql`
+      select c.environment_id, c.spend_limit_id, c.period_key, c.units, counted.least, counted.most
+        from spend_counters c
+        join environments n on n.id = c.environment_id
+        join spend_limits l on l.environment_id = c.environment_id and l.id = c.spend_limit_id
+        join customers u on u.environment_id = l.environment_id and u.id = l.customer_id and u.erased_at is null
+       cross join lateral (
+         select coalesce(sum(a.least), 0) as least, coalesce(sum(a.most), 0) as most
+           from (
+             select case when bool_or(d.usage_event_id is not null)
+                         then coalesce(sum(e.amount) filter (where d.usage_event_id is not null), 0) else sum(e.amount) end as least,
+                    sum(e.amount) as most
+               from usage_series s
+               join usage_meters m on m.environment_id = s.environment_id and m.id = s.usage_meter_id and not m.is_measured
+               join usage_events e on e.environment_id = s.environment_id and e.series_id = s.id
+               left join usage_event_distinct_properties d on d.environment_id = e.environment_id and d.usage_event_id = e.id
+              where s.environment_id = l.environment_id and s.customer_id = l.customer_id
+                and s.usage_meter_id = coalesce(l.usage_meter_id, s.usage_meter_id)
+                and e.label is not distinct from coalesce(l.label, e.label) and e.booking > l.booked_before
+                and case l.period when 'billing_period' then coalesce(s.billing_period_id, s.subscription_id) = c.period_key
+                    else e.created_at >= c.period_start and e.created_at < c.period_end end
+              group by s.ledger_account_id) a) counted
+       where ${isPresent} and c.units not between counted.least and counted.most`,
+  },
+  {
+    name: 'spendCountersAddUp',
+    sentence: 'A counter of units has used its units; one of money has the units of its prices.',
+    query: sql`
+      select c.environment_id, c.spend_limit_id, c.period_key, c.units, c.used, c.by_price
+        from spend_counters c join spend_limits l on l.environment_id = c.environment_id and l.id = c.spend_limit_id
+       where case l.unit when 'units' then c.used <> c.units
+             else c.units <> (select coalesce(sum((p.value ->> 0)::numeric), 0) from jsonb_each(c.by_price) p) end`,
+  },
+  {
+    name: 'nothingIsConsumedBeyondALimit',
+    sentence: 'No use that had to fit into a blocking spend limit went beyond it.',
+    query: sql`
+      select environment_id, spend_limit_id, period_key, checked_used, checked_limit
+        from spend_counters where checked_used > checked_limit`,
+  },
+  {
+    name: 'reachedLimitsArePublished',
+    sentence: 'A spend limit whose amount is used in the present period was published as an event.',
+    query: sql`
+      select c.environment_id, c.spend_limit_id, c.period_key, c.used, l.amount
+        from spend_counters c
+        join environments n on n.id = c.environment_id
+        join spend_limits l on l.environment_id = c.environment_id and l.id = c.spend_limit_id
+       where ${isPresent} and c.used >= l.amount
+         and not exists (
+           select from events e
+            where e.environment_id = l.environment_id and e.object_id = l.customer_id and e.type = 'spend_limit.reached'
+              and e.cause = concat_ws(' ', l.id, c.period_key, l.amount, 100))`,
+  },
+  {
+    name: 'subscriptionsKnowTheirLimits',
+    sentence: 'A subscription says whether its customer has spend limits.',
+    query: sql`
+      select s.environment_id, s.id, s.has_spend_limits
+        from subscriptions s
+       where s.has_spend_limits <> exists (
+         select from spend_limits l where l.environment_id = s.environment_id and l.customer_id = s.customer_id)`,
+  },
+];

@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { requireCustomerByExternalId } from '../customers/actions.ts';
+import type { CustomerRow } from '../customers/customer.ts';
+import { lockCustomer } from '../customers/store.ts';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
+import { listUsageMeters } from '../pricing/store-usage-meters.ts';
+import { isMeasured } from '../pricing/usage-meter.ts';
+import { lockLivingSubscriptions } from '../subscriptions/store.ts';
+import { crossedBy, publishCrossed } from './alerts.ts';
+import { limitKey, type SpendControls, type SpendLimitInput, type SpendLimitRow } from './spend-limit.ts';
+import { deleteLimits, insertLimits, listLimits, listPresentCounters, saveLimits } from './store.ts';
+
+/** The most counters of a limit that are shown: one for each subscription of the customer. */
+const maxCounters = 20;
+
+/** The limits of a customer with what of them is used. */
+export async function getSpendControls(
+  work: Work,
+  externalId: string,
+  pricingModelId: string | undefined,
+): Promise<SpendControls> {
+  return readSpendControls(work, await requireCustomerByExternalId(work, externalId, pricingModelId));
+}
+
+export async function readSpendControls(work: Work, customer: Pick<CustomerRow, 'id'>): Promise<SpendControls> {
+  const limits = await listLimits(work, [customer.id]);
+  const counters = Map.groupBy(
+    await listPresentCounters(
+      work,
+      limits.map(({ id }) => id),
+      maxCounters,
+    ),
+    ({ spendLimitId }) => spendLimitId,
+  );
+  const slugs = await slugsOf(work, limits);
+  return {
+    limits: limits.map(({ pricingModelId: _, customerId: __, ...limit }) => ({
+      ...limit,
+      usageMeterSlug: limit.usageMeterId === null ? null : (slugs.get(limit.usageMeterId) ?? null),
+      counters: (counters.get(limit.id) ?? []).map(({ subscriptionId, periodStart, periodEnd, used }) => ({
+        subscriptionId,
+        periodStart,
+        resetsAt: periodEnd,
+        usedAmount: used,
+        remainingAmount: limit.amount > used ? limit.amount - used : 0n,
+      })),
+    })),
+  };
+}
+
+async function slugsOf(work: Work, limits: readonly SpendLimitRow[]): Promise<ReadonlyMap<string, string>> {
+  const [first] = limits;
+  if (limits.every(({ usageMeterId }) => usageMeterId === null) || first === undefined) return new Map();
+  const meters = await listUsageMeters(work, [first.pricingModelId]);
+  return new Map(meters.map(({ id, slug }) => [id, slug]));
+}
+
+/** Sets the limits of a customer by its seller, in place of those before. */
+export async function putSpendControls(
+  work: Work,
+  { externalId, pricingModelId }: { readonly externalId: string; readonly pricingModelId: string | undefined },
+  limits: readonly SpendLimitInput[] | undefined,
+): Promise<SpendControls> {
+  const customer = await requireCustomerByExternalId(work, externalId, pricingModelId);
+  if (customer.archived) throw new Problem('customerArchived', { id: customer.id });
+  if (limits !== undefined) await setLimits(work, customer, { setBy: 'seller', limits });
+  return readSpendControls(work, customer);
+}
+
+/** Who sets which limits in place of those that they set before. */
+export interface LimitsToSet {
+  readonly setBy: SpendLimitRow['setBy'];
+  readonly limits: readonly SpendLimitInput[];
+}
+
+/**
+ * Sets limits. The subscriptions are locked, so all usage is either booked before or meets the new limits. A limit that
+ * stays in place goes on counting; a new one counts from now on.
+ */
+export async function setLimits(work: Work, { id }: Pick<CustomerRow, 'id'>, toSet: LimitsToSet): Promise<void> {
+  const customer = await lockCustomer(work, id);
+  assert(customer !== null, 'the customer was read');
+  await lockLivingSubscriptions(work, id);
+  const stored = await listLimits(work, [id]);
+  const wanted = await toRows(work, customer, toSet);
+  if (toSet.setBy === 'customer') refuseAbove(wanted, stored);
+  const before = new Map(stored.filter(({ setBy }) => setBy === toSet.setBy).map((row) => [limitKey(row), row]));
+  const after = wanted.map((row) => {
+    const earlier = before.get(limitKey(row));
+    return earlier === undefined ? row : { ...row, id: earlier.id };
+  });
+  const kept = new Set(after.map((row) => row.id));
+  await deleteLimits(
+    work,
+    before
+      .values()
+      .flatMap((row) => (kept.has(row.id) ? [] : [row.id]))
+      .toArray(),
+  );
+  await insertLimits(
+    work,
+    after.filter((row) => !before.has(limitKey(row))),
+  );
+  const changed = after.filter((row) => {
+    const earlier = before.get(limitKey(row));
+    return earlier !== undefined && !isSameLimit(earlier, row);
+  });
+  await saveLimits(work, changed);
+  await publishReached(work, changed);
+}
+
+function isSameLimit(one: SpendLimitRow, other: SpendLimitRow): boolean {
+  return (
+    one.amount === other.amount && one.action === other.action && one.thresholds.join() === other.thresholds.join()
+  );
+}
+
+/** Publishes which thresholds of changed limits are reached already: later usage crosses only others. */
+async function publishReached(work: Work, changed: readonly SpendLimitRow[]): Promise<void> {
+  const limits = new Map(changed.map((limit) => [limit.id, limit]));
+  const counters = await listPresentCounters(work, [...limits.keys()], maxCounters);
+  await publishCrossed(
+    work,
+    counters.flatMap(({ spendLimitId, periodKey, periodStart, periodEnd, used }) => {
+      const limit = limits.get(spendLimitId);
+      assert(limit !== undefined, 'only counters of these limits were read');
+      return crossedBy({ limit, period: { key: periodKey, start: periodStart, end: periodEnd } }, 0n, used);
+    }),
+  );
+}
+
+/** Limits as rows. Refuses a meter that is unknown or measured, and two limits of the same use. */
+async function toRows(work: Work, customer: CustomerRow, { setBy, limits }: LimitsToSet): Promise<SpendLimitRow[]> {
+  const { id: customerId, pricingModelId } = customer;
+  const meters = new Map((await listUsageMeters(work, [pricingModelId])).map((meter) => [meter.slug, meter]));
+  const seen = new Set<string>();
+  return limits.map(({ usageMeterSlug = null, label = null, ...limit }, index) => {
+    const at = ['spendControls', 'limits', index];
+    const meter = usageMeterSlug === null ? null : meters.get(usageMeterSlug);
+    if (meter === undefined)
+      throw invalid([...at, 'usageMeterSlug'], `must be the slug of a usage meter: there is no ${usageMeterSlug}`);
+    if (meter !== null && isMeasured(meter))
+      throw invalid(
+        [...at, 'usageMeterSlug'],
+        'must be of a usage meter that adds up: the units of a measured one are known when its period is billed',
+      );
+    const stamps = { id: newId('spendLimit'), createdAt: work.now, updatedAt: work.now };
+    const row = { ...stamps, ...limit, pricingModelId, customerId, setBy, usageMeterId: meter?.id ?? null, label };
+    if (seen.has(limitKey(row)))
+      throw invalid(at, 'must differ from the limits before it in usageMeterSlug, label, period or unit');
+    seen.add(limitKey(row));
+    return row;
+  });
+}
+
+/** Refuses a limit of the customer that its seller's blocking limit makes pointless. */
+function refuseAbove(wanted: readonly SpendLimitRow[], stored: readonly SpendLimitRow[]): void {
+  const allowed = new Map(
+    stored
+      .filter(({ setBy, action }) => setBy === 'seller' && action === 'block')
+      .map((row) => [limitKey(row), row.amount]),
+  );
+  for (const [index, row] of wanted.entries()) {
+    const most = allowed.get(limitKey(row));
+    if (most !== undefined && row.amount > most)
+      throw invalid(['spendControls', 'limits', index, 'amount'], `must be at most ${most}, which the seller allows`);
+  }
+}

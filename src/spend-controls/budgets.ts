@@ -1,0 +1,275 @@
+import assert from 'node:assert/strict';
+import type { Work } from '../database/work.ts';
+import { chargedStep } from '../kernel/currency.ts';
+import { Problem } from '../kernel/problem.ts';
+import { priceModelOf } from '../pricing/pricing.ts';
+import { type SpendPrice, worthOf } from '../rating/spending.ts';
+import type { Quantities } from '../rating/usage-parts.ts';
+import { crossedBy, publishCrossed } from './alerts.ts';
+import {
+  type CountedPeriod,
+  counts,
+  nameOfLimit,
+  periodOf,
+  type SpendLimitRow,
+  type SpendScope,
+  type UsedSubscription,
+} from './spend-limit.ts';
+import { type CounterRow, listLimits, listPriceAmounts, lockCounters, saveCounters } from './store.ts';
+
+/** A use of units at a price. */
+export interface SpendUse extends SpendScope, Quantities {
+  readonly subscription: UsedSubscription;
+  readonly priceId: string;
+}
+
+/** What open holds set aside of one meter at one price. */
+export interface HeldUnits extends SpendScope {
+  readonly subscriptionId: string;
+  readonly priceId: string;
+  readonly units: bigint;
+}
+
+/** A counter in memory, which is locked in the database. */
+interface Counter {
+  readonly limit: SpendLimitRow;
+  readonly period: CountedPeriod;
+  /** The subscription of a limit by billing period; null: all of the customer. */
+  readonly subscriptionId: string | null;
+  readonly before: bigint;
+  units: bigint;
+  used: bigint;
+  /** What is used and held: of a limit that does not block, the same as `used`. */
+  committed: bigint;
+  readonly byPrice: Map<string, Quantities>;
+  readonly held: Map<string, bigint>;
+  checked: { used: bigint; limit: bigint } | null;
+  isChanged: boolean;
+}
+
+const none: Quantities = { units: 0n, events: 0n, ownAmount: 0n };
+
+function plus(one: Quantities, other: Quantities): Quantities {
+  return {
+    units: one.units + other.units,
+    events: one.events + other.events,
+    ownAmount: one.ownAmount + other.ownAmount,
+  };
+}
+
+/**
+ * The counters of the limits that some uses touch. They are locked, so a decision that is made on them holds: uses that
+ * come at once wait for one another here. `fits` and `add` decide in memory, and `save` stores what was added.
+ */
+export class Budgets {
+  readonly #counters: readonly Counter[];
+  readonly #ofCustomer: ReadonlyMap<string, readonly Counter[]>;
+  readonly #prices: ReadonlyMap<string, SpendPrice>;
+  readonly #step: bigint;
+
+  constructor(counters: readonly Counter[], prices: ReadonlyMap<string, SpendPrice>, step: bigint) {
+    this.#counters = counters;
+    this.#ofCustomer = Map.groupBy(counters, ({ limit }) => limit.customerId);
+    this.#prices = prices;
+    this.#step = step;
+    for (const counter of counters) counter.committed = this.#worth(counter, true);
+  }
+
+  /** The refusal of a use that does not fit into a blocking limit, or null. A use that costs nothing fits. */
+  refusal(use: SpendUse): Problem | null {
+    for (const counter of this.#of(use)) {
+      if (counter.limit.action !== 'block') continue;
+      const { committed, limit } = counter;
+      const after = this.#after(counter, use);
+      if (after > limit.amount && after > committed) return refusalOf(counter);
+    }
+    return null;
+  }
+
+  /**
+   * Adds a use. `isChecked`: it had to fit. Returns whether it goes beyond a blocking limit. The use of what a hold has set
+   * aside is not beyond it.
+   */
+  add(use: SpendUse, isChecked: boolean): boolean {
+    let isBeyond = false;
+    for (const counter of this.#of(use)) {
+      counter.byPrice.set(use.priceId, plus(counter.byPrice.get(use.priceId) ?? none, use));
+      counter.units += use.units;
+      const used = this.#worth(counter, false);
+      const { limit } = counter;
+      if (limit.action === 'block' && used > counter.used) {
+        if (isChecked) counter.checked = { used, limit: limit.amount };
+        else if (used > limit.amount) isBeyond = true;
+      }
+      counter.used = used;
+      counter.committed = counter.held.size === 0 ? used : this.#worth(counter, true);
+      counter.isChanged = true;
+    }
+    return isBeyond;
+  }
+
+  /** Takes back a use that was added in memory. */
+  takeBack({ units, events, ownAmount, ...use }: SpendUse): void {
+    this.add({ ...use, units: -units, events: -events, ownAmount: -ownAmount }, true);
+  }
+
+  /** Stores the counters, and publishes which thresholds were crossed. */
+  async save(work: Work): Promise<void> {
+    const changed = this.#counters.filter(({ isChanged }) => isChanged);
+    if (changed.length === 0) return;
+    await saveCounters(
+      work,
+      changed.map(({ limit, period, byPrice, ...counter }) => ({
+        ...counter,
+        spendLimitId: limit.id,
+        periodKey: period.key,
+        byPrice: limit.unit === 'units' ? {} : Object.fromEntries(Array.from(byPrice, storedQuantities)),
+      })),
+    );
+    await publishCrossed(
+      work,
+      changed.flatMap((counter) => crossedBy(counter, counter.before, counter.used)),
+    );
+  }
+
+  #of(use: SpendUse): Counter[] {
+    return (this.#ofCustomer.get(use.customerId) ?? []).filter(({ limit, subscriptionId }) => {
+      return counts(limit, use) && (subscriptionId ?? use.subscription.id) === use.subscription.id;
+    });
+  }
+
+  #after(counter: Counter, use: SpendUse): bigint {
+    if (counter.limit.unit === 'units') return counter.committed + use.units;
+    const { priceId } = use;
+    const before = counter.byPrice.get(priceId) ?? none;
+    const heldUnits = counter.held.get(priceId) ?? 0n;
+    const now = { ...before, units: before.units + heldUnits };
+    return counter.committed - this.#worthAt(priceId, now) + this.#worthAt(priceId, plus(now, use));
+  }
+
+  #worth({ limit, units, byPrice, held }: Counter, withHeld: boolean): bigint {
+    if (limit.unit === 'units')
+      return withHeld ? held.values().reduce((sum, heldUnits) => sum + heldUnits, units) : units;
+    let sum = 0n;
+    for (const [priceId, used] of byPrice) {
+      const heldUnits = withHeld ? (held.get(priceId) ?? 0n) : 0n;
+      sum += this.#worthAt(priceId, { ...used, units: used.units + heldUnits });
+    }
+    if (withHeld)
+      for (const [priceId, heldUnits] of held)
+        if (!byPrice.has(priceId)) sum += this.#worthAt(priceId, { ...none, units: heldUnits });
+    return sum;
+  }
+
+  #worthAt(priceId: string, usage: Quantities): bigint {
+    const price = this.#prices.get(priceId);
+    assert(price !== undefined, 'the price of each use was read');
+    return worthOf(price, usage, this.#step);
+  }
+}
+
+const noBudgets = new Budgets([], new Map(), 1n);
+
+function refusalOf({ limit, period, used }: Counter): Problem {
+  const remaining = limit.amount > used ? limit.amount - used : 0n;
+  const resets = period.end === null ? 'It does not begin again.' : `It begins again at ${period.end}.`;
+  return new Problem('spendLimitReached', { name: nameOfLimit(limit), remaining, resets }, [], {
+    spendLimit: { ...shownLimit(limit), usedAmount: used, remainingAmount: remaining, resetsAt: period.end },
+  });
+}
+
+function shownLimit({ id, usageMeterId, label, period, unit, amount }: SpendLimitRow) {
+  return { id, usageMeterId, label, period, unit, amount };
+}
+
+function storedQuantities([priceId, { units, events, ownAmount }]: [string, Quantities]) {
+  return [priceId, [String(units), String(events), String(ownAmount)]] as const;
+}
+
+/**
+ * Opens and locks the counters that these uses touch, after the ledger accounts: so everybody takes locks in one order.
+ * Without limits it asks the database nothing. `listHeld`, of uses that have to fit, tells what holds set aside.
+ */
+export async function openBudgets(
+  work: Work,
+  uses: readonly SpendUse[],
+  listHeld: ((work: Work, customerIds: readonly string[]) => Promise<HeldUnits[]>) | null,
+): Promise<Budgets> {
+  if (uses.length === 0) return noBudgets;
+  const customerIds = [...new Set(uses.map(({ customerId }) => customerId))];
+  const limits = Map.groupBy(await listLimits(work, customerIds), ({ customerId }) => customerId);
+  const wanted = new Map<string, Wanted>();
+  for (const use of distinctScopes(uses))
+    for (const limit of limits.get(use.customerId) ?? []) {
+      if (!counts(limit, use)) continue;
+      const period = periodOf(limit, work.now, use.subscription);
+      const subscriptionId = limit.period === 'billing_period' ? use.subscription.id : null;
+      wanted.set(nameOfCounter(limit.id, period.key), { limit, period, subscriptionId });
+    }
+  if (wanted.size === 0) return noBudgets;
+  const rows = await lockCounters(
+    work,
+    Array.from(wanted.values(), ({ limit, period }) => ({ spendLimitId: limit.id, period })),
+  );
+  const blocked = new Set(wanted.values().flatMap(({ limit }) => (limit.action === 'block' ? [limit.customerId] : [])));
+  const held = listHeld === null || blocked.size === 0 ? [] : await listHeld(work, [...blocked]);
+  const counters = rows.map((row) => {
+    const found = wanted.get(nameOfCounter(row.spendLimitId, row.periodKey));
+    assert(found !== undefined, 'only wanted counters are opened');
+    return openCounter(found, row, held);
+  });
+  return new Budgets(counters, await readPrices(work, counters, uses), chargedStep(work.currency));
+}
+
+type Wanted = Pick<Counter, 'limit' | 'period' | 'subscriptionId'>;
+
+function nameOfCounter(limitId: string, key: string): string {
+  return `${limitId} ${key}`;
+}
+
+/** One use of each subscription, meter and label: a request may have thousands of them. */
+function distinctScopes(uses: readonly SpendUse[]): SpendUse[] {
+  return [
+    ...new Map(
+      uses.map((use) => [JSON.stringify([use.subscription.id, use.usageMeterId, use.label]), use] as const),
+    ).values(),
+  ];
+}
+
+function openCounter(wanted: Wanted, row: CounterRow, held: readonly HeldUnits[]): Counter {
+  const { limit, subscriptionId } = wanted;
+  const byPrice = new Map(
+    Object.entries(row.byPrice).map(([id, [units, events, ownAmount]]) => {
+      return [id, { units: BigInt(units), events: BigInt(events), ownAmount: BigInt(ownAmount) }] as const;
+    }),
+  );
+  const ofHolds = new Map<string, bigint>();
+  for (const hold of held) {
+    const isCounted = counts(limit, hold) && (subscriptionId ?? hold.subscriptionId) === hold.subscriptionId;
+    if (isCounted) ofHolds.set(hold.priceId, (ofHolds.get(hold.priceId) ?? 0n) + hold.units);
+  }
+  const { units, used } = row;
+  const rest = { before: used, units, used, committed: used, held: ofHolds, checked: null, isChanged: false };
+  return { ...wanted, ...rest, byPrice };
+}
+
+/** The prices of what is counted in money. */
+async function readPrices(
+  work: Work,
+  counters: readonly Counter[],
+  uses: readonly SpendUse[],
+): Promise<ReadonlyMap<string, SpendPrice>> {
+  const ofMoney = counters.filter(({ limit }) => limit.unit === 'money');
+  if (ofMoney.length === 0) return new Map();
+  const ids = new Set(ofMoney.flatMap(({ byPrice, held }) => [...byPrice.keys(), ...held.keys()]));
+  for (const { priceId } of uses) ids.add(priceId);
+  const amounts = await listPriceAmounts(work, [...ids]);
+  return new Map(
+    amounts.map(({ id, unitPrice, usageEventsPerUnit, pricing }) => [
+      id,
+      pricing === null
+        ? { model: priceModelOf({ model: 'per_unit', unitAmount: String(unitPrice) }), per: BigInt(usageEventsPerUnit) }
+        : { model: priceModelOf(pricing), per: 1n },
+    ]),
+  );
+}

@@ -1,0 +1,202 @@
+import { z } from 'zod';
+import type { Instant } from '../kernel/calendar.ts';
+import { idSchema } from '../kernel/id.ts';
+import { amountInput, SafeString, Timestamp, WholeNumber } from '../kernel/json.ts';
+import { stamps } from '../kernel/record.ts';
+import { calendarPeriod } from '../rating/spending.ts';
+
+export const SpendLimitId = idSchema('spendLimit');
+
+/** The most limits that a seller, or a customer, sets for a customer. Each use is compared with all of them. */
+export const maxSpendLimits = 50;
+// Each is an event of every period.
+const maxThresholds = 10;
+const usualThresholds = [50, 80, 100];
+
+const LimitPeriod = z.enum(['day', 'week', 'month', 'billing_period']).meta({
+  description:
+    'How long the limit counts until it begins again: a day, a week from Monday or a month in UTC, or the billing period of the ' +
+    'subscription that is used. A limit by billing period counts each subscription by itself.',
+});
+const LimitUnit = z.enum(['units', 'money']).meta({
+  description:
+    'Whether the limit is a number of units, or the money that they cost at their prices, in minor units, whether or not credits ' +
+    'cover them.',
+});
+const LimitAction = z.enum(['block', 'notify']).meta({
+  description:
+    '`block`: consume and holds refuse what does not fit. `notify`: only events are sent. A usage event is stored in either case.',
+});
+const thresholdsMeta = {
+  description:
+    'Percents of the amount that cause the event `usage_threshold.reached` when they are reached, once in a period. The full ' +
+    'amount always causes `spend_limit.reached`.',
+};
+/** The label of usage and of a limit. */
+export const UsageLabel = SafeString.nullish().meta({
+  description:
+    'The part of the customer that uses the units, such as a team, an agent or an API key. Limits with the same label count it.',
+});
+
+/** A counter of a limit in a period that has not ended. */
+const SpendCounter = z.object({
+  subscriptionId: z.string().nullable().meta({ description: 'Of a limit by billing period: the subscription.' }),
+  periodStart: Timestamp.nullable(),
+  resetsAt: Timestamp.nullable().meta({ description: 'When the limit begins again. Null: never.' }),
+  usedAmount: WholeNumber,
+  remainingAmount: WholeNumber.meta({ description: 'The rest up to the amount. Open holds reserve part of it.' }),
+});
+
+/** A limit of the use of a customer, and how much of it is used. */
+export const SpendLimit = z
+  .object({
+    id: SpendLimitId,
+    ...stamps,
+    setBy: z
+      .enum(['seller', 'customer'])
+      .meta({ description: 'The seller, or the customer in its portal. Both limits hold.' }),
+    usageMeterId: z.string().nullable(),
+    usageMeterSlug: z.string().nullable().meta({ description: 'Null: the limit counts all usage meters.' }),
+    label: z.string().nullable().meta({ description: 'Null: the limit counts usage with any label or none.' }),
+    period: LimitPeriod,
+    amount: WholeNumber,
+    unit: LimitUnit,
+    action: LimitAction,
+    thresholds: z.array(z.int()).meta(thresholdsMeta),
+    counters: z
+      .array(SpendCounter)
+      .meta({
+        description: 'The present periods. Without usage in one there is none. A limit counts from its creation on.',
+      }),
+  })
+  .meta({ id: 'SpendLimit' });
+export type SpendLimit = z.infer<typeof SpendLimit>;
+
+/** A limit of which a threshold was reached, in an event. */
+export const ReachedSpendLimit = SpendLimit.pick({
+  setBy: true,
+  usageMeterId: true,
+  label: true,
+  period: true,
+  unit: true,
+  action: true,
+})
+  .extend({
+    id: z.string(),
+    amount: z.int(),
+    threshold: z.int().meta({ description: 'Percent of the amount: 100 in `spend_limit.reached`.' }),
+    usedAmount: z.int(),
+    resetsAt: Timestamp.nullable().meta({ description: 'When the limit begins again. Null: never.' }),
+  })
+  .meta({ id: 'ReachedSpendLimit' });
+
+/** The amount of a limit and the period for which it holds, as a caller sends them. */
+export const SpendLimitInput = z
+  .object({
+    usageMeterSlug: SafeString.nullish().meta({ description: 'The usage meter to count. Absent: all.' }),
+    label: UsageLabel,
+    period: LimitPeriod,
+    amount: amountInput(1),
+    unit: LimitUnit.default('units'),
+    action: LimitAction.default('block'),
+    thresholds: z
+      .array(z.int().min(1).max(100))
+      .max(maxThresholds)
+      .default(usualThresholds)
+      .transform((percents) => [...new Set(percents)].sort((a, b) => a - b))
+      .meta(thresholdsMeta),
+  })
+  .meta({ id: 'SpendLimitInput' });
+export type SpendLimitInput = z.output<typeof SpendLimitInput>;
+
+/** The controls of a customer as its seller sends them. What is absent stays. */
+export const SpendControlsInput = z
+  .object({
+    limits: z
+      .array(SpendLimitInput)
+      .max(maxSpendLimits)
+      .optional()
+      .meta({
+        description:
+          'All limits that the seller sets, in place of those before. One with the same meter, label, period and unit as before goes ' +
+          'on counting.',
+      }),
+  })
+  .meta({ id: 'SpendControlsInput' });
+
+/** The controls of a customer. */
+export const SpendControls = z.object({ limits: z.array(SpendLimit) }).meta({ id: 'SpendControls' });
+export type SpendControls = z.infer<typeof SpendControls>;
+
+/** A stored limit. */
+export interface SpendLimitRow extends Omit<SpendLimit, 'counters' | 'usageMeterSlug'> {
+  readonly pricingModelId: string;
+  readonly customerId: string;
+}
+
+/** Who uses what. */
+export interface SpendScope {
+  readonly customerId: string;
+  readonly usageMeterId: string;
+  readonly label: string | null;
+}
+
+/** Whether a limit counts this use. */
+export function counts(limit: Pick<SpendLimitRow, 'customerId' | 'usageMeterId' | 'label'>, use: SpendScope): boolean {
+  return (
+    limit.customerId === use.customerId &&
+    (limit.usageMeterId ?? use.usageMeterId) === use.usageMeterId &&
+    (limit.label ?? use.label) === use.label
+  );
+}
+
+/** The subscription that is used, and its billing period. */
+export interface UsedSubscription {
+  readonly id: string;
+  readonly billingPeriodId: string | null;
+  readonly periodStart: Instant | null;
+  readonly periodEnd: Instant | null;
+}
+
+/** The period in which a limit counts a use: the key is the same for all uses that are counted together. */
+export interface CountedPeriod {
+  readonly key: string;
+  readonly start: Instant | null;
+  readonly end: Instant | null;
+}
+
+/**
+ * The period of a limit in which usage is counted that arrives now. A subscription without billing periods is one for its
+ * whole life.
+ */
+export function periodOf(
+  { period }: Pick<SpendLimitRow, 'period'>,
+  now: Instant,
+  used: UsedSubscription,
+): CountedPeriod {
+  if (period === 'billing_period') {
+    const { id, billingPeriodId, periodStart, periodEnd } = used;
+    return billingPeriodId === null
+      ? { key: id, start: null, end: null }
+      : { key: billingPeriodId, start: periodStart, end: periodEnd };
+  }
+  const { start, end } = calendarPeriod(period, now);
+  return { key: String(start), start, end };
+}
+
+/** The text that two limits of a customer share when one takes the place of the other. */
+export function limitKey({
+  usageMeterId,
+  label,
+  period,
+  unit,
+}: Pick<SpendLimitRow, 'usageMeterId' | 'label' | 'period' | 'unit'>): string {
+  return JSON.stringify([usageMeterId, label, period, unit]);
+}
+
+/** The name of a limit for people: `100 units of meter calls in a day`. */
+export function nameOfLimit(limit: Pick<SpendLimitRow, 'amount' | 'unit' | 'period' | 'label'>): string {
+  const unit = limit.unit === 'units' ? 'units' : 'minor units of money';
+  const label = limit.label === null ? '' : ` with label ${limit.label}`;
+  return `${limit.amount} ${unit}${label} in a ${limit.period.replace('_', ' ')}`;
+}

