@@ -105,14 +105,32 @@ function singleRow(size: number): Row {
   };
 }
 
-async function consumeHot(service: BenchService): Promise<Measured> {
-  const { subscriptionIds } = await sourcesOf(service, 1);
+// Both hold all of the load: a blocking one in units, and one in money that only notifies.
+const limits = [
+  { usageMeterSlug: pricedByModel.usageMeterSlug, period: 'month', amount: 10 ** 15 },
+  { period: 'month', amount: 10 ** 15, unit: 'money', action: 'notify' },
+];
+
+function consumeRow(isLimited: boolean): Row {
+  return async (service) => {
+    const { subscriptionIds, externalIds } = await makePopulation(service, meterPlan, 1);
+    if (isLimited)
+      await ask(service, 'PUT', `/customers/${externalIds[0]}/spend-controls`, { spendControls: { limits } });
+    return measureConsumption(service, subscriptionIds, isLimited ? ', two spend limits' : '');
+  };
+}
+
+async function measureConsumption(
+  service: BenchService,
+  subscriptionIds: readonly string[],
+  also: string,
+): Promise<Measured> {
   const connections = connectionsOr(manyConnections);
   const sources = { subscriptionIds, priceSlugs: priceSlugs.slice(0, 1) };
   const load = { connections, seconds, requests: { kind: 'event', path: '/usage-events/consume', sources } } as const;
   const figures = await measureLoad(service, load, () => takingsPerSecond(service.databaseUrl, manyConnections));
   await requireEvents(service, figures.warmUpRequests + figures.requests);
-  const note = `${connections} connections, one account; limit: update ... where balance >= 1 of one row, pgbench, ${manyConnections} clients`;
+  const note = `${connections} connections, one account${also}; limit: update ... where balance >= 1 of one row, pgbench, ${manyConnections} clients`;
   return { ...bulkFigures(figures, 1), limit: figures.limit, note };
 }
 
@@ -179,5 +197,6 @@ export const ingestRows: Readonly<Record<string, Row>> = {
   'single-events-mixed': mixedEvents,
   'bulk-ingest-priced': pricedRow(1_000),
   'single-events-priced': pricedRow(1),
-  'consume-hot': consumeHot,
+  'consume-hot': consumeRow(false),
+  'consume-with-budget-hot': consumeRow(true),
 };

@@ -8,6 +8,17 @@ export interface SpendPrice {
   readonly per: bigint;
 }
 
+/** No usage. */
+export const noUsage: Quantities = { units: 0n, events: 0n, ownAmount: 0n };
+
+export function addUsage(one: Quantities, other: Quantities): Quantities {
+  return {
+    units: one.units + other.units,
+    events: one.events + other.events,
+    ownAmount: one.ownAmount + other.ownAmount,
+  };
+}
+
 /**
  * The worth of usage at one price, in minor units: the price of all of it, rounded once, as a bill of it would say. Credits
  * do not lower it. Worked example: in tiers of 100 units at 3, and more at 2, 150 units are worth 400.

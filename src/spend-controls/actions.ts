@@ -8,7 +8,7 @@ import { invalid, Problem } from '../kernel/problem.ts';
 import { listUsageMeters } from '../pricing/store-usage-meters.ts';
 import { isMeasured } from '../pricing/usage-meter.ts';
 import { lockLivingSubscriptions } from '../subscriptions/store.ts';
-import { crossedBy, publishCrossed } from './alerts.ts';
+import { crossedBy, publishCrossed } from './actions-alerts.ts';
 import { limitKey, type SpendControls, type SpendLimitInput, type SpendLimitRow } from './spend-limit.ts';
 import { deleteLimits, insertLimits, listLimits, listPresentCounters, saveLimits } from './store.ts';
 
@@ -24,7 +24,7 @@ export async function getSpendControls(
   return readSpendControls(work, await requireCustomerByExternalId(work, externalId, pricingModelId));
 }
 
-export async function readSpendControls(work: Work, customer: Pick<CustomerRow, 'id'>): Promise<SpendControls> {
+async function readSpendControls(work: Work, customer: Pick<CustomerRow, 'id'>): Promise<SpendControls> {
   const limits = await listLimits(work, [customer.id]);
   const counters = Map.groupBy(
     await listPresentCounters(
@@ -69,8 +69,8 @@ export async function putSpendControls(
   return readSpendControls(work, customer);
 }
 
-/** Who sets which limits in place of those that they set before. */
-export interface LimitsToSet {
+/** New limits, in place of those that the same one has set before. */
+interface LimitsToSet {
   readonly setBy: SpendLimitRow['setBy'];
   readonly limits: readonly SpendLimitInput[];
 }
@@ -79,7 +79,7 @@ export interface LimitsToSet {
  * Sets limits. The subscriptions are locked, so all usage is either booked before or meets the new limits. A limit that
  * stays in place goes on counting; a new one counts from now on.
  */
-export async function setLimits(work: Work, { id }: Pick<CustomerRow, 'id'>, toSet: LimitsToSet): Promise<void> {
+async function setLimits(work: Work, { id }: Pick<CustomerRow, 'id'>, toSet: LimitsToSet): Promise<void> {
   const customer = await lockCustomer(work, id);
   assert(customer !== null, 'the customer was read');
   await lockLivingSubscriptions(work, id);

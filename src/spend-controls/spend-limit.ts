@@ -5,10 +5,10 @@ import { amountInput, SafeString, Timestamp, WholeNumber } from '../kernel/json.
 import { stamps } from '../kernel/record.ts';
 import { calendarPeriod } from '../rating/spending.ts';
 
-export const SpendLimitId = idSchema('spendLimit');
+const SpendLimitId = idSchema('spendLimit');
 
 /** The most limits that a seller, or a customer, sets for a customer. Each use is compared with all of them. */
-export const maxSpendLimits = 50;
+const maxSpendLimits = 50;
 // Each is an event of every period.
 const maxThresholds = 10;
 const usualThresholds = [50, 80, 100];
@@ -48,7 +48,7 @@ const SpendCounter = z.object({
 });
 
 /** A limit of the use of a customer, and how much of it is used. */
-export const SpendLimit = z
+const SpendLimit = z
   .object({
     id: SpendLimitId,
     ...stamps,
@@ -63,14 +63,12 @@ export const SpendLimit = z
     unit: LimitUnit,
     action: LimitAction,
     thresholds: z.array(z.int()).meta(thresholdsMeta),
-    counters: z
-      .array(SpendCounter)
-      .meta({
-        description: 'The present periods. Without usage in one there is none. A limit counts from its creation on.',
-      }),
+    counters: z.array(SpendCounter).meta({
+      description: 'The present periods. Without usage in one there is none. A limit counts from its creation on.',
+    }),
   })
   .meta({ id: 'SpendLimit' });
-export type SpendLimit = z.infer<typeof SpendLimit>;
+type SpendLimit = z.infer<typeof SpendLimit>;
 
 /** A limit of which a threshold was reached, in an event. */
 export const ReachedSpendLimit = SpendLimit.pick({
@@ -109,7 +107,7 @@ export const SpendLimitInput = z
   .meta({ id: 'SpendLimitInput' });
 export type SpendLimitInput = z.output<typeof SpendLimitInput>;
 
-/** The controls of a customer as its seller sends them. What is absent stays. */
+/** The controls of a customer as its seller sends them. Absent fields keep their value. */
 export const SpendControlsInput = z
   .object({
     limits: z
@@ -134,7 +132,16 @@ export interface SpendLimitRow extends Omit<SpendLimit, 'counters' | 'usageMeter
   readonly customerId: string;
 }
 
-/** Who uses what. */
+/** The part of a limit that decides about usage. */
+export type CountedLimit = Omit<SpendLimitRow, 'createdAt' | 'updatedAt' | 'pricingModelId'>;
+
+/** The same as usage reads it with its subscription. */
+export interface StoredSpendLimit extends Omit<CountedLimit, 'amount'> {
+  /** A number of JSON, within 2^53-1. */
+  readonly amount: number;
+}
+
+/** The customer, meter and label of a use. */
 export interface SpendScope {
   readonly customerId: string;
   readonly usageMeterId: string;
@@ -195,7 +202,7 @@ export function limitKey({
 }
 
 /** The name of a limit for people: `100 units of meter calls in a day`. */
-export function nameOfLimit(limit: Pick<SpendLimitRow, 'amount' | 'unit' | 'period' | 'label'>): string {
+export function nameOfLimit(limit: Pick<CountedLimit, 'amount' | 'unit' | 'period' | 'label'>): string {
   const unit = limit.unit === 'units' ? 'units' : 'minor units of money';
   const label = limit.label === null ? '' : ` with label ${limit.label}`;
   return `${limit.amount} ${unit}${label} in a ${limit.period.replace('_', ' ')}`;

@@ -4,7 +4,7 @@ import { insertRecords } from '../database/json-records.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import type { Pricing } from '../pricing/pricing.ts';
-import type { CountedPeriod, SpendLimitRow } from './spend-limit.ts';
+import type { CountedPeriod, SpendLimitRow, StoredSpendLimit } from './spend-limit.ts';
 
 const limitColumns = sql`
   l.id, l.created_at, l.updated_at, l.pricing_model_id, l.customer_id, l.set_by, l.usage_meter_id, l.label, l.period, l.unit, l.amount,
@@ -18,6 +18,14 @@ export async function listLimits(work: Work, customerIds: readonly string[]): Pr
      order by l.id`.execute(work.db);
   return rows;
 }
+
+/** The limits of the customer of subscription `s`, as JSON; null: there are none. */
+export const limitsOfSubscription = sql<readonly StoredSpendLimit[] | null>`
+  case when s.has_spend_limits then (
+    select jsonb_agg(jsonb_build_object('id', l.id, 'customerId', l.customer_id, 'setBy', l.set_by, 'usageMeterId', l.usage_meter_id,
+             'label', l.label, 'period', l.period, 'unit', l.unit, 'amount', l.amount, 'action', l.action,
+             'thresholds', l.thresholds) order by l.id)
+      from spend_limits l where l.environment_id = s.environment_id and l.customer_id = s.customer_id) end`;
 
 /** Inserts limits, which count what is booked from now on: the caller has locked the subscriptions of the customer. */
 export async function insertLimits(work: Work, limits: readonly SpendLimitRow[]): Promise<void> {
@@ -47,7 +55,7 @@ export async function insertLimits(work: Work, limits: readonly SpendLimitRow[])
   );
 }
 
-/** Saves what a limit may change without counting anew. */
+/** Saves the fields that change while a limit goes on counting. */
 export async function saveLimits(work: Work, limits: readonly SpendLimitRow[]): Promise<void> {
   if (limits.length === 0) return;
   const rows = limits.map(({ id, amount, action, thresholds }) => ({ id, amount: String(amount), action, thresholds }));
@@ -66,9 +74,9 @@ export async function deleteLimits(work: Work, ids: readonly string[]): Promise<
 }
 
 /** The use at one price as it is stored: decimal texts of units, events and own prices. */
-export type StoredQuantities = readonly [units: string, events: string, ownAmount: string];
+type StoredQuantities = readonly [units: string, events: string, ownAmount: string];
 
-/** What of a limit is used in one period. */
+/** The use of a limit in one period. */
 export interface CounterRow {
   readonly spendLimitId: string;
   readonly periodKey: string;
@@ -78,7 +86,7 @@ export interface CounterRow {
 }
 
 /** A counter that a use needs. */
-export interface WantedCounter {
+interface WantedCounter {
   readonly spendLimitId: string;
   readonly period: CountedPeriod;
 }
@@ -100,7 +108,7 @@ export async function lockCounters(work: Work, wanted: readonly WantedCounter[])
 }
 
 /** The state of a counter after uses. */
-export interface CountedUse extends CounterRow {
+interface CountedUse extends CounterRow {
   /** Set where a use had to fit into the limit: what was used after it, and the limit. */
   readonly checked: { readonly used: bigint; readonly limit: bigint } | null;
 }
@@ -126,7 +134,7 @@ export async function saveCounters(work: Work, counters: readonly CountedUse[]):
 }
 
 /** A counter whose period has not ended. */
-export interface PresentCounter {
+interface PresentCounter {
   readonly spendLimitId: string;
   readonly periodKey: string;
   readonly subscriptionId: string | null;

@@ -2,7 +2,7 @@ import { RunAgain, type Work } from '../database/work.ts';
 import { type BatchedOperation, PartialRejection } from '../jobs/batcher.ts';
 import { Problem } from '../kernel/problem.ts';
 import { type Access, accessOf } from '../organizations/setting.ts';
-import type { Budgets } from '../spend-controls/budgets.ts';
+import type { Budgets } from '../spend-controls/actions-count.ts';
 import {
   bookEvents,
   budgetsOf,

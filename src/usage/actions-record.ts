@@ -12,7 +12,7 @@ import {
   type MeasuredSoFar,
   openMeasured,
 } from '../rating/measured-usage.ts';
-import { type Budgets, openBudgets } from '../spend-controls/budgets.ts';
+import { type Budgets, openBudgets } from '../spend-controls/actions-count.ts';
 import { measuredPeriod } from '../subscriptions/interim.ts';
 import { publishLowBalances } from './actions-low-balance.ts';
 import { type CatchUp, openMissingSeries, resolveEvents, UsageCache } from './actions-resolve.ts';
@@ -160,11 +160,14 @@ type ListHeld = Parameters<typeof openBudgets>[2];
 
 /** The locked counters of the spend limits that these events touch. The caller has locked their accounts. */
 export function budgetsOf(work: Work, drafts: readonly Draft[], listHeld: ListHeld): Promise<Budgets> {
-  return openBudgets(
-    work,
-    drafts.filter(isLimited).map((draft) => spendUseOf(draft)),
-    listHeld,
-  );
+  // One of each series and label, of which a request may have thousands of events.
+  const distinct = new Map<string, Draft>();
+  for (const draft of drafts)
+    if (isLimited(draft)) distinct.set(`${seriesOf(draft).id} ${draft.event.label ?? ''}`, draft);
+  const uses = Array.from(distinct.values(), (draft) => {
+    return { ...spendUseOf(draft), limits: draft.subscription.spendLimits ?? [] };
+  });
+  return openBudgets(work, uses, listHeld);
 }
 
 /** Counts events that are stored whatever the spend limits say. Marks and answers those beyond a blocking limit. */

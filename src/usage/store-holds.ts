@@ -5,7 +5,7 @@ import { within } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { instantRange, isAscending, type PageRequest } from '../kernel/pagination.ts';
-import type { HeldUnits } from '../spend-controls/budgets.ts';
+import type { HeldUnits } from '../spend-controls/actions-count.ts';
 import { ofSubscriptionsOf } from '../subscriptions/store.ts';
 import type { HoldClosing, HoldRow, HoldStatus } from './usage-hold.ts';
 
@@ -76,7 +76,7 @@ export async function countOpenHolds(work: Work, ledgerAccountId: string): Promi
   return rows[0]?.count ?? 0;
 }
 
-/** What open holds of these customers set aside. Who asks has locked what decides. */
+/** The units that open holds of these customers set aside. They stay the same while the counters of limits are locked. */
 export async function listHeldUnits(work: Work, customerIds: readonly string[]): Promise<HeldUnits[]> {
   const { rows } = await sql<HeldUnits>`
     select s.customer_id, a.subscription_id, a.usage_meter_id, h.label, h.price_id, sum(h.amount) as units

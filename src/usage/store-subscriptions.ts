@@ -3,6 +3,7 @@ import { textArray } from '../database/array-literal.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import type { OwedTime } from '../rating/interval-change.ts';
+import { limitsOfSubscription } from '../spend-controls/store.ts';
 import { claimSubscriptions } from '../subscriptions/store-due.ts';
 import { dueAt, isBehind } from '../subscriptions/store-renewals.ts';
 import { terminalStatuses } from '../subscriptions/subscription.ts';
@@ -17,7 +18,7 @@ import type { Address, UsageCustomer, UsageSubscription } from './usage-event.ts
 export async function lockSubscriptions(work: Work, ids: readonly string[]): Promise<UsageSubscription[]> {
   const { rows } = await sql<UsageSubscription>`
     select s.id, s.revision, s.status, s.arrears, s.pricing_model_id, s.customer_id, s.current_billing_period_start, s.current_billing_period_end,
-           ${dueAt} as due_at, s.has_spend_limits,
+           ${dueAt} as due_at, ${limitsOfSubscription} as spend_limits,
            m.catalog_version, plan.product_id, not s.do_not_charge and coalesce(s.billing_threshold_amount, e.billing_threshold_amount, 0) > 0 as has_threshold,
            (select c.archived from customers c
              where c.environment_id = s.environment_id and c.id = s.customer_id) as customer_archived

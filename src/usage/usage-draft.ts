@@ -3,7 +3,7 @@ import type { Instant } from '../kernel/calendar.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import type { Access } from '../organizations/setting.ts';
 import { fineAmount } from '../pricing/pricing.ts';
-import type { SpendUse } from '../spend-controls/budgets.ts';
+import type { SpendUse } from '../spend-controls/actions-count.ts';
 import { hasAccess } from '../subscriptions/subscription.ts';
 import { hourOf } from './event-query.ts';
 import {
@@ -209,7 +209,7 @@ export function isMeasured({ price }: Draft): boolean {
 
 /** Whether spend limits may count the event. */
 export function isLimited({ subscription, price }: Draft): boolean {
-  return subscription.hasSpendLimits && !price.isMeasured;
+  return subscription.spendLimits !== null && !price.isMeasured;
 }
 
 /** The use that spend limits count; one that does not count uses nothing. */

@@ -8,7 +8,7 @@ import { stamps } from '../kernel/record.ts';
 import { DecimalAmount } from '../pricing/pricing.ts';
 import { noCreditsOfMeasured, type UsageMeter } from '../pricing/usage-meter.ts';
 import { bestMatch, type ConditionIndex, type Conditions, unmetCondition } from '../rating/conditions.ts';
-import { UsageLabel } from '../spend-controls/spend-limit.ts';
+import { type StoredSpendLimit, UsageLabel } from '../spend-controls/spend-limit.ts';
 import { type Arrears, isTerminal, type SubscriptionStatus } from '../subscriptions/subscription.ts';
 
 export const UsageEventId = idSchema('usageEvent');
@@ -228,8 +228,8 @@ export interface UsageSubscription {
   readonly catalogVersion: number;
   /** Whether its unbilled usage is invoiced when it reaches a threshold. */
   readonly hasThreshold: boolean;
-  /** Whether spend limits may count its usage. */
-  readonly hasSpendLimits: boolean;
+  /** The spend limits of its customer. Null: there are none. */
+  readonly spendLimits: readonly StoredSpendLimit[] | null;
 }
 
 /** Whether a price has an amount for each event (`counted`), or each event brings its own (`own`). */

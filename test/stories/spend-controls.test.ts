@@ -96,7 +96,7 @@ describe('a blocking limit', () => {
     const spender = await insertSpender(app, { credits: 1000, now: noon });
     // 100 units cost 50 cents: 1 unit is half a cent, and one cent is reached at the first unit.
     await spender.limit([{ period: 'billing_period', amount: 5, unit: 'money' }]);
-    const statuses = [];
+    const statuses: number[] = [];
     for (let use = 0; use < 12; use++) statuses.push((await spender.consume()).status);
     // 10 units are worth 5 cents and 11 units 5.5, which is 6.
     assert.deepEqual(statuses, [...Array.from({ length: 10 }, () => 200), 402, 402]);
@@ -132,7 +132,10 @@ describe('a blocking limit', () => {
     await spender.limit([{ period: 'day', amount: 10 }]);
     const { hold } = (await spender.hold(8, { expiresAt: noon + 2 * msPerDay })).body;
     await app.setClock(noon + msPerDay);
-    assert.deepEqual([(await spender.consume({ amount: 3 })).status, (await spender.settle(hold.id, 8)).status], [402, 200]);
+    assert.deepEqual(
+      [(await spender.consume({ amount: 3 })).status, (await spender.settle(hold.id, 8)).status],
+      [402, 200],
+    );
     assert.deepEqual(await spender.spent(), [8]);
     await app.setClock(noon);
   });

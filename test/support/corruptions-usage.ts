@@ -298,6 +298,34 @@ export const ledgerCorruptions: readonly Corruption[] = [
     breaks: ['heldIsSumOfOpenHolds'],
   },
   {
+    fault: 'a counter of a spend limit has units that nobody used',
+    statements: ['update spend_counters set units = 1, used = 1 where units = 0'],
+    breaks: ['spendCountersAreRecounted'],
+  },
+  {
+    fault: 'a counter of a spend limit has used more than its units',
+    statements: ['update spend_counters set used = 1 where units = 0'],
+    breaks: ['spendCountersAddUp'],
+  },
+  {
+    fault: 'a use that had to fit into a spend limit went beyond it',
+    statements: [
+      'alter table spend_counters drop constraint spend_counters_within_limit',
+      'update spend_counters set checked_used = 11, checked_limit = 10',
+    ],
+    breaks: ['nothingIsConsumedBeyondALimit'],
+  },
+  {
+    fault: 'a spend limit is reached, and nobody was told',
+    statements: ['update spend_counters set units = 100, used = 100'],
+    breaks: ['spendCountersAreRecounted', 'reachedLimitsArePublished'],
+  },
+  {
+    fault: 'a subscription does not know of the spend limits of its customer',
+    statements: ['update subscriptions set has_spend_limits = false where has_spend_limits'],
+    breaks: ['subscriptionsKnowTheirLimits'],
+  },
+  {
     fault: 'a hold is open that nothing is held for',
     statements: [`update usage_holds set status = 'open', settled_amount = null where status = 'settled'`],
     breaks: ['heldIsSumOfOpenHolds'],

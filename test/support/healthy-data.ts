@@ -265,7 +265,28 @@ async function insertAccounts({ app, model, ...fixture }: Data): Promise<Account
       { ...hold, id: newId('usageHold'), amount: 80, status: 'settled', settledAmount: 70 },
     ])
     .execute();
+  await insertSpendLimit({ app, model, ...fixture });
   return { callsId, usersId };
+}
+
+/** A limit that was set after all of the usage, and its counter. */
+async function insertSpendLimit({ app, model, ...fixture }: Data): Promise<void> {
+  const spendLimitId = newId('spendLimit');
+  const limit = { ...model, customerId: fixture.customerId, setBy: 'seller', period: 'billing_period', unit: 'units' };
+  await app.owner
+    .insertInto('spendLimits')
+    .values({ ...limit, id: spendLimitId, amount: 100n, action: 'block', thresholds: [50], bookedBefore: 10 ** 12 })
+    .execute();
+  await app.owner
+    .insertInto('spendCounters')
+    .values({ environmentId: model.environmentId, spendLimitId, periodKey: fixture.subscriptionId, byPrice: '{}' })
+    .execute();
+  // Corruptions add accounts of this revision.
+  await app.owner
+    .updateTable('subscriptions')
+    .set({ revision: 0 })
+    .where('customerId', '=', fixture.customerId)
+    .execute();
 }
 
 /**

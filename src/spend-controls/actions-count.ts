@@ -3,19 +3,20 @@ import type { Work } from '../database/work.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { Problem } from '../kernel/problem.ts';
 import { priceModelOf } from '../pricing/pricing.ts';
-import { type SpendPrice, worthOf } from '../rating/spending.ts';
+import { addUsage, noUsage, type SpendPrice, worthOf } from '../rating/spending.ts';
 import type { Quantities } from '../rating/usage-parts.ts';
-import { crossedBy, publishCrossed } from './alerts.ts';
+import { crossedBy, publishCrossed } from './actions-alerts.ts';
 import {
+  type CountedLimit,
   type CountedPeriod,
   counts,
   nameOfLimit,
   periodOf,
-  type SpendLimitRow,
   type SpendScope,
+  type StoredSpendLimit,
   type UsedSubscription,
 } from './spend-limit.ts';
-import { type CounterRow, listLimits, listPriceAmounts, lockCounters, saveCounters } from './store.ts';
+import { type CounterRow, listPriceAmounts, lockCounters, saveCounters } from './store.ts';
 
 /** A use of units at a price. */
 export interface SpendUse extends SpendScope, Quantities {
@@ -23,7 +24,12 @@ export interface SpendUse extends SpendScope, Quantities {
   readonly priceId: string;
 }
 
-/** What open holds set aside of one meter at one price. */
+/** A use with the limits of its customer. */
+interface LimitedUse extends SpendUse {
+  readonly limits: readonly StoredSpendLimit[];
+}
+
+/** The units of one meter at one price that open holds set aside. */
 export interface HeldUnits extends SpendScope {
   readonly subscriptionId: string;
   readonly priceId: string;
@@ -32,14 +38,14 @@ export interface HeldUnits extends SpendScope {
 
 /** A counter in memory, which is locked in the database. */
 interface Counter {
-  readonly limit: SpendLimitRow;
+  readonly limit: CountedLimit;
   readonly period: CountedPeriod;
   /** The subscription of a limit by billing period; null: all of the customer. */
   readonly subscriptionId: string | null;
   readonly before: bigint;
   units: bigint;
   used: bigint;
-  /** What is used and held: of a limit that does not block, the same as `used`. */
+  /** The used and held amount: of a limit that does not block, the same as `used`. */
   committed: bigint;
   readonly byPrice: Map<string, Quantities>;
   readonly held: Map<string, bigint>;
@@ -47,19 +53,9 @@ interface Counter {
   isChanged: boolean;
 }
 
-const none: Quantities = { units: 0n, events: 0n, ownAmount: 0n };
-
-function plus(one: Quantities, other: Quantities): Quantities {
-  return {
-    units: one.units + other.units,
-    events: one.events + other.events,
-    ownAmount: one.ownAmount + other.ownAmount,
-  };
-}
-
 /**
- * The counters of the limits that some uses touch. They are locked, so a decision that is made on them holds: uses that
- * come at once wait for one another here. `fits` and `add` decide in memory, and `save` stores what was added.
+ * The counters of the limits that some uses touch. They are locked, so uses that come at once wait for one another here.
+ * `refusal` and `add` decide in memory. `save` stores the result.
  */
 export class Budgets {
   readonly #counters: readonly Counter[];
@@ -93,7 +89,7 @@ export class Budgets {
   add(use: SpendUse, isChecked: boolean): boolean {
     let isBeyond = false;
     for (const counter of this.#of(use)) {
-      counter.byPrice.set(use.priceId, plus(counter.byPrice.get(use.priceId) ?? none, use));
+      counter.byPrice.set(use.priceId, addUsage(counter.byPrice.get(use.priceId) ?? noUsage, use));
       counter.units += use.units;
       const used = this.#worth(counter, false);
       const { limit } = counter;
@@ -141,10 +137,10 @@ export class Budgets {
   #after(counter: Counter, use: SpendUse): bigint {
     if (counter.limit.unit === 'units') return counter.committed + use.units;
     const { priceId } = use;
-    const before = counter.byPrice.get(priceId) ?? none;
+    const before = counter.byPrice.get(priceId) ?? noUsage;
     const heldUnits = counter.held.get(priceId) ?? 0n;
     const now = { ...before, units: before.units + heldUnits };
-    return counter.committed - this.#worthAt(priceId, now) + this.#worthAt(priceId, plus(now, use));
+    return counter.committed - this.#worthAt(priceId, now) + this.#worthAt(priceId, addUsage(now, use));
   }
 
   #worth({ limit, units, byPrice, held }: Counter, withHeld: boolean): bigint {
@@ -157,7 +153,7 @@ export class Budgets {
     }
     if (withHeld)
       for (const [priceId, heldUnits] of held)
-        if (!byPrice.has(priceId)) sum += this.#worthAt(priceId, { ...none, units: heldUnits });
+        if (!byPrice.has(priceId)) sum += this.#worthAt(priceId, { ...noUsage, units: heldUnits });
     return sum;
   }
 
@@ -178,7 +174,7 @@ function refusalOf({ limit, period, used }: Counter): Problem {
   });
 }
 
-function shownLimit({ id, usageMeterId, label, period, unit, amount }: SpendLimitRow) {
+function shownLimit({ id, usageMeterId, label, period, unit, amount }: CountedLimit) {
   return { id, usageMeterId, label, period, unit, amount };
 }
 
@@ -192,15 +188,14 @@ function storedQuantities([priceId, { units, events, ownAmount }]: [string, Quan
  */
 export async function openBudgets(
   work: Work,
-  uses: readonly SpendUse[],
+  uses: readonly LimitedUse[],
   listHeld: ((work: Work, customerIds: readonly string[]) => Promise<HeldUnits[]>) | null,
 ): Promise<Budgets> {
   if (uses.length === 0) return noBudgets;
-  const customerIds = [...new Set(uses.map(({ customerId }) => customerId))];
-  const limits = Map.groupBy(await listLimits(work, customerIds), ({ customerId }) => customerId);
   const wanted = new Map<string, Wanted>();
-  for (const use of distinctScopes(uses))
-    for (const limit of limits.get(use.customerId) ?? []) {
+  for (const use of uses)
+    for (const stored of use.limits) {
+      const limit = { ...stored, amount: BigInt(stored.amount) };
       if (!counts(limit, use)) continue;
       const period = periodOf(limit, work.now, use.subscription);
       const subscriptionId = limit.period === 'billing_period' ? use.subscription.id : null;
@@ -225,15 +220,6 @@ type Wanted = Pick<Counter, 'limit' | 'period' | 'subscriptionId'>;
 
 function nameOfCounter(limitId: string, key: string): string {
   return `${limitId} ${key}`;
-}
-
-/** One use of each subscription, meter and label: a request may have thousands of them. */
-function distinctScopes(uses: readonly SpendUse[]): SpendUse[] {
-  return [
-    ...new Map(
-      uses.map((use) => [JSON.stringify([use.subscription.id, use.usageMeterId, use.label]), use] as const),
-    ).values(),
-  ];
 }
 
 function openCounter(wanted: Wanted, row: CounterRow, held: readonly HeldUnits[]): Counter {

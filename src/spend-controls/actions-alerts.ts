@@ -4,11 +4,11 @@ import { listCustomersById } from '../customers/store.ts';
 import { publish } from '../customers/store-events.ts';
 import type { Work } from '../database/work.ts';
 import { crossedThresholds } from '../rating/spending.ts';
-import type { CountedPeriod, SpendLimitRow } from './spend-limit.ts';
+import type { CountedLimit, CountedPeriod } from './spend-limit.ts';
 
 /** A limit of which a part of the amount is used for the first time in a period. */
-export interface CrossedThreshold {
-  readonly limit: SpendLimitRow;
+interface CrossedThreshold {
+  readonly limit: CountedLimit;
   readonly period: CountedPeriod;
   readonly used: bigint;
   /** 100: all of it. */
