@@ -370,7 +370,7 @@ export const customerRoutes = [
     query: pricingModelQuery,
     body: z.object({ spendControls: SpendControlsInput }),
     returns: z.object({ spendControls: SpendControls }),
-    refuses: ['customerNotFound', 'externalIdAmbiguous', 'customerArchived'],
+    refuses: ['customerNotFound', 'externalIdAmbiguous', 'customerArchived', 'usageMeterNotFound'],
     handle: async (work, { params: { externalId }, query: { pricingModelId }, body }) => ({
       spendControls: await putSpendControls(work, { externalId, pricingModelId }, body.spendControls.limits),
     }),

@@ -35,6 +35,7 @@ export const holdRoutes = [
       'usageMeterNotFound',
       'subscriptionUnpaid',
       'insufficientBalance',
+      'spendLimitReached',
       'tooManyHolds',
     ],
     handle: (work, { body }) => takeHold(work, body.hold, catchUpAll),

@@ -112,7 +112,7 @@ export const usageEventRoutes = [
         .optional()
         .meta({ description: 'Present with `usageEvents`: the balance of each meter.' }),
     }),
-    refuses: [...refuses, 'subscriptionUnpaid', 'insufficientBalance'],
+    refuses: [...refuses, 'subscriptionUnpaid', 'insufficientBalance', 'spendLimitReached'],
     operation: consuming,
     request: ({ body }): UsageRequest => ({ kind: 'consume', events: [body.usageEvent], pathOf: () => ['usageEvent'] }),
     answer: ({ events, balances }) => ({

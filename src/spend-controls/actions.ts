@@ -139,8 +139,7 @@ async function toRows(work: Work, customer: CustomerRow, { setBy, limits }: Limi
   return limits.map(({ usageMeterSlug = null, label = null, ...limit }, index) => {
     const at = ['spendControls', 'limits', index];
     const meter = usageMeterSlug === null ? null : meters.get(usageMeterSlug);
-    if (meter === undefined)
-      throw invalid([...at, 'usageMeterSlug'], `must be the slug of a usage meter: there is no ${usageMeterSlug}`);
+    if (meter === undefined) throw meterNotFound([...at, 'usageMeterSlug'], usageMeterSlug ?? '');
     if (meter !== null && isMeasured(meter))
       throw invalid(
         [...at, 'usageMeterSlug'],
@@ -153,6 +152,12 @@ async function toRows(work: Work, customer: CustomerRow, { setBy, limits }: Limi
     seen.add(limitKey(row));
     return row;
   });
+}
+
+function meterNotFound(path: readonly (string | number)[], slug: string): Problem {
+  const named = { id: `${slug} (${path.join('.')})` };
+  const { message } = new Problem('usageMeterNotFound', named);
+  return new Problem('usageMeterNotFound', named, [{ path, message, code: 'custom' }]);
 }
 
 /** Refuses a limit of the customer that its seller's blocking limit makes pointless. */

@@ -192,7 +192,7 @@ describe('setting limits', () => {
       return [status, body.issues?.[0]?.path?.join('.')];
     };
     const limit = { period: 'day', amount: 1 };
-    assert.deepEqual(await put([{ ...limit, usageMeterSlug: 'none' }]), [400, 'spendControls.limits.0.usageMeterSlug']);
+    assert.deepEqual(await put([{ ...limit, usageMeterSlug: 'none' }]), [404, 'spendControls.limits.0.usageMeterSlug']);
     assert.deepEqual(await put([limit, limit]), [400, 'spendControls.limits.1']);
     assert.deepEqual(await put([{ ...limit, amount: 0 }]), [400, 'spendControls.limits.0.amount']);
     assert.deepEqual(await put([{ ...limit, thresholds: [0] }]), [400, 'spendControls.limits.0.thresholds.0']);

@@ -448,6 +448,12 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
     path: '/holds',
     body: { hold: { subscriptionId: w.subscriptionId, amount, expiresAt: later(), ...by(w) } },
   })),
+  'PUT /customers/{externalId}/spend-controls': [
+    (w) => ({
+      path: `/customers/${w.externalId}/spend-controls`,
+      body: { spendControls: { limits: [{ usageMeterSlug: w.callsMeterSlug, period: 'day', amount }] } },
+    }),
+  ],
   'POST /subscriptions/{id}/retry-payment': [
     (w) => ({
       path: `/subscriptions/${w.owingSubscriptionId}/retry-payment`,
