@@ -85,6 +85,8 @@ export interface CustomField {
 export interface SpendControlsInput {
   /** All limits that the seller sets, in place of those before. One with the same meter, label, period and unit as before goes on counting. */
   limits?: Array<SpendLimitInput>;
+  /** All limits that the customer sets for itself, in place of those before. Where the seller blocks the same use, they must not be higher. */
+  ownLimits?: Array<SpendLimitInput>;
 }
 
 export interface SpendLimitInput {
@@ -2249,7 +2251,7 @@ export interface SpendLimit {
   id: string;
   createdAt: Timestamp;
   updatedAt: Timestamp;
-  /** The seller, or the customer in its portal. Both limits hold. */
+  /** The seller, or the customer for itself. Both limits hold. */
   setBy: 'seller' | 'customer';
   usageMeterId: string | null;
   /** Null: the limit counts all usage meters. */
@@ -4142,7 +4144,7 @@ export interface EventPayload {
 }
 
 export interface ReachedSpendLimit {
-  /** The seller, or the customer in its portal. Both limits hold. */
+  /** The seller, or the customer for itself. Both limits hold. */
   setBy: 'seller' | 'customer';
   usageMeterId: string | null;
   /** Null: the limit counts usage with any label or none. */
@@ -8953,7 +8955,7 @@ export interface CustomersMethods {
   /** Get spend controls. Returns the limits of a customer, and how much of each is used in the present periods. */
   getSpendControls(input: CustomersGetSpendControlsInput, options?: CallOptions): Promise<CustomersGetSpendControlsAnswer>;
 
-  /** Set spend controls. Sets the limits of a customer in place of those that the seller set before. Consume and holds refuse what does not fit into a blocking limit with 402, exactly under any number of parallel requests. Usage events are always stored; those beyond a blocking limit have `beyondLimit`. A new limit counts from now on. Limits that the customer sets in its portal stay. */
+  /** Set spend controls. Sets the limits of a customer in place of those that the seller set before. Consume and holds refuse what does not fit into a blocking limit with 402, exactly under any number of parallel requests. Usage events are always stored; those beyond a blocking limit have `beyondLimit`. A new limit counts from now on. All limits hold. */
   updateSpendControls(input: CustomersUpdateSpendControlsInput, options?: WriteOptions): Promise<CustomersUpdateSpendControlsAnswer>;
 }
 

@@ -363,8 +363,7 @@ export const customerRoutes = [
     description:
       'Sets the limits of a customer in place of those that the seller set before. Consume and holds refuse what does not fit ' +
       'into a blocking limit with 402, exactly under any number of parallel requests. Usage events are always stored; those ' +
-      'beyond a blocking limit have `beyondLimit`. A new limit counts from now on. Limits that the customer sets in its portal ' +
-      'stay.',
+      'beyond a blocking limit have `beyondLimit`. A new limit counts from now on. All limits hold.',
     tag: spendingTag,
     params: externalIdParams,
     query: pricingModelQuery,
@@ -372,7 +371,7 @@ export const customerRoutes = [
     returns: z.object({ spendControls: SpendControls }),
     refuses: ['customerNotFound', 'externalIdAmbiguous', 'customerArchived', 'usageMeterNotFound'],
     handle: async (work, { params: { externalId }, query: { pricingModelId }, body }) => ({
-      spendControls: await putSpendControls(work, { externalId, pricingModelId }, body.spendControls.limits),
+      spendControls: await putSpendControls(work, { externalId, pricingModelId }, body.spendControls),
     }),
   }),
 ];

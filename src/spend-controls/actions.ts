@@ -9,7 +9,13 @@ import { listUsageMeters } from '../pricing/store-usage-meters.ts';
 import { isMeasured } from '../pricing/usage-meter.ts';
 import { lockLivingSubscriptions } from '../subscriptions/store.ts';
 import { crossedBy, publishCrossed } from './actions-alerts.ts';
-import { limitKey, type SpendControls, type SpendLimitInput, type SpendLimitRow } from './spend-limit.ts';
+import {
+  limitKey,
+  type SpendControls,
+  type SpendControlsInput,
+  type SpendLimitInput,
+  type SpendLimitRow,
+} from './spend-limit.ts';
 import { deleteLimits, insertLimits, listLimits, listPresentCounters, saveLimits } from './store.ts';
 
 /** The most counters of a limit that are shown: one for each subscription of the customer. */
@@ -57,15 +63,16 @@ async function slugsOf(work: Work, limits: readonly SpendLimitRow[]): Promise<Re
   return new Map(meters.map(({ id, slug }) => [id, slug]));
 }
 
-/** Sets the limits of a customer by its seller, in place of those before. */
+/** Sets the limits of a customer by its seller and by itself, each in place of those before. */
 export async function putSpendControls(
   work: Work,
   { externalId, pricingModelId }: { readonly externalId: string; readonly pricingModelId: string | undefined },
-  limits: readonly SpendLimitInput[] | undefined,
+  { limits, ownLimits }: SpendControlsInput,
 ): Promise<SpendControls> {
   const customer = await requireCustomerByExternalId(work, externalId, pricingModelId);
   if (customer.archived) throw new Problem('customerArchived', { id: customer.id });
   if (limits !== undefined) await setLimits(work, customer, { setBy: 'seller', limits });
+  if (ownLimits !== undefined) await setLimits(work, customer, { setBy: 'customer', limits: ownLimits });
   return readSpendControls(work, customer);
 }
 
@@ -137,7 +144,7 @@ async function toRows(work: Work, customer: CustomerRow, { setBy, limits }: Limi
   const meters = new Map((await listUsageMeters(work, [pricingModelId])).map((meter) => [meter.slug, meter]));
   const seen = new Set<string>();
   return limits.map(({ usageMeterSlug = null, label = null, ...limit }, index) => {
-    const at = ['spendControls', 'limits', index];
+    const at = [...pathOf(setBy), index];
     const meter = usageMeterSlug === null ? null : meters.get(usageMeterSlug);
     if (meter === undefined) throw meterNotFound([...at, 'usageMeterSlug'], usageMeterSlug ?? '');
     if (meter !== null && isMeasured(meter))
@@ -152,6 +159,10 @@ async function toRows(work: Work, customer: CustomerRow, { setBy, limits }: Limi
     seen.add(limitKey(row));
     return row;
   });
+}
+
+function pathOf(setBy: SpendLimitRow['setBy']): string[] {
+  return ['spendControls', setBy === 'seller' ? 'limits' : 'ownLimits'];
 }
 
 function meterNotFound(path: readonly (string | number)[], slug: string): Problem {
@@ -170,6 +181,6 @@ function refuseAbove(wanted: readonly SpendLimitRow[], stored: readonly SpendLim
   for (const [index, row] of wanted.entries()) {
     const most = allowed.get(limitKey(row));
     if (most !== undefined && row.amount > most)
-      throw invalid(['spendControls', 'limits', index, 'amount'], `must be at most ${most}, which the seller allows`);
+      throw invalid([...pathOf('customer'), index, 'amount'], `must be at most ${most}, which the seller allows`);
   }
 }

@@ -54,7 +54,7 @@ const SpendLimit = z
     ...stamps,
     setBy: z
       .enum(['seller', 'customer'])
-      .meta({ description: 'The seller, or the customer in its portal. Both limits hold.' }),
+      .meta({ description: 'The seller, or the customer for itself. Both limits hold.' }),
     usageMeterId: z.string().nullable(),
     usageMeterSlug: z.string().nullable().meta({ description: 'Null: the limit counts all usage meters.' }),
     label: z.string().nullable().meta({ description: 'Null: the limit counts usage with any label or none.' }),
@@ -116,11 +116,21 @@ export const SpendControlsInput = z
       .optional()
       .meta({
         description:
-          'All limits that the seller sets, in place of those before. One with the same meter, label, period and unit as before goes ' +
-          'on counting.',
+          'All limits that the seller sets, in place of those before. One with the same meter, label, period and unit as ' +
+          'before goes on counting.',
+      }),
+    ownLimits: z
+      .array(SpendLimitInput)
+      .max(maxSpendLimits)
+      .optional()
+      .meta({
+        description:
+          'All limits that the customer sets for itself, in place of those before. Where the seller blocks the same use, ' +
+          'they must not be higher.',
       }),
   })
   .meta({ id: 'SpendControlsInput' });
+export type SpendControlsInput = z.output<typeof SpendControlsInput>;
 
 /** The controls of a customer. */
 export const SpendControls = z.object({ limits: z.array(SpendLimit) }).meta({ id: 'SpendControls' });

@@ -184,6 +184,29 @@ describe('setting limits', () => {
     await assertBooksAreRight(app);
   });
 
+  test('lets the customer set stricter limits for itself, and none above a blocking one of its seller', async () => {
+    const spender = await insertSpender(app, { credits: 1000, now: noon });
+    await spender.limit([{ ...ofCalls, amount: 100 }]);
+    const put = (amount: number) =>
+      app.request('PUT', `/customers/${spender.externalId}/spend-controls?pricingModelId=${spender.pricingModelId}`, {
+        spendControls: { ownLimits: [{ ...ofCalls, amount }] },
+      });
+    const refused = await put(101);
+    assert.deepEqual(
+      [refused.status, refused.body.issues[0].path.join('.')],
+      [400, 'spendControls.ownLimits.0.amount'],
+    );
+    const { limits } = (await put(20)).body.spendControls;
+    const shown = limits.map(({ setBy, amount }: Body) => `${setBy} ${amount}`);
+    assert.deepEqual(shown, ['seller 100', 'customer 20']);
+    assert.deepEqual(
+      [(await spender.consume({ amount: 21 })).status, (await spender.consume({ amount: 20 })).status],
+      [402, 200],
+    );
+    assert.deepEqual(await spender.spent(), [20, 20]);
+    await assertBooksAreRight(app);
+  });
+
   test('refuses an unknown or measured meter, and two limits of the same use, by the name of the field', async () => {
     const spender = await insertSpender(app, { now: noon });
     const put = async (limits: Body[]) => {

@@ -453,6 +453,10 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
       path: `/customers/${w.externalId}/spend-controls`,
       body: { spendControls: { limits: [{ usageMeterSlug: w.callsMeterSlug, period: 'day', amount }] } },
     }),
+    (w) => ({
+      path: `/customers/${w.externalId}/spend-controls`,
+      body: { spendControls: { ownLimits: [{ usageMeterSlug: w.callsMeterSlug, period: 'day', amount }] } },
+    }),
   ],
   'POST /subscriptions/{id}/retry-payment': [
     (w) => ({
