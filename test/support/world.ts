@@ -66,6 +66,9 @@ export async function buildWorld(
   const spare = await post('/payment-methods', {
     paymentMethod: { customerId: data.customer.id, type: 'card', token: 'pm_card_mastercard' },
   });
+  await put(`/customers/${data.customer.externalId}/spend-controls`, {
+    spendControls: { limits: [{ period: 'month', amount: 1_000_000 }] },
+  });
   const { usageEvents } = await post('/usage-events/bulk', {
     usageEvents: [
       { subscriptionId: subscription.id, priceSlug: 'call-overage', transactionId: `t-${suffix}`, amount: 25 },
