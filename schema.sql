@@ -1587,6 +1587,7 @@ create table public.resources (
 
 create table public.spend_counters (
   environment_id bigint not null,
+  pricing_model_id text not null,
   spend_limit_id text not null,
   period_key text not null,
   period_start bigint,
@@ -5045,7 +5046,7 @@ create policy tenant on resource_claims to {tollkeeper_service} using ((environm
 create policy worker on resource_claims to {tollkeeper_worker} using true;
 create policy tenant on resources to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on resources to {tollkeeper_worker} using true;
-create policy tenant on spend_counters to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
+create policy tenant on spend_counters to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on spend_counters to {tollkeeper_worker} using true;
 create policy tenant on spend_limits to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on spend_limits to {tollkeeper_worker} using true;

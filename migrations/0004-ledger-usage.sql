@@ -527,6 +527,7 @@ create index spend_limits_by_meter on spend_limits (environment_id, usage_meter_
 -- month has one row for each; a limit by billing period has one for each billing period of each subscription.
 create table spend_counters (
   environment_id bigint not null,
+  pricing_model_id text collate "C" not null,
   spend_limit_id text collate "C" not null,
   -- The start of the day, week or month; else the billing period or, without one, the subscription.
   period_key text collate "C" not null,

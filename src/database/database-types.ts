@@ -1141,6 +1141,7 @@ export interface SpendCounters {
   periodEnd: number | null;
   periodKey: string;
   periodStart: number | null;
+  pricingModelId: string;
   spendLimitId: string;
   units: Generated<bigint>;
   used: Generated<bigint>;

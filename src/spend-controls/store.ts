@@ -95,12 +95,13 @@ interface WantedCounter {
 export async function lockCounters(work: Work, wanted: readonly WantedCounter[]): Promise<CounterRow[]> {
   // An update that changes nothing locks a row that is there: one statement instead of three.
   const { rows } = await sql<CounterRow>`
-    insert into spend_counters (environment_id, spend_limit_id, period_key, period_start, period_end)
-    select ${work.environmentId}, w.id, w.key, w.starts, w.ends
+    insert into spend_counters (environment_id, pricing_model_id, spend_limit_id, period_key, period_start, period_end)
+    select l.environment_id, l.pricing_model_id, w.id, w.key, w.starts, w.ends
       from unnest(${idColumn(wanted, ({ spendLimitId }) => spendLimitId)}::text[],
                   ${idColumn(wanted, ({ period }) => period.key)}::text[],
                   ${idColumn(wanted, ({ period }) => period.start)}::bigint[],
                   ${idColumn(wanted, ({ period }) => period.end)}::bigint[]) as w (id, key, starts, ends)
+      join spend_limits l on l.environment_id = ${work.environmentId} and l.id = w.id
      order by w.id collate "C", w.key collate "C"
     on conflict (environment_id, spend_limit_id, period_key) do update set period_end = excluded.period_end
     returning spend_limit_id, period_key, units, used, by_price`.execute(work.db);

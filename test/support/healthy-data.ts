@@ -279,7 +279,13 @@ async function insertSpendLimit({ app, model, ...fixture }: Data): Promise<void>
     .execute();
   await app.owner
     .insertInto('spendCounters')
-    .values({ environmentId: model.environmentId, spendLimitId, periodKey: fixture.subscriptionId, byPrice: '{}' })
+    .values({
+      environmentId: model.environmentId,
+      pricingModelId: model.pricingModelId,
+      spendLimitId,
+      periodKey: fixture.subscriptionId,
+      byPrice: '{}',
+    })
     .execute();
   // Corruptions add accounts of this revision.
   await app.owner

@@ -25,7 +25,7 @@ export interface WorldOptions {
 }
 
 /** What a world is made through. */
-export type WorldApp = Pick<TestApp, 'get' | 'post' | 'database' | 'testKey' | 'testEnvironmentId'>;
+export type WorldApp = Pick<TestApp, 'get' | 'post' | 'put' | 'database' | 'testKey' | 'testEnvironmentId'>;
 
 /** Makes one record of every kind in the organization's test environment. */
 export async function buildWorld(
@@ -66,9 +66,8 @@ export async function buildWorld(
   const spare = await post('/payment-methods', {
     paymentMethod: { customerId: data.customer.id, type: 'card', token: 'pm_card_mastercard' },
   });
-  await put(`/customers/${data.customer.externalId}/spend-controls`, {
-    spendControls: { limits: [{ period: 'month', amount: 1_000_000 }] },
-  });
+  const limited = `/customers/${data.customer.externalId}/spend-controls`;
+  await app.put(limited, { spendControls: { limits: [{ period: 'month', amount: 1_000_000 }] } }, options);
   const { usageEvents } = await post('/usage-events/bulk', {
     usageEvents: [
       { subscriptionId: subscription.id, priceSlug: 'call-overage', transactionId: `t-${suffix}`, amount: 25 },
