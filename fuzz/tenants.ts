@@ -47,6 +47,7 @@ async function tryTenant({ address, owner, database }: Target, suffix: string): 
     database,
     get: (path: string) => ask('GET', path),
     post: (path: string, body?: unknown) => ask('POST', path, body),
+    put: (path: string, body?: unknown) => ask('PUT', path, body),
   };
   const world = await buildWorld(app, app, suffix);
   const pool = new Map<string, string[]>();
