@@ -305,6 +305,55 @@ CASE operation
 END))
 );
 
+create table public.auto_top_up_checks (
+  environment_id bigint not null,
+  customer_id text not null,
+  due_at bigint not null,
+  constraint auto_top_up_checks_pkey PRIMARY KEY (environment_id, customer_id),
+  constraint auto_top_up_checks_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id)
+);
+
+create table public.auto_top_up_purchases (
+  environment_id bigint not null,
+  purchase_id text not null,
+  customer_id text not null,
+  pricing_model_id text not null,
+  usage_meter_id text not null,
+  amount numeric(38,0) not null,
+  month_start bigint not null,
+  status text not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  constraint auto_top_up_purchases_pkey PRIMARY KEY (environment_id, purchase_id),
+  constraint auto_top_up_purchases_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
+  constraint auto_top_up_purchases_environment_id_purchase_id_fkey FOREIGN KEY (environment_id, purchase_id) REFERENCES purchases(environment_id, id),
+  constraint auto_top_up_purchases_amount CHECK ((amount >= (0)::numeric)),
+  constraint auto_top_up_purchases_status CHECK ((status = ANY (ARRAY['open'::text, 'paid'::text, 'failed'::text])))
+);
+
+create table public.auto_top_ups (
+  environment_id bigint not null,
+  customer_id text not null,
+  pricing_model_id text not null,
+  price_id text not null,
+  usage_meter_id text not null,
+  below numeric(38,0) not null,
+  up_to numeric(38,0),
+  quantity bigint,
+  maximum_amount_per_month numeric(38,0) not null,
+  failures smallint not null default 0,
+  stopped_at bigint,
+  created_at bigint not null,
+  updated_at bigint not null,
+  constraint auto_top_ups_pkey PRIMARY KEY (environment_id, customer_id),
+  constraint auto_top_ups_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
+  constraint auto_top_ups_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
+  constraint auto_top_ups_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
+  constraint auto_top_ups_amounts CHECK (((below > (0)::numeric) AND (maximum_amount_per_month > (0)::numeric))),
+  constraint auto_top_ups_failures CHECK ((((failures >= 0) AND (failures <= 3)) AND ((failures < 3) OR (stopped_at IS NOT NULL)))),
+  constraint auto_top_ups_size CHECK (((num_nonnulls(up_to, quantity) = 1) AND (up_to >= below) AND ((quantity >= 1) AND (quantity <= 1000000))))
+);
+
 create table public.billing_periods (
   environment_id bigint not null,
   id text not null,
@@ -996,6 +1045,7 @@ create table public.ledger_accounts (
   created_at bigint not null,
   updated_at bigint not null,
   customer_id text,
+  top_up_below numeric(38,0),
   constraint ledger_accounts_one_per_meter UNIQUE (subscription_id, usage_meter_id, environment_id),
   constraint ledger_accounts_pkey PRIMARY KEY (environment_id, id),
   constraint ledger_accounts_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
@@ -2232,6 +2282,9 @@ CREATE INDEX audit_log_by_record ON public.audit_log USING btree (environment_id
 CREATE INDEX audit_log_by_record_id ON public.audit_log USING btree (environment_id, record_id, id);
 CREATE INDEX audit_log_by_request ON public.audit_log USING btree (environment_id, request_id, id) WHERE (request_id IS NOT NULL);
 CREATE INDEX audit_log_by_user ON public.audit_log USING btree (environment_id, user_id, id) WHERE (user_id IS NOT NULL);
+CREATE INDEX auto_top_up_checks_due ON public.auto_top_up_checks USING btree (environment_id, due_at);
+CREATE INDEX auto_top_up_purchases_by_month ON public.auto_top_up_purchases USING btree (environment_id, customer_id, month_start);
+CREATE INDEX auto_top_ups_by_price ON public.auto_top_ups USING btree (environment_id, price_id);
 CREATE INDEX billing_periods_credits_await ON public.billing_periods USING btree (environment_id, subscription_id) WHERE credits_await_payment;
 CREATE INDEX checkout_session_add_ons_by_price ON public.checkout_session_add_ons USING btree (environment_id, price_id);
 CREATE INDEX checkout_sessions_by_adjustment ON public.checkout_sessions USING btree (environment_id, adjustment_id) WHERE (adjustment_id IS NOT NULL);
@@ -2412,6 +2465,7 @@ CREATE INDEX webhook_deliveries_by_creation ON public.webhook_deliveries USING b
 CREATE INDEX webhook_deliveries_by_webhook ON public.webhook_deliveries USING btree (environment_id, webhook_id, id);
 CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (environment_id, webhook_id, next_attempt_at, sequence) WHERE (status = 'pending'::text);
 CREATE INDEX webhook_deliveries_retried ON public.webhook_deliveries USING btree (environment_id, webhook_id, object_id, sequence) WHERE ((status = 'pending'::text) AND (failures > 0));
+CREATE UNIQUE INDEX auto_top_up_purchases_one_open ON public.auto_top_up_purchases USING btree (environment_id, customer_id) WHERE (status = 'open'::text);
 CREATE UNIQUE INDEX billing_periods_one_per_start ON public.billing_periods USING btree (environment_id, subscription_id, start_at) WHERE (NOT ((status = 'canceled'::text) AND (end_at = start_at)));
 CREATE UNIQUE INDEX customers_external_id_unique ON public.customers USING btree (environment_id, external_id, pricing_model_id) WHERE (NOT archived);
 CREATE UNIQUE INDEX discount_redemptions_once_at_a_time ON public.discount_redemptions USING btree (environment_id, subscription_id, discount_id) WHERE ((subscription_id IS NOT NULL) AND (removed_at IS NULL));
@@ -3234,6 +3288,10 @@ BEGIN ATOMIC
            ORDER BY i.finalizes_at
           LIMIT 1), ( SELECT t.due_at
             FROM usage_threshold_checks t
+           WHERE (t.environment_id = e.id)
+           ORDER BY t.due_at
+          LIMIT 1), ( SELECT t.due_at
+            FROM auto_top_up_checks t
            WHERE (t.environment_id = e.id)
            ORDER BY t.due_at
           LIMIT 1), ( SELECT i.notice_at
@@ -4127,6 +4185,21 @@ begin
      from subscriptions s where s.environment_id = new.environment_id and s.id = of_subscription;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.note_top_up()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  insert into auto_top_up_checks (environment_id, customer_id, due_at)
+  select new.environment_id, s.customer_id, coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint)
+    from subscriptions s join environments e on e.id = s.environment_id
+   where s.environment_id = new.environment_id and s.id = new.subscription_id
+  on conflict do nothing;
+  perform enqueue_job('do_due_work', json_build_object('environmentId', new.environment_id), 'do_due_work:' || new.environment_id, null, 5);
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.note_what_is_wanted()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -4622,6 +4695,20 @@ BEGIN ATOMIC
       JOIN organizations o ON ((o.id = e.organization_id)))
    WHERE (e.id = current_environment());
 END;
+CREATE OR REPLACE FUNCTION public.set_top_up_line()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  select t.below into new.top_up_below
+    from subscriptions s
+    join auto_top_ups t on t.environment_id = s.environment_id and t.customer_id = s.customer_id
+     and t.usage_meter_id = new.usage_meter_id and t.stopped_at is null
+   where s.environment_id = new.environment_id and s.id = new.subscription_id;
+  return new;
+end $function$;
 CREATE OR REPLACE FUNCTION public.settle_threshold()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -4867,7 +4954,7 @@ CREATE OR REPLACE FUNCTION public.unaudited_tables()
  RETURNS text[]
  LANGUAGE sql
  IMMUTABLE
-RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'spend_counters'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'emails'::text, 'mrr_customers'::text, 'mrr_amounts'::text, 'mrr_movements'::text, 'mrr_balances'::text, 'mrr_retention'::text, 'money_days'::text, 'usage_days'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
+RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'auto_top_up_checks'::text, 'spend_counters'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'emails'::text, 'mrr_customers'::text, 'mrr_amounts'::text, 'mrr_movements'::text, 'mrr_balances'::text, 'mrr_retention'::text, 'money_days'::text, 'usage_days'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
 CREATE OR REPLACE FUNCTION public.usage_state_of_customer(p_environment bigint, p_now bigint, p_kind text, p_value text)
  RETURNS text
  LANGUAGE plpgsql
@@ -4959,6 +5046,12 @@ create policy tenant on attempt_counts to {tollkeeper_service} using (environmen
 create policy worker on attempt_counts to {tollkeeper_worker} using true;
 create policy tenant on audit_log to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on audit_log to {tollkeeper_worker} using true;
+create policy tenant on auto_top_up_checks to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
+create policy worker on auto_top_up_checks to {tollkeeper_worker} using true;
+create policy tenant on auto_top_up_purchases to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy worker on auto_top_up_purchases to {tollkeeper_worker} using true;
+create policy tenant on auto_top_ups to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy worker on auto_top_ups to {tollkeeper_worker} using true;
 create policy tenant on billing_periods to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on billing_periods to {tollkeeper_worker} using true;
 create policy tenant on checkout_session_add_ons to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));

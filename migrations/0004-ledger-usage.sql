@@ -343,6 +343,16 @@ create table usage_threshold_checks (
 );
 create index usage_threshold_checks_due on usage_threshold_checks (environment_id, due_at);
 
+-- A balance that is to be looked at: it crossed the line, a back-off is over, or a new month has a new maximum.
+create table auto_top_up_checks (
+  environment_id bigint not null,
+  customer_id text collate "C" not null,
+  due_at bigint not null,
+  primary key (environment_id, customer_id),
+  foreign key (environment_id, customer_id) references customers
+);
+create index auto_top_up_checks_due on auto_top_up_checks (environment_id, due_at);
+
 -- Units set aside for a job that is under way. An open hold whose end has come holds nothing any more.
 create table usage_holds (
   environment_id bigint not null,

@@ -87,6 +87,8 @@ export interface SpendControlsInput {
   limits?: Array<SpendLimitInput>;
   /** All limits that the customer sets for itself, in place of those before. Where the seller blocks the same use, they must not be higher. */
   ownLimits?: Array<SpendLimitInput>;
+  /** Null removes the automatic top-up. Absent: it stays. */
+  autoTopUp?: AutoTopUpInput | null;
 }
 
 export interface SpendLimitInput {
@@ -103,6 +105,19 @@ export interface SpendLimitInput {
   action?: 'block' | 'notify';
   /** Percents of the amount that cause the event `usage_threshold.reached` when they are reached, once in a period. The full amount always causes `spend_limit.reached`. */
   thresholds?: Array<number>;
+}
+
+export interface AutoTopUpInput {
+  /** The slug of an active price that is paid once, whose product gives credits of one usage meter. */
+  priceSlug: string;
+  /** A purchase is made when the available balance falls below this number of units. */
+  below: number;
+  /** The balance that a purchase reaches. Its quantity closes the gap. */
+  upTo?: number | null;
+  /** The quantity that a purchase has, in place of `upTo`. */
+  quantity?: number | null;
+  /** The most that the purchases of a month in UTC may cost, with tax, in minor units. A purchase that does not fit is smaller, or waits for the next month. */
+  maximumAmountPerMonth: number;
 }
 
 export type SubscriptionStatus = 'trialing' | 'active' | 'past_due' | 'unpaid' | 'cancellation_scheduled' | 'incomplete' | 'incomplete_expired' | 'canceled' | 'paused';
@@ -786,11 +801,11 @@ export interface NewCheckoutItem {
 export type PaymentStatus = 'processing' | 'requires_confirmation' | 'requires_action' | 'succeeded' | 'failed' | 'canceled' | 'refunded';
 
 /** A type of event. `sync.events_available` is accepted for compatibility, and no such event is ever sent. */
-export type WebhookFilterType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'usage_threshold.reached' | 'spend_limit.reached' | 'customer.erased' | 'attempts.limit_reached' | 'credit_note.created' | 'credit_note.settled' | 'credit_note.voided' | 'invoice.sent' | 'invoice.created' | 'invoice.finalized' | 'invoice.paid' | 'invoice.payment_failed' | 'invoice.overdue' | 'invoice.voided' | 'invoice.uncollectible' | 'refund.created' | 'subscription.trial_will_end' | 'payment_method.expiring' | 'sync.events_available';
+export type WebhookFilterType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'usage_threshold.reached' | 'spend_limit.reached' | 'auto_top_up.stopped' | 'auto_top_up.limit_reached' | 'customer.erased' | 'attempts.limit_reached' | 'credit_note.created' | 'credit_note.settled' | 'credit_note.voided' | 'invoice.sent' | 'invoice.created' | 'invoice.finalized' | 'invoice.paid' | 'invoice.payment_failed' | 'invoice.overdue' | 'invoice.voided' | 'invoice.uncollectible' | 'refund.created' | 'subscription.trial_will_end' | 'payment_method.expiring' | 'sync.events_available';
 
 export type WebhookDeliveryStatus = 'pending' | 'succeeded' | 'failed';
 
-export type EventType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'usage_threshold.reached' | 'spend_limit.reached' | 'customer.erased' | 'attempts.limit_reached' | 'credit_note.created' | 'credit_note.settled' | 'credit_note.voided' | 'invoice.sent' | 'invoice.created' | 'invoice.finalized' | 'invoice.paid' | 'invoice.payment_failed' | 'invoice.overdue' | 'invoice.voided' | 'invoice.uncollectible' | 'refund.created' | 'subscription.trial_will_end' | 'payment_method.expiring';
+export type EventType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'usage_threshold.reached' | 'spend_limit.reached' | 'auto_top_up.stopped' | 'auto_top_up.limit_reached' | 'customer.erased' | 'attempts.limit_reached' | 'credit_note.created' | 'credit_note.settled' | 'credit_note.voided' | 'invoice.sent' | 'invoice.created' | 'invoice.finalized' | 'invoice.paid' | 'invoice.payment_failed' | 'invoice.overdue' | 'invoice.voided' | 'invoice.uncollectible' | 'refund.created' | 'subscription.trial_will_end' | 'payment_method.expiring';
 
 export type EventObject = 'customer' | 'payment' | 'purchase' | 'subscription' | 'checkoutSession' | 'creditNote' | 'invoice' | 'paymentMethod';
 
@@ -2245,6 +2260,7 @@ export interface PortalSession {
 
 export interface SpendControls {
   limits: Array<SpendLimit>;
+  autoTopUp: AutoTopUp | null;
 }
 
 export interface SpendLimit {
@@ -2278,6 +2294,29 @@ export interface SpendLimit {
     /** The rest up to the amount. Open holds reserve part of it. */
     remainingAmount: WholeNumber;
   }>;
+}
+
+export interface AutoTopUp {
+  priceId: string;
+  priceSlug: string | null;
+  /** The usage meter whose credits the price buys. */
+  usageMeterId: string;
+  /** A purchase is made when the available balance falls below this number of units. */
+  below: WholeNumber;
+  /** The balance that a purchase reaches. Its quantity closes the gap. */
+  upTo: WholeNumber | null;
+  /** The quantity that a purchase has, in place of `upTo`. */
+  quantity: number | null;
+  /** The most that the purchases of a month in UTC may cost, with tax, in minor units. A purchase that does not fit is smaller, or waits for the next month. */
+  maximumAmountPerMonth: WholeNumber;
+  /** The cost of the purchases of this month, paid and open ones. */
+  amountThisMonth: WholeNumber;
+  /** The purchase whose payment is in progress. */
+  openPurchaseId: string | null;
+  /** The purchases that failed one after the other. */
+  failures: number;
+  /** When it stopped after three failures. Setting it again starts it again. */
+  stoppedAt: Timestamp | null;
 }
 
 export type ResolvedAdjustmentTiming = 'immediately' | 'at_end_of_current_billing_period';
@@ -4052,7 +4091,7 @@ export interface Webhook {
   pricingModelId: string;
   name: string;
   url: string;
-  /** The event types that are sent. Empty: all types but `usage_balance.low`, `usage_threshold.reached`, `spend_limit.reached`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`. */
+  /** The event types that are sent. Empty: all types but `usage_balance.low`, `usage_threshold.reached`, `spend_limit.reached`, `auto_top_up.stopped`, `auto_top_up.limit_reached`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`. */
   filterTypes: Array<WebhookFilterType>;
   active: boolean;
   /** The reason why the service has disabled the webhook, or null. To enable it, set `active` to `true`. */
@@ -4907,6 +4946,70 @@ export interface SpendLimitReachedPayload {
   data: Customer | null;
 }
 
+export interface AutoTopUpStoppedPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'customer';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
+  };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
+  /** The customer. For a checkout session without one, both are the id of the session. */
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'auto_top_up.stopped';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
+  data: Customer | null;
+}
+
+export interface AutoTopUpLimitReachedPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'customer';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
+  };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
+  /** The customer. For a checkout session without one, both are the id of the session. */
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'auto_top_up.limit_reached';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
+  data: Customer | null;
+}
+
 export interface CustomerErasedPayload {
   /** The id of the record that the event is about. */
   id: string;
@@ -5418,7 +5521,7 @@ export interface PaymentMethodExpiringPayload {
 }
 
 /** The body of a message to a webhook. */
-export type WebhookPayload = CustomerCreatedPayload | CustomerUpdatedPayload | PurchaseCompletedPayload | PaymentFailedPayload | PaymentSucceededPayload | SubscriptionCreatedPayload | SubscriptionUpdatedPayload | SubscriptionCanceledPayload | UsageBalanceLowPayload | UsageThresholdReachedPayload | SpendLimitReachedPayload | CustomerErasedPayload | AttemptsLimitReachedPayload | CreditNoteCreatedPayload | CreditNoteSettledPayload | CreditNoteVoidedPayload | InvoiceSentPayload | InvoiceCreatedPayload | InvoiceFinalizedPayload | InvoicePaidPayload | InvoicePaymentFailedPayload | InvoiceOverduePayload | InvoiceVoidedPayload | InvoiceUncollectiblePayload | RefundCreatedPayload | SubscriptionTrialWillEndPayload | PaymentMethodExpiringPayload;
+export type WebhookPayload = CustomerCreatedPayload | CustomerUpdatedPayload | PurchaseCompletedPayload | PaymentFailedPayload | PaymentSucceededPayload | SubscriptionCreatedPayload | SubscriptionUpdatedPayload | SubscriptionCanceledPayload | UsageBalanceLowPayload | UsageThresholdReachedPayload | SpendLimitReachedPayload | AutoTopUpStoppedPayload | AutoTopUpLimitReachedPayload | CustomerErasedPayload | AttemptsLimitReachedPayload | CreditNoteCreatedPayload | CreditNoteSettledPayload | CreditNoteVoidedPayload | InvoiceSentPayload | InvoiceCreatedPayload | InvoiceFinalizedPayload | InvoicePaidPayload | InvoicePaymentFailedPayload | InvoiceOverduePayload | InvoiceVoidedPayload | InvoiceUncollectiblePayload | RefundCreatedPayload | SubscriptionTrialWillEndPayload | PaymentMethodExpiringPayload;
 
 export interface UtilsGetPingAnswer {
   message: 'pong';
@@ -8480,7 +8583,7 @@ export interface WebhooksCreateInput {
   webhook: {
     name: string;
     url: string;
-    /** The event types to send. Empty: all types but `usage_balance.low`, `usage_threshold.reached`, `spend_limit.reached`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`. */
+    /** The event types to send. Empty: all types but `usage_balance.low`, `usage_threshold.reached`, `spend_limit.reached`, `auto_top_up.stopped`, `auto_top_up.limit_reached`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`. */
     filterTypes: Array<WebhookFilterType>;
     active?: boolean;
     /** By default the pricing model of the key, or else the default one. */
@@ -8524,7 +8627,7 @@ export interface WebhooksUpdateInput {
     id?: string;
     name?: string;
     url?: string;
-    /** The event types to send. Empty: all types but `usage_balance.low`, `usage_threshold.reached`, `spend_limit.reached`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`. */
+    /** The event types to send. Empty: all types but `usage_balance.low`, `usage_threshold.reached`, `spend_limit.reached`, `auto_top_up.stopped`, `auto_top_up.limit_reached`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`. */
     filterTypes?: Array<WebhookFilterType>;
     active?: boolean;
     /** Fixed: send the present value or nothing. */
@@ -8952,10 +9055,10 @@ export interface CustomersMethods {
   /** Revoke the links to the customer portal. Closes all links to the portal of this customer, with the visits that began with them. A customer who signs out does the same. Links that are created afterwards work. */
   deletePortalSessions(input: CustomersDeletePortalSessionsInput, options?: WriteOptions): Promise<CustomersDeletePortalSessionsAnswer>;
 
-  /** Get spend controls. Returns the limits of a customer, and how much of each is used in the present periods. */
+  /** Get spend controls. Returns the limits of a customer, how much of each is used in the present periods, and its automatic top-up. */
   getSpendControls(input: CustomersGetSpendControlsInput, options?: CallOptions): Promise<CustomersGetSpendControlsAnswer>;
 
-  /** Set spend controls. Sets the limits of a customer in place of those that the seller set before. Consume and holds refuse what does not fit into a blocking limit with 402, exactly under any number of parallel requests. Usage events are always stored; those beyond a blocking limit have `beyondLimit`. A new limit counts from now on. All limits hold. */
+  /** Set spend controls. Sets the limits of a customer in place of those that the seller set before. Consume and holds refuse what does not fit into a blocking limit with 402, exactly under any number of parallel requests. Usage events are always stored; those beyond a blocking limit have `beyondLimit`. A new limit counts from now on. All limits hold. `autoTopUp` buys credits when the balance falls below a line: one purchase at a time, on the default payment method. The credits come with the money. After three failed purchases in a row it stops. */
   updateSpendControls(input: CustomersUpdateSpendControlsInput, options?: WriteOptions): Promise<CustomersUpdateSpendControlsAnswer>;
 }
 

@@ -16,6 +16,7 @@ import {
   updateCustomer,
 } from '../customers/actions.ts';
 import { Customer, CustomerChange, ExternalId, NewCustomer } from '../customers/customer.ts';
+import type { Work } from '../database/work.ts';
 import { readEntitlements } from '../entitlements/actions-entitlements.ts';
 import { Entitlements } from '../entitlements/entitlement.ts';
 import { eraseCustomer } from '../erasure/actions.ts';
@@ -35,6 +36,8 @@ import {
   searchFilter,
   textFilter,
 } from '../kernel/pagination.ts';
+import { getAutoTopUp, putAutoTopUp } from '../purchases/actions-auto-top-ups.ts';
+import { AutoTopUp, AutoTopUpInput } from '../purchases/auto-top-up.ts';
 import { getSpendControls, putSpendControls } from '../spend-controls/actions.ts';
 import { SpendControls, SpendControlsInput } from '../spend-controls/spend-limit.ts';
 import { Subscription, toSubscription } from '../subscriptions/subscription.ts';
@@ -63,6 +66,16 @@ const entitlementsTag = 'Entitlements';
 const checkoutTag = 'Checkout';
 
 const spendingTag = 'Spend controls';
+
+const Controls = SpendControls.extend({ autoTopUp: AutoTopUp.nullable() }).meta({ id: 'SpendControls' });
+const ControlsInput = SpendControlsInput.extend({
+  autoTopUp: AutoTopUpInput.nullish().meta({ description: 'Null removes the automatic top-up. Absent: it stays.' }),
+}).meta({ id: 'SpendControlsInput' });
+
+async function readControls(work: Work, named: { externalId: string; pricingModelId: string | undefined }) {
+  const controls = await getSpendControls(work, named.externalId, named.pricingModelId);
+  return { ...controls, autoTopUp: await getAutoTopUp(work, named) };
+}
 
 export const customerRoutes = [
   route({
@@ -345,14 +358,15 @@ export const customerRoutes = [
     path: '/customers/{externalId}/spend-controls',
     needs: 'customers:read',
     summary: 'Get spend controls',
-    description: 'Returns the limits of a customer, and how much of each is used in the present periods.',
+    description:
+      'Returns the limits of a customer, how much of each is used in the present periods, and its automatic top-up.',
     tag: spendingTag,
     params: externalIdParams,
     query: pricingModelQuery,
-    returns: z.object({ spendControls: SpendControls }),
+    returns: z.object({ spendControls: Controls }),
     refuses: ['customerNotFound', 'externalIdAmbiguous'],
     handle: async (work, { params: { externalId }, query: { pricingModelId } }) => ({
-      spendControls: await getSpendControls(work, externalId, pricingModelId),
+      spendControls: await readControls(work, { externalId, pricingModelId }),
     }),
   }),
   route({
@@ -363,15 +377,21 @@ export const customerRoutes = [
     description:
       'Sets the limits of a customer in place of those that the seller set before. Consume and holds refuse what does not fit ' +
       'into a blocking limit with 402, exactly under any number of parallel requests. Usage events are always stored; those ' +
-      'beyond a blocking limit have `beyondLimit`. A new limit counts from now on. All limits hold.',
+      'beyond a blocking limit have `beyondLimit`. A new limit counts from now on. All limits hold. `autoTopUp` buys credits when ' +
+      'the balance falls below a line: one purchase at a time, on the default payment method. The credits come with the ' +
+      'money. After three failed purchases in a row it stops.',
     tag: spendingTag,
     params: externalIdParams,
     query: pricingModelQuery,
-    body: z.object({ spendControls: SpendControlsInput }),
-    returns: z.object({ spendControls: SpendControls }),
+    body: z.object({ spendControls: ControlsInput }),
+    returns: z.object({ spendControls: Controls }),
     refuses: ['customerNotFound', 'externalIdAmbiguous', 'customerArchived', 'usageMeterNotFound'],
-    handle: async (work, { params: { externalId }, query: { pricingModelId }, body }) => ({
-      spendControls: await putSpendControls(work, { externalId, pricingModelId }, body.spendControls),
-    }),
+    handle: async (work, { params: { externalId }, query: { pricingModelId }, body }) => {
+      const named = { externalId, pricingModelId };
+      const { autoTopUp, ...limits } = body.spendControls;
+      await putSpendControls(work, named, limits);
+      if (autoTopUp !== undefined) await putAutoTopUp(work, named, autoTopUp);
+      return { spendControls: await readControls(work, named) };
+    },
   }),
 ];

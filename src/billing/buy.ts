@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { lockNamedCustomer, readNetTerms, saveChangedCustomer } from '../customers/actions.ts';
 import { type BillingAddress, type CustomerRow, decideChange } from '../customers/customer.ts';
-import { lockCustomer } from '../customers/store.ts';
+import { findCustomer, lockCustomer } from '../customers/store.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { createInvoices } from '../invoicing/actions.ts';
@@ -16,8 +16,9 @@ import { requestFirstCharge } from '../payments/actions-charge.ts';
 import { findLastPaymentOf } from '../payments/store.ts';
 import { type DiscountRow, orderedOf } from '../pricing/discount.ts';
 import { amountAt, type Price } from '../pricing/price.ts';
-import type { Product } from '../pricing/product.ts';
+import { maxQuantity, type Product } from '../pricing/product.ts';
 import { getPurchase } from '../purchases/actions.ts';
+import { creditsOfProduct, publishTopUp, recordTopUpFailure } from '../purchases/actions-auto-top-ups.ts';
 import { type NewPurchase, type Purchase, type PurchaseRow, toPurchase } from '../purchases/purchase.ts';
 import {
   findPurchase,
@@ -27,12 +28,24 @@ import {
   replacePurchase,
   savePurchase,
 } from '../purchases/store.ts';
+import {
+  endCheck,
+  findAutoTopUp,
+  putCheck,
+  putPurchase,
+  readMonth,
+  takeChecks,
+} from '../purchases/store-auto-top-ups.ts';
+import { smallerQuantity, topUpMonth, topUpQuantity } from '../rating/auto-top-up.ts';
 import { type AnchorRequest, anchorTermsOf } from '../subscriptions/billing-anchor.ts';
 import { lockLivingSubscriptions, saveSubscription } from '../subscriptions/store.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { type AddOn, refuseSecond, refuseTooDear } from '../subscriptions/subscription-start.ts';
+import { listCreditHolders } from '../usage/actions-transfer.ts';
+import { findAvailable, lockAccountsOfSubscriptions } from '../usage/store-accounts.ts';
 import { composeBills } from './bill-subscription.ts';
 import { recordBought, requireHolder } from './complete-purchases.ts';
+import type { DueWorkHandler } from './due-work-runner.ts';
 import { lockWithCustomer } from './end-subscription.ts';
 import {
   assumeMade,
@@ -493,4 +506,70 @@ export async function readSold(work: Work, { id }: Pick<Purchase, 'id'>): Promis
   const payment = await findLastPaymentOf(work, { purchaseId: id, invoiceId: purchase.invoiceId }, 'failed');
   const details = { code: payment?.failureCode ?? 'declined', reason: payment?.failureMessage ?? '' };
   throw new Problem('purchaseNotPaid', details, [], { purchase });
+}
+
+/** Buys credits for customers whose balance may be below the line of their automatic top-up. */
+export const topUpHandler: DueWorkHandler = {
+  name: 'topUp',
+  take: takeChecks,
+  async perform(work, ids) {
+    for (const id of ids) await topUp(work, id);
+  },
+};
+
+/**
+ * Buys the credits that a customer's automatic top-up asks for, if the balance is still below its line and no purchase is
+ * pending. Usage that is booked meanwhile waits for the locks of the accounts and notes another crossing, so each is
+ * looked at. The charge is made after the commit, and the credits come with its money. The caller has locked the customer.
+ */
+async function topUp(work: Work, customerId: string): Promise<void> {
+  const holder = (await listCreditHolders(work, [customerId])).get(customerId);
+  await lockAccountsOfSubscriptions(work, holder === undefined ? [] : [holder.id]);
+  await endCheck(work, customerId);
+  const row = await findAutoTopUp(work, customerId);
+  const customer = await findCustomer(work, customerId);
+  if (row === null || row.stoppedAt !== null || holder === undefined || customer === null || customer.archived) return;
+  const month = topUpMonth(work.now);
+  const { amount: spent, openPurchaseId } = await readMonth(work, customerId, month.start);
+  const balance = await findAvailable(work, holder.id, row.usageMeterId);
+  if (openPurchaseId !== null || balance >= row.below) return;
+  const sold = await findSold(work, row);
+  const creditsPerUnit = (await creditsOfProduct(work, sold.product.id)).get(row.usageMeterId);
+  const method = await defaultPaymentMethod(work, customerId);
+  if (creditsPerUnit === undefined || !sold.price.active || !sold.product.active || method === null)
+    return recordTopUpFailure(work, row);
+  const quantity = topUpQuantity({ ...row, balance, creditsPerUnit, maxQuantity });
+  const fitting = await fittingQuantity(
+    work,
+    { customer, ...sold },
+    { quantity, rest: row.maximumAmountPerMonth - spent },
+  );
+  if (fitting === 0) {
+    await putCheck(work, customerId, month.end);
+    return publishTopUp(work, customerId, 'auto_top_up.limit_reached', `${month.start}`);
+  }
+  const { purchase } = await buy(work, {
+    ...{ customer, ...sold, quantity: fitting, discount: null, paymentMethodId: method.id, name: null, metadata: null },
+    ...{ billingAddress: null, checkoutSessionId: null, preserveBillingCycleAnchor: false },
+  });
+  await putPurchase(work, {
+    ...{ purchaseId: purchase.id, customerId, pricingModelId: row.pricingModelId, usageMeterId: row.usageMeterId },
+    ...{ amount: purchase.totalPurchaseValue ?? 0n, monthStart: month.start },
+    status: purchase.status === 'paid' ? 'paid' : 'open',
+  });
+}
+
+/** The largest quantity up to the wanted one whose total, with tax, is within the rest of the month. */
+async function fittingQuantity(
+  work: Work,
+  sold: Pick<Order, 'customer' | 'price' | 'product'>,
+  { quantity: wanted, rest }: { readonly quantity: number; readonly rest: bigint },
+): Promise<number> {
+  for (let quantity = wanted; quantity > 0; ) {
+    const bill = { ...sold, purchaseId: '', quantity, discount: null, isCharged: true };
+    const { total } = draftInvoice(await composePurchase(work, bill));
+    if (total <= rest) return quantity;
+    quantity = smallerQuantity(quantity, total, rest);
+  }
+  return 0;
 }

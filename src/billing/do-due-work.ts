@@ -9,6 +9,7 @@ import { chargeTask, publishExpiring } from '../payments/actions.ts';
 import { publishTrialsEnding } from '../subscriptions/actions.ts';
 import { setAside } from '../subscriptions/store-due.ts';
 import { thresholdHandler } from './bill-threshold.ts';
+import { topUpHandler } from './buy.ts';
 import { dunHandler, finalizeHandler } from './collect-invoices.ts';
 import { type DueWorkHandler, type DueWorkRunner, inTransactions } from './due-work-runner.ts';
 import { cancelHandler, expireHandler, incompleteLifetimeMs } from './end-subscription.ts';
@@ -102,6 +103,7 @@ export async function doDueWorkAt(
       resume: 0,
       finalize: 0,
       threshold: 0,
+      topUp: 0,
       interim: 0,
       renew: 0,
       dun: 0,
@@ -363,4 +365,6 @@ const dueHandlers: readonly OrderedHandler[] = [
   { kind: 'interim', handler: interimHandler, atOnce: 500 },
   { kind: 'renew', handler: renewHandler, atOnce: 500 },
   { kind: 'dun', handler: dunHandler, atOnce: 200 },
+  // After renewals, whose credits may be enough.
+  { kind: 'topUp', handler: topUpHandler, atOnce: 50 },
 ];

@@ -25,8 +25,9 @@ import type { Price } from '../pricing/price.ts';
 import type { Product } from '../pricing/product.ts';
 import { findPrice, listPricesByIds } from '../pricing/store-prices.ts';
 import { findProduct, findProducts } from '../pricing/store-products.ts';
+import { failUnmade } from '../purchases/actions.ts';
 import type { PurchaseRow } from '../purchases/purchase.ts';
-import { failUnmade, findPurchase, savePurchase } from '../purchases/store.ts';
+import { findPurchase, savePurchase } from '../purchases/store.ts';
 import { newBillingPeriod } from '../subscriptions/actions.ts';
 import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
 import {

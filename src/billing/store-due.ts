@@ -19,6 +19,7 @@ const dueKinds = [
   'interim',
   'renew',
   'dun',
+  'topUp',
 ] as const;
 export type DueKind = (typeof dueKinds)[number];
 
@@ -83,6 +84,7 @@ function dueTimes(ready: RawBuilder<unknown>, incompleteLifetimeMs: number): Raw
          left join subscriptions s on s.environment_id = i.environment_id and s.id = i.subscription_id
         where i.environment_id = e.id and i.next_attempt_at is not null and (s.id is not null or i.reason = 'renewal') and ${ready} and ${isNextToCharge}
         order by i.next_attempt_at limit 1) as dun,
+      (select t.due_at from auto_top_up_checks t where t.environment_id = e.id order by t.due_at limit 1) as top_up,
       least(${sql.join(
         notices.map(
           ({ table, isAwaited }) => sql`
@@ -277,7 +279,7 @@ export async function findSubscriptionOfPiece(work: Work, id: string): Promise<s
  */
 export async function readDueLag(worker: Database, realNow: Instant, incompleteLifetimeMs: number): Promise<number> {
   const { rows } = await sql<{ lag: number }>`
-    select greatest(max(${realNow}::bigint - least("check", cancel, expire, resume, finalize, threshold, interim, renew, dun, notice)), 0)::bigint as lag
+    select greatest(max(${realNow}::bigint - least("check", cancel, expire, resume, finalize, threshold, interim, renew, dun, top_up, notice)), 0)::bigint as lag
       from environments e cross join lateral (select ${dueTimes(sql`true`, incompleteLifetimeMs)}) as due
      where e.clock_now is null`.execute(worker);
   return rows[0]?.lag ?? 0;

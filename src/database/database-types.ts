@@ -83,6 +83,41 @@ export interface AuditLog {
   userId: string | null;
 }
 
+export interface AutoTopUpChecks {
+  customerId: string;
+  dueAt: number;
+  environmentId: number;
+}
+
+export interface AutoTopUpPurchases {
+  amount: bigint;
+  createdAt: number;
+  customerId: string;
+  environmentId: number;
+  monthStart: number;
+  pricingModelId: string;
+  purchaseId: string;
+  status: string;
+  updatedAt: number;
+  usageMeterId: string;
+}
+
+export interface AutoTopUps {
+  below: bigint;
+  createdAt: number;
+  customerId: string;
+  environmentId: number;
+  failures: Generated<number>;
+  maximumAmountPerMonth: bigint;
+  priceId: string;
+  pricingModelId: string;
+  quantity: number | null;
+  stoppedAt: number | null;
+  updatedAt: number;
+  upTo: bigint | null;
+  usageMeterId: string;
+}
+
 export interface BillingPeriods {
   createdAt: number;
   /**
@@ -692,6 +727,7 @@ export interface LedgerAccounts {
    * Unused credits that were taken back.
    */
   takenBack: Generated<bigint>;
+  topUpBelow: bigint | null;
   updatedAt: number;
   usageMeterId: string;
   /**
@@ -1619,6 +1655,9 @@ export interface DB {
   apiKeys: ApiKeys;
   attemptCounts: AttemptCounts;
   auditLog: AuditLog;
+  autoTopUpChecks: AutoTopUpChecks;
+  autoTopUpPurchases: AutoTopUpPurchases;
+  autoTopUps: AutoTopUps;
   billingPeriods: BillingPeriods;
   checkoutSessionAddOns: CheckoutSessionAddOns;
   checkoutSessions: CheckoutSessions;

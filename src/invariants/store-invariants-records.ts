@@ -154,6 +154,16 @@ export const recordInvariants: readonly Invariant[] = [
        where feature_value_kind(f.value) is distinct from feature_value_kind(g.value)`,
   },
   {
+    name: 'topUpsFollowTheirPurchases',
+    sentence: 'An open purchase of an automatic top-up awaits its money, and a paid one was paid.',
+    query: sql`
+      select t.environment_id, t.purchase_id as id, t.status, p.status as purchase_status, p.purchase_date
+        from auto_top_up_purchases t
+        join purchases p on p.environment_id = t.environment_id and p.id = t.purchase_id
+       where (t.status = 'open' and p.status not in ('open', 'pending')) or (t.status = 'paid' and p.purchase_date is null)
+          or t.customer_id <> p.customer_id`,
+  },
+  {
     name: 'organizationsHaveBothModes',
     sentence: 'An organization has one test mode and one live mode environment.',
     query: sql`

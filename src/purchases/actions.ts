@@ -5,6 +5,7 @@ import type { Work } from '../database/work.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
+import { endFailedTopUps, endPaidTopUps } from './actions-auto-top-ups.ts';
 import { nextPurchaseStatus, type Purchase, type PurchaseRow, type PurchaseTrigger, toPurchase } from './purchase.ts';
 import * as store from './store.ts';
 
@@ -35,6 +36,7 @@ export async function listPurchasesOfCustomer(work: Work, customerId: string, li
 export async function movePurchase(work: Work, purchase: PurchaseRow, trigger: PurchaseTrigger): Promise<PurchaseRow> {
   const status = nextPurchaseStatus(purchase.status, trigger);
   if (status === null || status === purchase.status) return purchase;
+  if (status === 'failed') await endFailedTopUps(work, [purchase.id]);
   return store.savePurchase(work, purchase.id, { status });
 }
 
@@ -45,6 +47,7 @@ export async function completePurchases(work: Work, purchases: readonly Purchase
   const ids = paid.map(({ id }) => id);
   const completed = (await store.savePaidPurchases(work, ids)).filter(({ id }) => !completedBefore.has(id));
   await publishCompleted(work, completed);
+  await endPaidTopUps(work, ids);
   return completed;
 }
 
@@ -62,6 +65,12 @@ async function publishCompleted(work: Work, purchases: readonly PurchaseRow[]): 
       return { type: 'purchase.completed', object: 'purchase', objectId: id, pricingModelId, customer, data };
     }),
   );
+}
+
+/** Marks purchases as failed whose first payment was declined. Their invoices were never made. */
+export async function failUnmade(work: Work, ids: readonly string[]): Promise<void> {
+  await store.failUnmade(work, ids);
+  await endFailedTopUps(work, ids);
 }
 
 /** Applies a refund of this invoice to its purchase, if it has one. */

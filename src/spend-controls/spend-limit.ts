@@ -108,32 +108,30 @@ export const SpendLimitInput = z
 export type SpendLimitInput = z.output<typeof SpendLimitInput>;
 
 /** The controls of a customer as its seller sends them. Absent fields keep their value. */
-export const SpendControlsInput = z
-  .object({
-    limits: z
-      .array(SpendLimitInput)
-      .max(maxSpendLimits)
-      .optional()
-      .meta({
-        description:
-          'All limits that the seller sets, in place of those before. One with the same meter, label, period and unit as ' +
-          'before goes on counting.',
-      }),
-    ownLimits: z
-      .array(SpendLimitInput)
-      .max(maxSpendLimits)
-      .optional()
-      .meta({
-        description:
-          'All limits that the customer sets for itself, in place of those before. Where the seller blocks the same use, ' +
-          'they must not be higher.',
-      }),
-  })
-  .meta({ id: 'SpendControlsInput' });
+export const SpendControlsInput = z.object({
+  limits: z
+    .array(SpendLimitInput)
+    .max(maxSpendLimits)
+    .optional()
+    .meta({
+      description:
+        'All limits that the seller sets, in place of those before. One with the same meter, label, period and unit as ' +
+        'before goes on counting.',
+    }),
+  ownLimits: z
+    .array(SpendLimitInput)
+    .max(maxSpendLimits)
+    .optional()
+    .meta({
+      description:
+        'All limits that the customer sets for itself, in place of those before. Where the seller blocks the same use, ' +
+        'they must not be higher.',
+    }),
+});
 export type SpendControlsInput = z.output<typeof SpendControlsInput>;
 
 /** The controls of a customer. */
-export const SpendControls = z.object({ limits: z.array(SpendLimit) }).meta({ id: 'SpendControls' });
+export const SpendControls = z.object({ limits: z.array(SpendLimit) });
 export type SpendControls = z.infer<typeof SpendControls>;
 
 /** A stored limit. */

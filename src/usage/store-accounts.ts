@@ -98,3 +98,32 @@ export async function lockBalances(work: Work, ids: readonly string[]): Promise<
      where a.environment_id = ${work.environmentId} and a.id = any(${textArray(ids)}::text[])`.execute(work.db);
   return new Map(rows.map(({ id, ...row }) => [id, row]));
 }
+
+/** Sets or removes the line below which the accounts of a customer on a meter are topped up. */
+export async function setTopUpLine(
+  work: Work,
+  customerId: string,
+  usageMeterId: string,
+  below: bigint | null,
+): Promise<void> {
+  const { rows } = await sql<{ id: string }>`
+    select a.id from subscriptions s
+      join ledger_accounts a on a.subscription_id = s.id and a.usage_meter_id = ${usageMeterId}
+       and a.environment_id = s.environment_id
+     where s.environment_id = ${work.environmentId} and s.customer_id = ${customerId}
+       and a.top_up_below is distinct from ${below}::numeric
+     order by a.subscription_id for no key update of a`.execute(work.db);
+  if (rows.length === 0) return;
+  await sql`
+    update ledger_accounts set top_up_below = ${below}::numeric
+     where environment_id = ${work.environmentId} and id = any(${rows.map(({ id }) => id)}::text[])`.execute(work.db);
+}
+
+/** The available balance of a subscription on a meter; 0 without an account. */
+export async function findAvailable(work: Work, subscriptionId: string, usageMeterId: string): Promise<bigint> {
+  const { rows } = await sql<{ balance: bigint }>`
+    select ${availableBalance} as balance from ledger_accounts a ${endedUnbooked(work.now)}
+     where a.environment_id = ${work.environmentId} and a.subscription_id = ${subscriptionId}
+       and a.usage_meter_id = ${usageMeterId}`.execute(work.db);
+  return rows[0]?.balance ?? 0n;
+}

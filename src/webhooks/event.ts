@@ -25,6 +25,8 @@ export const eventTypes = [
   'usage_balance.low',
   'usage_threshold.reached',
   'spend_limit.reached',
+  'auto_top_up.stopped',
+  'auto_top_up.limit_reached',
   'customer.erased',
   'attempts.limit_reached',
   'credit_note.created',
@@ -115,6 +117,18 @@ export const eventMeanings: Readonly<Record<EventType, EventMeaning>> = {
     description:
       'Sent when the usage of a customer reaches the amount of a spend limit: once in each period of the limit, as long as ' +
       'its amount stays. `spendLimit` says which one. Only webhooks that name the type receive it.',
+  },
+  'auto_top_up.stopped': {
+    object: 'customer',
+    description:
+      'Sent when the automatic top-up of a customer stops after three failed purchases. Only webhooks that name the type ' +
+      'receive it.',
+  },
+  'auto_top_up.limit_reached': {
+    object: 'customer',
+    description:
+      'Sent when the automatic top-up of a customer waits for the next month, because its maximum of this month allows no ' +
+      'purchase: once in a month. Only webhooks that name the type receive it.',
   },
   'customer.erased': {
     object: 'customer',

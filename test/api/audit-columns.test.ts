@@ -157,6 +157,8 @@ const rare = new Set([
   // The one of the world is deleted.
   'invoice_items',
   'purchase_add_ons',
+  'auto_top_ups',
+  'auto_top_up_purchases',
   'checkout_session_add_ons',
 ]);
 

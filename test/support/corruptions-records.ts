@@ -50,6 +50,15 @@ export const recordCorruptions: readonly Corruption[] = [
     breaks: ['keysHaveKnownPermissions'],
   },
   {
+    fault: 'a top-up waits for a purchase that has ended',
+    statements: [
+      `insert into auto_top_up_purchases
+       select p.environment_id, p.id, p.customer_id, p.pricing_model_id, 'usage_meter', 0, 0, 'open', p.created_at, p.created_at
+         from purchases p where p.status not in ('open', 'pending') limit 1`,
+    ],
+    breaks: ['topUpsFollowTheirPurchases'],
+  },
+  {
     fault: 'a subscription has a value of a feature that has none',
     statements: [valueOfNoFeature],
     breaks: ['valuesHaveTheKindOfTheirFeature'],

@@ -91,6 +91,9 @@ export const owners: Owners = {
 
   purchases: 'purchases',
   purchase_add_ons: 'purchases',
+  auto_top_ups: 'purchases',
+  auto_top_up_purchases: 'purchases',
+  auto_top_up_checks: 'purchases',
 
   payment_methods: 'payments',
   payments: 'payments',

@@ -1,0 +1,50 @@
+import type { Instant } from '../kernel/calendar.ts';
+
+/** The purchase that an automatic top-up makes. Exactly one of `upTo` and `quantity` is there. */
+interface TopUpSize {
+  readonly balance: bigint;
+  /** The balance that the purchase reaches. */
+  readonly upTo: bigint | null;
+  /** The quantity that it buys, whatever the balance is. */
+  readonly quantity: number | null;
+  /** The credits of one unit of the product. */
+  readonly creditsPerUnit: bigint;
+  readonly maxQuantity: number;
+}
+
+/** The quantity to buy. Worked example: a balance of -50 up to 1,000 by packs of 400 takes 3. */
+export function topUpQuantity({ balance, upTo, quantity, creditsPerUnit, maxQuantity }: TopUpSize): number {
+  if (quantity !== null) return quantity;
+  const gap = (upTo ?? 0n) - balance;
+  if (gap <= 0n) return 0;
+  const units = (gap + creditsPerUnit - 1n) / creditsPerUnit;
+  return units > BigInt(maxQuantity) ? maxQuantity : Number(units);
+}
+
+/**
+ * The next smaller quantity to try when `quantity` costs `total` and only `rest` may be spent. Taxes and tiers may make a
+ * smaller one cost more than its share, so it is priced again.
+ */
+export function smallerQuantity(quantity: number, total: bigint, rest: bigint): number {
+  const share = rest <= 0n ? 0 : Number((BigInt(quantity) * rest) / total);
+  return Math.max(0, Math.min(quantity - 1, share));
+}
+
+/** The month in UTC that an amount counts in, and the begin of the next one. */
+export function topUpMonth(now: Instant): { readonly start: Instant; readonly end: Instant } {
+  const date = new Date(now);
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
+  return { start: Date.UTC(year, month), end: Date.UTC(year, month + 1) };
+}
+
+/** Three declines in a row are no accident: only a person can help then. */
+const maxTopUpFailures = 3;
+
+// An hour for a bank that is busy, and a day for a card that is empty.
+const backOffMs = [3_600_000, 24 * 3_600_000];
+
+/** The instant of the next attempt after so many failures in a row. Null: none. */
+export function nextTopUpAttempt(failures: number, now: Instant): Instant | null {
+  const wait = backOffMs[failures - 1];
+  return failures >= maxTopUpFailures || wait === undefined ? null : now + wait;
+}

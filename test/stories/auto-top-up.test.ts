@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { topUpHandler } from '../../src/billing/buy.ts';
+import { instant } from '../../src/kernel/calendar.ts';
+import { findPayment } from '../../src/payments/actions.ts';
+import { operationsOf, outcomeOf } from '../support/charge.ts';
+import type { Body } from '../support/harness.ts';
+import { startTestApp } from '../support/harness.ts';
+import { newProduct, refused } from '../support/pricing-fixture.ts';
+import { setUpShop } from '../support/purchases-fixture.ts';
+import { assertSound } from '../support/sound.ts';
+
+const app = await startTestApp();
+const shop = await setUpShop(app);
+const { plans } = shop;
+const pack = await app.get(`/products/${shop.packId}`);
+// Packs of 1000 calls for 10.00.
+await newProduct(app, plans.pricingModelId, {
+  product: { name: 'Refill' },
+  price: { type: 'single_payment', slug: 'refill', unitPrice: 1000 },
+  featureIds: pack.features.map(({ id }: Body) => id),
+});
+const june = instant('2026-06-01');
+const refill = { priceSlug: 'refill', below: 300, upTo: 2000, maximumAmountPerMonth: 100_000 };
+
+const pathOf = (externalId: string) => `/customers/${externalId}/spend-controls`;
+async function set(externalId: string, autoTopUp: Body | null): Promise<Body> {
+  const { spendControls } = await app.put(pathOf(externalId), { spendControls: { autoTopUp } });
+  await app.runJobs({ all: true });
+  return spendControls.autoTopUp;
+}
+const read = async (externalId: string): Promise<Body> => (await app.get(pathOf(externalId))).spendControls.autoTopUp;
+
+/** A customer on the free plan with 500 calls, and with a top-up. */
+async function newRefilled(token = 'pm_card_visa', terms: Body = {}) {
+  await app.setClock(june);
+  const customer = await plans.newCustomer(token);
+  await set(customer.externalId, { ...refill, ...terms });
+  return customer;
+}
+
+let sent = 0;
+function use(subscriptionId: string, amount: number, path = '/usage-events') {
+  sent += 1;
+  const usageEvent = { subscriptionId, priceSlug: 'call-overage', transactionId: `use-${sent}`, amount };
+  return app.post(path, { usageEvent });
+}
+
+async function purchasesOf(customerId: string): Promise<[string, number][]> {
+  const { data } = await app.get(`/purchases?customerId=${customerId}&limit=100`);
+  return data.map(({ status, quantity }: Body) => [status, quantity]);
+}
+
+test('two hundred events that cross the line at once make one purchase, which closes the gap', async () => {
+  const { customerId, externalId, freeId } = await newRefilled();
+  await Promise.all(Array.from({ length: 200 }, () => use(freeId, 2)));
+  assert.deepEqual(await purchasesOf(customerId), [], 'the charge waits for the commit');
+  // Several workers look at once.
+  await Promise.all([app.runJobs({ all: true }), app.runJobs({ all: true }), app.runJobs({ all: true })]);
+  await app.runJobs({ all: true });
+  // 100 are left of 500, and 2 packs of 1000 reach 2000.
+  assert.deepEqual(await purchasesOf(customerId), [['paid', 2]]);
+  assert.equal(await plans.calls(externalId, freeId), 2100);
+  const { failures, amountThisMonth, openPurchaseId, stoppedAt } = await read(externalId);
+  assert.deepEqual([failures, amountThisMonth, openPurchaseId, stoppedAt], [0, 2000, null, null]);
+  await assertSound(app);
+});
+
+test('a balance at the line buys nothing, below it a consume and a hold do, and so does a setting', async () => {
+  const { customerId, externalId, freeId } = await newRefilled('pm_card_visa', { upTo: undefined, quantity: 1 });
+  await use(freeId, 200, '/usage-events/consume');
+  await app.runJobs({ all: true });
+  assert.deepEqual(await purchasesOf(customerId), []);
+  await use(freeId, 1, '/usage-events/consume');
+  await app.runJobs({ all: true });
+  assert.deepEqual(await purchasesOf(customerId), [['paid', 1]]);
+  assert.equal(await plans.calls(externalId, freeId), 1299);
+  const hold = { subscriptionId: freeId, usageMeterSlug: 'api-calls', amount: 1000, expiresAt: june + 3_600_000 };
+  await app.post('/holds', { hold });
+  await app.runJobs({ all: true });
+  assert.deepEqual(await purchasesOf(customerId), [
+    ['paid', 1],
+    ['paid', 1],
+  ]);
+  await set(externalId, { ...refill, below: 5000, upTo: 5000 });
+  assert.deepEqual((await purchasesOf(customerId)).at(-1), ['paid', 4]);
+});
+
+test('a service that dies between the charge and the credits gives them once', async () => {
+  const { customerId, externalId, freeId } = await newRefilled();
+  await use(freeId, 300);
+  await app.inEnvironment(async (work) => topUpHandler.perform(work, await topUpHandler.take(work, 10)));
+  assert.deepEqual(await purchasesOf(customerId), [['pending', 2]]);
+  assert.equal(await plans.calls(externalId, freeId), 200, 'there are no credits before the money is there');
+  const {
+    data: [{ id: paymentId }],
+  } = await app.get(`/payments?customerId=${customerId}`);
+  // The processor has charged, and nobody wrote it down.
+  const payment = await app.inEnvironment((work) => findPayment(work, paymentId));
+  assert(payment);
+  assert.equal((await outcomeOf(app, payment)).result, 'succeeded');
+  assert.equal(await plans.calls(externalId, freeId), 200);
+  await app.runJobs({ all: true });
+  await app.runJobs({ all: true });
+  assert.equal(await plans.calls(externalId, freeId), 2200);
+  assert.deepEqual(await operationsOf(app, paymentId), ['charge']);
+  assert.deepEqual(await purchasesOf(customerId), [['paid', 2]]);
+});
+
+test('a refund and a take-back trigger none, however low they bring the balance', async () => {
+  const { customerId, externalId, freeId } = await newRefilled();
+  await use(freeId, 300);
+  await app.runJobs({ all: true });
+  const {
+    data: [payment],
+  } = await app.get(`/payments?customerId=${customerId}`);
+  await app.post(`/payments/${payment.id}/refund`, {});
+  await app.runJobs({ all: true });
+  assert.equal(await plans.calls(externalId, freeId), 200);
+  const { data: credits } = await app.get(`/usage-credits?subscriptionId=${freeId}`);
+  for (const { id } of credits) await app.request('POST', `/usage-credits/${id}/take-back`, {});
+  await app.runJobs({ all: true });
+  assert.deepEqual(await purchasesOf(customerId), [['refunded', 2]]);
+});
+
+test('a declined card is tried again after an hour and a day, and then the top-up stops and says so', async () => {
+  const { customerId, externalId, freeId } = await newRefilled('pm_card_chargeCustomerFail');
+  const tries = async () => (await app.get(`/payments?customerId=${customerId}`)).total;
+  await use(freeId, 300);
+  await app.runJobs({ all: true });
+  assert.deepEqual([await tries(), (await read(externalId)).failures], [1, 1]);
+  await use(freeId, 10);
+  await app.runJobs({ all: true });
+  assert.equal(await tries(), 1, 'more usage does not hurry it');
+  for (const [hours, count] of [
+    [1, 2],
+    [26, 3],
+    [60, 3],
+  ] as const) {
+    await app.setClock(june + hours * 3_700_000);
+    await app.inEnvironment(async (work) => topUpHandler.perform(work, await topUpHandler.take(work, 10)));
+    await app.runJobs({ all: true });
+    assert.equal(await tries(), count);
+  }
+  const { failures, stoppedAt } = await read(externalId);
+  assert.equal(failures, 3);
+  assert.notEqual(stoppedAt, null);
+  assert.equal((await shop.events(customerId)).filter((type) => type === 'auto_top_up.stopped').length, 1);
+  assert.equal(await plans.calls(externalId, freeId), 190);
+  // Setting it again starts it again.
+  assert.deepEqual((await set(externalId, refill)).stoppedAt, null);
+  assert.equal(await tries(), 4);
+});
+
+test('the purchases of a month stay within its maximum, and the next month goes on', async () => {
+  const { customerId, externalId, freeId } = await newRefilled('pm_card_visa', {
+    upTo: 5000,
+    maximumAmountPerMonth: 2500,
+  });
+  await use(freeId, 300);
+  await app.runJobs({ all: true });
+  assert.deepEqual(await purchasesOf(customerId), [['paid', 2]], '5 packs would reach 5000; 2 cost 20.00 of 25.00');
+  await use(freeId, 2150);
+  await app.runJobs({ all: true });
+  await use(freeId, 10);
+  await app.runJobs({ all: true });
+  assert.deepEqual(await purchasesOf(customerId), [['paid', 2]]);
+  assert.equal((await shop.events(customerId)).filter((type) => type === 'auto_top_up.limit_reached').length, 1);
+  await app.setClock(instant('2026-07-01'));
+  await app.inEnvironment(async (work) => topUpHandler.perform(work, await topUpHandler.take(work, 10)));
+  await app.runJobs({ all: true });
+  assert.deepEqual(await purchasesOf(customerId), [
+    ['paid', 2],
+    ['paid', 2],
+  ]);
+  assert.equal((await read(externalId)).amountThisMonth, 2000);
+});
+
+test('a top-up that could not buy is refused by its field, and null removes it', async () => {
+  const { externalId } = await newRefilled();
+  const put = (change: Body) =>
+    app.request('PUT', pathOf(externalId), { spendControls: { autoTopUp: { ...refill, ...change } } });
+  refused(await put({ priceSlug: 'none' }), 400, /autoTopUp\.priceSlug: must be the slug of an active price/);
+  refused(await put({ priceSlug: 'pro-monthly' }), 400, /autoTopUp\.priceSlug: must be the slug of an active price/);
+  refused(await put({ quantity: 2 }), 400, /autoTopUp\.upTo: send exactly one/);
+  refused(await put({ upTo: undefined }), 400, /autoTopUp\.upTo: send exactly one/);
+  refused(await put({ upTo: 200 }), 400, /autoTopUp\.upTo: must be at least below/);
+  refused(await put({ below: 0 }), 400, /autoTopUp\.below/);
+  refused(await put({ maximumAmountPerMonth: 0 }), 400, /autoTopUp\.maximumAmountPerMonth/);
+  assert.equal((await read(externalId)).priceSlug, 'refill');
+  assert.equal(await set(externalId, null), null);
+  assert.equal(await read(externalId), null);
+});
