@@ -232,6 +232,8 @@ export interface Cancellation {
   endDate?: TimestampInput | null;
   /** The reason of the customer, kept as `cancellationReason`. Without one, that of an earlier request stays. */
   reason?: 'too_expensive' | 'missing_features' | 'switched_service' | 'unused' | 'low_quality' | 'too_complex' | 'customer_service' | 'other' | null;
+  /** The own words of the customer, kept as `cancellationComment`. Without any, those of an earlier request stay. */
+  comment?: string | null;
 }
 
 /** The time at which the subscription ends. */
@@ -706,7 +708,7 @@ export interface MoneyReceived {
   reference?: string | null;
 }
 
-export type PaymentMethodType = 'card' | 'link' | 'us_bank_account' | 'sepa_debit';
+export type PaymentMethodType = 'card' | 'link' | 'us_bank_account' | 'sepa_debit' | 'bacs_debit';
 
 export interface CreditNoteInput {
   lines: Array<CreditNoteLineInput>;
@@ -801,11 +803,11 @@ export interface NewCheckoutItem {
 export type PaymentStatus = 'processing' | 'requires_confirmation' | 'requires_action' | 'succeeded' | 'failed' | 'canceled' | 'refunded';
 
 /** A type of event. `sync.events_available` is accepted for compatibility, and no such event is ever sent. */
-export type WebhookFilterType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'usage_threshold.reached' | 'spend_limit.reached' | 'auto_top_up.stopped' | 'auto_top_up.limit_reached' | 'customer.erased' | 'attempts.limit_reached' | 'credit_note.created' | 'credit_note.settled' | 'credit_note.voided' | 'invoice.sent' | 'invoice.created' | 'invoice.finalized' | 'invoice.paid' | 'invoice.payment_failed' | 'invoice.overdue' | 'invoice.voided' | 'invoice.uncollectible' | 'refund.created' | 'subscription.trial_will_end' | 'payment_method.expiring' | 'sync.events_available';
+export type WebhookFilterType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'usage_threshold.reached' | 'spend_limit.reached' | 'auto_top_up.stopped' | 'auto_top_up.limit_reached' | 'customer.erased' | 'attempts.limit_reached' | 'credit_note.created' | 'credit_note.settled' | 'credit_note.voided' | 'invoice.sent' | 'invoice.created' | 'invoice.finalized' | 'invoice.paid' | 'invoice.payment_failed' | 'invoice.overdue' | 'invoice.voided' | 'invoice.uncollectible' | 'refund.created' | 'subscription.trial_will_end' | 'payment_method.expiring' | 'payment.action_required' | 'sync.events_available';
 
 export type WebhookDeliveryStatus = 'pending' | 'succeeded' | 'failed';
 
-export type EventType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'usage_threshold.reached' | 'spend_limit.reached' | 'auto_top_up.stopped' | 'auto_top_up.limit_reached' | 'customer.erased' | 'attempts.limit_reached' | 'credit_note.created' | 'credit_note.settled' | 'credit_note.voided' | 'invoice.sent' | 'invoice.created' | 'invoice.finalized' | 'invoice.paid' | 'invoice.payment_failed' | 'invoice.overdue' | 'invoice.voided' | 'invoice.uncollectible' | 'refund.created' | 'subscription.trial_will_end' | 'payment_method.expiring';
+export type EventType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'usage_threshold.reached' | 'spend_limit.reached' | 'auto_top_up.stopped' | 'auto_top_up.limit_reached' | 'customer.erased' | 'attempts.limit_reached' | 'credit_note.created' | 'credit_note.settled' | 'credit_note.voided' | 'invoice.sent' | 'invoice.created' | 'invoice.finalized' | 'invoice.paid' | 'invoice.payment_failed' | 'invoice.overdue' | 'invoice.voided' | 'invoice.uncollectible' | 'refund.created' | 'subscription.trial_will_end' | 'payment_method.expiring' | 'payment.action_required';
 
 export type EventObject = 'customer' | 'payment' | 'purchase' | 'subscription' | 'checkoutSession' | 'creditNote' | 'invoice' | 'paymentMethod';
 
@@ -855,6 +857,8 @@ export interface Settings {
   access: Access;
   /** If true, the trial days of a price count for customers who already had a trial. A `trialEnd` in a request always counts. */
   allowRepeatedTrials: boolean;
+  /** If true, the pages of buyers take debits beside cards: of SEPA in EUR, of Bacs in GBP, and of US bank accounts in USD. Stripe must have them activated. Their money arrives days later. */
+  bankDebits: boolean;
   billingAnchor: AnchorRule;
   firstPeriod: FirstPeriod;
   /** If true, a customer may redeem the same discount more than once. A redemption that ended before any invoice with the discount does not count. */
@@ -1045,6 +1049,8 @@ export type Subscription = {
   cancelScheduledAt: Timestamp | null;
   /** The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one of the customer, such as `too_expensive`. */
   cancellationReason: string | null;
+  /** The comment of the customer on its cancellation. Absent without one. */
+  cancellationComment?: string;
   replacedBySubscriptionId: string | null;
   scheduledAdjustmentAt: Timestamp | null;
   pausedAt: Timestamp | null;
@@ -1089,6 +1095,8 @@ export type Subscription = {
   cancelScheduledAt: Timestamp | null;
   /** The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one of the customer, such as `too_expensive`. */
   cancellationReason: string | null;
+  /** The comment of the customer on its cancellation. Absent without one. */
+  cancellationComment?: string;
   replacedBySubscriptionId: string | null;
   scheduledAdjustmentAt: Timestamp | null;
   pausedAt: Timestamp | null;
@@ -1229,6 +1237,8 @@ export type SubscriptionDetails = {
   cancelScheduledAt: Timestamp | null;
   /** The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one of the customer, such as `too_expensive`. */
   cancellationReason: string | null;
+  /** The comment of the customer on its cancellation. Absent without one. */
+  cancellationComment?: string;
   replacedBySubscriptionId: string | null;
   scheduledAdjustmentAt: Timestamp | null;
   pausedAt: Timestamp | null;
@@ -1302,6 +1312,8 @@ export type SubscriptionDetails = {
   cancelScheduledAt: Timestamp | null;
   /** The reason why it ended or will end: `upgraded_to_paid`, `non_payment`, `customer_archived`, or the one of the customer, such as `too_expensive`. */
   cancellationReason: string | null;
+  /** The comment of the customer on its cancellation. Absent without one. */
+  cancellationComment?: string;
   replacedBySubscriptionId: string | null;
   scheduledAdjustmentAt: Timestamp | null;
   pausedAt: Timestamp | null;
@@ -1624,6 +1636,7 @@ export type Invoice = {
   billingRunId: string | null;
   ownerMembershipId: string | null;
   pdfURL: string | null;
+  /** The receipt of its last payment as PDF, for requests with a key. Null before money has come. */
   receiptPdfURL: string | null;
   memo: string | null;
   /** Your own data, on no document. Absent if there is none. */
@@ -1691,6 +1704,7 @@ export type Invoice = {
   billingRunId: string | null;
   ownerMembershipId: string | null;
   pdfURL: string | null;
+  /** The receipt of its last payment as PDF, for requests with a key. Null before money has come. */
   receiptPdfURL: string | null;
   memo: string | null;
   /** Your own data, on no document. Absent if there is none. */
@@ -1757,6 +1771,7 @@ export type Invoice = {
   billingRunId: string | null;
   ownerMembershipId: string | null;
   pdfURL: string | null;
+  /** The receipt of its last payment as PDF, for requests with a key. Null before money has come. */
   receiptPdfURL: string | null;
   memo: string | null;
   /** Your own data, on no document. Absent if there is none. */
@@ -2442,6 +2457,7 @@ export interface UpcomingInvoice {
   billingRunId: string | null;
   ownerMembershipId: string | null;
   pdfURL: null;
+  /** The receipt of its last payment as PDF, for requests with a key. Null before money has come. */
   receiptPdfURL: string | null;
   memo: string | null;
   /** Your own data, on no document. Absent if there is none. */
@@ -4091,7 +4107,7 @@ export interface Webhook {
   pricingModelId: string;
   name: string;
   url: string;
-  /** The event types that are sent. Empty: all types but `usage_balance.low`, `usage_threshold.reached`, `spend_limit.reached`, `auto_top_up.stopped`, `auto_top_up.limit_reached`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`. */
+  /** The event types that are sent. Empty: all types but `usage_balance.low`, `usage_threshold.reached`, `spend_limit.reached`, `auto_top_up.stopped`, `auto_top_up.limit_reached`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`, `payment.action_required`. */
   filterTypes: Array<WebhookFilterType>;
   active: boolean;
   /** The reason why the service has disabled the webhook, or null. To enable it, set `active` to `true`. */
@@ -4216,8 +4232,8 @@ export interface Email {
   eventId: string;
   /** The email that it repeats on request; otherwise null. */
   resentFrom: string | null;
-  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `payment_action_required`: the bank wants the customer to confirm one. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. */
-  template: 'invoice_issued' | 'receipt' | 'payment_failed' | 'payment_action_required' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring';
+  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `payment_action_required`: the bank wants the customer to confirm one. `payment_waiting`: one that a customer began waits for its confirmation. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. */
+  template: 'invoice_issued' | 'receipt' | 'payment_failed' | 'payment_action_required' | 'payment_waiting' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring';
   status: EmailStatus;
   attempts: number;
   /** The addresses of the last attempt. Empty before the first. */
@@ -5520,8 +5536,40 @@ export interface PaymentMethodExpiringPayload {
   data: PaymentMethod | null;
 }
 
+export interface PaymentActionRequiredPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'payment';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
+  };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
+  /** The customer. For a checkout session without one, both are the id of the session. */
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'payment.action_required';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
+  data: Payment | null;
+}
+
 /** The body of a message to a webhook. */
-export type WebhookPayload = CustomerCreatedPayload | CustomerUpdatedPayload | PurchaseCompletedPayload | PaymentFailedPayload | PaymentSucceededPayload | SubscriptionCreatedPayload | SubscriptionUpdatedPayload | SubscriptionCanceledPayload | UsageBalanceLowPayload | UsageThresholdReachedPayload | SpendLimitReachedPayload | AutoTopUpStoppedPayload | AutoTopUpLimitReachedPayload | CustomerErasedPayload | AttemptsLimitReachedPayload | CreditNoteCreatedPayload | CreditNoteSettledPayload | CreditNoteVoidedPayload | InvoiceSentPayload | InvoiceCreatedPayload | InvoiceFinalizedPayload | InvoicePaidPayload | InvoicePaymentFailedPayload | InvoiceOverduePayload | InvoiceVoidedPayload | InvoiceUncollectiblePayload | RefundCreatedPayload | SubscriptionTrialWillEndPayload | PaymentMethodExpiringPayload;
+export type WebhookPayload = CustomerCreatedPayload | CustomerUpdatedPayload | PurchaseCompletedPayload | PaymentFailedPayload | PaymentSucceededPayload | SubscriptionCreatedPayload | SubscriptionUpdatedPayload | SubscriptionCanceledPayload | UsageBalanceLowPayload | UsageThresholdReachedPayload | SpendLimitReachedPayload | AutoTopUpStoppedPayload | AutoTopUpLimitReachedPayload | CustomerErasedPayload | AttemptsLimitReachedPayload | CreditNoteCreatedPayload | CreditNoteSettledPayload | CreditNoteVoidedPayload | InvoiceSentPayload | InvoiceCreatedPayload | InvoiceFinalizedPayload | InvoicePaidPayload | InvoicePaymentFailedPayload | InvoiceOverduePayload | InvoiceVoidedPayload | InvoiceUncollectiblePayload | RefundCreatedPayload | SubscriptionTrialWillEndPayload | PaymentMethodExpiringPayload | PaymentActionRequiredPayload;
 
 export interface UtilsGetPingAnswer {
   message: 'pong';
@@ -5643,6 +5691,7 @@ export interface SettingsUpdateInput {
     };
     allowRepeatedTrials?: boolean;
     allowRepeatedDiscounts?: boolean;
+    bankDebits?: boolean;
     billingAnchor?: AnchorRule;
     firstPeriod?: FirstPeriod;
     billingThresholdAmount?: number | null;
@@ -5675,6 +5724,10 @@ export interface SettingsUpdateInput {
           text?: string | null;
         } | null;
         payment_action_required?: {
+          subject?: string | null;
+          text?: string | null;
+        } | null;
+        payment_waiting?: {
           subject?: string | null;
           text?: string | null;
         } | null;
@@ -7926,6 +7979,14 @@ export interface InvoicesGetPdfInput {
   id: string;
 }
 
+export interface InvoicesGetReceiptHtmlInput {
+  id: string;
+}
+
+export interface InvoicesGetReceiptPdfInput {
+  id: string;
+}
+
 export interface InvoiceLineItemsListInput {
   /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
@@ -8583,7 +8644,7 @@ export interface WebhooksCreateInput {
   webhook: {
     name: string;
     url: string;
-    /** The event types to send. Empty: all types but `usage_balance.low`, `usage_threshold.reached`, `spend_limit.reached`, `auto_top_up.stopped`, `auto_top_up.limit_reached`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`. */
+    /** The event types to send. Empty: all types but `usage_balance.low`, `usage_threshold.reached`, `spend_limit.reached`, `auto_top_up.stopped`, `auto_top_up.limit_reached`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`, `payment.action_required`. */
     filterTypes: Array<WebhookFilterType>;
     active?: boolean;
     /** By default the pricing model of the key, or else the default one. */
@@ -8627,7 +8688,7 @@ export interface WebhooksUpdateInput {
     id?: string;
     name?: string;
     url?: string;
-    /** The event types to send. Empty: all types but `usage_balance.low`, `usage_threshold.reached`, `spend_limit.reached`, `auto_top_up.stopped`, `auto_top_up.limit_reached`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`. */
+    /** The event types to send. Empty: all types but `usage_balance.low`, `usage_threshold.reached`, `spend_limit.reached`, `auto_top_up.stopped`, `auto_top_up.limit_reached`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`, `payment.action_required`. */
     filterTypes?: Array<WebhookFilterType>;
     active?: boolean;
     /** Fixed: send the present value or nothing. */
@@ -8792,8 +8853,8 @@ export interface EmailsListInput {
   /** Your own id of the customer. Archived customers with this id count too. */
   customerExternalId?: string;
   status?: EmailStatus;
-  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `payment_action_required`: the bank wants the customer to confirm one. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. */
-  template?: 'invoice_issued' | 'receipt' | 'payment_failed' | 'payment_action_required' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring';
+  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `payment_action_required`: the bank wants the customer to confirm one. `payment_waiting`: one that a customer began waits for its confirmation. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. */
+  template?: 'invoice_issued' | 'receipt' | 'payment_failed' | 'payment_action_required' | 'payment_waiting' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring';
   eventId?: string;
   /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
   createdAtFrom?: string | number;
@@ -8827,8 +8888,8 @@ export interface EmailsResendAnswer {
 }
 
 export interface EmailTemplatesGetPreviewInput {
-  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `payment_action_required`: the bank wants the customer to confirm one. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. */
-  name: 'invoice_issued' | 'receipt' | 'payment_failed' | 'payment_action_required' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring';
+  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `payment_action_required`: the bank wants the customer to confirm one. `payment_waiting`: one that a customer began waits for its confirmation. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. */
+  name: 'invoice_issued' | 'receipt' | 'payment_failed' | 'payment_action_required' | 'payment_waiting' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring';
   language?: 'en' | 'de' | 'es' | 'fr' | 'it' | 'ja' | 'nl' | 'pt';
 }
 
@@ -9460,6 +9521,12 @@ export interface InvoicesMethods {
 
   /** Get an invoice as PDF. Returns the invoice as a PDF document. */
   getPdf(input: InvoicesGetPdfInput, options?: CallOptions): Promise<Uint8Array>;
+
+  /** Get the receipt of an invoice as a page. Returns the receipt of the last payment of an invoice as a page of HTML for printing. */
+  getReceiptHtml(input: InvoicesGetReceiptHtmlInput, options?: CallOptions): Promise<string>;
+
+  /** Get the receipt of an invoice as PDF. Returns the receipt of the last payment of an invoice as a PDF document. */
+  getReceiptPdf(input: InvoicesGetReceiptPdfInput, options?: CallOptions): Promise<Uint8Array>;
 }
 
 export interface InvoiceLineItemsMethods {
