@@ -8,6 +8,7 @@ create table checks.account_sums (
   expired numeric not null,
   taken_back numeric not null,
   settled numeric not null,
+  pooled numeric not null,
   last_created_at bigint not null,
   constraint account_sums_pkey PRIMARY KEY (environment_id, ledger_account_id)
 );
@@ -523,6 +524,55 @@ create table public.credit_notes (
   constraint credit_notes_total CHECK (((total = (subtotal + tax_amount)) AND (total > (0)::numeric) AND (subtotal >= (0)::numeric) AND (tax_amount >= (0)::numeric) AND (discount_amount >= (0)::numeric)))
 );
 
+create table public.credit_pool_rates (
+  environment_id bigint not null,
+  id text not null,
+  credit_pool_id text not null,
+  pricing_model_id text not null,
+  "position" integer not null,
+  usage_meter_id text not null,
+  "where" jsonb,
+  per bigint not null,
+  cost numeric(38,12) not null,
+  unit_cost numeric(38,0) not null generated always as div((cost * ('2162160000000000000'::bigint)::numeric), (per)::numeric) stored,
+  created_at bigint not null,
+  updated_at bigint not null,
+  constraint credit_pool_rates_in_order UNIQUE (environment_id, credit_pool_id, "position"),
+  constraint credit_pool_rates_once UNIQUE NULLS NOT DISTINCT (usage_meter_id, "where", environment_id),
+  constraint credit_pool_rates_pkey PRIMARY KEY (environment_id, id),
+  constraint credit_pool_rates_environment_id_credit_pool_id_fkey FOREIGN KEY (environment_id, credit_pool_id) REFERENCES credit_pools(environment_id, id) ON DELETE CASCADE,
+  constraint credit_pool_rates_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
+  constraint credit_pool_rates_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
+  constraint credit_pool_rates_exact CHECK (((cost > (0)::numeric) AND (per > 0) AND (unit_cost > (0)::numeric) AND ((unit_cost * (per)::numeric) = (cost * ('2162160000000000000'::bigint)::numeric)))),
+  constraint credit_pool_rates_where CHECK (((jsonb_typeof("where") = 'object'::text) AND ("where" <> '{}'::jsonb))),
+  constraint credit_pool_rates_where_length CHECK ((char_length(("where")::text) <= 48000))
+);
+
+create table public.credit_pools (
+  environment_id bigint not null,
+  id text not null,
+  pricing_model_id text not null,
+  slug text not null,
+  name text not null,
+  unit text not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  constraint credit_pools_slug_unique UNIQUE (environment_id, pricing_model_id, slug),
+  constraint credit_pools_pkey PRIMARY KEY (environment_id, id),
+  constraint credit_pools_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
+  constraint credit_pools_name_length CHECK ((char_length(name) <= 255)),
+  constraint credit_pools_slug_length CHECK ((char_length(slug) <= 255)),
+  constraint credit_pools_unit CHECK (((unit = 'credit'::text) OR (unit ~ '^[A-Z]{3}$'::text))),
+  constraint credit_pools_unit_length CHECK ((char_length(unit) <= 255))
+);
+
+create table public.credit_subjects (
+  environment_id bigint not null,
+  id text not null,
+  pricing_model_id text not null,
+  constraint credit_subjects_pkey PRIMARY KEY (environment_id, id)
+);
+
 create table public.customer_balance_entries (
   environment_id bigint not null,
   id text not null,
@@ -1033,7 +1083,8 @@ create table public.ledger_accounts (
   expired numeric(38,0) not null default 0,
   settled numeric(38,0) not null default 0,
   taken_back numeric(38,0) not null default 0,
-  available numeric(38,0) not null generated always as ((((granted + settled) - used) - expired) - taken_back) stored,
+  pooled numeric(38,0) not null default 0,
+  available numeric(38,0) not null generated always as (((((granted + settled) + pooled) - used) - expired) - taken_back) stored,
   held numeric(38,0) not null default 0,
   applied numeric(38,0) not null default 0,
   pending_credit_id text,
@@ -1053,7 +1104,7 @@ create table public.ledger_accounts (
   constraint ledger_accounts_environment_id_open_series_id_fkey FOREIGN KEY (environment_id, open_series_id) REFERENCES usage_series(environment_id, id),
   constraint ledger_accounts_environment_id_pending_credit_id_fkey FOREIGN KEY (environment_id, pending_credit_id) REFERENCES usage_credits(environment_id, id),
   constraint ledger_accounts_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
-  constraint ledger_accounts_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
+  constraint ledger_accounts_subject FOREIGN KEY (environment_id, usage_meter_id) REFERENCES credit_subjects(environment_id, id),
   constraint ledger_accounts_open_rollup CHECK (((num_nulls(open_series_id, open_hour, open_units, open_events) = ANY (ARRAY[0, 4])) AND ((open_hour % (3600000)::bigint) = 0) AND (open_units >= (0)::numeric) AND (open_events > 0))),
   constraint ledger_accounts_owner CHECK ((num_nulls(subscription_id, customer_id) = 1)),
   constraint ledger_accounts_pending CHECK (((applied >= (0)::numeric) AND
@@ -1061,8 +1112,9 @@ CASE
     WHEN (pending_credit_id IS NULL) THEN (covered = applied)
     ELSE ((covered > applied) AND ((covered - applied) < pending_limit))
 END)),
-  constraint ledger_accounts_sides CHECK (((LEAST(granted, used, expired, settled, covered, taken_back, held) >= (0)::numeric) AND ((covered + settled) <= used) AND (((covered + expired) + taken_back) <= granted))),
-  constraint ledger_accounts_waiting CHECK (((customer_id IS NULL) OR ((used = (0)::numeric) AND (held = (0)::numeric) AND (settled = (0)::numeric) AND (subscription_revision = 0))))
+  constraint ledger_accounts_pool CHECK (((NOT starts_with(usage_meter_id, 'credit_pool_'::text)) OR ((customer_id IS NOT NULL) AND (used = covered) AND (covered = applied) AND (open_series_id IS NULL)))),
+  constraint ledger_accounts_sides CHECK (((LEAST(granted, used, expired, settled, covered, taken_back, held, pooled) >= (0)::numeric) AND (((covered + settled) + pooled) <= used) AND (((covered + expired) + taken_back) <= granted))),
+  constraint ledger_accounts_waiting CHECK (((customer_id IS NULL) OR ((settled = (0)::numeric) AND (pooled = (0)::numeric) AND (subscription_revision = 0) AND (starts_with(usage_meter_id, 'credit_pool_'::text) OR ((used = (0)::numeric) AND (held = (0)::numeric))))))
 );
 
 create table public.ledger_entries (
@@ -1079,13 +1131,20 @@ create table public.ledger_entries (
   usage_credit_id text,
   applied_credit_ids text[],
   applied_amounts numeric(38,0)[],
+  credit_pool_id text,
+  pool_unit_cost numeric(38,0),
   available_after numeric(38,0) not null,
   sequence bigint not null generated always as identity,
   created_at bigint not null,
   constraint ledger_entries_pkey PRIMARY KEY (environment_id, ledger_account_id, created_at, sequence),
   constraint ledger_entries_amount_positive CHECK ((amount > (0)::numeric)),
   constraint ledger_entries_applications CHECK ((((applied_credit_ids IS NULL) = (applied_amounts IS NULL)) AND ((applied_credit_ids IS NULL) OR ((credit_side = 'used'::text) AND (COALESCE(array_ndims(applied_credit_ids), 0) = 1) AND (COALESCE(array_ndims(applied_amounts), 0) = 1) AND (cardinality(applied_credit_ids) = cardinality(applied_amounts)) AND (array_position(applied_credit_ids, NULL::text) IS NULL) AND (array_position(applied_amounts, NULL::numeric) IS NULL) AND ((0)::numeric < ALL (applied_amounts)))))),
-  constraint ledger_entries_sides CHECK ((((debit_side || ' to '::text) || credit_side) = ANY (ARRAY['available to used'::text, 'granted to available'::text, 'available to expired'::text, 'available to taken_back'::text, 'settled to available'::text, 'available to settled'::text])))
+  constraint ledger_entries_pooled CHECK (((num_nonnulls(credit_pool_id, pool_unit_cost) =
+CASE debit_side
+    WHEN 'pooled'::text THEN 2
+    ELSE 0
+END) AND (pool_unit_cost > (0)::numeric) AND ((debit_side <> 'pooled'::text) OR (applied_credit_ids IS NULL)))),
+  constraint ledger_entries_sides CHECK ((((debit_side || ' to '::text) || credit_side) = ANY (ARRAY['available to used'::text, 'granted to available'::text, 'available to expired'::text, 'available to taken_back'::text, 'settled to available'::text, 'available to settled'::text, 'pooled to used'::text])))
 );
 
 create table public.ledger_transactions (
@@ -2066,11 +2125,20 @@ create table public.usage_holds (
   label text,
   created_at bigint not null,
   updated_at bigint not null,
+  pooled bigint not null default 0,
+  pool_account_id text,
+  pool_amount numeric(38,0),
   constraint usage_holds_pkey PRIMARY KEY (environment_id, id),
   constraint usage_holds_environment_id_ledger_account_id_fkey FOREIGN KEY (environment_id, ledger_account_id) REFERENCES ledger_accounts(environment_id, id),
+  constraint usage_holds_environment_id_pool_account_id_fkey FOREIGN KEY (environment_id, pool_account_id) REFERENCES ledger_accounts(environment_id, id),
   constraint usage_holds_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
   constraint usage_holds_amounts CHECK ((((amount >= 1) AND (amount <= '9007199254740991'::bigint)) AND ((settled_amount >= 0) AND (settled_amount <= '9007199254740991'::bigint)) AND ((status = 'settled'::text) = (settled_amount IS NOT NULL)))),
   constraint usage_holds_label_length CHECK ((char_length(label) <= 255)),
+  constraint usage_holds_pooled CHECK ((((pooled >= 0) AND (pooled <= amount)) AND (num_nonnulls(pool_account_id, pool_amount) =
+CASE
+    WHEN (pooled = 0) THEN 0
+    ELSE 2
+END) AND (pool_amount > (0)::numeric))),
   constraint usage_holds_status CHECK ((status = ANY (ARRAY['open'::text, 'settled'::text, 'released'::text, 'expired'::text])))
 );
 
@@ -2302,6 +2370,7 @@ CREATE INDEX credit_notes_by_customer ON public.credit_notes USING btree (enviro
 CREATE INDEX credit_notes_by_invoice ON public.credit_notes USING btree (environment_id, invoice_id, id);
 CREATE INDEX credit_notes_by_payment ON public.credit_notes USING btree (environment_id, payment_id) WHERE (payment_id IS NOT NULL);
 CREATE INDEX credit_notes_by_status ON public.credit_notes USING btree (environment_id, status, id);
+CREATE INDEX credit_pool_rates_by_model ON public.credit_pool_rates USING btree (environment_id, pricing_model_id);
 CREATE INDEX customer_balance_entries_by_balance ON public.customer_balance_entries USING btree (environment_id, customer_balance_id, id);
 CREATE INDEX customer_balance_entries_by_creation ON public.customer_balance_entries USING btree (environment_id, created_at);
 CREATE INDEX customer_balance_entries_by_customer ON public.customer_balance_entries USING btree (environment_id, customer_id);
@@ -2457,6 +2526,7 @@ CREATE INDEX usage_events_by_series ON public.usage_events USING btree (series_i
 CREATE INDEX usage_holds_by_account ON public.usage_holds USING btree (ledger_account_id, id);
 CREATE INDEX usage_holds_by_creation ON public.usage_holds USING btree (environment_id, created_at);
 CREATE INDEX usage_holds_open ON public.usage_holds USING btree (ledger_account_id, expires_at) WHERE (status = 'open'::text);
+CREATE INDEX usage_holds_open_of_pools ON public.usage_holds USING btree (pool_account_id, expires_at) WHERE ((status = 'open'::text) AND (pool_account_id IS NOT NULL));
 CREATE INDEX usage_rollups_by_hour ON public.usage_rollups USING brin (hour int8_minmax_multi_ops) WITH (pages_per_range='16');
 CREATE INDEX usage_series_by_customer ON public.usage_series USING btree (customer_id);
 CREATE INDEX usage_series_by_meter ON public.usage_series USING btree (usage_meter_id);
@@ -2509,6 +2579,15 @@ CREATE UNIQUE INDEX subscription_items_one_manual ON public.subscription_items U
 CREATE UNIQUE INDEX subscriptions_one_trial_per_customer ON public.subscriptions USING btree (environment_id, customer_id) WHERE is_only_trial;
 CREATE UNIQUE INDEX tax_rates_one_active ON public.tax_rates USING btree (environment_id, country, COALESCE(state, ''::text)) WHERE active;
 
+CREATE OR REPLACE FUNCTION public.add_credit_subjects()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  insert into credit_subjects select environment_id, id, pricing_model_id from added;
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.address_events()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2729,9 +2808,13 @@ CREATE OR REPLACE FUNCTION public.balance_of_account(account ledger_accounts, p_
 AS $function$
 begin
   return account.available - account.held
-    + coalesce((select sum(h.amount) from usage_holds h
-                 where h.environment_id = account.environment_id and h.ledger_account_id = account.id
-                   and h.status = 'open' and h.expires_at <= p_now), 0)
+    + case when account.held = 0 then 0
+           else coalesce((select sum(h.amount - h.pooled) from usage_holds h
+                           where h.environment_id = account.environment_id and h.ledger_account_id = account.id
+                             and h.status = 'open' and h.expires_at <= p_now), 0)
+              + coalesce((select sum(h.pool_amount) from usage_holds h
+                           where h.environment_id = account.environment_id and h.pool_account_id = account.id
+                             and h.status = 'open' and h.expires_at <= p_now), 0) end
     - coalesce((select sum(c.issued - c.applied - c.expired - c.taken_back
                              - case when c.id = account.pending_credit_id then account.covered - account.applied else 0 end)
                   from usage_credits c
@@ -2922,7 +3005,7 @@ begin
   select array_agg(moved.position) into booked from moved;
   return booked;
 end $function$;
-CREATE OR REPLACE FUNCTION public.book_usage(p_environment bigint, p_now bigint, p_hour bigint, p_booking bigint, p_transaction text, p_model text, p_locks_first boolean, u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[])
+CREATE OR REPLACE FUNCTION public.book_usage(p_environment bigint, p_now bigint, p_hour bigint, p_booking bigint, p_transaction text, p_model text, p_locks_first boolean, u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[], d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_entry text[], d_pool_entry text[])
  RETURNS text[]
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
@@ -2934,11 +3017,46 @@ declare
   is_booked boolean[];
   fallen text[];
   booked_at bigint;
+  pooled numeric[];
 begin
   if cardinality(u_account) > 0 then
     insert into ledger_transactions (environment_id, id, pricing_model_id, type, source_id, occurred_at, created_at)
     values (p_environment, p_transaction, p_model, 'usage_event_processed', p_booking::text, p_now, p_now);
-    if p_locks_first then
+  end if;
+  if cardinality(d_usage) > 0 then
+    pooled := draw_from_pools(p_environment, p_now, p_transaction, u_account, u_revision, u_price, u_period,
+                              d_usage, d_units, d_pool, d_cost, d_entry, d_pool_entry);
+  end if;
+  if pooled is not null then
+    -- What is left is booked on the accounts of meters. Usage that pools paid for in full has its events counted here.
+    insert into usage_overages (environment_id, ledger_account_id, price_id, events, own_amount)
+    select p_environment, u.account, u.price, u.events, u.own_amount
+      from unnest(u_account, u_price, u_units, u_events, u_own_amount, pooled) as u (account, price, units, events, own_amount, pooled)
+     where u.units = u.pooled and u.events > 0
+    on conflict (environment_id, ledger_account_id, price_id)
+    do update set events = usage_overages.events + excluded.events, own_amount = usage_overages.own_amount + excluded.own_amount;
+    select r_series || coalesce(array_agg(u.series), '{}'), r_hour || coalesce(array_agg(p_hour), '{}'),
+           r_units || coalesce(array_agg(u.hour_units), '{}'), r_events || coalesce(array_agg(u.hour_events), '{}')
+      into r_series, r_hour, r_units, r_events
+      from unnest(u_series, u_units, u_hour_units, u_hour_events, pooled) as u (series, units, hour_units, hour_events, pooled)
+     where u.units = u.pooled and u.hour_events > 0;
+    select coalesce(array_agg(u.account), '{}'), array_agg(u.revision), array_agg(u.price), array_agg(u.period), array_agg(u.series),
+           array_agg(u.entry), array_agg(u.units), array_agg(u.hour_units), array_agg(u.hour_events), array_agg(u.upto),
+           array_agg(case when u.upto = u.units then u.of_account end), array_agg(u.threshold), array_agg(u.events), array_agg(u.own_amount)
+      into u_account, u_revision, u_price, u_period, u_series, u_entry, u_units, u_hour_units, u_hour_events, u_upto, u_of_account,
+           u_threshold, u_events, u_own_amount
+      from (select u.*, sum(u.units) over (partition by u.account order by u.position) as upto, sum(u.units) over (partition by u.account) as of_account
+              from (select account, revision, price, period, series, entry, units - drawn as units, hour_units, hour_events, threshold, events,
+                           own_amount, position
+                      from unnest(u_account, u_revision, u_price, u_period, u_series, u_entry, u_units, u_hour_units, u_hour_events,
+                                  u_threshold, u_events, u_own_amount, pooled)
+                             with ordinality as u (account, revision, price, period, series, entry, units, hour_units, hour_events, threshold,
+                                                   events, own_amount, drawn, position)) u
+             where u.units > 0
+             order by u.position) u;
+  end if;
+  if cardinality(u_account) > 0 then
+    if p_locks_first and pooled is null then
       perform from ledger_accounts a where a.environment_id = p_environment and a.id = any (u_account)
         order by a.subscription_id, a.usage_meter_id for no key update;
     end if;
@@ -3028,7 +3146,7 @@ begin
             where (select true from prices p where p.environment_id = e.environment_id and p.id = e.id) is null),
          exists (
            select from added e
-            where e.usage_credit_id is not null or cardinality(e.applied_credit_ids) is distinct from 1
+            where e.usage_credit_id is not null or e.credit_pool_id is not null or cardinality(e.applied_credit_ids) is distinct from 1
                or (select c.ledger_account_id = e.ledger_account_id
                           and (e.billing_period_id is null or e.billing_period_id = c.billing_period_id)
                      from usage_credits c where c.environment_id = e.environment_id and c.id = e.applied_credit_ids[1]) is not true)
@@ -3042,6 +3160,8 @@ begin
           or exists (select from unnest(e.applied_credit_ids) as applied (id)
                       where (select c.ledger_account_id = e.ledger_account_id from usage_credits c
                               where c.environment_id = e.environment_id and c.id = applied.id) is not true)
+          or (e.credit_pool_id is not null
+              and (select true from credit_pools p where p.environment_id = e.environment_id and p.id = e.credit_pool_id) is null)
           or (e.usage_credit_id is not null
               and (select true from usage_credits c where c.environment_id = e.environment_id and c.id = e.usage_credit_id) is null));
   end if;
@@ -3220,6 +3340,106 @@ CREATE OR REPLACE FUNCTION public.day_of(at bigint)
  LANGUAGE sql
  IMMUTABLE
 RETURN (at - (((at % (86400000)::bigint) + 86400000) % (86400000)::bigint));
+CREATE OR REPLACE FUNCTION public.draw_from_pool(p_environment bigint, p_now bigint, p_transaction text, p_account text, p_units numeric, p_cost numeric, p_entry text)
+ RETURNS numeric
+ LANGUAGE plpgsql
+AS $function$
+declare
+  account ledger_accounts;
+  cost numeric;
+  ids text[];
+  amounts numeric[];
+begin
+  select * into account from ledger_accounts a where a.environment_id = p_environment and a.id = p_account;
+  cost := least(p_units, div(greatest(balance_of_account(account, p_now), 0), p_cost)) * p_cost;
+  if cost = 0 then
+    return 0;
+  end if;
+  with line as (
+    select c.id, c.rest, sum(c.rest) over (order by c.priority, c.expires_at nulls last, c.is_paid, c.id) as upto
+      from (select c.id, c.priority, c.expires_at, c.source = 'purchase' as is_paid, c.issued - c.applied - c.expired - c.taken_back as rest
+              from usage_credits c
+             where c.environment_id = p_environment and c.ledger_account_id = p_account
+               and not c.spent and (c.expires_at is null or c.expires_at > p_now)) c
+  ), part as (
+    select line.id, line.upto, least(line.rest, cost - (line.upto - line.rest)) as amount
+      from line where line.upto - line.rest < cost
+  ), applied as (
+    update usage_credits c set applied = c.applied + part.amount, updated_at = greatest(c.updated_at, p_now)
+      from part where c.environment_id = p_environment and c.id = part.id
+  )
+  select array_agg(part.id order by part.upto), array_agg(part.amount order by part.upto) into ids, amounts from part;
+  insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
+         amount, applied_credit_ids, applied_amounts, available_after, created_at)
+  values (p_environment, p_entry, account.pricing_model_id, p_transaction, p_account, 'available', 'used', cost, ids, amounts,
+          account.available - cost, greatest(account.updated_at, p_now));
+  update ledger_accounts a set used = a.used + cost, covered = a.covered + cost, applied = a.applied + cost,
+         updated_at = greatest(a.updated_at, p_now)
+   where a.environment_id = p_environment and a.id = p_account;
+  return cost / p_cost;
+end $function$;
+CREATE OR REPLACE FUNCTION public.draw_from_pools(p_environment bigint, p_now bigint, p_transaction text, u_account text[], u_revision bigint[], u_price text[], u_period text[], d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_entry text[], d_pool_entry text[])
+ RETURNS numeric[]
+ LANGUAGE plpgsql
+AS $function$
+declare
+  -- The pool of each part, on the account of its customer.
+  pool_accounts text[];
+  -- By the first usage of each account: what is left of the credits of its meter beside open holds.
+  free numeric[] := array_fill(null::numeric, array[cardinality(u_account)]);
+  pooled numeric[] := array_fill(0::numeric, array[cardinality(u_account)]);
+  part integer;
+  usage integer;
+  first_usage integer;
+  units numeric;
+  drawn numeric;
+begin
+  select array_agg(pool.id order by d.position) into pool_accounts
+    from unnest(d_usage, d_pool) with ordinality as d (usage, pool, position)
+    left join lateral (
+      select p.id
+        from ledger_accounts a
+        join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
+        join ledger_accounts p on p.environment_id = s.environment_id and p.customer_id = s.customer_id and p.usage_meter_id = d.pool
+       where a.environment_id = p_environment and a.id = u_account[d.usage]) pool on d.pool is not null;
+  if array_remove(pool_accounts, null) = '{}' then
+    return null;
+  end if;
+  perform from ledger_accounts a
+    where a.environment_id = p_environment and a.id = any (u_account || array_remove(pool_accounts, null))
+    order by a.subscription_id, a.usage_meter_id, a.customer_id for no key update;
+  if exists (
+    select from unnest(u_account, u_revision) as u (account, revision)
+      left join ledger_accounts a on a.environment_id = p_environment and a.id = u.account
+     where a.subscription_revision is distinct from u.revision)
+  then
+    raise serialization_failure using message = 'a subscription has changed';
+  end if;
+  for part in 1 .. cardinality(d_usage) loop
+    usage := d_usage[part];
+    first_usage := array_position(u_account, u_account[usage]);
+    if free[first_usage] is null then
+      -- The balance, without the usage that is owed.
+      free[first_usage] := (
+        select greatest(balance_of_account(a, p_now) + a.used - a.covered - a.settled - a.pooled, 0)
+          from ledger_accounts a where a.environment_id = p_environment and a.id = u_account[usage]);
+    end if;
+    units := d_units[part] - least(d_units[part], free[first_usage]);
+    free[first_usage] := free[first_usage] - (d_units[part] - units);
+    continue when units = 0 or pool_accounts[part] is null;
+    drawn := draw_from_pool(p_environment, p_now, p_transaction, pool_accounts[part], units, d_cost[part], d_pool_entry[part]);
+    continue when drawn = 0;
+    pooled[usage] := pooled[usage] + drawn;
+    insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
+           amount, price_id, billing_period_id, credit_pool_id, pool_unit_cost, available_after, created_at)
+    select p_environment, d_entry[part], a.pricing_model_id, p_transaction, a.id, 'pooled', 'used', drawn, u_price[usage], u_period[usage],
+           d_pool[part], d_cost[part], a.available, greatest(a.updated_at, p_now)
+      from ledger_accounts a where a.environment_id = p_environment and a.id = u_account[usage];
+    update ledger_accounts a set used = a.used + drawn, pooled = a.pooled + drawn, updated_at = greatest(a.updated_at, p_now)
+     where a.environment_id = p_environment and a.id = u_account[usage];
+  end loop;
+  return pooled;
+end $function$;
 CREATE OR REPLACE FUNCTION public.email_of_event(event_type text, data jsonb)
  RETURNS text
  LANGUAGE sql
@@ -3745,6 +3965,27 @@ begin
   then
     raise unique_violation using message = 'some event meets the conditions of two prices alike',
       constraint = 'prices_conditions_apart', table = 'prices';
+  end if;
+  return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.keep_rates_apart()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  if exists (select from changed r join usage_meters m on m.environment_id = r.environment_id and m.id = r.usage_meter_id where m.is_measured) then
+    raise check_violation using message = 'no credit covers the units of a measured meter', constraint = 'credit_pool_rates_of_counted',
+      table = 'credit_pool_rates';
+  end if;
+  if exists (
+    select from changed a
+      join credit_pool_rates b on b.environment_id = a.environment_id and b.usage_meter_id = a.usage_meter_id
+       and b.id <> a.id
+     where conditions_tie(a.where, b.where))
+  then
+    raise unique_violation using message = 'some event meets the conditions of two rates alike',
+      constraint = 'credit_pool_rates_apart', table = 'credit_pool_rates';
   end if;
   return null;
 end $function$;
@@ -4388,7 +4629,7 @@ CREATE OR REPLACE FUNCTION public.reason_of_invoice(of_environment bigint, of_in
 AS $function$
   select reason from invoices where environment_id = of_environment and id = of_invoice for share
 $function$;
-CREATE OR REPLACE FUNCTION public.record_usage(p_key bytea, p_sufficient text[], p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint, p_models text[], p_versions bigint[], p_transaction text, p_model text, c_kind text[], c_value text[], c_state text[], e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[], e_own_price numeric[], e_label text[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[])
+CREATE OR REPLACE FUNCTION public.record_usage(p_key bytea, p_sufficient text[], p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint, p_models text[], p_versions bigint[], p_transaction text, p_model text, c_kind text[], c_value text[], c_state text[], e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[], e_own_price numeric[], e_label text[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[], d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_entry text[], d_pool_entry text[])
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
@@ -4423,7 +4664,7 @@ begin
    order by new.key;
   if book_usage(p_environment, p_now, p_hour, booking, p_transaction, p_model, false, u_account, u_revision, u_price, u_period, u_series,
                 u_entry, u_units, u_hour_units, u_hour_events, u_upto, u_of_account, u_threshold, u_events, u_own_amount, r_series, r_hour, r_units, r_events,
-                t_subscription) is not null
+                t_subscription, d_usage, d_units, d_pool, d_cost, d_entry, d_pool_entry) is not null
   then
     raise exception using errcode = 'TK001', message = 'a balance falls below its threshold';
   end if;
@@ -4600,6 +4841,15 @@ begin
   raise check_violation using message = format('%s %s is %s for good', tg_table_name, old.id, old.status),
     table = tg_table_name, constraint = tg_table_name || '_end_for_good';
 end $function$;
+CREATE OR REPLACE FUNCTION public.remove_credit_subjects()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  delete from credit_subjects s using removed where s.environment_id = removed.environment_id and s.id = removed.id;
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.return_to_environment(wanted bigint, key_id text, asking_user text)
  RETURNS void
  LANGUAGE sql
@@ -4623,7 +4873,7 @@ CREATE OR REPLACE FUNCTION public.row_limits()
  LANGUAGE sql
  IMMUTABLE
 BEGIN ATOMIC
- VALUES ('products'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('products'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('features'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('features'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('resources'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('resources'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('usage_meters'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,200), ('prices'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,5000), ('prices'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,20000), ('prices'::text,'usage_meter_id'::text,'usage_meters'::text,'active and "where" is not null'::text,100), ('product_features'::text,'pricing_model_id'::text,'pricing_models'::text,'expired_at is null'::text,20000), ('product_features'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,50000), ('subscriptions'::text,'customer_id'::text,'customers'::text,'status not in (''canceled'', ''incomplete_expired'')'::text,500), ('invoice_items'::text,'customer_id'::text,'customers'::text,'invoice_id is null'::text,1000), ('discount_redemptions'::text,'subscription_id'::text,'subscriptions'::text,'subscription_id is not null and removed_at is null'::text,20), ('usage_credits'::text,'ledger_account_id'::text,'ledger_accounts'::text,'source = ''manual_adjustment'' and feature_id is null and transferred_from is null and not spent'::text,10000), ('subscription_item_features'::text,'subscription_id'::text,'subscriptions'::text,'manually_created and expired_at is null'::text,1000);
+ VALUES ('products'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('products'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('features'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('features'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('resources'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,1000), ('resources'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,10000), ('usage_meters'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,200), ('credit_pools'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,100), ('prices'::text,'pricing_model_id'::text,'pricing_models'::text,'active'::text,5000), ('prices'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,20000), ('prices'::text,'usage_meter_id'::text,'usage_meters'::text,'active and "where" is not null'::text,100), ('product_features'::text,'pricing_model_id'::text,'pricing_models'::text,'expired_at is null'::text,20000), ('product_features'::text,'pricing_model_id'::text,'pricing_models'::text,'true'::text,50000), ('subscriptions'::text,'customer_id'::text,'customers'::text,'status not in (''canceled'', ''incomplete_expired'')'::text,500), ('invoice_items'::text,'customer_id'::text,'customers'::text,'invoice_id is null'::text,1000), ('discount_redemptions'::text,'subscription_id'::text,'subscriptions'::text,'subscription_id is not null and removed_at is null'::text,20), ('usage_credits'::text,'ledger_account_id'::text,'ledger_accounts'::text,'source = ''manual_adjustment'' and feature_id is null and transferred_from is null and not spent'::text,10000), ('subscription_item_features'::text,'subscription_id'::text,'subscriptions'::text,'manually_created and expired_at is null'::text,1000);
 END;
 CREATE OR REPLACE FUNCTION public.secure_tenant_tables()
  RETURNS void
@@ -4908,7 +5158,7 @@ CREATE OR REPLACE FUNCTION public.text_columns()
  LANGUAGE sql
  IMMUTABLE
 BEGIN ATOMIC
- VALUES ('organizations'::text,'name'::text,'name'::text), ('environments'::text,'seller'::text,'seller'::text), ('environments'::text,'payment_instructions'::text,'description'::text), ('api_keys'::text,'name'::text,'name'::text), ('pricing_models'::text,'name'::text,'name'::text), ('usage_meters'::text,'name'::text,'name'::text), ('usage_meters'::text,'slug'::text,'name'::text), ('usage_meters'::text,'event_name'::text,'name'::text), ('usage_meters'::text,'where'::text,'storedMetadata'::text), ('usage_meters'::text,'value_property'::text,'name'::text), ('resources'::text,'name'::text,'name'::text), ('resources'::text,'slug'::text,'name'::text), ('features'::text,'name'::text,'name'::text), ('features'::text,'slug'::text,'name'::text), ('features'::text,'description'::text,'description'::text), ('products'::text,'name'::text,'name'::text), ('products'::text,'slug'::text,'name'::text), ('products'::text,'description'::text,'description'::text), ('products'::text,'image_url'::text,'url'::text), ('products'::text,'singular_quantity_label'::text,'name'::text), ('products'::text,'plural_quantity_label'::text,'name'::text), ('products'::text,'metadata'::text,'storedMetadata'::text), ('prices'::text,'name'::text,'name'::text), ('prices'::text,'slug'::text,'longName'::text), ('prices'::text,'metadata'::text,'storedMetadata'::text), ('prices'::text,'where'::text,'storedMetadata'::text), ('discounts'::text,'name'::text,'name'::text), ('discount_redemptions'::text,'name'::text,'name'::text), ('discount_redemptions'::text,'code'::text,'name'::text), ('invoice_items'::text,'description'::text,'description'::text), ('tax_rates'::text,'name'::text,'name'::text), ('tax_rates'::text,'state'::text,'name'::text), ('tax_rates'::text,'percentage'::text,'name'::text), ('customers'::text,'external_id'::text,'name'::text), ('customers'::text,'name'::text,'name'::text), ('customers'::text,'email'::text,'email'::text), ('customers'::text,'logo_url'::text,'url'::text), ('customers'::text,'icon_url'::text,'url'::text), ('customers'::text,'domain'::text,'name'::text), ('customers'::text,'user_id'::text,'name'::text), ('customers'::text,'billing_address'::text,'address'::text), ('customers'::text,'metadata'::text,'storedMetadata'::text), ('customers'::text,'billing_terms'::text,'storedMetadata'::text), ('payment_methods'::text,'billing_details'::text,'address'::text), ('payment_methods'::text,'metadata'::text,'storedMetadata'::text), ('subscriptions'::text,'name'::text,'name'::text), ('subscriptions'::text,'metadata'::text,'storedMetadata'::text), ('subscriptions'::text,'cancellation_comment'::text,'description'::text), ('invoices'::text,'metadata'::text,'storedMetadata'::text), ('subscription_items'::text,'name'::text,'longName'::text), ('subscription_items'::text,'external_id'::text,'name'::text), ('subscription_items'::text,'metadata'::text,'storedMetadata'::text), ('subscription_item_features'::text,'detached_reason'::text,'name'::text), ('resource_claims'::text,'external_id'::text,'name'::text), ('resource_claims'::text,'metadata'::text,'storedMetadata'::text), ('usage_events'::text,'transaction_id'::text,'name'::text), ('usage_events'::text,'properties'::text,'properties'::text), ('usage_credits'::text,'reason'::text,'description'::text), ('invoices'::text,'seller'::text,'seller'::text), ('invoices'::text,'buyer'::text,'buyer'::text), ('invoices'::text,'tax_state'::text,'name'::text), ('invoices'::text,'tax_rate_percentage'::text,'name'::text), ('invoices'::text,'memo'::text,'description'::text), ('invoices'::text,'footer'::text,'description'::text), ('invoices'::text,'purchase_order_number'::text,'name'::text), ('invoice_line_items'::text,'description'::text,'description'::text), ('credit_notes'::text,'reason'::text,'description'::text), ('customer_balance_entries'::text,'description'::text,'description'::text), ('payments'::text,'description'::text,'description'::text), ('payments'::text,'tax_state'::text,'name'::text), ('payments'::text,'tax_rate_percentage'::text,'name'::text), ('purchases'::text,'name'::text,'name'::text), ('purchases'::text,'subscription_name'::text,'name'::text), ('purchases'::text,'billing_address'::text,'address'::text), ('purchases'::text,'metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'customer_name'::text,'name'::text), ('checkout_sessions'::text,'customer_email'::text,'email'::text), ('checkout_sessions'::text,'billing_address'::text,'address'::text), ('checkout_sessions'::text,'output_name'::text,'name'::text), ('checkout_sessions'::text,'output_metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'success_url'::text,'url'::text), ('checkout_sessions'::text,'cancel_url'::text,'url'::text), ('webhooks'::text,'name'::text,'name'::text), ('webhooks'::text,'url'::text,'url'::text);
+ VALUES ('organizations'::text,'name'::text,'name'::text), ('environments'::text,'seller'::text,'seller'::text), ('environments'::text,'payment_instructions'::text,'description'::text), ('api_keys'::text,'name'::text,'name'::text), ('pricing_models'::text,'name'::text,'name'::text), ('usage_meters'::text,'name'::text,'name'::text), ('usage_meters'::text,'slug'::text,'name'::text), ('usage_meters'::text,'event_name'::text,'name'::text), ('usage_meters'::text,'where'::text,'storedMetadata'::text), ('usage_meters'::text,'value_property'::text,'name'::text), ('credit_pools'::text,'name'::text,'name'::text), ('credit_pools'::text,'slug'::text,'name'::text), ('credit_pools'::text,'unit'::text,'name'::text), ('credit_pool_rates'::text,'where'::text,'storedMetadata'::text), ('resources'::text,'name'::text,'name'::text), ('resources'::text,'slug'::text,'name'::text), ('features'::text,'name'::text,'name'::text), ('features'::text,'slug'::text,'name'::text), ('features'::text,'description'::text,'description'::text), ('products'::text,'name'::text,'name'::text), ('products'::text,'slug'::text,'name'::text), ('products'::text,'description'::text,'description'::text), ('products'::text,'image_url'::text,'url'::text), ('products'::text,'singular_quantity_label'::text,'name'::text), ('products'::text,'plural_quantity_label'::text,'name'::text), ('products'::text,'metadata'::text,'storedMetadata'::text), ('prices'::text,'name'::text,'name'::text), ('prices'::text,'slug'::text,'longName'::text), ('prices'::text,'metadata'::text,'storedMetadata'::text), ('prices'::text,'where'::text,'storedMetadata'::text), ('discounts'::text,'name'::text,'name'::text), ('discount_redemptions'::text,'name'::text,'name'::text), ('discount_redemptions'::text,'code'::text,'name'::text), ('invoice_items'::text,'description'::text,'description'::text), ('tax_rates'::text,'name'::text,'name'::text), ('tax_rates'::text,'state'::text,'name'::text), ('tax_rates'::text,'percentage'::text,'name'::text), ('customers'::text,'external_id'::text,'name'::text), ('customers'::text,'name'::text,'name'::text), ('customers'::text,'email'::text,'email'::text), ('customers'::text,'logo_url'::text,'url'::text), ('customers'::text,'icon_url'::text,'url'::text), ('customers'::text,'domain'::text,'name'::text), ('customers'::text,'user_id'::text,'name'::text), ('customers'::text,'billing_address'::text,'address'::text), ('customers'::text,'metadata'::text,'storedMetadata'::text), ('customers'::text,'billing_terms'::text,'storedMetadata'::text), ('payment_methods'::text,'billing_details'::text,'address'::text), ('payment_methods'::text,'metadata'::text,'storedMetadata'::text), ('subscriptions'::text,'name'::text,'name'::text), ('subscriptions'::text,'metadata'::text,'storedMetadata'::text), ('subscriptions'::text,'cancellation_comment'::text,'description'::text), ('invoices'::text,'metadata'::text,'storedMetadata'::text), ('subscription_items'::text,'name'::text,'longName'::text), ('subscription_items'::text,'external_id'::text,'name'::text), ('subscription_items'::text,'metadata'::text,'storedMetadata'::text), ('subscription_item_features'::text,'detached_reason'::text,'name'::text), ('resource_claims'::text,'external_id'::text,'name'::text), ('resource_claims'::text,'metadata'::text,'storedMetadata'::text), ('usage_events'::text,'transaction_id'::text,'name'::text), ('usage_events'::text,'properties'::text,'properties'::text), ('usage_credits'::text,'reason'::text,'description'::text), ('invoices'::text,'seller'::text,'seller'::text), ('invoices'::text,'buyer'::text,'buyer'::text), ('invoices'::text,'tax_state'::text,'name'::text), ('invoices'::text,'tax_rate_percentage'::text,'name'::text), ('invoices'::text,'memo'::text,'description'::text), ('invoices'::text,'footer'::text,'description'::text), ('invoices'::text,'purchase_order_number'::text,'name'::text), ('invoice_line_items'::text,'description'::text,'description'::text), ('credit_notes'::text,'reason'::text,'description'::text), ('customer_balance_entries'::text,'description'::text,'description'::text), ('payments'::text,'description'::text,'description'::text), ('payments'::text,'tax_state'::text,'name'::text), ('payments'::text,'tax_rate_percentage'::text,'name'::text), ('purchases'::text,'name'::text,'name'::text), ('purchases'::text,'subscription_name'::text,'name'::text), ('purchases'::text,'billing_address'::text,'address'::text), ('purchases'::text,'metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'customer_name'::text,'name'::text), ('checkout_sessions'::text,'customer_email'::text,'email'::text), ('checkout_sessions'::text,'billing_address'::text,'address'::text), ('checkout_sessions'::text,'output_name'::text,'name'::text), ('checkout_sessions'::text,'output_metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'metadata'::text,'storedMetadata'::text), ('checkout_sessions'::text,'success_url'::text,'url'::text), ('checkout_sessions'::text,'cancel_url'::text,'url'::text), ('webhooks'::text,'name'::text,'name'::text), ('webhooks'::text,'url'::text,'url'::text);
 END;
 CREATE OR REPLACE FUNCTION public.text_fits(source text, type regtype, text_use text)
  RETURNS text
@@ -4957,7 +5207,7 @@ CREATE OR REPLACE FUNCTION public.unaudited_tables()
  RETURNS text[]
  LANGUAGE sql
  IMMUTABLE
-RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'auto_top_up_checks'::text, 'spend_counters'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'emails'::text, 'mrr_customers'::text, 'mrr_amounts'::text, 'mrr_movements'::text, 'mrr_balances'::text, 'mrr_retention'::text, 'money_days'::text, 'usage_days'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
+RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'auto_top_up_checks'::text, 'spend_counters'::text, 'credit_subjects'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'emails'::text, 'mrr_customers'::text, 'mrr_amounts'::text, 'mrr_movements'::text, 'mrr_balances'::text, 'mrr_retention'::text, 'money_days'::text, 'usage_days'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
 CREATE OR REPLACE FUNCTION public.usage_state_of_customer(p_environment bigint, p_now bigint, p_kind text, p_value text)
  RETURNS text
  LANGUAGE plpgsql
@@ -5017,7 +5267,7 @@ begin
       -- Series and overages of usage have no id of this kind. They belong to a subscription, which is found itself.
       join pg_attribute i on i.attrelid = c.conrelid and i.attname = 'id' and i.atttypid = 'text'::regtype
      where c.contype = 'f' and c.conparentid = 0 and c.confrelid = used::regclass
-       and c.conrelid <> all (array['products', 'prices', 'features', 'product_features', 'usage_meters', 'resources', 'discounts']::regclass[])
+       and c.conrelid <> all (array['products', 'prices', 'features', 'product_features', 'usage_meters', 'credit_pools', 'credit_pool_rates', 'resources', 'discounts']::regclass[])
     union all
     select 'subscription_adjustments', $condition$exists (
         select from jsonb_array_elements(t.items) item where item ->> 'priceId' = any ($1))$condition$
@@ -5065,6 +5315,12 @@ create policy tenant on credit_note_lines to {tollkeeper_service} using ((enviro
 create policy worker on credit_note_lines to {tollkeeper_worker} using true;
 create policy tenant on credit_notes to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on credit_notes to {tollkeeper_worker} using true;
+create policy tenant on credit_pool_rates to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy worker on credit_pool_rates to {tollkeeper_worker} using true;
+create policy tenant on credit_pools to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy worker on credit_pools to {tollkeeper_worker} using true;
+create policy tenant on credit_subjects to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy worker on credit_subjects to {tollkeeper_worker} using true;
 create policy tenant on customer_balance_entries to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on customer_balance_entries to {tollkeeper_worker} using true;
 create policy tenant on customer_balances to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));

@@ -3,7 +3,7 @@ import { connected, emptyUsageEvents, readNumber } from './database.ts';
 import { bookingOfLimit, copiedEventsPerSecond, insertsPerSecond, takingsPerSecond } from './limits.ts';
 import { type LoadFigures, measureBeside, measureLoad } from './load.ts';
 import type { Measured, Row } from './measured.ts';
-import { meterPlan, mixedPlan, models, pricedByModel, pricedPlan, priceSlugs } from './plans.ts';
+import { meterPlan, mixedPlan, models, poolPlan, pricedByModel, pricedPlan, priceSlugs } from './plans.ts';
 import type { EventSources } from './requests.ts';
 import { ask, type BenchService } from './running.ts';
 import { connectionsOr, seconds, storedEvents } from './settings.ts';
@@ -105,32 +105,46 @@ function singleRow(size: number): Row {
   };
 }
 
+async function consumeHot(service: BenchService): Promise<Measured> {
+  const { subscriptionIds } = await sourcesOf(service, 1);
+  return consumeOneMeter(service, subscriptionIds, 'one account');
+}
+
+/** The same from a credit pool: the meter has no credits of its own. */
+async function consumePoolHot(service: BenchService): Promise<Measured> {
+  const { subscriptionIds, externalIds } = await makePopulation(service, poolPlan, 1);
+  const [customerExternalId] = externalIds;
+  // Enough for any load, in parts as a customer has them.
+  for (let part = 0; part < 10; part += 1)
+    await ask(service, 'POST', '/usage-credits', {
+      usageCredit: { customerExternalId, creditPoolSlug: 'pool', amount: 100_000_000 },
+    });
+  return consumeOneMeter(service, subscriptionIds, 'one credit pool');
+}
+
 // Both hold all of the load: a blocking one in units, and one in money that only notifies.
 const limits = [
   { usageMeterSlug: pricedByModel.usageMeterSlug, period: 'month', amount: 10 ** 15 },
   { period: 'month', amount: 10 ** 15, unit: 'money', action: 'notify' },
 ];
 
-function consumeRow(isLimited: boolean): Row {
-  return async (service) => {
-    const { subscriptionIds, externalIds } = await makePopulation(service, meterPlan, 1);
-    if (isLimited)
-      await ask(service, 'PUT', `/customers/${externalIds[0]}/spend-controls`, { spendControls: { limits } });
-    return measureConsumption(service, subscriptionIds, isLimited ? ', two spend limits' : '');
-  };
+async function consumeWithBudgetHot(service: BenchService): Promise<Measured> {
+  const { subscriptionIds, externalIds } = await makePopulation(service, meterPlan, 1);
+  await ask(service, 'PUT', `/customers/${externalIds[0]}/spend-controls`, { spendControls: { limits } });
+  return consumeOneMeter(service, subscriptionIds, 'one account, two spend limits');
 }
 
-async function measureConsumption(
+async function consumeOneMeter(
   service: BenchService,
   subscriptionIds: readonly string[],
-  also: string,
+  subject: string,
 ): Promise<Measured> {
   const connections = connectionsOr(manyConnections);
   const sources = { subscriptionIds, priceSlugs: priceSlugs.slice(0, 1) };
   const load = { connections, seconds, requests: { kind: 'event', path: '/usage-events/consume', sources } } as const;
   const figures = await measureLoad(service, load, () => takingsPerSecond(service.databaseUrl, manyConnections));
   await requireEvents(service, figures.warmUpRequests + figures.requests);
-  const note = `${connections} connections, one account${also}; limit: update ... where balance >= 1 of one row, pgbench, ${manyConnections} clients`;
+  const note = `${connections} connections, ${subject}; limit: update ... where balance >= 1 of one row, pgbench, ${manyConnections} clients`;
   return { ...bulkFigures(figures, 1), limit: figures.limit, note };
 }
 
@@ -197,6 +211,7 @@ export const ingestRows: Readonly<Record<string, Row>> = {
   'single-events-mixed': mixedEvents,
   'bulk-ingest-priced': pricedRow(1_000),
   'single-events-priced': pricedRow(1),
-  'consume-hot': consumeRow(false),
-  'consume-with-budget-hot': consumeRow(true),
+  'consume-hot': consumeHot,
+  'consume-pool-hot': consumePoolHot,
+  'consume-with-budget-hot': consumeWithBudgetHot,
 };

@@ -47,6 +47,21 @@ export const mixedPlan = {
   products: [freeProduct(meterSlugs.slice(0, 1).map(credits))],
 };
 
+/** The same without credits of meters. All of them draw from one pool, at a rate that no decimal text tells. */
+export const poolPlan = {
+  ...meterPlan,
+  features: [],
+  products: [freeProduct([])],
+  creditPools: [
+    {
+      slug: 'pool',
+      name: 'Pool',
+      unit: 'credit',
+      rates: meterSlugs.map((usageMeterSlug) => ({ usageMeterSlug, per: 3600, cost: '1' })),
+    },
+  ],
+};
+
 /** The models that have a price of their own on `pricedMeter`. */
 export const models = numbered('model', 20);
 const [pricedMeter = ''] = meterSlugs;

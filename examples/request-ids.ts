@@ -19,6 +19,7 @@ export interface Ids {
   readonly taxRateId: string;
   readonly usagePriceSlug: string;
   readonly usageMeterId: string;
+  readonly creditPoolId: string;
   readonly resourceId: string;
   readonly productFeatureId: string;
   readonly externalId: string;
@@ -81,6 +82,7 @@ export const placeholders: Ids = {
   taxRateId: idOf('taxRate'),
   usagePriceSlug: 'call-overage',
   usageMeterId: idOf('usageMeter'),
+  creditPoolId: idOf('creditPool'),
   resourceId: idOf('resource'),
   productFeatureId: idOf('productFeature'),
   externalId: 'user-42',

@@ -73,6 +73,14 @@ export function teamPlan(name: string) {
       },
     ],
     resources: [{ slug: 'seat', name: 'Seat' }],
+    creditPools: [
+      {
+        slug: 'ai',
+        name: 'AI credits',
+        unit: 'credit',
+        rates: [{ usageMeterSlug: 'api-calls', per: 1000, cost: '0.5' }],
+      },
+    ],
   };
 }
 
@@ -226,6 +234,20 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
   'GET /usage-meters/{id}': (ids) => at(`/usage-meters/${ids.usageMeterId}`),
   'PUT /usage-meters/{id}': (ids, n) =>
     at(`/usage-meters/${ids.usageMeterId}`, { usageMeter: { id: ids.usageMeterId, name: `API calls ${n}` } }),
+  'GET /credit-pools': () => at('/credit-pools'),
+  'POST /credit-pools': (ids, n) =>
+    at('/credit-pools', {
+      creditPool: {
+        name: 'Prepaid usage',
+        slug: `prepaid-${n}`,
+        unit: 'USD',
+        rates: [{ usageMeterSlug: 'api-calls', where: { model: [`large-${n}`] }, per: 1000, cost: '2.5' }],
+        pricingModelId: ids.pricingModelId,
+      },
+    }),
+  'GET /credit-pools/{id}': (ids) => at(`/credit-pools/${ids.creditPoolId}`),
+  'PUT /credit-pools/{id}': (ids, n) =>
+    at(`/credit-pools/${ids.creditPoolId}`, { creditPool: { id: ids.creditPoolId, name: `AI credits ${n}` } }),
   'GET /resources': () => at('/resources'),
   'POST /resources': (ids, n) =>
     at('/resources', { resource: { slug: `project-${n}`, name: 'Project', pricingModelId: ids.pricingModelId } }),

@@ -400,3 +400,101 @@ create trigger usage_meters_updated after update on usage_meters referencing new
   for each statement execute function new_catalog_version();
 create trigger usage_meters_deleted after delete on usage_meters referencing old table as changed
   for each statement execute function new_catalog_version();
+
+-- Credit pools: credits of a customer that the usage of several meters draws from. A rate says how much a unit of a meter costs.
+-- All amounts of a pool on the ledger are whole numbers of its smallest unit, so that no fraction is lost: 1 unit of a pool is
+-- 2,162,160 x 10^12 of them. So any amount with 12 decimals is whole, and so is its part for each 1/3600, 1/86400 or 1/7.
+
+create table credit_pools (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  slug text not null,
+  name text not null,
+  -- 'credit', or a currency.
+  unit text not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, pricing_model_id) references pricing_models,
+  constraint credit_pools_slug_unique unique (environment_id, pricing_model_id, slug),
+  constraint credit_pools_unit check (unit = 'credit' or unit ~ '^[A-Z]{3}$')
+);
+
+create table credit_pool_rates (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  credit_pool_id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  -- In the order in which they were sent.
+  position integer not null,
+  usage_meter_id text collate "C" not null,
+  -- The events that it is for; null: the rest.
+  "where" jsonb,
+  per bigint not null,
+  cost numeric(38, 12) not null,
+  -- The smallest units that a unit of the meter costs.
+  unit_cost numeric(38, 0) not null generated always as (div(cost * 2162160000000000000, per)) stored,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  constraint credit_pool_rates_in_order unique (environment_id, credit_pool_id, position),
+  foreign key (environment_id, credit_pool_id) references credit_pools on delete cascade,
+  foreign key (environment_id, pricing_model_id) references pricing_models,
+  foreign key (environment_id, usage_meter_id) references usage_meters,
+  constraint credit_pool_rates_exact check (cost > 0 and per > 0 and unit_cost > 0 and unit_cost * per = cost * 2162160000000000000),
+  constraint credit_pool_rates_where check (jsonb_typeof("where") = 'object' and "where" <> '{}'),
+  constraint credit_pool_rates_once unique nulls not distinct (usage_meter_id, "where", environment_id)
+);
+create index credit_pool_rates_by_model on credit_pool_rates (environment_id, pricing_model_id);
+
+-- An event has one best rate, as it has one best price. Whoever changes rates has locked the pricing model.
+create function keep_rates_apart() returns trigger language plpgsql set search_path = public, pg_temp as $$
+begin
+  if exists (select from changed r join usage_meters m on m.environment_id = r.environment_id and m.id = r.usage_meter_id where m.is_measured) then
+    raise check_violation using message = 'no credit covers the units of a measured meter', constraint = 'credit_pool_rates_of_counted',
+      table = 'credit_pool_rates';
+  end if;
+  if exists (
+    select from changed a
+      join credit_pool_rates b on b.environment_id = a.environment_id and b.usage_meter_id = a.usage_meter_id
+       and b.id <> a.id
+     where conditions_tie(a.where, b.where))
+  then
+    raise unique_violation using message = 'some event meets the conditions of two rates alike',
+      constraint = 'credit_pool_rates_apart', table = 'credit_pool_rates';
+  end if;
+  return null;
+end $$;
+create trigger credit_pool_rates_kept_apart after insert on credit_pool_rates referencing new table as changed
+  for each statement execute function keep_rates_apart();
+create trigger credit_pool_rates_inserted after insert on credit_pool_rates referencing new table as changed
+  for each statement execute function new_catalog_version();
+create trigger credit_pool_rates_deleted after delete on credit_pool_rates referencing old table as changed
+  for each statement execute function new_catalog_version();
+
+-- The usage meters and the credit pools: an account has credits of one of these.
+create table credit_subjects (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  primary key (environment_id, id)
+);
+create function add_credit_subjects() returns trigger language plpgsql set search_path = public, pg_temp as $$
+begin
+  insert into credit_subjects select environment_id, id, pricing_model_id from added;
+  return null;
+end $$;
+create function remove_credit_subjects() returns trigger language plpgsql set search_path = public, pg_temp as $$
+begin
+  delete from credit_subjects s using removed where s.environment_id = removed.environment_id and s.id = removed.id;
+  return null;
+end $$;
+create trigger usage_meters_are_subjects after insert on usage_meters referencing new table as added
+  for each statement execute function add_credit_subjects();
+create trigger usage_meters_were_subjects after delete on usage_meters referencing old table as removed
+  for each statement execute function remove_credit_subjects();
+create trigger credit_pools_are_subjects after insert on credit_pools referencing new table as added
+  for each statement execute function add_credit_subjects();
+create trigger credit_pools_were_subjects after delete on credit_pools referencing old table as removed
+  for each statement execute function remove_credit_subjects();

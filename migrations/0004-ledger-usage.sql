@@ -21,7 +21,8 @@ create table ledger_accounts (
   expired numeric(38, 0) not null default 0,
   settled numeric(38, 0) not null default 0,
   taken_back numeric(38, 0) not null default 0,
-  available numeric(38, 0) not null generated always as (granted + settled - used - expired - taken_back) stored,
+  pooled numeric(38, 0) not null default 0,
+  available numeric(38, 0) not null generated always as (granted + settled + pooled - used - expired - taken_back) stored,
   held numeric(38, 0) not null default 0,
   -- Of `covered`, what stands in the rows of credits. The rest is drawn from one credit, `pending_credit_id`, whose own row is not
   -- written each time that it pays, but once it is used up or something else is to change it: until then `pending_limit` is left there.
@@ -42,14 +43,18 @@ create table ledger_accounts (
   customer_id text collate "C",
   primary key (environment_id, id),
   foreign key (environment_id, subscription_id) references subscriptions,
-  foreign key (environment_id, usage_meter_id) references usage_meters,
+  constraint ledger_accounts_subject foreign key (environment_id, usage_meter_id) references credit_subjects,
   foreign key (environment_id, customer_id) references customers,
   constraint ledger_accounts_one_per_meter unique (subscription_id, usage_meter_id, environment_id),
   constraint ledger_accounts_owner check (num_nulls(subscription_id, customer_id) = 1),
-  -- Only a subscription uses anything.
-  constraint ledger_accounts_waiting check (customer_id is null or used = 0 and held = 0 and settled = 0 and subscription_revision = 0),
-  constraint ledger_accounts_sides check (least(granted, used, expired, settled, covered, taken_back, held) >= 0
-    and covered + settled <= used and covered + expired + taken_back <= granted),
+  -- Only a subscription uses a meter. A credit pool of a customer is drawn from for such use.
+  constraint ledger_accounts_waiting check (customer_id is null or settled = 0 and pooled = 0 and subscription_revision = 0
+    and (starts_with(usage_meter_id, 'credit_pool_') or used = 0 and held = 0)),
+  -- No more than it has is drawn from a credit pool.
+  constraint ledger_accounts_pool check (not starts_with(usage_meter_id, 'credit_pool_')
+    or customer_id is not null and used = covered and covered = applied and open_series_id is null),
+  constraint ledger_accounts_sides check (least(granted, used, expired, settled, covered, taken_back, held, pooled) >= 0
+    and covered + settled + pooled <= used and covered + expired + taken_back <= granted),
   constraint ledger_accounts_pending check (applied >= 0 and case when pending_credit_id is null
     then covered = applied else covered > applied and covered - applied < pending_limit end),
   constraint ledger_accounts_open_rollup check (num_nulls(open_series_id, open_hour, open_units, open_events) in (0, 4)
@@ -64,6 +69,8 @@ comment on column ledger_accounts.covered is 'Used units that credits paid for.'
 comment on column ledger_accounts.expired is 'Credits that ended unused.';
 comment on column ledger_accounts.settled is 'Used units that a paid invoice paid for.';
 comment on column ledger_accounts.taken_back is 'Unused credits that were taken back.';
+comment on column ledger_accounts.pooled is 'Used units that credit pools paid for.';
+comment on column ledger_accounts.usage_meter_id is 'A usage meter, or the credit pool that has credits in its smallest units.';
 comment on column ledger_accounts.held is 'Units of open holds, those that have ended and were not looked at since included.';
 
 -- Whoever changes a subscription in a way that decides about usage waits for the usage that is under way on its accounts, and
@@ -176,6 +183,9 @@ create table ledger_entries (
   -- changes: a table of their own would cost as much again as the entry does.
   applied_credit_ids text[] collate "C",
   applied_amounts numeric(38, 0)[],
+  -- For usage that a credit pool paid for: the pool, and the smallest units of it that a unit of the meter cost then.
+  credit_pool_id text collate "C",
+  pool_unit_cost numeric(38, 0),
   -- What is available on the account with this entry, so that the balance of any past instant is one look.
   available_after numeric(38, 0) not null,
   -- Drawn while the account is locked: the order in which entries were booked on it. created_at never goes against it.
@@ -186,7 +196,9 @@ create table ledger_entries (
   constraint ledger_entries_amount_positive check (amount > 0),
   constraint ledger_entries_sides check (debit_side || ' to ' || credit_side in
     ('available to used', 'granted to available', 'available to expired', 'available to taken_back',
-     'settled to available', 'available to settled')),
+     'settled to available', 'available to settled', 'pooled to used')),
+  constraint ledger_entries_pooled check (num_nonnulls(credit_pool_id, pool_unit_cost) = case debit_side when 'pooled' then 2 else 0 end
+    and pool_unit_cost > 0 and (debit_side <> 'pooled' or applied_credit_ids is null)),
   constraint ledger_entries_applications check ((applied_credit_ids is null) = (applied_amounts is null) and (applied_credit_ids is null
     or credit_side = 'used' and coalesce(array_ndims(applied_credit_ids), 0) = 1 and coalesce(array_ndims(applied_amounts), 0) = 1
       and cardinality(applied_credit_ids) = cardinality(applied_amounts) and array_position(applied_credit_ids, null) is null
@@ -213,7 +225,7 @@ begin
             where (select true from prices p where p.environment_id = e.environment_id and p.id = e.id) is null),
          exists (
            select from added e
-            where e.usage_credit_id is not null or cardinality(e.applied_credit_ids) is distinct from 1
+            where e.usage_credit_id is not null or e.credit_pool_id is not null or cardinality(e.applied_credit_ids) is distinct from 1
                or (select c.ledger_account_id = e.ledger_account_id
                           and (e.billing_period_id is null or e.billing_period_id = c.billing_period_id)
                      from usage_credits c where c.environment_id = e.environment_id and c.id = e.applied_credit_ids[1]) is not true)
@@ -227,6 +239,8 @@ begin
           or exists (select from unnest(e.applied_credit_ids) as applied (id)
                       where (select c.ledger_account_id = e.ledger_account_id from usage_credits c
                               where c.environment_id = e.environment_id and c.id = applied.id) is not true)
+          or (e.credit_pool_id is not null
+              and (select true from credit_pools p where p.environment_id = e.environment_id and p.id = e.credit_pool_id) is null)
           or (e.usage_credit_id is not null
               and (select true from usage_credits c where c.environment_id = e.environment_id and c.id = e.usage_credit_id) is null));
   end if;
@@ -367,15 +381,23 @@ create table usage_holds (
   label text,
   created_at bigint not null,
   updated_at bigint not null,
+  -- The part of the units that a credit pool is to pay for: on its account, in its smallest units.
+  pooled bigint not null default 0,
+  pool_account_id text collate "C",
+  pool_amount numeric(38, 0),
   primary key (environment_id, id),
   foreign key (environment_id, ledger_account_id) references ledger_accounts,
+  foreign key (environment_id, pool_account_id) references ledger_accounts,
   foreign key (environment_id, price_id) references prices,
   constraint usage_holds_label_length check (char_length(label) <= 255),
+  constraint usage_holds_pooled check (pooled between 0 and amount and num_nonnulls(pool_account_id, pool_amount) = case when pooled = 0 then 0 else 2 end
+    and pool_amount > 0),
   constraint usage_holds_status check (status in ('open', 'settled', 'released', 'expired')),
   constraint usage_holds_amounts check (amount between 1 and 9007199254740991 and settled_amount between 0 and 9007199254740991
     and (status = 'settled') = (settled_amount is not null))
 ) with (fillfactor = 70);
 create index usage_holds_open on usage_holds (ledger_account_id, expires_at) where status = 'open';
+create index usage_holds_open_of_pools on usage_holds (pool_account_id, expires_at) where status = 'open' and pool_account_id is not null;
 create index usage_holds_by_creation on usage_holds (environment_id, created_at);
 create index usage_holds_by_account on usage_holds (ledger_account_id, id);
 

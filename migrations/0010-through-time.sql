@@ -278,7 +278,7 @@ begin
       -- Series and overages of usage have no id of this kind. They belong to a subscription, which is found itself.
       join pg_attribute i on i.attrelid = c.conrelid and i.attname = 'id' and i.atttypid = 'text'::regtype
      where c.contype = 'f' and c.conparentid = 0 and c.confrelid = used::regclass
-       and c.conrelid <> all (array['products', 'prices', 'features', 'product_features', 'usage_meters', 'resources', 'discounts']::regclass[])
+       and c.conrelid <> all (array['products', 'prices', 'features', 'product_features', 'usage_meters', 'credit_pools', 'credit_pool_rates', 'resources', 'discounts']::regclass[])
     union all
     select 'subscription_adjustments', $condition$exists (
         select from jsonb_array_elements(t.items) item where item ->> 'priceId' = any ($1))$condition$

@@ -44,7 +44,7 @@ create function unaudited_tables() returns text[] language sql immutable
     'usage_events', 'usage_series', 'usage_rollups', 'usage_event_distinct_properties',
     -- The ledger.
     'ledger_transactions', 'ledger_entries', 'ledger_accounts', 'usage_overages', 'usage_charges', 'usage_measures',
-    'usage_levels', 'usage_threshold_checks', 'auto_top_up_checks', 'spend_counters', 'customer_balances', 'number_series',
+    'usage_levels', 'usage_threshold_checks', 'auto_top_up_checks', 'spend_counters', 'credit_subjects', 'customer_balances', 'number_series',
     -- What is told to others.
     'events', 'webhook_deliveries', 'webhook_attempts', 'emails',
     -- Recurring revenue, which follows from the subscriptions.

@@ -106,6 +106,7 @@ create table checks.account_sums (
   expired numeric not null,
   taken_back numeric not null,
   settled numeric not null,
+  pooled numeric not null,
   last_created_at bigint not null,
   primary key (environment_id, ledger_account_id)
 );

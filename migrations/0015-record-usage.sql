@@ -13,6 +13,12 @@
 --   u_of_account   at the first usage of an account all its units in the batch; null at the others
 --   u_threshold the low-balance threshold of the usage meter, or null
 --   u_events, u_own_amount   at a price with an amount for each event: how many they are, and the sum of their own prices; else 0
+-- Usage that a credit pool may pay for is also passed in parts, in the order in which its events came. Each is of one rate:
+--   d_usage   the position of its usage
+--   d_units   its units
+--   d_pool, d_cost   the credit pool that may pay, and the smallest units of it that a unit costs; or null
+--   d_entry, d_pool_entry   the ids of the ledger entries to write, on the account and on that of the pool
+-- All usage of an account with such a part is in parts. Without them, no credit pool is looked at.
 -- Additions to closed hours are r_series, r_hour, r_units and r_events. Subscriptions with a billing threshold are t_subscription.
 --
 -- `record_usage` and `book_usage` set how everything in them is planned: once, and by indexes. An array may hold one element or ten
@@ -144,9 +150,13 @@ create function balance_of_account(account ledger_accounts, p_now bigint) return
   language plpgsql stable as $$
 begin
   return account.available - account.held
-    + coalesce((select sum(h.amount) from usage_holds h
-                 where h.environment_id = account.environment_id and h.ledger_account_id = account.id
-                   and h.status = 'open' and h.expires_at <= p_now), 0)
+    + case when account.held = 0 then 0
+           else coalesce((select sum(h.amount - h.pooled) from usage_holds h
+                           where h.environment_id = account.environment_id and h.ledger_account_id = account.id
+                             and h.status = 'open' and h.expires_at <= p_now), 0)
+              + coalesce((select sum(h.pool_amount) from usage_holds h
+                           where h.environment_id = account.environment_id and h.pool_account_id = account.id
+                             and h.status = 'open' and h.expires_at <= p_now), 0) end
     - coalesce((select sum(c.issued - c.applied - c.expired - c.taken_back
                              - case when c.id = account.pending_credit_id then account.covered - account.applied else 0 end)
                   from usage_credits c
@@ -276,6 +286,112 @@ begin
   return fallen;
 end $$;
 
+-- Draws usage that the credits of its meter leave uncovered from the credit pools of its customers, in the order in which it came. A
+-- pool pays for whole units, from its credits in the order of use. Units of open holds stay set aside, on meters and on pools.
+-- Locks all accounts in their order: credit pools belong to customers, so they come last. Returns the units of each usage that a pool
+-- paid for, or null where no customer has a pool.
+create function draw_from_pools(p_environment bigint, p_now bigint, p_transaction text,
+  u_account text[], u_revision bigint[], u_price text[], u_period text[],
+  d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_entry text[], d_pool_entry text[]) returns numeric[]
+  language plpgsql volatile as $$
+declare
+  -- The pool of each part, on the account of its customer.
+  pool_accounts text[];
+  -- By the first usage of each account: what is left of the credits of its meter beside open holds.
+  free numeric[] := array_fill(null::numeric, array[cardinality(u_account)]);
+  pooled numeric[] := array_fill(0::numeric, array[cardinality(u_account)]);
+  part integer;
+  usage integer;
+  first_usage integer;
+  units numeric;
+  drawn numeric;
+begin
+  select array_agg(pool.id order by d.position) into pool_accounts
+    from unnest(d_usage, d_pool) with ordinality as d (usage, pool, position)
+    left join lateral (
+      select p.id
+        from ledger_accounts a
+        join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
+        join ledger_accounts p on p.environment_id = s.environment_id and p.customer_id = s.customer_id and p.usage_meter_id = d.pool
+       where a.environment_id = p_environment and a.id = u_account[d.usage]) pool on d.pool is not null;
+  if array_remove(pool_accounts, null) = '{}' then
+    return null;
+  end if;
+  perform from ledger_accounts a
+    where a.environment_id = p_environment and a.id = any (u_account || array_remove(pool_accounts, null))
+    order by a.subscription_id, a.usage_meter_id, a.customer_id for no key update;
+  if exists (
+    select from unnest(u_account, u_revision) as u (account, revision)
+      left join ledger_accounts a on a.environment_id = p_environment and a.id = u.account
+     where a.subscription_revision is distinct from u.revision)
+  then
+    raise serialization_failure using message = 'a subscription has changed';
+  end if;
+  for part in 1 .. cardinality(d_usage) loop
+    usage := d_usage[part];
+    first_usage := array_position(u_account, u_account[usage]);
+    if free[first_usage] is null then
+      -- The balance, without the usage that is owed.
+      free[first_usage] := (
+        select greatest(balance_of_account(a, p_now) + a.used - a.covered - a.settled - a.pooled, 0)
+          from ledger_accounts a where a.environment_id = p_environment and a.id = u_account[usage]);
+    end if;
+    units := d_units[part] - least(d_units[part], free[first_usage]);
+    free[first_usage] := free[first_usage] - (d_units[part] - units);
+    continue when units = 0 or pool_accounts[part] is null;
+    drawn := draw_from_pool(p_environment, p_now, p_transaction, pool_accounts[part], units, d_cost[part], d_pool_entry[part]);
+    continue when drawn = 0;
+    pooled[usage] := pooled[usage] + drawn;
+    insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
+           amount, price_id, billing_period_id, credit_pool_id, pool_unit_cost, available_after, created_at)
+    select p_environment, d_entry[part], a.pricing_model_id, p_transaction, a.id, 'pooled', 'used', drawn, u_price[usage], u_period[usage],
+           d_pool[part], d_cost[part], a.available, greatest(a.updated_at, p_now)
+      from ledger_accounts a where a.environment_id = p_environment and a.id = u_account[usage];
+    update ledger_accounts a set used = a.used + drawn, pooled = a.pooled + drawn, updated_at = greatest(a.updated_at, p_now)
+     where a.environment_id = p_environment and a.id = u_account[usage];
+  end loop;
+  return pooled;
+end $$;
+
+-- Draws as many of the units from a locked account of a credit pool as its balance covers, and returns how many. An amount of a
+-- pool is a whole number of its smallest units, so nothing is rounded.
+create function draw_from_pool(p_environment bigint, p_now bigint, p_transaction text, p_account text, p_units numeric, p_cost numeric,
+  p_entry text) returns numeric language plpgsql volatile as $$
+declare
+  account ledger_accounts;
+  cost numeric;
+  ids text[];
+  amounts numeric[];
+begin
+  select * into account from ledger_accounts a where a.environment_id = p_environment and a.id = p_account;
+  cost := least(p_units, div(greatest(balance_of_account(account, p_now), 0), p_cost)) * p_cost;
+  if cost = 0 then
+    return 0;
+  end if;
+  with line as (
+    select c.id, c.rest, sum(c.rest) over (order by c.priority, c.expires_at nulls last, c.is_paid, c.id) as upto
+      from (select c.id, c.priority, c.expires_at, c.source = 'purchase' as is_paid, c.issued - c.applied - c.expired - c.taken_back as rest
+              from usage_credits c
+             where c.environment_id = p_environment and c.ledger_account_id = p_account
+               and not c.spent and (c.expires_at is null or c.expires_at > p_now)) c
+  ), part as (
+    select line.id, line.upto, least(line.rest, cost - (line.upto - line.rest)) as amount
+      from line where line.upto - line.rest < cost
+  ), applied as (
+    update usage_credits c set applied = c.applied + part.amount, updated_at = greatest(c.updated_at, p_now)
+      from part where c.environment_id = p_environment and c.id = part.id
+  )
+  select array_agg(part.id order by part.upto), array_agg(part.amount order by part.upto) into ids, amounts from part;
+  insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
+         amount, applied_credit_ids, applied_amounts, available_after, created_at)
+  values (p_environment, p_entry, account.pricing_model_id, p_transaction, p_account, 'available', 'used', cost, ids, amounts,
+          account.available - cost, greatest(account.updated_at, p_now));
+  update ledger_accounts a set used = a.used + cost, covered = a.covered + cost, applied = a.applied + cost,
+         updated_at = greatest(a.updated_at, p_now)
+   where a.environment_id = p_environment and a.id = p_account;
+  return cost / p_cost;
+end $$;
+
 -- Books usage whose events are stored. With p_locks_first all accounts are locked in their order before any is booked on. Returns the accounts whose balance fell below their threshold, or null where none did.
 -- Fails with serialization_failure where a subscription is at another revision than the caller knows.
 create function book_usage(p_environment bigint, p_now bigint, p_hour bigint, p_booking bigint, p_transaction text, p_model text,
@@ -283,18 +399,54 @@ create function book_usage(p_environment bigint, p_now bigint, p_hour bigint, p_
   u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[],
   u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[],
   u_threshold numeric[], u_events numeric[], u_own_amount numeric[],
-  r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[]) returns text[]
+  r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[],
+  d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_entry text[], d_pool_entry text[]) returns text[]
   language plpgsql volatile set search_path = public, pg_temp set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 declare
   booked bigint[];
   is_booked boolean[];
   fallen text[];
   booked_at bigint;
+  pooled numeric[];
 begin
   if cardinality(u_account) > 0 then
     insert into ledger_transactions (environment_id, id, pricing_model_id, type, source_id, occurred_at, created_at)
     values (p_environment, p_transaction, p_model, 'usage_event_processed', p_booking::text, p_now, p_now);
-    if p_locks_first then
+  end if;
+  if cardinality(d_usage) > 0 then
+    pooled := draw_from_pools(p_environment, p_now, p_transaction, u_account, u_revision, u_price, u_period,
+                              d_usage, d_units, d_pool, d_cost, d_entry, d_pool_entry);
+  end if;
+  if pooled is not null then
+    -- What is left is booked on the accounts of meters. Usage that pools paid for in full has its events counted here.
+    insert into usage_overages (environment_id, ledger_account_id, price_id, events, own_amount)
+    select p_environment, u.account, u.price, u.events, u.own_amount
+      from unnest(u_account, u_price, u_units, u_events, u_own_amount, pooled) as u (account, price, units, events, own_amount, pooled)
+     where u.units = u.pooled and u.events > 0
+    on conflict (environment_id, ledger_account_id, price_id)
+    do update set events = usage_overages.events + excluded.events, own_amount = usage_overages.own_amount + excluded.own_amount;
+    select r_series || coalesce(array_agg(u.series), '{}'), r_hour || coalesce(array_agg(p_hour), '{}'),
+           r_units || coalesce(array_agg(u.hour_units), '{}'), r_events || coalesce(array_agg(u.hour_events), '{}')
+      into r_series, r_hour, r_units, r_events
+      from unnest(u_series, u_units, u_hour_units, u_hour_events, pooled) as u (series, units, hour_units, hour_events, pooled)
+     where u.units = u.pooled and u.hour_events > 0;
+    select coalesce(array_agg(u.account), '{}'), array_agg(u.revision), array_agg(u.price), array_agg(u.period), array_agg(u.series),
+           array_agg(u.entry), array_agg(u.units), array_agg(u.hour_units), array_agg(u.hour_events), array_agg(u.upto),
+           array_agg(case when u.upto = u.units then u.of_account end), array_agg(u.threshold), array_agg(u.events), array_agg(u.own_amount)
+      into u_account, u_revision, u_price, u_period, u_series, u_entry, u_units, u_hour_units, u_hour_events, u_upto, u_of_account,
+           u_threshold, u_events, u_own_amount
+      from (select u.*, sum(u.units) over (partition by u.account order by u.position) as upto, sum(u.units) over (partition by u.account) as of_account
+              from (select account, revision, price, period, series, entry, units - drawn as units, hour_units, hour_events, threshold, events,
+                           own_amount, position
+                      from unnest(u_account, u_revision, u_price, u_period, u_series, u_entry, u_units, u_hour_units, u_hour_events,
+                                  u_threshold, u_events, u_own_amount, pooled)
+                             with ordinality as u (account, revision, price, period, series, entry, units, hour_units, hour_events, threshold,
+                                                   events, own_amount, drawn, position)) u
+             where u.units > 0
+             order by u.position) u;
+  end if;
+  if cardinality(u_account) > 0 then
+    if p_locks_first and pooled is null then
       perform from ledger_accounts a where a.environment_id = p_environment and a.id = any (u_account)
         order by a.subscription_id, a.usage_meter_id for no key update;
     end if;
@@ -403,7 +555,8 @@ create function record_usage(p_key bytea, p_sufficient text[], p_real_now bigint
   u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[],
   u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[],
   u_threshold numeric[], u_events numeric[], u_own_amount numeric[],
-  r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[]) returns void
+  r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[],
+  d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_entry text[], d_pool_entry text[]) returns void
   language plpgsql volatile set search_path = public, pg_temp set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 declare
   scope environment_scope := authenticate(p_key, p_real_now, p_sufficient);
@@ -433,7 +586,7 @@ begin
    order by new.key;
   if book_usage(p_environment, p_now, p_hour, booking, p_transaction, p_model, false, u_account, u_revision, u_price, u_period, u_series,
                 u_entry, u_units, u_hour_units, u_hour_events, u_upto, u_of_account, u_threshold, u_events, u_own_amount, r_series, r_hour, r_units, r_events,
-                t_subscription) is not null
+                t_subscription, d_usage, d_units, d_pool, d_cost, d_entry, d_pool_entry) is not null
   then
     raise exception using errcode = 'TK001', message = 'a balance falls below its threshold';
   end if;

@@ -32,6 +32,11 @@ export const tags = [
     description: 'A usage meter counts what customers use, such as API calls or gigabytes, and prices it.',
   },
   {
+    name: 'Credit pools',
+    description:
+      'A credit pool holds credits of a customer that the usage of several meters draws from, each at a rate.',
+  },
+  {
     name: 'Resources',
     description:
       'A resource is something that is occupied and not used up, such as a seat. Customers claim units of it.',

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { Config } from './config.ts';
 import { ask, refusalOf, type ServiceOptions, serviceOf, unreachable } from './main-request.ts';
-import { PricingChange } from './pricing/pricing-change.ts';
+import { PricingChange } from './pricing/structure-copy.ts';
 
 interface ApplyOptions extends ServiceOptions {
   readonly dryRun?: boolean;
@@ -59,6 +59,7 @@ const names = {
   usageMeter: 'usage meter',
   usagePrice: 'usage price',
   resource: 'resource',
+  creditPool: 'credit pool',
 } as const;
 
 /** `~ price of product team: unitPrice 2900 -> 3900` */

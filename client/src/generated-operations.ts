@@ -17,6 +17,7 @@ import type {
   PricesMethods,
   FeaturesMethods,
   UsageMetersMethods,
+  CreditPoolsMethods,
   ResourcesMethods,
   CatalogsMethods,
   DiscountsMethods,
@@ -156,6 +157,12 @@ export const operations = {
     update: { method: 'PUT', path: '/api/v1/usage-meters/{id}', params: ['id'], query: [] },
     getSummary: { method: 'GET', path: '/api/v1/usage-meters/{id}/summary', params: ['id'], query: ['from', 'to', 'groupBy', 'property', 'customerId', 'subscriptionId'] },
   },
+  creditPools: {
+    create: { method: 'POST', path: '/api/v1/credit-pools', params: [], query: [] },
+    list: { method: 'GET', path: '/api/v1/credit-pools', params: [], query: ['cursor', 'limit', 'order', 'pricingModelId', 'slug', 'createdAtFrom', 'createdAtTo'], pages: true },
+    get: { method: 'GET', path: '/api/v1/credit-pools/{id}', params: ['id'], query: [] },
+    update: { method: 'PUT', path: '/api/v1/credit-pools/{id}', params: ['id'], query: [] },
+  },
   resources: {
     create: { method: 'POST', path: '/api/v1/resources', params: [], query: [] },
     list: { method: 'GET', path: '/api/v1/resources', params: [], query: ['cursor', 'limit', 'order', 'pricingModelId'] },
@@ -194,7 +201,7 @@ export const operations = {
   },
   usageCredits: {
     create: { method: 'POST', path: '/api/v1/usage-credits', params: [], query: [] },
-    list: { method: 'GET', path: '/api/v1/usage-credits', params: [], query: ['cursor', 'limit', 'order', 'customerId', 'customerExternalId', 'subscriptionId', 'usageMeterId', 'source', 'createdAtFrom', 'createdAtTo'], pages: true },
+    list: { method: 'GET', path: '/api/v1/usage-credits', params: [], query: ['cursor', 'limit', 'order', 'customerId', 'customerExternalId', 'subscriptionId', 'usageMeterId', 'creditPoolId', 'source', 'createdAtFrom', 'createdAtTo'], pages: true },
     takeBack: { method: 'POST', path: '/api/v1/usage-credits/{id}/take-back', params: ['id'], query: [] },
     get: { method: 'GET', path: '/api/v1/usage-credits/{id}', params: ['id'], query: [] },
   },
@@ -357,6 +364,7 @@ export abstract class Families {
   readonly prices: PricesMethods;
   readonly features: FeaturesMethods;
   readonly usageMeters: UsageMetersMethods;
+  readonly creditPools: CreditPoolsMethods;
   readonly resources: ResourcesMethods;
   readonly catalogs: CatalogsMethods;
   readonly discounts: DiscountsMethods;
@@ -401,6 +409,7 @@ export abstract class Families {
     this.prices = methodsOf(caller, operations.prices);
     this.features = methodsOf(caller, operations.features);
     this.usageMeters = methodsOf(caller, operations.usageMeters);
+    this.creditPools = methodsOf(caller, operations.creditPools);
     this.resources = methodsOf(caller, operations.resources);
     this.catalogs = methodsOf(caller, operations.catalogs);
     this.discounts = methodsOf(caller, operations.discounts);

@@ -3,7 +3,7 @@
 import type { CallOptions, WriteOptions } from './transport.ts';
 
 /** Something that a key may do: a kind of access in all groups of operations, such as `read`, or in one of them, such as `usage-events:write`. */
-export type Permission = 'read' | 'write' | 'money' | 'catalog' | 'admin' | 'api-keys:read' | 'api-keys:admin' | 'organizations:admin' | 'members:read' | 'members:admin' | 'invitations:read' | 'invitations:admin' | 'sign-in-provider:read' | 'sign-in-provider:admin' | 'settings:read' | 'settings:admin' | 'audit-log:read' | 'changes:read' | 'customers:read' | 'customers:write' | 'customers:admin' | 'portal-sessions:write' | 'subscriptions:read' | 'subscriptions:write' | 'subscriptions:money' | 'cancellations:write' | 'pricing-models:read' | 'pricing-models:catalog' | 'products:read' | 'products:catalog' | 'product-features:read' | 'product-features:catalog' | 'prices:read' | 'prices:catalog' | 'features:read' | 'features:catalog' | 'usage-meters:read' | 'usage-meters:catalog' | 'resources:read' | 'resources:catalog' | 'catalogs:read' | 'catalogs:catalog' | 'discounts:read' | 'discounts:catalog' | 'subscription-item-features:read' | 'subscription-item-features:write' | 'resource-claims:read' | 'resource-claims:write' | 'entitlements:read' | 'usage-credits:read' | 'usage-credits:money' | 'usage-events:read' | 'usage-events:write' | 'holds:read' | 'holds:write' | 'invoices:read' | 'invoices:money' | 'invoice-line-items:read' | 'invoice-items:read' | 'invoice-items:money' | 'credit-notes:read' | 'credit-notes:money' | 'customer-balances:read' | 'customer-balances:money' | 'exports:read' | 'tax-rates:read' | 'tax-rates:money' | 'purchases:read' | 'purchases:write' | 'checkout-sessions:read' | 'checkout-sessions:write' | 'payments:read' | 'payments:money' | 'payment-methods:read' | 'payment-methods:write' | 'webhooks:read' | 'webhooks:admin' | 'deliveries:read' | 'deliveries:write' | 'events:read' | 'emails:read' | 'emails:write' | 'analytics:read' | 'search:read' | 'test-clock:read' | 'test-clock:admin';
+export type Permission = 'read' | 'write' | 'money' | 'catalog' | 'admin' | 'api-keys:read' | 'api-keys:admin' | 'organizations:admin' | 'members:read' | 'members:admin' | 'invitations:read' | 'invitations:admin' | 'sign-in-provider:read' | 'sign-in-provider:admin' | 'settings:read' | 'settings:admin' | 'audit-log:read' | 'changes:read' | 'customers:read' | 'customers:write' | 'customers:admin' | 'portal-sessions:write' | 'subscriptions:read' | 'subscriptions:write' | 'subscriptions:money' | 'cancellations:write' | 'pricing-models:read' | 'pricing-models:catalog' | 'products:read' | 'products:catalog' | 'product-features:read' | 'product-features:catalog' | 'prices:read' | 'prices:catalog' | 'features:read' | 'features:catalog' | 'usage-meters:read' | 'usage-meters:catalog' | 'credit-pools:read' | 'credit-pools:catalog' | 'resources:read' | 'resources:catalog' | 'catalogs:read' | 'catalogs:catalog' | 'discounts:read' | 'discounts:catalog' | 'subscription-item-features:read' | 'subscription-item-features:write' | 'resource-claims:read' | 'resource-claims:write' | 'entitlements:read' | 'usage-credits:read' | 'usage-credits:money' | 'usage-events:read' | 'usage-events:write' | 'holds:read' | 'holds:write' | 'invoices:read' | 'invoices:money' | 'invoice-line-items:read' | 'invoice-items:read' | 'invoice-items:money' | 'credit-notes:read' | 'credit-notes:money' | 'customer-balances:read' | 'customer-balances:money' | 'exports:read' | 'tax-rates:read' | 'tax-rates:money' | 'purchases:read' | 'purchases:write' | 'checkout-sessions:read' | 'checkout-sessions:write' | 'payments:read' | 'payments:money' | 'payment-methods:read' | 'payment-methods:write' | 'webhooks:read' | 'webhooks:admin' | 'deliveries:read' | 'deliveries:write' | 'events:read' | 'emails:read' | 'emails:write' | 'analytics:read' | 'search:read' | 'test-clock:read' | 'test-clock:admin';
 
 /** Epoch milliseconds, or an ISO 8601 date-time, which is in UTC unless it names an offset. */
 export type TimestampInput = number | string;
@@ -510,6 +510,23 @@ export interface ResourceStructure {
   active?: boolean;
 }
 
+export interface CreditPoolStructure {
+  slug: string;
+  name: string;
+  /** The unit of its amounts: `credit`, or a currency such as `USD`. It never changes. */
+  unit: 'credit' | CurrencyCode;
+  /** At most 200, all of them: those that are missing end. */
+  rates?: Array<{
+    usageMeterSlug: string;
+    /** The events of the meter that it is for; null: all others. Of several, the one with the most properties applies. */
+    where?: Where | null;
+    /** The number of units of the usage meter that cost `cost`. */
+    per?: number;
+    /** A decimal text, in units of the pool. */
+    cost: string;
+  }>;
+}
+
 export type DestinationEnvironment = 'livemode' | 'testmode';
 
 export type PriceType = 'subscription' | 'single_payment' | 'usage';
@@ -601,7 +618,7 @@ export interface EntitlementCheck {
   value?: string | null;
 }
 
-/** Send exactly one of `subscriptionId`, `customerId` and `customerExternalId`, and exactly one of `usageMeterId` and `usageMeterSlug`. */
+/** Send exactly one of `subscriptionId`, `customerId` and `customerExternalId`, and exactly one of `usageMeterId`, `usageMeterSlug`, `creditPoolId`, `creditPoolSlug`. */
 export interface NewUsageCredit {
   subscriptionId?: string | null;
   /** The subscription that has the bought credits of this customer gets them. Without one they wait for the next. */
@@ -610,14 +627,17 @@ export interface NewUsageCredit {
   customerExternalId?: string | null;
   usageMeterId?: string | null;
   usageMeterSlug?: string | null;
-  /** The number of units of the meter. */
-  amount: number;
+  creditPoolId?: string | null;
+  /** Credits of a pool are of a customer, whatever subscriptions it has. */
+  creditPoolSlug?: string | null;
+  /** The number of units of the meter, or an amount of the pool, which may be a decimal text. */
+  amount: number | string;
   /** The end of their use. Without it, they do not expire. */
   expiresAt?: TimestampInput | null;
   /** Credits with a lower number are used first. 100 when absent. */
   priority?: number | null;
   reason?: string | null;
-  /** Your own id of the grant. A repeat with the same `transactionId` on a usage meter returns the first grant. */
+  /** Your own id of the grant. A repeat with the same `transactionId` on a usage meter or credit pool returns the first grant. */
   transactionId?: string | null;
 }
 
@@ -2208,36 +2228,43 @@ export interface EntitledResource {
 
 export interface CreditBalance {
   slug: string;
-  /** `meter`: credits of one usage meter. */
-  kind: 'meter';
-  /** The unit of the amounts: `units` of the usage meter. */
+  /** `meter`: credits of one usage meter. `pool`: credits that the usage of several meters draws from. */
+  kind: 'meter' | 'pool';
+  /** The unit of the amounts: `units` of the usage meter, or `credit` or the currency of the pool. */
   unit: string;
-  /** granted + paid - held, less usage that neither credits nor a paid invoice covered. May be negative. */
-  availableBalance: WholeNumber;
+  /** granted + paid - held, less usage that neither credits nor a paid invoice covered. May be negative. Amounts of a pool are decimal texts, cut off after the twelfth decimal. */
+  availableBalance: CreditAmount;
   /** The unused units that a plan or the seller granted. */
-  granted: WholeNumber;
+  granted: CreditAmount;
   /** The unused units that were bought. */
-  paid: WholeNumber;
+  paid: CreditAmount;
   /** The units that open holds set aside. */
-  held: WholeNumber;
+  held: CreditAmount;
   /** The unused units that expire next. Null: none expires. */
   expiringNext: {
-    amount: WholeNumber;
+    amount: CreditAmount;
     expiresAt: Timestamp;
   } | null;
 }
 
+/** Units of a usage meter, or a decimal text in units of a credit pool. */
+export type CreditAmount = WholeNumber | string;
+
 export interface LedgerEntry {
   id: string;
   createdAt: Timestamp;
-  /** The subscription of the account. Null: credits of the customer that wait for a subscription. */
+  /** The subscription of the account. Null: that of the customer, for a credit pool or credits that wait for a subscription. */
   subscriptionId: string | null;
-  usageMeterId: string;
-  type: 'grant' | 'usage' | 'expiry' | 'take_back' | 'settlement' | 'settlement_undone';
+  /** Null on the account of a credit pool. */
+  usageMeterId: string | null;
+  /** The credit pool of the account, or the one that paid for `pooled_usage`. */
+  creditPoolId: string | null;
+  /** `pooled_usage`: usage that a credit pool paid for. It leaves the balance of the meter as it is. */
+  type: 'grant' | 'usage' | 'pooled_usage' | 'expiry' | 'take_back' | 'settlement' | 'settlement_undone';
   /** The change of the balance: credits are positive, usage is negative. */
-  amount: WholeNumber;
+  amount: CreditAmount;
   /** The balance after this entry: credits granted and usage settled, less units used, expired and taken back. */
-  availableAfter: WholeNumber;
+  availableAfter: CreditAmount;
   /** For usage, the price at which it is counted. */
   priceId: string | null;
   billingPeriodId: string | null;
@@ -2251,7 +2278,7 @@ export interface LedgerEntry {
 
 export interface UsageCreditApplication {
   usageCreditId: string;
-  amount: WholeNumber;
+  amount: CreditAmount;
   /** The origin of the credits. */
   source: string;
   /** The feature that granted the credits, if any. */
@@ -2260,10 +2287,13 @@ export interface UsageCreditApplication {
 }
 
 export interface LedgerBalance {
-  /** The subscription of the account. Null: credits of the customer that wait for a subscription. */
+  /** The subscription of the account. Null: that of the customer, for a credit pool or credits that wait for a subscription. */
   subscriptionId: string | null;
-  usageMeterId: string;
-  availableBalance: WholeNumber;
+  /** Null on the account of a credit pool. */
+  usageMeterId: string | null;
+  /** The credit pool of the account, or the one that paid for `pooled_usage`. */
+  creditPoolId: string | null;
+  availableBalance: CreditAmount;
 }
 
 export interface PortalSession {
@@ -2598,7 +2628,7 @@ export interface PricingModel {
 
 export interface PricingChange {
   operation: 'create' | 'update' | 'remove';
-  record: 'pricingModel' | 'feature' | 'product' | 'price' | 'usageMeter' | 'usagePrice' | 'resource';
+  record: 'pricingModel' | 'feature' | 'product' | 'price' | 'usageMeter' | 'usagePrice' | 'resource' | 'creditPool';
   /** Its slug. For a `price` the slug of its product; null for the pricing model itself. */
   slug: string | null;
   /** The usage meter of a `usagePrice`. */
@@ -2742,6 +2772,18 @@ export interface PricingModelExport {
       slug: string;
       name: string;
       active: boolean;
+    }>;
+    /** Absent where there is none. */
+    creditPools?: Array<{
+      slug: string;
+      name: string;
+      unit: string;
+      rates: Array<{
+        usageMeterSlug: string;
+        where?: Where;
+        per: number;
+        cost: string;
+      }>;
     }>;
   };
   /** The time of the last change of the pricing model or its contents. */
@@ -3005,6 +3047,31 @@ export interface UsageValueGroup {
   value: string | null;
   units: WholeNumber;
   events: number;
+}
+
+export interface CreditPool {
+  id: string;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
+  livemode: boolean;
+  organizationId: string;
+  pricingModelId: string;
+  slug: string;
+  name: string;
+  /** The unit of its amounts: `credit`, or a currency such as `USD`. It never changes. */
+  unit: string;
+  /** The meters that draw from it, after the credits of each meter. */
+  rates: Array<CreditPoolRate>;
+}
+
+export interface CreditPoolRate {
+  usageMeterSlug: string;
+  /** The events of the meter that it is for; null: all others. Of several, the one with the most properties applies. */
+  where: Where | null;
+  /** The number of units of the usage meter that cost `cost`. */
+  per: number;
+  /** A decimal text, in units of the pool. */
+  cost: string;
 }
 
 export interface Resource {
@@ -3448,7 +3515,7 @@ export interface EntitlementCheckResult {
   reason: EntitlementCheckReason | null;
   /** The type of the feature. Null if there is no such feature. */
   type: FeatureType | null;
-  /** The balance of the meter in all subscriptions that grant the feature. Null if none grants credits. */
+  /** The balance of the meter in all subscriptions that grant the feature, and the units that a credit pool pays for. Null if none grants credits. */
   availableBalance: WholeNumber | null;
   /** The places of the resource in all subscriptions that grant it. Null if none does. */
   capacity: number | null;
@@ -3467,9 +3534,12 @@ export interface UsageCredit {
   livemode: boolean;
   pricingModelId: string;
   customerId: string;
-  /** Null: the credits wait on the customer, and the next subscription gets them. */
+  /** Null: the credits are of a credit pool, or wait on the customer for its next subscription. */
   subscriptionId: string | null;
-  usageMeterId: string;
+  /** Null for credits of a credit pool. */
+  usageMeterId: string | null;
+  /** Null for credits of a usage meter. */
+  creditPoolId: string | null;
   /** The feature that granted the credits. Null if they were granted by hand. */
   featureId: string | null;
   /** `billing_period_transition`: granted with a billing period. `manual_adjustment`: granted by hand or with a change of plan. `rollover`: left unused by an earlier grant. `purchase`: bought. */
@@ -3478,23 +3548,23 @@ export interface UsageCredit {
   /** Credits with a lower number are used first, and among equals those that expire first. */
   priority: number;
   /** The units that were granted. */
-  issuedAmount: WholeNumber;
+  issuedAmount: CreditAmount;
   /** The units that paid for usage. */
-  appliedAmount: WholeNumber;
+  appliedAmount: CreditAmount;
   /** The units that expired unused. */
-  expiredAmount: WholeNumber;
+  expiredAmount: CreditAmount;
   /** The units that were taken back. */
-  takenBackAmount: WholeNumber;
+  takenBackAmount: CreditAmount;
   /** The part of `takenBackAmount` that paid back units used ahead of a pause. */
-  withheldAmount: WholeNumber;
+  withheldAmount: CreditAmount;
   /** The units of paused time that were used or held when the subscription was paused. The next credits of its plan pay them back. */
-  owedAmount: WholeNumber;
+  owedAmount: CreditAmount;
   /** The units that another subscription of the customer got: when this one ended, or when one came for which they waited. */
-  transferredAmount: WholeNumber;
+  transferredAmount: CreditAmount;
   /** The credit whose units these are: on an earlier subscription of the customer, or on the customer. */
   transferredFrom: string | null;
   /** The units that can still be used. */
-  remainingAmount: WholeNumber;
+  remainingAmount: CreditAmount;
   /** The end of their use. Null: they do not expire. */
   expiresAt: Timestamp | null;
   /** `active` while units remain. Then `expired` if some expired unused, else `taken_back` if some were taken back, else `transferred` if some were transferred, else `used`. */
@@ -3543,6 +3613,8 @@ export interface UsageHold {
   /** The price at which the use is counted when the hold is settled. */
   priceId: string;
   amount: number;
+  /** The part of `amount` that is set aside from a credit pool of the customer. */
+  pooledAmount: number;
   /** An open hold lowers the balance. An expired hold reserves nothing, and can still be settled. */
   status: 'open' | 'settled' | 'released' | 'expired';
   /** The units used, once the hold is settled. */
@@ -6390,6 +6462,8 @@ export interface PricingModelsUpdateInput {
     products?: Array<ProductStructure>;
     usageMeters?: Array<UsageMeterStructure>;
     resources?: Array<ResourceStructure>;
+    /** Absent: they stay as they are. */
+    creditPools?: Array<CreditPoolStructure>;
   };
 }
 
@@ -6408,6 +6482,7 @@ export interface PricingModelsDeleteAnswer {
     products: number;
     prices: number;
     usageMeters: number;
+    creditPools: number;
     features: number;
     productFeatures: number;
     resources: number;
@@ -6423,6 +6498,7 @@ export interface PricingModelsSetupInput {
   products?: Array<ProductStructure>;
   usageMeters?: Array<UsageMeterStructure>;
   resources?: Array<ResourceStructure>;
+  creditPools?: Array<CreditPoolStructure>;
 }
 
 export interface PricingModelsSetupAnswer {
@@ -6439,6 +6515,7 @@ export interface PricingModelsApplyInput {
   products?: Array<ProductStructure>;
   usageMeters?: Array<UsageMeterStructure>;
   resources?: Array<ResourceStructure>;
+  creditPools?: Array<CreditPoolStructure>;
 }
 
 export interface PricingModelsApplyAnswer {
@@ -6458,6 +6535,7 @@ export interface PricingModelsApplyToInput {
     products?: Array<ProductStructure>;
     usageMeters?: Array<UsageMeterStructure>;
     resources?: Array<ResourceStructure>;
+    creditPools?: Array<CreditPoolStructure>;
   };
   /** The `pricingModel` of the export from which the changes were drawn. Without it, nothing is compared. */
   base?: {
@@ -6468,6 +6546,7 @@ export interface PricingModelsApplyToInput {
     products?: Array<ProductStructure>;
     usageMeters?: Array<UsageMeterStructure>;
     resources?: Array<ResourceStructure>;
+    creditPools?: Array<CreditPoolStructure>;
   };
 }
 
@@ -7183,6 +7262,85 @@ export interface UsageMetersGetSummaryAnswer {
   usageMeterSummary: UsageMeterSummary;
 }
 
+export interface CreditPoolsCreateInput {
+  creditPool: {
+    slug: string;
+    name: string;
+    /** The unit of its amounts: `credit`, or a currency such as `USD`. It never changes. */
+    unit: 'credit' | CurrencyCode;
+    /** At most 200, all of them: those that are missing end. */
+    rates?: Array<{
+      usageMeterSlug: string;
+      /** The events of the meter that it is for; null: all others. Of several, the one with the most properties applies. */
+      where?: Where | null;
+      /** The number of units of the usage meter that cost `cost`. */
+      per?: number;
+      /** A decimal text, in units of the pool. */
+      cost: string;
+    }>;
+    pricingModelId?: string | null;
+  };
+}
+
+export interface CreditPoolsCreateAnswer {
+  creditPool: CreditPool;
+}
+
+export interface CreditPoolsListInput {
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
+  cursor?: string;
+  /** The number of rows on a page: 1 to 100, by default 10. */
+  limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
+  pricingModelId?: string;
+  slug?: string;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
+}
+
+export interface CreditPoolsListAnswer {
+  data: Array<CreditPool>;
+  hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
+  total: number;
+  currentCursor: string;
+  nextCursor?: string;
+}
+
+export interface CreditPoolsGetInput {
+  id: string;
+}
+
+export interface CreditPoolsGetAnswer {
+  creditPool: CreditPool;
+}
+
+export interface CreditPoolsUpdateInput {
+  id: string;
+  creditPool: {
+    id?: string;
+    slug?: string;
+    name?: string;
+    /** At most 200, all of them: those that are missing end. */
+    rates?: Array<{
+      usageMeterSlug: string;
+      /** The events of the meter that it is for; null: all others. Of several, the one with the most properties applies. */
+      where?: Where | null;
+      /** The number of units of the usage meter that cost `cost`. */
+      per?: number;
+      /** A decimal text, in units of the pool. */
+      cost: string;
+    }>;
+  };
+}
+
+export interface CreditPoolsUpdateAnswer {
+  creditPool: CreditPool;
+}
+
 export interface ResourcesCreateInput {
   resource: {
     slug: string;
@@ -7583,6 +7741,7 @@ export interface UsageCreditsListInput {
   customerExternalId?: string;
   subscriptionId?: string;
   usageMeterId?: string;
+  creditPoolId?: string;
   source?: string;
   /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
   createdAtFrom?: string | number;
@@ -7601,8 +7760,8 @@ export interface UsageCreditsListAnswer {
 
 export interface UsageCreditsTakeBackInput {
   id: string;
-  /** The number of units, by default all that are left. */
-  amount?: number | null;
+  /** The number of units, or the amount of a credit pool, by default all that is left. */
+  amount?: number | string | null;
 }
 
 export interface UsageCreditsTakeBackAnswer {
@@ -9198,7 +9357,7 @@ export interface PricingModelsMethods {
   /** Update a pricing model. Changes the name of a pricing model, or makes it the default one. With `features`, `products`, `usageMeters` and `resources`, all four, it replaces the contents. New slugs are created and missing ones are deactivated. A price with other terms replaces the old one, which existing subscriptions keep. Usage meters and the default product cannot be removed. */
   update(input: PricingModelsUpdateInput, options?: WriteOptions): Promise<PricingModelsUpdateAnswer>;
 
-  /** Delete a pricing model. Deletes a pricing model that nothing uses, with all its products, prices, usage meters, features, resources and discounts. Returns it as it was. A model with customers, checkout sessions, webhooks or API keys is refused with 409, which names them. So is the default model. A dry run answers how much would go. */
+  /** Delete a pricing model. Deletes a pricing model that nothing uses, with all its products, prices, usage meters, credit pools, features, resources and discounts. Returns it as it was. A model with customers, checkout sessions, webhooks or API keys is refused with 409, which names them. So is the default model. A dry run answers how much would go. */
   delete(input: PricingModelsDeleteInput, options?: WriteOptions): Promise<PricingModelsDeleteAnswer>;
 
   /** Set up a whole pricing model. Creates a pricing model with features, products, prices, usage meters and resources, linked by their slugs. All of it is created, or nothing. A Free Plan is added if no product is the default one, and each usage meter gets a no-charge price. A repeat creates another pricing model, and moves the default to it if `isDefault` is true: use `POST /pricing-models/apply` for what is sent more than once. */
@@ -9311,6 +9470,23 @@ export interface UsageMetersMethods {
   getSummary(input: UsageMetersGetSummaryInput, options?: CallOptions): Promise<UsageMetersGetSummaryAnswer>;
 }
 
+export interface CreditPoolsMethods {
+  /** Create a credit pool. Creates a pool of credits that the usage of several meters draws from. Usage is paid for by the credits of its meter first, then by the pool that has the rate that its properties match best. What neither covers is overage. */
+  create(input: CreditPoolsCreateInput, options?: WriteOptions): Promise<CreditPoolsCreateAnswer>;
+
+  /** List credit pools. Returns the credit pools of the environment, or of one pricing model, with their rates. */
+  list(input?: CreditPoolsListInput, options?: CallOptions): Promise<CreditPoolsListAnswer>;
+
+  /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
+  listAll(input?: Omit<CreditPoolsListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<CreditPoolsListAnswer['data'][number], void, undefined>;
+
+  /** Get a credit pool. Returns one credit pool with its rates. */
+  get(input: CreditPoolsGetInput, options?: CallOptions): Promise<CreditPoolsGetAnswer>;
+
+  /** Update a credit pool. Changes the fields that are sent. `rates` take the place of all rates, for usage from now on: what was drawn before keeps the rate that it was drawn at. The unit cannot change. */
+  update(input: CreditPoolsUpdateInput, options?: WriteOptions): Promise<CreditPoolsUpdateAnswer>;
+}
+
 export interface ResourcesMethods {
   /** Create a resource. Creates a resource that customers can claim units of. A slug that another active resource has is refused with 409. */
   create(input: ResourcesCreateInput, options?: WriteOptions): Promise<ResourcesCreateAnswer>;
@@ -9402,7 +9578,7 @@ export interface EntitlementsMethods {
 }
 
 export interface UsageCreditsMethods {
-  /** Grant usage credits. Grants credits to a subscription or a customer by hand, for use from now on. Usage before the grant stays as it is. A customer without a subscription keeps them for the next one. A repeat with the same `transactionId` grants nothing and returns the first grant. */
+  /** Grant usage credits. Grants credits to a subscription or a customer by hand, for use from now on. Usage before the grant stays as it is. A customer without a subscription keeps them for the next one. Credits of a pool are of a customer, and usage of any of its subscriptions draws from them. A repeat with the same `transactionId` grants nothing and returns the first grant. */
   create(input: UsageCreditsCreateInput, options?: WriteOptions): Promise<UsageCreditsCreateAnswer>;
 
   /** List usage credits. Returns the usage credits of the environment, optionally of one subscription, usage meter or source. */

@@ -16,10 +16,9 @@ import {
 } from '../pricing/actions-models.ts';
 import { ClonedPricingModel, DestinationEnvironment, toClonedPricingModel } from '../pricing/cloned-pricing-model.ts';
 import { IntervalUnit } from '../pricing/price.ts';
-import { PricingChange } from '../pricing/pricing-change.ts';
 import { PricingModel, PricingModelDetails, PricingModelId } from '../pricing/pricing-model.ts';
 import { SetupInput, UpdateInput } from '../pricing/structure.ts';
-import { PricingModelExport } from '../pricing/structure-copy.ts';
+import { PricingChange, PricingModelExport } from '../pricing/structure-copy.ts';
 
 const tag = 'Pricing models';
 
@@ -256,8 +255,8 @@ export const pricingModelRoutes = [
     needs: 'pricing-models:catalog',
     summary: 'Delete a pricing model',
     description:
-      'Deletes a pricing model that nothing uses, with all its products, prices, usage meters, features, resources and ' +
-      'discounts. Returns it as it was. A model with customers, checkout sessions, webhooks or API keys is refused with ' +
+      'Deletes a pricing model that nothing uses, with all its products, prices, usage meters, credit pools, features, ' +
+      'resources and discounts. Returns it as it was. A model with customers, checkout sessions, webhooks or API keys is refused with ' +
       '409, which names them. So is the default model. A dry run answers how much would go.',
     tag,
     params: z.object({ id: PricingModelId }),
@@ -268,6 +267,7 @@ export const pricingModelRoutes = [
           products: z.number(),
           prices: z.number(),
           usageMeters: z.number(),
+          creditPools: z.number(),
           features: z.number(),
           productFeatures: z.number(),
           resources: z.number(),

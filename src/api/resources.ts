@@ -7,7 +7,7 @@ import {
   listResources,
   ResourcesQuery,
   updateResource,
-} from '../pricing/actions-resources.ts';
+} from '../pricing/actions-features.ts';
 import { Resource, ResourceChange, ResourceId, ResourceInput } from '../pricing/resource.ts';
 
 const tag = 'Resources';

@@ -7,6 +7,7 @@ import { catalogRoutes } from './catalogs.ts';
 import { changeRoutes } from './changes.ts';
 import { checkoutSessionRoutes } from './checkout-sessions.ts';
 import { creditNoteRoutes } from './credit-notes.ts';
+import { creditPoolRoutes } from './credit-pools.ts';
 import { customerBalanceRoutes } from './customer-balances.ts';
 import { customerRoutes } from './customers.ts';
 import { deliveryRoutes } from './deliveries.ts';
@@ -112,6 +113,7 @@ export const routes: readonly Route[] = withReadsThatMayLag(
     ...priceRoutes,
     ...featureRoutes,
     ...usageMeterRoutes,
+    ...creditPoolRoutes,
     ...resourceRoutes,
     ...catalogRoutes,
     ...discountRoutes,

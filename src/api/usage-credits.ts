@@ -3,6 +3,7 @@ import { grantUsageCredit, takeBackUsageCredit } from '../billing/grant-by-hand.
 import { route } from '../http/route.ts';
 import { amountInput } from '../kernel/json.ts';
 import { createdFilters, customerFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import { PoolAmount } from '../pricing/credit-pool.ts';
 import { getUsageCredit, listUsageCredits } from '../usage/actions-credits.ts';
 import { NewUsageCredit, UsageCredit, UsageCreditId } from '../usage/usage-credit.ts';
 
@@ -18,7 +19,8 @@ export const usageCreditRoutes = [
     summary: 'Grant usage credits',
     description:
       'Grants credits to a subscription or a customer by hand, for use from now on. Usage before the grant stays as it ' +
-      'is. A customer without a subscription keeps them for the next one. A ' +
+      'is. A customer without a subscription keeps them for the next one. Credits of a pool are of a customer, and usage ' +
+      'of any of its subscriptions draws from them. A ' +
       'repeat with the same `transactionId` grants nothing and returns the first grant.',
     tag,
     body: z.object({ usageCredit: NewUsageCredit }),
@@ -31,6 +33,7 @@ export const usageCreditRoutes = [
       'externalIdAmbiguous',
       'customerArchived',
       'usageMeterNotFound',
+      'creditPoolNotFound',
       'transactionIdTaken',
     ],
     handle: async (work, { body }) => ({ usageCredit: await grantUsageCredit(work, body.usageCredit) }),
@@ -46,7 +49,12 @@ export const usageCreditRoutes = [
     tag,
     params: z.object({ id: UsageCreditId }),
     body: z.object({
-      amount: amountInput(1).nullish().meta({ description: 'The number of units, by default all that are left.' }),
+      amount: z
+        .union([amountInput(1), PoolAmount])
+        .nullish()
+        .meta({
+          description: 'The number of units, or the amount of a credit pool, by default all that is left.',
+        }),
     }),
     returns,
     refuses: ['usageCreditNotFound', 'usageCreditSpent', 'usageCreditTooSmall', 'usageCreditHeld'],
@@ -77,6 +85,7 @@ export const usageCreditRoutes = [
       ...customerFilters,
       subscriptionId: textFilter,
       usageMeterId: textFilter,
+      creditPoolId: textFilter,
       source: textFilter,
       ...createdFilters,
     }),

@@ -30,8 +30,8 @@ import { PaymentMethod } from '../payments/payment-method.ts';
 import { resolvePricingModel } from '../pricing/actions.ts';
 import { Price } from '../pricing/price.ts';
 import { PricingModelDetails } from '../pricing/pricing-model.ts';
-import { loadPricingModelDetails } from '../pricing/store-details.ts';
 import { listPricesByIds } from '../pricing/store-prices.ts';
+import { loadPricingModelDetails } from '../pricing/store-pricing-models.ts';
 import { listPurchasesOfCustomer } from '../purchases/actions.ts';
 import { Purchase } from '../purchases/purchase.ts';
 import {

@@ -147,7 +147,11 @@ export async function grantUsageCredit(work: Work, requested: NewUsageCredit): P
 }
 
 /** Takes back the remainder of a credit, or `amount` of it, after catching up its subscription. */
-export async function takeBackUsageCredit(work: Work, id: string, amount: bigint | null): Promise<UsageCredit> {
+export async function takeBackUsageCredit(
+  work: Work,
+  id: string,
+  amount: bigint | string | null,
+): Promise<UsageCredit> {
   const { subscriptionId, customerId } = await getUsageCredit(work, id);
   // The credits of a customer are transferred by who has locked it.
   if (subscriptionId === null) await lockCustomer(work, customerId);

@@ -16,15 +16,16 @@ import type { Processors } from '../payments/processor.ts';
 import type { Price } from '../pricing/price.ts';
 import { mayCost } from '../pricing/pricing.ts';
 import type { Product } from '../pricing/product.ts';
-import { loadPricingModelDetails } from '../pricing/store-details.ts';
+import { listCreditPools } from '../pricing/store-credit-pools.ts';
 import { type Included, listIncluded } from '../pricing/store-features.ts';
 import { findAddOnPrices, listPricesByIds, listTopUpPrices, listUsagePrices } from '../pricing/store-prices.ts';
+import { loadPricingModelDetails } from '../pricing/store-pricing-models.ts';
 import { ownTermsOf } from '../subscriptions/price-override.ts';
 import { findSubscription, listLivingSubscriptions } from '../subscriptions/store.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isWaitingForStart, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { readUsageOfDays } from '../usage/actions.ts';
-import { readBalances } from '../usage/actions-balances.ts';
+import { readBalances, readCreditBalances } from '../usage/actions-balances.ts';
 import { holdsCredits } from '../usage/actions-transfer.ts';
 import { findPaymentToConfirm, pageProcessor, readPageLook } from './actions.ts';
 import { type NewPortalSession, type PortalSession, portalSessionSeconds } from './checkout-input.ts';
@@ -33,6 +34,7 @@ import type {
   PortalInvoice,
   PortalOverview,
   PortalPlan,
+  PortalPool,
   PortalSubscription,
   PortalTopUp,
   PortalView,
@@ -82,7 +84,25 @@ export async function viewOverview(visitor: Visitor): Promise<PortalOverview> {
     ...(await viewPortal(visitor)),
     topUps: await listTopUps(visitor),
     usage: await readUsageOfDays(work, customer.id),
+    pools: await readPools(visitor),
   };
+}
+
+async function readPools({ work, customer }: Visitor): Promise<PortalPool[]> {
+  const { externalId, pricingModelId } = customer;
+  const pools = new Map((await listCreditPools(work, [pricingModelId])).map((pool) => [pool.slug, pool]));
+  if (pools.size === 0) return [];
+  const balances = await readCreditBalances(work, { externalId, pricingModelId, asOf: undefined });
+  return balances.flatMap(({ kind, slug, availableBalance, granted, paid }) => {
+    const pool = kind === 'pool' ? pools.get(slug) : undefined;
+    const isEmpty = granted === '0' && paid === '0';
+    if (pool === undefined || isEmpty) return [];
+    return {
+      name: pool.name,
+      currency: pool.unit === 'credit' ? null : pool.unit,
+      available: String(availableBalance),
+    };
+  });
 }
 
 /** The products that give the customer more credits, which something of it must hold. */

@@ -72,6 +72,7 @@ ${view.paymentToConfirm !== null && paymentHtml(view, view.paymentToConfirm, vis
 <div>
 ${view.subscriptions.length === 0 && html`<section><h2>${words.portal.yourPlan}</h2><p>${words.portal.noPlan}</p></section>`}
 ${view.subscriptions.map((subscription) => subscriptionHtml(subscription, view, visit))}
+${poolsHtml(view)}
 ${chartsHtml(view)}
 ${topUpsHtml(view, visit)}
 </div>
@@ -166,6 +167,14 @@ function balancesHtml({ balances }: PortalSubscription, { words, count, say }: W
 ${granted !== 0n && barHtml(available, full)}`;
   };
   return html`<h3>${words.portal.remaining}</h3>${balances.map(row)}`;
+}
+
+/** The credits that any plan of the customer draws from. */
+function poolsHtml({ pools, wording: { words } }: PortalOverview): Html | false {
+  if (pools.length === 0) return false;
+  const row = ({ name, currency, available }: PortalOverview['pools'][number]) =>
+    html`<div class="meter"><span><bdi>${name}</bdi></span><span>${currency === null ? available : `${currency} ${available}`}</span></div>`;
+  return html`<section><h2>${words.portal.remaining}</h2>${pools.map(row)}</section>`;
 }
 
 const barWidth = 100n;

@@ -30,6 +30,17 @@ export interface PortalOverview extends PortalView {
   readonly topUps: readonly PortalTopUp[];
   /** The meters that the customer has ever used. */
   readonly usage: readonly UsageOfDays[];
+  /** The credit pools that the customer has had credits in. */
+  readonly pools: readonly PortalPool[];
+}
+
+/** The credits of a customer in a pool, as texts. */
+export interface PortalPool {
+  readonly name: string;
+  /** Null: credits. Else a currency. */
+  readonly currency: string | null;
+  /** A decimal text. */
+  readonly available: string;
 }
 
 /** A product that is paid once and gives credits. */

@@ -220,6 +220,7 @@ export interface ChecksAccountSums {
   granted: bigint;
   lastCreatedAt: number;
   ledgerAccountId: string;
+  pooled: bigint;
   settled: bigint;
   takenBack: bigint;
   used: bigint;
@@ -309,6 +310,38 @@ export interface CreditNotes {
   total: bigint;
   updatedAt: number;
   voidedAt: number | null;
+}
+
+export interface CreditPoolRates {
+  cost: bigint;
+  createdAt: number;
+  creditPoolId: string;
+  environmentId: number;
+  id: string;
+  per: number;
+  position: number;
+  pricingModelId: string;
+  unitCost: Generated<bigint>;
+  updatedAt: number;
+  usageMeterId: string;
+  where: Json | null;
+}
+
+export interface CreditPools {
+  createdAt: number;
+  environmentId: number;
+  id: string;
+  name: string;
+  pricingModelId: string;
+  slug: string;
+  unit: string;
+  updatedAt: number;
+}
+
+export interface CreditSubjects {
+  environmentId: number;
+  id: string;
+  pricingModelId: string;
 }
 
 export interface CustomerBalanceEntries {
@@ -716,6 +749,10 @@ export interface LedgerAccounts {
   openUnits: bigint | null;
   pendingCreditId: string | null;
   pendingLimit: Generated<bigint>;
+  /**
+   * Used units that credit pools paid for.
+   */
+  pooled: Generated<bigint>;
   pricingModelId: string;
   /**
    * Used units that a paid invoice paid for.
@@ -729,6 +766,9 @@ export interface LedgerAccounts {
   takenBack: Generated<bigint>;
   topUpBelow: bigint | null;
   updatedAt: number;
+  /**
+   * A usage meter, or the credit pool that has credits in its smallest units.
+   */
   usageMeterId: string;
   /**
    * Units ever used.
@@ -743,12 +783,14 @@ export interface LedgerEntries {
   availableAfter: bigint;
   billingPeriodId: string | null;
   createdAt: number;
+  creditPoolId: string | null;
   creditSide: string;
   debitSide: string;
   environmentId: number;
   id: string;
   ledgerAccountId: string;
   ledgerTransactionId: string;
+  poolUnitCost: bigint | null;
   priceId: string | null;
   pricingModelId: string;
   sequence: Generated<number>;
@@ -1508,6 +1550,9 @@ export interface UsageHolds {
   id: string;
   label: string | null;
   ledgerAccountId: string;
+  poolAccountId: string | null;
+  poolAmount: bigint | null;
+  pooled: Generated<number>;
   priceId: string;
   pricingModelId: string;
   settledAmount: number | null;
@@ -1669,6 +1714,9 @@ export interface DB {
   "checks.seriesSums": ChecksSeriesSums;
   creditNoteLines: CreditNoteLines;
   creditNotes: CreditNotes;
+  creditPoolRates: CreditPoolRates;
+  creditPools: CreditPools;
+  creditSubjects: CreditSubjects;
   customerBalanceEntries: CustomerBalanceEntries;
   customerBalances: CustomerBalances;
   customers: Customers;

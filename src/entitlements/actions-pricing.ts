@@ -1,10 +1,10 @@
 import type { Work } from '../database/work.ts';
 import * as models from '../pricing/actions-models.ts';
 import * as products from '../pricing/actions-products.ts';
-import type { PricingChange } from '../pricing/pricing-change.ts';
 import type { PricingModel } from '../pricing/pricing-model.ts';
 import type { Product } from '../pricing/product.ts';
 import type { SetupInput, UpdateInput } from '../pricing/structure.ts';
+import type { PricingChange } from '../pricing/structure-copy.ts';
 import { detachItemFeatures } from './actions.ts';
 import { countCustomersOfRecords } from './store-item-features.ts';
 

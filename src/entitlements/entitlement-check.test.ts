@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ambiguousCustomers, askedOf, decideChecks, type Found, type FoundSubscription } from './entitlement-check.ts';
 
-const none: Found = { customers: [], subscriptionsRead: 0, features: [], subscriptions: [], inactiveResources: [] };
+const none: Found = {
+  customers: [],
+  subscriptionsRead: 0,
+  features: [],
+  subscriptions: [],
+  inactiveResources: [],
+  pools: [],
+};
 const now = 1_000;
 
 const asking = (...pairs: readonly (readonly [string, string])[]) =>

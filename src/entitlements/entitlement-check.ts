@@ -54,7 +54,8 @@ export const EntitlementCheckResult = z
     reason: CheckReason.nullable().meta({ description: 'The reason why it is not allowed. Null if it is.' }),
     type: FeatureType.nullable().meta({ description: 'The type of the feature. Null if there is no such feature.' }),
     availableBalance: WholeNumber.nullable().meta({
-      description: 'The balance of the meter in all subscriptions that grant the feature. Null if none grants credits.',
+      description:
+        'The balance of the meter in all subscriptions that grant the feature, and the units that a credit pool pays for. Null if none grants credits.',
     }),
     capacity: z
       .int()
@@ -93,6 +94,8 @@ export interface Found {
   /** The current subscriptions that grant any of it. */
   readonly subscriptions: readonly FoundSubscription[];
   readonly inactiveResources: readonly string[];
+  /** The units of meters that credit pools of a customer pay for, as texts. */
+  readonly pools: readonly (readonly [customer: number, usageMeterId: string, units: string])[];
 }
 type FoundFeature = readonly [
   slug: number,
@@ -272,6 +275,8 @@ function typeUnder(features: readonly FoundFeature[]): FeatureType | null {
 
 interface CheckedGrant extends Grant {
   readonly subscription: FoundAmounts;
+  /** The units that credit pools of the customer pay for, by meter. */
+  readonly pooled: ReadonlyMap<string, string>;
   readonly hasAccess: boolean;
   readonly given: GivenValue | null;
 }
@@ -288,6 +293,7 @@ interface FoundAmounts {
 function grantsByPair(found: Found): Map<number, CheckedGrant[]> {
   const asked = new Map(found.features.map((feature) => [feature[1], feature]));
   const grants = new Map<number, CheckedGrant[]>();
+  const pools = Map.groupBy(found.pools, ([customer]) => customer);
   for (const [
     customer,
     subscriptionId,
@@ -301,6 +307,7 @@ function grantsByPair(found: Found): Map<number, CheckedGrant[]> {
   ] of found.subscriptions) {
     const amounts = { balances: new Map(balances), capacities: new Map(capacities), claims: new Map(claims) };
     const subscription = { ...amounts, plannedAt, planned };
+    const pooled = new Map((pools.get(customer) ?? []).map(([, usageMeterId, units]) => [usageMeterId, units]));
     for (const [featureId, meant, valued] of features) {
       const feature = asked.get(featureId);
       assert(feature, 'what is given is a feature that was asked for');
@@ -308,7 +315,7 @@ function grantsByPair(found: Found): Map<number, CheckedGrant[]> {
       const key = keyOf(customer, slug);
       const given = toGivenValue(subscriptionId, valued);
       const about = meant ?? kindAbout(given?.value ?? null);
-      const grant = { subscriptionId, featureId, type, active, about, subscription, hasAccess, given };
+      const grant = { subscriptionId, featureId, type, active, about, subscription, pooled, hasAccess, given };
       const others = grants.get(key);
       if (others) others.push(grant);
       else grants.set(key, [grant]);
@@ -335,7 +342,7 @@ function standingWith(grants: readonly CheckedGrant[], inactive: ReadonlySet<str
   const subscriptions = [...new Set(grants.map(({ subscription }) => subscription))];
   return type === 'resource'
     ? standingOfPlaces(subscriptions, about, inactive.has(about), now)
-    : standingOfCredits(subscriptions, about);
+    : standingOfCredits(subscriptions, about, BigInt(lead.pooled.get(about) ?? 0));
 }
 
 function standingOfValue(given: readonly GivenValue[]): Standing {
@@ -343,9 +350,11 @@ function standingOfValue(given: readonly GivenValue[]): Standing {
   return { ...withoutLimit, type: 'value', value, left: typeof value === 'number' ? value : null };
 }
 
-function standingOfCredits(subscriptions: readonly FoundAmounts[], usageMeterId: string): Standing {
+function standingOfCredits(subscriptions: readonly FoundAmounts[], usageMeterId: string, pooled: bigint): Standing {
   const balances = subscriptions.map((subscription) => BigInt(subscription.balances.get(usageMeterId) ?? 0));
-  const availableBalance = balances.reduce((sum, each) => sum + each, 0n);
+  const balance = balances.reduce((sum, each) => sum + each, 0n);
+  // A pool pays whatever usage is owed.
+  const availableBalance = pooled > 0n ? (balance > 0n ? balance : 0n) + pooled : balance;
   const none = { capacity: null, claimed: null, refusal: null };
   return { type: 'usage_credit_grant', availableBalance, ...none, left: availableBalance };
 }

@@ -149,6 +149,14 @@ export async function findForChecks(work: Work, requested: Asked, pricingModelId
   const inactive = sql`(select distinct unnest(g.resource_ids) as id from given g) as held
     cross join lateral (select from resources r
                          where r.environment_id = ${environmentId} and r.id = held.id and not r.active offset 0) as r`;
+  // A check has no properties, so only rates without conditions count.
+  const pools = sql`(
+      select distinct g.customer, c.id as customer_id, m.id as meter_id
+        from given g join customer c on c.number = g.customer cross join unnest(g.meter_ids) m (id)) asked
+    join credit_pool_rates r on r.environment_id = ${environmentId} and r.usage_meter_id = asked.meter_id and r.where is null
+    join ledger_accounts a on a.environment_id = ${environmentId} and a.customer_id = asked.customer_id
+     and a.usage_meter_id = r.credit_pool_id
+    ${endedUnbooked(work.now)}`;
   const { rows } = await sql<Found>`
     ${givenOf(work, requested, pricingModelId)}
     select ${listed(sql`number, pricing_model_id`, sql`customer`)} as customers,
@@ -162,7 +170,10 @@ export async function findForChecks(work: Work, requested: Asked, pricingModelId
              left join subscription_adjustments a on a.environment_id = ${environmentId}
               and a.subscription_id = g.subscription_id and a.status in ('awaiting_payment', 'scheduled')`,
            )} as subscriptions,
-           (select coalesce(json_agg(held.id), '[]'::json) from ${inactive}) as inactive_resources`.execute(work.db);
+           (select coalesce(json_agg(held.id), '[]'::json) from ${inactive}) as inactive_resources,
+           ${listed(sql`asked.customer, r.usage_meter_id, div(greatest(${availableBalance}, 0), r.unit_cost)::text`, pools)} as pools`.execute(
+    work.db,
+  );
   const [found] = rows;
   assert(found, 'a select without a table answers one row');
   return found;

@@ -156,6 +156,7 @@ async function addSums(db: Database, since: Since, upTo: Mark): Promise<void> {
     on conflict (environment_id, ledger_account_id) do update
        set granted = kept.granted + excluded.granted, used = kept.used + excluded.used, expired = kept.expired + excluded.expired,
            taken_back = kept.taken_back + excluded.taken_back, settled = kept.settled + excluded.settled,
+           pooled = kept.pooled + excluded.pooled,
            last_created_at = excluded.last_created_at`.execute(db);
   await sql`
     insert into checks.price_sums as kept select * from (${usageOfPrices(added)}) sums

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Invariant } from './store-invariants.ts';
+import { entriesSince } from './store-invariants-sums.ts';
 
 /**
  * Grants `c` of plans that are more than their feature offers less the units that the customer used before, of earlier
@@ -26,8 +27,58 @@ function grantsBeyondOffer(grants: RawBuilder<unknown>, earlier: RawBuilder<unkn
        and e.used > 0 and c.issued + e.used > f.amount and coalesce(f.changed_at, 0) <= c.granted_at`;
 }
 
+/** Invariants of credit pools. */
+const poolInvariants: readonly Invariant[] = [
+  {
+    name: 'creditPoolsArePaidExactly',
+    sentence:
+      'What a transaction takes from a credit pool of a customer is what the units that the pool pays for cost at their rates, to the smallest unit.',
+    query: (since) => sql`
+      with pooled as (
+        select e.environment_id, e.ledger_transaction_id, s.customer_id, e.credit_pool_id, sum(e.amount * e.pool_unit_cost) as cost
+          from ${entriesSince(since)} e
+          join ledger_accounts a on a.environment_id = e.environment_id and a.id = e.ledger_account_id
+          join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
+         where e.debit_side = 'pooled' group by 1, 2, 3, 4
+      ), taken as (
+        select e.environment_id, e.ledger_transaction_id, a.customer_id, a.usage_meter_id as credit_pool_id, sum(e.amount) as amount
+          from ledger_accounts a
+          join ${entriesSince(since)} e on e.environment_id = a.environment_id and e.ledger_account_id = a.id and e.credit_side = 'used'
+         where a.customer_id is not null and starts_with(a.usage_meter_id, 'credit_pool_') group by 1, 2, 3, 4
+      )
+      select environment_id, ledger_transaction_id as id, customer_id, credit_pool_id, pooled.cost, taken.amount
+        from pooled full join taken using (environment_id, ledger_transaction_id, customer_id, credit_pool_id)
+       where pooled.cost is distinct from taken.amount`,
+  },
+  {
+    name: 'creditPoolRatesAreOfTheirModel',
+    sentence: 'A rate of a credit pool is of a usage meter of the same pricing model.',
+    query: sql`
+      select r.environment_id, r.credit_pool_id as id, r.position, r.pricing_model_id, p.pricing_model_id as pool_model_id,
+             m.pricing_model_id as meter_model_id
+        from credit_pool_rates r
+        left join credit_pools p on p.environment_id = r.environment_id and p.id = r.credit_pool_id
+        left join usage_meters m on m.environment_id = r.environment_id and m.id = r.usage_meter_id
+       where p.pricing_model_id is distinct from r.pricing_model_id or m.pricing_model_id is distinct from r.pricing_model_id`,
+  },
+  {
+    name: 'holdsOnPoolsAreOfTheirCustomer',
+    sentence: 'What a hold sets aside in a credit pool is on the account of its own customer.',
+    query: sql`
+      select h.environment_id, h.id, h.pool_account_id, h.pooled, h.pool_amount
+        from usage_holds h
+        join ledger_accounts a on a.environment_id = h.environment_id and a.id = h.ledger_account_id
+        join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
+        left join ledger_accounts p on p.environment_id = h.environment_id and p.id = h.pool_account_id
+       where h.pool_account_id is not null
+         and (p.customer_id is distinct from s.customer_id or not starts_with(p.usage_meter_id, 'credit_pool_')
+              or h.pool_amount % h.pooled <> 0)`,
+  },
+];
+
 /** Invariants of credits that are given once, and of those whose money went back. */
 export const creditInvariants: readonly Invariant[] = [
+  ...poolInvariants,
   {
     name: 'oneTimeCreditsComeOnce',
     // Amounts of a feature that was changed since are not stored, so such grants are skipped.

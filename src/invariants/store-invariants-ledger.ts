@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { heldUsageLines } from '../subscriptions/store-adjustments.ts';
+import { holdParts } from '../usage/store-balances.ts';
 import { belongsToCustomer, creditStart, offered, takenByHandBefore } from '../usage/store-credits.ts';
 import type { Invariant } from './store-invariants.ts';
 import {
@@ -55,23 +56,24 @@ export const ledgerInvariants: readonly Invariant[] = [
     name: 'ledgerSidesAreSumsOfEntries',
     sentence: 'Each side of a ledger account is the sum of the entries that moved onto or off it.',
     query: (since) => sql`
-      select a.environment_id, a.id, a.granted, a.used, a.expired, a.taken_back, a.settled, e.granted as entries_granted,
-             e.used as entries_used, e.expired as entries_expired, e.taken_back as entries_taken_back, e.settled as entries_settled
+      select a.environment_id, a.id, a.granted, a.used, a.expired, a.taken_back, a.settled, a.pooled, e.granted as entries_granted,
+             e.used as entries_used, e.expired as entries_expired, e.taken_back as entries_taken_back, e.settled as entries_settled,
+             e.pooled as entries_pooled
         from ledger_accounts a
         left join (select environment_id, ledger_account_id, sum(granted) as granted, sum(used) as used, sum(expired) as expired,
-                          sum(taken_back) as taken_back, sum(settled) as settled
+                          sum(taken_back) as taken_back, sum(settled) as settled, sum(pooled) as pooled
                      from (${sidesOfAccounts(since)}) sides group by environment_id, ledger_account_id) e
           on e.environment_id = a.environment_id and e.ledger_account_id = a.id
        where a.granted <> coalesce(e.granted, 0) or a.used <> coalesce(e.used, 0)
           or a.expired <> coalesce(e.expired, 0) or a.taken_back <> coalesce(e.taken_back, 0)
-          or a.settled <> coalesce(e.settled, 0)`,
+          or a.settled <> coalesce(e.settled, 0) or a.pooled <> coalesce(e.pooled, 0)`,
   },
   {
     name: 'ledgerSidesLeaveAvailable',
-    sentence: 'The available amount of a ledger account is granted + settled - used - expired - taken back.',
+    sentence: 'The available amount of a ledger account is granted + settled + pooled - used - expired - taken back.',
     query: sql`
-      select environment_id, id, available, granted, settled, used, expired, taken_back
-        from ledger_accounts where available is distinct from granted + settled - used - expired - taken_back`,
+      select environment_id, id, available, granted, settled, pooled, used, expired, taken_back
+        from ledger_accounts where available is distinct from granted + settled + pooled - used - expired - taken_back`,
   },
   {
     name: 'accountsKnowTheirSubscription',
@@ -89,7 +91,7 @@ export const ledgerInvariants: readonly Invariant[] = [
       select environment_id, id, ledger_account_id, available_after, booked
         from (select e.environment_id, e.id, e.ledger_account_id, e.available_after,
                      coalesce(l.available, 0)
-                       + sum(case 'available' when e.credit_side then e.amount when e.debit_side then -e.amount end) over account as booked
+                       + sum(case 'available' when e.credit_side then e.amount when e.debit_side then -e.amount else 0 end) over account as booked
                 from ${entriesSince(since)} e
                 left join (${lastOfAccounts(since)}) l
                   on l.environment_id = e.environment_id and l.ledger_account_id = e.ledger_account_id
@@ -194,7 +196,8 @@ export const ledgerInvariants: readonly Invariant[] = [
                 join ledger_accounts a on a.environment_id = ended.environment_id and a.subscription_id = ended.id
                where ended.status in ('canceled', 'incomplete_expired')
               union all
-              select environment_id, id, null, customer_id from ledger_accounts where customer_id is not null) s
+              select environment_id, id, null, customer_id from ledger_accounts
+               where customer_id is not null and not starts_with(usage_meter_id, 'credit_pool_')) s
         join environments e on e.id = s.environment_id
         join usage_credits c on c.environment_id = s.environment_id and c.ledger_account_id = s.ledger_account_id
        where not c.spent
@@ -208,13 +211,13 @@ export const ledgerInvariants: readonly Invariant[] = [
   },
   {
     name: 'waitingCreditsAreUnused',
-    sentence: 'The account of a customer has only credits that belong to the customer, and no usage.',
+    sentence: 'The account of a customer on a usage meter has only credits that belong to the customer, and no usage.',
     query: sql`
       select a.environment_id, a.id, a.customer_id, a.used, c.id as usage_credit_id
         from ledger_accounts a
         left join usage_credits c
           on c.environment_id = a.environment_id and c.ledger_account_id = a.id and (not ${belongsToCustomer} or c.applied > 0)
-       where a.customer_id is not null and (a.used > 0 or a.held > 0 or a.settled > 0 or c.id is not null)`,
+       where a.customer_id is not null and not starts_with(a.usage_meter_id, 'credit_pool_') and (a.used > 0 or a.held > 0 or a.settled > 0 or c.id is not null)`,
   },
   {
     name: 'creditsAreDrawnFromWithinTheirRest',
@@ -378,7 +381,7 @@ export const ledgerInvariants: readonly Invariant[] = [
       select a.environment_id, a.id, a.held, h.amount as holds
         from ledger_accounts a
         left join (select environment_id, ledger_account_id, sum(amount) as amount
-                     from usage_holds where status = 'open' group by environment_id, ledger_account_id) h
+                     from ${holdParts} parts where status = 'open' group by environment_id, ledger_account_id) h
           on h.environment_id = a.environment_id and h.ledger_account_id = a.id
        where a.held <> coalesce(h.amount, 0)`,
   },

@@ -18,6 +18,8 @@ const kinds: Readonly<Record<string, IdKind>> = {
   features: 'feature',
   product_features: 'productFeature',
   usage_meters: 'usageMeter',
+  credit_pools: 'creditPool',
+  credit_pool_rates: 'creditPoolRate',
   resources: 'resource',
   customers: 'customer',
   subscriptions: 'subscription',

@@ -54,24 +54,26 @@ export function sidesOfAccounts(since: Since): RawBuilder<unknown> {
            coalesce(sum(amount) filter (where credit_side = 'used'), 0) as used,
            coalesce(sum(amount) filter (where credit_side = 'expired'), 0) as expired,
            coalesce(sum(amount) filter (where credit_side = 'taken_back'), 0) as taken_back,
-           coalesce(sum(case 'settled' when debit_side then amount when credit_side then -amount end), 0) as settled
+           coalesce(sum(case 'settled' when debit_side then amount when credit_side then -amount end), 0) as settled,
+           coalesce(sum(amount) filter (where debit_side = 'pooled'), 0) as pooled
       from ${entriesSince(since)} e group by environment_id, ledger_account_id`;
   return withKept(
     since,
     found,
-    sql`select environment_id, ledger_account_id, granted, used, expired, taken_back, settled from checks.account_sums`,
+    sql`select environment_id, ledger_account_id, granted, used, expired, taken_back, settled, pooled from checks.account_sums`,
   );
 }
 
-/** The usage of each account at each price, and the part covered by credits. One or several rows each. */
+/** The usage of each account at each price, and the part covered by credits, those of credit pools included. One or several rows each. */
 export function usageOfPrices(since: Since): RawBuilder<unknown> {
   const found = sql`
-    select e.environment_id, e.ledger_account_id, e.price_id, sum(e.amount) as used, sum(coalesce(a.amount, 0)) as covered
+    select e.environment_id, e.ledger_account_id, e.price_id, sum(e.amount) as used,
+           sum(case e.debit_side when 'pooled' then e.amount else coalesce(a.amount, 0) end) as covered
       from ${entriesSince(since)} e
       left join (select environment_id, ledger_entry_id, sum(amount) as amount
                    from ${applicationsSince(since)} applied group by environment_id, ledger_entry_id) a
         on a.environment_id = e.environment_id and a.ledger_entry_id = e.id
-     where e.credit_side = 'used' group by e.environment_id, e.ledger_account_id, e.price_id`;
+     where e.credit_side = 'used' and e.price_id is not null group by e.environment_id, e.ledger_account_id, e.price_id`;
   return withKept(
     since,
     found,
@@ -124,7 +126,7 @@ export function eventsOfSeries(since: Since): RawBuilder<unknown> {
 /** The last stored time of each account's entries; empty without stored sums. */
 export function lastOfAccounts(since: Since): RawBuilder<unknown> {
   const columns = sql`environment_id, ledger_account_id, last_created_at,
-    granted + settled - used - expired - taken_back as available`;
+    granted + settled + pooled - used - expired - taken_back as available`;
   return since === null
     ? sql`select ${columns} from checks.account_sums where false`
     : sql`select ${columns} from checks.account_sums`;

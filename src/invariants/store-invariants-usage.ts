@@ -173,7 +173,8 @@ export const usageInvariants: readonly Invariant[] = [
                      join usage_meters m on m.environment_id = s.environment_id and m.id = s.usage_meter_id and not m.is_measured
                     group by s.environment_id, s.ledger_account_id) e
           on e.environment_id = a.environment_id and e.ledger_account_id = a.id
-       where coalesce(a.used, 0) not between coalesce(e.first_amount, 0) and coalesce(e.amount, 0)`,
+       where coalesce(a.used, 0) not between coalesce(e.first_amount, 0) and coalesce(e.amount, 0)
+         and (a.customer_id is null or not starts_with(a.usage_meter_id, 'credit_pool_'))`,
   },
   {
     name: 'amountsFitTheirMeter',
@@ -269,7 +270,7 @@ export const usageInvariants: readonly Invariant[] = [
         from (select n.environment_id, n.ledger_account_id, n.price_id, t.source_id as booking, sum(n.amount) as used
                 from ${entriesSince(since)} n
                 join ledger_transactions t on t.environment_id = n.environment_id and t.id = n.ledger_transaction_id
-               where n.credit_side = 'used' and ${isBookedSince(since)}
+               where n.credit_side = 'used' and n.price_id is not null and ${isBookedSince(since)}
                group by n.environment_id, n.ledger_account_id, n.price_id, t.source_id) u
         full join (${sumsOfEvents(since, eventsSince(since), { price_id: sql`s.price_id`, booking: sql`e.booking::text collate "C"` })}) e
           on e.environment_id = u.environment_id and e.ledger_account_id = u.ledger_account_id

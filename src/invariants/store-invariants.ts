@@ -69,7 +69,7 @@ const linksWithinPricingModel: readonly Link[] = [
   ['resource_claims', 'subscriptions', 'subscription_id'],
   ['resource_claims', 'resources', 'resource_id'],
   ['ledger_accounts', 'subscriptions', 'subscription_id'],
-  ['ledger_accounts', 'usage_meters', 'usage_meter_id'],
+  ['ledger_accounts', 'credit_subjects', 'usage_meter_id'],
   ['ledger_accounts', 'customers', 'customer_id'],
   ['ledger_entries', 'ledger_accounts', 'ledger_account_id'],
   ['usage_credits', 'ledger_accounts', 'ledger_account_id'],

@@ -16,6 +16,8 @@ export const idPrefixes = {
   feature: 'feature',
   productFeature: 'product_feature',
   usageMeter: 'usage_meter',
+  creditPool: 'credit_pool',
+  creditPoolRate: 'pool_rate',
   resource: 'resource',
   customer: 'cust',
   subscription: 'sub',

@@ -25,6 +25,7 @@ export const routeGroups = {
   prices: ['read', 'catalog'],
   features: ['read', 'catalog'],
   'usage-meters': ['read', 'catalog'],
+  'credit-pools': ['read', 'catalog'],
   resources: ['read', 'catalog'],
   catalogs: ['read', 'catalog'],
   discounts: ['read', 'catalog'],

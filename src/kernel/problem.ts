@@ -147,6 +147,7 @@ export const registry = {
   featureNotFound: ['NOT_FOUND', 'No feature with id or slug {id}.'],
   productFeatureNotFound: ['NOT_FOUND', 'No product feature with id {id}.'],
   usageMeterNotFound: ['NOT_FOUND', 'No usage meter with id or slug {id}.'],
+  creditPoolNotFound: ['NOT_FOUND', 'No credit pool with id or slug {id}.'],
   resourceNotFound: ['NOT_FOUND', 'No resource with id or slug {id}.'],
   slugTaken: ['CONFLICT', 'The slug {slug} is already used by another {record} of the pricing model.'],
   discountNotFound: ['NOT_FOUND', 'No discount with id {id}.'],

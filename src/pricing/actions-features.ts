@@ -1,8 +1,23 @@
+import type { z } from 'zod';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
-import { type PageRequest, page } from '../kernel/pagination.ts';
+import {
+  longPageQuery,
+  maxLongPageLimit,
+  type PageRequest,
+  page,
+  pageRequest,
+  textFilter,
+} from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { only, refuseOtherId, required, requiredLocked, resolveLockedPricingModel } from './actions.ts';
+import {
+  only,
+  refuseOtherId,
+  required,
+  requiredLocked,
+  resolveLockedPricingModel,
+  resolvePricingModel,
+} from './actions.ts';
 import {
   decideFeatureChange,
   type Feature,
@@ -10,8 +25,9 @@ import {
   type FeatureInput,
   type NewFeature,
 } from './feature.ts';
+import type { Resource, ResourceChange, ResourceInput } from './resource.ts';
 import * as store from './store-features.ts';
-import { findResource } from './store-resources.ts';
+import * as resources from './store-resources.ts';
 import { findUsageMeter } from './store-usage-meters.ts';
 import { isMeasured, noCreditsOfMeasured } from './usage-meter.ts';
 
@@ -66,7 +82,7 @@ async function refuseOtherGrants(work: Work, feature: NewFeature): Promise<void>
     if (isMeasured(meter)) throw invalid(['feature', 'usageMeterId'], noCreditsOfMeasured);
   }
   if (feature.resourceId !== null) {
-    const resource = await required(work, findResource, feature.resourceId, 'resourceNotFound');
+    const resource = await required(work, resources.findResource, feature.resourceId, 'resourceNotFound');
     if (resource.pricingModelId !== feature.pricingModelId) {
       throw new Problem('otherPricingModel', { record: 'resource', id: resource.id });
     }
@@ -91,4 +107,35 @@ export async function updateFeature(work: Work, id: string, change: FeatureChang
   const changed = decideFeatureChange(feature, change);
   await refuseOtherGrants(work, changed);
   return only(await store.saveFeatures(work, [changed]));
+}
+
+export async function createResource(work: Work, requested: ResourceInput): Promise<Resource> {
+  const pricingModelId = await resolveLockedPricingModel(work, requested.pricingModelId);
+  const { slug, name, active } = requested;
+  return only(await resources.insertResources(work, [{ id: newId('resource'), pricingModelId, slug, name, active }]));
+}
+
+/** Returns a resource, active or not. */
+export async function getResource(work: Work, id: string): Promise<Resource> {
+  return required(work, resources.findResource, id, 'resourceNotFound');
+}
+
+/** The query for a page of resources. */
+export const ResourcesQuery = longPageQuery({ pricingModelId: textFilter });
+
+/** Lists resources, inactive ones included: of the given pricing model, or of all that the key can see. */
+export async function listResources(work: Work, query: z.output<typeof ResourcesQuery>) {
+  const request = pageRequest({ ...query, limit: query.limit ?? maxLongPageLimit });
+  const { pricingModelId } = query;
+  const modelId = pricingModelId === undefined ? null : await resolvePricingModel(work, pricingModelId);
+  const { data, hasMore, nextCursor } = page(request, await resources.pageOfResources(work, modelId, request), 0);
+  return { resources: data, hasMore, ...(nextCursor === undefined ? {} : { nextCursor }) };
+}
+
+/** Changes a resource. An inactive one can no longer be claimed; existing claims stay. */
+export async function updateResource(work: Work, id: string, change: ResourceChange): Promise<Resource> {
+  refuseOtherId(id, change.id);
+  const resource = await requiredLocked(work, resources.findResource, id, 'resourceNotFound');
+  const { slug = resource.slug, name = resource.name, active = resource.active } = change;
+  return only(await resources.saveResources(work, [{ ...resource, slug, name, active }]));
 }

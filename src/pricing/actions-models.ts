@@ -9,13 +9,11 @@ import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { currencyOf, describeUses, refuseOtherId, resolvePricingModel } from './actions.ts';
 import type { DestinationEnvironment } from './cloned-pricing-model.ts';
-import { type PricingDifference, pricingChanges } from './pricing-change.ts';
 import { freePlan, type PricingModel, type PricingModelDetails } from './pricing-model.ts';
-import { loadPricingModelDetails } from './store-details.ts';
 import { insertDiscounts, listDiscountsOfModel } from './store-discounts.ts';
 import { insertPrices } from './store-prices.ts';
 import * as store from './store-pricing-models.ts';
-import { insertPricingModel, lockPricingModel } from './store-pricing-models.ts';
+import { insertPricingModel, loadPricingModelDetails, lockPricingModel } from './store-pricing-models.ts';
 import { insertProducts } from './store-products.ts';
 import {
   applyChanges,
@@ -24,10 +22,16 @@ import {
   lockAgainstUse,
   readContents,
 } from './store-structure.ts';
-import type { SetupInput, Structure, UpdateInput } from './structure.ts';
+import type { SetupInput, UpdatedStructure, UpdateInput } from './structure.ts';
 import { completeStructure, prepareUpdate } from './structure-check.ts';
 import { countChanges, describeContents, noContents, type StructureChanges } from './structure-contents.ts';
-import { copyContents, exportStructure, type PricingModelExport } from './structure-copy.ts';
+import {
+  copyContents,
+  exportStructure,
+  type PricingDifference,
+  type PricingModelExport,
+  pricingChanges,
+} from './structure-copy.ts';
 import { planStructure } from './structure-plan.ts';
 
 interface PricingModelRequest {
@@ -173,7 +177,7 @@ export async function setUpPricingModel(work: Work, { name, isDefault, structure
 
 /** Creates the default pricing model of a new environment, which contains the Free Plan. */
 export async function provisionPricingModel(work: Work): Promise<PricingModelDetails> {
-  const structure = { features: [], products: [], usageMeters: [], resources: [] };
+  const structure = { features: [], products: [], usageMeters: [], resources: [], creditPools: [] };
   return (await setUpPricingModel(work, { name: 'Default', isDefault: true, structure })).pricingModel;
 }
 
@@ -277,9 +281,9 @@ async function requiredModel(work: Work, id: string): Promise<PricingModel> {
 }
 
 /** Refuses fields of the default product that an update would leave as they are. */
-function refuseFixedDefault(given: Structure, after: Exported, path: readonly string[]): void {
+function refuseFixedDefault(given: UpdatedStructure, after: Exported, path: readonly string[]): void {
   const index = given.products.findIndex(({ product }) => product.default);
-  const asked = exportStructure(after, given).products[index];
+  const asked = exportStructure(after, { ...given, creditPools: given.creditPools ?? [] }).products[index];
   const standing = after.products.find(({ product }) => product.default);
   if (asked === undefined || standing === undefined) return;
   for (const part of ['product', 'price'] as const) {
@@ -331,7 +335,7 @@ export async function updatePricingModel(
 async function planUpdate(
   work: Work,
   id: string,
-  structure: Structure,
+  structure: UpdatedStructure,
   path: readonly string[],
 ): Promise<StructureChanges> {
   const contents = await readContents(work, id);

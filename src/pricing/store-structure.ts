@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Work } from '../database/work.ts';
+import { insertCreditPools, listCreditPools, saveCreditPools } from './store-credit-pools.ts';
 import { insertFeatures, listFeatures, saveFeatures } from './store-features.ts';
 import { insertPrices, listPrices, savePrices } from './store-prices.ts';
 import {
@@ -15,7 +16,7 @@ import { insertUsageMeters, listUsageMeters, saveUsageMeters } from './store-usa
 import type { PricingModelContents, StructureChanges } from './structure-contents.ts';
 
 /**
- * All contents of the pricing model, active or not. Runs six statements; lock the pricing model first, so that they all
+ * All contents of the pricing model, active or not. Runs seven statements; lock the pricing model first, so that they all
  * see one state.
  */
 export async function readContents(work: Work, pricingModelId: string): Promise<PricingModelContents> {
@@ -24,6 +25,7 @@ export async function readContents(work: Work, pricingModelId: string): Promise<
   return {
     resources: await listResources(work, ids),
     usageMeters: await listUsageMeters(work, ids),
+    creditPools: await listCreditPools(work, ids),
     features: await listFeatures(work, ids),
     products,
     prices: await listPrices(work, ids),
@@ -39,11 +41,13 @@ export async function readContents(work: Work, pricingModelId: string): Promise<
  * ones to free slugs and default flags. Empty lists need no statement, lists of usual length one each.
  */
 export async function applyChanges(work: Work, changes: StructureChanges): Promise<void> {
-  const { resources, usageMeters, features, products, prices, productFeatures } = changes;
+  const { resources, usageMeters, creditPools, features, products, prices, productFeatures } = changes;
   await saveResources(work, resources.changed);
   await insertResources(work, resources.made);
   await saveUsageMeters(work, usageMeters.changed);
   await insertUsageMeters(work, usageMeters.made);
+  await saveCreditPools(work, creditPools.changed);
+  await insertCreditPools(work, creditPools.made);
   await saveFeatures(work, features.changed);
   await insertFeatures(work, features.made);
   await saveProducts(work, products.changed);
@@ -109,6 +113,8 @@ export async function lockProductAgainstUse(work: Work, productId: string): Prom
 
 // Each before those that it refers to.
 const tablesOfModel = {
+  // With its rates.
+  creditPools: 'credit_pools',
   productFeatures: 'product_features',
   prices: 'prices',
   features: 'features',

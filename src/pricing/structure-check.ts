@@ -2,11 +2,18 @@ import type { Instant } from '../kernel/calendar.ts';
 import type { CurrencyCode } from '../kernel/currency.ts';
 import { isSameJson } from '../kernel/json.ts';
 import { type Issue, Problem, type ProblemName } from '../kernel/problem.ts';
+import { rateIssue } from './credit-pool.ts';
 import { kindOfFeature, valueIssue } from './feature.ts';
 import { isReservedPriceSlug, noChargeSlug } from './price.ts';
 import { ambiguityOf, defaultWithConditions, reservedPriceSlugMessage } from './price-input.ts';
 import { isReservedProductSlug, rateWithConditions, reservedProductSlug } from './product.ts';
-import { maxProductFeatures, maxProducts, type ProductStructure, type Structure } from './structure.ts';
+import {
+  maxProductFeatures,
+  maxProducts,
+  type ProductStructure,
+  type Structure,
+  type UpdatedStructure,
+} from './structure.ts';
 import { describeContents, type PricingModelContents, representatives } from './structure-contents.ts';
 import { changedKind, eventNameIssue, isMeasured, issueOfMeasuredPrice, noCreditsOfMeasured } from './usage-meter.ts';
 
@@ -89,6 +96,7 @@ export function completeStructure(given: Structure, path: Path, options: Complet
       ...eventNameIssues(given),
       ...rateIssues(given),
       ...measuredIssues(given),
+      ...poolRateIssues(given),
       ...currencyIssues(given, options.currency),
     ],
     path,
@@ -119,7 +127,7 @@ function structureIssue(path: Path, message: string): Issue {
 }
 
 function slugIssues(structure: Structure, added: ProductStructure | null): Issue[] {
-  const { features, products, usageMeters, resources } = structure;
+  const { features, products, usageMeters, resources, creditPools } = structure;
   const named = (list: string, items: readonly { slug: string }[]): Named[] =>
     items.map(({ slug }, index) => ({ slug, path: [list, index, 'slug'] }));
   return [
@@ -136,6 +144,7 @@ function slugIssues(structure: Structure, added: ProductStructure | null): Issue
       'usage meter',
     ),
     ...repeated(named('resources', resources), 'resource'),
+    ...repeated(named('creditPools', creditPools), 'credit pool'),
     ...priceSlugIssues(structure, added),
   ];
 }
@@ -285,6 +294,21 @@ function usagePriceIssues(structure: Structure): Issue[] {
   });
 }
 
+/** Issues of rates in credit pools: for units that are measured, and one that ties with another. */
+function poolRateIssues({ creditPools, usageMeters }: Structure): Issue[] {
+  const measured = new Set(usageMeters.flatMap(({ usageMeter }) => (isMeasured(usageMeter) ? usageMeter.slug : [])));
+  const rates = creditPools.flatMap((pool, index) =>
+    pool.rates.map((rate, position) => ({ ...rate, path: ['creditPools', index, 'rates', position] })),
+  );
+  const tie = rateIssue(rates);
+  return [
+    ...rates.flatMap(({ usageMeterSlug, path }) =>
+      measured.has(usageMeterSlug) ? [structureIssue([...path, 'usageMeterSlug'], noCreditsOfMeasured)] : [],
+    ),
+    ...(tie === null ? [] : [structureIssue(tie.path, tie.message)]),
+  ];
+}
+
 /** An issue for each usage meter whose events would count on too many. */
 function eventNameIssues({ usageMeters }: Structure): Issue[] {
   const meters = usageMeters.map(({ usageMeter }) => usageMeter);
@@ -309,7 +333,7 @@ function rateIssues({ products, usageMeters }: Structure): Issue[] {
   );
 }
 
-function refuseUnknown({ features, products, usageMeters, resources }: Structure, path: Path): void {
+function refuseUnknown({ features, products, usageMeters, resources, creditPools }: Structure, path: Path): void {
   const known = {
     featureNotFound: new Set(features.map(({ slug }) => slug)),
     usageMeterNotFound: new Set(usageMeters.map(({ usageMeter }) => usageMeter.slug)),
@@ -328,6 +352,14 @@ function refuseUnknown({ features, products, usageMeters, resources }: Structure
     if (feature.type === 'resource')
       look('resourceNotFound', feature.resourceSlug, ['features', index, 'resourceSlug'], 'resource');
   }
+  for (const [index, { rates }] of creditPools.entries())
+    for (const [position, { usageMeterSlug }] of rates.entries())
+      look(
+        'usageMeterNotFound',
+        usageMeterSlug,
+        ['creditPools', index, 'rates', position, 'usageMeterSlug'],
+        'usage meter',
+      );
   const usagePrices = new Set(
     usageMeters.flatMap(({ usageMeter: { slug: meter }, prices }) =>
       [noChargeSlug(meter), ...prices.map(({ slug }) => slug)].map((slug) => `${meter} ${slug}`),
@@ -358,14 +390,19 @@ function refuseUnknown({ features, products, usageMeters, resources }: Structure
  */
 export function prepareUpdate(
   contents: PricingModelContents,
-  given: Structure,
+  sent: UpdatedStructure,
   path: Path,
   { now, currency }: { readonly now: Instant; readonly currency?: CurrencyCode },
 ): Structure {
   const stored = describeContents(contents, now);
+  const given = { ...sent, creditPools: sent.creditPools ?? stored.creditPools };
   const isDefault = ({ product }: ProductStructure) => product.default;
   const standing = stored.products.find(isDefault);
-  const issues = [...removedUsageMeterIssues(stored, given), ...typeIssues(contents, stored, given)];
+  const issues = [
+    ...removedUsageMeterIssues(stored, given),
+    ...fixedPoolIssues(stored, given),
+    ...typeIssues(contents, stored, given),
+  ];
   const options = { issues, ...(currency === undefined ? {} : { currency }) };
   if (standing === undefined) return completeStructure(given, path, options);
   const activeSlugs = new Set(contents.products.filter(({ active }) => active).map(({ slug }) => slug));
@@ -411,6 +448,21 @@ function removedUsageMeterIssues(stored: Structure, given: Structure): Issue[] {
   return removed.map(({ usageMeter }) =>
     structureIssue(['usageMeters'], `must contain ${usageMeter.slug}: a usage meter cannot be removed`),
   );
+}
+
+function fixedPoolIssues(stored: Structure, given: Structure): Issue[] {
+  const pools = new Map(given.creditPools.map((pool, index) => [pool.slug, { pool, index }]));
+  return stored.creditPools.flatMap(({ slug, unit }) => {
+    const found = pools.get(slug);
+    if (found === undefined)
+      return [
+        structureIssue(['creditPools'], `must contain ${slug}: a credit pool cannot be removed, but its rates can`),
+      ];
+    if (found.pool.unit === unit) return [];
+    return [
+      structureIssue(['creditPools', found.index, 'unit'], `must be ${unit}: the unit of a credit pool cannot change`),
+    ];
+  });
 }
 
 function typeIssues(contents: PricingModelContents, stored: Structure, given: Structure): Issue[] {

@@ -3,6 +3,7 @@ import type { Instant } from '../kernel/calendar.ts';
 import type { CurrencyCode } from '../kernel/currency.ts';
 import type { IdKind } from '../kernel/id.ts';
 import { isSameJson } from '../kernel/json.ts';
+import type { CreditPool, NewCreditPool } from './credit-pool.ts';
 import type { Feature, NewFeature } from './feature.ts';
 import { isNoChargePrice, type NewPrice, type Price } from './price.ts';
 import type { NewProduct, NewProductFeature, Product, ProductFeature } from './product.ts';
@@ -26,6 +27,7 @@ export interface PricingModelContents {
   readonly products: readonly Product[];
   readonly prices: readonly Price[];
   readonly productFeatures: readonly ProductFeature[];
+  readonly creditPools: readonly CreditPool[];
 }
 
 export const noContents: PricingModelContents = {
@@ -35,6 +37,7 @@ export const noContents: PricingModelContents = {
   products: [],
   prices: [],
   productFeatures: [],
+  creditPools: [],
 };
 
 export type UsagePrice = Extract<Price, { type: 'usage' }>;
@@ -112,6 +115,7 @@ export function describeContents(contents: PricingModelContents, now: Instant): 
       name,
       active,
     })),
+    creditPools: contents.creditPools.map(({ slug, name, unit, rates }) => ({ slug, name, unit, rates })),
   };
 }
 
@@ -231,6 +235,7 @@ export interface Changes<Made, Kept> {
 export interface StructureChanges {
   readonly resources: Changes<NewResource, Resource>;
   readonly usageMeters: Changes<NewUsageMeter, UsageMeter>;
+  readonly creditPools: Changes<NewCreditPool, NewCreditPool>;
   readonly features: Changes<NewFeature, Feature>;
   readonly products: Changes<NewProduct, Product>;
   /** The members of `changed` with a new slug: another price may be about to take the old one. */
@@ -257,8 +262,8 @@ export interface FeaturePlan extends Changes<NewFeature, Feature> {
 
 /** The number of records that the changes insert or update. */
 export function countChanges(changes: StructureChanges): number {
-  const { resources, usageMeters, features, products, prices, productFeatures } = changes;
-  const records = [resources, usageMeters, features, products, prices].reduce(
+  const { resources, usageMeters, features, products, prices, productFeatures, creditPools } = changes;
+  const records = [resources, usageMeters, features, products, prices, creditPools].reduce(
     (count, { made, changed }) => count + made.length + changed.length,
     0,
   );

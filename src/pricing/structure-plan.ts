@@ -1,5 +1,6 @@
 import { refuseFineAmount } from '../kernel/currency.ts';
 import { isSameJson } from '../kernel/json.ts';
+import type { CreditPool, NewCreditPool } from './credit-pool.ts';
 import { type Feature, type FeatureValue, kindOfFeature, type NewFeature } from './feature.ts';
 import { isNoChargePrice, type NewPrice, noChargePrice, noChargeSlug, type Price } from './price.ts';
 import { extraAmounts } from './pricing.ts';
@@ -7,6 +8,7 @@ import type { NewProduct, NewProductFeature, Product, ProductUsagePrice } from '
 import { isLinkActive } from './product-change.ts';
 import type { NewResource, Resource } from './resource.ts';
 import type {
+  CreditPoolStructure,
   FeatureStructure,
   ProductPriceStructure,
   ProductStructure,
@@ -50,6 +52,7 @@ export function planStructure(
   return {
     resources: { made: resources.made, changed: resources.changed },
     usageMeters: { made: usageMeters.made, changed: usageMeters.changed },
+    creditPools: planCreditPools(current.creditPools, wanted.creditPools, usageMeters.ids, context),
     features: { made: features.made, changed: features.changed },
     products: { made: products.made, changed: products.changed },
     prices: {
@@ -338,6 +341,26 @@ type Rates = ReadonlyMap<string, ProductUsagePrice>;
 
 function rateKey({ usageMeterSlug, priceSlug }: Pick<ProductUsagePrice, 'usageMeterSlug' | 'priceSlug'>): string {
   return `${usageMeterSlug} ${priceSlug}`;
+}
+
+/** Credit pools are created or changed, never removed. */
+function planCreditPools(
+  current: readonly CreditPool[],
+  wanted: readonly CreditPoolStructure[],
+  usageMeterIds: ReadonlyMap<string, string>,
+  context: PlanContext,
+): Changes<NewCreditPool, NewCreditPool> {
+  const stored = new Map(current.map((pool) => [pool.slug, pool]));
+  const made: NewCreditPool[] = [];
+  const changed: NewCreditPool[] = [];
+  for (const { slug, name, unit, rates } of wanted) {
+    const row = stored.get(slug);
+    const found = rates.map((rate) => ({ ...rate, usageMeterId: known(usageMeterIds, rate.usageMeterSlug) }));
+    const pool = { pricingModelId: context.pricingModelId, slug, name, unit, rates: found };
+    if (row === undefined) made.push({ ...pool, id: context.newId('creditPool') });
+    else if (withFields(row, { name, rates: [...rates] }) !== null) changed.push({ ...pool, id: row.id });
+  }
+  return { made, changed };
 }
 
 interface UsageMeterPlan extends Changes<NewUsageMeter, UsageMeter> {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { IntervalUnit as IntervalUnitName } from '../kernel/calendar.ts';
 import { CurrencyCode } from '../kernel/currency.ts';
 import { amountInput, countInput, freeText, Metadata, SafeString } from '../kernel/json.ts';
+import { maxCreditPools, type PoolRateInput, poolFields } from './credit-pool.ts';
 import {
   type FeatureValue,
   FeatureValueInput,
@@ -43,7 +44,12 @@ export interface Structure {
   readonly products: readonly ProductStructure[];
   readonly usageMeters: readonly UsageMeterStructure[];
   readonly resources: readonly ResourceStructure[];
+  readonly creditPools: readonly CreditPoolStructure[];
 }
+/** A structure for an update. Without credit pools (null), those that are there stay as they are. */
+export type UpdatedStructure = Omit<Structure, 'creditPools'> & {
+  readonly creditPools: Structure['creditPools'] | null;
+};
 
 interface FeatureText {
   readonly slug: string;
@@ -158,6 +164,13 @@ export interface UsageMeterStructure {
     readonly valueProperty: string | null;
   };
   readonly prices: readonly UsagePriceStructure[];
+}
+
+export interface CreditPoolStructure {
+  readonly slug: string;
+  readonly name: string;
+  readonly unit: string;
+  readonly rates: readonly PoolRateInput[];
 }
 
 export interface ResourceStructure {
@@ -394,6 +407,7 @@ const lists = {
   products: z.array(ProductInput.meta({ id: 'ProductStructure' })).max(maxProducts),
   usageMeters: z.array(UsageMeterInput.meta({ id: 'UsageMeterStructure' })).max(maxUsageMeters),
   resources: z.array(ResourceInput.meta({ id: 'ResourceStructure' })).max(maxResources),
+  creditPools: z.array(z.object(poolFields).meta({ id: 'CreditPoolStructure' })).max(maxCreditPools),
 };
 const listNames = ['features', 'products', 'usageMeters', 'resources'] as const;
 
@@ -406,6 +420,7 @@ export const SetupInput = z
     products: lists.products.default([]),
     usageMeters: lists.usageMeters.default([]),
     resources: lists.resources.default([]),
+    creditPools: lists.creditPools.default([]),
   })
   .transform(({ name, isDefault, ...structure }) => ({ name, isDefault, structure }));
 export type SetupInput = z.output<typeof SetupInput>;
@@ -423,14 +438,23 @@ export const UpdateInput = z
     products: lists.products.optional(),
     usageMeters: lists.usageMeters.optional(),
     resources: lists.resources.optional(),
+    creditPools: lists.creditPools.optional().meta({ description: 'Absent: they stay as they are.' }),
   })
   .transform((given, context) => {
-    const { id, name, isDefault, features, products, usageMeters, resources } = given;
+    const { id, name, isDefault, features, products, usageMeters, resources, creditPools } = given;
     const attributes = { id, name, isDefault };
-    if (features && products && usageMeters && resources)
-      return { ...attributes, structure: { features, products, usageMeters, resources } };
+    if (features && products && usageMeters && resources) {
+      const structure: UpdatedStructure = {
+        features,
+        products,
+        usageMeters,
+        resources,
+        creditPools: creditPools ?? null,
+      };
+      return { ...attributes, structure };
+    }
     const missing = listNames.filter((list) => given[list] === undefined);
-    if (missing.length < listNames.length) {
+    if (missing.length < listNames.length || creditPools !== undefined) {
       for (const list of missing) {
         const message = `is missing: send all of ${listNames.join(', ')}, or none of them`;
         context.addIssue({ code: 'custom', path: [list], message });

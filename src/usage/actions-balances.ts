@@ -5,6 +5,7 @@ import type { Work } from '../database/work.ts';
 import type { BatchedOperation } from '../jobs/batcher.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
+import { listCreditPools } from '../pricing/store-credit-pools.ts';
 import { listUsageMeters } from '../pricing/store-usage-meters.ts';
 import { isMeasured, type UsageMeter } from '../pricing/usage-meter.ts';
 import type { UsageMeterBalance } from './ledger.ts';
@@ -53,7 +54,7 @@ interface CreditBalanceRequest {
 }
 
 /**
- * The credits of a customer on each usage meter that credits can be on, oldest meter first. Archived customers are
+ * The credits of a customer on each usage meter that credits can be on, and in each credit pool, oldest first. Archived customers are
  * included, because history does not change.
  */
 export async function readCreditBalances(
@@ -70,7 +71,11 @@ export async function readCreditBalances(
   const credits = await listCreditsOfCustomer(work, customer.id, asOf);
   const byMeter = new Map(credits.map((each) => [each.usageMeterId, each]));
   const meters = await listUsageMeters(work, [customer.pricingModelId]);
-  return meters.filter((meter) => !isMeasured(meter)).map(({ id, slug }) => toCreditBalance(slug, byMeter.get(id)));
+  const pools = await listCreditPools(work, [customer.pricingModelId]);
+  return [
+    ...meters.filter((meter) => !isMeasured(meter)).map(({ id, slug }) => ({ id, slug, unit: null })),
+    ...pools,
+  ].map((subject) => toCreditBalance(subject, byMeter.get(subject.id)));
 }
 
 /** The JSON of `{ usageMeterBalances }`, ten times as fast as JSON.stringify with bigints. */

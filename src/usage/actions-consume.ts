@@ -2,6 +2,7 @@ import { RunAgain, type Work } from '../database/work.ts';
 import { type BatchedOperation, PartialRejection } from '../jobs/batcher.ts';
 import { Problem } from '../kernel/problem.ts';
 import { type Access, accessOf } from '../organizations/setting.ts';
+import { pooledShare } from '../rating/pool-units.ts';
 import type { Budgets } from '../spend-controls/actions-count.ts';
 import {
   bookEvents,
@@ -18,7 +19,7 @@ import {
 } from './actions-record.ts';
 import { type CatchUp, openMissingSeries, type UsageCache } from './actions-resolve.ts';
 import * as store from './store.ts';
-import { lockBalances } from './store-accounts.ts';
+import { type LockedBalance, listPoolAccounts, lockBalances } from './store-accounts.ts';
 import { listHeldUnits } from './store-holds.ts';
 import {
   accessRefusal,
@@ -54,14 +55,17 @@ async function consume(
   const drafted = await draftInTransaction(work, requests, using);
   const drafts = draftsOf(drafted);
   const opened = await openMissingSeries(work, drafts);
-  const accounts = await lockBalances(work, [...new Set(drafts.map((draft) => seriesOf(draft).ledgerAccountId))]);
+  const pools = await findPools(work, drafts);
+  const ids = new Set([...drafts.map((draft) => seriesOf(draft).ledgerAccountId), ...pools.values()]);
+  const accounts = await lockBalances(work, [...ids]);
   const budgets = await budgetsOf(work, drafts, listHeldUnits);
   const soFar: SoFar = {
     budgets,
     access: accessOf(work),
     stored: await listByTransaction(work, drafts),
     seen: await findSeen(work, drafts),
-    balances: new Map(Array.from(accounts, ([id, { balance }]) => [id, balance])),
+    accounts: new Map(accounts),
+    pools,
   };
   const accepted: Decision[] = [];
   const refused = new Map<number, Problem>();
@@ -97,13 +101,43 @@ function decideRequest(drafts: readonly Draft[], soFar: SoFar): Decision[] | Pro
   return decided;
 }
 
-function undo({ draft, counts }: Decision, { budgets, stored, seen, balances }: SoFar): void {
-  const { ledgerAccountId } = seriesOf(draft);
-  stored.delete(transactionText(draft.event));
+function undo({ draft, counts, pooled }: Decision, soFar: SoFar): void {
+  soFar.stored.delete(transactionText(draft.event));
   if (!counts) return;
-  budgets.takeBack(spendUseOf(draft));
-  balances.set(ledgerAccountId, (balances.get(ledgerAccountId) ?? 0n) + BigInt(draft.event.amount));
-  if (countsDistinct(draft)) seen.delete(digestOf(draft));
+  soFar.budgets.takeBack(spendUseOf(draft));
+  take(draft, -BigInt(draft.event.amount), -pooled, soFar);
+  if (countsDistinct(draft)) soFar.seen.delete(digestOf(draft));
+}
+
+/** Takes units of a draft from its account, but for those that its credit pool pays for. */
+function take(draft: Draft, units: bigint, pooled: bigint, { accounts, pools }: SoFar): void {
+  const { ledgerAccountId } = seriesOf(draft);
+  const { balance, held, free } = accountOf(accounts, ledgerAccountId);
+  const own = units - pooled;
+  accounts.set(ledgerAccountId, { balance: balance - own, held, free: free - own });
+  const poolId = pools.get(poolText(draft));
+  if (pooled === 0n || poolId === undefined) return;
+  const pool = accountOf(accounts, poolId);
+  accounts.set(poolId, { ...pool, balance: pool.balance - pooled * (draft.poolRate?.unitCost ?? 0n) });
+}
+
+function accountOf(accounts: ReadonlyMap<string, LockedBalance>, id: string): LockedBalance {
+  return accounts.get(id) ?? { balance: 0n, held: 0n, free: 0n };
+}
+
+function poolText({ event, poolRate }: Draft): string {
+  return `${event.customerId} ${poolRate?.creditPoolId}`;
+}
+
+/** The accounts of the credit pools that may pay for drafts, by `poolText`. */
+async function findPools(work: Work, drafts: readonly Draft[]): Promise<ReadonlyMap<string, string>> {
+  const rated = drafts.filter(({ poolRate }) => poolRate !== null);
+  if (rated.length === 0) return new Map();
+  const found = await listPoolAccounts(work, {
+    customerIds: [...new Set(rated.map(({ event }) => event.customerId))],
+    creditPoolIds: [...new Set(rated.flatMap(({ poolRate }) => poolRate?.creditPoolId ?? []))],
+  });
+  return new Map(found.map(({ id, customerId, creditPoolId }) => [`${customerId} ${creditPoolId}`, id]));
 }
 
 /** Stores and books what was accepted. If another process stored the same event first, the whole batch is decided again. */
@@ -125,8 +159,10 @@ interface SoFar {
   readonly stored: Map<string, UsageEvent>;
   /** Digests of properties that do not count again. */
   readonly seen: Set<string>;
-  /** By ledger account. */
-  readonly balances: Map<string, bigint>;
+  /** By ledger account, those of credit pools included. */
+  readonly accounts: Map<string, LockedBalance>;
+  /** The accounts of credit pools, by `poolText`. */
+  readonly pools: ReadonlyMap<string, string>;
 }
 
 interface Decision {
@@ -135,35 +171,44 @@ interface Decision {
   readonly accepted: boolean;
   /** Whether its amount counts. */
   readonly counts: boolean;
+  /** The units that a credit pool pays for. */
+  readonly pooled: bigint;
 }
 
-function decideConsumption(draft: Draft, { access, budgets, stored, seen, balances }: SoFar): Decision | Problem {
-  const { ledgerAccountId } = seriesOf(draft);
+function decideConsumption(draft: Draft, soFar: SoFar): Decision | Problem {
+  const { access, budgets, stored, seen, accounts, pools } = soFar;
   const { subscriptionId, usageMeterId } = draft.event;
-  const balance = balances.get(ledgerAccountId) ?? 0n;
+  const account = accountOf(accounts, seriesOf(draft).ledgerAccountId);
   const answer = (event: UsageEvent, availableBalance: bigint) => {
     return { event, balance: { subscriptionId, usageMeterId, availableBalance } };
   };
   const first = stored.get(transactionText(draft.event));
   if (first !== undefined) {
     if (isTaken(draft, first)) return takenProblem(draft);
-    return { draft, answer: answer(first, balance), accepted: false, counts: false };
+    return { draft, answer: answer(first, account.balance), accepted: false, counts: false, pooled: 0n };
   }
   const refusal = accessRefusal(draft, access);
   if (refusal !== null) return refusal;
   const digest = countsDistinct(draft) ? digestOf(draft) : null;
   const counts = digest === null || !seen.has(digest);
   const units = counts ? BigInt(draft.event.amount) : 0n;
+  const poolId = pools.get(poolText(draft));
+  const pool =
+    draft.poolRate === null || poolId === undefined
+      ? null
+      : { balance: accountOf(accounts, poolId).balance, unitCost: draft.poolRate.unitCost };
   // An event that counts nothing needs no balance, also where that is negative.
-  if (units > 0n && units > balance) return insufficientBalance(draft, balance);
+  const pooled = units === 0n ? 0n : pooledShare(units, account, pool);
+  if (pooled === null) return insufficientBalance(draft, account.balance);
   const use = spendUseOf(draft, counts);
   const beyond = budgets.refusal(use);
   if (beyond !== null) return beyond;
   budgets.add(use, true);
-  balances.set(ledgerAccountId, balance - units);
+  take(draft, units, pooled, soFar);
   stored.set(transactionText(draft.event), draft.event);
   if (digest !== null) seen.add(digest);
-  return { draft, answer: answer(draft.event, balance - units), accepted: true, counts };
+  const balance = account.balance - (units - pooled);
+  return { draft, answer: answer(draft.event, balance), accepted: true, counts, pooled };
 }
 
 async function findSeen(work: Work, drafts: readonly Draft[]): Promise<Set<string>> {

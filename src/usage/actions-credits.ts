@@ -5,13 +5,15 @@ import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
+import { isCreditPool, smallestUnitsOf } from '../pricing/credit-pool.ts';
+import { listCreditPools } from '../pricing/store-credit-pools.ts';
 import { findUsageMeter, listUsageMeters } from '../pricing/store-usage-meters.ts';
 import { isMeasured, noCreditsOfMeasured, type UsageMeter } from '../pricing/usage-meter.ts';
 import { grantCredits } from './actions-ledger.ts';
 import { publishLowBalances } from './actions-low-balance.ts';
 import { listCreditHolders } from './actions-transfer.ts';
 import { hasFallen } from './ledger.ts';
-import { lockBalances, openWaitingAccount } from './store-accounts.ts';
+import { lockBalances, openCustomerAccount } from './store-accounts.ts';
 import * as store from './store-credits.ts';
 import { takeBackByHand, writePendingApplication } from './store-credits.ts';
 import {
@@ -67,7 +69,8 @@ export async function grantByHand(work: Work, id: string, requested: NewUsageCre
 
 /**
  * The same for a locked customer, whose subscriptions have no overdue work. The subscription that holds its credits gets them.
- * Without one they wait on the customer, and `carryCredits` transfers them to the next. A repeat returns the first grant
+ * Without one they wait on the customer, and `carryCredits` transfers them to the next. Credits of a pool stay on the
+ * customer, and usage of any subscription draws from them. A repeat returns the first grant
  * wherever it is.
  */
 export async function grantToCustomer(
@@ -76,7 +79,8 @@ export async function grantToCustomer(
   requested: NewUsageCredit,
 ): Promise<UsageCredit> {
   const holder = (await listCreditHolders(work, [customerId])).get(customerId);
-  const target = { customerId, pricingModelId, subscriptionId: holder?.id ?? null };
+  const isOfPool = (requested.creditPoolId ?? requested.creditPoolSlug ?? null) !== null;
+  const target = { customerId, pricingModelId, subscriptionId: isOfPool ? null : (holder?.id ?? null) };
   const granted = await findOrGrant(work, target, requested);
   if (granted.customerId !== customerId) throw transactionIdTaken(requested);
   return toUsageCredit(granted, work);
@@ -89,12 +93,12 @@ function transactionIdTaken({ transactionId }: NewUsageCredit): Problem {
 /** The grant with the requested transactionId, or else a new one. */
 async function findOrGrant(work: Work, target: GrantTarget, requested: NewUsageCredit): Promise<UsageCreditRow> {
   const { transactionId } = requested;
-  const meter = await meterOf(work, target, requested);
+  const usageMeterId = await subjectOfGrant(work, target, requested);
   const id = newId('usageCredit');
-  const sourceId = typeof transactionId === 'string' ? `${meter.id}:${transactionId}` : id;
+  const sourceId = typeof transactionId === 'string' ? `${usageMeterId}:${transactionId}` : id;
   const earlier = sourceId === id ? null : await store.findGrant(work, source, sourceId);
   if (earlier !== null) return earlier;
-  await grant(work, { ...target, id, usageMeterId: meter.id, sourceId }, requested);
+  await grant(work, { ...target, id, usageMeterId, sourceId }, requested);
   // A concurrent request with the same transactionId may have been faster.
   const granted = await store.findGrant(work, source, sourceId);
   assert(granted !== null, 'the credit is granted');
@@ -112,15 +116,27 @@ async function grant(
     ...key,
     featureId: null,
     billingPeriodId: null,
-    amount,
+    amount: isCreditPool(key.usageMeterId) ? smallestUnitsOf(amount) : BigInt(amount),
     expiresAt: expiresAt ?? null,
     source,
     ...(typeof priority === 'number' ? { priority } : {}),
     ...(typeof reason === 'string' ? { reason } : {}),
   } as const;
   if (subscriptionId !== null) return grantCredits(work, [{ ...given, subscriptionId }]);
-  const ledgerAccountId = await openWaitingAccount(work, { ...key, customerId });
+  const ledgerAccountId = await openCustomerAccount(work, { ...key, customerId });
+  if (isCreditPool(key.usageMeterId)) await store.endPoolCredits(work, ledgerAccountId);
   await store.insertCredits(work, [{ ...given, subscriptionId, ledgerAccountId }]);
+}
+
+/** The id of the credit pool or the usage meter that a grant names. */
+async function subjectOfGrant(work: Work, target: GrantTarget, requested: NewUsageCredit): Promise<string> {
+  const { creditPoolId, creditPoolSlug } = requested;
+  const named = creditPoolId ?? creditPoolSlug;
+  if (typeof named !== 'string') return (await meterOf(work, target, requested)).id;
+  const pools = await listCreditPools(work, [target.pricingModelId]);
+  const found = pools.find(({ id, slug }) => (typeof creditPoolId === 'string' ? id : slug) === named);
+  if (found === undefined) throw new Problem('creditPoolNotFound', { id: named });
+  return found.id;
 }
 
 async function meterOf(
@@ -140,19 +156,22 @@ async function meterOf(
  * Takes back the remainder of a credit, or `amount` of it, of a subscription without overdue work or of a locked customer.
  * Refuses what `decideTakeBack` refuses. Publishes balances that fell below their threshold.
  */
-export async function takeBack(work: Work, id: string, amount: bigint | null): Promise<UsageCredit> {
+export async function takeBack(work: Work, id: string, asked: bigint | string | null): Promise<UsageCredit> {
   const { ledgerAccountId, customerId, subscriptionId, usageMeterId, pricingModelId } = await creditOf(work, id);
+  const isOfPool = isCreditPool(usageMeterId);
+  if (typeof asked === 'string' && !isOfPool)
+    throw invalid(['amount'], 'must be a whole number of units of a usage meter');
+  const amount = asked === null ? null : isOfPool ? smallestUnitsOf(asked) : BigInt(asked);
   if (subscriptionId !== null) await store.lockGrantedSubscription(work, subscriptionId);
   const account = (await lockBalances(work, [ledgerAccountId])).get(ledgerAccountId);
   assert(account !== undefined, 'a credit is on an account');
   const { balance, held } = account;
   const remaining = remainingOf(await creditOf(work, id), work.now);
-  const takenBack = decideTakeBack({ id, remaining, balance, held }, amount);
+  const takenBack = decideTakeBack({ id, usageMeterId, remaining, balance, held }, amount);
   await writePendingApplication(work, [ledgerAccountId]);
   await takeBackByHand(work, { id, pricingModelId, amount: takenBack });
-  const meter = await findUsageMeter(work, usageMeterId);
-  assert(meter !== null, 'an account counts a meter');
-  if (subscriptionId !== null && hasFallen(meter.lowBalanceThreshold, balance, balance - takenBack)) {
+  const meter = isOfPool ? null : await findUsageMeter(work, usageMeterId);
+  if (meter !== null && subscriptionId !== null && hasFallen(meter.lowBalanceThreshold, balance, balance - takenBack)) {
     await publishLowBalances(work, [{ pricingModelId, customerId, subscriptionId, usageMeterId }]);
   }
   return getUsageCredit(work, id);

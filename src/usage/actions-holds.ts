@@ -5,6 +5,7 @@ import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { accessOf } from '../organizations/setting.ts';
 import { noCreditsOfMeasured } from '../pricing/usage-meter.ts';
+import { pooledShare } from '../rating/pool-units.ts';
 import { publishLowBalances } from './actions-low-balance.ts';
 import {
   bookEvents,
@@ -18,7 +19,7 @@ import {
 import { type CatchUp, openMissingSeries, UsageCache } from './actions-resolve.ts';
 import { hasFallen } from './ledger.ts';
 import { listByTransactionKey, nextBooking, transactionKeyOf } from './store.ts';
-import { type LockedBalance, lockBalances } from './store-accounts.ts';
+import { type LockedBalance, listPoolAccounts, lockBalances } from './store-accounts.ts';
 import { closeHold, countOpenHolds, findHold, insertHold, listHeldUnits, pageOfHolds } from './store-holds.ts';
 import { accessRefusal, type Draft, insufficientBalance, seriesOf, spendUseOf } from './usage-draft.ts';
 import { type NewUsageEvent, refusal, type UsageBalance, type UsageEvent } from './usage-event.ts';
@@ -58,9 +59,15 @@ export async function takeHold(work: Work, requested: NewHold, catchUp: CatchUp)
   const refusal = accessRefusal(draft, accessOf(work));
   if (refusal !== null) throw refusal;
   const { ledgerAccountId } = seriesOf(draft);
-  const { balance } = await lockAccount(work, ledgerAccountId);
+  const poolAccountId = await findPool(work, draft);
+  const accounts = await lockBalances(work, [ledgerAccountId, ...(poolAccountId === null ? [] : [poolAccountId])]);
+  const account = accountIn(accounts, ledgerAccountId);
+  const { balance } = account;
   const amount = BigInt(draft.event.amount);
-  if (amount > balance) throw insufficientBalance(draft, balance);
+  const unitCost = draft.poolRate?.unitCost ?? 0n;
+  const pool = poolAccountId === null ? null : { balance: accountIn(accounts, poolAccountId).balance, unitCost };
+  const pooled = pooledShare(amount, account, pool);
+  if (pooled === null) throw insufficientBalance(draft, balance);
   const beyond = (await budgetsOf(work, [draft], listHeldUnits)).refusal(spendUseOf(draft));
   if (beyond !== null) throw beyond;
   if ((await countOpenHolds(work, ledgerAccountId)) >= maxOpenHolds)
@@ -77,6 +84,9 @@ export async function takeHold(work: Work, requested: NewHold, catchUp: CatchUp)
     priceId,
     ledgerAccountId,
     amount: draft.event.amount,
+    pooledAmount: Number(pooled),
+    poolAccountId: pooled === 0n ? null : poolAccountId,
+    poolAmount: pooled === 0n ? null : pooled * unitCost,
     status: 'open',
     settledAmount: null,
     expiresAt: requested.expiresAt,
@@ -84,8 +94,16 @@ export async function takeHold(work: Work, requested: NewHold, catchUp: CatchUp)
     counted: true,
   };
   await insertHold(work, hold);
-  await publishIfFallen(work, draft, balance, balance - amount);
-  return answerOf(work, hold, balance - amount);
+  const after = balance - (amount - pooled);
+  await publishIfFallen(work, draft, balance, after);
+  return answerOf(work, hold, after);
+}
+
+/** The account of the customer in the credit pool that may pay for a draft; null: none. */
+async function findPool(work: Work, { event: { customerId }, poolRate }: Draft): Promise<string | null> {
+  if (poolRate === null) return null;
+  const of = { customerIds: [customerId], creditPoolIds: [poolRate.creditPoolId] };
+  return (await listPoolAccounts(work, of))[0]?.id ?? null;
 }
 
 /**
@@ -100,14 +118,18 @@ export async function settleHold(work: Work, id: string, amount: number, catchUp
   if (decideClosing(found, closing) === 'repeat') return tellSettlement(work, found);
   const draft = await draftOne(work, [eventToSettle(found, amount)], catchUp);
   assert(seriesOf(draft).ledgerAccountId === found.ledgerAccountId, 'the price of a hold stays one of its meter');
-  const { balance: before } = await lockAccount(work, found.ledgerAccountId);
+  const poolAccountIds = [found.poolAccountId, await findPool(work, draft)].filter((each) => each !== null);
+  const accounts = await lockBalances(work, [found.ledgerAccountId, ...poolAccountIds]);
+  const { balance: before } = accountIn(accounts, found.ledgerAccountId);
   const hold = await requireHold(work, id);
   if (decideClosing(hold, closing) === 'repeat') return tellSettlement(work, hold);
   const closed = await closeHold(work, hold, closing);
   const released = withoutHold(before, hold);
   if (amount === 0) return { ...answerOf(work, closed, released), usageEvent: null };
   const usageEvent = await record(work, draft);
-  const balance = released - BigInt(amount);
+  // A credit pool may have paid for a part of it.
+  const after = await lockBalances(work, [found.ledgerAccountId]);
+  const { balance } = accountIn(after, found.ledgerAccountId);
   // A balance that was below its threshold with the hold is not published again.
   await publishIfFallen(work, draft, before, balance);
   return { ...answerOf(work, closed, balance), usageEvent };
@@ -144,7 +166,11 @@ async function requireHold(work: Work, id: string): Promise<HoldRow> {
 }
 
 async function lockAccount(work: Work, id: string): Promise<LockedBalance> {
-  const account = (await lockBalances(work, [id])).get(id);
+  return accountIn(await lockBalances(work, [id]), id);
+}
+
+function accountIn(accounts: ReadonlyMap<string, LockedBalance>, id: string): LockedBalance {
+  const account = accounts.get(id);
   assert(account !== undefined, `account ${id} exists`);
   return account;
 }
@@ -217,8 +243,8 @@ async function publishIfFallen(work: Work, { event, price }: Draft, before: bigi
 }
 
 /** A balance once a hold no longer sets anything aside from it. */
-function withoutHold(balance: bigint, { status, amount }: HoldRow): bigint {
-  return status === 'open' ? balance + BigInt(amount) : balance;
+function withoutHold(balance: bigint, { status, amount, pooledAmount }: HoldRow): bigint {
+  return status === 'open' ? balance + BigInt(amount - pooledAmount) : balance;
 }
 
 async function tellSettlement(work: Work, hold: HoldRow): Promise<SettlementAnswer> {
@@ -235,6 +261,9 @@ function answerOf(work: Work, hold: HoldRow, availableBalance: bigint): HoldAnsw
   return { hold: toHold(work, hold), usageBalance: { subscriptionId, usageMeterId, availableBalance } };
 }
 
-function toHold(work: Work, { ledgerAccountId: _, counted: __, label, ...hold }: HoldRow): UsageHold {
+function toHold(
+  work: Work,
+  { ledgerAccountId: _, counted: __, poolAccountId: ___, poolAmount: ____, label, ...hold }: HoldRow,
+): UsageHold {
   return { ...hold, ...(label === null ? {} : { label }), livemode: work.livemode };
 }

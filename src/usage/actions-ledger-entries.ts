@@ -3,6 +3,7 @@ import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
+import { amountOf, subjectOf } from '../pricing/credit-pool.ts';
 import { listUsageMeters } from '../pricing/store-usage-meters.ts';
 import { findSubscription } from '../subscriptions/store.ts';
 import { type LedgerBalance, type LedgerEntry, type LedgerQuery, readMove } from './ledger.ts';
@@ -35,7 +36,11 @@ export async function readLedger(work: Work, ask: LedgerRequest, request: PageRe
   const after = await findPosition(work, accountIds, request);
   const rows = await store.listEntries(work, accountIds, request, { asOf: query.asOf, after });
   const total = await store.countEntries(work, accountIds, query.asOf);
-  const balances: LedgerBalance[] = accounts.map(({ id: _, ...balance }) => balance);
+  const balances: LedgerBalance[] = accounts.map(({ subscriptionId, usageMeterId, availableBalance }) => ({
+    subscriptionId,
+    ...subjectOf(usageMeterId),
+    availableBalance: amountOf(usageMeterId, availableBalance),
+  }));
   return { ...page(request, await withApplications(work, rows), total), balances };
 }
 
@@ -86,14 +91,20 @@ async function meterOf(work: Work, ask: LedgerRequest, pricingModelId: string): 
 async function withApplications(work: Work, rows: readonly store.LedgerEntryRow[]): Promise<LedgerEntry[]> {
   const creditIds = new Set(rows.flatMap((row) => row.appliedCreditIds ?? []));
   const credits = creditIds.size === 0 ? [] : await store.listPayingCredits(work, [...creditIds]);
-  return rows.map(({ debitSide, creditSide, appliedCreditIds, appliedAmounts, ...row }) => {
+  return rows.map(({ debitSide, creditSide, appliedCreditIds, appliedAmounts, usageMeterId, creditPoolId, ...row }) => {
     const paid = new Map(appliedCreditIds?.map((id, index) => [id, appliedAmounts?.[index]]));
+    const { type, amount } = readMove({ debitSide, creditSide, amount: row.amount });
+    const subject = subjectOf(usageMeterId);
     return {
       ...row,
-      ...readMove({ debitSide, creditSide, amount: row.amount }),
+      ...subject,
+      creditPoolId: subject.creditPoolId ?? creditPoolId,
+      type,
+      amount: amountOf(usageMeterId, amount),
+      availableAfter: amountOf(usageMeterId, row.availableAfter),
       usageCreditApplications: credits.flatMap((credit) => {
         const amount = paid.get(credit.usageCreditId);
-        return amount === undefined ? [] : [{ ...credit, amount: BigInt(amount) }];
+        return amount === undefined ? [] : [{ ...credit, amount: amountOf(usageMeterId, BigInt(amount)) }];
       }),
     };
   });

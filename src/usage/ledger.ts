@@ -22,14 +22,16 @@ export const UsageMeterBalance = z
 export type UsageMeterBalance = z.infer<typeof UsageMeterBalance>;
 
 /**
- * The sides of an account. `available` is the balance of the others: granted + settled - used - expired - taken back.
+ * The sides of an account. `available` is granted + settled + pooled - used - expired - taken back.
+ * Credit pools paid for `pooled` use of a meter.
  */
-export type Side = 'available' | 'granted' | 'used' | 'expired' | 'settled' | 'taken_back';
+export type Side = 'available' | 'granted' | 'used' | 'expired' | 'settled' | 'taken_back' | 'pooled';
 
 /** All moves on an account: off one side and onto another, so that entries sum to zero. */
 export const moves = {
   grant: { debitSide: 'granted', creditSide: 'available' },
   usage: { debitSide: 'available', creditSide: 'used' },
+  pooledUsage: { debitSide: 'pooled', creditSide: 'used' },
   expiry: { debitSide: 'available', creditSide: 'expired' },
   takeBack: { debitSide: 'available', creditSide: 'taken_back' },
   settlement: { debitSide: 'settled', creditSide: 'available' },
@@ -92,7 +94,7 @@ export interface CreditGrant extends AccountKey {
 }
 
 /** A grant to a locked account. */
-export interface AccountGrant extends Omit<CreditGrant, 'subscriptionId'> {
+export interface AccountGrant extends Omit<CreditGrant, 'subscriptionId' | 'usageMeterId'> {
   readonly ledgerAccountId: string;
   /** Null: the account of a customer. */
   readonly subscriptionId: string | null;
@@ -198,14 +200,28 @@ export function mergeSettledUsage(lines: readonly SettledUsage[]): SettledUsage[
   return [...merged.values()];
 }
 
-const ledgerEntryTypes = ['grant', 'usage', 'expiry', 'take_back', 'settlement', 'settlement_undone'] as const;
+/** Units of a usage meter, or an amount of a credit pool. */
+export const CreditAmount = z
+  .union([WholeNumber, z.string().meta({ description: 'An amount of a credit pool.', example: '0.25' })])
+  .meta({ id: 'CreditAmount', description: 'Units of a usage meter, or a decimal text in units of a credit pool.' });
+export type CreditAmount = z.infer<typeof CreditAmount>;
+
+const ledgerEntryTypes = [
+  'grant',
+  'usage',
+  'pooled_usage',
+  'expiry',
+  'take_back',
+  'settlement',
+  'settlement_undone',
+] as const;
 type LedgerEntryType = (typeof ledgerEntryTypes)[number];
 
 /** The amount that a usage entry took from one grant. */
 const UsageCreditApplication = z
   .object({
     usageCreditId: z.string(),
-    amount: WholeNumber,
+    amount: CreditAmount,
     source: z.string().meta({ description: 'The origin of the credits.' }),
     featureId: z.string().nullable().meta({ description: 'The feature that granted the credits, if any.' }),
     expiresAt: Timestamp.nullable(),
@@ -214,8 +230,15 @@ const UsageCreditApplication = z
 export type UsageCreditApplication = z.infer<typeof UsageCreditApplication>;
 
 const accountOwner = z.string().nullable().meta({
-  description: 'The subscription of the account. Null: credits of the customer that wait for a subscription.',
+  description:
+    'The subscription of the account. Null: that of the customer, for a credit pool or credits that wait for a subscription.',
 });
+const subject = {
+  usageMeterId: z.string().nullable().meta({ description: 'Null on the account of a credit pool.' }),
+  creditPoolId: z.string().nullable().meta({
+    description: 'The credit pool of the account, or the one that paid for `pooled_usage`.',
+  }),
+};
 
 /** A change of a balance, and the grants that a usage entry used. */
 export const LedgerEntry = z
@@ -223,12 +246,14 @@ export const LedgerEntry = z
     id: z.string(),
     createdAt: Timestamp,
     subscriptionId: accountOwner,
-    usageMeterId: z.string(),
-    type: z.enum(ledgerEntryTypes),
-    amount: WholeNumber.meta({
+    ...subject,
+    type: z.enum(ledgerEntryTypes).meta({
+      description: '`pooled_usage`: usage that a credit pool paid for. It leaves the balance of the meter as it is.',
+    }),
+    amount: CreditAmount.meta({
       description: 'The change of the balance: credits are positive, usage is negative.',
     }),
-    availableAfter: WholeNumber.meta({
+    availableAfter: CreditAmount.meta({
       description:
         'The balance after this entry: credits granted and usage settled, less units used, expired and taken back.',
     }),
@@ -248,7 +273,7 @@ export type LedgerEntry = z.infer<typeof LedgerEntry>;
 
 /** The available amount of an account at an instant. */
 export const LedgerBalance = z
-  .object({ subscriptionId: accountOwner, usageMeterId: z.string(), availableBalance: WholeNumber })
+  .object({ subscriptionId: accountOwner, ...subject, availableBalance: CreditAmount })
   .meta({ id: 'LedgerBalance' });
 export type LedgerBalance = z.infer<typeof LedgerBalance>;
 
@@ -263,6 +288,7 @@ export interface LedgerQuery {
 const typeOfMove = {
   grant: 'grant',
   usage: 'usage',
+  pooledUsage: 'pooled_usage',
   expiry: 'expiry',
   takeBack: 'take_back',
   settlement: 'settlement',

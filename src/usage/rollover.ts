@@ -65,10 +65,9 @@ function rolloverEnd(
 }
 
 function toGrant(credit: EndingCredit, amount: bigint, expiresAt: Instant): AccountGrant {
-  const { id, pricingModelId, ledgerAccountId, subscriptionId, usageMeterId, featureId, priority } = credit;
+  const { id, pricingModelId, ledgerAccountId, subscriptionId, featureId, priority } = credit;
   return {
     subscriptionId,
-    usageMeterId,
     pricingModelId,
     ledgerAccountId,
     featureId,

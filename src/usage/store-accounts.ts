@@ -7,7 +7,8 @@ import { type AccountKey, accountKeyText, distinctAccounts } from './ledger.ts';
 import { availableBalance, endedUnbooked } from './store-balances.ts';
 
 /*
- * Accounts are locked here before they are changed, always in the order (subscription, usage meter). Two units of work
+ * Accounts are locked here before they are changed, always in the order (subscription, usage meter). Accounts of customers
+ * come last: credit pools, and credits that wait. Two units of work
  * that want the same accounts wait for one another, and never form a deadlock. A statement after the lock sees all that
  * was committed before it, so its result is final. `book_usage` locks accounts in the same order, by booking on them.
  */
@@ -37,10 +38,10 @@ export async function openAccounts(work: Work, keys: readonly AccountKey[]): Pro
 }
 
 /**
- * Opens and locks the account on which credits of a customer wait for a subscription. Returns its id. Accounts of customers come
- * last in the order, and who locks one has locked its customer.
+ * Opens and locks the account of a customer: for a credit pool, or for credits of a meter that wait for a subscription.
+ * Returns its id. Accounts of customers come last in the order.
  */
-export async function openWaitingAccount(
+export async function openCustomerAccount(
   work: Work,
   { customerId, usageMeterId, pricingModelId }: Omit<AccountKey, 'subscriptionId'> & { readonly customerId: string },
 ): Promise<string> {
@@ -55,6 +56,29 @@ export async function openWaitingAccount(
   const [account] = rows;
   assert(account, 'the account is open');
   return account.id;
+}
+
+/** The account of a customer in a credit pool. */
+interface PoolAccount {
+  readonly id: string;
+  readonly customerId: string;
+  readonly creditPoolId: string;
+}
+
+/** The accounts that these customers have in these credit pools. */
+export async function listPoolAccounts(
+  work: Work,
+  {
+    customerIds,
+    creditPoolIds,
+  }: { readonly customerIds: readonly string[]; readonly creditPoolIds: readonly string[] },
+): Promise<PoolAccount[]> {
+  if (creditPoolIds.length === 0) return [];
+  const { rows } = await sql<PoolAccount>`
+    select id, customer_id, usage_meter_id as credit_pool_id from ledger_accounts
+     where environment_id = ${work.environmentId} and customer_id = any(${textArray(customerIds)}::text[])
+       and usage_meter_id = any(${textArray(creditPoolIds)}::text[])`.execute(work.db);
+  return rows;
 }
 
 /** Locks the accounts of the subscriptions. Returns their ids. */
@@ -79,7 +103,7 @@ export async function lockAccounts(work: Work, ids: readonly string[]): Promise<
   const { rows } = await sql<LockedAccount>`
     select id, pricing_model_id, subscription_id from ledger_accounts
      where environment_id = ${work.environmentId} and id = any(${textArray(ids)}::text[])
-     order by subscription_id, usage_meter_id for no key update`.execute(work.db);
+     order by subscription_id, usage_meter_id, customer_id for no key update`.execute(work.db);
   return new Map(rows.map((row) => [row.id, row]));
 }
 
@@ -87,13 +111,16 @@ export async function lockAccounts(work: Work, ids: readonly string[]): Promise<
 export interface LockedBalance {
   readonly balance: bigint;
   readonly held: bigint;
+  /** Credits that no open hold sets aside, whatever usage is owed. */
+  readonly free: bigint;
 }
 
 /** Locks the accounts with these ids, and reads their balances, by id. */
 export async function lockBalances(work: Work, ids: readonly string[]): Promise<ReadonlyMap<string, LockedBalance>> {
   await lockAccounts(work, ids);
   const { rows } = await sql<LockedBalance & { id: string }>`
-    select a.id, ${availableBalance} as balance, a.held - ended.holds as held
+    select a.id, ${availableBalance} as balance, a.held - ended.holds as held,
+           greatest(${availableBalance} + a.used - a.covered - a.settled - a.pooled, 0) as free
       from ledger_accounts a ${endedUnbooked(work.now)}
      where a.environment_id = ${work.environmentId} and a.id = any(${textArray(ids)}::text[])`.execute(work.db);
   return new Map(rows.map(({ id, ...row }) => [id, row]));

@@ -8,6 +8,13 @@ import type { LowBalance } from './ledger.ts';
 /** The applied amount of a credit `c` of account `a`, including the pending one. */
 export const appliedInAll = sql<bigint>`(c.applied + case when c.id = a.pending_credit_id then a.covered - a.applied else 0 end)`;
 
+/** The parts of holds by account: units on that of the meter, and smallest units on that of a credit pool. */
+export const holdParts = sql`(
+  select environment_id, ledger_account_id, amount - pooled as amount, status, expires_at, created_at, updated_at from usage_holds
+   union all
+  select environment_id, pool_account_id, pool_amount, status, expires_at, created_at, updated_at from usage_holds
+   where pool_account_id is not null)`;
+
 /**
  * Unbooked expiries on account `a`, to be joined to it: an expired credit is unusable and an expired hold reserves
  * nothing, even before the expiry is booked.
@@ -22,7 +29,7 @@ export function endedUnbooked(now: Instant) {
                                     and not c.spent and c.expires_at <= ${now}::bigint), 0)
                   else 0 end as credits,
              case when a.held = 0 then 0
-                  else coalesce((select sum(h.amount) from usage_holds h
+                  else coalesce((select sum(h.amount) from ${holdParts} h
                                   where h.environment_id = a.environment_id and h.ledger_account_id = a.id
                                     and h.status = 'open' and h.expires_at <= ${now}::bigint), 0) end as holds) ended on true`;
 }

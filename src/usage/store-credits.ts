@@ -147,6 +147,17 @@ export async function endCredits(work: Work, ending: readonly EndingCredit[]): P
   }
 }
 
+/** Expires the credits of a locked account of a credit pool that have ended. */
+export async function endPoolCredits(work: Work, ledgerAccountId: string): Promise<void> {
+  const { rows } = await sql<RemovedCredit>`
+    select c.id, c.pricing_model_id, c.issued - c.applied - c.expired - c.taken_back as amount from usage_credits c
+     where c.environment_id = ${work.environmentId} and c.ledger_account_id = ${ledgerAccountId} and not c.spent
+       and c.expires_at <= ${work.now}::bigint
+     order by c.id`.execute(work.db);
+  if (rows.length === 0) return;
+  await remove(work, rows, { ...moves.expiry, type: 'credit_grant_expired', sourceId: rows[0]?.id ?? '' });
+}
+
 /** The id of the credit that a pause took back and that credit `c` gives back after it. */
 const pausedCreditId = sql`case when c.source_id like '%:resumed' then left(c.source_id, -length(':resumed')) end`;
 
@@ -404,7 +415,8 @@ export async function listStrandedCredits(work: Work, customerIds: readonly stri
             union all
             select a.environment_id, a.id, a.usage_meter_id, a.customer_id
               from ledger_accounts a
-             where a.environment_id = ${work.environmentId} and a.customer_id = any(${customerIds}::text[])) a
+             where a.environment_id = ${work.environmentId} and a.customer_id = any(${customerIds}::text[])
+               and not starts_with(a.usage_meter_id, 'credit_pool_')) a
       join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id
      where not c.spent and (c.expires_at is null or c.expires_at > ${work.now}::bigint) and ${belongsToCustomer}
      order by c.id`.execute(work.db);
@@ -514,7 +526,12 @@ export function findGrant(work: Work, source: CreditSource, sourceId: string): P
   return findWhere(work, sql`c.source = ${source} and c.source_id = ${sourceId}`);
 }
 
-const filterColumns = { subscriptionId: 'a.subscription_id', usageMeterId: 'a.usage_meter_id', source: 'c.source' };
+const filterColumns = {
+  subscriptionId: 'a.subscription_id',
+  usageMeterId: 'a.usage_meter_id',
+  creditPoolId: 'a.usage_meter_id',
+  source: 'c.source',
+};
 
 /** A page of credits in order of creation, plus one if there are more, and the total number of matches. */
 export async function pageOfUsageCredits(

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Work } from '../database/work.ts';
 import type { Instant, Period } from '../kernel/calendar.ts';
 import { lockAccountsOfSubscriptions } from './store-accounts.ts';
-import { appliedInAll } from './store-balances.ts';
+import { appliedInAll, holdParts } from './store-balances.ts';
 import { belongsToCustomer, creditStart, hasEnded } from './store-credits.ts';
 import type { CreditsOfMeter } from './usage-credit.ts';
 
@@ -103,8 +103,8 @@ async function readTakenCredits(work: Work, takers: readonly CreditTaker[]): Pro
 }
 
 /**
- * The accounts of a customer that has or had credits: those of its subscriptions, which live if they have not ended by the
- * instant, and its own.
+ * The accounts of a customer that has or had credits: those of its subscriptions, and its own. They live if their
+ * subscription has not ended by the instant, or if they are credit pools.
  */
 function accountsOfCustomer(work: Work, customerId: string, at: Instant) {
   return sql`
@@ -112,7 +112,7 @@ function accountsOfCustomer(work: Work, customerId: string, at: Instant) {
       from subscriptions s join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id
      where s.environment_id = ${work.environmentId} and s.customer_id = ${customerId}
     union all
-    select a.*, false from ledger_accounts a
+    select a.*, starts_with(a.usage_meter_id, 'credit_pool_') from ledger_accounts a
      where a.environment_id = ${work.environmentId} and a.customer_id = ${customerId}`;
 }
 
@@ -171,15 +171,15 @@ export async function listCreditsOfCustomer(
              coalesce(sum(rest) filter (where is_paid), 0) as paid, min(expires_at) filter (where rest > 0) as expires_at
         from credit group by usage_meter_id
     ), of_accounts as (
-      select a.usage_meter_id, sum(a.used - a.covered - a.settled) as owed, sum(hold.units) as held
+      select a.usage_meter_id, sum(a.used - a.covered - a.settled - a.pooled) as owed, sum(hold.units) as held
         from account a
        cross join lateral (
-         select coalesce(sum(h.amount), 0) as units from usage_holds h
+         select coalesce(sum(h.amount), 0) as units from ${holdParts} h
           where h.environment_id = a.environment_id and h.ledger_account_id = a.id and h.expires_at > ${at}::bigint
             and ${isOfThen('h', sql`h.status = 'open'`)}) hold
        where a.lives group by a.usage_meter_id
     ), owed_later as (
-      select usage_meter_id, sum(case when credit_side = 'used' then amount - coalesce((select sum(units) from unnest(applied_amounts) units), 0)
+      select usage_meter_id, sum(case when debit_side = 'pooled' then 0 when credit_side = 'used' then amount - coalesce((select sum(units) from unnest(applied_amounts) units), 0)
                                       when debit_side = 'settled' then -amount when credit_side = 'settled' then amount else 0 end) as units
         from later where lives group by usage_meter_id
     )

@@ -24,8 +24,8 @@ function holdColumns(now: Instant) {
   return sql`
     h.id, h.created_at, case when ${statusNow(now)} = 'expired' then h.expires_at else h.updated_at end as updated_at,
     h.pricing_model_id, a.subscription_id, a.usage_meter_id, h.price_id, h.ledger_account_id, h.amount,
-    ${statusNow(now)} as status, h.settled_amount, h.expires_at, h.label,
-    h.status = 'open' as counted`;
+    h.pooled as pooled_amount, h.pool_account_id, h.pool_amount,
+    ${statusNow(now)} as status, h.settled_amount, h.expires_at, h.label, h.status = 'open' as counted`;
 }
 
 // Each hold has its account. PostgreSQL leaves a left join out where it counts without a condition on accounts.
@@ -89,34 +89,46 @@ export async function listHeldUnits(work: Work, customerIds: readonly string[]):
   return rows;
 }
 
-/** Records expired holds of an account and returns their amounts. */
+/** Records expired holds of an account and returns what they set aside. */
 function endHolds({ environmentId, now }: Work, { id, ledgerAccountId }: Pick<HoldRow, 'id' | 'ledgerAccountId'>) {
   return sql`
       update usage_holds set status = 'expired', updated_at = expires_at
        where environment_id = ${environmentId} and ledger_account_id = ${ledgerAccountId} and status = 'open'
          and expires_at <= ${now}::bigint and id <> ${id}
-      returning amount`;
+      returning ${setAside}`;
 }
 
-/** Inserts an open hold and adds it to the held amount of its locked account. */
+// The parts of a hold: on the account of its meter, and on that of a credit pool.
+const setAside = sql`ledger_account_id, amount - pooled as units, pool_account_id, pool_amount`;
+
+/** Adds to the held amounts of accounts, `sign` times what the rows of each of these queries set aside. */
+function moveHeld(work: Work, moved: Readonly<Record<string, 1 | -1>>) {
+  const parts = Object.entries(moved).flatMap(([rows, sign]) => [
+    sql`select ledger_account_id as id, ${sql.lit(sign)} * units as amount from ${sql.ref(rows)}`,
+    sql`select pool_account_id, ${sql.lit(sign)} * pool_amount from ${sql.ref(rows)} where pool_account_id is not null`,
+  ]);
+  return sql`
+    update ledger_accounts a set held = a.held + moved.amount, updated_at = greatest(a.updated_at, ${work.now}::bigint)
+      from (select id, sum(amount) as amount from (${sql.join(parts, sql` union all `)}) parts group by id) moved
+     where a.environment_id = ${work.environmentId} and a.id = moved.id`;
+}
+
+/** Inserts an open hold and adds it to the held amounts of its locked accounts. */
 export async function insertHold(work: Work, hold: HoldRow): Promise<void> {
   const { environmentId } = work;
   await sql`
     with ended as (${endHolds(work, hold)}
     ), added as (
-      insert into usage_holds (environment_id, id, pricing_model_id, ledger_account_id, price_id, amount, status, expires_at,
-             label, created_at, updated_at)
+      insert into usage_holds (environment_id, id, pricing_model_id, ledger_account_id, price_id, amount, pooled, pool_account_id,
+             pool_amount, status, expires_at, label, created_at, updated_at)
       values (${environmentId}, ${hold.id}, ${hold.pricingModelId}, ${hold.ledgerAccountId}, ${hold.priceId}, ${hold.amount},
+              ${hold.pooledAmount}, ${hold.poolAccountId}, ${hold.poolAmount}::numeric,
               ${hold.status}, ${hold.expiresAt}, ${hold.label}, ${hold.createdAt}, ${hold.updatedAt})
-      returning amount
-    )
-    update ledger_accounts
-       set held = held + (select amount from added) - coalesce((select sum(amount) from ended), 0),
-           updated_at = greatest(updated_at, ${work.now}::bigint)
-     where environment_id = ${environmentId} and id = ${hold.ledgerAccountId}`.execute(work.db);
+      returning ${setAside}
+    ) ${moveHeld(work, { added: 1, ended: -1 })}`.execute(work.db);
 }
 
-/** Closes a hold read after its account was locked, and removes it from the account's held amount. */
+/** Closes a hold read after its account was locked, and removes it from the held amounts of its accounts. */
 export async function closeHold(work: Work, hold: HoldRow, closing: HoldClosing): Promise<HoldRow> {
   const { environmentId, now } = work;
   const stored: HoldStatus = hold.counted ? 'open' : hold.status;
@@ -125,14 +137,9 @@ export async function closeHold(work: Work, hold: HoldRow, closing: HoldClosing)
     ), closed as (
       update usage_holds set status = ${closing.status}, settled_amount = ${closing.settledAmount}::bigint, updated_at = ${now}::bigint
        where environment_id = ${environmentId} and id = ${hold.id} and status = ${stored}
-      returning case when ${hold.counted} then amount else 0 end as amount
-    )
-    update ledger_accounts
-       set held = held - (select amount from closed) - coalesce((select sum(amount) from ended), 0),
-           updated_at = greatest(updated_at, ${now}::bigint)
-     where environment_id = ${environmentId} and id = ${hold.ledgerAccountId} and exists (select from closed)`.execute(
-    work.db,
-  );
-  assert(numAffectedRows === 1n, 'nobody changes a hold whose account is locked');
+      returning ledger_account_id, case when ${hold.counted} then amount - pooled else 0 end as units,
+                case when ${hold.counted} then pool_account_id end as pool_account_id, pool_amount
+    ) ${moveHeld(work, { closed: -1, ended: -1 })} and exists (select from closed)`.execute(work.db);
+  assert(numAffectedRows !== undefined && numAffectedRows > 0n, 'nobody changes a hold whose account is locked');
   return { ...hold, ...closing, updatedAt: now, counted: false };
 }

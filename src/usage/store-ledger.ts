@@ -3,15 +3,19 @@ import { idArray } from '../database/array-literal.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { isAscending, type PageRequest } from '../kernel/pagination.ts';
-import type { LedgerBalance, LedgerQuery, UsageCreditApplication } from './ledger.ts';
-import { appliedInAll, availableBalance, endedUnbooked } from './store-balances.ts';
+import type { LedgerQuery, UsageCreditApplication } from './ledger.ts';
+import { appliedInAll, availableBalance, endedUnbooked, holdParts } from './store-balances.ts';
 
 // An entry of much usage may use up any number of small credits.
 const maxApplicationsShown = 100;
 
 /** An account of a query, and its balance at the requested time. */
-interface AccountAt extends LedgerBalance {
+interface AccountAt {
   readonly id: string;
+  readonly subscriptionId: string | null;
+  /** The usage meter or credit pool. */
+  readonly usageMeterId: string;
+  readonly availableBalance: bigint;
 }
 
 /**
@@ -59,7 +63,7 @@ function balanceAsOf(at: Instant): { balance: RawBuilder<bigint>; joined: RawBui
           from usage_credits c where ${ofAccount('c')} and c.expires_at <= ${at}::bigint
            and (not c.spent or c.updated_at > ${at}::bigint)) ended on true
       left join lateral (
-        select coalesce(sum(h.amount), 0) as units from usage_holds h where ${ofAccount('h')}
+        select coalesce(sum(h.amount), 0) as units from ${holdParts} h where ${ofAccount('h')}
            and h.expires_at > ${at}::bigint and (h.status = 'open' or h.updated_at > ${at}::bigint)) held on true`,
   };
 }
@@ -88,7 +92,10 @@ export interface LedgerEntryRow {
   readonly id: string;
   readonly createdAt: Instant;
   readonly subscriptionId: string | null;
+  /** The usage meter or credit pool. */
   readonly usageMeterId: string;
+  /** The credit pool that paid for the usage of a meter. */
+  readonly creditPoolId: string | null;
   readonly debitSide: string;
   readonly creditSide: string;
   readonly amount: bigint;
@@ -105,7 +112,7 @@ export interface LedgerEntryRow {
 // Columns of an entry `e`, its account `a` and its transaction `t`.
 const entryColumns = sql`
   e.id, e.created_at, a.subscription_id, a.usage_meter_id, e.debit_side, e.credit_side, e.amount, e.available_after, e.price_id,
-  e.billing_period_id, e.usage_credit_id, e.applied_credit_ids[1:${sql.lit(maxApplicationsShown)}] as applied_credit_ids,
+  e.billing_period_id, e.usage_credit_id, e.credit_pool_id, e.applied_credit_ids[1:${sql.lit(maxApplicationsShown)}] as applied_credit_ids,
   (e.applied_amounts::text[])[1:${sql.lit(maxApplicationsShown)}] as applied_amounts, t.source_id`;
 
 /** The booking of usage events: `booking` numbers the unit of work that recorded them. */

@@ -8,6 +8,7 @@ import type { KeyEntry, Work } from '../database/work.ts';
 import { Turns } from '../jobs/turns.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { idPrefixes } from '../kernel/id.ts';
+import { listRatesOfMeters, type MeterRate } from '../pricing/store-credit-pools.ts';
 import { indexConditions } from '../rating/conditions.ts';
 import { hourOf } from './event-query.ts';
 import { type Draft, type NamedCustomer, seriesOf, thresholdsOf, type UsageSum } from './usage-draft.ts';
@@ -15,6 +16,7 @@ import {
   type ConditionalPrice,
   canonicalJson,
   type EventMeter,
+  type PoolRates,
   type ReferenceKind,
   type UsageEvent,
   type UsagePrice,
@@ -105,8 +107,12 @@ export async function resolvePrices(
     work.db,
   );
   const byPosition = Map.groupBy(rows, ({ position }) => position);
+  const meterIds = [...new Set(rows.flatMap(({ usageMeterId }) => usageMeterId ?? []))];
+  const rates = Map.groupBy(await listRatesOfMeters(work, meterIds), ({ usageMeterId }) => usageMeterId);
   return requested.map(({ kind }, index) => {
-    const prices = (byPosition.get(index + 1) ?? []).map(({ position: _, ...price }) => ({ ...price, isRest: false }));
+    const prices = (byPosition.get(index + 1) ?? []).map(({ position: _, ...price }) => {
+      return { ...price, isRest: false, poolRates: indexRates(rates.get(price.usageMeterId ?? '') ?? []) };
+    });
     const [first] = prices;
     const conditional = prices.filter(isConditional);
     if (kind === 'priceId' || kind === 'priceSlug' || conditional.length === 0)
@@ -114,6 +120,15 @@ export async function resolvePrices(
     const rest = prices.find((price) => !isConditional(price));
     return rest && { rest: { ...rest, isRest: true }, conditional: indexConditions(conditional) };
   });
+}
+
+function indexRates(rates: readonly MeterRate[]): PoolRates | null {
+  if (rates.length === 0) return null;
+  const conditional = rates.flatMap(({ where, ...rate }) => (where === null ? [] : { ...rate, where }));
+  return {
+    conditional: conditional.length === 0 ? null : indexConditions(conditional),
+    rest: rates.find(({ where }) => where === null) ?? null,
+  };
 }
 
 function isConditional(price: UsagePrice): price is ConditionalPrice {
@@ -252,6 +267,8 @@ function unitsOfAccounts(usages: readonly UsageSum[]) {
 /** The arguments of `book_usage` from u_account on: see migrations/0015-record-usage.sql. */
 function bookingArrays({ usages, rollUps }: BookingOrder, isWatched: boolean): RawBuilder<unknown> {
   const { upTo, ofAccount } = unitsOfAccounts(usages);
+  const parts = usages.flatMap((usage, index) => usage.parts.map((part) => ({ ...part, usage: index + 1 })));
+  parts.sort((one, other) => one.position - other.position);
   return sql`
     ${idColumn(usages, ({ draft }) => seriesOf(draft).ledgerAccountId)}::text[],
     ${idColumn(usages, ({ draft }) => draft.subscription.revision)}::bigint[],
@@ -271,7 +288,13 @@ function bookingArrays({ usages, rollUps }: BookingOrder, isWatched: boolean): R
     ${idColumn(rollUps, ({ hour }) => hour)}::bigint[],
     ${idColumn(rollUps, ({ units }) => units)}::numeric[],
     ${idColumn(rollUps, ({ events }) => events)}::bigint[],
-    ${textArray(thresholdsOf(usages.map(({ draft }) => draft)))}::text[]`;
+    ${textArray(thresholdsOf(usages.map(({ draft }) => draft)))}::text[],
+    ${idColumn(parts, ({ usage }) => usage)}::integer[],
+    ${idColumn(parts, ({ units }) => units)}::numeric[],
+    ${idColumn(parts, ({ rate }) => rate?.creditPoolId ?? null)}::text[],
+    ${idColumn(parts, ({ rate }) => rate?.unitCost ?? null)}::numeric[],
+    ${idColumn(parts, () => newId('ledgerEntry'))}::text[],
+    ${idColumn(parts, () => newId('ledgerEntry'))}::text[]`;
 }
 
 /**

@@ -1,10 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Problem, type ProblemName } from '../kernel/problem.ts';
+import { poolAmount } from '../rating/pool-units.ts';
 import { decideTakeBack, toCreditBalance, toUsageCredit, type UsageCreditRow } from './usage-credit.ts';
 
 const refusal = (problem: ProblemName) => (error: unknown) => error instanceof Problem && error.problem === problem;
-const state = (remaining: bigint, balance: bigint, held = 0n) => ({ id: 'usage_credit_1', remaining, balance, held });
+const calls = { id: 'usage_meter_1', slug: 'calls' };
+const state = (remaining: bigint, balance: bigint, held = 0n) => ({
+  id: 'usage_credit_1',
+  usageMeterId: 'usage_meter_1',
+  remaining,
+  balance,
+  held,
+});
 
 test('all that is left is taken back where nothing is said, or so much of it', () => {
   assert.equal(decideTakeBack(state(70n, 70n), null), 70n);
@@ -64,13 +72,26 @@ test('a credit is active, then expired, taken back or used, and its amounts are 
     const credit = toUsageCredit({ ...row, ...change }, { livemode: false, now });
     assert.deepEqual([credit.status, credit.remainingAmount, credit.expiredAmount], [status, remaining, expired]);
     const { issuedAmount, appliedAmount, expiredAmount, takenBackAmount, remainingAmount } = credit;
-    assert.equal(appliedAmount + expiredAmount + takenBackAmount + remainingAmount, issuedAmount);
+    const parts = [appliedAmount, expiredAmount, takenBackAmount, remainingAmount].map(BigInt);
+    assert.equal(
+      parts.reduce((sum, part) => sum + part, 0n),
+      issuedAmount,
+    );
   }
 });
 
 test('100 granted, 50 bought, 30 held and 10 that nothing covered leave 110; 20 expire next', () => {
   const credits = { granted: 100n, paid: 50n, held: 30n, owed: 10n, expiresAt: 5, expiring: 20n };
-  const { availableBalance, expiringNext } = toCreditBalance('calls', credits);
+  const { availableBalance, expiringNext } = toCreditBalance(calls, credits);
   assert.deepEqual([availableBalance, expiringNext], [110n, { amount: 20n, expiresAt: 5 }]);
-  assert.equal(toCreditBalance('calls', undefined).expiringNext, null);
+  assert.equal(toCreditBalance(calls, undefined).expiringNext, null);
+});
+
+test('the balance of a credit pool is a decimal text in its unit', () => {
+  const credits = { granted: poolAmount('100'), paid: poolAmount('0.5'), held: poolAmount('1') / 3n, owed: 0n };
+  const { kind, unit, availableBalance } = toCreditBalance(
+    { id: 'credit_pool_1', slug: 'ai', unit: 'USD' },
+    { ...credits, expiresAt: null, expiring: 0n },
+  );
+  assert.deepEqual([kind, unit, availableBalance], ['pool', 'USD', '100.166666666666']);
 });

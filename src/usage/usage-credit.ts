@@ -1,12 +1,14 @@
 import { z } from 'zod';
 import type { Instant } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
-import { amountInput, countInput, freeText, Timestamp, TimestampInput, WholeNumber } from '../kernel/json.ts';
+import { amountInput, countInput, freeText, Timestamp, TimestampInput } from '../kernel/json.ts';
 import { smallerOf } from '../kernel/money.ts';
 import { Problem } from '../kernel/problem.ts';
 import { stamps } from '../kernel/record.ts';
+import { amountOf, isCreditPool, PoolAmount, subjectOf } from '../pricing/credit-pool.ts';
+import { poolText } from '../rating/pool-units.ts';
 import { isTerminal, type SubscriptionStatus } from '../subscriptions/subscription.ts';
-import { type CreditSource, creditSources, defaultPriority } from './ledger.ts';
+import { CreditAmount, type CreditSource, creditSources, defaultPriority } from './ledger.ts';
 
 export const UsageCreditId = idSchema('usageCredit');
 
@@ -16,7 +18,7 @@ const maxPriority = 1000;
 const usageCreditStatuses = ['active', 'used', 'expired', 'taken_back', 'transferred'] as const;
 
 /**
- * Units of a meter granted to a subscription or a customer, and their use: issued = applied + expired + taken back + transferred +
+ * Units of a meter, or an amount of a credit pool, granted to a subscription or a customer, and their use: issued = applied + expired + taken back + transferred +
  * remaining.
  */
 export const UsageCredit = z
@@ -26,11 +28,11 @@ export const UsageCredit = z
     livemode: z.boolean(),
     pricingModelId: z.string(),
     customerId: z.string(),
-    subscriptionId: z
-      .string()
-      .nullable()
-      .meta({ description: 'Null: the credits wait on the customer, and the next subscription gets them.' }),
-    usageMeterId: z.string(),
+    subscriptionId: z.string().nullable().meta({
+      description: 'Null: the credits are of a credit pool, or wait on the customer for its next subscription.',
+    }),
+    usageMeterId: z.string().nullable().meta({ description: 'Null for credits of a credit pool.' }),
+    creditPoolId: z.string().nullable().meta({ description: 'Null for credits of a usage meter.' }),
     featureId: z
       .string()
       .nullable()
@@ -43,25 +45,25 @@ export const UsageCredit = z
     priority: z
       .int()
       .meta({ description: 'Credits with a lower number are used first, and among equals those that expire first.' }),
-    issuedAmount: WholeNumber.meta({ description: 'The units that were granted.' }),
-    appliedAmount: WholeNumber.meta({ description: 'The units that paid for usage.' }),
-    expiredAmount: WholeNumber.meta({ description: 'The units that expired unused.' }),
-    takenBackAmount: WholeNumber.meta({ description: 'The units that were taken back.' }),
-    withheldAmount: WholeNumber.meta({
+    issuedAmount: CreditAmount.meta({ description: 'The units that were granted.' }),
+    appliedAmount: CreditAmount.meta({ description: 'The units that paid for usage.' }),
+    expiredAmount: CreditAmount.meta({ description: 'The units that expired unused.' }),
+    takenBackAmount: CreditAmount.meta({ description: 'The units that were taken back.' }),
+    withheldAmount: CreditAmount.meta({
       description: 'The part of `takenBackAmount` that paid back units used ahead of a pause.',
     }),
-    owedAmount: WholeNumber.meta({
+    owedAmount: CreditAmount.meta({
       description:
         'The units of paused time that were used or held when the subscription was paused. The next credits of its plan pay them back.',
     }),
-    transferredAmount: WholeNumber.meta({
+    transferredAmount: CreditAmount.meta({
       description:
         'The units that another subscription of the customer got: when this one ended, or when one came for which they waited.',
     }),
     transferredFrom: z.string().nullable().meta({
       description: 'The credit whose units these are: on an earlier subscription of the customer, or on the customer.',
     }),
-    remainingAmount: WholeNumber.meta({ description: 'The units that can still be used.' }),
+    remainingAmount: CreditAmount.meta({ description: 'The units that can still be used.' }),
     expiresAt: Timestamp.nullable().meta({ description: 'The end of their use. Null: they do not expire.' }),
     status: z.enum(usageCreditStatuses).meta({
       description:
@@ -75,6 +77,8 @@ export type UsageCredit = z.infer<typeof UsageCredit>;
 const name = z.string().min(1).max(255).nullish();
 const isNamed = (sent: string | null | undefined) => typeof sent === 'string';
 
+const subjects = ['usageMeterId', 'usageMeterSlug', 'creditPoolId', 'creditPoolSlug'] as const;
+
 /** A request to grant credits manually. */
 export const NewUsageCredit = z
   .object({
@@ -86,7 +90,13 @@ export const NewUsageCredit = z
     customerExternalId: name.meta({ description: 'The same, by your own id of the customer.' }),
     usageMeterId: name,
     usageMeterSlug: name,
-    amount: amountInput(1).meta({ description: 'The number of units of the meter.' }),
+    creditPoolId: name,
+    creditPoolSlug: name.meta({ description: 'Credits of a pool are of a customer, whatever subscriptions it has.' }),
+    amount: z
+      .union([amountInput(1), PoolAmount], { error: 'must be a whole number of units, or for a pool a decimal text' })
+      .meta({
+        description: 'The number of units of the meter, or an amount of the pool, which may be a decimal text.',
+      }),
     expiresAt: TimestampInput.nullish().meta({ description: 'The end of their use. Without it, they do not expire.' }),
     priority: countInput(0, maxPriority)
       .nullish()
@@ -94,22 +104,28 @@ export const NewUsageCredit = z
     reason: freeText('description').nullish(),
     transactionId: name.meta({
       description:
-        'Your own id of the grant. A repeat with the same `transactionId` on a usage meter returns the first grant.',
+        'Your own id of the grant. A repeat with the same `transactionId` on a usage meter or credit pool returns the first grant.',
     }),
   })
   .refine((sent) => [sent.subscriptionId, sent.customerId, sent.customerExternalId].filter(isNamed).length === 1, {
     message: 'send exactly one of subscriptionId, customerId and customerExternalId',
   })
-  .refine(
-    ({ usageMeterId, usageMeterSlug }) => (typeof usageMeterId === 'string') !== (typeof usageMeterSlug === 'string'),
-    {
-      message: 'send exactly one of usageMeterId and usageMeterSlug',
-    },
-  )
+  .refine((sent) => subjects.filter((field) => isNamed(sent[field])).length === 1, {
+    message: `send exactly one of ${subjects.join(', ')}`,
+  })
+  .refine((sent) => !isNamed(sent.subscriptionId) || !(isNamed(sent.creditPoolId) || isNamed(sent.creditPoolSlug)), {
+    path: ['subscriptionId'],
+    message: 'must be absent for credits of a pool, which are of a customer: send customerId or customerExternalId',
+  })
+  .refine((sent) => typeof sent.amount !== 'string' || isNamed(sent.creditPoolId) || isNamed(sent.creditPoolSlug), {
+    path: ['amount'],
+    message: 'must be a whole number of units of a usage meter',
+  })
   .meta({
     id: 'NewUsageCredit',
     description:
-      'Send exactly one of `subscriptionId`, `customerId` and `customerExternalId`, and exactly one of `usageMeterId` and `usageMeterSlug`.',
+      'Send exactly one of `subscriptionId`, `customerId` and `customerExternalId`, and exactly one of ' +
+      `${subjects.map((field) => `\`${field}\``).join(', ')}.`,
   });
 export type NewUsageCredit = z.infer<typeof NewUsageCredit>;
 
@@ -123,6 +139,7 @@ export interface UsageCreditRow {
   readonly customerId: string;
   /** Null: on the account of the customer. */
   readonly subscriptionId: string | null;
+  /** The usage meter or credit pool. */
   readonly usageMeterId: string;
   readonly featureId: string | null;
   readonly source: CreditSource;
@@ -153,6 +170,7 @@ export function toUsageCredit(
     transferred,
     pausedOwed,
     withheld,
+    usageMeterId,
     ...row
   }: UsageCreditRow,
   { livemode, now }: { readonly livemode: boolean; readonly now: Instant },
@@ -169,7 +187,20 @@ export function toUsageCredit(
     transferredAmount: transferred,
     remainingAmount: hasEnded ? 0n : rest,
   };
-  return { ...row, ...amounts, livemode, status: statusOf(amounts) };
+  const subject = subjectOf(usageMeterId);
+  const status = statusOf(amounts);
+  if (subject.creditPoolId === null) return { ...row, ...subject, ...amounts, livemode, status };
+  return { ...row, ...subject, ...textsOf(amounts), livemode, status };
+}
+
+type Amounts = Readonly<Record<'remainingAmount' | 'expiredAmount' | 'takenBackAmount' | 'transferredAmount', bigint>>;
+
+/** Amounts of a credit pool as decimal texts. */
+function textsOf<Fields extends Readonly<Record<string, bigint>>>(amounts: Fields): Record<keyof Fields, string> {
+  return Object.fromEntries(Object.entries(amounts).map(([name, amount]) => [name, poolText(amount)])) as Record<
+    keyof Fields,
+    string
+  >;
 }
 
 function statusOf({
@@ -177,38 +208,42 @@ function statusOf({
   expiredAmount,
   takenBackAmount,
   transferredAmount,
-}: Pick<
-  UsageCredit,
-  'remainingAmount' | 'expiredAmount' | 'takenBackAmount' | 'transferredAmount'
->): UsageCredit['status'] {
+}: Amounts): UsageCredit['status'] {
   if (remainingAmount > 0n) return 'active';
   if (expiredAmount > 0n) return 'expired';
   if (takenBackAmount > 0n) return 'taken_back';
   return transferredAmount > 0n ? 'transferred' : 'used';
 }
 
-/** The credits that a customer has on a usage meter: on all subscriptions that have not ended, and those that wait for one. */
+/**
+ * The credits that a customer has on a usage meter or in a credit pool. All subscriptions that have not ended count,
+ * and the accounts of the customer.
+ */
 export const CreditBalance = z
   .object({
     slug: z.string(),
-    kind: z.enum(['meter']).meta({ description: '`meter`: credits of one usage meter.' }),
-    unit: z.string().meta({ description: 'The unit of the amounts: `units` of the usage meter.' }),
-    availableBalance: WholeNumber.meta({
-      description:
-        'granted + paid - held, less usage that neither credits nor a paid invoice covered. May be negative.',
+    kind: z.enum(['meter', 'pool']).meta({
+      description: '`meter`: credits of one usage meter. `pool`: credits that the usage of several meters draws from.',
     }),
-    granted: WholeNumber.meta({ description: 'The unused units that a plan or the seller granted.' }),
-    paid: WholeNumber.meta({ description: 'The unused units that were bought.' }),
-    held: WholeNumber.meta({ description: 'The units that open holds set aside.' }),
+    unit: z.string().meta({
+      description: 'The unit of the amounts: `units` of the usage meter, or `credit` or the currency of the pool.',
+    }),
+    availableBalance: CreditAmount.meta({
+      description:
+        'granted + paid - held, less usage that neither credits nor a paid invoice covered. May be negative. Amounts of a pool are decimal texts, cut off after the twelfth decimal.',
+    }),
+    granted: CreditAmount.meta({ description: 'The unused units that a plan or the seller granted.' }),
+    paid: CreditAmount.meta({ description: 'The unused units that were bought.' }),
+    held: CreditAmount.meta({ description: 'The units that open holds set aside.' }),
     expiringNext: z
-      .object({ amount: WholeNumber, expiresAt: Timestamp })
+      .object({ amount: CreditAmount, expiresAt: Timestamp })
       .nullable()
       .meta({ description: 'The unused units that expire next. Null: none expires.' }),
   })
   .meta({ id: 'CreditBalance' });
 export type CreditBalance = z.infer<typeof CreditBalance>;
 
-/** The credits of a customer on one usage meter. */
+/** The credits of a customer on one usage meter, or in one credit pool. */
 export interface CreditsOfMeter {
   readonly usageMeterId: string;
   /** The units left of credits that were granted, and of those that were paid for. */
@@ -222,21 +257,24 @@ export interface CreditsOfMeter {
   readonly expiring: bigint;
 }
 
-/** The balance of a usage meter. Worked example: 100 granted, 50 paid, 30 held and 10 owed leave 110. */
+/**
+ * The balance of a usage meter, or of a credit pool, which has a unit. Worked example: 100 granted, 50 paid, 30 held and
+ * 10 owed leave 110.
+ */
 export function toCreditBalance(
-  slug: string,
+  { id, slug, unit = null }: { readonly id: string; readonly slug: string; readonly unit?: string | null },
   credits: Omit<CreditsOfMeter, 'usageMeterId'> = noCredits,
 ): CreditBalance {
   const { granted, paid, held, owed, expiresAt, expiring } = credits;
   return {
     slug,
-    kind: 'meter',
-    unit: 'units',
-    availableBalance: granted + paid - held - owed,
-    granted,
-    paid,
-    held,
-    expiringNext: expiresAt === null ? null : { amount: expiring, expiresAt },
+    kind: isCreditPool(id) ? 'pool' : 'meter',
+    unit: unit ?? 'units',
+    availableBalance: amountOf(id, granted + paid - held - owed),
+    granted: amountOf(id, granted),
+    paid: amountOf(id, paid),
+    held: amountOf(id, held),
+    expiringNext: expiresAt === null ? null : { amount: amountOf(id, expiring), expiresAt },
   };
 }
 
@@ -262,6 +300,8 @@ export function requireGrantable(found: GrantedSubscription | null, id: string):
 /** The remainder of a credit, and the state of its account. */
 interface TakeBackState {
   readonly id: string;
+  /** The usage meter or credit pool. */
+  readonly usageMeterId: string;
   readonly remaining: bigint;
   /** The available amount of the account. */
   readonly balance: bigint;
@@ -276,13 +316,18 @@ interface TakeBackState {
  *
  * Worked example: 100 are left, of which a hold reserves 30. 70 can be taken back.
  */
-export function decideTakeBack({ id, remaining, balance, held }: TakeBackState, requested: bigint | null): bigint {
+export function decideTakeBack(
+  { id, usageMeterId, remaining, balance, held }: TakeBackState,
+  requested: bigint | null,
+): bigint {
+  const tell = (units: bigint) => amountOf(usageMeterId, units);
   if (remaining === 0n) throw new Problem('usageCreditSpent', { id });
   const amount = requested ?? remaining;
-  if (amount > remaining) throw new Problem('usageCreditTooSmall', { id, amount, remaining });
+  if (amount > remaining)
+    throw new Problem('usageCreditTooSmall', { id, amount: tell(amount), remaining: tell(remaining) });
   if (held > 0n && amount > balance) {
     const free = balance > 0n ? smallerOf(balance, remaining) : 0n;
-    throw new Problem('usageCreditHeld', { id, amount, free });
+    throw new Problem('usageCreditHeld', { id, amount: tell(amount), free: tell(free) });
   }
   return amount;
 }

@@ -13,9 +13,11 @@ import {
   checkMeasured,
   checkOwnPrice,
   checkProperties,
+  choosePoolRate,
   type EventPath,
   maxEventsPerRequest,
   type NewUsageEvent,
+  type PoolRate,
   type UsageBalance,
   type UsageEvent,
   type UsageKind,
@@ -78,6 +80,8 @@ export interface Draft extends Resolution {
   readonly event: UsageEvent;
   readonly path: EventPath;
   readonly propertiesText: string | null;
+  /** The rate at which a credit pool may pay for it; null: none does. */
+  readonly poolRate: PoolRate | null;
 }
 
 /** A request with its drafts, or with its refusal. */
@@ -179,7 +183,7 @@ function draftEvent(
     ...(requested.price === undefined ? {} : { price: requested.price }),
     ...(typeof label === 'string' ? { label } : {}),
   };
-  return { event, path, propertiesText, ...resolution };
+  return { event, path, propertiesText, poolRate: choosePoolRate(price, requested), ...resolution };
 }
 
 /** The drafts of all requests of one kind that passed. */
@@ -253,21 +257,42 @@ export interface UsageSum {
   hourEvents: number;
   /** The events of other hours, by hour. */
   readonly otherHours: Map<Instant, { units: bigint; events: number }>;
+  /** On a meter with rates in credit pools: its units in parts of one rate. */
+  readonly parts: UsagePart[];
+}
+
+/** Units of a usage that came one after the other on their account, with one rate. */
+interface UsagePart {
+  /** Parts of an account are numbered in the order in which they came. */
+  readonly position: number;
+  readonly rate: PoolRate | null;
+  units: bigint;
 }
 
 /** Adds up new events by series, in the order in which the series first occur. `counts` tells which amounts count. */
 export function sumUp(drafts: readonly Draft[], counts: (draft: Draft) => boolean, now: Instant): UsageSum[] {
   const sums = new Map<FoundSeries, UsageSum>();
+  const latest = new Map<string, { readonly sum: UsageSum; readonly part: UsagePart }>();
   const hour = hourOf(now);
-  for (const draft of drafts) {
+  for (const [position, draft] of drafts.entries()) {
     const { event, found, price } = draft;
     let sum = sums.get(found);
     if (sum === undefined) {
-      sum = { draft, units: 0n, events: 0n, ownAmount: 0n, hourUnits: 0n, hourEvents: 0, otherHours: new Map() };
+      sum = {
+        draft,
+        units: 0n,
+        events: 0n,
+        ownAmount: 0n,
+        hourUnits: 0n,
+        hourEvents: 0,
+        otherHours: new Map(),
+        parts: [],
+      };
       sums.set(found, sum);
     }
     const units = counts(draft) ? BigInt(event.amount) : 0n;
     sum.units += units;
+    if (units > 0n && price.poolRates !== null) addToParts(sum, { position, rate: draft.poolRate, units }, latest);
     if (units > 0n && price.ofEvents !== 'none') {
       sum.events += 1n;
       sum.ownAmount += fineAmount(event.price ?? '0');
@@ -284,6 +309,23 @@ export function sumUp(drafts: readonly Draft[], counts: (draft: Draft) => boolea
     }
   }
   return [...sums.values()];
+}
+
+/** Adds units to the latest part of their account where that is of the same usage and rate, or else as a part of their own. */
+function addToParts(
+  sum: UsageSum,
+  part: UsagePart,
+  latest: Map<string, { readonly sum: UsageSum; readonly part: UsagePart }>,
+): void {
+  const { subscriptionId, usageMeterId } = sum.draft.event;
+  const account = `${subscriptionId} ${usageMeterId}`;
+  const before = latest.get(account);
+  if (before?.sum === sum && before.part.rate === part.rate) {
+    before.part.units += part.units;
+    return;
+  }
+  sum.parts.push(part);
+  latest.set(account, { sum, part });
 }
 
 /** The first event or balance in the answer to a request of one event. */

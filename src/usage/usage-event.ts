@@ -251,6 +251,30 @@ export interface UsagePrice {
   readonly isRest: boolean;
   /** The events that it rates; null: all, or the rest. */
   readonly where: Conditions | null;
+  /** The rates of its meter in credit pools; null: none. */
+  readonly poolRates: PoolRates | null;
+}
+
+/** The rate at which use of a meter draws from a credit pool. */
+export interface PoolRate {
+  readonly creditPoolId: string;
+  /** In smallest units of the pool. */
+  readonly unitCost: bigint;
+}
+
+/** The rates of a meter: those with conditions, and that of any other event. */
+export interface PoolRates {
+  readonly conditional: ConditionIndex<PoolRate & { readonly where: Conditions }> | null;
+  readonly rest: PoolRate | null;
+}
+
+/** The rate of an event: that whose conditions it meets with the most properties. Null: no credit pool pays for it. */
+export function choosePoolRate(
+  { poolRates }: Pick<UsagePrice, 'poolRates'>,
+  { properties }: NewUsageEvent,
+): PoolRate | null {
+  if (poolRates === null) return null;
+  return (poolRates.conditional && bestMatch(poolRates.conditional, properties)) ?? poolRates.rest;
 }
 
 /** A price with conditions. */
@@ -280,6 +304,7 @@ export interface BillablePrice {
   readonly lowBalanceThreshold: bigint | null;
   readonly ofEvents: EventPricing;
   readonly isRest: boolean;
+  readonly poolRates: PoolRates | null;
 }
 
 /** A subscription of a customer that has not ended. */

@@ -29,6 +29,11 @@ export const UsageHold = z
     usageMeterId: z.string(),
     priceId: z.string().meta({ description: 'The price at which the use is counted when the hold is settled.' }),
     amount: z.int().min(1).max(maxSafeInteger),
+    pooledAmount: z
+      .int()
+      .min(0)
+      .max(maxSafeInteger)
+      .meta({ description: 'The part of `amount` that is set aside from a credit pool of the customer.' }),
     status: HoldStatus.meta({
       description: 'An open hold lowers the balance. An expired hold reserves nothing, and can still be settled.',
     }),
@@ -48,6 +53,9 @@ export type UsageHold = z.infer<typeof UsageHold>;
 export interface HoldRow extends Omit<UsageHold, 'livemode' | 'label'> {
   readonly label: string | null;
   readonly ledgerAccountId: string;
+  /** For units that a credit pool is to pay for: its account, and what they cost in its smallest units. */
+  readonly poolAccountId: string | null;
+  readonly poolAmount: bigint | null;
   /** Whether the account's `held` includes it: until the first change of the account's holds after its expiry. */
   readonly counted: boolean;
 }

@@ -83,6 +83,7 @@ describe('the decisions', () => {
     'subscriptions.billing_anchor',
     'subscriptions.metadata',
     'usage_meters.where',
+    'credit_pool_rates.where',
     'webhooks.previous_secret_ends_at', // when, and not what
   ]);
 

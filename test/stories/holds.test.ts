@@ -45,6 +45,7 @@ describe('a hold', () => {
       usageMeterId,
       priceId: spender.usagePriceId,
       amount: 60,
+      pooledAmount: 0,
       status: 'open',
       settledAmount: null,
       expiresAt: now + hourMs,

@@ -18,7 +18,7 @@ test('each use tells which grants it drew from: of 120, 100 from those that end 
   await world.goTo(3);
   const used = await world.use(120);
   const { data, balances, total, hasMore } = await world.read();
-  const shared = { subscriptionId: world.subscriptionId, usageMeterId: world.meterId };
+  const shared = { subscriptionId: world.subscriptionId, usageMeterId: world.meterId, creditPoolId: null };
   const granted = { ...shared, priceId: null, billingPeriodId: null, usageCreditApplications: [] };
   const source = { source: 'manual_adjustment', featureId: null };
   assert.deepEqual(
@@ -122,6 +122,7 @@ test('entries of several accounts are listed in the order in which they were boo
     [meterId, distinctMeterId].map((usageMeterId, index) => ({
       subscriptionId,
       usageMeterId,
+      creditPoolId: null,
       availableBalance: [-9, -12][index],
     })),
   );

@@ -7,7 +7,7 @@ import {
   setUpPricingModel,
   updatePricingModel,
 } from '../../src/pricing/actions-models.ts';
-import { loadPricingModelDetails } from '../../src/pricing/store-details.ts';
+import { loadPricingModelDetails } from '../../src/pricing/store-pricing-models.ts';
 import { SetupInput, UpdateInput } from '../../src/pricing/structure.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { acme } from '../support/pricing-models.ts';

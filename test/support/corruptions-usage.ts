@@ -38,8 +38,69 @@ const waitingCredits = (source: string) => [
      from usage_credits c where c.ledger_account_id = '${waitingId}'`,
 ];
 
+const poolId = newId('creditPool');
+const poolAccountId = newId('ledgerAccount');
+
+/** A credit pool from which the customer of the users has 7 of 10 smallest units left. `paid` is what its usage cost. */
+const poolOfUsers = (paid: number, customer = 's.customer_id') => [
+  `insert into credit_pools (environment_id, id, pricing_model_id, slug, name, unit, created_at, updated_at)
+   select environment_id, '${poolId}', pricing_model_id, 'pool', 'Pool', 'credit', created_at, created_at from ledger_accounts where used = 5`,
+  'insert into credit_subjects select environment_id, id, pricing_model_id from credit_pools',
+  `insert into ledger_accounts (environment_id, id, pricing_model_id, subscription_revision, usage_meter_id, granted, used, covered, applied,
+          created_at, updated_at, customer_id)
+   select a.environment_id, '${poolAccountId}', a.pricing_model_id, 0, '${poolId}', 10, 3, 3, 3, a.created_at, a.created_at, ${customer}
+     from ledger_accounts a join subscriptions s on s.id = a.subscription_id where a.used = 5`,
+  `insert into usage_credits (environment_id, id, pricing_model_id, ledger_account_id, source, source_id, issued, applied, granted_at,
+          created_at, updated_at)
+   select environment_id, '${newId('usageCredit')}', pricing_model_id, id, 'manual_adjustment', 'pool', 10, 3, created_at, created_at, created_at
+     from ledger_accounts where id = '${poolAccountId}'`,
+  ...[
+    ['granted', 'available', 10, 10],
+    ['available', 'used', 3, 7],
+  ].map(
+    ([from, to, moved, after]) => `
+   insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
+          amount, usage_credit_id, applied_credit_ids, applied_amounts, available_after, created_at)
+   select c.environment_id, '${newId('ledgerEntry')}', c.pricing_model_id, (select min(id) from ledger_transactions), c.ledger_account_id,
+          '${from}', '${to}', ${moved}, case '${from}' when 'granted' then c.id end, case '${to}' when 'used' then array[c.id] end,
+          case '${to}' when 'used' then array[3::numeric] end, ${after}, c.created_at
+     from usage_credits c where c.ledger_account_id = '${poolAccountId}'`,
+  ),
+  // One of the users is paid for by the pool, in the same transaction.
+  'update usage_overages set uncovered = uncovered - 1 where uncovered = 5',
+  'update ledger_accounts set pooled = 1 where used = 5',
+  `update ledger_entries set amount = 4, available_after = -4 where credit_side = 'used' and amount = 5`,
+  `update ledger_entries set available_after = available_after + 1 where debit_side = 'granted' and amount = 10 and available_after = 5`,
+  `insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
+          amount, price_id, credit_pool_id, pool_unit_cost, available_after, created_at)
+   select a.environment_id, '${newId('ledgerEntry')}', a.pricing_model_id, (select min(id) from ledger_transactions), a.id, 'pooled', 'used',
+          1, ${userPrice}, '${poolId}', ${paid}, 6, a.created_at from ledger_accounts a where a.used = 5`,
+];
+const holdOnPool = `update usage_holds set pooled = 1, pool_account_id = '${poolAccountId}', pool_amount = 3 where status = 'settled'`;
+
 /** Of the ledger, its credits and holds. */
 export const ledgerCorruptions: readonly Corruption[] = [
+  { fault: 'a credit pool pays for a user', statements: poolOfUsers(3), breaks: [] },
+  {
+    fault: 'a credit pool pays more for a user than it costs',
+    statements: poolOfUsers(2),
+    breaks: ['creditPoolsArePaidExactly'],
+  },
+  {
+    fault: 'a hold sets aside what another customer has in a credit pool',
+    statements: [...poolOfUsers(3, "'gone'"), holdOnPool],
+    breaks: ['creditPoolsArePaidExactly', 'holdsOnPoolsAreOfTheirCustomer'],
+  },
+  {
+    fault: 'a rate of a credit pool is of another pricing model',
+    statements: [
+      ...poolOfUsers(3),
+      `insert into credit_pool_rates (environment_id, id, credit_pool_id, pricing_model_id, position, usage_meter_id, per, cost, created_at,
+              updated_at)
+       select environment_id, '${newId('creditPoolRate')}', '${poolId}', 'gone', 0, usage_meter_id, 1, 1, created_at, created_at from ledger_accounts where used = 5`,
+    ],
+    breaks: ['creditPoolRatesAreOfTheirModel'],
+  },
   ...['ledger_transaction_id', 'billing_period_id', 'usage_credit_id'].map((column) => ({
     fault: `an entry has a ${column} of nothing`,
     statements: [`update ledger_entries set ${column} = 'gone' where debit_side = 'settled'`],

@@ -44,6 +44,9 @@ const alsoVaried: Readonly<Record<string, readonly string[]>> = {
 const few = new Set([
   'attempt_counts',
   'billing_periods',
+  'credit_pool_rates',
+  'credit_pools',
+  'credit_subjects',
   'discount_redemptions',
   'environments',
   'payment_method_attachments',

@@ -34,7 +34,8 @@ export async function postUsage(work: Work, postings: readonly Posting[]): Promi
       ${column(() => 0)}::bigint[], ${usages.map(({ upTo }) => upTo)}::numeric[], ${usages.map(({ ofAccount }) => ofAccount)}::numeric[],
       ${none}::numeric[],
       ${column(() => 0)}::numeric[], ${column(() => 0)}::numeric[],
-      '{}'::bigint[], '{}'::bigint[], '{}'::numeric[], '{}'::bigint[], '{}'::text[])`.execute(work.db);
+      '{}'::bigint[], '{}'::bigint[], '{}'::numeric[], '{}'::bigint[], '{}'::text[],
+      '{}'::integer[], '{}'::numeric[], '{}'::text[], '{}'::numeric[], '{}'::text[], '{}'::text[])`.execute(work.db);
   return transactionId;
 }
 

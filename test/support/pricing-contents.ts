@@ -56,6 +56,8 @@ export function applyInMemory(
     products: merged(contents.products, products.made, products.changed),
     prices: merged(contents.prices, prices.made, prices.changed),
     productFeatures: merged(revived, [...linked.values()], []),
+    // The structures that are drawn have none.
+    creditPools: contents.creditPools,
   };
 }
 

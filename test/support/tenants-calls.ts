@@ -303,6 +303,28 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
       body: { usageMeter: { id: w.callsMeterId, slug: `meter-${n}`, eventName: `called-${n}` } },
     }),
   ],
+  'POST /credit-pools': [
+    (w, n) => ({
+      path: '/credit-pools',
+      body: {
+        creditPool: {
+          name: 'Pool',
+          slug: `pool-${n}`,
+          unit: 'credit',
+          rates: [{ usageMeterSlug: w.callsMeterSlug, where: { n: [n] }, cost: '1' }],
+          pricingModelId: w.pricingModelId,
+        },
+      },
+    }),
+  ],
+  'PUT /credit-pools/{id}': [
+    (w, n) => ({
+      path: `/credit-pools/${w.poolId}`,
+      body: {
+        creditPool: { id: w.poolId, slug: `pool-${n}`, rates: [{ usageMeterSlug: w.callsMeterSlug, cost: '2' }] },
+      },
+    }),
+  ],
   'PUT /resources/{id}': [
     (w, n) => ({ path: `/resources/${w.seatId}`, body: { resource: { id: w.seatId, slug: `seat-${n}` } } }),
   ],
@@ -415,6 +437,17 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
         },
       },
     }),
+    ...(['poolId', 'poolSlug'] as const).map((by) => (w: TenantWorld, n: string) => ({
+      path: '/usage-credits',
+      body: {
+        usageCredit: {
+          customerExternalId: w.externalId,
+          [by === 'poolId' ? 'creditPoolId' : 'creditPoolSlug']: w[by],
+          amount: '0.5',
+          transactionId: `pool-${n}`,
+        },
+      },
+    })),
     (w) => ({
       path: '/usage-credits',
       body: {

@@ -32,6 +32,7 @@ const priceSlug: Coin = (w) => w.planPriceSlug;
 const meterSlug: Coin = (w) => w.callsMeterSlug;
 const eventName: Coin = (w) => w.callsEventName;
 const seatSlug: Coin = (w) => w.seatSlug;
+const poolSlug: Coin = (w) => w.poolSlug;
 const seatClaimName: Coin = (w) => w.seatClaimName;
 const transactionId: Coin = (w) => w.usageTransactionId;
 
@@ -60,6 +61,12 @@ export const coined: Readonly<Record<string, Coin>> = {
   'POST /pricing-models/apply usageMeters[].usageMeter.eventName': eventName,
   'PUT /pricing-models/{id} pricingModel.usageMeters[].usageMeter.eventName': eventName,
   'POST /pricing-models/{id}/apply pricingModel.usageMeters[].usageMeter.eventName': eventName,
+  'POST /credit-pools creditPool.slug': poolSlug,
+  'PUT /credit-pools/{id} creditPool.slug': poolSlug,
+  'PUT /pricing-models/{id} pricingModel.creditPools[].slug': poolSlug,
+  'POST /pricing-models/{id}/apply pricingModel.creditPools[].slug': poolSlug,
+  'POST /pricing-models/setup creditPools[].slug': poolSlug,
+  'POST /pricing-models/apply creditPools[].slug': poolSlug,
   'POST /resources resource.slug': seatSlug,
   'PUT /resources/{id} resource.slug': seatSlug,
   'POST /discounts discount.code': (w) => w.discountCode,

@@ -24,6 +24,8 @@ export interface TenantWorld extends World {
   readonly seatSlug: string;
   readonly seatClaimId: string;
   readonly seatClaimName: string;
+  readonly poolId: string;
+  readonly poolSlug: string;
   readonly callsMeterId: string;
   readonly callsMeterSlug: string;
   readonly callsEventName: string;
@@ -133,6 +135,15 @@ export function tenantStructure(suffix: string): Body {
       },
     ],
     resources: [...base.resources, { slug: `${suffix}-seat`, name: 'Own seat' }],
+    creditPools: [
+      ...base.creditPools,
+      {
+        slug: `${suffix}-pool`,
+        name: 'Own pool',
+        unit: 'credit',
+        rates: [{ usageMeterSlug: `${suffix}-calls`, per: 1, cost: '1' }],
+      },
+    ],
   };
 }
 
@@ -271,6 +282,7 @@ async function readCatalog(get: (path: string) => Promise<Body>, name: string, {
     (await get(`/${kind}?limit=100&pricingModelId=${pricingModelId}`)).data;
   const idIn = (rows: readonly Body[], slug: string): string => rows.find((row) => row.slug === `${name}-${slug}`).id;
   const [features, prices, meters] = [await list('features'), await list('prices'), await list('usage-meters')];
+  const pools = await list('credit-pools');
   const { resources } = await get(`/resources?pricingModelId=${pricingModelId}`);
   return {
     productSlug: `${name}-plan`,
@@ -288,6 +300,8 @@ async function readCatalog(get: (path: string) => Promise<Body>, name: string, {
     spareSeatFeatureId: idIn(features, 'spare-seats'),
     seatId: idIn(resources, 'seat'),
     seatSlug: `${name}-seat`,
+    poolId: idIn(pools, 'pool'),
+    poolSlug: `${name}-pool`,
     callsMeterId: idIn(meters, 'calls'),
     callsMeterSlug: `${name}-calls`,
     callsEventName: `${name}-called`,

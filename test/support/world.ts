@@ -44,6 +44,7 @@ export async function buildWorld(
   // Takes as long as a trial, and meanwhile everything else is made.
   const owing = insertOwing(post, get, { pricingModelId: pricingModel.id, priceId: team.defaultPrice.id, suffix });
   const { resources } = await get(`/resources?pricingModelId=${pricingModel.id}`);
+  const { data: pools } = await get(`/credit-pools?pricingModelId=${pricingModel.id}`);
   const { data: features } = await get(`/features?limit=100&pricingModelId=${pricingModel.id}`);
   const featureOf = (slug: string) => features.find((row: Body) => row.slug === slug).id;
   const { data: links } = await get(`/product-features?productId=${team.id}`);
@@ -78,6 +79,9 @@ export async function buildWorld(
   await post(`/resource-claims/${subscription.id}/claim`, { resourceSlug: 'seat', externalId: 'ada' });
   const { usageCredit } = await post('/usage-credits', {
     usageCredit: { subscriptionId: subscription.id, usageMeterId: meter.id, amount: 5 },
+  });
+  await post('/usage-credits', {
+    usageCredit: { customerId: data.customer.id, creditPoolSlug: 'ai', amount: '2.5' },
   });
   const { webhook } = await post('/webhooks', {
     webhook: {
@@ -133,6 +137,7 @@ export async function buildWorld(
     taxRateId: taxRate.id,
     usagePriceSlug: 'call-overage',
     usageMeterId: meter.id,
+    creditPoolId: pools.find(({ slug }: Body) => slug === 'ai').id,
     resourceId: resources[0].id,
     productFeatureId: links[0].id,
     externalId,

@@ -29,6 +29,7 @@ const heldByTriggers: readonly Omit<Reference, 'name' | 'isDeferrable' | 'target
   { table: 'ledger_entries', columns: ['price_id'], target: 'prices' },
   { table: 'ledger_entries', columns: ['billing_period_id'], target: 'billing_periods' },
   { table: 'ledger_entries', columns: ['usage_credit_id'], target: 'usage_credits' },
+  { table: 'ledger_entries', columns: ['credit_pool_id'], target: 'credit_pools' },
   { table: 'usage_events', columns: ['series_id'], target: 'usage_series' },
 ];
 

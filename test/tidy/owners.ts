@@ -33,6 +33,9 @@ export const owners: Owners = {
 
   pricing_models: 'pricing',
   usage_meters: 'pricing',
+  credit_pools: 'pricing',
+  credit_pool_rates: 'pricing',
+  credit_subjects: 'pricing',
   resources: 'pricing',
   products: 'pricing',
   prices: 'pricing',

@@ -58,6 +58,7 @@ const kinds: Readonly<Record<PricingChange['record'], string>> = {
   usageMeter: 'Usage meter',
   usagePrice: 'Price of usage',
   resource: 'Resource',
+  creditPool: 'Credit pool',
 };
 
 const unsaid = new Set(['type', 'default', 'isDefault', 'usageMeterId', 'usageEventsPerUnit', 'trialPeriodDays']);
@@ -82,6 +83,8 @@ function subjectOf({ record, slug, usageMeterSlug }: PricingChange, { before, af
     case 'price':
     case 'product':
       return (find(after, 'products', slug) ?? find(before, 'products', slug))?.product.name ?? slug ?? '';
+    case 'creditPool':
+      return slug ?? '';
     case 'feature':
     case 'resource': {
       const list = record === 'feature' ? 'features' : 'resources';

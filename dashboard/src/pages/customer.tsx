@@ -80,7 +80,10 @@ function CustomerPage({ customer }: OfCustomer) {
   const tab = tabs.find((name) => name === filters.tab) ?? 'overview';
   const { name, externalId, email } = customer;
   const { data: billing, error, refetch } = useQuery(read('customers', 'getBilling', referenceOf(customer)));
+  const { pricingModelId } = customer;
+  const { data: pools } = useQuery(read('creditPools', 'list', { pricingModelId, limit: 100 }));
   const meters = new Map(billing?.pricingModel.usageMeters.map((meter) => [meter.id, meter.name]));
+  const subjects = new Map([...meters, ...(pools?.data ?? []).map(({ id, name: ofPool }) => [id, ofPool] as const)]);
   return (
     <>
       <Heading
@@ -113,7 +116,7 @@ function CustomerPage({ customer }: OfCustomer) {
         </Tabs.Panel>
         <Tabs.Panel value="usage">
           <Suspense fallback={<Skeleton height={260} />}>
-            {billing === undefined ? <Skeleton height={260} /> : <Balances customer={customer} meters={meters} />}
+            {billing === undefined ? <Skeleton height={260} /> : <Balances customer={customer} meters={subjects} />}
             <MeterUsage customerId={customer.id} meters={meters} />
           </Suspense>
         </Tabs.Panel>
@@ -157,8 +160,10 @@ function NewInvoiceButton({ customer, billing }: OfCustomer) {
 
 function Overview({ customer, billing }: OfCustomer) {
   const { data: granted } = useQuery(read('customers', 'getEntitlements', referenceOf(customer)));
+  const { data: credits } = useQuery(read('customers', 'getCreditBalances', referenceOf(customer)));
   if (billing === undefined) return <Skeleton height={260} />;
   const { entitlements } = granted ?? {};
+  const pools = (credits?.creditBalances ?? []).filter(({ kind }) => kind === 'pool');
   const meterNames = new Map(billing.pricingModel.usageMeters.map(({ id, name }) => [id, name]));
   const past = billing.subscriptions.filter(({ current }) => !current);
   return (
@@ -177,6 +182,19 @@ function Overview({ customer, billing }: OfCustomer) {
               <span key={usageMeterId} className="amount">
                 {countText(availableBalance)}
                 {held > 0 && `, ${countText(held)} held`}
+              </span>,
+            ])}
+          />
+        </Section>
+      )}
+      {pools.length > 0 && (
+        <Section title="Credit pools" aside={<Go to={`/customers/${customer.id}?tab=usage`}>Through time</Go>}>
+          <Facts
+            facts={pools.map(({ slug, unit, availableBalance, held }) => [
+              words(slug),
+              <span key={slug} className="amount">
+                {countText(availableBalance)} {unit === 'credit' ? 'credits' : unit}
+                {held !== '0' && `, ${countText(held)} held`}
               </span>,
             ])}
           />

@@ -20,7 +20,7 @@ const entries = 20;
 
 interface BalancesProps {
   readonly customer: Customer;
-  /** The names of the meters, by id. */
+  /** The names of the meters and credit pools, by id. */
   readonly meters: ReadonlyMap<string, string>;
 }
 
@@ -97,7 +97,11 @@ function ThroughTime({ customer, meters, now }: BalancesProps & { readonly now: 
           nothing="No credits were granted or used."
           columns={[
             { title: 'Entry', cell: ({ type }) => words(type) },
-            { title: 'Meter', cell: ({ usageMeterId }) => meters.get(usageMeterId) ?? '', from: 'sm' },
+            {
+              title: 'Meter or pool',
+              cell: ({ usageMeterId, creditPoolId }) => meters.get(usageMeterId ?? creditPoolId ?? '') ?? '',
+              from: 'sm',
+            },
             { title: 'Date', cell: ({ createdAt }) => <When at={createdAt} />, from: 'xs' },
             {
               title: 'Credits',
@@ -117,16 +121,18 @@ function ThroughTime({ customer, meters, now }: BalancesProps & { readonly now: 
 }
 
 interface Balance {
-  readonly usageMeterId: string;
-  readonly availableBalance: number;
+  readonly usageMeterId: string | null;
+  readonly creditPoolId: string | null;
+  readonly availableBalance: number | string;
 }
 
-/** The balances of all subscriptions together, by the names of their meters. */
+/** The balances of all subscriptions together, by the names of their meters and pools. */
 function sumsOf(balances: readonly Balance[], meters: ReadonlyMap<string, string>): Record<string, number> {
   const sums: Record<string, number> = {};
-  for (const { usageMeterId, availableBalance } of balances) {
-    const name = meters.get(usageMeterId) ?? usageMeterId;
-    sums[name] = (sums[name] ?? 0) + availableBalance;
+  for (const { usageMeterId, creditPoolId, availableBalance } of balances) {
+    const id = usageMeterId ?? creditPoolId ?? '';
+    const name = meters.get(id) ?? id;
+    sums[name] = (sums[name] ?? 0) + Number(availableBalance);
   }
   return sums;
 }

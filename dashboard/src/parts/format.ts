@@ -32,7 +32,9 @@ export function unitsOf(currency: string): number {
   return 10 ** digitsOf(currency);
 }
 
-export function countText(count: number): string {
+export function countText(count: number | string): string {
+  // An amount of a credit pool is a decimal text.
+  if (typeof count === 'string') return count;
   return new Intl.NumberFormat(locale).format(count);
 }
 

@@ -1,7 +1,8 @@
 import { NumberInput, Select, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { SubscriptionDetails } from '../../../client/src/generated-entry.ts';
-import { api } from '../api.ts';
+import { api, read } from '../api.ts';
 import { ChangeDialog } from './change-dialog.tsx';
 import { countText, dateText } from './format.ts';
 
@@ -10,18 +11,22 @@ interface GrantCreditsProps {
   readonly onClose: () => void;
 }
 
-/** Grants credits of a meter free of charge. */
+/** Grants credits of a meter, or of a credit pool of the customer, free of charge. */
 export function GrantCredits({ subscription, onClose }: GrantCreditsProps) {
   const meters = subscription.experimental.usageMeterBalances;
-  const [meterId, setMeterId] = useState<string | null>(meters[0]?.id ?? null);
+  const { pricingModelId, customerId } = subscription;
+  const { data: pools } = useQuery(read('creditPools', 'list', { pricingModelId, limit: 100 }));
+  const subjects = [...meters, ...(pools?.data ?? [])];
+  const [subjectId, setSubjectId] = useState<string | null>(subjects[0]?.id ?? null);
   const [amount, setAmount] = useState<number | string>('');
   const [reason, setReason] = useState('');
-  const meter = meters.find(({ id }) => id === meterId);
-  const isComplete = typeof amount === 'number' && amount > 0 && meterId !== null;
+  const subject = subjects.find(({ id }) => id === subjectId);
+  const isOfPool = pools?.data.some(({ id }) => id === subjectId) ?? false;
+  const isComplete = typeof amount === 'number' && amount > 0 && subjectId !== null;
   const usageCredit = {
-    subscriptionId: subscription.id,
-    usageMeterId: meterId,
-    amount: Number(amount),
+    ...(isOfPool
+      ? { customerId, creditPoolId: subjectId, amount: String(amount) }
+      : { subscriptionId: subscription.id, usageMeterId: subjectId, amount: Number(amount) }),
     reason: reason || null,
   };
   return (
@@ -33,7 +38,7 @@ export function GrantCredits({ subscription, onClose }: GrantCreditsProps) {
       call={(sent, options) => api.usageCredits.create(sent, options)}
       effects={({ usageCredit: made }) => [
         {
-          text: `${countText(made.issuedAmount)} credits of ${meter?.name ?? 'the meter'} are granted, free of charge.`,
+          text: `${countText(made.issuedAmount)} credits of ${subject?.name ?? 'the meter'} are granted, free of charge.`,
         },
         { text: `${countText(made.remainingAmount)} of them can be used.` },
         { text: made.expiresAt === null ? 'They do not expire.' : `They expire on ${dateText(made.expiresAt)}.` },
@@ -42,17 +47,17 @@ export function GrantCredits({ subscription, onClose }: GrantCreditsProps) {
       done="The credits were granted"
     >
       <Select
-        label="Meter"
-        data={meters.map(({ id, name }) => ({ value: id, label: name }))}
-        value={meterId}
-        onChange={setMeterId}
+        label="Meter or pool"
+        data={subjects.map(({ id, name }) => ({ value: id, label: name }))}
+        value={subjectId}
+        onChange={setSubjectId}
       />
       <NumberInput
         label="Credits"
         value={amount}
         onChange={setAmount}
-        min={1}
-        allowDecimal={false}
+        min={isOfPool ? 0 : 1}
+        allowDecimal={isOfPool}
         thousandSeparator=" "
         hideControls
         data-autofocus

@@ -1,0 +1,161 @@
+import { z } from 'zod';
+import { CurrencyCode } from '../kernel/currency.ts';
+import { idPrefixes, idSchema } from '../kernel/id.ts';
+import { countInput, freeText, SafeString } from '../kernel/json.ts';
+import { type NewRecord, stamps } from '../kernel/record.ts';
+import { findTie } from '../rating/conditions.ts';
+import { poolAmount, poolText, smallestPerUnit, unitCostOf } from '../rating/pool-units.ts';
+import { fineAmount, fineText } from './pricing.ts';
+import { Where } from './usage-meter.ts';
+
+/** The most credit pools of a pricing model, and the most rates of one. The table has the first limit too. */
+export const maxCreditPools = 100;
+const maxPoolRates = 200;
+
+export const CreditPoolId = idSchema('creditPool');
+
+/** Whether an id of what credits are of is that of a credit pool, and not of a usage meter. */
+export function isCreditPool(id: string): boolean {
+  return id.startsWith(`${idPrefixes.creditPool}_`);
+}
+
+/** The two fields of the API in which an account says what its credits are of. */
+export function subjectOf(id: string): { readonly usageMeterId: string | null; readonly creditPoolId: string | null } {
+  return isCreditPool(id) ? { usageMeterId: null, creditPoolId: id } : { usageMeterId: id, creditPoolId: null };
+}
+
+/** An amount of an account as the API tells it: units of a meter, or a decimal text in units of a pool. */
+export function amountOf(subjectId: string, amount: bigint): bigint | string {
+  return isCreditPool(subjectId) ? poolText(amount) : amount;
+}
+
+const decimalPattern = /^\d{1,12}(\.\d{1,12})?$/;
+const decimalText = 'must be a decimal text above 0 such as "0.25", with up to 12 digits and 12 decimals';
+
+/** An amount of a credit pool in a request. */
+export const PoolAmount = z
+  .string()
+  .regex(decimalPattern, { abort: true, message: decimalText })
+  .refine((text) => fineAmount(text) > 0n, { abort: true, message: decimalText })
+  .overwrite((text) => fineText(fineAmount(text)))
+  .meta({ description: 'A decimal text above 0, with up to 12 digits and 12 decimals.', example: '0.25' });
+
+const rateTexts = {
+  where:
+    'The events of the meter that it is for; null: all others. Of several, the one with the most properties applies.',
+  per: 'The number of units of the usage meter that cost `cost`.',
+  cost: 'A decimal text, in units of the pool.',
+} as const;
+
+/** The cost of the usage of a meter in units of a pool. */
+const PoolRate = z
+  .object({
+    usageMeterSlug: z.string(),
+    where: Where.nullable().meta({ description: rateTexts.where }),
+    per: z.int().meta({ description: rateTexts.per }),
+    cost: z.string().meta({ description: rateTexts.cost, example: '0.25' }),
+  })
+  .meta({ id: 'CreditPoolRate' });
+
+const PoolRateInput = z
+  .object({
+    usageMeterSlug: SafeString,
+    where: Where.nullable().default(null).meta({ description: rateTexts.where }),
+    per: countInput(1).default(1).meta({ description: rateTexts.per }),
+    cost: PoolAmount.meta({ description: rateTexts.cost }),
+  })
+  .refine((rate) => unitCostOf(rate) !== null, {
+    path: ['cost'],
+    message:
+      'must be exact for one unit: the cost divided by `per` must be a whole number of ' +
+      `1/${smallestPerUnit} units of the pool, so that no fraction is lost`,
+  });
+export type PoolRateInput = z.output<typeof PoolRateInput>;
+
+const unit = {
+  description: 'The unit of its amounts: `credit`, or a currency such as `USD`. It never changes.',
+};
+
+/** Credits of a customer that the usage of several meters draws from, each at a rate of its own. */
+export const CreditPool = z
+  .object({
+    id: CreditPoolId,
+    ...stamps,
+    livemode: z.boolean(),
+    organizationId: z.string(),
+    pricingModelId: z.string(),
+    slug: z.string(),
+    name: z.string(),
+    unit: z.string().meta(unit),
+    rates: z.array(PoolRate).meta({ description: 'The meters that draw from it, after the credits of each meter.' }),
+  })
+  .meta({ id: 'CreditPool' });
+export type CreditPool = z.infer<typeof CreditPool>;
+
+/** A rate that has found its usage meter. */
+export interface StoredRate extends PoolRateInput {
+  readonly usageMeterId: string;
+}
+export interface NewCreditPool extends Omit<NewRecord<CreditPool>, 'rates'> {
+  readonly rates: readonly StoredRate[];
+}
+
+const rates = z
+  .array(PoolRateInput)
+  .max(maxPoolRates)
+  .meta({ description: `At most ${maxPoolRates}, all of them: those that are missing end.` });
+
+/** The fields of a pool in a setup. */
+export const poolFields = {
+  slug: SafeString,
+  name: SafeString,
+  unit: z.union([z.literal('credit'), CurrencyCode]).meta(unit),
+  rates: rates.default([]),
+};
+
+/** A request for a credit pool. */
+export const CreditPoolInput = z.object({ ...poolFields, pricingModelId: freeText('name').nullish() });
+export type CreditPoolInput = z.output<typeof CreditPoolInput>;
+
+/** A change of a credit pool. Absent fields keep their value. Another rate is for later usage only. */
+export const CreditPoolChange = z.object({
+  id: CreditPoolId.optional(),
+  slug: SafeString.optional(),
+  name: SafeString.optional(),
+  rates: rates.optional(),
+});
+export type CreditPoolChange = z.output<typeof CreditPoolChange>;
+
+/** A rate with its place in a request. */
+interface PlacedRate {
+  readonly usageMeterSlug: string;
+  readonly where: Where | null;
+  readonly path: readonly (string | number)[];
+}
+
+/**
+ * The first rate that could tie with another one of the pricing model, and why: an event has one best rate, whichever
+ * pool it is of. Null: none does.
+ */
+export function rateIssue(rates: readonly PlacedRate[]): { path: (string | number)[]; message: string } | null {
+  for (const ofMeter of Map.groupBy(rates, ({ usageMeterSlug }) => usageMeterSlug).values()) {
+    const [, again] = ofMeter.filter(({ where }) => where === null);
+    if (again !== undefined)
+      return {
+        path: [...again.path, 'where'],
+        message: 'must be given: the meter has a rate without conditions already',
+      };
+    const tie = findTie(ofMeter.flatMap(({ where, path }) => (where === null ? [] : { where, path })));
+    if (tie !== null)
+      return {
+        path: [...tie[0].path, 'where'],
+        message: 'must tell its events from those of another rate of the meter with as many properties',
+      };
+  }
+  return null;
+}
+
+/** The amount that a grant names, in smallest units: a whole number, or a decimal text. */
+export function smallestUnitsOf(amount: bigint | string): bigint {
+  return typeof amount === 'string' ? poolAmount(amount) : amount * smallestPerUnit;
+}

@@ -1,0 +1,333 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { instant } from '../../src/kernel/calendar.ts';
+import { type Answer, type Body, startTestApp } from '../support/harness.ts';
+import { credits, meter, newCustomer, plan } from '../support/shop.ts';
+import { assertSound } from '../support/sound.ts';
+
+// One pool of credits that several meters draw from. It belongs to the customer, and outlives every plan.
+
+const app = await startTestApp();
+const start = instant('2026-06-01');
+await app.setClock(start);
+const price = (slug: string) => ({ slug, unitPrice: 5, usageEventsPerUnit: 1 });
+const { pricingModel } = await app.post('/pricing-models/setup', {
+  name: 'AI',
+  isDefault: true,
+  features: [credits('tokens-a-month', 10, 'tokens')],
+  products: [plan('free', 0, []), plan('pro', 2900, ['tokens-a-month'])],
+  usageMeters: [
+    meter('tokens', 'Tokens', price('token')),
+    meter('seconds', 'Seconds of audio', price('second')),
+    meter('images', 'Images', price('image')),
+  ],
+  creditPools: [
+    {
+      slug: 'ai',
+      name: 'AI credits',
+      unit: 'credit',
+      rates: [
+        { usageMeterSlug: 'tokens', per: 1000, cost: '0.5' },
+        { usageMeterSlug: 'tokens', where: { model: ['large'] }, per: 1000, cost: '2.5' },
+        { usageMeterSlug: 'seconds', per: 60, cost: '1' },
+      ],
+    },
+  ],
+});
+const pricingModelId: string = pricingModel.id;
+const pool = (await app.get('/credit-pools?slug=ai')).data[0];
+
+let made = 0;
+async function newUser() {
+  made += 1;
+  const name = `user-${made}`;
+  const { externalId, customerId, freeId } = await newCustomer(app, name, { token: 'pm_card_visa' });
+  const grant = (amount: number | string, change: object = {}) => {
+    const usageCredit = { customerExternalId: externalId, creditPoolSlug: 'ai', amount, ...change };
+    return app.post('/usage-credits', { usageCredit }).then((answer: Body) => answer.usageCredit as Body);
+  };
+  const event = (usageMeterSlug: string, amount: number, change: object = {}) => {
+    made += 1;
+    return { customerExternalId: externalId, usageMeterSlug, amount, transactionId: `t${made}`, ...change };
+  };
+  return {
+    externalId,
+    customerId,
+    freeId,
+    grant,
+    event,
+    consume: (usageMeterSlug: string, amount: number, change: object = {}): Promise<Answer> =>
+      app.request('POST', '/usage-events/consume', { usageEvent: event(usageMeterSlug, amount, change) }),
+    record: (...usageEvents: object[]) => app.post('/usage-events/bulk', { usageEvents }),
+    /** The pool and a meter as `credit-balances` shows them. */
+    async balances(slug = 'ai', query = '') {
+      const { creditBalances } = await app.get(`/customers/${externalId}/credit-balances${query}`);
+      return creditBalances.find((each: Body) => each.slug === slug) as Body;
+    },
+    async balance(query = ''): Promise<string> {
+      return (await this.balances('ai', query)).availableBalance;
+    },
+    meter: async (slug: string): Promise<number> => {
+      const { usageMeterBalances } = await app.get(`/customers/${externalId}/usage-balances`);
+      return usageMeterBalances.find((each: Body) => each.slug === slug).availableBalance;
+    },
+  };
+}
+
+test('a pool has an exact rate for each meter, and keeps its unit', async () => {
+  assert.deepEqual(pool.rates[0], { usageMeterSlug: 'tokens', where: null, per: 1000, cost: '0.5' });
+  const refused = async (creditPool: object) =>
+    (
+      await app.request('POST', '/credit-pools', {
+        creditPool: { slug: 'other', name: 'Other', unit: 'USD', ...creditPool },
+      })
+    ).body;
+  const rate = { usageMeterSlug: 'images', cost: '1' };
+  assert.match(JSON.stringify(await refused({ rates: [{ ...rate, per: 17 }] })), /must be exact for one unit/);
+  assert.match(JSON.stringify(await refused({ rates: [{ ...rate, cost: '0' }] })), /above 0/);
+  assert.equal((await refused({ rates: [{ ...rate, usageMeterSlug: 'nothing' }] })).reason, 'usage_meter_not_found');
+  assert.match(
+    JSON.stringify(await refused({ rates: [{ ...rate, usageMeterSlug: 'seconds' }] })),
+    /has a rate without/,
+  );
+  assert.match(JSON.stringify(await refused({ unit: 'points' })), /unit/);
+  assert.match(JSON.stringify(await refused({ slug: 'ai', rates: [] })), /already used/);
+  const tie = { usageMeterSlug: 'tokens', cost: '1', where: { tier: ['fast'] } };
+  assert.match(JSON.stringify(await refused({ rates: [tie] })), /must tell its events/);
+});
+
+test('credits of a meter come before the pool, and what neither covers is overage', async () => {
+  const user = await newUser();
+  await app.post('/subscriptions', { customerId: user.customerId, priceSlug: 'pro-monthly' });
+  await user.grant('1.5');
+  // 10 tokens are of the plan; 2,000 cost 1 credit, and 0.5 pays for 1,000 more.
+  await user.record(user.event('tokens', 2010));
+  assert.deepEqual([await user.meter('tokens'), await user.balance()], [0, '0.5']);
+  await user.record(user.event('tokens', 1003));
+  assert.deepEqual([await user.meter('tokens'), await user.balance()], [-3, '0']);
+  assert.equal((await user.consume('tokens', 1)).status, 402);
+  await assertSound(app);
+});
+
+test('no fraction is lost: 60 seconds one by one cost what a minute costs', async () => {
+  const user = await newUser();
+  await user.grant(2);
+  for (let second = 0; second < 60; second += 1) assert.equal((await user.consume('seconds', 1)).status, 200);
+  assert.equal(await user.balance(), '1');
+  await user.record(...Array.from({ length: 59 }, () => user.event('seconds', 1)));
+  assert.equal(await user.balance(), '0.016666666666');
+  assert.equal((await user.consume('seconds', 2)).status, 402);
+  assert.equal((await user.consume('seconds', 1)).status, 200);
+  assert.equal(await user.balance(), '0');
+  // A meter without a rate draws from no pool.
+  await user.grant(10);
+  assert.equal((await user.consume('images', 1)).status, 402);
+  await assertSound(app);
+});
+
+test('an event finds its rate by its properties, in the order in which it came', async () => {
+  const user = await newUser();
+  await user.grant(10);
+  const large = { properties: { model: 'large' } };
+  assert.equal((await user.consume('tokens', 1000, large)).status, 200);
+  assert.equal((await user.consume('tokens', 1000, { properties: { model: 'small' } })).status, 200);
+  assert.equal(await user.balance(), '7');
+  // 2.5 + 0.5 + 2.5; then 1.5 is left, which covers 600 large ones of the last event.
+  const events = [user.event('tokens', 1000, large), user.event('tokens', 1000), user.event('tokens', 1600, large)];
+  await user.record(...events);
+  assert.deepEqual([await user.balance(), await user.meter('tokens')], ['0', 0]);
+  await user.record(user.event('tokens', 7));
+  assert.equal(await user.meter('tokens'), -7);
+  await assertSound(app);
+});
+
+test('the credits of a pool are used by priority, expiry, granted before paid, and age', async () => {
+  const user = await newUser();
+  const soon = start + 1000;
+  const last = await user.grant(1, { priority: 200 });
+  const old = await user.grant(1);
+  const young = await user.grant(1);
+  const expiring = await user.grant(1, { expiresAt: soon });
+  const first = await user.grant(1, { priority: 1 });
+  const order = [first, expiring, old, young, last];
+  for (const [used] of order.entries()) {
+    assert.equal((await user.consume('tokens', 2000)).status, 200);
+    const rest = await Promise.all(order.map(async ({ id }) => (await app.get(`/usage-credits/${id}`)).usageCredit));
+    assert.deepEqual(
+      rest.map(({ remainingAmount }) => remainingAmount),
+      order.map((_, index) => (index <= used ? '0' : '1')),
+    );
+  }
+  const { data } = await app.get(`/customers/${user.externalId}/ledger?order=asc&limit=100`);
+  const taken = data.filter(({ creditPoolId, type }: Body) => creditPoolId === pool.id && type === 'usage');
+  assert.deepEqual(
+    taken.map(({ amount, usageCreditApplications: [paid] }: Body) => [amount, paid.usageCreditId]),
+    order.map(({ id }) => ['-1', id]),
+  );
+});
+
+test('bought credits outlive a plan: upgrade, cancel and return keep them', async () => {
+  const user = await newUser();
+  await user.grant(5);
+  await user.consume('seconds', 60);
+  const { subscription } = await app.post('/subscriptions', { customerId: user.customerId, priceSlug: 'pro-monthly' });
+  await user.consume('seconds', 60);
+  assert.equal(await user.balance(), '3');
+  await app.post(`/subscriptions/${subscription.id}/cancel`, { cancellation: { timing: 'immediately' } });
+  await user.consume('seconds', 60);
+  await app.post('/subscriptions', { customerId: user.customerId, priceSlug: 'pro-monthly' });
+  await user.consume('seconds', 60);
+  assert.equal(await user.balance(), '1');
+  await assertSound(app);
+});
+
+test('a hold sets aside what its meter does not cover, and nothing else takes it', async () => {
+  const user = await newUser();
+  await app.post('/subscriptions', { customerId: user.customerId, priceSlug: 'pro-monthly' });
+  await user.grant(1);
+  const hold = {
+    customerExternalId: user.externalId,
+    usageMeterSlug: 'tokens',
+    amount: 1010,
+    expiresAt: start + 60_000,
+  };
+  const taken = (await app.post('/holds', { hold })).hold;
+  assert.equal(taken.pooledAmount, 1000);
+  const { availableBalance, held, granted } = await user.balances();
+  assert.deepEqual([availableBalance, held, granted], ['0.5', '0.5', '1']);
+  // Plain usage of another meter takes what is free, and no more.
+  await user.record(user.event('seconds', 60));
+  assert.deepEqual([await user.balance(), await user.meter('seconds')], ['0', -30]);
+  await user.record(user.event('tokens', 5));
+  assert.equal((await app.request('POST', '/holds', { hold })).status, 402);
+  const settled = await app.post(`/holds/${taken.id}/settle`, { amount: 1000 });
+  assert.equal(settled.hold.status, 'settled');
+  // 5 of the plan's tokens were free again, so the pool paid for 995.
+  assert.deepEqual([await user.balance(), await user.meter('tokens')], ['0.0025', 0]);
+  await assertSound(app);
+});
+
+test('a grant is taken back beside open holds, and ends when it expires', async () => {
+  const user = await newUser();
+  const credit = await user.grant('2.5', { expiresAt: start + 3_600_000, transactionId: 'order 1' });
+  assert.equal((await user.grant('9', { transactionId: 'order 1' })).id, credit.id);
+  const back = await app.post(`/usage-credits/${credit.id}/take-back`, { amount: '0.5' });
+  assert.deepEqual([back.usageCredit.remainingAmount, back.usageCredit.takenBackAmount], ['2', '0.5']);
+  await app.post('/holds', {
+    hold: { customerExternalId: user.externalId, usageMeterSlug: 'seconds', amount: 60, expiresAt: start + 60_000 },
+  });
+  assert.equal((await app.request('POST', `/usage-credits/${credit.id}/take-back`, { amount: 2 })).status, 400);
+  await app.setClock(start + 3_600_000);
+  assert.equal(await user.balance(), '0');
+  assert.equal(await user.balance(`?asOf=${start}`), '1');
+  assert.equal((await user.consume('seconds', 1)).status, 402);
+  await user.grant(1);
+  const { usageCredit } = await app.get(`/usage-credits/${credit.id}`);
+  assert.deepEqual([usageCredit.status, usageCredit.expiredAmount], ['expired', '2']);
+  assert.equal(await user.balance(), '1');
+  await assertSound(app);
+});
+
+test('a check counts what the pool pays for', async () => {
+  const user = await newUser();
+  await app.post('/subscriptions', { customerId: user.customerId, priceSlug: 'pro-monthly' });
+  await user.grant(1);
+  const check = { customerExternalId: user.externalId, featureSlug: 'tokens-a-month', amount: 2010 };
+  const { results } = await app.post('/entitlements/check', { checks: [check, { ...check, amount: 2011 }] });
+  assert.deepEqual(
+    results.map(({ allowed, availableBalance }: Body) => [allowed, availableBalance]),
+    [
+      [true, 2010],
+      [false, 2010],
+    ],
+  );
+});
+
+test('64 consumers of two meters against a pool that pays for 32 uses: 32 pass', async () => {
+  const user = await newUser();
+  await user.grant(32);
+  const answers = await Promise.all(
+    Array.from({ length: 64 }, (_, index) =>
+      index % 2 === 0 ? user.consume('tokens', 2000) : user.consume('seconds', 60),
+    ),
+  );
+  assert.equal(answers.filter(({ status }) => status === 200).length, 32);
+  assert.equal(await user.balance(), '0');
+  assert.deepEqual([await user.meter('tokens'), await user.meter('seconds')], [0, 0]);
+  await assertSound(app);
+});
+
+test('a new rate is for later usage, and an update without pools leaves them', async () => {
+  const user = await newUser();
+  await user.grant(10);
+  await user.consume('seconds', 60);
+  const rates = pool.rates.map((rate: Body) => (rate.usageMeterSlug === 'seconds' ? { ...rate, cost: '2' } : rate));
+  await app.put(`/credit-pools/${pool.id}`, { creditPool: { rates } });
+  await user.consume('seconds', 60);
+  await user.record(user.event('seconds', 60));
+  assert.equal(await user.balance(), '5');
+  const { pricingModel: exported } = await app.get(`/pricing-models/${pricingModelId}/export`);
+  assert.equal(exported.creditPools[0].rates[2].cost, '2');
+  const { creditPools, ...others } = exported;
+  const changed = await app.put(`/pricing-models/${pricingModelId}`, { pricingModel: others });
+  assert.equal(changed.pricingModel.id, pricingModelId);
+  assert.deepEqual((await app.get(`/credit-pools/${pool.id}`)).creditPool.rates, rates);
+  const removed = await app.request('PUT', `/pricing-models/${pricingModelId}`, {
+    pricingModel: { ...others, creditPools: [] },
+  });
+  assert.match(JSON.stringify(removed.body), /a credit pool cannot be removed/);
+  await app.put(`/pricing-models/${pricingModelId}`, {
+    pricingModel: { ...others, creditPools: [{ ...creditPools[0], rates: [] }] },
+  });
+  assert.equal((await user.consume('seconds', 1)).status, 402);
+  await app.put(`/credit-pools/${pool.id}`, { creditPool: { rates: pool.rates } });
+  const clone = await app.post(`/pricing-models/${pricingModelId}/clone`, { name: 'Copy' });
+  const { data } = await app.get(`/credit-pools?pricingModelId=${clone.pricingModel.id}`);
+  assert.deepEqual([data[0].slug, data[0].rates], ['ai', pool.rates]);
+  await assertSound(app);
+});
+
+test('whatever is granted, held and used, the pool and its meters are as an oracle counts', async () => {
+  const per = { tokens: 2000n, seconds: 60n } as const;
+  const step = fc.oneof(
+    fc.record({ kind: fc.constant('grant' as const), amount: fc.integer({ min: 1, max: 3 }) }),
+    fc.record({
+      kind: fc.constantFrom('consume' as const, 'record' as const),
+      slug: fc.constantFrom('tokens' as const, 'seconds' as const),
+      amount: fc.integer({ min: 1, max: 3000 }),
+    }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
+      const user = await newUser();
+      // In 1/6000 credits: a token costs 3 of them, and a second 100.
+      let left = 0n;
+      const owed = { tokens: 0n, seconds: 0n };
+      for (const each of steps) {
+        if (each.kind === 'grant') {
+          await user.grant(each.amount);
+          left += BigInt(each.amount) * 6000n;
+          continue;
+        }
+        const cost = 6000n / per[each.slug];
+        const units = BigInt(each.amount);
+        const paid = left / cost < units ? left / cost : units;
+        if (each.kind === 'consume') {
+          const { status } = await user.consume(each.slug, each.amount);
+          assert.equal(status, paid === units ? 200 : 402);
+          if (paid === units) left -= units * cost;
+        } else {
+          await user.record(user.event(each.slug, each.amount));
+          left -= paid * cost;
+          owed[each.slug] += units - paid;
+        }
+      }
+      const tenths = (left * 10n ** 12n) / 6000n;
+      assert.equal(BigInt(Math.round(Number(await user.balance()) * 6000)), left, String(tenths));
+      for (const slug of ['tokens', 'seconds'] as const) assert.equal(BigInt(await user.meter(slug)), -owed[slug]);
+    }),
+    { numRuns: 8 },
+  );
+  await assertSound(app);
+});
