@@ -80,6 +80,7 @@ const textsOfOurs = new Set([
   ...['features.value', 'product_features.value', 'subscription_item_features.value'],
   // Ids by ids.
   'products.usage_prices',
+  'spend_counters.by_price',
   // Copies of the pricing of a price.
   ...['subscription_items.pricing', 'subscription_item_versions.pricing', 'subscription_price_overrides.pricing'],
   // Its texts are bounded in the request, and again when the items are stored.
