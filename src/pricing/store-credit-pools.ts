@@ -105,9 +105,7 @@ async function insertRates(work: Work, pools: readonly NewCreditPool[]): Promise
            given.per, given.cost::numeric, ${work.now}, ${work.now}
       from json_to_recordset(${JSON.stringify(rows)}::json)
              as given (id text, "poolId" text, "pricingModelId" text, position integer, "usageMeterId" text, "where" jsonb, per bigint,
-                       cost text)`.execute(
-    work.db,
-  );
+                       cost text)`.execute(work.db);
 }
 
 /** The rate at which usage of a meter draws from a credit pool. */

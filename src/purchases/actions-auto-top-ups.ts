@@ -14,7 +14,7 @@ import { setTopUpLine } from '../usage/store-accounts.ts';
 import type { AutoTopUp, AutoTopUpInput, AutoTopUpRow } from './auto-top-up.ts';
 import * as store from './store-auto-top-ups.ts';
 
-// The job that does what is due in an environment. It is named in migrations/0025-auto-top-ups.sql too.
+// The job that does what is due in an environment. It is named in migrations/0022-auto-top-ups.sql too.
 const dueWorkTask = 'do_due_work';
 
 /** A customer as a path names it. */

@@ -119,7 +119,13 @@ const textsOfOurs = new Set([
     'payment_method_attachments.processor',
   ],
   ...['payment_methods.processor', 'payments.processor', 'processor_customers.processor', 'processor_events.processor'],
-  ...['auto_top_up_purchases.status', 'purchases.interval_unit', 'subscriptions.interval_unit', 'subscription_items.type', 'tax_rates.country'],
+  ...[
+    'auto_top_up_purchases.status',
+    'purchases.interval_unit',
+    'subscriptions.interval_unit',
+    'subscription_items.type',
+    'tax_rates.country',
+  ],
   ...['tax_rates.type', 'usage_credits.source'],
 ]);
 
