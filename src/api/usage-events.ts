@@ -133,7 +133,7 @@ export const usageEventRoutes = [
       'the key is revoked. After another start an event may come again: its id tells.',
     tag,
     query: z.object({
-      usageMeterId: z.string(),
+      usageMeterId: z.string().min(1).max(255),
       seconds: z.coerce.number().int().min(0).max(longestSeconds).default(0).meta({
         description: 'The length of the stream. Without it, the stream ends after the events of the last ten seconds.',
       }),

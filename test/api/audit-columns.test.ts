@@ -127,7 +127,7 @@ describe('the decisions', () => {
     const { rows: ofPeople } = await triggersIn('people');
     assert.deepEqual(
       ofPeople.map(({ name }) => name),
-      ['invitations', 'memberships', 'sign_in_providers'],
+      ['accounts', 'invitations', 'memberships', 'passkeys', 'sign_in_providers', 'users'],
     );
     const audited = new Set((await auditedColumns()).map(({ tableName }) => tableName));
     assert.deepEqual(new Set(triggers.map(({ name }) => name)), audited);

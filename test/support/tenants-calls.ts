@@ -29,6 +29,10 @@ const rateOf = (w: TenantWorld) => ({
   priceId: w.callsPriceId,
   priceSlug: w.callsPriceSlug,
 });
+const newPool = (w: TenantWorld, n: string) => ({
+  ...{ name: 'Pool', slug: `pool-${n}`, unit: 'credit', pricingModelId: w.pricingModelId },
+  rates: [{ usageMeterSlug: w.callsMeterSlug, where: { n: [n] }, cost: '1' }],
+});
 const monthly = { type: 'subscription', intervalUnit: 'month', intervalCount: 1, unitPrice: 100, isDefault: true };
 const returns = { successUrl: 'https://app.example.com/paid', cancelUrl: 'https://app.example.com/plans' };
 const adjustments = (verb: string): CallOf[] =>
@@ -303,20 +307,7 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
       body: { usageMeter: { id: w.callsMeterId, slug: `meter-${n}`, eventName: `called-${n}` } },
     }),
   ],
-  'POST /credit-pools': [
-    (w, n) => ({
-      path: '/credit-pools',
-      body: {
-        creditPool: {
-          name: 'Pool',
-          slug: `pool-${n}`,
-          unit: 'credit',
-          rates: [{ usageMeterSlug: w.callsMeterSlug, where: { n: [n] }, cost: '1' }],
-          pricingModelId: w.pricingModelId,
-        },
-      },
-    }),
-  ],
+  'POST /credit-pools': [(w, n) => ({ path: '/credit-pools', body: { creditPool: newPool(w, n) } })],
   'PUT /credit-pools/{id}': [
     (w, n) => ({
       path: `/credit-pools/${w.poolId}`,
@@ -481,16 +472,10 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
     path: '/holds',
     body: { hold: { subscriptionId: w.subscriptionId, amount, expiresAt: later(), ...by(w) } },
   })),
-  'PUT /customers/{externalId}/spend-controls': [
-    (w) => ({
-      path: `/customers/${w.externalId}/spend-controls`,
-      body: { spendControls: { limits: [{ usageMeterSlug: w.callsMeterSlug, period: 'day', amount }] } },
-    }),
-    (w) => ({
-      path: `/customers/${w.externalId}/spend-controls`,
-      body: { spendControls: { ownLimits: [{ usageMeterSlug: w.callsMeterSlug, period: 'day', amount }] } },
-    }),
-  ],
+  'PUT /customers/{externalId}/spend-controls': (['limits', 'ownLimits'] as const).map((name) => (w) => ({
+    path: `/customers/${w.externalId}/spend-controls`,
+    body: { spendControls: { [name]: [{ usageMeterSlug: w.callsMeterSlug, period: 'day', amount }] } },
+  })),
   'POST /subscriptions/{id}/retry-payment': [
     (w) => ({
       path: `/subscriptions/${w.owingSubscriptionId}/retry-payment`,
