@@ -164,10 +164,16 @@ async function checkoutPage(service: BenchService): Promise<Measured> {
   const during = async (count: number) => {
     const begun: Promise<number>[] = [];
     for (let at = 0; at < count; at++) {
-      begun.push(look(at));
+      const begins = look(at);
+      // A failure is reported after the last look, when the service can be stopped.
+      begins.catch(() => undefined);
+      begun.push(begins);
       await sleep(1000 / looksPerSecond);
     }
-    return Promise.all(begun);
+    const looks = await Promise.allSettled(begun);
+    const failed = looks.find((each) => each.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+    return looks.flatMap((each) => (each.status === 'fulfilled' ? each.value : []));
   };
   await during(looksPerSecond * seconds);
   const { answer, costs } = await withCosts(service, () => during(looksPerSecond * seconds * 2));
