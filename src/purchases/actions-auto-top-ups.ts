@@ -63,8 +63,9 @@ export async function putAutoTopUp(work: Work, named: NamedCustomer, input: Auto
 async function findTopUp(work: Work, customer: CustomerRow, slug: string) {
   const refuse = (message: string) => invalid(['spendControls', 'autoTopUp', 'priceSlug'], message);
   const price = await findActivePriceBySlug(work, customer.pricingModelId, slug);
-  const product = price?.productId ? await findProduct(work, price.productId) : null;
-  if (price?.type !== 'single_payment' || !product?.active)
+  if (price === null) throw new Problem('priceNotFound', { id: slug });
+  const product = price.productId ? await findProduct(work, price.productId) : null;
+  if (price.type !== 'single_payment' || !product?.active)
     throw refuse(`must be the slug of an active price that is paid once: ${slug}`);
   const credits = await creditsOfProduct(work, product.id);
   const [usageMeterId, ...others] = credits.keys();

@@ -68,7 +68,7 @@ async function tablesOf(owner: pg.Pool): Promise<Table[]> {
            (select coalesce(array_agg(distinct k.name), '{}') from (
               select (select x.attname::text from unnest(i.indkey::smallint[]) with ordinality as key (attnum, place)
                         join pg_attribute x on x.attrelid = i.indrelid and x.attnum = key.attnum
-                       where format_type(x.atttypid, null) in ('text', 'bytea', 'bigint', 'uuid') and x.attname not in ('environment_id', 'type', 'status', 'reason', 'source')
+                       where format_type(x.atttypid, null) in ('text', 'bytea', 'bigint', 'uuid') and x.attname not in ('environment_id', 'type', 'status', 'reason', 'source', 'unit', 'period')
                        order by x.attname = 'id' desc, x.attname !~ '_id$' desc, key.place desc limit 1) as name
                 from pg_index i where i.indrelid = c.oid and i.indisunique and i.indpred is null) k where k.name is not null) as varied
       from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''

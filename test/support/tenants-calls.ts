@@ -472,9 +472,15 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
     path: '/holds',
     body: { hold: { subscriptionId: w.subscriptionId, amount, expiresAt: later(), ...by(w) } },
   })),
-  'PUT /customers/{externalId}/spend-controls': (['limits', 'ownLimits'] as const).map((name) => (w) => ({
+  'PUT /customers/{externalId}/spend-controls': [
+    (w: TenantWorld) => ({ limits: [{ usageMeterSlug: w.callsMeterSlug, period: 'day', amount }] }),
+    (w: TenantWorld) => ({ ownLimits: [{ usageMeterSlug: w.callsMeterSlug, period: 'day', amount }] }),
+    (w: TenantWorld) => ({
+      autoTopUp: { priceSlug: w.unitsPriceSlug, below: 1, quantity: 1, maximumAmountPerMonth: 1000 },
+    }),
+  ].map((controlsOf) => (w: TenantWorld) => ({
     path: `/customers/${w.externalId}/spend-controls`,
-    body: { spendControls: { [name]: [{ usageMeterSlug: w.callsMeterSlug, period: 'day', amount }] } },
+    body: { spendControls: controlsOf(w) },
   })),
   'POST /subscriptions/{id}/retry-payment': [
     (w) => ({

@@ -8,6 +8,8 @@ export const namesNoRecord: Readonly<Record<string, string>> = {
   'seller.email': 'text to us',
   'paymentMethod.token': 'named at the processor, which is asked with the account of the environment',
   postal_code: 'part of an address',
+  'products[].features[].slug': 'a feature of the same body',
+  'creditPools[].rates[].usageMeterSlug': 'a usage meter of the same body',
   ...Object.fromEntries(
     [
       'features[].slug',
@@ -21,6 +23,7 @@ export const namesNoRecord: Readonly<Record<string, string>> = {
       'usageMeters[].usageMeter.eventName',
       'usageMeters[].prices[].slug',
       'resources[].slug',
+      'creditPools[].slug',
     ].map((place) => [` base.${place}`, 'the base is compared with the model of the path, and finds nothing']),
   ),
 };

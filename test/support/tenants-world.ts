@@ -10,6 +10,7 @@ export interface TenantWorld extends World {
   readonly productSlug: string;
   readonly planPriceId: string;
   readonly planPriceSlug: string;
+  readonly unitsPriceSlug: string;
   readonly extraPriceId: string;
   readonly extraPriceSlug: string;
   readonly toggleId: string;
@@ -94,6 +95,7 @@ export function tenantStructure(suffix: string): Body {
       feature('toggle', { type: 'toggle' }),
       feature('spare', { type: 'toggle' }),
       feature('credits', grant),
+      feature('units', { ...grant, renewalFrequency: 'once' }),
       feature('spare-credits', {
         ...grant,
         renewalFrequency: 'every_interval',
@@ -113,6 +115,11 @@ export function tenantStructure(suffix: string): Body {
         product: { name: 'Plan', slug: `${suffix}-plan`, active: true },
         price: { ...monthly, slug: `${suffix}-plan-monthly`, unitPrice: unitPrice + 1 },
         features: [],
+      },
+      {
+        product: { name: 'Units', slug: `${suffix}-units`, active: true },
+        price: { type: 'single_payment', slug: `${suffix}-units`, unitPrice: 100 },
+        features: [`${suffix}-units`],
       },
       {
         product: { name: 'Extra', slug: `${suffix}-extra`, active: true, addOn: true },
@@ -288,6 +295,7 @@ async function readCatalog(get: (path: string) => Promise<Body>, name: string, {
     productSlug: `${name}-plan`,
     planPriceId: idIn(prices, 'plan-monthly'),
     planPriceSlug: `${name}-plan-monthly`,
+    unitsPriceSlug: `${name}-units`,
     extraPriceId: idIn(prices, 'extra-monthly'),
     extraPriceSlug: `${name}-extra-monthly`,
     toggleId: idIn(features, 'toggle'),
