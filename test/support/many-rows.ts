@@ -29,6 +29,7 @@ const values: Readonly<Record<string, string>> = {
   invoice_items: `{"invoice_id": "inv"}`,
   usage_holds: `{"status": "released"}`,
   discount_redemptions: `{"is_only": false}`,
+  spend_limits: `{"label": "team"}`,
   customer_balance_entries: `{"source": "invoice", "amount": -1, "invoice_id": "inv"}`,
   emails: `{"resent_from": "email"}`,
   webhook_deliveries: `{"status": "succeeded", "next_attempt_at": null}`,
@@ -88,6 +89,8 @@ const mostOfParent: Readonly<Record<string, number>> = {
   // One for each usage meter.
   ledger_accounts: 200,
   resource_claims: 100_000,
+  // As many as a request may set in place of those before.
+  spend_limits: 50,
 };
 
 /** The most rows of each table that one parent may have, which all copies share. */
