@@ -60,7 +60,7 @@ export function feeLines({ setupFee }: Subscription): Line[] {
 export function withPausedTime(subscription: Subscription, requested: Asked, kept = subscription.kept): Asked {
   const { lines } = requested;
   const { discountAmount } = draft(subscription, requested);
-  const ofPlan = sumOf(lines.filter(({ kind }) => kind !== 'usage')) - discountAmount;
+  const ofPlan = sumOf(lines.filter(({ kind }) => kind !== 'usage' && kind !== 'commitment')) - discountAmount;
   const free = Math.max(0, kept - valueOfOwed(subscription));
   const taken = Math.min(kept, sumOf(lines) - discountAmount, Math.max(0, ofPlan) + free);
   return taken > 0 ? { ...requested, lines: [...lines, { kind: 'paused_time', amount: -taken }] } : requested;

@@ -39,15 +39,20 @@ export async function takeOffPausedTime<Any extends Bill>(work: Work, bills: rea
   });
 }
 
+/** Whether credits come with what a line bills: not with usage, nor with what a commitment misses. */
+function bringsCredits({ type, explanation }: NewLine): boolean {
+  return type !== 'usage' && explanation.kind !== 'minimum_commitment';
+}
+
 /**
  * The kept value of credits that were used ahead of a pause and are owed, by subscription: of several meters, the largest.
- * Bills without usage need none.
+ * Bills of the plan alone need none.
  */
 async function valuesOfOwed(work: Work, bills: readonly Bill[]): Promise<Map<string, bigint>> {
-  const withUsage = bills.filter(({ lines }) => lines.some(({ type }) => type === 'usage'));
+  const withOthers = bills.filter(({ lines }) => !lines.every(bringsCredits));
   const values = new Map<string, bigint>();
-  if (withUsage.length === 0) return values;
-  const ids = withUsage.map(({ subscription }) => subscription.id);
+  if (withOthers.length === 0) return values;
+  const ids = withOthers.map(({ subscription }) => subscription.id);
   const owed = await listOwedUnits(work, ids);
   for (const times of Map.groupBy(owed, (each) => `${each.subscriptionId} ${each.usageMeterId}`).values()) {
     const subscriptionId = times[0]?.subscriptionId ?? '';
@@ -66,9 +71,9 @@ function pausedTimeLine(
   const kept = subscription.pausedCredit;
   const listed = lines.reduce((sum, line) => sum + priceLine(line).amount, 0n);
   const discounted = discountInTurn(discounts, lines.map(priceLine), step).amount;
-  const ofUsage = lines.reduce((sum, line) => sum + (line.type === 'usage' ? line.amount : 0n), 0n);
+  const ofOthers = lines.reduce((sum, line) => sum + (bringsCredits(line) ? 0n : priceLine(line).amount), 0n);
   const billed = listed - discounted;
-  const takenOff = pausedTimeTakenOff({ kept, owed }, { billed, ofPlan: billed - ofUsage }, step);
+  const takenOff = pausedTimeTakenOff({ kept, owed }, { billed, ofPlan: billed - ofOthers }, step);
   if (takenOff <= 0n) return null;
   return {
     type: 'static',
