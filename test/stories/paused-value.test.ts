@@ -126,6 +126,23 @@ test('kept value whose credits were used pays for a plan, and not for usage: 360
   assert.equal(await keptOf(resumed.id), 1000);
 });
 
+test('kept value whose credits were used pays for no commitment: 45.00 a month at least, 30.00 of it in advance', async () => {
+  // Each ten days cost 10.00 of 15.00. So 20.00 are kept on day 10, and the resumption bills 10.00 and the missing 5.00.
+  for (const [used, due, kept] of [
+    [360, 500, 1000],
+    [0, 0, 500],
+  ] as const) {
+    const { id } = await changes.subscribe('pledge');
+    await changes.moveTo(day(10));
+    if (used > 0) await changes.use(id, used);
+    await pause(id);
+    await changes.moveTo(day(20));
+    await resume(id);
+    assert.deepEqual(await totals(id), [3000, due], `${used} used`);
+    assert.equal(await keptOf(id), kept);
+  }
+});
+
 test('a change of interval counts on no credits that pay back a pause: of 60 next ones none are left for 60 used ahead', async () => {
   const { id } = await changes.subscribe('pro');
   await changes.moveTo(day(10));

@@ -41,6 +41,7 @@ const structure = {
     plan('pro-year', 30_000, ['sso', 'calls-3600', 'seats-10', 'welcome-500'], { intervalUnit: 'year' }),
     plan('bare-year', 30_000, [], { intervalUnit: 'year' }),
     plan('pro', 3000, ['sso', 'calls-360', 'seats-10']),
+    plan('pledge', 3000, ['calls-360'], { minimumCommitment: 4500 }),
     plan('mega', 9000, ['sso', 'audit', 'calls-900', 'seats-10']),
     plan('small', 1000, ['seats-3']),
     plan('extra', 500, ['calls-1000', 'welcome-500']),
