@@ -7,7 +7,7 @@ const now = 15 * hourMs + 600_000;
 
 /** An event of a series. Drafts have more, which sums do not look at. */
 function draft(found: FoundSeries, amount: number, usageDate = now): Draft {
-  return { found, event: { amount, usageDate }, price: { ofEvents: 'none' } } as unknown as Draft;
+  return { found, event: { amount, usageDate }, price: { ofEvents: 'none', poolRates: null } } as unknown as Draft;
 }
 
 const series = (id: number): FoundSeries => ({ billingPeriodId: null, series: { id, ledgerAccountId: `la_${id}` } });
@@ -30,8 +30,39 @@ test('the events of a series are one sum, apart from the hours that are not the 
         hourUnits: 11n,
         hourEvents: 2,
         otherHours: new Map([[14 * hourMs, { units: 7n, events: 2 }]]),
+        parts: [],
       },
-      { draft: drafts[1], units: 1n, events: 0n, ownAmount: 0n, hourUnits: 1n, hourEvents: 1, otherHours: new Map() },
+      {
+        draft: drafts[1],
+        units: 1n,
+        events: 0n,
+        ownAmount: 0n,
+        hourUnits: 1n,
+        hourEvents: 1,
+        otherHours: new Map(),
+        parts: [],
+      },
+    ],
+  );
+});
+
+test('the uses of an account are in parts, one for each stretch of events of one rate', () => {
+  const [found, other] = [series(1), series(2)];
+  const [small, large] = [
+    { creditPoolId: 'pool', unitCost: 1n },
+    { creditPoolId: 'pool', unitCost: 5n },
+  ];
+  const rated = (of: FoundSeries, poolRate: unknown, amount: number) =>
+    ({ ...draft(of, amount), price: { ofEvents: 'none', poolRates: {} }, poolRate }) as unknown as Draft;
+  const drafts = [rated(found, small, 1), rated(found, small, 2), rated(found, large, 4), rated(other, small, 8)];
+  assert.deepEqual(
+    sumUp(drafts, () => true, now).map(({ parts }) => parts),
+    [
+      [
+        { position: 0, rate: small, units: 3n },
+        { position: 2, rate: large, units: 4n },
+      ],
+      [{ position: 3, rate: small, units: 8n }],
     ],
   );
 });
@@ -52,7 +83,7 @@ test('events at a price for each of them are counted, and their own prices are a
   const found = series(1);
   const priced = (ofEvents: string, price?: string) => {
     const { event, ...rest } = draft(found, 2);
-    return { ...rest, event: { ...event, price }, price: { ofEvents } } as unknown as Draft;
+    return { ...rest, event: { ...event, price }, price: { ofEvents, poolRates: null } } as unknown as Draft;
   };
   const totals = (drafts: Draft[], counts = () => true) =>
     sumUp(drafts, counts, now).map(({ units, events, ownAmount }) => [units, events, ownAmount]);
