@@ -1924,7 +1924,6 @@ create table public.usage_event_distinct_properties (
   digest bytea not null,
   usage_event_id text not null,
   constraint usage_event_distinct_properties_pkey PRIMARY KEY (environment_id, digest),
-  constraint usage_event_distinct_properti_environment_id_usage_event_i_fkey FOREIGN KEY (environment_id, usage_event_id) REFERENCES usage_events(environment_id, id),
   constraint usage_event_distinct_properties_digest_is_sha256 CHECK ((octet_length(digest) = 32))
 );
 
@@ -1940,8 +1939,6 @@ create table public.usage_events (
   transaction_id text not null,
   properties json,
   own_price numeric(28,12),
-  constraint usage_events_transaction_unique UNIQUE (transaction_key),
-  constraint usage_events_pkey PRIMARY KEY (environment_id, id),
   constraint usage_events_amount CHECK (((amount >= '-9007199254740991'::bigint) AND (amount <= '9007199254740991'::bigint))),
   constraint usage_events_own_price CHECK ((own_price >= (0)::numeric)),
   constraint usage_events_properties_length CHECK ((char_length((properties)::text) <= 16384)),
@@ -2340,9 +2337,9 @@ CREATE INDEX usage_credits_open ON public.usage_credits USING btree (ledger_acco
 CREATE INDEX usage_credits_owing ON public.usage_credits USING btree (ledger_account_id) WHERE ((paused_owed > (0)::numeric) OR (withheld > (0)::numeric));
 CREATE INDEX usage_days_to_merge ON public.usage_days USING btree (environment_id, usage_meter_id, day) WHERE (NOT is_merged);
 CREATE INDEX usage_event_distinct_properties_by_event ON public.usage_event_distinct_properties USING btree (usage_event_id);
-CREATE INDEX usage_events_by_booking ON public.usage_events USING brin (booking) WITH (pages_per_range='32');
-CREATE INDEX usage_events_by_date ON public.usage_events USING brin (usage_date int8_minmax_multi_ops) WITH (pages_per_range='32');
-CREATE INDEX usage_events_by_series ON public.usage_events USING btree (series_id, id);
+CREATE INDEX usage_events_by_booking ON ONLY public.usage_events USING brin (booking) WITH (pages_per_range='32');
+CREATE INDEX usage_events_by_date ON ONLY public.usage_events USING brin (usage_date int8_minmax_multi_ops) WITH (pages_per_range='32');
+CREATE INDEX usage_events_by_series ON ONLY public.usage_events USING btree (series_id, id);
 CREATE INDEX usage_holds_by_account ON public.usage_holds USING btree (ledger_account_id, id);
 CREATE INDEX usage_holds_by_creation ON public.usage_holds USING btree (environment_id, created_at);
 CREATE INDEX usage_holds_open ON public.usage_holds USING btree (ledger_account_id, expires_at) WHERE (status = 'open'::text);
@@ -2439,12 +2436,12 @@ declare
   grown text;
 begin
   for grown in
-    select c.relname from pg_class c
-     where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
+    select format('%I.%I', c.relnamespace::regnamespace, c.relname) from pg_class c
+     where c.relnamespace in ('public'::regnamespace, 'usage_partitions'::regnamespace) and c.relkind = 'r'
        and pg_relation_size(c.oid) / current_setting('block_size')::bigint > 4 * greatest(c.relpages, 2)
      order by c.relname
   loop
-    execute format('analyze %I', grown);
+    execute format('analyze %s', grown);
   end loop;
 end $function$;
 CREATE OR REPLACE FUNCTION public.announce_deliveries(environment_id bigint, webhook_id text)
@@ -2965,6 +2962,9 @@ CREATE OR REPLACE FUNCTION public.check_usage_event_series()
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
 AS $function$
+declare
+  newest integer;
+  since bigint;
 begin
   if exists (
     select from (select distinct environment_id, series_id from added) e
@@ -2972,6 +2972,19 @@ begin
   then
     raise foreign_key_violation using message = 'a usage event points at a series that does not exist',
       table = 'usage_events', constraint = 'usage_events_series';
+  end if;
+  -- One unit of work has one booking. Most installations have one partition.
+  select partition_of(max(booking)) into newest from added;
+  if newest > 0 then
+    select p.unique_from into strict since from usage_partitions.partitions p where p.number = newest;
+    if since < newest::bigint << 40 and exists (
+      select from added a
+       where (select true from usage_events e
+               where e.transaction_key = a.transaction_key and e.booking >= since and e.booking < newest::bigint << 40 limit 1))
+    then
+      raise unique_violation using message = 'a usage event of this transaction is in an older partition',
+        table = 'usage_events', constraint = 'usage_events_transaction_unique';
+    end if;
   end if;
   return null;
 end $function$;
@@ -3962,6 +3975,14 @@ CREATE OR REPLACE FUNCTION public.next_boundary(anchor bigint, unit text, count 
  IMMUTABLE
  SET search_path TO 'public', 'pg_temp'
 RETURN CASE WHEN (unit = ANY (ARRAY['day'::text, 'week'::text])) THEN (anchor + (((((floor((((after - anchor))::numeric / (((count * CASE unit WHEN 'day'::text THEN 1 ELSE 7 END) * 86400000))::numeric)))::bigint + 1) * count) * CASE unit WHEN 'day'::text THEN 1 ELSE 7 END) * 86400000)) WHEN (count > 1200) THEN '4102444800000'::bigint ELSE (SELECT min(((EXTRACT(epoch FROM b.at) * (1000)::numeric))::bigint) AS min FROM ((((SELECT (to_timestamp((((next_boundary.anchor)::numeric / 1000.0))::double precision) AT TIME ZONE 'UTC'::text) AS start, (to_timestamp((((next_boundary.after)::numeric / 1000.0))::double precision) AT TIME ZONE 'UTC'::text) AS later, (next_boundary.count * CASE next_boundary.unit WHEN 'month'::text THEN 1 ELSE 12 END) AS months) i CROSS JOIN LATERAL (SELECT floor((((((EXTRACT(year FROM i.later) - EXTRACT(year FROM i.start)) * (12)::numeric) + EXTRACT(month FROM i.later)) - EXTRACT(month FROM i.start)) / (i.months)::numeric)) AS whole) k) CROSS JOIN LATERAL generate_series((k.whole - (1)::numeric), (k.whole + (1)::numeric)) n(n)) CROSS JOIN LATERAL (SELECT ((i.start + make_interval(months => ((n.n * (i.months)::numeric))::integer)) AT TIME ZONE 'UTC'::text) AS at) b) WHERE (b.at > to_timestamp((((next_boundary.after)::numeric / 1000.0))::double precision))) END;
+CREATE OR REPLACE FUNCTION public.next_usage_booking()
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform pg_advisory_xact_lock_shared(7007, 0);
+  return nextval('usage_bookings');
+end $function$;
 CREATE OR REPLACE FUNCTION public.note_discount()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -4089,6 +4110,11 @@ begin
       when (new.updated_at < new.created_at) execute function keep_updated_at()', stamped);
   end loop;
 end $function$;
+CREATE OR REPLACE FUNCTION public.partition_of(booking bigint)
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE
+RETURN ((booking >> 40))::integer;
 CREATE OR REPLACE FUNCTION public.payments_by_day()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -4256,7 +4282,7 @@ CREATE OR REPLACE FUNCTION public.record_usage(p_key bytea, p_sufficient text[],
 AS $function$
 declare
   scope environment_scope := authenticate(p_key, p_real_now, p_sufficient);
-  booking bigint := nextval('usage_bookings');
+  booking bigint := next_usage_booking();
 begin
   if scope.environment_id is distinct from p_environment or coalesce(scope.clock_now, p_real_now) <> p_now
     or (select count(*) from unnest(p_models, p_versions) as known (id, version)
@@ -4820,6 +4846,12 @@ begin
   return jsonb_build_object('customers', coalesce(cardinality(ids), 0), 'id', ids[1], 'archived', coalesce(is_archived, false),
                             'subscriptions', coalesce(living, '[]'))::text;
 end $function$;
+CREATE OR REPLACE FUNCTION public.usage_unique_from()
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'public', 'pg_temp'
+RETURN (SELECT p.unique_from FROM usage_partitions.partitions p WHERE (p.number = (SELECT partition_of(usage_bookings.last_value) AS partition_of FROM usage_bookings)));
 CREATE OR REPLACE FUNCTION public.uses_of(used text, used_ids text[], at_most integer, named integer)
  RETURNS TABLE(record text, total bigint, first_ids text[])
  LANGUAGE plpgsql

@@ -47,6 +47,25 @@ export interface ApiKeys {
   updatedAt: number;
 }
 
+export interface ArchivedUsage {
+  amount: bigint | null;
+  environmentId: number | null;
+  events: number | null;
+  firstAmount: bigint | null;
+  firsts: number | null;
+  firstUsageDate: number | null;
+  lastBooking: number | null;
+  lastHour: number | null;
+  lastUsageDate: number | null;
+  lateEvents: number | null;
+  lateOwnPrice: bigint | null;
+  lateUnits: bigint | null;
+  number: number | null;
+  ownPrice: bigint | null;
+  seriesId: number | null;
+  withProperties: number | null;
+}
+
 export interface AttemptCounts {
   /**
    * A day later the count begins anew; in the environment's time.
@@ -1494,6 +1513,40 @@ export interface UsageOverages {
   uncovered: Generated<bigint>;
 }
 
+export interface UsagePartitionsPartitions {
+  archivedAt: number | null;
+  bytes: number | null;
+  closedAt: number | null;
+  events: number | null;
+  file: string | null;
+  firstUsageDate: number | null;
+  lastUsageDate: number | null;
+  number: number;
+  openedAt: number | null;
+  sha256: string | null;
+  state: string;
+  uniqueFrom: number;
+}
+
+export interface UsagePartitionsSeriesSums {
+  amount: bigint;
+  environmentId: number;
+  events: number;
+  firstAmount: bigint;
+  firsts: number;
+  firstUsageDate: number;
+  lastBooking: number;
+  lastHour: number;
+  lastUsageDate: number;
+  lateEvents: number;
+  lateOwnPrice: bigint;
+  lateUnits: bigint;
+  number: number;
+  ownPrice: bigint;
+  seriesId: number;
+  withProperties: number;
+}
+
 export interface UsageRollups {
   environmentId: number;
   events: number;
@@ -1579,6 +1632,7 @@ export interface Webhooks {
 
 export interface DB {
   apiKeys: ApiKeys;
+  archivedUsage: ArchivedUsage;
   attemptCounts: AttemptCounts;
   auditLog: AuditLog;
   billingPeriods: BillingPeriods;
@@ -1649,6 +1703,8 @@ export interface DB {
   usageMeasures: UsageMeasures;
   usageMeters: UsageMeters;
   usageOverages: UsageOverages;
+  "usagePartitions.partitions": UsagePartitionsPartitions;
+  "usagePartitions.seriesSums": UsagePartitionsSeriesSums;
   usageRollups: UsageRollups;
   usageSeries: UsageSeries;
   usageThresholdChecks: UsageThresholdChecks;
