@@ -1842,6 +1842,28 @@ create table public.tax_rates (
   constraint tax_rates_state_length CHECK ((char_length(state) <= 255))
 );
 
+create table public.usage_archive_sums (
+  number integer not null,
+  environment_id bigint not null,
+  series_id bigint not null,
+  events bigint not null,
+  amount numeric not null,
+  first_amount numeric not null,
+  firsts bigint not null,
+  own_price numeric not null,
+  late_units numeric not null,
+  late_events bigint not null,
+  late_own_price numeric not null,
+  last_hour bigint not null,
+  first_usage_date bigint not null,
+  last_usage_date bigint not null,
+  last_booking bigint not null,
+  with_properties bigint not null,
+  constraint usage_archive_sums_pkey PRIMARY KEY (environment_id, series_id, number),
+  constraint usage_archive_sums_environment_id_series_id_fkey FOREIGN KEY (environment_id, series_id) REFERENCES usage_series(environment_id, id),
+  constraint usage_archive_sums_number_fkey FOREIGN KEY (number) REFERENCES usage_partitions.partitions(number)
+);
+
 create table public.usage_charges (
   environment_id bigint not null,
   ledger_account_id text not null,
@@ -2167,6 +2189,47 @@ create table test_processor.operations (
   constraint operations_pkey PRIMARY KEY (idempotency_key)
 );
 
+create table usage_partitions.events_0 (
+  environment_id bigint not null,
+  series_id bigint not null,
+  booking bigint not null,
+  amount bigint not null,
+  usage_date bigint not null,
+  created_at bigint not null,
+  transaction_key uuid not null,
+  id text not null,
+  transaction_id text not null,
+  properties json,
+  own_price numeric(28,12),
+  constraint usage_events_transaction_unique UNIQUE (transaction_key),
+  constraint usage_events_pkey PRIMARY KEY (environment_id, id),
+  constraint usage_events_amount CHECK (((amount >= '-9007199254740991'::bigint) AND (amount <= '9007199254740991'::bigint))),
+  constraint usage_events_own_price CHECK ((own_price >= (0)::numeric)),
+  constraint usage_events_properties_length CHECK ((char_length((properties)::text) <= 16384)),
+  constraint usage_events_transaction_id_length CHECK ((char_length(transaction_id) <= 255))
+);
+
+create table usage_partitions.partitions (
+  number integer not null,
+  state text not null,
+  unique_from bigint not null,
+  opened_at bigint,
+  closed_at bigint,
+  file text,
+  bytes bigint,
+  sha256 text,
+  events bigint,
+  first_usage_date bigint,
+  last_usage_date bigint,
+  archived_at bigint,
+  constraint partitions_pkey PRIMARY KEY (number),
+  constraint partitions_archive CHECK (((num_nulls(file, bytes, sha256, events, archived_at) = ANY (ARRAY[0, 5])) AND ((file IS NULL) OR (state = ANY (ARRAY['archived'::text, 'restored'::text]))) AND ((state <> ALL (ARRAY['archived'::text, 'restored'::text])) OR (file IS NOT NULL)) AND ((first_usage_date IS NULL) = (last_usage_date IS NULL)))),
+  constraint partitions_number CHECK (((number >= 0) AND (number <= 8190))),
+  constraint partitions_state CHECK ((state = ANY (ARRAY['ready'::text, 'open'::text, 'closed'::text, 'archived'::text, 'restored'::text]))),
+  constraint partitions_times CHECK ((((opened_at IS NULL) = (state = 'ready'::text)) AND ((closed_at IS NULL) = (state = ANY (ARRAY['ready'::text, 'open'::text]))) AND (closed_at >= opened_at))),
+  constraint partitions_unique_from CHECK (((unique_from <= ((number)::bigint << 40)) AND ((unique_from & (((1)::bigint << 40) - 1)) = 0)))
+);
+
 CREATE INDEX accounts_by_user ON people.accounts USING btree (user_id);
 CREATE INDEX attempt_counts_kept_until ON public.attempt_counts USING btree (kept_until);
 CREATE INDEX audit_log_by_action ON public.audit_log USING btree (environment_id, action, id) WHERE (action IS NOT NULL);
@@ -2330,6 +2393,7 @@ CREATE INDEX subscriptions_trials ON public.subscriptions USING btree (environme
 CREATE INDEX subscriptions_waiting ON public.subscriptions USING btree (environment_id, created_at) WHERE ((status = 'incomplete'::text) AND (current_billing_period_start IS NULL));
 CREATE INDEX two_factors_by_secret ON people.two_factors USING btree (secret);
 CREATE INDEX two_factors_by_user ON people.two_factors USING btree (user_id);
+CREATE INDEX usage_archive_sums_by_number ON public.usage_archive_sums USING btree (number, environment_id, last_usage_date);
 CREATE INDEX usage_credits_by_account ON public.usage_credits USING btree (ledger_account_id, expires_at);
 CREATE INDEX usage_credits_by_creation ON public.usage_credits USING btree (environment_id, created_at);
 CREATE INDEX usage_credits_by_origin ON public.usage_credits USING btree (environment_id, transferred_from) WHERE (transferred_from IS NOT NULL);
@@ -2338,8 +2402,11 @@ CREATE INDEX usage_credits_owing ON public.usage_credits USING btree (ledger_acc
 CREATE INDEX usage_days_to_merge ON public.usage_days USING btree (environment_id, usage_meter_id, day) WHERE (NOT is_merged);
 CREATE INDEX usage_event_distinct_properties_by_event ON public.usage_event_distinct_properties USING btree (usage_event_id);
 CREATE INDEX usage_events_by_booking ON ONLY public.usage_events USING brin (booking) WITH (pages_per_range='32');
+CREATE INDEX usage_events_by_booking ON usage_partitions.events_0 USING brin (booking) WITH (pages_per_range='32');
 CREATE INDEX usage_events_by_date ON ONLY public.usage_events USING brin (usage_date int8_minmax_multi_ops) WITH (pages_per_range='32');
+CREATE INDEX usage_events_by_date ON usage_partitions.events_0 USING brin (usage_date int8_minmax_multi_ops) WITH (pages_per_range='32');
 CREATE INDEX usage_events_by_series ON ONLY public.usage_events USING btree (series_id, id);
+CREATE INDEX usage_events_by_series ON usage_partitions.events_0 USING btree (series_id, id);
 CREATE INDEX usage_holds_by_account ON public.usage_holds USING btree (ledger_account_id, id);
 CREATE INDEX usage_holds_by_creation ON public.usage_holds USING btree (environment_id, created_at);
 CREATE INDEX usage_holds_open ON public.usage_holds USING btree (ledger_account_id, expires_at) WHERE (status = 'open'::text);
@@ -2370,6 +2437,7 @@ CREATE UNIQUE INDEX invoices_one_open_threshold ON public.invoices USING btree (
 CREATE UNIQUE INDEX invoices_one_per_period ON public.invoices USING btree (environment_id, billing_period_id, reason) WHERE ((reason <> ALL (ARRAY['adjustment'::text, 'usage_threshold'::text])) AND (status <> 'void'::text));
 CREATE UNIQUE INDEX invoices_one_per_purchase ON public.invoices USING btree (environment_id, purchase_id) WHERE (purchase_id IS NOT NULL);
 CREATE UNIQUE INDEX ledger_accounts_one_waiting ON public.ledger_accounts USING btree (customer_id, usage_meter_id, environment_id) WHERE (customer_id IS NOT NULL);
+CREATE UNIQUE INDEX partitions_one_open ON usage_partitions.partitions USING btree (state) WHERE (state = 'open'::text);
 CREATE UNIQUE INDEX payment_methods_one_card_once ON public.payment_methods USING btree (environment_id, customer_id, processor, fingerprint) WHERE ((fingerprint IS NOT NULL) AND (detached_at IS NULL));
 CREATE UNIQUE INDEX payment_methods_one_default ON public.payment_methods USING btree (environment_id, customer_id) WHERE is_default;
 CREATE UNIQUE INDEX payments_one_under_way_per_adjustment ON public.payments USING btree (environment_id, adjustment_id) WHERE ((invoice_id IS NULL) AND (status = ANY (ARRAY['processing'::text, 'requires_confirmation'::text, 'requires_action'::text])));
@@ -4539,7 +4607,7 @@ begin
   for tenant_table in
     select relname as name from pg_class
      where relnamespace = 'public'::regnamespace and relname in ('ledger_accounts', 'ledger_transactions', 'ledger_entries',
-           'usage_credits', 'usage_series', 'usage_events', 'usage_rollups')
+           'usage_credits', 'usage_series', 'usage_events', 'usage_rollups', 'usage_archive_sums')
   loop
     execute format('revoke delete on %I from tollkeeper_service', tenant_table.name);
   end loop;
@@ -4802,7 +4870,7 @@ CREATE OR REPLACE FUNCTION public.unaudited_tables()
  RETURNS text[]
  LANGUAGE sql
  IMMUTABLE
-RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'emails'::text, 'mrr_customers'::text, 'mrr_amounts'::text, 'mrr_movements'::text, 'mrr_balances'::text, 'mrr_retention'::text, 'money_days'::text, 'usage_days'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
+RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_archive_sums'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'emails'::text, 'mrr_customers'::text, 'mrr_amounts'::text, 'mrr_movements'::text, 'mrr_balances'::text, 'mrr_retention'::text, 'money_days'::text, 'usage_days'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
 CREATE OR REPLACE FUNCTION public.usage_state_of_customer(p_environment bigint, p_now bigint, p_kind text, p_value text)
  RETURNS text
  LANGUAGE plpgsql
@@ -5001,6 +5069,8 @@ create policy tenant on subscriptions to {tollkeeper_service} using ((environmen
 create policy worker on subscriptions to {tollkeeper_worker} using true;
 create policy tenant on tax_rates to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
 create policy worker on tax_rates to {tollkeeper_worker} using true;
+create policy tenant on usage_archive_sums to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR sees_series(environment_id, series_id)));
+create policy worker on usage_archive_sums to {tollkeeper_worker} using true;
 create policy tenant on usage_charges to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
 create policy worker on usage_charges to {tollkeeper_worker} using true;
 create policy tenant on usage_credits to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));

@@ -35,7 +35,7 @@ create unique index partitions_one_open on usage_partitions.partitions (state) w
 grant select on usage_partitions.partitions to tollkeeper_service;
 
 -- Sums of the events of an archived partition by series. The invariants, and bills of late usage, count these in place of the events.
-create table usage_partitions.series_sums (
+create table usage_archive_sums (
   number integer not null references usage_partitions.partitions,
   environment_id bigint not null,
   series_id bigint not null,
@@ -59,16 +59,17 @@ create table usage_partitions.series_sums (
   primary key (environment_id, series_id, number),
   foreign key (environment_id, series_id) references usage_series
 );
-create index series_sums_by_number on usage_partitions.series_sums (number);
-alter table usage_partitions.series_sums enable row level security;
-create policy worker on usage_partitions.series_sums to tollkeeper_worker using (true);
-create policy tenant on usage_partitions.series_sums to tollkeeper_service using (environment_id = (select current_environment())
-  and ((select current_pricing_model()) is null or sees_series(environment_id, series_id)));
-grant select on usage_partitions.series_sums to tollkeeper_service;
+create index usage_archive_sums_by_number on usage_archive_sums (number, environment_id, last_usage_date);
 
--- The sums of events that are not in usage_events.
-create view archived_usage with (security_invoker = true) as
-  select s.* from usage_partitions.series_sums s join usage_partitions.partitions p on p.number = s.number and p.state = 'archived';
+-- What is left of archived events is neither deleted nor audited, like the events.
+do $$
+declare
+  listed text;
+begin
+  foreach listed in array array['secure_tenant_tables', 'unaudited_tables'] loop
+    execute replace(pg_get_functiondef(listed::regproc), '''usage_rollups''', '''usage_rollups'', ''usage_archive_sums''');
+  end loop;
+end $$;
 
 -- The first partition is the table as it was, with its keys.
 alter table usage_event_distinct_properties drop constraint usage_event_distinct_properti_environment_id_usage_event_i_fkey;
@@ -246,9 +247,9 @@ create function usage_partitions.may_leave(n integer) returns boolean language s
 create function usage_partitions.sum_up(n integer) returns void
   language plpgsql volatile security definer set search_path = public, pg_temp set work_mem = '256MB' as $$
 begin
-  delete from usage_partitions.series_sums where number = n;
+  delete from usage_archive_sums where number = n;
   execute format('
-    insert into usage_partitions.series_sums (number, environment_id, series_id, events, amount, first_amount, firsts, own_price,
+    insert into usage_archive_sums (number, environment_id, series_id, events, amount, first_amount, firsts, own_price,
            late_units, late_events, late_own_price, last_hour, first_usage_date, last_usage_date, last_booking, with_properties)
     select %1$s, e.environment_id, e.series_id, count(*), sum(e.amount),
            coalesce(sum(e.amount) filter (where d.usage_event_id is not null), 0), count(d.usage_event_id),
@@ -281,7 +282,7 @@ declare
   sums record;
 begin
   select sum(s.events) as events, min(s.first_usage_date) as first, max(s.last_usage_date) as last, max(s.last_booking) as booking into sums
-    from usage_partitions.series_sums s where s.number = n;
+    from usage_archive_sums s where s.number = n;
   perform usage_partitions.lock_for_swap();
   update usage_partitions.partitions
      set state = 'archived', file = p_file, bytes = p_bytes, sha256 = p_sha256, events = coalesce(sums.events, 0),
@@ -329,7 +330,7 @@ declare
   differing bigint;
 begin
   execute format('
-    select count(*) from (select environment_id, series_id, events, amount, own_price from usage_partitions.series_sums where number = %1$s) s
+    select count(*) from (select environment_id, series_id, events, amount, own_price from usage_archive_sums where number = %1$s) s
       full join (select environment_id, series_id, count(*) as events, sum(amount) as amount, coalesce(sum(own_price), 0) as own_price
                    from usage_partitions.events_%1$s group by environment_id, series_id) e
         on e.environment_id = s.environment_id and e.series_id = s.series_id
@@ -364,12 +365,18 @@ begin
   execute format('drop table usage_partitions.events_%s', n);
 end $$;
 
--- Names the file in which the properties of some series are gone.
-create function usage_partitions.replace_file(n integer, p_file text, p_bytes bigint, p_sha256 text, p_environment bigint, p_series bigint[])
+-- Names the file that takes the place of the one with properties of an erased customer.
+create function usage_partitions.replace_file(n integer, p_file text, p_bytes bigint, p_sha256 text)
   returns void language plpgsql volatile security definer set search_path = public, pg_temp as $$
 begin
   update usage_partitions.partitions set file = p_file, bytes = p_bytes, sha256 = p_sha256 where number = n and file is not null;
-  update usage_partitions.series_sums set with_properties = 0
+end $$;
+
+-- No file has the properties of these series any more.
+create function usage_partitions.note_erased(n integer, p_environment bigint, p_series bigint[])
+  returns void language plpgsql volatile security definer set search_path = public, pg_temp as $$
+begin
+  update usage_archive_sums set with_properties = 0
    where number = n and environment_id = p_environment and series_id = any (p_series);
 end $$;
 

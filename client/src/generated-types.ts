@@ -914,6 +914,21 @@ export interface BrandingPreview {
   emailHtml: string;
 }
 
+export interface Archive {
+  /** The number of the archive, as the command line names it. */
+  id: string;
+  createdAt: Timestamp;
+  /** `restored`: its events are there, until an operator releases it. */
+  state: 'archived' | 'restored';
+  arrivedFrom: Timestamp;
+  /** Its events arrived between these instants, in real time. */
+  arrivedUntil: Timestamp;
+  usageDateFrom: Timestamp;
+  /** The first and the last `usageDate` of its events. */
+  usageDateTo: Timestamp;
+  events: number;
+}
+
 export interface AuditLogEntry {
   id: string;
   /** Real time in epoch milliseconds, even if the test clock is set. */
@@ -2864,6 +2879,8 @@ export interface UsageMeterSummary {
     units: WholeNumber;
     events: number;
   } | null;
+  /** Present where events up to this `usageDate` are archived and not read: the answer lacks them. Sums of whole hours have them. */
+  archivedUntil?: Timestamp;
 }
 
 /** An hour, day or month in UTC, limited to the range of the request. `end` is not part of it. */
@@ -5428,6 +5445,30 @@ export interface SettingsBrandingPreviewAnswer {
   preview: BrandingPreview;
 }
 
+export interface ArchivesListInput {
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
+  cursor?: string;
+  /** The number of rows on a page: 1 to 100, by default 10. */
+  limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
+}
+
+export interface ArchivesListAnswer {
+  data: Array<Archive>;
+  hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
+  total: number;
+  currentCursor: string;
+  nextCursor?: string;
+  /** All events that arrived since this instant are in lists. Null: all there ever were. */
+  keptSince: Timestamp | null;
+  /** A `transactionId` counts once for at least so many days; null: without a limit of time. */
+  deduplicationDays: number | null;
+  /** Events are in lists for at least so many days; null: for ever. */
+  retentionDays: number | null;
+}
+
 export interface AuditLogListInput {
   /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
@@ -7273,6 +7314,8 @@ export interface UsageEventsListAnswer {
   total: number;
   currentCursor: string;
   nextCursor?: string;
+  /** Present where events up to this `usageDate` are archived and not read: the answer lacks them. Sums of whole hours have them. */
+  archivedUntil?: Timestamp;
 }
 
 export interface UsageEventsBulkInput {
@@ -8661,6 +8704,14 @@ export interface SettingsMethods {
   brandingPreview(input: SettingsBrandingPreviewInput, options?: WriteOptions): Promise<SettingsBrandingPreviewAnswer>;
 }
 
+export interface ArchivesMethods {
+  /** List archives of usage events. Returns the archives that hold usage events of the environment, the newest first. Archived events are in every balance, bill and sum of whole hours, but not in lists. The operator of the service restores an archive. */
+  list(input?: ArchivesListInput, options?: CallOptions): Promise<ArchivesListAnswer>;
+
+  /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
+  listAll(input?: Omit<ArchivesListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<ArchivesListAnswer['data'][number], void, undefined>;
+}
+
 export interface AuditLogMethods {
   /** List the audit log. Returns who changed which record and how, newest first. Each record that a request, page, task or command changed has an entry. Usage and ledger entries are not repeated here. */
   list(input?: AuditLogListInput, options?: CallOptions): Promise<AuditLogListAnswer>;
@@ -9020,7 +9071,7 @@ export interface UsageEventsMethods {
   /** Record a usage event. Records that a subscription has used units of a usage meter, and books them on its balance. A customer may be named in its place: the usage is then of its one current subscription that has the meter. If the meter has an event with this `transactionId`, that event is returned and nothing is counted again. */
   create(input: UsageEventsCreateInput, options?: WriteOptions): Promise<UsageEventsCreateAnswer>;
 
-  /** List usage events. Returns the usage events of the environment in the order of arrival, optionally of one customer, subscription, meter or range of time. */
+  /** List usage events. Returns the usage events of the environment in the order of arrival, optionally of one customer, subscription, meter or range of time. `total` counts archived events too. */
   list(input?: UsageEventsListInput, options?: CallOptions): Promise<UsageEventsListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */

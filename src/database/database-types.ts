@@ -47,25 +47,6 @@ export interface ApiKeys {
   updatedAt: number;
 }
 
-export interface ArchivedUsage {
-  amount: bigint | null;
-  environmentId: number | null;
-  events: number | null;
-  firstAmount: bigint | null;
-  firsts: number | null;
-  firstUsageDate: number | null;
-  lastBooking: number | null;
-  lastHour: number | null;
-  lastUsageDate: number | null;
-  lateEvents: number | null;
-  lateOwnPrice: bigint | null;
-  lateUnits: bigint | null;
-  number: number | null;
-  ownPrice: bigint | null;
-  seriesId: number | null;
-  withProperties: number | null;
-}
-
 export interface AttemptCounts {
   /**
    * A day later the count begins anew; in the environment's time.
@@ -1363,6 +1344,25 @@ export interface TaxRates {
   updatedAt: number;
 }
 
+export interface UsageArchiveSums {
+  amount: bigint;
+  environmentId: number;
+  events: number;
+  firstAmount: bigint;
+  firsts: number;
+  firstUsageDate: number;
+  lastBooking: number;
+  lastHour: number;
+  lastUsageDate: number;
+  lateEvents: number;
+  lateOwnPrice: bigint;
+  lateUnits: bigint;
+  number: number;
+  ownPrice: bigint;
+  seriesId: number;
+  withProperties: number;
+}
+
 export interface UsageCharges {
   amount: bigint;
   environmentId: number;
@@ -1528,25 +1528,6 @@ export interface UsagePartitionsPartitions {
   uniqueFrom: number;
 }
 
-export interface UsagePartitionsSeriesSums {
-  amount: bigint;
-  environmentId: number;
-  events: number;
-  firstAmount: bigint;
-  firsts: number;
-  firstUsageDate: number;
-  lastBooking: number;
-  lastHour: number;
-  lastUsageDate: number;
-  lateEvents: number;
-  lateOwnPrice: bigint;
-  lateUnits: bigint;
-  number: number;
-  ownPrice: bigint;
-  seriesId: number;
-  withProperties: number;
-}
-
 export interface UsageRollups {
   environmentId: number;
   events: number;
@@ -1632,7 +1613,6 @@ export interface Webhooks {
 
 export interface DB {
   apiKeys: ApiKeys;
-  archivedUsage: ArchivedUsage;
   attemptCounts: AttemptCounts;
   auditLog: AuditLog;
   billingPeriods: BillingPeriods;
@@ -1693,6 +1673,7 @@ export interface DB {
   subscriptionPriceOverrides: SubscriptionPriceOverrides;
   subscriptions: Subscriptions;
   taxRates: TaxRates;
+  usageArchiveSums: UsageArchiveSums;
   usageCharges: UsageCharges;
   usageCredits: UsageCredits;
   usageDays: UsageDays;
@@ -1704,7 +1685,6 @@ export interface DB {
   usageMeters: UsageMeters;
   usageOverages: UsageOverages;
   "usagePartitions.partitions": UsagePartitionsPartitions;
-  "usagePartitions.seriesSums": UsagePartitionsSeriesSums;
   usageRollups: UsageRollups;
   usageSeries: UsageSeries;
   usageThresholdChecks: UsageThresholdChecks;

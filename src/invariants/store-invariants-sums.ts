@@ -33,11 +33,15 @@ export function eventsSince(since: Since): RawBuilder<unknown> {
   return sql`(select * from usage_events where ${between('booking', { after: since.booking, upTo: since.upTo?.booking })})`;
 }
 
+/** The sums of events that are archived, by series and partition. */
+export const archivedUsage = sql`(
+  select s.* from usage_archive_sums s join usage_partitions.partitions p on p.number = s.number and p.state = 'archived')`;
+
 /** The sums of archived events to check, by series. The mark is never within an archived partition. */
 export function archivedSince(since: Since): RawBuilder<unknown> {
-  if (since === null) return sql`archived_usage`;
+  if (since === null) return archivedUsage;
   const range = between('last_booking', { after: since.booking, upTo: since.upTo?.booking });
-  return sql`(select * from archived_usage where ${range})`;
+  return sql`(select * from ${archivedUsage} a where ${range})`;
 }
 
 /** The applications of credits to the entries to check. */

@@ -1,6 +1,14 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Invariant } from './store-invariants.ts';
-import { archivedSince, entriesSince, eventsOfSeries, eventsSince, type Since, usageOfPrices } from './store-invariants-sums.ts';
+import {
+  archivedSince,
+  archivedUsage,
+  entriesSince,
+  eventsOfSeries,
+  eventsSince,
+  type Since,
+  usageOfPrices,
+} from './store-invariants-sums.ts';
 
 // The aggregation of a meter may change, so events with repeated properties only give bounds.
 const boundedWhereRepeated =
@@ -67,7 +75,7 @@ function isBookedSince(since: Since): RawBuilder<boolean> {
  * these events is kept.
  */
 const archivedHours = sql`(
-    select environment_id, series_id, max(last_hour) as last_hour from archived_usage group by environment_id, series_id)`;
+    select environment_id, series_id, max(last_hour) as last_hour from ${archivedUsage} a group by environment_id, series_id)`;
 
 /** Whether the events of a usage transaction `t` are archived. They were compared with its entries before. */
 const isArchived = sql<boolean>`case when t.source_id ~ '^[0-9]{1,18}$' then partition_of(t.source_id::bigint) in (
@@ -77,7 +85,7 @@ const isArchived = sql<boolean>`case when t.source_id ~ '^[0-9]{1,18}$' then par
 function hoursSince(since: Since): RawBuilder<unknown> {
   return sql`
     select distinct e.environment_id, e.series_id, ${hourOfEvent} as hour from ${eventsSince(since)} e
-     where not exists (select from archived_usage a
+     where not exists (select from ${archivedUsage} a
                         where a.environment_id = e.environment_id and a.series_id = e.series_id and a.last_hour >= ${hourOfEvent})`;
 }
 
@@ -110,7 +118,7 @@ function archivedAtLastHour(since: Since): RawBuilder<unknown> {
   return sql`
     select a.environment_id, a.series_id, h.last_hour as hour, a.events, case when m.is_measured then 0 else a.amount end as amount,
            case when r.ledger_account_id is not null then a.first_amount when m.is_measured then 0 else a.amount end as first_amount
-      from archived_usage a
+      from ${archivedUsage} a
       join ${archivedHours} h on h.environment_id = a.environment_id and h.series_id = a.series_id
       join usage_series s on s.environment_id = a.environment_id and s.id = a.series_id
       join usage_meters m on m.environment_id = s.environment_id and m.id = s.usage_meter_id
@@ -172,7 +180,8 @@ export const usageInvariants: readonly Invariant[] = [
   },
   {
     name: 'transactionCountsOnce',
-    sentence: 'A transactionId belongs to one usage event of a usage meter, within the time for which transactions are compared.',
+    sentence:
+      'A transactionId belongs to one usage event of a usage meter, within the time for which transactions are compared.',
     query: (since) =>
       since === null
         ? sql`
@@ -280,7 +289,7 @@ export const usageInvariants: readonly Invariant[] = [
         select d.environment_id, d.ledger_account_id, sum(a.amount) as total, max(a.last_booking) as last_booking
           from measured d
           join usage_series s on s.environment_id = d.environment_id and s.ledger_account_id = d.ledger_account_id
-          join archived_usage a on a.environment_id = s.environment_id and a.series_id = s.id
+          join ${archivedUsage} a on a.environment_id = s.environment_id and a.series_id = s.id
          group by d.environment_id, d.ledger_account_id
       ), earlier as (
         select environment_id, ledger_account_id, sum(amount) as total, array_agg(amount) as amounts
@@ -407,7 +416,7 @@ export const usageInvariants: readonly Invariant[] = [
              select count(*) as events, coalesce(sum(e.own_price), 0) as own_price
                from usage_events e where e.environment_id = s.environment_id and e.series_id = s.id
              union all
-             select a.events, a.own_price from archived_usage a where a.environment_id = s.environment_id and a.series_id = s.id) e
+             select a.events, a.own_price from ${archivedUsage} a where a.environment_id = s.environment_id and a.series_id = s.id) e
            where p.pricing ->> 'model' = 'dynamic' or p.pricing ? 'fixedAmountPerEvent'
            group by s.environment_id, s.ledger_account_id, s.price_id having sum(e.events) > 0) e
           on e.environment_id = o.environment_id and e.ledger_account_id = o.ledger_account_id and e.price_id = o.price_id

@@ -123,7 +123,9 @@ export function claimLateOverages(
                 where e.environment_id = ${environmentId} and e.series_id = s.id and e.usage_date < asked.start_at
                 union all
                select a.late_units, a.late_events, a.late_own_price
-                 from archived_usage a where a.environment_id = ${environmentId} and a.series_id = s.id) part) late
+                 from usage_archive_sums a
+                 join usage_partitions.partitions archive on archive.number = a.number and archive.state = 'archived'
+                where a.environment_id = ${environmentId} and a.series_id = s.id) part) late
       join usage_overages o on o.environment_id = ${environmentId} and o.ledger_account_id = s.ledger_account_id
        and o.price_id = s.price_id
      where late.events > 0

@@ -27,6 +27,7 @@ export const order = [
   'checkout',
   'webhooks',
   'mail',
+  'archives',
   'erasure',
   'invariants',
   'api',

@@ -72,6 +72,9 @@ export const owners: Owners = {
   usage_days: 'usage',
   usage_event_distinct_properties: 'usage',
 
+  'usage_partitions.partitions': 'archives',
+  usage_archive_sums: 'archives',
+
   invoices: 'invoicing',
   invoice_line_items: 'invoicing',
   discount_redemptions: 'invoicing',
