@@ -1,5 +1,4 @@
-import type { Instant } from '../kernel/calendar.ts';
-import { msPerDay } from '../kernel/calendar.ts';
+import { type Instant, msPerDay } from '../kernel/calendar.ts';
 
 /** How long usage events are compared and kept. Null: for ever. */
 export interface EventSettings {
@@ -7,14 +6,12 @@ export interface EventSettings {
   readonly retentionDays: number | null;
 }
 
-// Each new event is looked for in the older partitions of its time: three at the most. Fewer partitions keep more than was asked.
-const partitionsInTime = 2;
-const [shortestDays, longestDays] = [1, 90];
+// Each new event is looked for in the older partitions of its time: two at the most. With fewer, events stay longer than was asked.
 
 /** The days for which a partition takes events. Without an end of the comparison there is one partition for ever. */
 export function partitionDays({ deduplicationDays }: EventSettings): number | null {
   if (deduplicationDays === null) return null;
-  return Math.min(Math.max(Math.ceil(deduplicationDays / partitionsInTime), shortestDays), longestDays);
+  return Math.ceil(deduplicationDays / 2);
 }
 
 /** Whether the partition that was opened at an instant has taken events for long enough. */

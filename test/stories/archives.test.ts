@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import process from 'node:process';
 import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { sql } from 'kysely';
 import {
@@ -31,6 +35,7 @@ await app.setClock(now);
 const world = await insertFixture(app, { now });
 const { subscriptionId, customerId } = world;
 
+const archiving = new URL('../support/archiving.ts', import.meta.url).pathname;
 const directory = await mkdtemp(join(tmpdir(), 'tollkeeper-archives-'));
 after(() => rm(directory, { recursive: true, force: true }));
 const pool = createPool({ url: app.databaseUrl, size: 4, as: 'worker' });
@@ -66,8 +71,8 @@ async function used(): Promise<bigint> {
 /** The invariants that are broken: by all data, and by what came after the last check. */
 async function broken(): Promise<string[]> {
   const found: string[] = [];
+  // The fixture has no default product.
   for (const since of [null, await readMark(app.owner)])
-    // The fixture has no default product.
     for (const { name, violations } of await checkInvariants(app.owner, since))
       if (violations.count > 0 && name !== 'oneDefaultProduct')
         found.push(`${name} ${JSON.stringify(violations.rows[0])}`);
@@ -140,6 +145,27 @@ test('a transaction older than the time of comparison counts again', async () =>
   assert.deepEqual(await broken(), []);
 });
 
+/** Runs an action in a process of its own, and kills it in the middle of a file. */
+async function killInTheMiddle(...parameters: readonly string[]): Promise<void> {
+  const child = spawn(process.execPath, [archiving, app.databaseUrl, directory, ...parameters], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [said] = await once(child.stdout, 'data');
+  assert.match(String(said), /in the middle/);
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+}
+
+test('a process that is killed in the middle of archiving leaves every event where it was', async () => {
+  const before = { states: await states(), used: await used() };
+  await killInTheMiddle('archive', String(today + 2 * msPerDay));
+  // The next partition was opened, because it was time.
+  assert.deepEqual((await states()).slice(0, 3), before.states.slice(0, 3));
+  assert.equal(await used(), before.used);
+  assert.deepEqual((await app.get(`/usage-events/${first.id}`)).usageEvent, first);
+  assert.deepEqual(await broken(), []);
+});
+
 test('an archive holds the events that it names, and all sums and invariants are as before', async () => {
   await createChecks(app.owner).run({ full: true, waits: true });
   await advanceMark(app.owner, null, Date.now(), 0);
@@ -207,6 +233,46 @@ test('a file that was changed is not restored', async () => {
   assert.deepEqual(await broken(), []);
 });
 
+test('a process that is killed in the middle of restoring or erasing leaves the archive as it was', async () => {
+  await killInTheMiddle('restore', '0');
+  assert.equal((await states())[0], 'archived');
+  assert.deepEqual(await broken(), []);
+  await killInTheMiddle('erase', String(app.testEnvironmentId), customerId);
+  assert.equal((await states())[0], 'archived');
+  assert.deepEqual(await broken(), []);
+});
+
+test('usage goes on while partitions are opened, and one that is read for long is archived later', async () => {
+  let stops = false;
+  const sent: Promise<Body[]>[] = [];
+  const before = await used();
+  const sending = (async () => {
+    for (let n = 0; !stops; n++) {
+      sent.push(record(event(`storm ${n}`), event('storm')));
+      await sleep(20);
+    }
+  })();
+  const archived = async () => (await states()).filter((state) => state === 'archived').length;
+  const archivedBefore = await archived();
+  const reader = await app.ownerPool.connect();
+  await reader.query('begin; select count(*) from usage_events');
+  const kept = dayLater(2);
+  await sleep(700);
+  assert.equal(await archived(), archivedBefore);
+  await reader.query('commit');
+  reader.release();
+  await kept;
+  assert((await archived()) > archivedBefore);
+  stops = true;
+  await sending;
+  await Promise.all(sent);
+  assert.equal(await used(), before + BigInt(3 * (sent.length + 1)));
+  const stored = await sql<{ count: number }>`
+    select count(*) as count from usage_events where transaction_id = 'storm'`.execute(app.owner);
+  assert.equal(Number(stored.rows[0]?.count), 1);
+  assert.deepEqual(await broken(), []);
+});
+
 test('a restored archive brings its events back, and a released one takes them away again', async () => {
   const before = { used: await used(), summary: await summary() };
   assert.equal(await restoreArchive(archives, 0), true);
@@ -215,7 +281,7 @@ test('a restored archive brings its events back, and a released one takes them a
   assert.deepEqual(await broken(), []);
   assert.deepEqual({ used: await used(), summary: await summary() }, before);
   await keepPartitions(archives, today);
-  assert.equal((await app.get('/archives')).data[0].state, 'restored');
+  assert.equal((await app.get('/archives?order=asc')).data[0].state, 'restored');
   assert.equal(await releaseArchive(archives, 0), true);
   assert.equal(await releaseArchive(archives, 0), false);
   assert.equal((await app.request('GET', `/usage-events/${first.id}`)).status, 404);
