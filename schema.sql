@@ -1860,8 +1860,7 @@ create table public.usage_archive_sums (
   last_booking bigint not null,
   with_properties bigint not null,
   constraint usage_archive_sums_pkey PRIMARY KEY (environment_id, series_id, number),
-  constraint usage_archive_sums_environment_id_series_id_fkey FOREIGN KEY (environment_id, series_id) REFERENCES usage_series(environment_id, id),
-  constraint usage_archive_sums_number_fkey FOREIGN KEY (number) REFERENCES usage_partitions.partitions(number)
+  constraint usage_archive_sums_environment_id_series_id_fkey FOREIGN KEY (environment_id, series_id) REFERENCES usage_series(environment_id, id)
 );
 
 create table public.usage_charges (

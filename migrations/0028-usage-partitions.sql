@@ -36,7 +36,7 @@ grant select on usage_partitions.partitions to tollkeeper_service;
 
 -- Sums of the events of an archived partition by series. The invariants, and bills of late usage, count these in place of the events.
 create table usage_archive_sums (
-  number integer not null references usage_partitions.partitions,
+  number integer not null,
   environment_id bigint not null,
   series_id bigint not null,
   events bigint not null,

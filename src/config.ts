@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import type { EventSettings } from './archives/partition.ts';
+import type { EventSettings } from './archives/archive.ts';
 import { connectionLimits } from './http/connections.ts';
 import { shortestOperatorToken } from './http/operator.ts';
 import { nearestOf } from './http/unknown-fields.ts';

@@ -1,5 +1,4 @@
-import { type Archives, listAllArchives, releaseArchive, restoreArchive } from './archives/actions.ts';
-import { openArchives } from './archives/open-archives.ts';
+import { type Archives, listAllArchives, openArchives, releaseArchive, restoreArchive } from './archives/actions.ts';
 import type { Config } from './config.ts';
 import { type Output, print } from './main-admin.ts';
 import { withWorker } from './main-database.ts';

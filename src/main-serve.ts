@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import process from 'node:process';
 import type pg from 'pg';
 import { createApp, crontab, type ExternalServices, tasks } from './app.ts';
-import { openArchives } from './archives/open-archives.ts';
+import { openArchives } from './archives/actions.ts';
 import { auditCrontab } from './audit/jobs.ts';
 import { createFirstOrganization, ensureApiKeys } from './billing/create-organization.ts';
 import type { Config } from './config.ts';

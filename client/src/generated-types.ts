@@ -588,7 +588,7 @@ export interface NewUsageEvent {
   customerId?: string | null;
   /** Your own id of the customer, in place of `subscriptionId`: its one current subscription that has the usage meter. */
   customerExternalId?: string | null;
-  /** Your own id of the event. An event with the same `transactionId` counts once on a usage meter, without a limit of time. */
+  /** Your own id of the event. An event with the same `transactionId` counts once on a usage meter, without a limit of time unless the service has one: see `deduplicationDays` of `GET /archives`. */
   transactionId: string;
   /** The units of the use, 1 or more. A meter that counts events takes 1 alone, and may go without; any other requires it. Meters of type `max`, `latest` and `unit_hours` take 0 too, and recurring ones also a negative amount. */
   amount?: number;

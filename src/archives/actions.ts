@@ -17,9 +17,16 @@ import {
   partitionDays,
   uniqueSince,
   versionOf,
-} from './partition.ts';
-import { type ArchiveStorage, Digest, refuseOther, type StoredFile, verifyFile } from './storage.ts';
+} from './archive.ts';
 import * as store from './store.ts';
+import {
+  type ArchiveStorage,
+  Digest,
+  directoryStorage,
+  refuseOther,
+  type StoredFile,
+  verifyFile,
+} from './store-files.ts';
 
 /** The partitions of usage events and their archives: of all environments, by the connections of the worker. */
 export interface Archives {
@@ -33,6 +40,14 @@ export interface Archives {
 /** The part of the external services that moves events. A process may go without. */
 export interface WithArchives {
   readonly archives?: Archives;
+}
+
+/** The archives of a process with these settings. */
+export function openArchives(
+  { worker, workerPool }: { readonly worker: Database; readonly workerPool: pg.Pool },
+  { events, archive }: { readonly events: EventSettings; readonly archive: string | null },
+): Archives {
+  return { settings: events, worker, pool: workerPool, storage: archive === null ? null : directoryStorage(archive) };
 }
 
 /** The archives that the service was started with. */
@@ -213,11 +228,6 @@ export async function eraseFromArchives(archives: Archives, environmentId: numbe
       await store.noteErased(worker, number, environmentId, seriesIds);
     }
   });
-}
-
-/** Whether a customer has properties in archives. */
-export async function isInArchives(worker: Database, environmentId: number, customerId: string): Promise<boolean> {
-  return (await store.listToErase(worker, environmentId, customerId)).length > 0;
 }
 
 /** All partitions that are archived or restored, the oldest first. */

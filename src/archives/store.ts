@@ -3,7 +3,7 @@ import type { Database } from '../database/database.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { isAscending, type PageRequest } from '../kernel/pagination.ts';
-import type { StoredFile } from './storage.ts';
+import type { StoredFile } from './store-files.ts';
 
 /*
  * Partitions of usage events, over all environments. The functions of migration 0028 change them, as the owner of the tables.
@@ -85,7 +85,7 @@ export async function releaseRestored(worker: Database, number: number): Promise
 }
 
 /** An archive with properties of some series. */
-export interface ArchiveToErase {
+interface ArchiveToErase {
   readonly number: number;
   readonly state: 'archived' | 'restored';
   readonly seriesIds: readonly number[];
@@ -156,7 +156,7 @@ export function copyIn(number: number): string {
 }
 
 /** An archive as an environment sees it: its own events in it. */
-export interface ArchiveRow {
+interface ArchiveRow {
   readonly id: string;
   readonly state: 'archived' | 'restored';
   readonly createdAt: Instant;

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { ofCustomerNamed } from '../customers/store.ts';
 import { idArray, textArray } from '../database/array-literal.ts';
+import type { Database } from '../database/database.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { idPrefixes } from '../kernel/id.ts';
@@ -340,4 +341,9 @@ export async function countEvents(
     );
   const { rows } = await sql<{ total: number }>`select ${sql.join(parts, sql` + `)} as total`.execute(work.db);
   return Math.min(rows[0]?.total ?? 0, atMost ?? Number.POSITIVE_INFINITY);
+}
+
+/** Until the transaction ends, no usage events move to or from an archive. */
+export async function keepEventsInPlace(db: Database): Promise<void> {
+  await sql`lock table only usage_events in access share mode`.execute(db);
 }

@@ -372,10 +372,7 @@ export async function selectEvents(work: Work, query: RawBuilder<unknown>): Prom
   }));
 }
 
-/**
- * Matches events whose transactions count as repeats now. Where a longer time was set since, a transaction may have several,
- * the last of which is meant.
- */
+/** Matches events whose transactions count as repeats now. A transaction that has several means the last of them. */
 const isRecent = sql<boolean>`booking >= (select usage_unique_from())`;
 
 /** The id, without prefix, of the event that each of these transactions has, by its key. */

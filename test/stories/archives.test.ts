@@ -17,7 +17,7 @@ import {
   releaseArchive,
   restoreArchive,
 } from '../../src/archives/actions.ts';
-import { directoryStorage } from '../../src/archives/storage.ts';
+import { directoryStorage } from '../../src/archives/store-files.ts';
 import { createDatabase, createPool } from '../../src/database/database.ts';
 import { checkInvariants } from '../../src/invariants/check-invariants.ts';
 import { createChecks } from '../../src/invariants/run-checks.ts';

@@ -1,7 +1,7 @@
 import process from 'node:process';
 import { PassThrough } from 'node:stream';
 import { eraseFromArchives, keepPartitions, restoreArchive } from '../../src/archives/actions.ts';
-import { type ArchiveStorage, directoryStorage } from '../../src/archives/storage.ts';
+import { type ArchiveStorage, directoryStorage } from '../../src/archives/store-files.ts';
 import { createDatabase, createPool } from '../../src/database/database.ts';
 
 // A process that moves events, and stops in the middle of a file until it is killed.

@@ -68,12 +68,13 @@ export const owners: Owners = {
 
   usage_series: 'usage',
   usage_events: 'usage',
+  'usage_partitions.partitions': 'usage',
+  // The first partition of usage_events.
+  events_0: 'usage',
+  usage_archive_sums: 'usage',
   usage_rollups: 'usage',
   usage_days: 'usage',
   usage_event_distinct_properties: 'usage',
-
-  'usage_partitions.partitions': 'archives',
-  usage_archive_sums: 'archives',
 
   invoices: 'invoicing',
   invoice_line_items: 'invoicing',

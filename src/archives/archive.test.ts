@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { msPerDay } from '../kernel/calendar.ts';
-import { archivedBefore, fileOf, isFull, partitionDays, uniqueSince, versionOf } from './partition.ts';
+import { archivedBefore, fileOf, isFull, partitionDays, uniqueSince, versionOf } from './archive.ts';
 
 const settings = (deduplicationDays: number | null, retentionDays: number | null = null) => ({
   deduplicationDays,
