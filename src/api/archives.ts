@@ -11,7 +11,7 @@ export const archiveRoutes = [
   route({
     method: 'GET',
     path: '/archives',
-    needs: 'usage-events:read',
+    needs: 'archives:read',
     summary: 'List archives of usage events',
     description:
       'Returns the archives that hold usage events of the environment, the newest first. Archived events are in every ' +
