@@ -328,6 +328,7 @@ create table public.auto_top_up_purchases (
   constraint auto_top_up_purchases_pkey PRIMARY KEY (environment_id, purchase_id),
   constraint auto_top_up_purchases_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
   constraint auto_top_up_purchases_environment_id_purchase_id_fkey FOREIGN KEY (environment_id, purchase_id) REFERENCES purchases(environment_id, id),
+  constraint auto_top_up_purchases_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
   constraint auto_top_up_purchases_amount CHECK ((amount >= (0)::numeric)),
   constraint auto_top_up_purchases_status CHECK ((status = ANY (ARRAY['open'::text, 'paid'::text, 'failed'::text])))
 );

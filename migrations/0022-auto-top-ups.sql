@@ -43,6 +43,7 @@ create table auto_top_up_purchases (
   primary key (environment_id, purchase_id),
   foreign key (environment_id, purchase_id) references purchases,
   foreign key (environment_id, customer_id) references customers,
+  foreign key (environment_id, usage_meter_id) references usage_meters,
   constraint auto_top_up_purchases_status check (status in ('open', 'paid', 'failed')),
   constraint auto_top_up_purchases_amount check (amount >= 0)
 );

@@ -138,6 +138,15 @@ export async function fillTables(owner: pg.Client): Promise<void> {
     `insert into mrr_balances select environment_id, 1, pricing_model_id, 'USD', id, 'new', 0, 0 from ${one('prices')} o on conflict do nothing`,
     `insert into usage_levels select environment_id, id, 1, 1, 'probe', 0 from ${one('ledger_accounts')} o on conflict do nothing`,
     `insert into usage_threshold_checks select environment_id, id, 1 from ${one('subscriptions')} o on conflict do nothing`,
+    `insert into auto_top_up_checks select environment_id, id, 1 from ${one('customers')} o on conflict do nothing`,
+    `insert into auto_top_ups (environment_id, customer_id, pricing_model_id, price_id, usage_meter_id, below, quantity,
+       maximum_amount_per_month, created_at, updated_at)
+       select o.environment_id, o.id, o.pricing_model_id, p.id, m.id, 1, 1, 1, 1, 1
+         from ${one('customers')} o join ${one('prices')} p on p.environment_id = o.environment_id
+         join ${one('usage_meters')} m on m.environment_id = o.environment_id on conflict do nothing`,
+    `insert into auto_top_up_purchases
+       select o.environment_id, o.id, o.customer_id, o.pricing_model_id, m.id, 1, 1, 'failed', 1, 1
+         from ${one('purchases')} o join ${one('usage_meters')} m on m.environment_id = o.environment_id on conflict do nothing`,
     `insert into webhook_attempts select environment_id, id, 99, pricing_model_id, 1, 1, 200, null, '' from ${one('webhook_deliveries')} o`,
   ];
   for (const statement of statements) await owner.query(statement);

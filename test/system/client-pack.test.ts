@@ -172,6 +172,6 @@ test('the README of the client does what it says, one snippet after the other', 
   const told = await run(project, 'node', 'run-readme.ts');
   assert.match(
     told,
-    /^\S+ 2900\nit would be canceled\nThe balance of 9997 does not cover 1000000\.\nsingle sign-on: true\ncalls left: 9997\nwelcome user-2\n200,400\n$/,
+    /^\S+ 2900\nit would be canceled\nThe balance of 9997 does not cover 1000000\.\nsingle sign-on: true\nexport as PDF: false\nprojects allowed: null\ncalls left: 9997\nwelcome user-2\n200,400\n$/,
   );
 });

@@ -31,6 +31,7 @@ const ofWholeEnvironment: Readonly<Record<string, string>> = {
   usage_measures: 'found by a ledger account, which is of a pricing model',
   usage_overages: 'found by a ledger account, which is of a pricing model',
   usage_threshold_checks: 'found by a subscription, which is of a pricing model',
+  auto_top_up_checks: 'found by a customer, which is of a pricing model',
 };
 
 /** Tables of people that the service reads: those of the organization of its environment. */
