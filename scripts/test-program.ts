@@ -4,8 +4,8 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/pro
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-// The service as a few files, for tests that start it as a process of its own. Node takes half of the time of a start to
-// find and load the thousand files of the service and its packages, and tests start some two hundred processes.
+// The service as a few files, for tests that start it as a process of its own. Node takes about half of the processor time
+// of a start to find and load the files of the service and its packages.
 
 const root = resolve(import.meta.dirname, '..');
 const source = join(root, 'src');

@@ -36,7 +36,8 @@ import {
   readMonth,
   takeChecks,
 } from '../purchases/store-auto-top-ups.ts';
-import { smallerQuantity, topUpMonth, topUpQuantity } from '../rating/auto-top-up.ts';
+import { smallerQuantity, topUpQuantity } from '../rating/auto-top-up.ts';
+import { calendarPeriod } from '../rating/spending.ts';
 import { type AnchorRequest, anchorTermsOf } from '../subscriptions/billing-anchor.ts';
 import { lockLivingSubscriptions, saveSubscription } from '../subscriptions/store.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
@@ -529,7 +530,7 @@ async function topUp(work: Work, customerId: string): Promise<void> {
   const row = await findAutoTopUp(work, customerId);
   const customer = await findCustomer(work, customerId);
   if (row === null || row.stoppedAt !== null || holder === undefined || customer === null || customer.archived) return;
-  const month = topUpMonth(work.now);
+  const month = calendarPeriod('month', work.now);
   const { amount: spent, openPurchaseId } = await readMonth(work, customerId, month.start);
   const balance = await findAvailable(work, holder.id, row.usageMeterId);
   if (openPurchaseId !== null || balance >= row.below) return;

@@ -72,7 +72,7 @@ export function plainMessage(issue: z.core.$ZodRawIssue): string {
       return issue.input === undefined ? `is required, and must be ${expected}` : `must be ${expected}`;
     }
     case 'invalid_value': {
-      const values = issue.values.map((value) => (typeof value === 'string' ? value : String(value)));
+      const values = issue.values.map(String);
       const expected = values.length === 1 ? (values[0] ?? '') : `one of ${values.join(', ')}`;
       return issue.input === undefined ? `is required, and must be ${expected}` : `must be ${expected}`;
     }

@@ -338,7 +338,6 @@ export function listExplainedLines(work: Work, invoiceIds: readonly string[]): P
 // Many rows that are converted at once would hold up other requests.
 const linesAtOnce = 1_000;
 
-/** Reads all pages, of which `page` returns the one after an id. */
 type LinePosition = Pick<InvoiceLineItemRow, 'invoiceId' | 'id'>;
 
 function selectLinesOf(work: Work, invoiceIds: readonly string[], after: LinePosition) {
@@ -350,6 +349,7 @@ function selectLinesOf(work: Work, invoiceIds: readonly string[], after: LinePos
     .limit(linesAtOnce);
 }
 
+/** Reads all pages, of which `page` returns the one after a position. */
 async function readLines<Row extends LinePosition>(page: (after: LinePosition) => Promise<Row[]>): Promise<Row[]> {
   const lines: Row[] = [];
   for (let after: LinePosition = { invoiceId: '', id: '' }; ; ) {

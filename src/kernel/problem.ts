@@ -511,6 +511,18 @@ export function invalid(path: readonly (string | number)[], message: string): Pr
   ]);
 }
 
+/** A refusal of one part of the request: an existing problem that also names the part. */
+export function refusal(
+  problem: ProblemName,
+  path: readonly (string | number)[],
+  id: string,
+  details: Readonly<Record<string, string>> = {},
+): Problem {
+  const named = { ...details, id: `${id} (${path.join('.')})` };
+  const { message } = new Problem(problem, named);
+  return new Problem(problem, named, [{ path, message, code: 'custom' }]);
+}
+
 /** The refusal of a key that has none of the permissions that suffice: it names the narrowest, which comes first. */
 export function permissionMissing([permission = '']: readonly string[]): Problem {
   return new Problem('permissionMissing', { permission }, [], { permission });

@@ -303,7 +303,7 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
         subject: 'Il suo pagamento a {seller} è in attesa di conferma',
         heading: 'Il suo pagamento non è ancora completo',
         text: 'La sua banca le chiede di confermare il pagamento di {amount} iniziato il {date}. Apra la pagina di pagamento e lo confermi con la sua banca. Fino ad allora non le sarà addebitato nulla e, senza conferma, il pagamento scadrà.',
-        action: 'Confermare il pagamento',
+        action: 'Conferma il pagamento',
       },
       subscription_canceled: {
         subject: 'L’abbonamento a {plan} è terminato',
@@ -424,9 +424,9 @@ export const catalogues: Readonly<Record<Language, Catalogue>> = {
         action: 'Betaling bevestigen',
       },
       payment_waiting: {
-        subject: 'Uw betaling aan {seller} wacht op u',
-        heading: 'Uw betaling is nog niet voltooid',
-        text: 'Uw bank vraagt u de betaling van {amount} te bevestigen die u op {date} bent begonnen. Open de betaalpagina en bevestig de betaling bij uw bank. Tot dan wordt er niets afgeschreven, en zonder bevestiging vervalt de betaling.',
+        subject: 'Je betaling aan {seller} wacht op je',
+        heading: 'Je betaling is nog niet voltooid',
+        text: 'Je bank vraagt je de betaling van {amount} te bevestigen die je op {date} bent begonnen. Open de betaalpagina en bevestig de betaling bij je bank. Tot dan wordt er niets afgeschreven, en zonder bevestiging vervalt de betaling.',
         action: 'Betaling bevestigen',
       },
       subscription_canceled: {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
-import { invalid, Problem } from '../kernel/problem.ts';
+import { invalid, refusal } from '../kernel/problem.ts';
 import { refuseOtherId, required, requiredLocked, resolveLockedPricingModel } from './actions.ts';
 import {
   type CreditPool,
@@ -64,8 +64,9 @@ async function findMeters(
   }
   return rates.map((rate, index) => {
     const meter = meters.get(rate.usageMeterSlug);
-    if (meter === undefined) throw new Problem('usageMeterNotFound', { id: rate.usageMeterSlug });
-    if (isMeasured(meter)) throw invalid(['creditPool', 'rates', index, 'usageMeterSlug'], noCreditsOfMeasured);
+    const path = ['creditPool', 'rates', index, 'usageMeterSlug'];
+    if (meter === undefined) throw refusal('usageMeterNotFound', path, rate.usageMeterSlug);
+    if (isMeasured(meter)) throw invalid(path, noCreditsOfMeasured);
     return { ...rate, usageMeterId: meter.id };
   });
 }

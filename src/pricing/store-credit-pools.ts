@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
 import { newId } from '../database/new-id.ts';
-import { within } from '../database/select-page.ts';
+import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
-import { instantRange, isAscending, type PageRequest } from '../kernel/pagination.ts';
+import { isAscending, type PageRequest } from '../kernel/pagination.ts';
 import type { CreditPool, NewCreditPool } from './credit-pool.ts';
 import { namingTakenSlug, newRowStamps, statementsOf } from './store-rows.ts';
 
@@ -37,26 +37,11 @@ export async function pageOfCreditPools(
   work: Work,
   request: PageRequest,
 ): Promise<{ rows: CreditPool[]; total: number }> {
-  const conditions: RawBuilder<unknown>[] = [sql`true`];
-  for (const [filter, column] of Object.entries({ pricingModelId: 'p.pricing_model_id', slug: 'p.slug' })) {
-    const value = request.filters[filter];
-    if (value !== undefined) conditions.push(sql`${sql.ref(column)} = ${value}`);
-  }
-  const created = instantRange(request.filters, 'createdAtFrom', 'createdAtTo');
-  if (created !== null) conditions.push(within(sql.ref('p.created_at'), created));
-  const matches = sql.join(conditions, sql` and `);
-  const upwards = isAscending(request);
-  const beyond = request.after === null ? sql`` : sql` and p.id ${upwards ? sql`>` : sql`<`} ${request.after}`;
-  const rows = await select(
-    work,
-    sql`${matches}${beyond}`,
-    sql`order by p.id ${upwards ? sql`asc` : sql`desc`} limit ${request.limit + 1}`,
-  );
-  const counted = await sql<{ total: number }>`
-    select count(*) as total from credit_pools p where p.environment_id = ${work.environmentId} and ${matches}`.execute(
-    work.db,
-  );
-  return { rows, total: counted.rows[0]?.total ?? 0 };
+  const filters = { pricingModelId: 'pricing_model_id', slug: 'slug' };
+  const { rows, total } = await selectPage<{ id: string }>(work, 'credit_pools', ['id'], request, filters);
+  const ids = rows.map(({ id }) => id);
+  const order = isAscending(request) ? sql`order by p.id` : sql`order by p.id desc`;
+  return { rows: await select(work, sql`p.id = any(${ids}::text[])`, order), total };
 }
 
 /** Inserts credit pools with their rates. */
@@ -119,6 +104,7 @@ export interface MeterRate {
 
 /** The rates of these usage meters. */
 export async function listRatesOfMeters(work: Work, usageMeterIds: readonly string[]): Promise<MeterRate[]> {
+  if (usageMeterIds.length === 0) return [];
   const { rows } = await sql<MeterRate>`
     select r.usage_meter_id, r.credit_pool_id, r.where, r.unit_cost from credit_pool_rates r
      where r.environment_id = ${work.environmentId} and r.usage_meter_id = any(${usageMeterIds}::text[])`.execute(

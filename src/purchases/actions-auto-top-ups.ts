@@ -6,10 +6,11 @@ import { publish } from '../customers/store-events.ts';
 import type { Work } from '../database/work.ts';
 import { listProductLinks } from '../entitlements/store-item-features.ts';
 import { enqueue } from '../jobs/queue.ts';
-import { invalid, Problem } from '../kernel/problem.ts';
+import { invalid, Problem, refusal } from '../kernel/problem.ts';
 import { findActivePriceBySlug, findPrice } from '../pricing/store-prices.ts';
 import { findProduct } from '../pricing/store-products.ts';
-import { nextTopUpAttempt, topUpMonth } from '../rating/auto-top-up.ts';
+import { nextTopUpAttempt } from '../rating/auto-top-up.ts';
+import { calendarPeriod } from '../rating/spending.ts';
 import { setTopUpLine } from '../usage/store-accounts.ts';
 import type { AutoTopUp, AutoTopUpInput, AutoTopUpRow } from './auto-top-up.ts';
 import * as store from './store-auto-top-ups.ts';
@@ -30,7 +31,7 @@ export async function getAutoTopUp(work: Work, named: NamedCustomer): Promise<Au
   if (row === null) return null;
   const { customerId: _, pricingModelId: __, ...shown } = row;
   const price = await findPrice(work, row.priceId);
-  const month = await store.readMonth(work, id, topUpMonth(work.now).start);
+  const month = await store.readMonth(work, id, calendarPeriod('month', work.now).start);
   return {
     ...shown,
     priceSlug: price?.slug ?? null,
@@ -61,9 +62,10 @@ export async function putAutoTopUp(work: Work, named: NamedCustomer, input: Auto
 
 /** The price of a top-up and the meter of its credits. Refuses one that is not paid once, or gives no credits of one meter. */
 async function findTopUp(work: Work, customer: CustomerRow, slug: string) {
-  const refuse = (message: string) => invalid(['spendControls', 'autoTopUp', 'priceSlug'], message);
+  const path = ['spendControls', 'autoTopUp', 'priceSlug'];
+  const refuse = (message: string) => invalid(path, message);
   const price = await findActivePriceBySlug(work, customer.pricingModelId, slug);
-  if (price === null) throw new Problem('priceNotFound', { id: slug });
+  if (price === null) throw refusal('priceNotFound', path, slug);
   const product = price.productId ? await findProduct(work, price.productId) : null;
   if (price.type !== 'single_payment' || !product?.active)
     throw refuse(`must be the slug of an active price that is paid once: ${slug}`);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { nextTopUpAttempt, smallerQuantity, topUpMonth, topUpQuantity } from './auto-top-up.ts';
+import { nextTopUpAttempt, smallerQuantity, topUpQuantity } from './auto-top-up.ts';
 
 const packs = { quantity: null, creditsPerUnit: 400n, maxQuantity: 1_000_000 };
 
@@ -39,12 +39,6 @@ test('a quantity that costs too much shrinks until it is none', () => {
       assert.ok(next >= 0 && next <= quantity);
     }),
   );
-});
-
-test('an amount counts in its month in UTC', () => {
-  const december = topUpMonth(Date.UTC(2026, 11, 31, 23, 59));
-  assert.deepEqual(december, { start: Date.UTC(2026, 11, 1), end: Date.UTC(2027, 0, 1) });
-  assert.equal(topUpMonth(december.end).start, december.end);
 });
 
 test('the second attempt comes after an hour, the third after a day, and there is no fourth', () => {

@@ -30,13 +30,6 @@ export function smallerQuantity(quantity: number, total: bigint, rest: bigint): 
   return Math.max(0, Math.min(quantity - 1, share));
 }
 
-/** The month in UTC that an amount counts in, and the begin of the next one. */
-export function topUpMonth(now: Instant): { readonly start: Instant; readonly end: Instant } {
-  const date = new Date(now);
-  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
-  return { start: Date.UTC(year, month), end: Date.UTC(year, month + 1) };
-}
-
 /** Three declines in a row are no accident: only a person can help then. */
 const maxTopUpFailures = 3;
 

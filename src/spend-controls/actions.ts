@@ -4,7 +4,7 @@ import type { CustomerRow } from '../customers/customer.ts';
 import { lockCustomer } from '../customers/store.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
-import { invalid, Problem } from '../kernel/problem.ts';
+import { invalid, Problem, refusal } from '../kernel/problem.ts';
 import { listUsageMeters } from '../pricing/store-usage-meters.ts';
 import { isMeasured } from '../pricing/usage-meter.ts';
 import { lockLivingSubscriptions } from '../subscriptions/store.ts';
@@ -146,7 +146,7 @@ async function toRows(work: Work, customer: CustomerRow, { setBy, limits }: Limi
   return limits.map(({ usageMeterSlug = null, label = null, ...limit }, index) => {
     const at = [...pathOf(setBy), index];
     const meter = usageMeterSlug === null ? null : meters.get(usageMeterSlug);
-    if (meter === undefined) throw meterNotFound([...at, 'usageMeterSlug'], usageMeterSlug ?? '');
+    if (meter === undefined) throw refusal('usageMeterNotFound', [...at, 'usageMeterSlug'], usageMeterSlug ?? '');
     if (meter !== null && isMeasured(meter))
       throw invalid(
         [...at, 'usageMeterSlug'],
@@ -163,12 +163,6 @@ async function toRows(work: Work, customer: CustomerRow, { setBy, limits }: Limi
 
 function pathOf(setBy: SpendLimitRow['setBy']): string[] {
   return ['spendControls', setBy === 'seller' ? 'limits' : 'ownLimits'];
-}
-
-function meterNotFound(path: readonly (string | number)[], slug: string): Problem {
-  const named = { id: `${slug} (${path.join('.')})` };
-  const { message } = new Problem('usageMeterNotFound', named);
-  return new Problem('usageMeterNotFound', named, [{ path, message, code: 'custom' }]);
 }
 
 /** Refuses a limit of the customer that its seller's blocking limit makes pointless. */

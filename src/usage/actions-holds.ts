@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
-import { invalid, Problem } from '../kernel/problem.ts';
+import { invalid, Problem, refusal } from '../kernel/problem.ts';
 import { accessOf } from '../organizations/setting.ts';
 import { noCreditsOfMeasured } from '../pricing/usage-meter.ts';
 import { pooledShare } from '../rating/pool-units.ts';
@@ -22,7 +22,7 @@ import { listByTransactionKey, nextBooking, transactionKeyOf } from './store.ts'
 import { type LockedBalance, listPoolAccounts, lockBalances } from './store-accounts.ts';
 import { closeHold, countOpenHolds, findHold, insertHold, listHeldUnits, pageOfHolds } from './store-holds.ts';
 import { accessRefusal, type Draft, insufficientBalance, seriesOf, spendUseOf } from './usage-draft.ts';
-import { type NewUsageEvent, refusal, type UsageBalance, type UsageEvent } from './usage-event.ts';
+import type { NewUsageEvent, UsageBalance, UsageEvent } from './usage-event.ts';
 import {
   decideClosing,
   eventsToHold,

@@ -3,7 +3,7 @@ import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { type Batch, type BatchedOperation, PartialRejection } from '../jobs/batcher.ts';
 import { Turns } from '../jobs/turns.ts';
-import { Problem } from '../kernel/problem.ts';
+import { Problem, refusal } from '../kernel/problem.ts';
 import { maxMetersPerEvent } from '../pricing/usage-meter.ts';
 import {
   addMeasured,
@@ -42,7 +42,7 @@ import {
   type UsageAnswer,
   type UsageRequest,
 } from './usage-draft.ts';
-import { addressOf, maxEventsPerRequest, refusal, type UsageEvent } from './usage-event.ts';
+import { addressOf, maxEventsPerRequest, type UsageEvent } from './usage-event.ts';
 
 /** The most events that a request may store. */
 function weigh({ events }: UsageRequest): number {

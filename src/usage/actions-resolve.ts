@@ -210,7 +210,7 @@ export type CatchUp = (work: Work, subscriptionIds: readonly string[]) => Promis
 
 /**
  * Reads the records that events refer to, and keeps them in the cache. The subscriptions stay locked until the work ends:
- * a renewal or an end waits for the usage. At most five statements where nothing is due, and two more for customers.
+ * a renewal or an end waits for the usage. At most six statements where nothing is due, and two more for customers.
  */
 export async function resolveEvents(
   work: Work,

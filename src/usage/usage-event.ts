@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Instant } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
 import { countInput, maxSafeInteger, Timestamp, TimestampInput, WholeNumber } from '../kernel/json.ts';
-import { invalid, Problem, type ProblemName } from '../kernel/problem.ts';
+import { invalid, type Problem, type ProblemName, refusal } from '../kernel/problem.ts';
 import { stamps } from '../kernel/record.ts';
 import { DecimalAmount } from '../pricing/pricing.ts';
 import { noCreditsOfMeasured, type UsageMeter } from '../pricing/usage-meter.ts';
@@ -492,18 +492,6 @@ export function checkOwnPrice({ price }: NewUsageEvent, path: EventPath, { ofEve
     throw invalid(at, 'must be given: with dynamic pricing each event has its own price');
   if (ofEvents !== 'own' && price !== undefined)
     throw invalid(at, 'must be absent: only dynamic pricing takes the price of an event');
-}
-
-/** A refusal of one part of the request: an existing problem that also names the part. */
-export function refusal(
-  problem: ProblemName,
-  path: EventPath,
-  id: string,
-  details: Readonly<Record<string, string>> = {},
-): Problem {
-  const named = { ...details, id: `${id} (${path.join('.')})` };
-  const { message } = new Problem(problem, named);
-  return new Problem(problem, named, [{ path, message, code: 'custom' }]);
 }
 
 /** JSON with sorted keys, so that equal values have equal texts. */

@@ -178,12 +178,12 @@ export const nl: Words = {
     accountNumber: 'Rekeningnummer',
     testDebits: 'Testrekeningen: {good} betaalt na een uur, {bad} mislukt dan.',
     mandateSepa:
-      'Door te bevestigen machtigt u {seller} en diens betaaldienstverlener om uw bank opdracht te geven een bedrag van uw rekening af te schrijven, en uw bank om dat te doen. U kunt een afschrijving binnen acht weken door uw bank laten terugboeken, volgens de voorwaarden van uw overeenkomst met uw bank.',
+      'Door te bevestigen machtig je {seller} en diens betaaldienstverlener om je bank opdracht te geven een bedrag van je rekening af te schrijven, en je bank om dat te doen. Je kunt een afschrijving binnen acht weken door je bank laten terugboeken, volgens de voorwaarden van je overeenkomst met je bank.',
     mandateUsBank:
-      'Door te bevestigen machtigt u {seller} om de bedragen die u verschuldigd bent, nu en later, van deze rekening af te schrijven. U kunt dit altijd intrekken bij de verkoper.',
+      'Door te bevestigen machtig je {seller} om de bedragen die je verschuldigd bent, nu en later, van deze rekening af te schrijven. Je kunt dit altijd intrekken bij de verkoper.',
     mandateBacs:
-      'Door te bevestigen geeft u {seller} een incasso-opdracht. De Direct Debit Guarantee beschermt u: uw bank betaalt een onterechte afschrijving terug. U kunt de opdracht altijd bij uw bank opzeggen.',
-    testBank: 'In de testmodus vervangt dit de pagina van uw bank.',
+      'Door te bevestigen geef je {seller} een incasso-opdracht. De Direct Debit Guarantee beschermt je: je bank betaalt een onterechte afschrijving terug. Je kunt de opdracht altijd bij je bank opzeggen.',
+    testBank: 'In de testmodus vervangt dit de pagina van je bank.',
     refuse: 'Niet bevestigen',
     addMethod: 'Betaalmethode toevoegen',
     saveMethod: 'Betaalmethode opslaan',
