@@ -353,7 +353,7 @@ export const registry = {
     'PAYMENT_REQUIRED',
     'Subscription {id} has unpaid invoices: it can be used again when they are paid.',
   ],
-  insufficientBalance: ['PAYMENT_REQUIRED', 'The balance of {balance} does not cover {amount}.'],
+  insufficientBalance: ['PAYMENT_REQUIRED', 'The balance of {balance}{pooled} does not cover {amount}.'],
   spendLimitReached: ['PAYMENT_REQUIRED', 'The spend limit of {name} is reached: {remaining} of it remains. {resets}'],
   holdNotFound: ['NOT_FOUND', 'No hold with id {id}.'],
   holdSettled: ['CONFLICT', 'Hold {id} was already settled with {amount}.'],

@@ -64,11 +64,10 @@ const PoolRateInput = z
     per: countInput(1).default(1).meta({ description: rateTexts.per }),
     cost: PoolAmount.meta({ description: rateTexts.cost }),
   })
-  .refine((rate) => unitCostOf(rate) !== null, {
+  // A `per` that is no count has its own issue, and nothing can be divided by it.
+  .refine((rate) => !(Number.isSafeInteger(rate.per) && rate.per >= 1) || unitCostOf(rate) !== null, {
     path: ['cost'],
-    message:
-      'must be exact for one unit: the cost divided by `per` must be a whole number of ' +
-      `1/${smallestPerUnit} units of the pool, so that no fraction is lost`,
+    message: 'must be exact for one unit of the meter when divided by `per`: choose a `per` such as 1, 100 or 1000000',
   });
 export type PoolRateInput = z.output<typeof PoolRateInput>;
 

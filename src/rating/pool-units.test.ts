@@ -40,11 +40,11 @@ test('however small the events are, together they cost what their sum costs', ()
 });
 
 test('a pool pays for as many whole units as its balance covers, and never for more than there are', () => {
-  assert.equal(unitsPaidBy(7n, 5n, 2n), 3n);
-  assert.equal(unitsPaidBy(-1n, 5n, 2n), 0n);
+  assert.equal(unitsPaidBy({ balance: 7n, unitCost: 2n }, 5n), 3n);
+  assert.equal(unitsPaidBy({ balance: -1n, unitCost: 2n }, 5n), 0n);
   fc.assert(
     fc.property(amounts, amounts, fc.bigInt({ min: 1n, max: 10n ** 20n }), (balance, units, unitCost) => {
-      const paid = unitsPaidBy(balance, units, unitCost);
+      const paid = unitsPaidBy({ balance, unitCost }, units);
       assert.ok(paid >= 0n && paid <= units && paid * unitCost <= balance);
       assert.ok(paid === units || (paid + 1n) * unitCost > balance);
     }),

@@ -43,8 +43,14 @@ export function unitCostOf({ cost, per }: PoolRate): bigint | null {
  * The units of a meter that a pool pays for, of those that no credit of the meter covers: whole units, as many as its
  * balance covers. Worked example: at 2 for each unit, a balance of 7 pays for 3 of 5.
  */
-export function unitsPaidBy(balance: bigint, units: bigint, unitCost: bigint): bigint {
-  return balance <= 0n ? 0n : smallerOf(units, balance / unitCost);
+export function unitsPaidBy(pool: PoolState | null, units: bigint): bigint {
+  return pool === null || pool.balance <= 0n ? 0n : smallerOf(units, pool.balance / pool.unitCost);
+}
+
+/** The balance of a pool, and what a unit of the meter costs there: both in smallest units. */
+interface PoolState {
+  readonly balance: bigint;
+  readonly unitCost: bigint;
 }
 
 /** The state of the account of a meter: its balance, and what is left of its credits beside open holds. */
@@ -58,13 +64,9 @@ interface MeterState {
  * the meter come first. Null: they do not. Worked example: of 5 units, 2 are left on the meter. A pool with 7 pays for
  * the other 3 at 2 each, and not at 3 each.
  */
-export function pooledShare(
-  units: bigint,
-  { balance, free }: MeterState,
-  pool: { readonly balance: bigint; readonly unitCost: bigint } | null,
-): bigint | null {
+export function pooledShare(units: bigint, { balance, free }: MeterState, pool: PoolState | null): bigint | null {
   if (units <= balance) return 0n;
   if (pool === null) return null;
   const uncovered = units - smallerOf(free, units);
-  return unitsPaidBy(pool.balance, uncovered, pool.unitCost) === uncovered ? uncovered : null;
+  return unitsPaidBy(pool, uncovered) === uncovered ? uncovered : null;
 }

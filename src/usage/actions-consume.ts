@@ -2,7 +2,7 @@ import { RunAgain, type Work } from '../database/work.ts';
 import { type BatchedOperation, PartialRejection } from '../jobs/batcher.ts';
 import { Problem } from '../kernel/problem.ts';
 import { type Access, accessOf } from '../organizations/setting.ts';
-import { pooledShare } from '../rating/pool-units.ts';
+import { pooledShare, unitsPaidBy } from '../rating/pool-units.ts';
 import type { Budgets } from '../spend-controls/actions-count.ts';
 import {
   bookEvents,
@@ -199,7 +199,7 @@ function decideConsumption(draft: Draft, soFar: SoFar): Decision | Problem {
       : { balance: accountOf(accounts, poolId).balance, unitCost: draft.poolRate.unitCost };
   // An event that counts nothing needs no balance, also where that is negative.
   const pooled = units === 0n ? 0n : pooledShare(units, account, pool);
-  if (pooled === null) return insufficientBalance(draft, account.balance);
+  if (pooled === null) return insufficientBalance(draft, account.balance, unitsPaidBy(pool, units));
   const use = spendUseOf(draft, counts);
   const beyond = budgets.refusal(use);
   if (beyond !== null) return beyond;

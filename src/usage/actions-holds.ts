@@ -5,7 +5,7 @@ import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem, refusal } from '../kernel/problem.ts';
 import { accessOf } from '../organizations/setting.ts';
 import { noCreditsOfMeasured } from '../pricing/usage-meter.ts';
-import { pooledShare } from '../rating/pool-units.ts';
+import { pooledShare, unitsPaidBy } from '../rating/pool-units.ts';
 import { publishLowBalances } from './actions-low-balance.ts';
 import {
   bookEvents,
@@ -67,7 +67,7 @@ export async function takeHold(work: Work, requested: NewHold, catchUp: CatchUp)
   const unitCost = draft.poolRate?.unitCost ?? 0n;
   const pool = poolAccountId === null ? null : { balance: accountIn(accounts, poolAccountId).balance, unitCost };
   const pooled = pooledShare(amount, account, pool);
-  if (pooled === null) throw insufficientBalance(draft, balance);
+  if (pooled === null) throw insufficientBalance(draft, balance, unitsPaidBy(pool, amount));
   const beyond = (await budgetsOf(work, [draft], listHeldUnits)).refusal(spendUseOf(draft));
   if (beyond !== null) throw beyond;
   if ((await countOpenHolds(work, ledgerAccountId)) >= maxOpenHolds)

@@ -230,10 +230,11 @@ export function spendUseOf({ event, subscription, price }: Draft, isCounted = tr
   };
 }
 
-/** The refusal of an event that the balance does not cover. It carries the balance. */
-export function insufficientBalance({ event }: Draft, balance: bigint): Problem {
+/** The refusal of an event that neither the balance nor `pooled` units of its credit pool cover. It carries the balance. */
+export function insufficientBalance({ event }: Draft, balance: bigint, pooled: bigint): Problem {
   const { subscriptionId, usageMeterId, amount } = event;
-  return new Problem('insufficientBalance', { amount, balance }, [], {
+  const shown = pooled > 0n ? `, with ${pooled} more from the credit pool,` : '';
+  return new Problem('insufficientBalance', { amount, balance, pooled: shown }, [], {
     usageBalance: { subscriptionId, usageMeterId, availableBalance: balance },
   });
 }

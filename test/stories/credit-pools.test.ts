@@ -85,6 +85,13 @@ test('a pool has an exact rate for each meter, and keeps its unit', async () => 
     ).body;
   const rate = { usageMeterSlug: 'images', cost: '1' };
   assert.match(JSON.stringify(await refused({ rates: [{ ...rate, per: 17 }] })), /must be exact for one unit/);
+  for (const per of [0, -1, 0.5]) {
+    const { issues } = await refused({ rates: [{ ...rate, per }] });
+    assert.deepEqual(
+      issues.map((issue: Body) => issue.path.join('.')),
+      ['creditPool.rates.0.per'],
+    );
+  }
   assert.match(JSON.stringify(await refused({ rates: [{ ...rate, cost: '0' }] })), /above 0/);
   assert.equal((await refused({ rates: [{ ...rate, usageMeterSlug: 'nothing' }] })).reason, 'usage_meter_not_found');
   assert.match(
@@ -117,7 +124,9 @@ test('no fraction is lost: 60 seconds one by one cost what a minute costs', asyn
   assert.equal(await user.balance(), '1');
   await user.record(...Array.from({ length: 59 }, () => user.event('seconds', 1)));
   assert.equal(await user.balance(), '0.016666666666');
-  assert.equal((await user.consume('seconds', 2)).status, 402);
+  const short = await user.consume('seconds', 2);
+  assert.equal(short.status, 402);
+  assert.equal(short.body.message, 'The balance of 0, with 1 more from the credit pool, does not cover 2.');
   assert.equal((await user.consume('seconds', 1)).status, 200);
   assert.equal(await user.balance(), '0');
   // A meter without a rate draws from no pool.
