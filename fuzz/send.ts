@@ -28,10 +28,15 @@ export function createSend(address: string): { readonly send: Send; readonly clo
     request.on('response', (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      const answer = () =>
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) });
       response.on('error', reject);
-      response.on('end', () =>
-        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) }),
-      );
+      response.on('end', answer);
+      // A stream of events stays open for as long as its request says: up to ten minutes.
+      if (response.headers['content-type']?.startsWith('text/event-stream')) {
+        answer();
+        response.destroy();
+      }
     });
     let isReset = false;
     request.on('error', (error) => (isReset ? resolve(null) : reject(error)));

@@ -13,7 +13,7 @@ import {
   resolveLockedPricingModel,
 } from './actions.ts';
 import { addUsagePrice } from './actions-prices.ts';
-import { type Feature, type FeatureValue, valueIssue } from './feature.ts';
+import { type Feature, type FeatureValue, givenFeature, valueIssue } from './feature.ts';
 import {
   type FirstPriceInput,
   freePriceOf,
@@ -206,11 +206,6 @@ export async function deleteProduct(
   const uses = await lockProductAgainstUse(work, id);
   if (uses.length > 0) throw new Problem('productInUse', { id, uses: describeUses(uses) });
   return { product, deleted: await deleteRowsOfProduct(work, id) };
-}
-
-/** A feature with the value that a product gives. */
-function givenFeature(feature: Feature, value: FeatureValue | undefined): Feature {
-  return feature.type === 'value' && value !== undefined ? { ...feature, value } : feature;
 }
 
 interface ProductFeatureRequest {

@@ -242,6 +242,11 @@ export type Feature = z.infer<typeof Feature>;
 /** A feature to insert. The type decides which fields are null, as in the record. */
 export type NewFeature = NewRecord<Feature>;
 
+/** A feature with the value that a product gives, if it gives one. */
+export function givenFeature(feature: Feature, value: FeatureValue | null | undefined): Feature {
+  return feature.type === 'value' && value != null ? { ...feature, value } : feature;
+}
+
 const Amount = amountInput(1);
 
 const anyFeature = {

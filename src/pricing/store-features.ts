@@ -8,7 +8,7 @@ import type { PageRequest } from '../kernel/pagination.ts';
 import type { Feature, FeatureValue, NewFeature } from './feature.ts';
 import { namingTakenSlug, newRowStamps, statementsOf } from './store-rows.ts';
 
-export const featureColumns = [
+const featureColumns = [
   'id',
   'createdAt',
   'updatedAt',
@@ -29,7 +29,7 @@ export const featureColumns = [
 ] as const;
 type FeatureRow = Pick<Selectable<Features>, (typeof featureColumns)[number]>;
 
-export function toFeature(work: Work, { value, ...row }: FeatureRow): Feature {
+function toFeature(work: Work, { value, ...row }: FeatureRow): Feature {
   const feature = {
     ...row,
     ...(value === null ? {} : { value }),

@@ -3,7 +3,7 @@ import type { PricingModels } from '../database/database-types.ts';
 import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
-import type { Feature } from './feature.ts';
+import { type Feature, type FeatureValue, givenFeature } from './feature.ts';
 import type { Price } from './price.ts';
 import {
   type NewPricingModel,
@@ -12,7 +12,7 @@ import {
   type UsageMeterWithPrices,
   withPrices,
 } from './pricing-model.ts';
-import { featureColumns, toFeature } from './store-features.ts';
+import { listFeatures } from './store-features.ts';
 import { priceColumns, toPrice } from './store-prices.ts';
 import { productColumns, toProducts } from './store-products.ts';
 import { newRowStamps } from './store-rows.ts';
@@ -128,24 +128,16 @@ export async function pageOfPricingModels(
 /**
  * Loads these pricing models with everything that is for sale: active products that have an active price, with active
  * prices and current features, and usage meters with active prices. Ordered like the ids; missing ones are omitted.
- * Five statements for any number of pricing models.
+ * Six statements for any number of pricing models.
  */
 export async function loadPricingModelDetails(work: Work, ids: readonly string[]): Promise<PricingModelDetails[]> {
   const models = await findPricingModels(work, ids);
   if (models.length === 0) return [];
   const pricesByOwner = grouped(await listActivePrices(work, ids), (price) => price.productId ?? price.usageMeterId);
-  const featuresByProduct = grouped(await listGivenFeatures(work, ids), ([productId]) => productId);
+  const featuresByProduct = await featuresOfProducts(work, ids);
   const products = (await listActiveProducts(work, ids)).flatMap((product) => {
     const prices = pricesByOwner.get(product.id) ?? [];
-    const features = featuresByProduct.get(product.id) ?? [];
-    if (prices.length === 0) return [];
-    return [
-      withPrices(
-        product,
-        prices,
-        features.map(([, feature]) => feature),
-      ),
-    ];
+    return prices.length === 0 ? [] : [withPrices(product, prices, featuresByProduct.get(product.id) ?? [])];
   });
   const usageMeters = (await listUsageMeters(work, ids)).map((meter): UsageMeterWithPrices => {
     const prices = pricesByOwner.get(meter.id) ?? [];
@@ -203,26 +195,21 @@ async function listActiveProducts(work: Work, pricingModelIds: readonly string[]
   return toProducts(work, rows);
 }
 
-/** Pairs of product id and current feature, with the value that the product gives, in order of the features' creation. */
-async function listGivenFeatures(work: Work, pricingModelIds: readonly string[]): Promise<[string, Feature][]> {
-  const rows = await work.db
+/** The current features of each product, with the values that it gives, in order of the features' creation. */
+async function featuresOfProducts(work: Work, pricingModelIds: readonly string[]): Promise<Map<string, Feature[]>> {
+  const features = new Map((await listFeatures(work, pricingModelIds)).map((feature) => [feature.id, feature]));
+  const links = await work.db
     .selectFrom('productFeatures')
-    .innerJoin('features', (join) =>
-      join
-        .onRef('features.environmentId', '=', 'productFeatures.environmentId')
-        .onRef('features.id', '=', 'productFeatures.featureId'),
-    )
-    .select(['productFeatures.productId', 'productFeatures.value as givenValue'])
-    .select(featureColumns.map((column) => `features.${column}` as const))
-    .where('productFeatures.environmentId', '=', work.environmentId)
-    .where('productFeatures.pricingModelId', '=', sql<string>`any(${pricingModelIds})`)
-    .where((where) =>
-      where.or([where('productFeatures.expiredAt', 'is', null), where('productFeatures.expiredAt', '>', work.now)]),
-    )
-    .orderBy('features.id')
+    .select(['productId', 'featureId', 'value'])
+    .where('environmentId', '=', work.environmentId)
+    .where('pricingModelId', '=', sql<string>`any(${pricingModelIds})`)
+    .where((where) => where.or([where('expiredAt', 'is', null), where('expiredAt', '>', work.now)]))
+    .orderBy('featureId')
     .execute();
-  return rows.map(({ productId, givenValue, ...row }) => [
-    productId,
-    toFeature(work, { ...row, value: givenValue ?? row.value }),
-  ]);
+  const given = grouped(links, ({ productId }) => productId);
+  const featureOf = ({ featureId, value }: (typeof links)[number]) => {
+    const feature = features.get(featureId);
+    return feature === undefined ? [] : [givenFeature(feature, value as FeatureValue | null)];
+  };
+  return new Map([...given].map(([productId, own]) => [productId, own.flatMap(featureOf)]));
 }

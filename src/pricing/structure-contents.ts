@@ -4,7 +4,7 @@ import type { CurrencyCode } from '../kernel/currency.ts';
 import type { IdKind } from '../kernel/id.ts';
 import { isSameJson } from '../kernel/json.ts';
 import type { CreditPool, NewCreditPool } from './credit-pool.ts';
-import type { Feature, NewFeature } from './feature.ts';
+import type { Feature, FeatureValue, NewFeature } from './feature.ts';
 import { isNoChargePrice, type NewPrice, type Price } from './price.ts';
 import type { NewProduct, NewProductFeature, Product, ProductFeature } from './product.ts';
 import { isLinkActive } from './product-change.ts';
@@ -94,19 +94,19 @@ export function describeContents(contents: PricingModelContents, now: Instant): 
   const features = representatives(contents.features);
   const slugOfUsageMeter = new Map(contents.usageMeters.map(({ id, slug }) => [id, slug]));
   const slugOfResource = new Map(contents.resources.map(({ id, slug }) => [id, slug]));
-  const given = new Map<string, Map<string, ProductFeature>>();
+  const placeOfFeature = new Map([...features.values()].map(({ id, slug }, place) => [id, { place, slug }]));
+  const given = new Map<string, { place: number; slug: string; value: FeatureValue | null }[]>();
   for (const link of contents.productFeatures) {
-    if (!isLinkActive(link, now)) continue;
-    given.set(link.productId, (given.get(link.productId) ?? new Map()).set(link.featureId, link));
+    const feature = placeOfFeature.get(link.featureId);
+    if (feature !== undefined && isLinkActive(link, now))
+      append(given, link.productId, { ...feature, value: link.value ?? null });
   }
   return {
     features: [...features.values()].map((feature) => describeFeature(feature, slugOfUsageMeter, slugOfResource)),
     products: [...representatives(contents.products).values()].map((product) => {
-      const links = given.get(product.id);
-      const granted = [...features.values()].flatMap(({ id, slug }) => {
-        const link = links?.get(id);
-        return link === undefined ? [] : [{ slug, value: link.value ?? null }];
-      });
+      const granted = (given.get(product.id) ?? [])
+        .sort((a, b) => a.place - b.place)
+        .map(({ slug, value }) => ({ slug, value }));
       return describeProduct(product, standingPrice(ofProduct.get(product.id) ?? []), granted);
     }),
     usageMeters: contents.usageMeters.map((meter) => describeUsageMeter(meter, ofUsageMeter.get(meter.id) ?? [])),
