@@ -121,10 +121,16 @@ function newRequestId(): string {
 }
 
 /** Sends an error as the error body. An error that the caller did not cause is a 500 without details. */
+// Node reads the rest of a refused body and throws it away, which costs little below this size.
+const longestUnreadBody = 64 * 2 ** 20;
+
 function sendError(error: unknown, problem: Problem | null, request: FastifyRequest, reply: FastifyReply) {
   if (problem === null) request.log.error({ err: error }, 'request failed');
   if (problem?.code === 'CONFLICT') reply.header('x-should-retry', 'false');
   sayWhenToRetry(reply, problem);
+  // Closing the connection would reset it while the client still sends, and the client would never read the refusal.
+  if (problem?.status === 413 && Number(request.headers['content-length']) <= longestUnreadBody)
+    reply.removeHeader('connection');
   // Set here too: paths that the router refuses skip the hook.
   reply.header('x-request-id', request.id);
   return reply.code(problem?.status ?? 500).send(errorBody(problem, request.id));

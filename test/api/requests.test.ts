@@ -104,6 +104,25 @@ test('a body over 1 MiB is a 413, over 16 MiB where lists are long, and one just
   }
 });
 
+test('a body far over the limit is a 413 that the client can read: the connection is not reset while it sends', async () => {
+  const body = Buffer.alloc(20 * 2 ** 20, ' ');
+  const headers = { authorization: app.testKey, 'content-type': 'application/json', 'content-length': body.length };
+  const errors: Error[] = [];
+  const statuses = await Promise.all(
+    [1, 2, 3, 4].map(() => {
+      const { promise, resolve } = Promise.withResolvers<number | undefined>();
+      const sent = httpRequest(`${app.url}/api/v1/customers`, { method: 'POST', headers }, (response) => {
+        response.resume();
+        sent.on('close', () => resolve(response.statusCode));
+      });
+      sent.on('error', (error) => errors.push(error));
+      sent.end(body);
+      return promise;
+    }),
+  );
+  assert.deepEqual([statuses, errors], [[413, 413, 413, 413], []]);
+});
+
 test('bytes that are not UTF-8 are a 400', async () => {
   const headers = { authorization: app.testKey, 'content-type': 'application/json' };
   const body = Buffer.concat([Buffer.from('{"customer":{"name":"'), Buffer.from([0xff]), Buffer.from('"}}')]);
