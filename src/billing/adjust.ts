@@ -5,7 +5,7 @@ import type { Work } from '../database/work.ts';
 import { clearTemporaryClaims } from '../entitlements/actions.ts';
 import { attemptBegun } from '../invoicing/collection.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
-import { lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
+import { lockDraftsOf, lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { Timestamp, WholeNumber } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
@@ -63,13 +63,21 @@ export async function adjustSubscription(
   { chargeWith = null, byCustomer = false }: { chargeWith?: string | null; byCustomer?: boolean } = {},
 ): Promise<Adjusted> {
   const locked = await lockCurrent(work, id);
-  const isLater = requested.timing === 'at_end_of_current_billing_period';
-  const subscription = isLater ? locked.subscription : await endReview(work, locked.subscription);
+  const isNow = await isMadeNow(work, locked.subscription, requested);
+  const subscription = isNow ? await endReview(work, locked.subscription) : locked.subscription;
   const plan = await planAdjustment(work, subscription, requested, { takesUsage: true, chargeWith });
   const adjustmentId = await (plan.timing === 'immediately'
     ? changeNow(work, plan)
     : schedule(work, locked, plan, byCustomer));
   return read(work, adjustmentId, { resolvedTiming: plan.timing, isUpgrade: plan.isUpgrade });
+}
+
+/** Whether a change is made now, as far as that matters: one that waits leaves the draft of a renewal to its review. */
+async function isMadeNow(work: Work, subscription: SubscriptionRow, requested: NewAdjustment): Promise<boolean> {
+  const { timing } = requested;
+  if (timing !== 'auto' || (await lockDraftsOf(work, [subscription.id])).length === 0)
+    return timing !== 'at_end_of_current_billing_period';
+  return (await planAdjustment(work, subscription, requested, { takesUsage: false })).timing === 'immediately';
 }
 
 async function schedule(
@@ -194,7 +202,10 @@ export async function changeSubscription(
     await publishSubscription(work, 'subscription.updated', saved, customer);
     return { subscription: saved, move: null };
   }
-  const plan = await planAnchorMove(work, await endReview(work, subscription), anchor);
+  const reviewed = await endReview(work, subscription);
+  // Late usage may have made an invoice of a draft of nothing.
+  if (reviewed !== subscription) await judgeAnchorMove(work, reviewed, anchor);
+  const plan = await planAnchorMove(work, reviewed, anchor);
   const amounts = MoveAmounts.parse(amountsOf(plan));
   const adjustment = await findAdjustment(work, await changeNow(work, plan));
   assert(adjustment, 'changes are never deleted');

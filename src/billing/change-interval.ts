@@ -3,7 +3,7 @@ import type { Work } from '../database/work.ts';
 import { listCreditFeatures } from '../entitlements/store-item-features.ts';
 import { type BilledItem, type NewLine, priceLine } from '../invoicing/invoice-line-item.ts';
 import { attachInvoices } from '../invoicing/store.ts';
-import { listOwedInvoices, listPausedTime } from '../invoicing/store-collecting.ts';
+import { listOwedInvoices, listPausedTime, lockDraftsOf } from '../invoicing/store-collecting.ts';
 import { type Instant, type Interval, periodAt } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { mulDiv, smallerOf } from '../kernel/money.ts';
@@ -91,16 +91,17 @@ interface CreditGiving {
   readonly grantInterval: Interval | null;
 }
 
-/** Refuses a change to another interval while an invoice is owed, because nothing is known to be paid then. */
+/** Refuses a change to another interval while an invoice is owed or under review, because nothing is known to be paid then. */
 export async function refuseOwing(work: Work, { id }: SubscriptionRow): Promise<void> {
   if (!(await isOwing(work, id))) return;
   const reason =
-    'an invoice must be paid before the interval changes now; a change at the end of the period is possible';
+    'an invoice, also one under review, must be paid before the interval changes now; a change at the end of the period is possible';
   throw new Problem('subscriptionNotAdjustable', { id, reason });
 }
 
 export async function isOwing(work: Work, subscriptionId: string): Promise<boolean> {
-  return (await listOwedInvoices(work, [subscriptionId])).length > 0;
+  if ((await listOwedInvoices(work, [subscriptionId])).length > 0) return true;
+  return (await lockDraftsOf(work, [subscriptionId])).some(({ total }) => total > 0n);
 }
 
 /**

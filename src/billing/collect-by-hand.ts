@@ -131,8 +131,11 @@ export async function creditInvoice(work: Work, id: string, input: CreditNoteInp
     await creditToBalance(work, note);
     await settleCreditNote(work, note.id);
     await recountKeptValue(work, invoice);
-  } else if (paymentId === null) await recordPaid(work, [{ invoice, paymentMethodId: null }]);
-  else {
+  } else if (paymentId === null) {
+    // A reversed payment leaves the kept value of a pause, which an offset does not pay for.
+    await recountKeptValue(work, invoice);
+    await recordPaid(work, [{ invoice, paymentMethodId: null }]);
+  } else {
     const assume = recordRefund;
     await refundPayment(work, paymentId, { partialAmount: Number(total), assume, credit: async () => note.id });
   }

@@ -3,6 +3,7 @@ import { settleOffsets } from '../credit-notes/actions.ts';
 import type { Work } from '../database/work.ts';
 import { expireItemFeatures, releaseClaims } from '../entitlements/actions.ts';
 import { countDiscounts } from '../invoicing/actions-discounts.ts';
+import type { InvoiceStatus } from '../invoicing/invoice.ts';
 import type { NewLine } from '../invoicing/invoice-line-item.ts';
 import { type InvoiceRow, withParts } from '../invoicing/store.ts';
 import {
@@ -62,6 +63,9 @@ interface PaidInvoice {
   readonly paymentMethodId: string | null;
 }
 
+// What was paid of an invoice may be refunded before an offset settles the rest.
+const settledStatuses: ReadonlySet<InvoiceStatus> = new Set(['paid', 'partially_refunded', 'refunded']);
+
 /**
  * Applies the consequences of paid invoices, and of the parts of consolidated ones:
  * - credit notes that offset them are settled;
@@ -78,7 +82,7 @@ interface PaidInvoice {
  * The number of statements does not depend on the number of invoices, except for free plans that are replaced.
  */
 export async function recordPaid(work: Work, changed: readonly PaidInvoice[]): Promise<void> {
-  const whole = changed.filter(({ invoice }) => invoice.status === 'paid' || invoice.status === 'partially_refunded');
+  const whole = changed.filter(({ invoice }) => settledStatuses.has(invoice.status));
   if (whole.length === 0) return;
   const methods = new Map(whole.map(({ invoice, paymentMethodId }) => [invoice.id, paymentMethodId]));
   const paid = (

@@ -111,7 +111,7 @@ export function decideAnchorMove(
   if (!subscription.renews) throw refuse('it does not renew');
   if (status === 'trialing') throw refuse('a trial runs, and periods count from its end: send trialEnd');
   if (status === 'cancellation_scheduled') throw refuse('an end is scheduled: undo that first');
-  if (isOwing) throw refuse('an invoice is owed: it must be paid first');
+  if (isOwing) throw refuse('an invoice is owed or under review: it must be paid first');
   if (status !== 'active') throw refuse(`its status is ${status}, and only that of an active subscription moves`);
   if (hasPendingChange) throw refuse('another change waits for its payment or its time');
   if (start === null || end === null || start > now || end <= now) throw refuse('it is in no billing period');

@@ -296,6 +296,46 @@ test('money that is taken back during a pause is owed when the subscription goes
   assert.equal(await statusAfterPauseUntil('2026-01-24'), 'unpaid');
 });
 
+test('what a credit note takes off an invoice whose money was taken back is not kept for paused time too', async () => {
+  const debtor = await newDebtor(app);
+  const { caller, subscriptionId } = debtor;
+  const kept = async () => {
+    const row = app.owner.selectFrom('subscriptions').select('pausedCredit').where('id', '=', subscriptionId);
+    return Number((await row.executeTakeFirstOrThrow()).pausedCredit);
+  };
+  await debtor.moveTo('2026-01-11T12:00');
+  await caller.post(`/subscriptions/${subscriptionId}/pause`);
+  // 20.5 of 31 days of 30.00 are left.
+  assert.equal(await kept(), 1984);
+  await tell(debtor, (await lastPayment(debtor)).id, { result: 'reversed', code: 'returned', message: 'Returned.' });
+  const id = await openInvoiceOf(debtor);
+  const [line] = (await caller.get(`/invoices/${id}`)).invoiceLineItems;
+  const offset = (more: Body) =>
+    caller.post(`/invoices/${id}/credit-notes`, {
+      creditNote: { lines: [{ invoiceLineItemId: line.id, ...more }], settle: 'offset' },
+    });
+  // 20.00 are owed, and 10.16 of them were used.
+  await offset({ amount: 1000 });
+  assert.equal(await kept(), 984);
+  await offset({});
+  assert.equal((await caller.get(`/invoices/${id}`)).invoice.status, 'paid');
+  assert.equal(await kept(), 0);
+});
+
+test('an offset of the rest of an invoice whose part payment was refunded ends what its subscription owes', async () => {
+  const debtor = await lapsed();
+  const { caller, invoiceId } = debtor;
+  const { payment } = await caller.post(`/invoices/${invoiceId}/record-payment`, { payment: { amount: 1075 } });
+  await caller.post(`/payments/${payment.id}/refund`, {});
+  const { invoiceLineItems } = await caller.get(`/invoices/${invoiceId}`);
+  const lines = invoiceLineItems.flatMap(({ id, amount, creditedAmount = 0 }: Body) =>
+    amount > creditedAmount ? { invoiceLineItemId: id } : [],
+  );
+  await caller.post(`/invoices/${invoiceId}/credit-notes`, { creditNote: { lines, settle: 'offset' } });
+  assert.equal((await caller.get(`/invoices/${invoiceId}`)).invoice.status, 'refunded');
+  assert.equal((await debtor.subscription()).status, 'active');
+});
+
 test('a charge that its processor calls off is a failed attempt', async () => {
   const debtor = await newDebtor(app);
   await debtor.swapCard('pm_card_processing');

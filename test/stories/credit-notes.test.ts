@@ -107,6 +107,37 @@ test('one of three seats is credited with its share of the discount and the tax,
   await sound();
 });
 
+test('a credit note over two of three lines takes back those with their discount and tax, and leaves the third', async () => {
+  const { pricingModelId, customerId } = await insertFixture(app);
+  const redemption = { pricingModelId, customerId, subscriptionId: null };
+  const discount = await insertRedemption(app, redemption, { amountType: 'fixed', amount: 100n });
+  // 1.00 off 10.00 is 0.33, 0.33 and 0.34, and 19 % of 9.00 are 1.71.
+  const { invoice, lineIds } = await invoiceOf(
+    { pricingModelId, customerId, paymentMethodId: '' },
+    [staticLine(1, 333n, 'One'), staticLine(1, 333n, 'Two'), staticLine(1, 334n, 'Three')],
+    { discounts: [discount], tax: vat },
+  );
+  const [one, two, three] = lineIds;
+  const { creditNote, creditNoteLines } = await credited(invoice.id, 'offset', [
+    { invoiceLineItemId: three },
+    { invoiceLineItemId: one, amount: 100 },
+  ]);
+  assert.deepEqual(
+    creditNoteLines.map(({ amount, discountAmount, taxAmount }: Body) => [amount, discountAmount, taxAmount]),
+    [
+      [334, 34, 57],
+      [100, 10, 17],
+    ],
+  );
+  assert.deepEqual(amountsOf(creditNote), [44, 390, 74, 464]);
+  const { total, offsetAmount } = await invoiceNow(invoice.id);
+  assert.deepEqual([total, offsetAmount], [1071, 464]);
+  const left = [{ invoiceLineItemId: one }, { invoiceLineItemId: two }];
+  const rest = await credited(invoice.id, 'offset', left, '?dryRun=true');
+  assert.equal(rest.creditNote.total, 1071 - 464);
+  await sound();
+});
+
 test('a credit note has an explanation, a page and a PDF', async () => {
   const payer = await newPayer(app);
   const tax = { ...vat, inclusive: true };
@@ -361,15 +392,15 @@ describe('the balance of a customer', () => {
       adjustment: { customerExternalId: 'ada', amount, description: 'Sorry' },
     });
 
-  test('a balance of 50.75 pays a renewal of 30.75 and 20.00 of the next, whose card pays 10.00', async () => {
+  test('a balance of 80.75 pays renewals of 30.75 and 30.00 and 20.00 of a third, whose card pays 10.00', async () => {
     const debtor = await newDebtor(app);
-    const given = await give(debtor, 5075);
+    const given = await give(debtor, 8075);
     assert.equal(given.status, 200, JSON.stringify(given.body));
     const upcoming = async () =>
       (await debtor.caller.get(`/invoices/upcoming?subscriptionId=${debtor.subscriptionId}`)).invoice;
     // The usage so far raises it by 0.75.
     assert.deepEqual([(await upcoming()).total, (await upcoming()).balanceApplied], [3075, 3075]);
-    await debtor.moveTo('2026-03-01');
+    await debtor.moveTo('2026-04-01');
     assert.equal((await upcoming()).balanceApplied, undefined);
     const { data } = await debtor.caller.get(`/invoices?subscriptionId=${debtor.subscriptionId}`);
     assert.deepEqual(
@@ -377,17 +408,19 @@ describe('the balance of a customer', () => {
       [
         ['paid', 3000, 3000, undefined],
         ['paid', 3075, 0, 3075],
+        ['paid', 3000, 0, 3000],
         ['paid', 3000, 1000, 2000],
       ],
     );
     const { id, balance, credited: added, debited } = await balanceOf(debtor);
-    assert.deepEqual([balance, added, debited], [0, 5075, 5075]);
+    assert.deepEqual([balance, added, debited], [0, 8075, 8075]);
     const entries = await debtor.caller.get(`/customer-balances/${id}/entries`);
     assert.deepEqual(
       entries.data.map(({ source, amount, balanceAfter }: Body) => [source, amount, balanceAfter]),
       [
-        ['manual', 5075, 5075],
-        ['invoice', -3075, 2000],
+        ['manual', 8075, 8075],
+        ['invoice', -3075, 5000],
+        ['invoice', -3000, 2000],
         ['invoice', -2000, 0],
       ],
     );

@@ -34,6 +34,7 @@ async function newReviewed(settings: Body = { reviewHours: 48 }, price = 'pro', 
       plan('pro', 3000),
       plan('team', 6000),
       plan('zero', 0),
+      plan('year', 30_000, [], { intervalUnit: 'year', slug: 'year-price' }),
       plan('least', 3000, [], { minimumCommitment: 20_000 }),
     ],
     usageMeters: [meter('calls', 'Calls', { slug: 'calls', unitPrice: 0, pricing })],
@@ -171,6 +172,33 @@ test('the next invoice, an upgrade, a threshold and an end each finalize a draft
     'paid 4000',
     'paid 5000',
   ]);
+  await assertSound(app);
+});
+
+test('a change that decides by itself to wait leaves the draft to its review, and one that is made at once ends that', async () => {
+  const { by, id, newest, moveTo, refusal } = await newReviewed({ reviewHours: 720 }, 'team');
+  await moveTo('2026-05-02');
+  const draft = await newest();
+  const change = (priceSlug: string, quantity: number) =>
+    by.post(`/subscriptions/${id}/adjust`, {
+      adjustment: { timing: 'auto', newSubscriptionItems: [{ priceSlug, quantity }] },
+    });
+  assert.equal((await change('pro-monthly', 1)).resolvedTiming, 'at_end_of_current_billing_period');
+  assert.deepEqual((await newest()).invoice, draft.invoice);
+  await by.post(`/subscriptions/${id}/cancel-scheduled-adjustment`, {});
+  // Another interval or anchor gives up what only the draft pays for.
+  const yearly = { timing: 'immediately', newSubscriptionItems: [{ priceSlug: 'year-price', quantity: 1 }] };
+  const preview = await by.post(`/subscriptions/${id}/preview-adjust`, { adjustment: yearly });
+  assert.match(preview.reason, /an invoice, also one under review, must be paid before the interval changes/);
+  assert.match(
+    await refusal('POST', `/subscriptions/${id}/adjust`, { adjustment: yearly }),
+    /^400 .*also one under review/,
+  );
+  const anchor = { subscription: { billingCycleAnchorDate: instant('2026-05-20') } };
+  assert.match(await refusal('PUT', `/subscriptions/${id}`, anchor), /^409 .*owed or under review/);
+  assert.deepEqual((await newest()).invoice, draft.invoice);
+  assert.equal((await change('team-monthly', 2)).resolvedTiming, 'immediately');
+  assert.equal((await by.get(`/invoices/${draft.invoice.id}`)).invoice.status, 'paid');
   await assertSound(app);
 });
 
