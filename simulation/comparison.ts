@@ -138,8 +138,8 @@ function invoiceLine(each: Invoice) {
   };
 }
 
-function noteLine({ settle, status, total, tax }: Note) {
-  return { note: settle, status, total, tax };
+function noteLine({ settle, status, total, discount, tax }: Note) {
+  return { note: settle, status, total, discount, tax };
 }
 
 function paymentLine(payments: readonly Payment[], declined: number) {

@@ -24,8 +24,10 @@ import {
   type Line,
   type Method,
   netTermsOf,
+  notedOf,
   type Order,
   type Period,
+  paidOf,
   reach,
   refundedOf,
   type Subscription,
@@ -231,7 +233,8 @@ export function order(
 /** Applies the consequences of a paid invoice. */
 export function pay(books: Books, invoice: Invoice, method: Method | null, change: Order['change']): void {
   const { subscription } = invoice;
-  invoice.status = refundedOf(invoice) > 0 ? 'partially_refunded' : 'paid';
+  const [refunded, paid] = [refundedOf(invoice), paidOf(invoice)];
+  invoice.status = refunded === 0 ? 'paid' : refunded < paid ? 'partially_refunded' : 'refunded';
   for (const note of invoice.notes) if (note.settle === 'offset' && note.status === 'issued') note.status = 'settled';
   invoice.nextAt = null;
   subscription.settled += unitsOf(invoice, meterSlug);
@@ -267,7 +270,10 @@ export function takeBackPacks(books: Books, invoice: Invoice): void {
   if (first === undefined) return;
   const moved = transferred.reduce((sum, { credit }) => sum + credit.issued, 0);
   const takenBack = bought.reduce((sum, { credit }) => sum + credit.takenBack, 0) - moved;
-  const refunded = rounded(BigInt(first.credit.issued) * BigInt(refundedOf(invoice)), BigInt(invoice.total));
+  const refunded = rounded(
+    BigInt(first.credit.issued) * BigInt(refundedOf(invoice)),
+    BigInt(invoice.total - notedOf(invoice, 'offset')),
+  );
   for (const { subscription, credit } of bought) {
     const isHeld = heldOf(books, subscription) > 0;
     const free = isHeld ? Math.min(credit.left, Math.max(0, balance(books, subscription))) : credit.left;

@@ -20,6 +20,7 @@ import {
   isOwed,
   isTerminal,
   netTermsOf,
+  notedOf,
   type Period,
   paidOf,
   pausedTimeOf,
@@ -51,7 +52,7 @@ export function changeNow(
   endReview(books, subscription, books.now);
   const settled = collectsRefunded ? paidForPlan(subscription, period) : settledForPlan(subscription, period);
   const isOwnOpen = invoicesOf(subscription).some(
-    (each) => each.period === period && isForPeriod(each) && isOwed(each),
+    (each) => each.period === period && isForPeriod(each) && isOwed(each) && notedOf(each, 'offset') === 0,
   );
   // Without terms the change would replace what is owed, and pay for both.
   if (prorates && isOwnOpen && methodOf(subscription) === null && netTermsOf(books, subscription.customer) === 0)
@@ -60,6 +61,8 @@ export function changeNow(
   if (amount === 0 || !prorates) {
     period.waived += amount;
     applyChange(books, subscription, terms);
+    // The draft whose review this has ended is charged.
+    carryOut(books);
     return 'made';
   }
   const method = methodOf(subscription);
@@ -115,7 +118,8 @@ function paidOfAmount(invoice: Invoice, amount: number): number {
   if (total === 0) return amount;
   const pausedTime = pausedTimeOf(invoice);
   const net = sumOf(lines) + pausedTime - discountAmount;
-  const received = invoice.status === 'open' ? total : paidOf(invoice) + invoice.applied - refundedOf(invoice);
+  const asked = invoice.status === 'open' ? total - notedOf(invoice, 'offset') : paidOf(invoice) + invoice.applied;
+  const received = Math.max(0, asked - refundedOf(invoice) - notedOf(invoice, 'balance'));
   const [paid, of] = [BigInt(pausedTime) * BigInt(total) + BigInt(net - pausedTime) * BigInt(received), BigInt(net)];
   return rounded(BigInt(amount) * paid, of * BigInt(total));
 }

@@ -1,8 +1,9 @@
 import { freePlan } from './catalogue.ts';
 import { dayMs, rounded } from './oracle-arithmetic.ts';
-import { applyBalance, order, pay, sumOf } from './oracle-billing.ts';
+import { applyBalance, order, pay, sumOf, takeBackPacks } from './oracle-billing.ts';
+import { recountKept } from './oracle-changes.ts';
 import { carryOut } from './oracle-collecting.ts';
-import { subscriptionWith } from './oracle-ending.ts';
+import { replaceFree, subscriptionWith } from './oracle-ending.ts';
 import {
   type Books,
   type Customer,
@@ -16,7 +17,8 @@ import {
   reach,
   refundedOf,
 } from './oracle-records.ts';
-import { rateOf, spreadTax, taxed } from './oracle-tax.ts';
+import { discountsOfLines, rateOf, spreadTax, taxed } from './oracle-tax.ts';
+import { noteRefund } from './oracle-titles.ts';
 
 /** One-off invoices, credit notes by hand, and the balances of customers. */
 
@@ -73,33 +75,44 @@ export function leftOf(invoice: Invoice, line: number): number {
   return (invoice.lines[line]?.amount ?? 0) - creditedOf(invoice, line).amount;
 }
 
-function creditedOf({ notes }: Invoice, line: number): { readonly amount: number; readonly tax: number } {
+function creditedOf({ notes }: Invoice, line: number): Pick<Note, 'amount' | 'discount' | 'tax'> {
   const of = notes.filter((note) => note.line === line && note.status !== 'void');
-  const sum = (key: 'amount' | 'tax') => of.reduce((total, note) => total + note[key], 0);
-  return { amount: sum('amount'), tax: sum('tax') };
+  const sum = (key: 'amount' | 'discount' | 'tax') => of.reduce((total, note) => total + note[key], 0);
+  return { amount: sum('amount'), discount: sum('discount'), tax: sum('tax') };
 }
 
 /** Whether prices of the invoice include the tax. */
-function includesTax({ lines, tax, total }: Invoice): boolean {
-  return tax > 0 && sumOf(lines) === total;
+function includesTax({ lines, discountAmount, tax, total }: Invoice): boolean {
+  return tax > 0 && sumOf(lines) - discountAmount === total;
 }
 
-/** The tax of a credit: its share of all that is credited so far, less what was credited before. */
-function taxOf(invoice: Invoice, line: number, amount: number): number {
-  const whole = { amount: invoice.lines[line]?.amount ?? 0, tax: spreadTax(invoice)[line] ?? 0 };
-  const before = creditedOf(invoice, line);
-  const wanted = rounded(BigInt(whole.tax) * BigInt(before.amount + amount), BigInt(whole.amount)) - before.tax;
-  const [left, taxLeft] = [whole.amount - before.amount, whole.tax - before.tax];
-  const [least, most] = includesTax(invoice)
-    ? [Math.max(0, amount - (left - taxLeft)), Math.min(amount, taxLeft)]
-    : [amount === left ? taxLeft : 0, taxLeft];
-  return Math.min(most, Math.max(least, wanted));
-}
-
-/** The credit note over a part of a line. */
+/**
+ * The credit note over a part of a line. Discount and tax are their shares of all that is credited so far, less what was
+ * credited before, and leave no negative rest.
+ */
 export function noteOf(invoice: Invoice, line: number, amount: number, settle: Note['settle']): Note {
-  const tax = taxOf(invoice, line, amount);
-  return { settle, line, amount, tax, total: includesTax(invoice) ? amount : amount + tax, status: 'issued' };
+  const whole = invoice.lines[line]?.amount ?? 0;
+  const before = creditedOf(invoice, line);
+  const shareOf = (all: number) =>
+    whole === 0 ? 0 : rounded(BigInt(all) * BigInt(before.amount + amount), BigInt(whole));
+  const within = (wanted: number, least: number, most: number) => Math.min(most, Math.max(least, wanted));
+  const left = whole - before.amount;
+  const ofDiscount = discountsOfLines(invoice)[line] ?? 0;
+  const netLeft = left - (ofDiscount - before.discount);
+  const discount = within(
+    shareOf(ofDiscount) - before.discount,
+    Math.max(0, amount - netLeft),
+    Math.min(amount, ofDiscount - before.discount),
+  );
+  const net = amount - discount;
+  const ofTax = spreadTax(invoice)[line] ?? 0;
+  const taxLeft = ofTax - before.tax;
+  const isIncluded = includesTax(invoice);
+  const [least, most] = isIncluded
+    ? [Math.max(0, net - (netLeft - taxLeft)), Math.min(net, taxLeft)]
+    : [amount === left ? taxLeft : 0, taxLeft];
+  const tax = within(shareOf(ofTax) - before.tax, least, most);
+  return { settle, line, amount, discount, tax, total: isIncluded ? net : net + tax, status: 'issued' };
 }
 
 /** The amount that may still be given back of an invoice. */
@@ -109,7 +122,7 @@ function returnable(invoice: Invoice): number {
 
 /** Whether the service makes such a credit note. */
 export function isPossible(invoice: Invoice, { settle, total, line, amount }: Note): boolean {
-  if (amount > leftOf(invoice, line) || total > invoice.total - notedOf(invoice)) return false;
+  if (amount > leftOf(invoice, line) || total === 0 || total > invoice.total - notedOf(invoice)) return false;
   switch (settle) {
     case 'offset':
       return invoice.status === 'open' && total <= dueOf(invoice);
@@ -134,19 +147,27 @@ export function credit(books: Books, invoice: Invoice, note: Note): void {
   invoice.notes.push(note);
   reach(books, `credit note by ${settle}`, customer);
   if (settle === 'offset') {
-    if (dueOf(invoice) === 0) pay(books, invoice, null, null);
+    recountKept(books, invoice.subscription, invoice);
+    if (dueOf(invoice) > 0) return;
+    pay(books, invoice, null, null);
+    if (invoice.reason === 'subscription_start') replaceFree(books, invoice.subscription);
+    carryOut(books);
     return;
   }
   note.status = 'settled';
   if (settle === 'balance') {
     changeBalance(customer, total);
+    recountKept(books, invoice.subscription, invoice);
     return;
   }
+  noteRefund(books, invoice, total);
   const payment = invoice.payments.findLast(
     ({ status, amount, refunded }) => status === 'succeeded' && amount - refunded >= total,
   );
   if (payment !== undefined) payment.refunded += total;
   invoice.status = refundedOf(invoice) === paidOf(invoice) ? 'refunded' : 'partially_refunded';
+  recountKept(books, invoice.subscription, invoice);
+  takeBackPacks(books, invoice);
 }
 
 /** Voids a credit note. Returns whether that is possible. */

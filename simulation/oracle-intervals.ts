@@ -2,7 +2,7 @@ import { calendarStart, intervalAt, isSameInterval, share } from './oracle-arith
 import { changeTerms, draft, issue, leaveUnmade, methodOf, order, withPausedTime } from './oracle-billing.ts';
 import { type Changed, unusedOf } from './oracle-changes.ts';
 import { itemLines } from './oracle-clock.ts';
-import { carryOut } from './oracle-collecting.ts';
+import { carryOut, endReview } from './oracle-collecting.ts';
 import { endCredits, owedOf } from './oracle-credits.ts';
 import { endingMeters, endMeasured, takeMeasured } from './oracle-measured.ts';
 import { allUntil, usageLines } from './oracle-metering.ts';
@@ -80,6 +80,11 @@ export function cutsInterval(subscription: Subscription, anchor: number, now: nu
   return intervalAt(anchorOf(subscription), grantInterval, now).end !== intervalAt(anchor, grantInterval, now).end;
 }
 
+/** Whether an invoice is owed or under review. */
+export function isOwing(subscription: Subscription): boolean {
+  return invoicesOf(subscription).some((each) => isOwed(each) || (each.status === 'draft' && each.total > 0));
+}
+
 interface NewCount {
   readonly terms: Terms;
   /** The instant from which the boundaries of the period are counted, and the anchor of the subscription afterwards. */
@@ -96,7 +101,8 @@ function charge(books: Books, subscription: Subscription, count: NewCount): Chan
   const { terms, anchor, next, carriesOn = null, name } = count;
   const { period: old } = subscription;
   const { now } = books;
-  if (old === null || invoicesOf(subscription).some(isOwed)) return 'owes';
+  if (old === null || isOwing(subscription)) return 'owes';
+  endReview(books, subscription, now);
   const whole = intervalAt(anchor, terms.plan, now);
   const { kept, carried } = unusedOf(subscription, old, now);
   const discount = carriesOn === null ? {} : { discountKey: discountKeyOf(carriesOn) };

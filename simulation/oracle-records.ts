@@ -398,6 +398,7 @@ export interface Note {
   /** The place of the line. */
   readonly line: number;
   readonly amount: number;
+  readonly discount: number;
   readonly tax: number;
   readonly total: number;
   status: 'issued' | 'settled' | 'void';

@@ -87,10 +87,13 @@ export function takeBackLines(invoice: Invoice, amount: number): void {
   );
 }
 
-/** The part of a line that refunds took back, without the tax that was added to it. */
+/** The part of a line that refunds and credit notes took back, without the tax that was added to it. */
 export function netTakenBack(invoice: Invoice, index: number): number {
   const { money, taxes, isIncluded } = moneyOf(invoice);
   const back = invoice.moneyBack[index] ?? 0;
-  if (isIncluded || back === 0) return back;
-  return back - rounded(BigInt(taxes[index] ?? 0) * BigInt(back), BigInt(money[index] ?? 1));
+  const noted = invoice.notes.reduce((sum, { line, status, amount, discount }) => {
+    return sum + (line === index && status !== 'void' ? amount - discount : 0);
+  }, 0);
+  if (isIncluded || back === 0) return back + noted;
+  return back + noted - rounded(BigInt(taxes[index] ?? 0) * BigInt(back), BigInt(money[index] ?? 1));
 }

@@ -10,6 +10,7 @@ import {
   invoicesOf,
   isForPeriod,
   isOwed,
+  notedOf,
   type Period,
   pausedTimeOf,
   refundedOf,
@@ -205,8 +206,8 @@ function unitsOfPacks({ lines }: Invoice): number {
 }
 
 function refundedUnits(invoice: Invoice, refunded: number): number {
-  if (invoice.total === 0) return 0;
-  return rounded(BigInt(unitsOfPacks(invoice)) * BigInt(refunded), BigInt(invoice.total));
+  const price = invoice.total - notedOf(invoice, 'offset');
+  return price === 0 ? 0 : rounded(BigInt(unitsOfPacks(invoice)) * BigInt(refunded), BigInt(price));
 }
 
 /** Notes a refund: the seller gives back money for as much as the customer has used or holds already. */

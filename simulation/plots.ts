@@ -473,6 +473,48 @@ const reviewsRenewals: Plot = [
   step('cancel', { isNow: true }),
 ];
 
+const creditsPlan = step('creditLine', { invoice: isPlan });
+
+/** Credit notes of invoices of a subscription: by refund and balance once they are paid, by offset while they are open. */
+const creditsRenewals: Plot = [
+  step('newMethod', { isGood: true }),
+  step('subscribe', { plan: begins, isDiscounted: true }),
+  useUp,
+  step('recordUsage', { isMuch: true }),
+  step('recordOthers'),
+  clock('days'),
+  creditsPlan,
+  step('changePlan', { isNow: true, plan: isDearer }),
+  clock('renewal'),
+  creditsPlan,
+  creditsPlan,
+  step('pause', { isNow: true }),
+  creditsPlan,
+  clock('days'),
+  step('resume'),
+  step('takeNoteBack'),
+  step('recordOthers'),
+  step('changeOfFortune', { isGood: false }),
+  clock('renewal'),
+  creditsPlan,
+  creditsPlan,
+  step('takeNoteBack'),
+  step('recordPayment', { invoice: isPlan, isPart: true }),
+  creditsPlan,
+  step('changeOfFortune', { isGood: true }),
+  clock('due'),
+  step('payInvoice', { invoice: isAny }),
+  creditsPlan,
+  step('recordOthers'),
+  step('changePlan', { isNow: true, anchor: 'unchanged', plan: hasOtherInterval }),
+  creditsPlan,
+  clock('renewal'),
+  step('takeInvoiceBack'),
+  creditsPlan,
+  step('cancel', { isNow: true }),
+  creditsPlan,
+];
+
 const plots: readonly ((random: Random) => Plot)[] = [
   () => paysLater,
   () => changesInterval,
@@ -486,6 +528,7 @@ const plots: readonly ((random: Random) => Plot)[] = [
   () => keepsABalance,
   () => getsDiscounts,
   () => reviewsRenewals,
+  () => creditsRenewals,
   dishonest,
 ];
 

@@ -127,7 +127,7 @@ async function invoiceLines(db: Database): Promise<Told[]> {
 async function noteLines(db: Database): Promise<Told[]> {
   const { rows } = await sql<Told>`
     select c.external_id as name, n.id, json_build_object('note', n.settle, 'status', n.status, 'total', n.total,
-        'tax', n.tax_amount) as line
+        'discount', n.discount_amount, 'tax', n.tax_amount) as line
       from credit_notes n join ${remaining} c on c.environment_id = n.environment_id and c.id = n.customer_id
      where n.reason is not null order by n.environment_id, n.id`.execute(db);
   return rows;

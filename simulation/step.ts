@@ -186,8 +186,15 @@ export class Records {
     return this.#only(rows, place);
   }
 
-  async line(invoice: Invoice, index: number): Promise<string> {
-    return this.lineOf(await this.invoice(invoice), index);
+  /** A line of an invoice: by its amount, discount and tax where nobody has written it, else by its place. */
+  async line(invoice: Invoice, index: number, amounts: readonly [number, number, number]): Promise<string> {
+    const id = await this.invoice(invoice);
+    if (invoice.reason === 'one_off') return this.lineOf(id, index);
+    const [amount, discount, tax] = amounts;
+    const rows = sql<{ id: string }>`
+      select id from invoice_line_items
+       where invoice_id = ${id} and amount = ${amount} and discount_amount = ${discount} and tax_amount = ${tax}`;
+    return this.#only(rows, 0);
   }
 
   lineOf(invoiceId: string, index: number): Promise<string> {

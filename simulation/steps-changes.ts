@@ -4,14 +4,20 @@ import { boundary, hourMs, isSameInterval } from './oracle-arithmetic.ts';
 import { methodOf } from './oracle-billing.ts';
 import { changeNow, moveTrialEnd } from './oracle-changes.ts';
 import { carryOut, endReview } from './oracle-collecting.ts';
-import { type BillingAnchor, beginsPeriod, changeInterval, cutsInterval, moveAnchor } from './oracle-intervals.ts';
-import { changeOwnTerms } from './oracle-metering.ts';
+import {
+  type BillingAnchor,
+  beginsPeriod,
+  changeInterval,
+  cutsInterval,
+  isOwing,
+  moveAnchor,
+} from './oracle-intervals.ts';
+import { changeOwnTerms, lateLines } from './oracle-metering.ts';
 import {
   draftOf,
   invoicesOf,
   isBooked,
   isForPeriod,
-  isOwed,
   isTerminal,
   type OwnTermsChange,
   reach,
@@ -46,17 +52,13 @@ export const changePlan: Draw = ({ random, books, customers, wish }) => {
   };
   const { quantity, addOns } = subscription;
   if (plan === subscription.plan && terms.quantity === quantity && terms.addOns === addOns) return null;
-  const anyTiming = wish.isNow ? 'immediately' : (random.pick(timings) ?? 'auto');
-  // It ends a review also where it waits.
-  const timing = anyTiming === 'auto' && isReviewed(subscription) ? 'immediately' : anyTiming;
+  const timing = wish.isNow ? 'immediately' : (random.pick(timings) ?? 'auto');
   const prorates = wish.isNow || random.chance(0.85);
   const collectsRefunded = prorates && random.chance(0.2);
   const isNow = isMadeNow(subscription, terms, timing);
   const takesInterval = !isSameInterval(subscription.plan, plan);
   const anchor: BillingAnchor = wish.anchor ?? (random.chance(0.4) ? 'unchanged' : 'now');
   const begins = isNow && beginsPeriod(subscription, terms);
-  // The invoice of the draft would be owed.
-  if (begins && isReviewed(subscription)) return null;
   // Weeks have no day of the month.
   if (begins && subscription.day !== null && plan.unit === 'week') return null;
   const lacksSeats = plan.seats * terms.quantity < subscription.claims.size;
@@ -134,6 +136,12 @@ function isReviewed(subscription: Subscription): boolean {
   return method !== null && !isDefaultPlan(subscription) && isCharged(customer, method, draft.total);
 }
 
+/** Whether late usage makes an invoice of a draft of nothing. */
+function becomesOwed(subscription: Subscription): boolean {
+  const draft = draftOf(subscription);
+  return draft?.total === 0 && lateLines(subscription, draft).length > 0;
+}
+
 /**
  * Moves the billing anchor: a period begins now and ends there. Refused beyond one interval, where something is owed or
  * scheduled, and in a trial or a pause.
@@ -145,8 +153,8 @@ export const moveBillingAnchor: Draw = ({ random, books }) => {
   // Changes with slow payments are not modelled.
   if (subscription === undefined || methodOf(subscription)?.takesDays) return null;
   const { customer, status, period, plan, scheduled } = subscription;
-  if (period === null || (status === 'active' && !isDefaultPlan(subscription) && !isChangeable(subscription)))
-    return null;
+  const isKnown = status !== 'active' || isDefaultPlan(subscription) || isChangeable(subscription);
+  if (period === null || !(isKnown || isReviewed(subscription)) || becomesOwed(subscription)) return null;
   const last = boundary(now, plan, 1);
   const isTooFar = random.chance(0.1);
   const ahead = random.chance(0.15) ? period.end : now + random.between(1, Math.floor((last - now) / hourMs)) * hourMs;
@@ -165,7 +173,7 @@ export const moveBillingAnchor: Draw = ({ random, books }) => {
     }),
     apply: () => {
       if (anchor === subscription.anchor) return 'done';
-      if (isRefused || invoicesOf(subscription).some(isOwed)) return 'refused';
+      if (isRefused || isOwing(subscription)) return 'refused';
       const moved = moveAnchor(books, subscription, anchor);
       return moved === 'made' ? 'done' : moved === 'not_paid' ? 'refused_late' : 'refused';
     },

@@ -12,6 +12,7 @@ import {
   writeDraft,
 } from './oracle-documents.ts';
 import { type Invoice, isTerminal, type Line, type Note } from './oracle-records.ts';
+import { discountsOfLines, spreadTax } from './oracle-tax.ts';
 import type { Random } from './random.ts';
 import { allInvoices, type Draw, nameOf } from './step.ts';
 
@@ -79,18 +80,24 @@ export const settleDraft: Draw = ({ random, books, customers, wish }) => {
   };
 };
 
-/** Credits a part of a line of a one-off invoice, or more than is left of it, to be refused. */
-export const creditLine: Draw = ({ random, books, customers }) => {
-  const invoice = random.pick(allInvoices({ customers }).filter(isCreditable));
+/** Credits a part of a line of an invoice, or more than is left of it, to be refused. */
+export const creditLine: Draw = ({ random, books, customers, wish }) => {
+  const invoice = random.pick(
+    allInvoices({ customers })
+      .filter(wish.invoice ?? (() => true))
+      .filter(isCreditable),
+  );
   if (invoice === undefined) return null;
   const { customer } = invoice;
   const line = random.below(invoice.lines.length);
+  if (invoice.reason !== 'one_off' && !isUnique(invoice, line)) return null;
   const left = leftOf(invoice, line);
   const amount = random.chance(0.3) ? Math.max(1, left) : random.between(1, Math.max(1, Math.ceil(left * 1.1)));
   const isOpen = invoice.status === 'open';
   const usual: Note['settle'] = isOpen ? 'offset' : random.chance(0.5) ? 'refund' : 'balance';
   // Money of an invoice that is paid in part goes to the balance only.
-  const settle = random.chance(0.85) ? usual : isOpen || random.chance(0.5) ? 'balance' : 'offset';
+  const other = isOpen || random.chance(0.5) ? 'balance' : 'offset';
+  const settle = random.chance(0.85) || (isOpen && invoice.reason !== 'one_off') ? usual : other;
   const note = noteOf(invoice, line, amount, settle);
   return {
     text: `credits ${amount} of line ${line} (${left} left) of ${customer.name}'s invoice ${customer.invoices.indexOf(invoice)} by ${settle}`,
@@ -100,7 +107,7 @@ export const creditLine: Draw = ({ random, books, customers }) => {
       path: `/invoices/${await records.invoice(invoice)}/credit-notes`,
       body: {
         creditNote: {
-          lines: [{ invoiceLineItemId: await records.line(invoice, line), amount }],
+          lines: [{ invoiceLineItemId: await records.line(invoice, line, amountsOfLine(invoice, line)), amount }],
           settle,
           reason: 'By hand',
         },
@@ -114,9 +121,21 @@ export const creditLine: Draw = ({ random, books, customers }) => {
   };
 };
 
-function isCreditable({ reason, status, moneyBack }: Invoice): boolean {
+// A refund gives back money of all lines, which mixes with shares of one.
+function isCreditable({ status, moneyBack }: Invoice): boolean {
   const settled = ['open', 'paid', 'partially_refunded', 'refunded'].includes(status);
-  return reason === 'one_off' && settled && moneyBack.every((money) => money === 0);
+  return settled && moneyBack.every((money) => money === 0);
+}
+
+/** The amount, discount and tax of a line. */
+function amountsOfLine(invoice: Invoice, line: number): readonly [number, number, number] {
+  return [invoice.lines[line]?.amount ?? 0, discountsOfLines(invoice)[line] ?? 0, spreadTax(invoice)[line] ?? 0];
+}
+
+/** Whether the line is known by its amounts: the order of lines that nobody has written is the service's. */
+function isUnique(invoice: Invoice, line: number): boolean {
+  const textOf = (index: number) => amountsOfLine(invoice, index).join(' ');
+  return invoice.lines.every((_, index) => index === line || textOf(index) !== textOf(line));
 }
 
 /** Voids a credit note: refused after its refund, after its invoice was paid, and when the balance has not as much. */

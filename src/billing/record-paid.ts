@@ -63,7 +63,7 @@ interface PaidInvoice {
   readonly paymentMethodId: string | null;
 }
 
-// What was paid of an invoice may be refunded before an offset settles the rest.
+// A part payment may be refunded before an offset settles the rest.
 const settledStatuses: ReadonlySet<InvoiceStatus> = new Set(['paid', 'partially_refunded', 'refunded']);
 
 /**

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { dayOf, newDebtor } from '../support/debtor.ts';
+import { describe, test } from 'node:test';
+import { type Debtor, dayOf, newDebtor } from '../support/debtor.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { assertSound } from '../support/sound.ts';
+import { subscribeFor } from '../support/years.ts';
 
 const app = await startTestApp();
 
@@ -322,3 +323,83 @@ test('each line that cannot be billed is refused with the field and what would b
   assert.match(await refused({ ...workshop, unitAmount: 4503599627370495 }), /^400 An invoice total of/);
   assert.match(await refused(travel, { customerExternalId: 'nobody' }), /^404/);
 });
+
+describe('the series of numbers', () => {
+  const perYear = { per: 'environment', yearly: true } as const;
+  const numbersOf = async ({ caller }: Debtor): Promise<string[]> =>
+    (await caller.get('/invoices?limit=100')).data.map(({ invoiceNumber }: Body) => invoiceNumber);
+
+  test('two customers share the series of the environment, which begins anew with the year of the seller', async () => {
+    const debtor = await newDebtor(app, {}, { numbering: { invoices: perYear }, timeZone: 'Europe/Vienna' });
+    const { caller } = debtor;
+    await subscribeFor(caller, 'bob', { plan: 'month', token: 'pm_card_visa' });
+    await debtor.moveTo('2026-02-01');
+    // 23:30 in UTC on New Year's Eve is next year in Vienna.
+    await debtor.moveTo('2026-12-31T23:30');
+    const before = (await numbersOf(debtor)).filter((number) => number.startsWith('INV-2026-'));
+    assert.deepEqual(before, numbered('INV-2026-', 24));
+    await subscribeFor(caller, 'eve', { plan: 'month', token: 'pm_card_visa' });
+    assert.equal((await numbersOf(debtor)).at(-1), 'INV-2027-00001');
+    await debtor.moveTo('2027-01-01');
+    assert.deepEqual((await numbersOf(debtor)).slice(-2), ['INV-2027-00002', 'INV-2027-00003']);
+    await assertSound(app);
+  });
+
+  test('a change in the middle of a year begins a series, and a change back continues the former one', async () => {
+    const debtor = await newDebtor(app);
+    const change = async (invoices: Body) =>
+      debtor.caller.put('/settings', { settings: { numbering: { invoices: { yearly: false, ...invoices } } } });
+    const base = (await debtor.caller.get('/customers/ada')).customer.invoiceNumberBase;
+    for (const [month, series] of [
+      ['02', { per: 'environment', prefix: 'A' }],
+      ['03', { per: 'environment', prefix: 'B' }],
+      ['04', { per: 'customer', prefix: null }],
+      ['05', { per: 'environment', prefix: 'A' }],
+    ] as const) {
+      await change(series);
+      await debtor.moveTo(`2026-${month}-01`);
+    }
+    const numbers = [`${base}-00001`, 'A-00001', 'B-00001', `${base}-00002`, 'A-00002'];
+    assert.deepEqual(await numbersOf(debtor), numbers);
+    await assertSound(app);
+  });
+
+  test('a number of another document is never given again: a series that credit notes used goes on', async () => {
+    const debtor = await newDebtor(app, {}, { numbering: { creditNotes: { per: 'environment', prefix: 'A' } } });
+    const { data } = await debtor.caller.get('/invoices');
+    const { invoiceLineItems } = await debtor.caller.get(`/invoices/${data[0].id}`);
+    const { body } = await debtor.send(`/invoices/${data[0].id}/credit-notes`, {
+      creditNote: { lines: [{ invoiceLineItemId: invoiceLineItems[0].id, amount: 100 }], settle: 'refund' },
+    });
+    assert.equal(body.creditNote.creditNoteNumber, 'A-00001');
+    const numbering = { invoices: { per: 'environment', prefix: 'A' }, creditNotes: { prefix: 'B' } };
+    await debtor.caller.put('/settings', { settings: { numbering } });
+    await debtor.moveTo('2026-02-01');
+    assert.equal((await numbersOf(debtor)).at(-1), 'A-00002');
+    await assertSound(app);
+  });
+
+  test('forty who subscribe at once, some with a declined card, get numbers without a gap', async () => {
+    const debtor = await newDebtor(app, {}, { numbering: { invoices: { per: 'environment' } } });
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, async (_, n) => {
+        const token = n % 4 === 0 ? 'pm_card_chargeCustomerFail' : 'pm_card_visa';
+        return subscribeFor(debtor.caller, `c${n}`, { plan: 'month', token }).then(
+          () => true,
+          () => false,
+        );
+      }),
+    );
+    assert.equal(answers.filter(Boolean).length, 30);
+    const numbers = await numbersOf(debtor);
+    assert.deepEqual(numbers.toSorted(), numbered('INV-', numbers.length));
+    await debtor.moveTo('2026-02-01');
+    const later = await numbersOf(debtor);
+    assert.deepEqual(later.toSorted(), numbered('INV-', later.length));
+    await assertSound(app);
+  });
+});
+
+function numbered(stem: string, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `${stem}${String(index + 1).padStart(5, '0')}`);
+}
