@@ -859,6 +859,7 @@ create table public.features (
   rollover_maximum numeric(38,0),
   rollover_periods integer,
   value jsonb,
+  spend_limit jsonb,
   active boolean not null,
   created_at bigint not null,
   updated_at bigint not null,
@@ -880,9 +881,15 @@ CASE type
     WHEN 'usage_credit_grant'::text THEN ((amount > (0)::numeric) AND (usage_meter_id IS NOT NULL) AND (renewal_frequency = ANY (ARRAY['once'::text, 'every_billing_period'::text, 'every_interval'::text])) AND (resource_id IS NULL))
     WHEN 'resource'::text THEN ((amount > (0)::numeric) AND (usage_meter_id IS NULL) AND (renewal_frequency IS NULL) AND (resource_id IS NOT NULL))
     WHEN 'value'::text THEN ((amount IS NULL) AND (usage_meter_id IS NULL) AND (renewal_frequency IS NULL) AND (resource_id IS NULL))
+    WHEN 'spend_limit'::text THEN ((amount > (0)::numeric) AND (usage_meter_id IS NULL) AND (renewal_frequency IS NULL) AND (resource_id IS NULL))
     ELSE false
 END),
   constraint features_slug_length CHECK ((char_length(slug) <= 255)),
+  constraint features_spend_limit CHECK (
+CASE type
+    WHEN 'spend_limit'::text THEN COALESCE((((spend_limit ->> 'period'::text) = ANY (ARRAY['day'::text, 'week'::text, 'month'::text, 'billing_period'::text])) AND ((spend_limit ->> 'unit'::text) = ANY (ARRAY['units'::text, 'money'::text])) AND ((spend_limit ->> 'action'::text) = ANY (ARRAY['block'::text, 'notify'::text])) AND (jsonb_array_length((spend_limit -> 'thresholds'::text)) <= 10)), false)
+    ELSE (spend_limit IS NULL)
+END),
   constraint features_value CHECK (
 CASE type
     WHEN 'value'::text THEN (feature_value_kind(value) IS NOT NULL)
@@ -1708,6 +1715,7 @@ create table public.spend_counters (
   by_price jsonb not null default '{}'::jsonb,
   checked_used numeric(38,0) not null default 0,
   checked_limit numeric(38,0) not null default 0,
+  told_amount numeric(38,0) not null default 0,
   constraint spend_counters_pkey PRIMARY KEY (environment_id, spend_limit_id, period_key),
   constraint spend_counters_environment_id_spend_limit_id_fkey FOREIGN KEY (environment_id, spend_limit_id) REFERENCES spend_limits(environment_id, id) ON DELETE CASCADE,
   constraint spend_counters_sums CHECK ((LEAST(units, used, checked_used) >= (0)::numeric)),
@@ -1720,25 +1728,32 @@ create table public.spend_limits (
   pricing_model_id text not null,
   customer_id text not null,
   set_by text not null,
+  subscription_id text,
   usage_meter_id text,
   label text,
   period text not null,
   unit text not null,
-  amount numeric(38,0) not null,
-  action text not null,
-  thresholds smallint[] not null,
+  amount numeric(38,0),
+  action text,
+  thresholds smallint[],
   booked_before bigint not null,
   created_at bigint not null,
   updated_at bigint not null,
-  constraint spend_limits_once UNIQUE NULLS NOT DISTINCT (customer_id, set_by, usage_meter_id, label, period, unit, environment_id),
+  constraint spend_limits_once UNIQUE NULLS NOT DISTINCT (customer_id, set_by, subscription_id, usage_meter_id, label, period, unit, environment_id),
   constraint spend_limits_pkey PRIMARY KEY (environment_id, id),
   constraint spend_limits_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
+  constraint spend_limits_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint spend_limits_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
   constraint spend_limits_action CHECK ((action = ANY (ARRAY['block'::text, 'notify'::text]))),
   constraint spend_limits_amount CHECK (((amount >= (1)::numeric) AND (amount <= ('9007199254740991'::bigint)::numeric))),
   constraint spend_limits_label_length CHECK ((char_length(label) <= 255)),
+  constraint spend_limits_of_plan CHECK (
+CASE set_by
+    WHEN 'plan'::text THEN ((subscription_id IS NOT NULL) AND (label IS NULL) AND (num_nonnulls(amount, action, thresholds) = 0))
+    ELSE ((subscription_id IS NULL) AND (num_nulls(amount, action, thresholds) = 0))
+END),
   constraint spend_limits_period CHECK ((period = ANY (ARRAY['day'::text, 'week'::text, 'month'::text, 'billing_period'::text]))),
-  constraint spend_limits_set_by CHECK ((set_by = ANY (ARRAY['seller'::text, 'customer'::text]))),
+  constraint spend_limits_set_by CHECK ((set_by = ANY (ARRAY['seller'::text, 'customer'::text, 'plan'::text]))),
   constraint spend_limits_thresholds CHECK (((cardinality(thresholds) <= 10) AND (1 <= ALL (thresholds)) AND (100 >= ALL (thresholds)) AND (array_position(thresholds, NULL::smallint) IS NULL))),
   constraint spend_limits_unit CHECK ((unit = ANY (ARRAY['units'::text, 'money'::text])))
 );
@@ -1816,6 +1831,7 @@ CASE type
     WHEN 'usage_credit_grant'::text THEN ((amount IS NOT NULL) AND (usage_meter_id IS NOT NULL) AND (renewal_frequency = ANY (ARRAY['once'::text, 'every_billing_period'::text, 'every_interval'::text])) AND (resource_id IS NULL))
     WHEN 'resource'::text THEN ((amount IS NOT NULL) AND (usage_meter_id IS NULL) AND (renewal_frequency IS NULL) AND (resource_id IS NOT NULL))
     WHEN 'value'::text THEN ((amount IS NULL) AND (usage_meter_id IS NULL) AND (renewal_frequency IS NULL) AND (resource_id IS NULL))
+    WHEN 'spend_limit'::text THEN ((amount IS NOT NULL) AND (usage_meter_id IS NULL) AND (renewal_frequency IS NULL) AND (resource_id IS NULL))
     ELSE false
 END),
   constraint subscription_item_features_value CHECK (
@@ -2479,6 +2495,7 @@ CREATE INDEX sessions_by_expiry ON people.sessions USING btree (expires_at);
 CREATE INDEX sessions_by_provider ON people.sessions USING btree (sign_in_provider_id) WHERE (sign_in_provider_id IS NOT NULL);
 CREATE INDEX sessions_by_user ON people.sessions USING btree (user_id);
 CREATE INDEX spend_limits_by_meter ON public.spend_limits USING btree (environment_id, usage_meter_id) WHERE (usage_meter_id IS NOT NULL);
+CREATE INDEX spend_limits_by_subscription ON public.spend_limits USING btree (environment_id, subscription_id) WHERE (subscription_id IS NOT NULL);
 CREATE INDEX subscription_adjustments_by_invoice ON public.subscription_adjustments USING btree (environment_id, invoice_id) WHERE (invoice_id IS NOT NULL);
 CREATE INDEX subscription_adjustments_by_subscription ON public.subscription_adjustments USING btree (environment_id, subscription_id);
 CREATE INDEX subscription_adjustments_replacing ON public.subscription_adjustments USING btree (environment_id, replaced_invoice_id) WHERE (replaced_invoice_id IS NOT NULL);
@@ -3660,7 +3677,8 @@ CREATE OR REPLACE FUNCTION public.find_spend_limits()
 AS $function$
 begin
   new.has_spend_limits := exists (
-    select from spend_limits l where l.environment_id = new.environment_id and l.customer_id = new.customer_id);
+    select from spend_limits l
+     where l.environment_id = new.environment_id and l.customer_id = new.customer_id and l.subscription_id is null);
   return new;
 end $function$;
 CREATE OR REPLACE FUNCTION public.follow_adjustment()
@@ -5014,6 +5032,22 @@ CREATE OR REPLACE FUNCTION public.shared_settings(environment environments)
  LANGUAGE sql
  STABLE
 RETURN jsonb_build_object('allowMultipleSubscriptions', (environment).allow_multiple_subscriptions, 'allowRepeatedTrials', (environment).allow_repeated_trials, 'allowRepeatedDiscounts', (environment).allow_repeated_discounts, 'bankDebits', (environment).bank_debits, 'accessPastDue', (environment).access_past_due, 'accessUnpaid', (environment).access_unpaid, 'unknownFields', (environment).unknown_fields, 'billingAnchor', (environment).billing_anchor, 'firstPeriod', (environment).first_period, 'numbering', (environment).numbering, 'timeZone', (environment).time_zone);
+CREATE OR REPLACE FUNCTION public.spend_limit_of_plan(l spend_limits, at bigint)
+ RETURNS TABLE(amount numeric, action text, thresholds jsonb)
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ SELECT LEAST(GREATEST(sum(s.amount), (0)::numeric), ('9007199254740991'::bigint)::numeric) AS "least",
+     min((f.spend_limit ->> 'action'::text)) AS min,
+     (array_agg((f.spend_limit -> 'thresholds'::text) ORDER BY s.id DESC))[1] AS array_agg
+    FROM ((subscription_item_features s
+      JOIN subscription_items i ON (((i.environment_id = s.environment_id) AND (i.id = s.subscription_item_id) AND (i.added_date <= spend_limit_of_plan.at) AND ((i.expired_at IS NULL) OR (i.expired_at > spend_limit_of_plan.at)))))
+      JOIN features f ON (((f.environment_id = s.environment_id) AND (f.id = s.feature_id))))
+   WHERE ((s.environment_id = (spend_limit_of_plan.l).environment_id) AND (s.subscription_id = (spend_limit_of_plan.l).subscription_id) AND (s.type = 'spend_limit'::text) AND ((s.expired_at IS NULL) OR (s.expired_at > spend_limit_of_plan.at)) AND (NOT ((f.spend_limit ->> 'usageMeterId'::text) IS DISTINCT FROM (spend_limit_of_plan.l).usage_meter_id)) AND ((f.spend_limit ->> 'period'::text) = (spend_limit_of_plan.l).period) AND ((f.spend_limit ->> 'unit'::text) = (spend_limit_of_plan.l).unit) AND (NOT (EXISTS ( SELECT
+            FROM spend_limits o
+           WHERE ((o.environment_id = (spend_limit_of_plan.l).environment_id) AND (o.customer_id = (spend_limit_of_plan.l).customer_id) AND (o.set_by = 'seller'::text) AND (o.label IS NULL) AND (NOT (o.usage_meter_id IS DISTINCT FROM (spend_limit_of_plan.l).usage_meter_id)) AND (o.period = (spend_limit_of_plan.l).period) AND (o.unit = (spend_limit_of_plan.l).unit))))))
+  HAVING (count(*) > 0);
+END;
 CREATE OR REPLACE FUNCTION public.switch_environment(wanted_livemode boolean)
  RETURNS environment_scope
  LANGUAGE plpgsql
@@ -5125,10 +5159,12 @@ CREATE OR REPLACE FUNCTION public.tell_spend_limits()
 AS $function$
 begin
   update subscriptions s set has_spend_limits = limited.has
-    from (select c.environment_id, c.customer_id, exists (
-            select from spend_limits l where l.environment_id = c.environment_id and l.customer_id = c.customer_id) as has
-            from (select distinct environment_id, customer_id from changed) c) limited
-   where s.environment_id = limited.environment_id and s.customer_id = limited.customer_id and s.has_spend_limits <> limited.has;
+    from (select c.environment_id, c.id, exists (
+            select from spend_limits l where l.environment_id = c.environment_id and l.customer_id = c.customer_id
+               and coalesce(l.subscription_id, c.id) = c.id) as has
+            from (select distinct environment_id, customer_id from changed) d
+            join subscriptions c on c.environment_id = d.environment_id and c.customer_id = d.customer_id) limited
+   where s.environment_id = limited.environment_id and s.id = limited.id and s.has_spend_limits <> limited.has;
   return null;
 end $function$;
 CREATE OR REPLACE FUNCTION public.tell_subscription_revisions()

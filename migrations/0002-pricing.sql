@@ -324,6 +324,8 @@ create table features (
   rollover_periods integer,
   -- What a feature of type value gives where its product has no value of its own.
   value jsonb,
+  -- Of type spend_limit: the use that it counts, its period and unit, whether it blocks, and its thresholds.
+  spend_limit jsonb,
   active boolean not null,
   created_at bigint not null,
   updated_at bigint not null,
@@ -338,10 +340,15 @@ create table features (
         and renewal_frequency in ('once', 'every_billing_period', 'every_interval') and resource_id is null
       when 'resource' then amount > 0 and usage_meter_id is null and renewal_frequency is null and resource_id is not null
       when 'value' then amount is null and usage_meter_id is null and renewal_frequency is null and resource_id is null
+      when 'spend_limit' then amount > 0 and usage_meter_id is null and renewal_frequency is null and resource_id is null
       else false
     end),
   constraint features_value check (
     case type when 'value' then feature_value_kind(value) is not null else value is null end),
+  constraint features_spend_limit check (case type when 'spend_limit'
+    then coalesce(spend_limit ->> 'period' in ('day', 'week', 'month', 'billing_period') and spend_limit ->> 'unit' in ('units', 'money')
+      and spend_limit ->> 'action' in ('block', 'notify') and jsonb_array_length(spend_limit -> 'thresholds') <= 10, false)
+    else spend_limit is null end),
   constraint features_grant_interval check (case when renewal_frequency = 'every_interval'
     then coalesce(grant_interval ->> 'unit' in ('day', 'week', 'month', 'year') and (grant_interval ->> 'count')::bigint between 1 and 1200, false)
     else grant_interval is null end),

@@ -335,6 +335,7 @@ create table subscription_item_features (
         and renewal_frequency in ('once', 'every_billing_period', 'every_interval') and resource_id is null
       when 'resource' then amount is not null and usage_meter_id is null and renewal_frequency is null and resource_id is not null
       when 'value' then amount is null and usage_meter_id is null and renewal_frequency is null and resource_id is null
+      when 'spend_limit' then amount is not null and usage_meter_id is null and renewal_frequency is null and resource_id is null
       else false
     end),
   constraint subscription_item_features_value check (

@@ -520,31 +520,37 @@ create table usage_event_distinct_properties (
 create index usage_event_distinct_properties_by_event on usage_event_distinct_properties (usage_event_id);
 
 -- A limit counts what is used from its begin on: in all, on one usage meter, or with one label. It counts units, or the money that
--- they cost at their prices. The seller sets limits for a customer, and the customer may set stricter ones for itself.
+-- they cost at their prices. The seller sets limits for a customer, and the customer may set stricter ones for itself. A plan has
+-- limits of the use of its subscription: their amount and terms are those of its features while it has them.
 create table spend_limits (
   environment_id bigint not null,
   id text collate "C" not null,
   pricing_model_id text collate "C" not null,
   customer_id text collate "C" not null,
   set_by text not null,
+  -- Of a limit of a plan: its subscription.
+  subscription_id text collate "C",
   -- Null: all meters. Null: with any label or none.
   usage_meter_id text collate "C",
   label text,
   period text not null,
   unit text not null,
-  amount numeric(38, 0) not null,
-  action text not null,
+  amount numeric(38, 0),
+  action text,
   -- Percent of the amount, ascending.
-  thresholds smallint[] not null,
+  thresholds smallint[],
   -- Bookings up to this number were made before there was the limit.
   booked_before bigint not null,
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),
   foreign key (environment_id, customer_id) references customers,
+  foreign key (environment_id, subscription_id) references subscriptions,
   foreign key (environment_id, usage_meter_id) references usage_meters,
-  constraint spend_limits_once unique nulls not distinct (customer_id, set_by, usage_meter_id, label, period, unit, environment_id),
-  constraint spend_limits_set_by check (set_by in ('seller', 'customer')),
+  constraint spend_limits_once unique nulls not distinct (customer_id, set_by, subscription_id, usage_meter_id, label, period, unit, environment_id),
+  constraint spend_limits_set_by check (set_by in ('seller', 'customer', 'plan')),
+  constraint spend_limits_of_plan check (case set_by when 'plan' then subscription_id is not null and label is null
+    and num_nonnulls(amount, action, thresholds) = 0 else subscription_id is null and num_nulls(amount, action, thresholds) = 0 end),
   constraint spend_limits_period check (period in ('day', 'week', 'month', 'billing_period')),
   constraint spend_limits_unit check (unit in ('units', 'money')),
   constraint spend_limits_action check (action in ('block', 'notify')),
@@ -553,7 +559,29 @@ create table spend_limits (
     and array_position(thresholds, null) is null),
   constraint spend_limits_label_length check (char_length(label) <= 255)
 );
+create index spend_limits_by_subscription on spend_limits (environment_id, subscription_id) where subscription_id is not null;
 create index spend_limits_by_meter on spend_limits (environment_id, usage_meter_id) where usage_meter_id is not null;
+
+-- What a limit of a plan is at an instant: the sum of the features of its subscription that count the same use, and the terms of
+-- the newest one. No row: there are none, or the seller has set a limit of the same use for the customer.
+create function spend_limit_of_plan(l spend_limits, at bigint) returns table (amount numeric, action text, thresholds jsonb)
+  language sql stable
+  begin atomic
+    select least(greatest(sum(s.amount), 0), 9007199254740991), min(f.spend_limit ->> 'action'),
+           (array_agg(f.spend_limit -> 'thresholds' order by s.id desc))[1]
+      from subscription_item_features s
+      join subscription_items i on i.environment_id = s.environment_id and i.id = s.subscription_item_id
+       and i.added_date <= at and (i.expired_at is null or i.expired_at > at)
+      join features f on f.environment_id = s.environment_id and f.id = s.feature_id
+     where s.environment_id = l.environment_id and s.subscription_id = l.subscription_id and s.type = 'spend_limit'
+       and (s.expired_at is null or s.expired_at > at) and f.spend_limit ->> 'usageMeterId' is not distinct from l.usage_meter_id
+       and f.spend_limit ->> 'period' = l.period and f.spend_limit ->> 'unit' = l.unit
+       and not exists (
+         select from spend_limits o
+          where o.environment_id = l.environment_id and o.customer_id = l.customer_id and o.set_by = 'seller' and o.label is null
+            and o.usage_meter_id is not distinct from l.usage_meter_id and o.period = l.period and o.unit = l.unit)
+    having count(*) > 0;
+  end;
 
 -- What was used of a limit in one period, written in the commit of the usage by who has locked the row. A limit by day, week or
 -- month has one row for each; a limit by billing period has one for each billing period of each subscription.
@@ -573,6 +601,8 @@ create table spend_counters (
   -- What was used after the last use that had to fit into the limit, and the limit then. So no such use is beyond it.
   checked_used numeric(38, 0) not null default 0,
   checked_limit numeric(38, 0) not null default 0,
+  -- The amount of the limit whose reached thresholds are published. That of a plan may change with its features.
+  told_amount numeric(38, 0) not null default 0,
   primary key (environment_id, spend_limit_id, period_key),
   foreign key (environment_id, spend_limit_id) references spend_limits on delete cascade,
   constraint spend_counters_sums check (least(units, used, checked_used) >= 0),
@@ -583,7 +613,8 @@ create table spend_counters (
 create function find_spend_limits() returns trigger language plpgsql set search_path = public, pg_temp as $$
 begin
   new.has_spend_limits := exists (
-    select from spend_limits l where l.environment_id = new.environment_id and l.customer_id = new.customer_id);
+    select from spend_limits l
+     where l.environment_id = new.environment_id and l.customer_id = new.customer_id and l.subscription_id is null);
   return new;
 end $$;
 create trigger subscriptions_limited before insert on subscriptions for each row execute function find_spend_limits();
@@ -591,10 +622,12 @@ create trigger subscriptions_limited before insert on subscriptions for each row
 create function tell_spend_limits() returns trigger language plpgsql set search_path = public, pg_temp as $$
 begin
   update subscriptions s set has_spend_limits = limited.has
-    from (select c.environment_id, c.customer_id, exists (
-            select from spend_limits l where l.environment_id = c.environment_id and l.customer_id = c.customer_id) as has
-            from (select distinct environment_id, customer_id from changed) c) limited
-   where s.environment_id = limited.environment_id and s.customer_id = limited.customer_id and s.has_spend_limits <> limited.has;
+    from (select c.environment_id, c.id, exists (
+            select from spend_limits l where l.environment_id = c.environment_id and l.customer_id = c.customer_id
+               and coalesce(l.subscription_id, c.id) = c.id) as has
+            from (select distinct environment_id, customer_id from changed) d
+            join subscriptions c on c.environment_id = d.environment_id and c.customer_id = d.customer_id) limited
+   where s.environment_id = limited.environment_id and s.id = limited.id and s.has_spend_limits <> limited.has;
   return null;
 end $$;
 create trigger spend_limits_told_of_new after insert on spend_limits referencing new table as changed

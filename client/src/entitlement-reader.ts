@@ -144,6 +144,7 @@ function isAllowed(
   const amount = typeof needed === 'number' ? needed : 1;
   switch (feature.type) {
     case 'toggle':
+    case 'spend_limit':
       return true;
     case 'usage_credit_grant': {
       const balances = usageMeterBalances.filter((row) => row.usageMeterId === feature.usageMeterId && gives(row));

@@ -527,6 +527,8 @@ export type {
   SpendLimit,
   SpendLimitInput,
   SpendLimitReachedPayload,
+  SpendLimitTerms,
+  SpendLimitTermsInput,
   Subscription,
   SubscriptionCanceledPayload,
   SubscriptionCreatedPayload,

@@ -96,9 +96,9 @@ export interface SpendLimitInput {
   usageMeterSlug?: string | null;
   /** The part of the customer that uses the units, such as a team, an agent or an API key. Limits with the same label count it. */
   label?: string | null;
+  amount: number;
   /** How long the limit counts until it begins again: a day, a week from Monday or a month in UTC, or the billing period of the subscription that is used. A limit by billing period counts each subscription by itself. */
   period: 'day' | 'week' | 'month' | 'billing_period';
-  amount: number;
   /** Whether the limit is a number of units, or the money that they cost at their prices, in minor units, whether or not credits cover them. */
   unit?: 'units' | 'money';
   /** `block`: consume and holds refuse what does not fit. `notify`: only events are sent. A usage event is stored in either case. */
@@ -322,6 +322,7 @@ export type FeatureStructure = {
   usageMeterSlug?: null;
   resourceSlug?: null;
   value?: null;
+  spendLimit?: null;
   rolloverMaximum?: null;
   rolloverPeriods?: null;
 } | {
@@ -344,6 +345,7 @@ export type FeatureStructure = {
   /** The number of billing periods, or grant intervals, for which rolled-over units can be used. Null if there is no rollover. */
   rolloverPeriods?: number | null;
   value?: null;
+  spendLimit?: null;
 } | {
   type: 'resource';
   slug: string;
@@ -356,6 +358,7 @@ export type FeatureStructure = {
   usageMeterSlug?: null;
   resourceSlug: string;
   value?: null;
+  spendLimit?: null;
   rolloverMaximum?: null;
   rolloverPeriods?: null;
 } | {
@@ -371,6 +374,33 @@ export type FeatureStructure = {
   resourceSlug?: null;
   /** A number, a text, or a list of at most 100 different texts. */
   value: number | string | Array<string>;
+  spendLimit?: null;
+  rolloverMaximum?: null;
+  rolloverPeriods?: null;
+} | {
+  type: 'spend_limit';
+  slug: string;
+  name: string;
+  description?: string;
+  active?: boolean;
+  amount: number;
+  renewalFrequency?: null;
+  grantInterval?: null;
+  usageMeterSlug?: null;
+  resourceSlug?: null;
+  value?: null;
+  spendLimit: {
+    /** The usage meter that the limit counts. Null: all. */
+    usageMeterSlug?: string | null;
+    /** How long the limit counts until it begins again: a day, a week from Monday or a month in UTC, or the billing period of the subscription that is used. A limit by billing period counts each subscription by itself. */
+    period: 'day' | 'week' | 'month' | 'billing_period';
+    /** Whether the limit is a number of units, or the money that they cost at their prices, in minor units, whether or not credits cover them. */
+    unit?: 'units' | 'money';
+    /** `block`: consume and holds refuse what does not fit. `notify`: only events are sent. A usage event is stored in either case. */
+    action?: 'block' | 'notify';
+    /** Percents of the amount that cause the event `usage_threshold.reached` when they are reached, once in a period. The full amount always causes `spend_limit.reached`. */
+    thresholds?: Array<number>;
+  };
   rolloverMaximum?: null;
   rolloverPeriods?: null;
 };
@@ -531,7 +561,20 @@ export type DestinationEnvironment = 'livemode' | 'testmode';
 
 export type PriceType = 'subscription' | 'single_payment' | 'usage';
 
-export type FeatureType = 'toggle' | 'usage_credit_grant' | 'resource' | 'value';
+export interface SpendLimitTermsInput {
+  /** The usage meter that the limit counts. Null: all. */
+  usageMeterId?: string | null;
+  /** How long the limit counts until it begins again: a day, a week from Monday or a month in UTC, or the billing period of the subscription that is used. A limit by billing period counts each subscription by itself. */
+  period: 'day' | 'week' | 'month' | 'billing_period';
+  /** Whether the limit is a number of units, or the money that they cost at their prices, in minor units, whether or not credits cover them. */
+  unit?: 'units' | 'money';
+  /** `block`: consume and holds refuse what does not fit. `notify`: only events are sent. A usage event is stored in either case. */
+  action?: 'block' | 'notify';
+  /** Percents of the amount that cause the event `usage_threshold.reached` when they are reached, once in a period. The full amount always causes `spend_limit.reached`. */
+  thresholds?: Array<number>;
+}
+
+export type FeatureType = 'toggle' | 'usage_credit_grant' | 'resource' | 'value' | 'spend_limit';
 
 export type DiscountAmountType = 'percent' | 'fixed';
 
@@ -1579,6 +1622,32 @@ export type SubscriptionItemFeature = {
   grantInterval: null;
   resourceId: null;
   value: FeatureValue;
+} | {
+  id: string;
+  livemode: boolean;
+  pricingModelId: string;
+  subscriptionId: string;
+  subscriptionItemId: string;
+  featureId: string;
+  /** The product feature that it came from. Null if it was added by hand. */
+  productFeatureId: string | null;
+  /** The name of the feature. */
+  name: string;
+  /** The slug of the feature. */
+  slug: string;
+  detachedReason: string | null;
+  manuallyCreated: boolean;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
+  expiredAt: Timestamp | null;
+  detachedAt: Timestamp | null;
+  type: 'spend_limit';
+  amount: WholeNumber;
+  usageMeterId: null;
+  renewalFrequency: null;
+  grantInterval: null;
+  resourceId: null;
+  spendLimit: SpendLimitTerms;
 };
 
 export interface GrantInterval {
@@ -1588,6 +1657,19 @@ export interface GrantInterval {
 
 /** A number, a text, or a list of texts. */
 export type FeatureValue = number | string | Array<string>;
+
+export interface SpendLimitTerms {
+  /** The usage meter that the limit counts. Null: all. */
+  usageMeterId: string | null;
+  /** How long the limit counts until it begins again: a day, a week from Monday or a month in UTC, or the billing period of the subscription that is used. A limit by billing period counts each subscription by itself. */
+  period: 'day' | 'week' | 'month' | 'billing_period';
+  /** Whether the limit is a number of units, or the money that they cost at their prices, in minor units, whether or not credits cover them. */
+  unit: 'units' | 'money';
+  /** `block`: consume and holds refuse what does not fit. `notify`: only events are sent. A usage event is stored in either case. */
+  action: 'block' | 'notify';
+  /** Percents of the amount that cause the event `usage_threshold.reached` when they are reached, once in a period. The full amount always causes `spend_limit.reached`. */
+  thresholds: Array<number>;
+}
 
 export interface UsageMeterBalance {
   id: string;
@@ -2119,6 +2201,26 @@ export type Feature = {
   value: FeatureValue;
   rolloverMaximum: null;
   rolloverPeriods: null;
+} | {
+  id: string;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
+  livemode: boolean;
+  organizationId: string;
+  pricingModelId: string;
+  slug: string;
+  name: string;
+  description: string;
+  active: boolean;
+  type: 'spend_limit';
+  amount: WholeNumber;
+  usageMeterId: null;
+  renewalFrequency: null;
+  grantInterval: null;
+  resourceId: null;
+  spendLimit: SpendLimitTerms;
+  rolloverMaximum: null;
+  rolloverPeriods: null;
 };
 
 export interface UsageMeterWithPrices {
@@ -2204,6 +2306,18 @@ export type EntitledFeature = {
   resourceId: null;
   /** A value that was added by hand replaces those of products in its subscription. Of several others: the highest number, the texts of all lists, or the text of the newest subscription. */
   value: FeatureValue;
+} | {
+  featureId: string;
+  slug: string;
+  name: string;
+  /** The current subscriptions that grant it, newest first. */
+  subscriptionIds: Array<string>;
+  type: 'spend_limit';
+  /** The sum of the limits of these subscriptions. Each limits the use of its own. */
+  amount: WholeNumber;
+  usageMeterId: null;
+  resourceId: null;
+  spendLimit: SpendLimitTerms;
 };
 
 export interface EntitledBalance {
@@ -2312,8 +2426,10 @@ export interface SpendLimit {
   id: string;
   createdAt: Timestamp;
   updatedAt: Timestamp;
-  /** The seller, or the customer for itself. Both limits hold. */
-  setBy: 'seller' | 'customer';
+  /** The seller, or the customer for itself: both limits hold. Or a plan, by its features: a limit of the seller of the same use takes its place. */
+  setBy: 'seller' | 'customer' | 'plan';
+  /** The subscription whose plan has set the limit, which counts its use only. Else null. */
+  subscriptionId: string | null;
   usageMeterId: string | null;
   /** Null: the limit counts all usage meters. */
   usageMeterSlug: string | null;
@@ -2682,6 +2798,25 @@ export interface PricingModelExport {
       description: string;
       active: boolean;
       value: FeatureValue;
+    } | {
+      type: 'spend_limit';
+      slug: string;
+      name: string;
+      description: string;
+      active: boolean;
+      amount: WholeNumber;
+      spendLimit: {
+        /** The usage meter that the limit counts. Null: all. */
+        usageMeterSlug: string | null;
+        /** How long the limit counts until it begins again: a day, a week from Monday or a month in UTC, or the billing period of the subscription that is used. A limit by billing period counts each subscription by itself. */
+        period: 'day' | 'week' | 'month' | 'billing_period';
+        /** Whether the limit is a number of units, or the money that they cost at their prices, in minor units, whether or not credits cover them. */
+        unit: 'units' | 'money';
+        /** `block`: consume and holds refuse what does not fit. `notify`: only events are sent. A usage event is stored in either case. */
+        action: 'block' | 'notify';
+        /** Percents of the amount that cause the event `usage_threshold.reached` when they are reached, once in a period. The full amount always causes `spend_limit.reached`. */
+        thresholds: Array<number>;
+      };
     }>;
     products: Array<{
       product: {
@@ -2898,6 +3033,7 @@ export interface ClonedFeature {
   /** The number of billing periods, or grant intervals, for which rolled-over units can be used. Null if there is no rollover. */
   rolloverPeriods: number | null;
   value?: FeatureValue;
+  spendLimit?: SpendLimitTerms;
 }
 
 export interface ClonedUsageMeter {
@@ -3468,6 +3604,34 @@ export type ExpiredSubscriptionItemFeature = {
   grantInterval: null;
   resourceId: null;
   value: FeatureValue;
+} | {
+  id: string;
+  livemode: boolean;
+  pricingModelId: string;
+  subscriptionId: string;
+  subscriptionItemId: string;
+  featureId: string;
+  /** The product feature that it came from. Null if it was added by hand. */
+  productFeatureId: string | null;
+  /** The name of the feature. */
+  name: string;
+  /** The slug of the feature. */
+  slug: string;
+  detachedReason: string | null;
+  manuallyCreated: boolean;
+  createdAt: string;
+  updatedAt: string;
+  expiredAt: string | null;
+  detachedAt: string | null;
+  createdByCommit: null;
+  updatedByCommit: null;
+  type: 'spend_limit';
+  amount: WholeNumber;
+  usageMeterId: null;
+  renewalFrequency: null;
+  grantInterval: null;
+  resourceId: null;
+  spendLimit: SpendLimitTerms;
 };
 
 export interface ResourceClaim {
@@ -4271,8 +4435,10 @@ export interface EventPayload {
 }
 
 export interface ReachedSpendLimit {
-  /** The seller, or the customer for itself. Both limits hold. */
-  setBy: 'seller' | 'customer';
+  /** The seller, or the customer for itself: both limits hold. Or a plan, by its features: a limit of the seller of the same use takes its place. */
+  setBy: 'seller' | 'customer' | 'plan';
+  /** The subscription whose plan has set the limit, which counts its use only. Else null. */
+  subscriptionId: string | null;
   usageMeterId: string | null;
   /** Null: the limit counts usage with any label or none. */
   label: string | null;
@@ -7030,6 +7196,7 @@ export interface FeaturesCreateInput {
     grantInterval?: null;
     resourceId?: null;
     value?: null;
+    spendLimit?: null;
     rolloverMaximum?: null;
     rolloverPeriods?: null;
   } | {
@@ -7053,6 +7220,7 @@ export interface FeaturesCreateInput {
     /** The number of billing periods, or grant intervals, for which rolled-over units can be used. Null if there is no rollover. */
     rolloverPeriods?: number | null;
     value?: null;
+    spendLimit?: null;
   } | {
     slug: string;
     name: string;
@@ -7066,6 +7234,7 @@ export interface FeaturesCreateInput {
     grantInterval?: null;
     resourceId: string;
     value?: null;
+    spendLimit?: null;
     rolloverMaximum?: null;
     rolloverPeriods?: null;
   } | {
@@ -7082,6 +7251,23 @@ export interface FeaturesCreateInput {
     resourceId?: null;
     /** A number, a text, or a list of at most 100 different texts. */
     value: number | string | Array<string>;
+    spendLimit?: null;
+    rolloverMaximum?: null;
+    rolloverPeriods?: null;
+  } | {
+    slug: string;
+    name: string;
+    description?: string;
+    pricingModelId?: string | null;
+    active?: boolean;
+    type: 'spend_limit';
+    amount: number;
+    usageMeterId?: null;
+    renewalFrequency?: null;
+    grantInterval?: null;
+    resourceId?: null;
+    value?: null;
+    spendLimit: SpendLimitTermsInput;
     rolloverMaximum?: null;
     rolloverPeriods?: null;
   };
@@ -7150,6 +7336,8 @@ export interface FeaturesUpdateInput {
     /** The number of billing periods, or grant intervals, for which rolled-over units can be used. Null if there is no rollover. */
     rolloverPeriods?: number | null;
     value?: number | string | Array<string> | null;
+    /** The terms of a feature of type `spend_limit`. Its usage meter, period and unit cannot change. */
+    spendLimit?: SpendLimitTermsInput | null;
     active?: boolean;
   };
 }

@@ -21,7 +21,7 @@ export const values = {
   UsageInterval: ["own","subscription"],
   DestinationEnvironment: ["livemode","testmode"],
   PriceType: ["subscription","single_payment","usage"],
-  FeatureType: ["toggle","usage_credit_grant","resource","value"],
+  FeatureType: ["toggle","usage_credit_grant","resource","value","spend_limit"],
   DiscountAmountType: ["percent","fixed"],
   InvoiceStatus: ["draft","open","awaiting_payment_confirmation","paid","partially_refunded","refunded","void","uncollectible"],
   PaymentMethodType: ["card","link","us_bank_account","sepa_debit","bacs_debit"],

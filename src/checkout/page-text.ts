@@ -170,7 +170,7 @@ export function includedHtml(
 export function includedText(feature: Included, every: Every, wording: Wording): string {
   const { type, name, amount, renewalFrequency, grantInterval, value } = feature;
   if (value !== null) return `${name}: ${valueText(value, wording)}`;
-  if (type === 'toggle' || amount === null) return name;
+  if (type === 'toggle' || type === 'spend_limit' || amount === null) return name;
   const count = `${name}: ${wording.count(amount)}`;
   if (type === 'resource' || every.unit === null) return count;
   const isOnce = renewalFrequency === 'once';

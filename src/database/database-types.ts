@@ -563,6 +563,7 @@ export interface Features {
   rolloverMaximum: bigint | null;
   rolloverPeriods: number | null;
   slug: string;
+  spendLimit: Json | null;
   type: string;
   updatedAt: number;
   usageMeterId: string | null;
@@ -1221,13 +1222,14 @@ export interface SpendCounters {
   periodStart: number | null;
   pricingModelId: string;
   spendLimitId: string;
+  toldAmount: Generated<bigint>;
   units: Generated<bigint>;
   used: Generated<bigint>;
 }
 
 export interface SpendLimits {
-  action: string;
-  amount: bigint;
+  action: string | null;
+  amount: bigint | null;
   bookedBefore: number;
   createdAt: number;
   customerId: string;
@@ -1237,7 +1239,8 @@ export interface SpendLimits {
   period: string;
   pricingModelId: string;
   setBy: string;
-  thresholds: number[];
+  subscriptionId: string | null;
+  thresholds: number[] | null;
   unit: string;
   updatedAt: number;
   usageMeterId: string | null;

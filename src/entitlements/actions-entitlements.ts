@@ -47,11 +47,11 @@ function toEntitled({ subscriptions }: store.FoundEntitlements) {
       unpaidSubscriptionIds.push(subscriptionId);
       continue;
     }
-    for (const [featureId, slug, name, type, active, amount, meant, valued] of features) {
+    for (const [featureId, slug, name, type, active, amount, meant, valued, spendLimit] of features) {
       const granted = amount === null ? null : BigInt(amount);
       const given = toGivenValue(subscriptionId, valued);
       const about = meant ?? kindAbout(given?.value ?? null);
-      grants.push({ subscriptionId, featureId, slug, name, type, active, about, amount: granted, given });
+      grants.push({ subscriptionId, featureId, slug, name, type, active, about, amount: granted, given, spendLimit });
     }
     for (const [usageMeterId, slug, available, held] of balances) {
       const units = { availableBalance: BigInt(available), held: BigInt(held) };

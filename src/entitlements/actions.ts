@@ -3,11 +3,12 @@ import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import type { FeatureType } from '../pricing/feature.ts';
-import { findFeature } from '../pricing/store-features.ts';
+import { findFeature, findFeatures } from '../pricing/store-features.ts';
 import { findProductFeature } from '../pricing/store-products.ts';
 import { findResource } from '../pricing/store-resources.ts';
 import { findUsageMeter } from '../pricing/store-usage-meters.ts';
 import { isMeasured, noCreditsOfMeasured } from '../pricing/usage-meter.ts';
+import { openPlanLimits } from '../spend-controls/store.ts';
 import { lockSubscription } from '../subscriptions/store.ts';
 import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { ReleaseReason } from './resource-claim.ts';
@@ -59,10 +60,10 @@ export async function createItemFeature(work: Work, sent: NewItemFeature): Promi
   await checkReferences(work, item.pricingModelId, feature.id, values);
   const { pricingModelId, subscriptionId } = item;
   const owner = { pricingModelId, subscriptionId, subscriptionItemId: item.id };
-  return getItemFeature(
-    work,
-    await store.insertItemFeature(work, { ...owner, featureId: feature.id, type: feature.type, ...values }),
-  );
+  const row = { ...owner, featureId: feature.id, type: feature.type, ...values };
+  const id = await store.insertItemFeature(work, row);
+  await openLimits(work, [row]);
+  return getItemFeature(work, id);
 }
 
 /** Changes the sent fields only. An `expiredAt` of null restores the feature. */
@@ -169,7 +170,24 @@ export async function grantItemFeatures(work: Work, items: readonly GrantedItem[
       rows.filter((row) => row.expiredAt !== null),
     )),
   ]);
+  await openLimits(work, rows);
   return rows.map((row) => toGrantedFeature(row, ids.get(store.pairOf(row))));
+}
+
+/** Opens the spend limits among granted features. The caller has locked the subscriptions. */
+async function openLimits(work: Work, granted: readonly store.NewRow[]): Promise<void> {
+  const limits = granted.filter(({ type }) => type === 'spend_limit');
+  if (limits.length === 0) return;
+  const features = await findFeatures(work, [...new Set(limits.map(({ featureId }) => featureId))]);
+  const terms = new Map(features.map((each) => [each.id, each.type === 'spend_limit' ? each.spendLimit : null]));
+  await openPlanLimits(
+    work,
+    limits.map(({ subscriptionId, featureId }) => {
+      const given = terms.get(featureId);
+      assert(given, 'a spend limit has terms');
+      return { subscriptionId, ...given };
+    }),
+  );
 }
 
 /** The grants that `grantItemFeatures` would make now, without writing. */
@@ -254,7 +272,7 @@ export async function addFeatureToItem(
     await store.saveItemFeature(work, { ...existing, amount: amountAdded(existing.amount, feature.amount), value });
     return getItemFeature(work, existing.id);
   }
-  const id = await store.insertItemFeature(work, {
+  const row = {
     pricingModelId: item.pricingModelId,
     subscriptionId: item.subscriptionId,
     subscriptionItemId: item.id,
@@ -269,7 +287,9 @@ export async function addFeatureToItem(
     value,
     ...lasting,
     manuallyCreated: true,
-  });
+  };
+  const id = await store.insertItemFeature(work, row);
+  await openLimits(work, [row]);
   return getItemFeature(work, id);
 }
 

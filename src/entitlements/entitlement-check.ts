@@ -337,6 +337,8 @@ function standingWith(grants: readonly CheckedGrant[], inactive: ReadonlySet<str
   assert(lead, 'there is something to decide about');
   const { type, about } = lead;
   if (type === 'toggle') return withoutLimit;
+  // Whether a use fits into a limit is decided with the use: consume asks all limits.
+  if (type === 'spend_limit') return { ...withoutLimit, type };
   if (type === 'value') return standingOfValue(grants.flatMap(({ given }) => given ?? []));
   assert(about, 'credits are of a meter and places of a resource');
   const subscriptions = [...new Set(grants.map(({ subscription }) => subscription))];

@@ -39,7 +39,7 @@ test('a subscription that gives a feature through two items is there once, the n
 test('amounts add up by slug, and stop at 2^53-1', () => {
   const seats = (subscriptionId: string, amount: bigint): NamedGrant => ({
     ...grant({ subscriptionId, type: 'resource', about: 'res_1' }),
-    ...{ slug: 'seats', name: 'Seats', amount, given: null },
+    ...{ slug: 'seats', name: 'Seats', amount, given: null, spendLimit: null },
   });
   const amountOf = (...grants: NamedGrant[]) => toEntitledFeatures(grants).map(({ slug, amount }) => [slug, amount]);
   assert.deepEqual(amountOf(seats('sub_1', 5n), seats('sub_2', 3n)), [['seats', 8n]]);

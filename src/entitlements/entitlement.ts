@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { z } from 'zod';
 import { WholeNumber } from '../kernel/json.ts';
 import { saturated } from '../kernel/money.ts';
-import { type FeatureType, FeatureValue, kindOfFeature } from '../pricing/feature.ts';
+import { type FeatureType, FeatureValue, kindOfFeature, LimitTerms } from '../pricing/feature.ts';
 import { entitledValue, type GivenValue } from './entitled-value.ts';
 
 const featureFields = {
@@ -50,6 +50,16 @@ const EntitledFeature = z
           'A value that was added by hand replaces those of products in its subscription. Of several others: the ' +
           'highest number, the texts of all lists, or the text of the newest subscription.',
       }),
+    }),
+    z.object({
+      ...featureFields,
+      type: z.literal('spend_limit'),
+      amount: WholeNumber.meta({
+        description: 'The sum of the limits of these subscriptions. Each limits the use of its own.',
+      }),
+      usageMeterId: z.null(),
+      resourceId: z.null(),
+      spendLimit: LimitTerms,
     }),
   ])
   .meta({ id: 'EntitledFeature' });
@@ -162,6 +172,8 @@ export interface NamedGrant extends Grant {
   readonly amount: bigint | null;
   /** Null unless it is a value. */
   readonly given: GivenValue | null;
+  /** Null unless it is a spend limit. */
+  readonly spendLimit: LimitTerms | null;
 }
 
 /** One row for each slug, in order of creation of the features. */
@@ -181,8 +193,12 @@ function toEntitledFeature(grants: readonly NamedGrant[]): EntitledFeature {
     const value = entitledValue(meant.flatMap(({ given }) => given ?? []));
     return { ...row, type, amount: null, usageMeterId: null, resourceId: null, value };
   }
-  assert(about, 'credits are of a meter and places of a resource');
   const amount = saturated(meant.reduce((sum, each) => sum + (each.amount ?? 0n), 0n));
+  if (type === 'spend_limit') {
+    assert(lead.spendLimit, 'a spend limit has terms');
+    return { ...row, type, amount, usageMeterId: null, resourceId: null, spendLimit: lead.spendLimit };
+  }
+  assert(about, 'credits are of a meter and places of a resource');
   return type === 'resource'
     ? { ...row, type, amount, usageMeterId: null, resourceId: about }
     : { ...row, type, amount, usageMeterId: about, resourceId: null };

@@ -3,7 +3,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { idArray, textArray } from '../database/array-literal.ts';
 import type { Work } from '../database/work.ts';
 import { accessOf } from '../organizations/setting.ts';
-import type { FeatureType } from '../pricing/feature.ts';
+import type { FeatureType, LimitTerms } from '../pricing/feature.ts';
 import { arrearsWithoutAccess, currentStatuses } from '../subscriptions/subscription.ts';
 import { availableBalance, endedUnbooked } from '../usage/store-balances.ts';
 import type { Asked, Found, FoundValue } from './entitlement-check.ts';
@@ -200,6 +200,7 @@ export interface FoundEntitlements {
       amount: string | null,
       about: string | null,
       valued: FoundValue | null,
+      spendLimit: LimitTerms | null,
     ])[],
     /** Oldest meter first. */
     balances: readonly (readonly [usageMeterId: string, slug: string, available: string, held: string])[],
@@ -230,7 +231,7 @@ export async function findEntitlements(
                       join subscriptions s on s.environment_id = ${environmentId} and s.customer_id = c.id
                      where s.id = ${subscriptionId})`;
   const features = sql`subscription_item_features s
-    cross join lateral (select f.slug, f.name, f.type, f.active from features f
+    cross join lateral (select f.slug, f.name, f.type, f.active, f.spend_limit from features f
                          where f.environment_id = ${environmentId} and f.id = s.feature_id offset 0) as f
     where s.environment_id = ${environmentId} and s.subscription_id = u.id and ${isGiven(work, sql`u.item_ids`)}`;
   const balances = sql`usage_meters m
@@ -251,7 +252,7 @@ export async function findEntitlements(
            ${listed(
              sql`u.id, ${listed(
                sql`s.feature_id, f.slug, f.name, f.type, f.active, s.amount::text,
-                   coalesce(s.usage_meter_id, s.resource_id), ${valued}`,
+                   coalesce(s.usage_meter_id, s.resource_id), ${valued}, f.spend_limit`,
                features,
              )},
              ${listed(

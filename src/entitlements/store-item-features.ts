@@ -32,7 +32,7 @@ function selectItemFeatures(work: Work, joins: RawBuilder<unknown> = sql``) {
   return sql<StoredItemFeature>`
     select s.id, s.created_at, s.updated_at, s.pricing_model_id, s.subscription_id, s.subscription_item_id, s.feature_id,
            s.product_feature_id, s.type, s.amount, s.usage_meter_id, s.renewal_frequency, s.grant_interval, s.resource_id, s.value, s.expired_at,
-           s.detached_at, s.detached_reason, s.manually_created, f.name, f.slug
+           s.detached_at, s.detached_reason, s.manually_created, f.name, f.slug, f.spend_limit
       from subscription_item_features s
       join features f on f.environment_id = s.environment_id and f.id = s.feature_id
       ${joins}

@@ -22,9 +22,11 @@ import {
   FeatureValueInput,
   GrantIntervalInput,
   type GrantRhythm,
+  type LimitTerms,
   RenewalFrequency,
   resourceFields,
   rhythmIssue,
+  spendLimitFields,
   toggleFields,
   valueFields,
   valueIssue,
@@ -42,6 +44,7 @@ function byType<Shared extends z.ZodRawShape>(shared: Shared) {
     z.object({ ...shared, ...creditGrantFields }),
     z.object({ ...shared, ...resourceFields }),
     z.object({ ...shared, ...valueFields }),
+    z.object({ ...shared, ...spendLimitFields }),
   ]);
 }
 
@@ -165,13 +168,16 @@ export interface StoredItemFeature extends ItemFeatureValues {
   readonly type: FeatureType;
   readonly name: string;
   readonly slug: string;
+  /** The terms of the feature; null unless it is a spend limit. */
+  readonly spendLimit: LimitTerms | null;
 }
 
 /** A stored row as returned by the API. */
 export function toItemFeature(row: StoredItemFeature, livemode: boolean): SubscriptionItemFeature {
-  const { value, ...rest } = row;
+  const { value, spendLimit, ...rest } = row;
   // A table constraint ensures the fields of the type.
-  return { ...rest, ...(value === null ? {} : { value }), livemode } as SubscriptionItemFeature;
+  const own = { ...(value === null ? {} : { value }), ...(spendLimit === null ? {} : { spendLimit }) };
+  return { ...rest, ...own, livemode } as SubscriptionItemFeature;
 }
 
 /** A row in the form of the expire operation: instants are texts. */
@@ -205,6 +211,7 @@ const usedFields: Readonly<Record<FeatureType, readonly (keyof TypeFields)[]>> =
   usage_credit_grant: ['amount', 'usageMeterId', 'renewalFrequency'],
   resource: ['amount', 'resourceId'],
   value: ['value'],
+  spend_limit: ['amount'],
 };
 const typeFields = ['amount', 'usageMeterId', 'renewalFrequency', 'resourceId', 'value'] as const;
 

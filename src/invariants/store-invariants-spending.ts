@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import type { Invariant } from './store-invariants.ts';
 
-/** Whether the period of a counter `c` in environment `n` has not ended. */
-const isPresent = sql`coalesce(c.period_end, ${sql.lit(Number.MAX_SAFE_INTEGER)}) > coalesce(n.clock_now, (extract(epoch from now()) * 1000)::bigint)`;
+/** Whether the period of a counter `c` in environment `v` has not ended. */
+const isPresent = sql`coalesce(c.period_end, ${sql.lit(Number.MAX_SAFE_INTEGER)}) > coalesce(v.clock_now, (extract(epoch from now()) * 1000)::bigint)`;
 
 /** The counters of spend limits. */
 export const spendingInvariants: readonly Invariant[] = [
@@ -14,7 +14,7 @@ export const spendingInvariants: readonly Invariant[] = [
     query: sql`
       select c.environment_id, c.spend_limit_id, c.period_key, c.units, counted.least, counted.most
         from spend_counters c
-        join environments n on n.id = c.environment_id
+        join environments v on v.id = c.environment_id
         join spend_limits l on l.environment_id = c.environment_id and l.id = c.spend_limit_id
         join customers u on u.environment_id = l.environment_id and u.id = l.customer_id and u.erased_at is null
        cross join lateral (
@@ -28,6 +28,7 @@ export const spendingInvariants: readonly Invariant[] = [
                join usage_events e on e.environment_id = s.environment_id and e.series_id = s.id
                left join usage_event_distinct_properties d on d.environment_id = e.environment_id and d.usage_event_id = e.id
               where s.environment_id = l.environment_id and s.customer_id = l.customer_id
+                and s.subscription_id = coalesce(l.subscription_id, s.subscription_id)
                 and s.usage_meter_id = coalesce(l.usage_meter_id, s.usage_meter_id)
                 and e.label is not distinct from coalesce(l.label, e.label) and e.booking > l.booked_before
                 and case l.period when 'billing_period' then coalesce(s.billing_period_id, s.subscription_id) = c.period_key
@@ -55,23 +56,40 @@ export const spendingInvariants: readonly Invariant[] = [
     name: 'reachedLimitsArePublished',
     sentence: 'A spend limit whose amount is used in the present period was published as an event.',
     query: sql`
-      select c.environment_id, c.spend_limit_id, c.period_key, c.used, l.amount
+      select c.environment_id, c.spend_limit_id, c.period_key, c.used, n.amount
         from spend_counters c
-        join environments n on n.id = c.environment_id
+        join environments v on v.id = c.environment_id
         join spend_limits l on l.environment_id = c.environment_id and l.id = c.spend_limit_id
-       where ${isPresent} and c.used >= l.amount
+      cross join lateral (select coalesce(l.amount, c.told_amount) as amount) n
+       where ${isPresent} and c.used >= n.amount
          and not exists (
            select from events e
             where e.environment_id = l.environment_id and e.object_id = l.customer_id and e.type = 'spend_limit.reached'
-              and e.cause = concat_ws(' ', l.id, c.period_key, l.amount, 100))`,
+              and e.cause = concat_ws(' ', l.id, c.period_key, n.amount, 100))`,
+  },
+  {
+    name: 'limitsOfPlansAreOpen',
+    sentence: 'A spend limit that a feature gives a subscription is there to count its use.',
+    query: sql`
+      select s.environment_id, s.id, s.subscription_id
+        from subscription_item_features s
+        join features f on f.environment_id = s.environment_id and f.id = s.feature_id
+       where s.type = 'spend_limit'
+         and not exists (
+           select from spend_limits l
+            where l.environment_id = s.environment_id and l.subscription_id = s.subscription_id and l.set_by = 'plan'
+              and l.usage_meter_id is not distinct from f.spend_limit ->> 'usageMeterId'
+              and l.period = f.spend_limit ->> 'period' and l.unit = f.spend_limit ->> 'unit')`,
   },
   {
     name: 'subscriptionsKnowTheirLimits',
-    sentence: 'A subscription says whether its customer has spend limits.',
+    sentence: 'A subscription says whether its plan or its customer has spend limits.',
     query: sql`
       select s.environment_id, s.id, s.has_spend_limits
         from subscriptions s
        where s.has_spend_limits <> exists (
-         select from spend_limits l where l.environment_id = s.environment_id and l.customer_id = s.customer_id)`,
+         select from spend_limits l
+          where l.environment_id = s.environment_id and l.customer_id = s.customer_id
+            and coalesce(l.subscription_id, s.id) = s.id)`,
   },
 ];

@@ -29,7 +29,7 @@ import type { Resource, ResourceChange, ResourceInput } from './resource.ts';
 import * as store from './store-features.ts';
 import * as resources from './store-resources.ts';
 import { findUsageMeter } from './store-usage-meters.ts';
-import { isMeasured, noCreditsOfMeasured } from './usage-meter.ts';
+import { isMeasured, noCreditsOfMeasured, noLimitOfMeasured } from './usage-meter.ts';
 
 /** Creates a feature. Its usage meter or resource must belong to the same pricing model. */
 export async function createFeature(work: Work, requested: FeatureInput): Promise<Feature> {
@@ -67,6 +67,10 @@ function newFeature(id: string, pricingModelId: string, requested: FeatureInput)
       const { type, value } = requested;
       return { ...feature, type, amount: null, usageMeterId: null, ...noRhythm, resourceId: null, value };
     }
+    case 'spend_limit': {
+      const { type, amount, spendLimit } = requested;
+      return { ...feature, type, amount, usageMeterId: null, ...noRhythm, resourceId: null, spendLimit };
+    }
     default:
       return requested satisfies never;
   }
@@ -74,12 +78,17 @@ function newFeature(id: string, pricingModelId: string, requested: FeatureInput)
 
 /** Refuses a usage meter or resource that does not exist or belongs to another pricing model. */
 async function refuseOtherGrants(work: Work, feature: NewFeature): Promise<void> {
-  if (feature.usageMeterId !== null) {
-    const meter = await required(work, findUsageMeter, feature.usageMeterId, 'usageMeterNotFound');
+  const limited = feature.type === 'spend_limit' ? feature.spendLimit.usageMeterId : null;
+  const usageMeterId = feature.usageMeterId ?? limited;
+  if (usageMeterId !== null) {
+    const meter = await required(work, findUsageMeter, usageMeterId, 'usageMeterNotFound');
     if (meter.pricingModelId !== feature.pricingModelId) {
       throw new Problem('otherPricingModel', { record: 'usage meter', id: meter.id });
     }
-    if (isMeasured(meter)) throw invalid(['feature', 'usageMeterId'], noCreditsOfMeasured);
+    if (isMeasured(meter))
+      throw limited === null
+        ? invalid(['feature', 'usageMeterId'], noCreditsOfMeasured)
+        : invalid(['feature', 'spendLimit', 'usageMeterId'], noLimitOfMeasured);
   }
   if (feature.resourceId !== null) {
     const resource = await required(work, resources.findResource, feature.resourceId, 'resourceNotFound');

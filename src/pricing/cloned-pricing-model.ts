@@ -6,6 +6,7 @@ import {
   FeatureId,
   FeatureType,
   FeatureValue,
+  LimitTerms,
   RenewalFrequency,
   rolloverFields,
   StoredGrantInterval,
@@ -96,6 +97,7 @@ const ClonedFeature = z
     resourceId: z.string().nullable(),
     ...rolloverFields,
     value: FeatureValue.optional(),
+    spendLimit: LimitTerms.optional(),
   })
   .meta({ id: 'ClonedFeature' });
 const ClonedProduct = z

@@ -9,7 +9,9 @@ import { UsageMeterId } from './usage-meter.ts';
 
 export const FeatureId = idSchema('feature');
 
-export const FeatureType = z.enum(['toggle', 'usage_credit_grant', 'resource', 'value']).meta({ id: 'FeatureType' });
+export const FeatureType = z
+  .enum(['toggle', 'usage_credit_grant', 'resource', 'value', 'spend_limit'])
+  .meta({ id: 'FeatureType' });
 export type FeatureType = z.infer<typeof FeatureType>;
 export const RenewalFrequency = z.enum(['once', 'every_billing_period', 'every_interval']).meta({
   id: 'RenewalFrequency',
@@ -60,6 +62,64 @@ export const FeatureValueInput = z
   )
   .meta({ description: `A number, a text, or a list of at most ${maxValueTexts} different texts.` });
 
+export const LimitPeriod = z.enum(['day', 'week', 'month', 'billing_period']).meta({
+  description:
+    'How long the limit counts until it begins again: a day, a week from Monday or a month in UTC, or the billing period of the ' +
+    'subscription that is used. A limit by billing period counts each subscription by itself.',
+});
+export const LimitUnit = z.enum(['units', 'money']).meta({
+  description:
+    'Whether the limit is a number of units, or the money that they cost at their prices, in minor units, whether or not credits ' +
+    'cover them.',
+});
+export const LimitAction = z.enum(['block', 'notify']).meta({
+  description:
+    '`block`: consume and holds refuse what does not fit. `notify`: only events are sent. A usage event is stored in either case.',
+});
+// Each is an event of every period.
+const maxThresholds = 10;
+const usualThresholds = [50, 80, 100];
+export const thresholdsMeta = {
+  description:
+    'Percents of the amount that cause the event `usage_threshold.reached` when they are reached, once in a period. The full ' +
+    'amount always causes `spend_limit.reached`.',
+};
+/** The fields of a limit in a request, besides its amount and the use that it counts. */
+export const limitTermsInput = {
+  period: LimitPeriod,
+  unit: LimitUnit.default('units'),
+  action: LimitAction.default('block'),
+  thresholds: z
+    .array(z.int().min(1).max(100))
+    .max(maxThresholds)
+    .default(usualThresholds)
+    .transform((percents) => [...new Set(percents)].sort((a, b) => a - b))
+    .meta(thresholdsMeta),
+};
+const limitedMeter = { description: 'The usage meter that the limit counts. Null: all.' };
+const limitTerms = {
+  period: LimitPeriod,
+  unit: LimitUnit,
+  action: LimitAction,
+  thresholds: z.array(z.int()).meta(thresholdsMeta),
+};
+/** The terms of a spend limit by slug, in an export. */
+export const ExportedLimitTerms = z.object({ usageMeterSlug: z.string().nullable().meta(limitedMeter), ...limitTerms });
+export type LimitTermsStructure = z.infer<typeof ExportedLimitTerms>;
+/** The same in a request. */
+export const LimitTermsStructureInput = z.object({
+  usageMeterSlug: SafeString.nullable().default(null).meta(limitedMeter),
+  ...limitTermsInput,
+});
+/** The terms of a feature of type `spend_limit`, whose amount is that of the feature. */
+export const LimitTerms = z
+  .object({ usageMeterId: z.string().nullable().meta(limitedMeter), ...limitTerms })
+  .meta({ id: 'SpendLimitTerms' });
+export type LimitTerms = z.infer<typeof LimitTerms>;
+const LimitTermsInput = z
+  .object({ usageMeterId: UsageMeterId.nullable().default(null).meta(limitedMeter), ...limitTermsInput })
+  .meta({ id: 'SpendLimitTermsInput' });
+
 /** The kind of a value, which stays the same for a feature. */
 type ValueKind = 'number' | 'text' | 'list';
 
@@ -68,9 +128,18 @@ function kindOfValue(value: FeatureValue): ValueKind {
   return typeof value === 'string' ? 'text' : 'list';
 }
 
-/** The part of a feature that cannot change: its type, and whether a value is a number, a text or a list. */
-export function kindOfFeature(feature: { readonly type: FeatureType; readonly value?: FeatureValue }): string {
-  return feature.value === undefined ? feature.type : `${feature.type} that is a ${kindOfValue(feature.value)}`;
+/** The part of a feature that decides about its kind. */
+interface FeatureKind {
+  readonly type: FeatureType;
+  readonly value?: FeatureValue;
+  readonly spendLimit?: Pick<LimitTerms, 'period' | 'unit'>;
+}
+
+/** The part of a feature that cannot change: its type, the kind of its value, or the use that it limits on `meter`. */
+export function kindOfFeature({ type, value, spendLimit }: FeatureKind, meter: string | null = null): string {
+  if (spendLimit !== undefined)
+    return `${type} of ${meter === null ? '' : `${meter} in `}${spendLimit.unit} by ${spendLimit.period}`;
+  return value === undefined ? type : `${type} that is a ${kindOfValue(value)}`;
 }
 
 /** The reason why a feature cannot be given with this value, or null. */
@@ -119,6 +188,17 @@ export const valueFields = {
   grantInterval: z.null(),
   resourceId: z.null(),
   value: FeatureValue,
+};
+
+/** The terms of a customer's copy are those of the feature. */
+export const spendLimitFields = {
+  type: z.literal('spend_limit'),
+  amount: WholeNumber,
+  usageMeterId: z.null(),
+  renewalFrequency: z.null(),
+  grantInterval: z.null(),
+  resourceId: z.null(),
+  spendLimit: LimitTerms,
 };
 
 /** How often a feature grants credits. The interval is there exactly for `every_interval`. */
@@ -229,13 +309,14 @@ const shared = {
   active: z.boolean(),
 };
 
-/** A benefit of a product: a toggle, credits on a meter, capacity of a resource, or a value. */
+/** A benefit or limit of a product: a toggle, credits on a meter, capacity of a resource, a value, or a spend limit. */
 export const Feature = z
   .discriminatedUnion('type', [
     z.object({ ...shared, ...toggleFields, ...noRolloverFields }),
     z.object({ ...shared, ...creditGrantFields, ...rolloverFields }),
     z.object({ ...shared, ...resourceFields, ...noRolloverFields }),
     z.object({ ...shared, ...valueFields, ...noRolloverFields }),
+    z.object({ ...shared, ...spendLimitFields, ...noRolloverFields }),
   ])
   .meta({ id: 'Feature' });
 export type Feature = z.infer<typeof Feature>;
@@ -272,6 +353,7 @@ export const FeatureInput = z.discriminatedUnion(
       grantInterval: Unused,
       resourceId: Unused,
       value: Unused,
+      spendLimit: Unused,
       ...noRollover,
     }),
     z
@@ -286,6 +368,7 @@ export const FeatureInput = z.discriminatedUnion(
         rolloverMaximum: RolloverMaximum.default(null),
         rolloverPeriods: RolloverPeriods.default(null),
         value: Unused,
+        spendLimit: Unused,
       })
       .superRefine(refineGrant),
     z.object({
@@ -297,6 +380,7 @@ export const FeatureInput = z.discriminatedUnion(
       grantInterval: Unused,
       resourceId: ResourceId,
       value: Unused,
+      spendLimit: Unused,
       ...noRollover,
     }),
     z.object({
@@ -308,12 +392,25 @@ export const FeatureInput = z.discriminatedUnion(
       grantInterval: Unused,
       resourceId: Unused,
       value: FeatureValueInput,
+      spendLimit: Unused,
+      ...noRollover,
+    }),
+    z.object({
+      ...anyFeature,
+      type: z.literal('spend_limit'),
+      amount: Amount,
+      usageMeterId: Unused,
+      renewalFrequency: Unused,
+      grantInterval: Unused,
+      resourceId: Unused,
+      value: Unused,
+      spendLimit: LimitTermsInput,
       ...noRollover,
     }),
   ],
   {
     error: ({ code }) =>
-      code === 'invalid_union' ? 'must be toggle, usage_credit_grant, resource or value' : undefined,
+      code === 'invalid_union' ? 'must be toggle, usage_credit_grant, resource, value or spend_limit' : undefined,
   },
 );
 export type FeatureInput = z.output<typeof FeatureInput>;
@@ -333,6 +430,9 @@ export const FeatureChange = z.object({
   rolloverMaximum: RolloverMaximum.optional(),
   rolloverPeriods: RolloverPeriods.optional(),
   value: FeatureValueInput.nullish(),
+  spendLimit: LimitTermsInput.nullish().meta({
+    description: 'The terms of a feature of type `spend_limit`. Its usage meter, period and unit cannot change.',
+  }),
   active: z.boolean().optional(),
 });
 export type FeatureChange = z.output<typeof FeatureChange>;
@@ -362,6 +462,8 @@ export function decideFeatureChange(feature: Feature, change: FeatureChange): Fe
   }
   const issue = valueIssue(feature, change.value);
   if (issue) throw invalid(['feature', 'value'], issue);
+  const limitIssue = spendLimitIssue(feature, change.spendLimit);
+  if (limitIssue) throw invalid(['feature', 'spendLimit', ...limitIssue.path], limitIssue.message);
   const {
     slug = feature.slug,
     name = feature.name,
@@ -383,9 +485,26 @@ export function decideFeatureChange(feature: Feature, change: FeatureChange): Fe
       };
     case 'value':
       return { ...feature, ...texts, value: change.value ?? feature.value };
+    case 'spend_limit':
+      return {
+        ...feature,
+        ...texts,
+        amount: change.amount ?? feature.amount,
+        spendLimit: change.spendLimit ?? feature.spendLimit,
+      };
     default:
       return feature satisfies never;
   }
+}
+
+/** The reason why a feature cannot get these terms of a spend limit, or null: it goes on counting the same use. */
+function spendLimitIssue(feature: Feature, terms: LimitTerms | null | undefined) {
+  if (terms === null || terms === undefined) return null;
+  if (feature.type !== 'spend_limit')
+    return { path: [], message: `must be absent or null for a ${feature.type} feature` };
+  const fixed = (['usageMeterId', 'period', 'unit'] as const).find((key) => terms[key] !== feature.spendLimit[key]);
+  if (fixed === undefined) return null;
+  return { path: [fixed], message: `must be ${feature.spendLimit[fixed]}: make another feature for another use` };
 }
 
 type CreditGrant = Extract<Feature, { type: 'usage_credit_grant' }>;

@@ -25,14 +25,16 @@ const featureColumns = [
   'rolloverMaximum',
   'rolloverPeriods',
   'value',
+  'spendLimit',
   'active',
 ] as const;
 type FeatureRow = Pick<Selectable<Features>, (typeof featureColumns)[number]>;
 
-function toFeature(work: Work, { value, ...row }: FeatureRow): Feature {
+function toFeature(work: Work, { value, spendLimit, ...row }: FeatureRow): Feature {
   const feature = {
     ...row,
     ...(value === null ? {} : { value }),
+    ...(spendLimit === null ? {} : { spendLimit }),
     livemode: work.livemode,
     organizationId: work.organizationId,
   };
@@ -57,6 +59,7 @@ export async function insertFeatures(work: Work, features: readonly NewFeature[]
     rolloverMaximum: feature.rolloverMaximum,
     rolloverPeriods: feature.rolloverPeriods,
     value: feature.type === 'value' ? feature.value : null,
+    spendLimit: feature.type === 'spend_limit' ? feature.spendLimit : null,
     active: feature.active,
     ...newRowStamps(work),
   }));
@@ -65,6 +68,7 @@ export async function insertFeatures(work: Work, features: readonly NewFeature[]
       ...row,
       grantInterval: jsonb(row.grantInterval),
       value: jsonb(row.value),
+      spendLimit: jsonb(row.spendLimit),
     }));
     await namingTakenSlug('feature', some, work.db.insertInto('features').values(values).execute());
   }
@@ -92,6 +96,7 @@ export async function saveFeatures(work: Work, features: readonly Feature[]): Pr
         rollover_maximum: feature.rolloverMaximum,
         rollover_periods: feature.rolloverPeriods,
         value: feature.type === 'value' ? feature.value : null,
+        spend_limit: feature.type === 'spend_limit' ? feature.spendLimit : null,
         active: feature.active,
       }));
     if (rows.length === 0) continue;
@@ -101,7 +106,7 @@ export async function saveFeatures(work: Work, features: readonly Feature[]): Pr
              usage_meter_id = given.usage_meter_id, renewal_frequency = given.renewal_frequency,
              grant_interval = given.grant_interval,
              resource_id = given.resource_id, rollover_maximum = given.rollover_maximum,
-             rollover_periods = given.rollover_periods, value = given.value, active = given.active, updated_at = ${work.now}
+             rollover_periods = given.rollover_periods, value = given.value, spend_limit = given.spend_limit, active = given.active, updated_at = ${work.now}
         from json_populate_recordset(null::features, ${JSON.stringify(rows)}::json) as given
        where features.environment_id = ${work.environmentId} and features.id = given.id`;
     await namingTakenSlug('feature', rows, statement.execute(work.db));

@@ -3,7 +3,7 @@ import type { CurrencyCode } from '../kernel/currency.ts';
 import { isSameJson } from '../kernel/json.ts';
 import { type Issue, Problem, type ProblemName } from '../kernel/problem.ts';
 import { rateIssue } from './credit-pool.ts';
-import { kindOfFeature, valueIssue } from './feature.ts';
+import { valueIssue } from './feature.ts';
 import { isReservedPriceSlug, noChargeSlug } from './price.ts';
 import { ambiguityOf, defaultWithConditions, reservedPriceSlugMessage } from './price-input.ts';
 import { isReservedProductSlug, rateWithConditions, reservedProductSlug } from './product.ts';
@@ -14,8 +14,21 @@ import {
   type Structure,
   type UpdatedStructure,
 } from './structure.ts';
-import { describeContents, type PricingModelContents, representatives } from './structure-contents.ts';
-import { changedKind, eventNameIssue, isMeasured, issueOfMeasuredPrice, noCreditsOfMeasured } from './usage-meter.ts';
+import {
+  describeContents,
+  kindOfStored,
+  kindOfStructure,
+  type PricingModelContents,
+  representatives,
+} from './structure-contents.ts';
+import {
+  changedKind,
+  eventNameIssue,
+  isMeasured,
+  issueOfMeasuredPrice,
+  noCreditsOfMeasured,
+  noLimitOfMeasured,
+} from './usage-meter.ts';
 
 /** The keys that lead to a value of the request. */
 type Path = readonly (string | number)[];
@@ -240,11 +253,13 @@ function givenValueIssues({ features, products }: Structure): Issue[] {
 function measuredIssues({ features, usageMeters }: Structure): Issue[] {
   const measured = new Set(usageMeters.filter(({ usageMeter }) => isMeasured(usageMeter)));
   const slugs = new Set([...measured].map(({ usageMeter }) => usageMeter.slug));
-  const ofFeatures = features.flatMap((feature, index) =>
-    feature.type === 'usage_credit_grant' && slugs.has(feature.usageMeterSlug)
-      ? [structureIssue(['features', index, 'usageMeterSlug'], noCreditsOfMeasured)]
-      : [],
-  );
+  const ofFeatures = features.flatMap((feature, index) => {
+    if (feature.type === 'usage_credit_grant' && slugs.has(feature.usageMeterSlug))
+      return [structureIssue(['features', index, 'usageMeterSlug'], noCreditsOfMeasured)];
+    if (feature.type === 'spend_limit' && slugs.has(feature.spendLimit.usageMeterSlug ?? ''))
+      return [structureIssue(['features', index, 'spendLimit', 'usageMeterSlug'], noLimitOfMeasured)];
+    return [];
+  });
   const ofPrices = usageMeters.flatMap((meter, index) =>
     meter.prices.flatMap((price, position) => {
       const issue = measured.has(meter) ? issueOfMeasuredPrice(price) : null;
@@ -349,6 +364,10 @@ function refuseUnknown({ features, products, usageMeters, resources, creditPools
   for (const [index, feature] of features.entries()) {
     if (feature.type === 'usage_credit_grant')
       look('usageMeterNotFound', feature.usageMeterSlug, ['features', index, 'usageMeterSlug'], 'usage meter');
+    if (feature.type === 'spend_limit' && feature.spendLimit.usageMeterSlug !== null) {
+      const at = ['features', index, 'spendLimit', 'usageMeterSlug'];
+      look('usageMeterNotFound', feature.spendLimit.usageMeterSlug, at, 'usage meter');
+    }
     if (feature.type === 'resource')
       look('resourceNotFound', feature.resourceSlug, ['features', index, 'resourceSlug'], 'resource');
   }
@@ -470,6 +489,7 @@ function typeIssues(contents: PricingModelContents, stored: Structure, given: St
   const sold = new Map(stored.products.map(({ product, price }) => [product.slug, price.type]));
   const products = representatives(contents.products);
   const meters = new Map(contents.usageMeters.map((meter) => [meter.slug, meter]));
+  const meterSlugs = new Map(contents.usageMeters.map(({ id, slug }) => [id, slug]));
   return [
     ...given.usageMeters.flatMap(({ usageMeter }, index) => {
       const row = meters.get(usageMeter.slug);
@@ -478,9 +498,10 @@ function typeIssues(contents: PricingModelContents, stored: Structure, given: St
     }),
     ...given.features.flatMap((feature, index) => {
       const row = features.get(feature.slug);
-      if (!row?.active || kindOfFeature(row) === kindOfFeature(feature)) return [];
-      const field = row.type === feature.type ? 'value' : 'type';
-      const message = `must be ${kindOfFeature(row)}: the type of a feature cannot change`;
+      const kind = row === undefined ? null : kindOfStored(row, meterSlugs);
+      if (!row?.active || kind === kindOfStructure(feature)) return [];
+      const field = row.type !== feature.type ? 'type' : feature.type === 'spend_limit' ? 'spendLimit' : 'value';
+      const message = `must be ${kind}: the type of a feature cannot change`;
       return [structureIssue(['features', index, field], message)];
     }),
     ...given.products.flatMap(({ product, price }, index) => {

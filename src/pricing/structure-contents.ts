@@ -4,7 +4,7 @@ import type { CurrencyCode } from '../kernel/currency.ts';
 import type { IdKind } from '../kernel/id.ts';
 import { isSameJson } from '../kernel/json.ts';
 import type { CreditPool, NewCreditPool } from './credit-pool.ts';
-import type { Feature, FeatureValue, NewFeature } from './feature.ts';
+import { type Feature, type FeatureValue, kindOfFeature, type NewFeature } from './feature.ts';
 import { isNoChargePrice, type NewPrice, type Price } from './price.ts';
 import type { NewProduct, NewProductFeature, Product, ProductFeature } from './product.ts';
 import { isLinkActive } from './product-change.ts';
@@ -143,9 +143,26 @@ function describeFeature(
     }
     case 'value':
       return { type: feature.type, ...text, value: feature.value };
+    case 'spend_limit': {
+      const { usageMeterId, ...terms } = feature.spendLimit;
+      const usageMeterSlug = usageMeterId === null ? null : slugOfUsageMeter.get(usageMeterId);
+      assert(usageMeterSlug !== undefined, 'a spend limit is for a usage meter of its own pricing model');
+      return { type: feature.type, ...text, amount: feature.amount, spendLimit: { usageMeterSlug, ...terms } };
+    }
     default:
       return feature satisfies never;
   }
+}
+
+/** The part of a feature that cannot change, of one in a structure. */
+export function kindOfStructure(feature: FeatureStructure): string {
+  return kindOfFeature(feature, feature.type === 'spend_limit' ? feature.spendLimit.usageMeterSlug : null);
+}
+
+/** The same of a stored feature. */
+export function kindOfStored(feature: Feature, slugOfUsageMeter: ReadonlyMap<string, string>): string {
+  const meterId = feature.type === 'spend_limit' ? feature.spendLimit.usageMeterId : null;
+  return kindOfFeature(feature, meterId === null ? null : (slugOfUsageMeter.get(meterId) ?? null));
 }
 
 /** Describes a product with its price and features. */

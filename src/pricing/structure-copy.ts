@@ -4,7 +4,7 @@ import type { Instant } from '../kernel/calendar.ts';
 import type { IdKind } from '../kernel/id.ts';
 import { isSameJson, Metadata, Timestamp, WholeNumber } from '../kernel/json.ts';
 import type { CreditPool } from './credit-pool.ts';
-import { FeatureValue, type NewFeature, RenewalFrequency, StoredGrantInterval } from './feature.ts';
+import { ExportedLimitTerms, FeatureValue, type NewFeature, RenewalFrequency, StoredGrantInterval } from './feature.ts';
 import { BillingTiming, IntervalUnit, type NewPrice, Overage, UsageInterval } from './price.ts';
 import { Pricing } from './pricing.ts';
 import { isLinkActive } from './product-change.ts';
@@ -54,6 +54,10 @@ export function copyContents(contents: PricingModelContents, context: CopyContex
             return copied('feature', row);
           case 'value':
             return copied('feature', row);
+          case 'spend_limit': {
+            const usageMeterId = row.spendLimit.usageMeterId && idOf(row.spendLimit.usageMeterId);
+            return { ...copied('feature', row), spendLimit: { ...row.spendLimit, usageMeterId } };
+          }
           case 'usage_credit_grant':
             return { ...copied('feature', row), usageMeterId: idOf(row.usageMeterId) };
           case 'resource':
@@ -121,6 +125,12 @@ const ExportedFeature = z.discriminatedUnion('type', [
   }),
   z.object({ type: z.literal('resource'), ...featureText, amount: WholeNumber, resourceSlug: z.string() }),
   z.object({ type: z.literal('value'), ...featureText, value: FeatureValue }),
+  z.object({
+    type: z.literal('spend_limit'),
+    ...featureText,
+    amount: WholeNumber,
+    spendLimit: ExportedLimitTerms,
+  }),
 ]);
 
 const priceText = {

@@ -1,7 +1,7 @@
 import { refuseFineAmount } from '../kernel/currency.ts';
 import { isSameJson } from '../kernel/json.ts';
 import type { CreditPool, NewCreditPool } from './credit-pool.ts';
-import { type Feature, type FeatureValue, kindOfFeature, type NewFeature } from './feature.ts';
+import type { Feature, FeatureValue, NewFeature } from './feature.ts';
 import { isNoChargePrice, type NewPrice, noChargePrice, noChargeSlug, type Price } from './price.ts';
 import { extraAmounts } from './pricing.ts';
 import type { NewProduct, NewProductFeature, Product, ProductUsagePrice } from './product.ts';
@@ -21,6 +21,8 @@ import {
   type Changes,
   type FeaturePlan,
   isSold,
+  kindOfStored,
+  kindOfStructure,
   known,
   type PlanContext,
   type PricingModelContents,
@@ -95,14 +97,17 @@ function planFeatures(
 ): FeaturePlan {
   const standing = representatives(current.features);
   const resourceSlugs = new Map(current.resources.map(({ id, slug }) => [id, slug]));
+  const meterSlugs = new Map(current.usageMeters.map(({ id, slug }) => [id, slug]));
   const ids = new Map<string, string>();
   const made: NewFeature[] = [];
   const changed: Feature[] = [];
   for (const feature of wanted) {
     const row = standing.get(feature.slug);
     // A record of another type is another feature: an inactive one stays, an active one was refused before.
-    const isSame = row === undefined || kindOfFeature(row) === kindOfFeature(feature);
-    const match = isSame ? row : newestOfKind(current.features, feature);
+    const kind = kindOfStructure(feature);
+    const kindOf = (stored: Feature) => kindOfStored(stored, meterSlugs);
+    const isSame = row === undefined || kindOf(row) === kind;
+    const match = isSame ? row : newestOfKind(current.features, feature.slug, (stored) => kindOf(stored) === kind);
     const fields = featureFields(feature, targets);
     const id = match?.id ?? context.newId('feature');
     ids.set(feature.slug, id);
@@ -130,10 +135,12 @@ function planFeatures(
   };
 }
 
-function newestOfKind(features: readonly Feature[], wanted: FeatureStructure): Feature | undefined {
-  return features.findLast(
-    (feature) => feature.slug === wanted.slug && kindOfFeature(feature) === kindOfFeature(wanted) && !feature.active,
-  );
+function newestOfKind(
+  features: readonly Feature[],
+  slug: string,
+  isOfKind: (feature: Feature) => boolean,
+): Feature | undefined {
+  return features.findLast((feature) => feature.slug === slug && isOfKind(feature) && !feature.active);
 }
 
 function featureFields(feature: FeatureStructure, { usageMeterIds, resourceIds }: FeatureTargets) {
@@ -159,6 +166,13 @@ function featureFields(feature: FeatureStructure, { usageMeterIds, resourceIds }
     case 'value': {
       const nothing = { amount: null, usageMeterId: null, resourceId: null };
       return { type: feature.type, ...text, ...nothing, ...noRhythm, value: feature.value };
+    }
+    case 'spend_limit': {
+      const { usageMeterSlug, ...terms } = feature.spendLimit;
+      const usageMeterId = usageMeterSlug === null ? null : known(usageMeterIds, usageMeterSlug);
+      const nothing = { usageMeterId: null, resourceId: null };
+      const { type, amount } = feature;
+      return { type, ...text, amount, ...nothing, ...noRhythm, spendLimit: { usageMeterId, ...terms } };
     }
     default:
       return feature satisfies never;

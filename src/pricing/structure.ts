@@ -8,6 +8,8 @@ import {
   FeatureValueInput,
   GrantIntervalInput,
   type GrantRhythm,
+  type LimitTermsStructure,
+  LimitTermsStructureInput,
   RenewalFrequency,
   type Rollover,
   RolloverMaximum,
@@ -74,7 +76,17 @@ interface ValueStructure extends FeatureText {
   readonly type: 'value';
   readonly value: FeatureValue;
 }
-export type FeatureStructure = ToggleStructure | CreditGrantStructure | ResourceFeatureStructure | ValueStructure;
+interface SpendLimitStructure extends FeatureText {
+  readonly type: 'spend_limit';
+  readonly amount: bigint;
+  readonly spendLimit: LimitTermsStructure;
+}
+export type FeatureStructure =
+  | ToggleStructure
+  | CreditGrantStructure
+  | ResourceFeatureStructure
+  | ValueStructure
+  | SpendLimitStructure;
 
 interface ProductText {
   readonly name: string;
@@ -207,6 +219,7 @@ const FeatureInput = z
       usageMeterSlug: Nothing,
       resourceSlug: Nothing,
       value: Nothing,
+      spendLimit: Nothing,
       ...noRollover,
     }),
     z
@@ -221,6 +234,7 @@ const FeatureInput = z
         rolloverMaximum: RolloverMaximum.default(null),
         rolloverPeriods: RolloverPeriods.default(null),
         value: Nothing,
+        spendLimit: Nothing,
       })
       .superRefine(refineGrant),
     z.object({
@@ -232,6 +246,7 @@ const FeatureInput = z
       usageMeterSlug: Nothing,
       resourceSlug: SafeString,
       value: Nothing,
+      spendLimit: Nothing,
       ...noRollover,
     }),
     z.object({
@@ -243,6 +258,19 @@ const FeatureInput = z
       usageMeterSlug: Nothing,
       resourceSlug: Nothing,
       value: FeatureValueInput,
+      spendLimit: Nothing,
+      ...noRollover,
+    }),
+    z.object({
+      type: z.literal('spend_limit'),
+      ...featureText,
+      amount: amountInput(1),
+      renewalFrequency: Nothing,
+      grantInterval: Nothing,
+      usageMeterSlug: Nothing,
+      resourceSlug: Nothing,
+      value: Nothing,
+      spendLimit: LimitTermsStructureInput,
       ...noRollover,
     }),
   ])
@@ -262,6 +290,8 @@ const FeatureInput = z
         return { type: given.type, ...text, amount: given.amount, resourceSlug: given.resourceSlug };
       case 'value':
         return { type: given.type, ...text, value: given.value };
+      case 'spend_limit':
+        return { type: given.type, ...text, amount: given.amount, spendLimit: given.spendLimit };
       default:
         return given satisfies never;
     }

@@ -152,6 +152,8 @@ export function isMeasured({
 }
 
 /** Why a measured meter has neither credits nor a balance. */
+export const noLimitOfMeasured =
+  'must be of a usage meter that adds up: the units of a measured one are known when its period is billed';
 export const noCreditsOfMeasured =
   'must be of a usage meter that counts units as they come: the units of this one are measured when its period is billed, so ' +
   'no credit can cover them (`freeUnits` of a pricing can)';

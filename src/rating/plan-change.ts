@@ -7,7 +7,7 @@ import { proratedCredit } from './proration.ts';
 export interface GivenFeature {
   readonly subscriptionItemId: string;
   readonly featureId: string;
-  readonly type: 'toggle' | 'usage_credit_grant' | 'resource' | 'value';
+  readonly type: 'toggle' | 'usage_credit_grant' | 'resource' | 'value' | 'spend_limit';
   readonly amount: bigint | null;
   readonly usageMeterId: string | null;
   readonly renewalFrequency: 'once' | 'every_billing_period' | 'every_interval' | null;

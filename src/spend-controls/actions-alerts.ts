@@ -36,7 +36,7 @@ export async function publishCrossed(work: Work, crossed: readonly CrossedThresh
     crossed.map(({ limit, period, used, percent }) => {
       const row = customers.get(limit.customerId);
       assert(row !== undefined, 'a limit has a customer');
-      const { id, setBy, usageMeterId, label, unit, amount, action } = limit;
+      const { id, setBy, subscriptionId, usageMeterId, label, unit, amount, action } = limit;
       return {
         type: percent === 100 ? 'spend_limit.reached' : 'usage_threshold.reached',
         object: 'customer',
@@ -45,7 +45,18 @@ export async function publishCrossed(work: Work, crossed: readonly CrossedThresh
         customer: { id: row.id, externalId: row.externalId },
         data: renderCustomer(work, row),
         spendLimit: {
-          ...{ id, setBy, usageMeterId, label, period: limit.period, unit, amount, action, threshold: percent },
+          ...{
+            id,
+            setBy,
+            subscriptionId,
+            usageMeterId,
+            label,
+            period: limit.period,
+            unit,
+            amount,
+            action,
+            threshold: percent,
+          },
           usedAmount: used,
           resetsAt: period.end,
         },

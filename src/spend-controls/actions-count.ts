@@ -40,8 +40,9 @@ export interface HeldUnits extends SpendScope {
 interface Counter {
   readonly limit: CountedLimit;
   readonly period: CountedPeriod;
-  /** The subscription of a limit by billing period; null: all of the customer. */
+  /** The subscription of a limit by billing period or of a plan; null: all of the customer. */
   readonly subscriptionId: string | null;
+  /** The use whose thresholds are published. */
   readonly before: bigint;
   units: bigint;
   used: bigint;
@@ -119,6 +120,7 @@ export class Budgets {
         ...counter,
         spendLimitId: limit.id,
         periodKey: period.key,
+        toldAmount: limit.amount,
         byPrice: limit.unit === 'units' ? {} : Object.fromEntries(Array.from(byPrice, storedQuantities)),
       })),
     );
@@ -174,8 +176,8 @@ function refusalOf({ limit, period, used }: Counter): Problem {
   });
 }
 
-function shownLimit({ id, usageMeterId, label, period, unit, amount }: CountedLimit) {
-  return { id, usageMeterId, label, period, unit, amount };
+function shownLimit({ id, subscriptionId, usageMeterId, label, period, unit, amount }: CountedLimit) {
+  return { id, subscriptionId, usageMeterId, label, period, unit, amount };
 }
 
 function storedQuantities([priceId, { units, events, ownAmount }]: [string, Quantities]) {
@@ -198,7 +200,7 @@ export async function openBudgets(
       const limit = { ...stored, amount: BigInt(stored.amount) };
       if (!counts(limit, use)) continue;
       const period = periodOf(limit, work.now, use.subscription);
-      const subscriptionId = limit.period === 'billing_period' ? use.subscription.id : null;
+      const subscriptionId = limit.period === 'billing_period' ? use.subscription.id : limit.subscriptionId;
       wanted.set(nameOfCounter(limit.id, period.key), { limit, period, subscriptionId });
     }
   if (wanted.size === 0) return noBudgets;
@@ -234,8 +236,10 @@ function openCounter(wanted: Wanted, row: CounterRow, held: readonly HeldUnits[]
     const isCounted = counts(limit, hold) && (subscriptionId ?? hold.subscriptionId) === hold.subscriptionId;
     if (isCounted) ofHolds.set(hold.priceId, (ofHolds.get(hold.priceId) ?? 0n) + hold.units);
   }
-  const { units, used } = row;
-  const rest = { before: used, units, used, committed: used, held: ofHolds, checked: null, isChanged: false };
+  const { units, used, toldAmount } = row;
+  // Nothing is published of another amount yet.
+  const before = toldAmount === limit.amount ? used : 0n;
+  const rest = { before, units, used, committed: used, held: ofHolds, checked: null, isChanged: false };
   return { ...wanted, ...rest, byPrice };
 }
 

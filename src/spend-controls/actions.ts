@@ -6,7 +6,7 @@ import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { invalid, Problem, refusal } from '../kernel/problem.ts';
 import { listUsageMeters } from '../pricing/store-usage-meters.ts';
-import { isMeasured } from '../pricing/usage-meter.ts';
+import { isMeasured, noLimitOfMeasured } from '../pricing/usage-meter.ts';
 import { lockLivingSubscriptions } from '../subscriptions/store.ts';
 import { crossedBy, publishCrossed } from './actions-alerts.ts';
 import {
@@ -76,9 +76,11 @@ export async function putSpendControls(
   return readSpendControls(work, customer);
 }
 
+type Setter = Exclude<SpendLimitRow['setBy'], 'plan'>;
+
 /** New limits, in place of those that the same one has set before. */
 interface LimitsToSet {
-  readonly setBy: SpendLimitRow['setBy'];
+  readonly setBy: Setter;
   readonly limits: readonly SpendLimitInput[];
 }
 
@@ -147,13 +149,18 @@ async function toRows(work: Work, customer: CustomerRow, { setBy, limits }: Limi
     const at = [...pathOf(setBy), index];
     const meter = usageMeterSlug === null ? null : meters.get(usageMeterSlug);
     if (meter === undefined) throw refusal('usageMeterNotFound', [...at, 'usageMeterSlug'], usageMeterSlug ?? '');
-    if (meter !== null && isMeasured(meter))
-      throw invalid(
-        [...at, 'usageMeterSlug'],
-        'must be of a usage meter that adds up: the units of a measured one are known when its period is billed',
-      );
+    if (meter !== null && isMeasured(meter)) throw invalid([...at, 'usageMeterSlug'], noLimitOfMeasured);
     const stamps = { id: newId('spendLimit'), createdAt: work.now, updatedAt: work.now };
-    const row = { ...stamps, ...limit, pricingModelId, customerId, setBy, usageMeterId: meter?.id ?? null, label };
+    const row = {
+      ...stamps,
+      ...limit,
+      pricingModelId,
+      customerId,
+      setBy,
+      subscriptionId: null,
+      usageMeterId: meter?.id ?? null,
+      label,
+    };
     if (seen.has(limitKey(row)))
       throw invalid(at, 'must differ from the limits before it in usageMeterSlug, label, period or unit');
     seen.add(limitKey(row));
@@ -161,17 +168,16 @@ async function toRows(work: Work, customer: CustomerRow, { setBy, limits }: Limi
   });
 }
 
-function pathOf(setBy: SpendLimitRow['setBy']): string[] {
+function pathOf(setBy: Setter): string[] {
   return ['spendControls', setBy === 'seller' ? 'limits' : 'ownLimits'];
 }
 
-/** Refuses a limit of the customer that its seller's blocking limit makes pointless. */
+/** Refuses a limit of the customer that a blocking limit of its seller, or those of its plans together, make pointless. */
 function refuseAbove(wanted: readonly SpendLimitRow[], stored: readonly SpendLimitRow[]): void {
-  const allowed = new Map(
-    stored
-      .filter(({ setBy, action }) => setBy === 'seller' && action === 'block')
-      .map((row) => [limitKey(row), row.amount]),
-  );
+  const allowed = new Map<string, bigint>();
+  for (const row of stored)
+    if (row.setBy !== 'customer' && row.action === 'block')
+      allowed.set(limitKey(row), (allowed.get(limitKey(row)) ?? 0n) + row.amount);
   for (const [index, row] of wanted.entries()) {
     const most = allowed.get(limitKey(row));
     if (most !== undefined && row.amount > most)

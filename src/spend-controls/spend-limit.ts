@@ -3,35 +3,13 @@ import type { Instant } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
 import { amountInput, SafeString, Timestamp, WholeNumber } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
+import { LimitAction, LimitPeriod, LimitUnit, limitTermsInput, thresholdsMeta } from '../pricing/feature.ts';
 import { calendarPeriod } from '../rating/spending.ts';
 
 const SpendLimitId = idSchema('spendLimit');
 
 /** The most limits that a seller, or a customer, sets for a customer. Each use is compared with all of them. */
 const maxSpendLimits = 50;
-// Each is an event of every period.
-const maxThresholds = 10;
-const usualThresholds = [50, 80, 100];
-
-const LimitPeriod = z.enum(['day', 'week', 'month', 'billing_period']).meta({
-  description:
-    'How long the limit counts until it begins again: a day, a week from Monday or a month in UTC, or the billing period of the ' +
-    'subscription that is used. A limit by billing period counts each subscription by itself.',
-});
-const LimitUnit = z.enum(['units', 'money']).meta({
-  description:
-    'Whether the limit is a number of units, or the money that they cost at their prices, in minor units, whether or not credits ' +
-    'cover them.',
-});
-const LimitAction = z.enum(['block', 'notify']).meta({
-  description:
-    '`block`: consume and holds refuse what does not fit. `notify`: only events are sent. A usage event is stored in either case.',
-});
-const thresholdsMeta = {
-  description:
-    'Percents of the amount that cause the event `usage_threshold.reached` when they are reached, once in a period. The full ' +
-    'amount always causes `spend_limit.reached`.',
-};
 /** The label of usage and of a limit. */
 export const UsageLabel = SafeString.nullish().meta({
   description:
@@ -52,9 +30,14 @@ const SpendLimit = z
   .object({
     id: SpendLimitId,
     ...stamps,
-    setBy: z
-      .enum(['seller', 'customer'])
-      .meta({ description: 'The seller, or the customer for itself. Both limits hold.' }),
+    setBy: z.enum(['seller', 'customer', 'plan']).meta({
+      description:
+        'The seller, or the customer for itself: both limits hold. Or a plan, by its features: a limit of the seller of the same ' +
+        'use takes its place.',
+    }),
+    subscriptionId: z.string().nullable().meta({
+      description: 'The subscription whose plan has set the limit, which counts its use only. Else null.',
+    }),
     usageMeterId: z.string().nullable(),
     usageMeterSlug: z.string().nullable().meta({ description: 'Null: the limit counts all usage meters.' }),
     label: z.string().nullable().meta({ description: 'Null: the limit counts usage with any label or none.' }),
@@ -73,6 +56,7 @@ type SpendLimit = z.infer<typeof SpendLimit>;
 /** A limit of which a threshold was reached, in an event. */
 export const ReachedSpendLimit = SpendLimit.pick({
   setBy: true,
+  subscriptionId: true,
   usageMeterId: true,
   label: true,
   period: true,
@@ -93,16 +77,8 @@ export const SpendLimitInput = z
   .object({
     usageMeterSlug: SafeString.nullish().meta({ description: 'The usage meter to count. Absent: all.' }),
     label: UsageLabel,
-    period: LimitPeriod,
     amount: amountInput(1),
-    unit: LimitUnit.default('units'),
-    action: LimitAction.default('block'),
-    thresholds: z
-      .array(z.int().min(1).max(100))
-      .max(maxThresholds)
-      .default(usualThresholds)
-      .transform((percents) => [...new Set(percents)].sort((a, b) => a - b))
-      .meta(thresholdsMeta),
+    ...limitTermsInput,
   })
   .meta({ id: 'SpendLimitInput' });
 export type SpendLimitInput = z.output<typeof SpendLimitInput>;

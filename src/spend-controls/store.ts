@@ -1,31 +1,71 @@
 import { sql } from 'kysely';
 import { idArray, idColumn, textArray } from '../database/array-literal.ts';
 import { insertRecords } from '../database/json-records.ts';
+import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import { maxSafeInteger } from '../kernel/json.ts';
+import type { LimitTerms } from '../pricing/feature.ts';
 import type { Pricing } from '../pricing/pricing.ts';
 import type { CountedPeriod, SpendLimitRow, StoredSpendLimit } from './spend-limit.ts';
 
-const limitColumns = sql`
-  l.id, l.created_at, l.updated_at, l.pricing_model_id, l.customer_id, l.set_by, l.usage_meter_id, l.label, l.period, l.unit, l.amount,
-  l.action, l.thresholds`;
+/** The limits `l` that count at an instant, with the amount and terms of the features of plans. */
+function presentLimits(at: Instant) {
+  return sql`spend_limits l
+      left join lateral spend_limit_of_plan(l, ${at}::bigint) p on l.set_by = 'plan'
+      cross join lateral (
+        select coalesce(l.amount, p.amount) as amount, coalesce(l.action, p.action) as action,
+               coalesce(to_jsonb(l.thresholds), p.thresholds) as thresholds) n`;
+}
 
-/** The limits of these customers, in order of creation. */
+/** The limits of these customers that count now, in order of creation. */
 export async function listLimits(work: Work, customerIds: readonly string[]): Promise<SpendLimitRow[]> {
   const { rows } = await sql<SpendLimitRow>`
-    select ${limitColumns} from spend_limits l
+    select l.id, l.created_at, l.updated_at, l.pricing_model_id, l.customer_id, l.set_by, l.subscription_id, l.usage_meter_id, l.label,
+           l.period, l.unit, n.amount, n.action, n.thresholds
+      from ${presentLimits(work.now)}
      where l.environment_id = ${work.environmentId} and l.customer_id = any(${textArray(customerIds)}::text[])
+       and n.amount is not null
      order by l.id`.execute(work.db);
   return rows;
 }
 
-/** The limits of the customer of subscription `s`, as JSON; null: there are none. */
-export const limitsOfSubscription = sql<readonly StoredSpendLimit[] | null>`
-  case when s.has_spend_limits then (
-    select jsonb_agg(jsonb_build_object('id', l.id, 'customerId', l.customer_id, 'setBy', l.set_by, 'usageMeterId', l.usage_meter_id,
-             'label', l.label, 'period', l.period, 'unit', l.unit, 'amount', l.amount, 'action', l.action,
-             'thresholds', l.thresholds) order by l.id)
-      from spend_limits l where l.environment_id = s.environment_id and l.customer_id = s.customer_id) end`;
+/**
+ * The limits of subscription `s` and of its customer, as JSON; null: there are none. One of a plan that does not hold now
+ * goes on counting: it has its use when it holds again.
+ */
+export function limitsOfSubscription(now: Instant) {
+  return sql<readonly StoredSpendLimit[] | null>`
+    case when s.has_spend_limits then (
+      select jsonb_agg(jsonb_build_object('id', l.id, 'customerId', l.customer_id, 'setBy', l.set_by,
+               'subscriptionId', l.subscription_id, 'usageMeterId', l.usage_meter_id, 'label', l.label, 'period', l.period,
+               'unit', l.unit, 'amount', coalesce(n.amount, ${sql.lit(maxSafeInteger)}),
+               'action', coalesce(n.action, 'notify'), 'thresholds', coalesce(n.thresholds, '[]')) order by l.id)
+        from ${presentLimits(now)}
+       where l.environment_id = s.environment_id and l.customer_id = s.customer_id
+         and coalesce(l.subscription_id, s.id) = s.id) end`;
+}
+
+/** A limit that a feature gives a subscription. */
+interface PlanLimit extends Pick<LimitTerms, 'usageMeterId' | 'period' | 'unit'> {
+  readonly subscriptionId: string;
+}
+
+/** Opens the limits of these plans that are not there yet. The caller has locked the subscriptions. */
+export async function openPlanLimits(work: Work, limits: readonly PlanLimit[]): Promise<void> {
+  if (limits.length === 0) return;
+  await sql`
+    insert into spend_limits (environment_id, id, pricing_model_id, customer_id, set_by, subscription_id, usage_meter_id, period, unit,
+                              booked_before, created_at, updated_at)
+    select s.environment_id, given.id, s.pricing_model_id, s.customer_id, 'plan', s.id, given.usage_meter_id, given.period, given.unit,
+           next.booking, ${work.now}, ${work.now}
+      from (select nextval('usage_bookings') as booking) next
+     cross join unnest(${limits.map(() => newId('spendLimit'))}::text[], ${limits.map((limit) => limit.subscriptionId)}::text[],
+                  ${limits.map((limit) => limit.usageMeterId)}::text[], ${limits.map((limit) => limit.period)}::text[],
+                  ${limits.map((limit) => limit.unit)}::text[]) as given (id, subscription_id, usage_meter_id, period, unit)
+      join subscriptions s on s.environment_id = ${work.environmentId} and s.id = given.subscription_id
+    on conflict on constraint spend_limits_once do nothing`.execute(work.db);
+}
 
 /** Inserts limits, which count what is booked from now on: the caller has locked the subscriptions of the customer. */
 export async function insertLimits(work: Work, limits: readonly SpendLimitRow[]): Promise<void> {
@@ -42,6 +82,7 @@ export async function insertLimits(work: Work, limits: readonly SpendLimitRow[])
       'pricingModelId',
       'customerId',
       'setBy',
+      'subscriptionId',
       'usageMeterId',
       'label',
       'period',
@@ -83,6 +124,8 @@ export interface CounterRow {
   readonly units: bigint;
   readonly used: bigint;
   readonly byPrice: Readonly<Record<string, StoredQuantities>>;
+  /** The amount of the limit whose reached thresholds are published. */
+  readonly toldAmount: bigint;
 }
 
 /** A counter that a use needs. */
@@ -104,7 +147,7 @@ export async function lockCounters(work: Work, wanted: readonly WantedCounter[])
       join spend_limits l on l.environment_id = ${work.environmentId} and l.id = w.id
      order by w.id collate "C", w.key collate "C"
     on conflict (environment_id, spend_limit_id, period_key) do update set period_end = excluded.period_end
-    returning spend_limit_id, period_key, units, used, by_price`.execute(work.db);
+    returning spend_limit_id, period_key, units, used, by_price, told_amount`.execute(work.db);
   return rows;
 }
 
@@ -119,16 +162,17 @@ export async function saveCounters(work: Work, counters: readonly CountedUse[]):
   if (counters.length === 0) return;
   await sql`
     update spend_counters c
-       set units = n.units, used = n.used, by_price = n.by_price,
+       set units = n.units, used = n.used, by_price = n.by_price, told_amount = n.told_amount,
            checked_used = coalesce(n.checked_used, c.checked_used), checked_limit = coalesce(n.checked_limit, c.checked_limit)
       from unnest(${idColumn(counters, ({ spendLimitId }) => spendLimitId)}::text[],
                   ${idColumn(counters, ({ periodKey }) => periodKey)}::text[],
                   ${idColumn(counters, ({ units }) => units)}::numeric[],
                   ${idColumn(counters, ({ used }) => used)}::numeric[],
+                  ${idColumn(counters, ({ toldAmount }) => toldAmount)}::numeric[],
                   ${counters.map(({ byPrice }) => JSON.stringify(byPrice))}::jsonb[],
                   ${idColumn(counters, ({ checked }) => checked?.used ?? null)}::numeric[],
                   ${idColumn(counters, ({ checked }) => checked?.limit ?? null)}::numeric[])
-             as n (id, key, units, used, by_price, checked_used, checked_limit)
+             as n (id, key, units, used, told_amount, by_price, checked_used, checked_limit)
      where c.environment_id = ${work.environmentId} and c.spend_limit_id = n.id and c.period_key = n.key`.execute(
     work.db,
   );

@@ -18,7 +18,7 @@ import type { Address, UsageCustomer, UsageSubscription } from './usage-event.ts
 export async function lockSubscriptions(work: Work, ids: readonly string[]): Promise<UsageSubscription[]> {
   const { rows } = await sql<UsageSubscription>`
     select s.id, s.revision, s.status, s.arrears, s.pricing_model_id, s.customer_id, s.current_billing_period_start, s.current_billing_period_end,
-           ${dueAt} as due_at, ${limitsOfSubscription} as spend_limits,
+           ${dueAt} as due_at, ${limitsOfSubscription(work.now)} as spend_limits,
            m.catalog_version, plan.product_id, not s.do_not_charge and coalesce(s.billing_threshold_amount, e.billing_threshold_amount, 0) > 0 as has_threshold,
            (select c.archived from customers c
              where c.environment_id = s.environment_id and c.id = s.customer_id) as customer_archived

@@ -22,6 +22,7 @@ const sampleIds: Readonly<Record<EventObject, string>> = {
 const sampleLimit = {
   id: 'spend_limit_sample',
   setBy: 'seller',
+  subscriptionId: null,
   usageMeterId: null,
   label: null,
   period: 'day',

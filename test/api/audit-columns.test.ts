@@ -51,6 +51,7 @@ describe('the decisions', () => {
     'environments.seller',
     'features.grant_interval',
     'features.value',
+    'features.spend_limit',
     'invoice_items.explanation',
     'invoice_line_items.explanation',
     'invoices.buyer',

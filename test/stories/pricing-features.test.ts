@@ -90,7 +90,7 @@ test('a feature has the fields of its type only', async () => {
   refused(
     await create({ ...toggle, type: 'switch' }),
     400,
-    /^feature\.type: must be toggle, usage_credit_grant, resource or value$/,
+    /^feature\.type: must be toggle, usage_credit_grant, resource, value or spend_limit$/,
   );
   refused(await app.request('POST', '/features', {}), 400, /^feature: .*must be an object/);
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { instant, msPerDay } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
+import { credits, meter, newCustomer, plan, toggle } from '../support/shop.ts';
 import { assertBooksAreRight, insertSpender, type Spender } from '../support/spending.ts';
 
 const app = await startTestApp();
@@ -28,6 +29,7 @@ describe('a blocking limit', () => {
     const resetsAt = instant('2026-03-11');
     assert.deepEqual(body.spendLimit, {
       id: limit?.id,
+      subscriptionId: null,
       usageMeterId: spender.meterId,
       label: null,
       period: 'day',
@@ -223,5 +225,132 @@ describe('setting limits', () => {
       400,
       'spendControls.limits',
     ]);
+  });
+});
+
+describe('a limit of a plan', async () => {
+  const most = (slug: string, amount: number, terms: Body = {}) => ({
+    ...toggle(slug),
+    type: 'spend_limit',
+    amount,
+    spendLimit: { usageMeterSlug: 'calls', period: 'month', ...terms },
+  });
+  const bonus = { renewalFrequency: 'every_billing_period' };
+  const structure = {
+    features: [most('few', 10), most('many', 40), credits('credits', 1000, 'calls', bonus)],
+    products: [
+      plan('free', 0, ['few', 'credits']),
+      plan('pro', 3000, ['few', 'credits']),
+      plan('team', 9000, ['many', 'credits']),
+      plan('open', 9000, ['credits']),
+    ],
+    usageMeters: [meter('calls', 'Calls', { slug: 'call', unitPrice: 1 })],
+    resources: [],
+  };
+  const { pricingModel } = await app.post('/pricing-models/setup', { name: 'Limits', isDefault: true, ...structure });
+  let uses = 0;
+  async function newPro() {
+    uses += 1;
+    const customer = await newCustomer(app, `limited ${uses}`, { token: 'pm_card_visa' });
+    const { subscription } = await app.post('/subscriptions', {
+      customerId: customer.customerId,
+      priceSlug: 'pro-monthly',
+    });
+    return { ...customer, id: subscription.id as string };
+  }
+  const consume = async (subscriptionId: string, amount: number, kind = '/consume') => {
+    uses += 1;
+    const usageEvent = { subscriptionId, usageMeterSlug: 'calls', amount, transactionId: `use ${uses}` };
+    return (await app.request('POST', `/usage-events${kind}`, { usageEvent })).status;
+  };
+  const limitsOf = async (externalId: string): Promise<Body[]> =>
+    (await app.get(`/customers/${externalId}/spend-controls`)).spendControls.limits;
+  const change = (id: string, slug: string) =>
+    app.post(`/subscriptions/${id}/adjust`, {
+      adjustment: { newSubscriptionItems: [{ priceSlug: `${slug}-monthly`, quantity: 1 }], timing: 'immediately' },
+    });
+
+  test('holds for the use of its subscription, and goes on counting when the plan changes', async () => {
+    const { externalId, id } = await newPro();
+    assert.deepEqual([await consume(id, 11), await consume(id, 8)], [402, 200]);
+    const [shown] = await limitsOf(externalId);
+    assert.deepEqual(
+      [shown?.setBy, shown?.subscriptionId, shown?.amount, shown?.counters[0].usedAmount],
+      ['plan', id, 10, 8],
+    );
+    await change(id, 'team');
+    assert.deepEqual([await consume(id, 33), await consume(id, 32)], [402, 200]);
+    await change(id, 'open');
+    assert.deepEqual(await limitsOf(externalId), []);
+    assert.equal(await consume(id, 60), 200);
+    await change(id, 'pro');
+    assert.equal(await consume(id, 1), 402);
+    assert.deepEqual((await limitsOf(externalId))[0]?.counters[0].usedAmount, 100);
+    await assertBooksAreRight(app);
+  });
+
+  test('gives way to a limit of the seller of the same use, and holds again without it', async () => {
+    const { externalId, id } = await newPro();
+    const put = (controls: Body) =>
+      app.request('PUT', `/customers/${externalId}/spend-controls`, { spendControls: controls });
+    const own = { usageMeterSlug: 'calls', period: 'month' };
+    await put({ limits: [{ ...own, amount: 50 }] });
+    assert.deepEqual([await consume(id, 51), await consume(id, 50)], [402, 200]);
+    assert.deepEqual(
+      (await limitsOf(externalId)).map(({ setBy }) => setBy),
+      ['seller'],
+    );
+    await put({ limits: [] });
+    assert.equal(await consume(id, 10), 402);
+    assert.equal((await put({ ownLimits: [{ ...own, amount: 11 }] })).status, 400);
+    assert.equal((await put({ ownLimits: [{ ...own, amount: 5 }] })).status, 200);
+    assert.equal(await consume(id, 1, ''), 200);
+    await assertBooksAreRight(app);
+  });
+
+  test('is an entitlement, and ends for later use when its feature ends', async () => {
+    const { externalId, id } = await newPro();
+    const { entitlements } = await app.get(`/customers/${externalId}/entitlements`);
+    const { type, amount, spendLimit } = entitlements.features.find(({ slug }: Body) => slug === 'few');
+    assert.deepEqual([type, amount, spendLimit.period, spendLimit.action], ['spend_limit', 10, 'month', 'block']);
+    const { featureItems } = (await app.get(`/customers/${externalId}/billing`)).currentSubscription.experimental;
+    const feature = featureItems.find(({ slug }: Body) => slug === 'few');
+    await app.put(`/subscription-item-features/${feature.id}`, { subscriptionItemFeature: { amount: 3 } });
+    assert.deepEqual([await consume(id, 4), await consume(id, 3)], [402, 200]);
+    await app.post(`/subscription-item-features/${feature.id}/expire`, {});
+    assert.equal(await consume(id, 100), 200);
+    await assertBooksAreRight(app);
+  });
+
+  test('keeps its use, and an update of its terms holds at once for everybody who has it', async () => {
+    const { id } = await newPro();
+    const { data } = await app.get(`/features?limit=100&pricingModelId=${pricingModel.id}`);
+    const few = data.find(({ slug }: Body) => slug === 'few');
+    const put = (spendLimit: Body) => app.request('PUT', `/features/${few.id}`, { feature: { spendLimit } });
+    const refused = await put({ ...few.spendLimit, period: 'day' });
+    assert.deepEqual([refused.status, refused.body.issues[0].path.join('.')], [400, 'feature.spendLimit.period']);
+    assert.equal((await put({ ...few.spendLimit, action: 'notify' })).status, 200);
+    assert.equal(await consume(id, 11), 200);
+    await put(few.spendLimit);
+    assert.equal(await consume(id, 1), 402);
+  });
+
+  test('is a part of the export, from which the same pricing model comes again', async () => {
+    const { pricingModel: exported } = await app.get(`/pricing-models/${pricingModel.id}/export`);
+    const few = exported.features.find(({ slug }: Body) => slug === 'few');
+    assert.deepEqual(few.spendLimit, {
+      ...{ usageMeterSlug: 'calls', period: 'month', unit: 'units', action: 'block', thresholds: [50, 80, 100] },
+    });
+    const { pricingModel: copy } = await app.post('/pricing-models/setup', {
+      ...exported,
+      name: 'Copy',
+      isDefault: false,
+    });
+    const { pricingModel: again } = await app.get(`/pricing-models/${copy.id}/export`);
+    assert.deepEqual(again.features, exported.features);
+    const { pricingModel: cloned } = await app.post(`/pricing-models/${pricingModel.id}/clone`, { name: 'Clone' });
+    const { data } = await app.get(`/features?limit=100&pricingModelId=${cloned.id}`);
+    const { data: meters } = await app.get(`/usage-meters?pricingModelId=${cloned.id}`);
+    assert.equal(data.find(({ slug }: Body) => slug === 'few').spendLimit.usageMeterId, meters[0].id);
   });
 });

@@ -382,6 +382,23 @@ export const ledgerCorruptions: readonly Corruption[] = [
     breaks: ['spendCountersAreRecounted', 'reachedLimitsArePublished'],
   },
   {
+    fault: 'a feature gives a spend limit that nothing counts',
+    statements: [
+      `insert into features
+       select (jsonb_populate_record(f, jsonb_build_object('id', left(f.id, -1) || 'z', 'slug', 'most', 'type', 'spend_limit', 'amount', 10,
+                 'resource_id', null, 'spend_limit', jsonb_build_object('usageMeterId', null, 'period', 'week', 'unit', 'units',
+                   'action', 'block', 'thresholds', '[]'::jsonb)))).*
+         from features f where f.type = 'resource' limit 1`,
+      `insert into subscription_item_features
+       select (jsonb_populate_record(s, jsonb_build_object('id', left(s.id, -1) || 'z', 'feature_id', f.id, 'type', 'spend_limit', 'amount', 10,
+                 'product_feature_id', null, 'resource_id', null))).*
+         from subscription_item_features s
+         join features f on f.environment_id = s.environment_id and f.pricing_model_id = s.pricing_model_id and f.slug = 'most'
+        where s.type = 'resource' limit 1`,
+    ],
+    breaks: ['limitsOfPlansAreOpen'],
+  },
+  {
     fault: 'a subscription does not know of the spend limits of its customer',
     statements: ['update subscriptions set has_spend_limits = false where has_spend_limits'],
     breaks: ['subscriptionsKnowTheirLimits'],

@@ -30,7 +30,7 @@ const renewal = fc.oneof(
 
 const resourceSlugs = ['seat', 'site', 'robot'];
 const meterSlugs = ['calls', 'tokens', 'users'];
-const featureSlugs = ['sso', 'limit', 'credits', 'bonus', 'seats', 'more'];
+const featureSlugs = ['sso', 'limit', 'most', 'credits', 'bonus', 'seats', 'more'];
 const productSlugs = ['basic', 'pro', 'team', 'once', 'Ünïcode'];
 const priceSlugs = Array.from({ length: 10 }, (_, index) => `price-${index}`);
 
@@ -66,12 +66,25 @@ function feature(slug: string, meters: readonly string[], resources: readonly st
     });
   if (slug === 'seats' && resources.length > 0) return capacity();
   const valued = fc.record({ type: fc.constant('value'), ...words, value: fc.constantFrom(...valuesOfKind.flat()) });
+  const limit = fc.record({ type: fc.constant('spend_limit'), ...words, amount, spendLimit: limitTerms(meters) });
   if (slug === 'limit') return valued;
+  if (slug === 'most') return limit;
   if (['credits', 'bonus'].includes(slug) && meters.length > 0) return grant();
   // The last slug is now of one type and now of another.
   return slug === featureSlugs.at(-1) && meters.length > 0
-    ? fc.oneof<fc.Arbitrary<object>[]>(grant(), toggle, valued)
+    ? fc.oneof<fc.Arbitrary<object>[]>(grant(), toggle, valued, limit)
     : toggle;
+}
+
+/** The terms of a spend limit, of which only action and thresholds may change. */
+function limitTerms(meters: readonly string[]) {
+  return fc.record({
+    usageMeterSlug: fc.constant(meters[0] ?? null),
+    period: fc.constant('month'),
+    unit: fc.constant('units'),
+    action: fc.constantFrom('block', 'notify'),
+    thresholds: fc.constantFrom([], [50, 80]),
+  });
 }
 
 /** Values by their kind: a value of a product has the kind of its feature. */

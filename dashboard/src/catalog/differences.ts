@@ -141,6 +141,10 @@ function valueText(name: string, value: unknown, { before, after }: Catalogs): s
     return names.length === 0 ? 'none' : names.join(', ');
   }
   if (name === 'value') return featureValueText(value as FeatureValue);
+  if (name === 'spendLimit') {
+    const { action, thresholds } = value as { action: string; thresholds: readonly number[] };
+    return `${action === 'block' ? 'refuses more use' : 'only notifies'}, tells at ${thresholds.join(', ') || 100} %`;
+  }
   if (name === 'grantInterval') {
     const { unit, count } = value as { unit: string; count: number };
     return count === 1 ? `each ${unit}` : `every ${counted(count, unit)}`;

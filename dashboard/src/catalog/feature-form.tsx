@@ -6,6 +6,7 @@ import type { FormProps } from './product-form.tsx';
 
 type Grant = Extract<CatalogFeature, { type: 'usage_credit_grant' }>;
 type Value = Extract<CatalogFeature, { type: 'value' }>;
+type Limit = Extract<CatalogFeature, { type: 'spend_limit' }>;
 type Capacity = Extract<CatalogFeature, { type: 'resource' }>;
 
 export const newFeature: CatalogFeature = { type: 'toggle', slug: '', name: '', description: '', active: true };
@@ -17,6 +18,7 @@ export function featureIssue(feature: CatalogFeature): string | null {
   if (feature.type === 'toggle') return null;
   if (feature.type === 'value') return feature.value === '' ? 'A value that is a text cannot be empty.' : null;
   if (!feature.amount) return 'The amount has to be at least 1.';
+  if (feature.type === 'spend_limit') return null;
   const target = feature.type === 'resource' ? feature.resourceSlug : feature.usageMeterSlug;
   if (target === '') return feature.type === 'resource' ? 'Choose the resource.' : 'Choose the usage meter.';
   if (feature.type === 'resource') return null;
@@ -25,7 +27,20 @@ export function featureIssue(feature: CatalogFeature): string | null {
     : 'Unused credits need both a maximum and a number of periods to roll over.';
 }
 
-const kinds = { toggle: 'A capability', usage_credit_grant: 'Credits', resource: 'Capacity', value: 'A value' };
+const kinds = {
+  toggle: 'A capability',
+  usage_credit_grant: 'Credits',
+  resource: 'Capacity',
+  value: 'A value',
+  spend_limit: 'A limit',
+};
+const newTerms: Limit['spendLimit'] = {
+  usageMeterSlug: null,
+  period: 'month',
+  unit: 'units',
+  action: 'block',
+  thresholds: [50, 80, 100],
+};
 
 export function FeatureForm(props: FormProps<CatalogFeature>) {
   const { value, onChange, catalog, isNew } = props;
@@ -34,6 +49,7 @@ export function FeatureForm(props: FormProps<CatalogFeature>) {
     const text = { slug, name, description, active };
     if (type === 'toggle') onChange({ type, ...text });
     else if (type === 'value') onChange({ type, ...text, value: 10 });
+    else if (type === 'spend_limit') onChange({ type, ...text, amount: 1000, spendLimit: newTerms });
     else if (type === 'resource')
       onChange({ type, ...text, amount: 1, resourceSlug: catalog.resources[0]?.slug ?? '' });
     else {
@@ -61,6 +77,7 @@ export function FeatureForm(props: FormProps<CatalogFeature>) {
       {value.type === 'usage_credit_grant' && <GrantFields {...props} value={value} />}
       {value.type === 'resource' && <CapacityFields {...props} value={value} />}
       {value.type === 'value' && <ValueFields {...props} value={value} />}
+      {value.type === 'spend_limit' && <LimitFields {...props} value={value} />}
       <Textarea
         label="Description"
         autosize
@@ -172,6 +189,59 @@ function ValueFields({ value, onChange, isNew }: Changing<Value>) {
         onChange={(next) => onChange({ ...value, value: next })}
       />
     </Group>
+  );
+}
+
+const limitPeriods = { day: 'A day', week: 'A week', month: 'A month', billing_period: 'A billing period' };
+const limitUnits = { units: 'Units', money: 'Minor units of money' };
+const limitActions = { block: 'Refuses more use', notify: 'Only notifies' };
+
+/** The use that a limit counts is part of its kind, so only a new one can choose it. */
+function LimitFields({ value, onChange, catalog, isNew }: Changing<Limit>) {
+  const terms = value.spendLimit;
+  const change = (next: Partial<Limit['spendLimit']>) => onChange({ ...value, spendLimit: { ...terms, ...next } });
+  return (
+    <Stack gap="sm">
+      <Group grow align="end">
+        <WholeField
+          label="The most for each unit of the plan"
+          min={1}
+          value={value.amount}
+          onChange={(amount) => onChange({ ...value, amount: amount ?? 0 })}
+        />
+        <Select
+          label="Of"
+          data={choices(Object.keys(limitUnits), limitUnits)}
+          value={terms.unit}
+          disabled={!isNew}
+          onChange={(unit) => change({ unit: (unit ?? 'units') as Limit['spendLimit']['unit'] })}
+        />
+        <Select
+          label="In"
+          data={choices(Object.keys(limitPeriods), limitPeriods)}
+          value={terms.period}
+          disabled={!isNew}
+          onChange={(period) => change({ period: (period ?? 'month') as Limit['spendLimit']['period'] })}
+        />
+      </Group>
+      <Group grow align="end">
+        <Select
+          label="On the meter"
+          placeholder="All meters"
+          clearable
+          data={catalog.usageMeters.map(({ usageMeter: { slug, name } }) => ({ value: slug, label: name }))}
+          value={terms.usageMeterSlug}
+          disabled={!isNew}
+          onChange={(usageMeterSlug) => change({ usageMeterSlug })}
+        />
+        <Select
+          label="When it is reached"
+          data={choices(Object.keys(limitActions), limitActions)}
+          value={terms.action}
+          onChange={(action) => change({ action: (action ?? 'block') as Limit['spendLimit']['action'] })}
+        />
+      </Group>
+    </Stack>
   );
 }
 

@@ -1,6 +1,6 @@
 import { Button, Text, UnstyledButton } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { counted, countText, intervalText, valueText } from '../parts/format.ts';
+import { counted, countText, intervalText, valueText, words } from '../parts/format.ts';
 import { priceText, termsText } from '../parts/price-text.ts';
 import { Section } from '../parts/shown.tsx';
 import { termsOf, whereText } from './differences.ts';
@@ -204,6 +204,14 @@ function featureText(feature: CatalogFeature, catalog: Catalog): string {
       return 'A capability';
     case 'value':
       return `${valueText(feature.value)}, unless the product says otherwise`;
+    case 'spend_limit': {
+      const { usageMeterSlug, period, unit, action } = feature.spendLimit;
+      const meter = usageMeterSlug && (find(catalog, 'usageMeters', usageMeterSlug)?.usageMeter.name ?? usageMeterSlug);
+      const of =
+        unit === 'units' ? counted(feature.amount, 'unit') : `${countText(feature.amount)} minor units of money`;
+      const effect = action === 'block' ? 'at most' : 'notifies at';
+      return `${effect} ${of} ${meter ? `of ${meter} ` : ''}in a ${words(period).toLowerCase()}`;
+    }
     case 'resource': {
       const name = find(catalog, 'resources', feature.resourceSlug)?.name ?? feature.resourceSlug;
       return `${countText(feature.amount)} of ${name} for each unit`;
