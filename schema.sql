@@ -765,7 +765,7 @@ create table public.emails (
   constraint emails_recipients CHECK (((cardinality(recipients) <= 20) AND (char_length(array_to_string(recipients, ' '::text)) <= 6500))),
   constraint emails_sent CHECK (((status = 'sent'::text) = (sent_at IS NOT NULL))),
   constraint emails_status CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'bounced'::text, 'failed'::text, 'suppressed'::text]))),
-  constraint emails_template CHECK ((template = ANY (ARRAY['invoice_issued'::text, 'receipt'::text, 'payment_failed'::text, 'payment_action_required'::text, 'payment_waiting'::text, 'subscription_canceled'::text, 'credit_note_issued'::text, 'trial_ending'::text, 'card_expiring'::text]))),
+  constraint emails_template CHECK ((template = ANY (ARRAY['invoice_issued'::text, 'receipt'::text, 'payment_failed'::text, 'payment_action_required'::text, 'payment_waiting'::text, 'subscription_canceled'::text, 'credit_note_issued'::text, 'trial_ending'::text, 'card_expiring'::text, 'spend_limit_reached'::text, 'top_up_action_required'::text]))),
   constraint emails_texts CHECK (((char_length(subject) <= 255) AND (char_length(last_error) <= 500)))
 );
 
@@ -2540,6 +2540,7 @@ CREATE INDEX usage_days_to_merge ON public.usage_days USING btree (environment_i
 CREATE INDEX usage_event_distinct_properties_by_event ON public.usage_event_distinct_properties USING btree (usage_event_id);
 CREATE INDEX usage_events_by_booking ON public.usage_events USING brin (booking) WITH (pages_per_range='32');
 CREATE INDEX usage_events_by_date ON public.usage_events USING brin (usage_date int8_minmax_multi_ops) WITH (pages_per_range='32');
+CREATE INDEX usage_events_by_label ON public.usage_events USING btree (environment_id, label, id) WHERE (label IS NOT NULL);
 CREATE INDEX usage_events_by_series ON public.usage_events USING btree (series_id, id);
 CREATE INDEX usage_holds_by_account ON public.usage_holds USING btree (ledger_account_id, id);
 CREATE INDEX usage_holds_by_creation ON public.usage_holds USING btree (environment_id, created_at);
@@ -3463,7 +3464,7 @@ CREATE OR REPLACE FUNCTION public.email_of_event(event_type text, data jsonb)
  LANGUAGE sql
  IMMUTABLE
  SET search_path TO 'public', 'pg_temp'
-RETURN CASE event_type WHEN 'invoice.sent'::text THEN 'invoice_issued'::text WHEN 'invoice.finalized'::text THEN CASE WHEN (((data ->> 'status'::text) = 'open'::text) AND ((data ->> 'autoCollect'::text) IS NULL) AND (((data ->> 'type'::text) = 'standalone'::text) OR (((data ->> 'dueDate'::text))::numeric > ((data ->> 'invoiceDate'::text))::numeric))) THEN 'invoice_issued'::text ELSE NULL::text END WHEN 'payment.succeeded'::text THEN 'receipt'::text WHEN 'payment.failed'::text THEN CASE WHEN ((data ->> 'invoiceId'::text) IS NULL) THEN NULL::text WHEN ((data ->> 'failureCode'::text) ~~ '%authentication_required%'::text) THEN 'payment_action_required'::text ELSE 'payment_failed'::text END WHEN 'payment.action_required'::text THEN 'payment_waiting'::text WHEN 'subscription.canceled'::text THEN 'subscription_canceled'::text WHEN 'credit_note.created'::text THEN 'credit_note_issued'::text WHEN 'subscription.trial_will_end'::text THEN 'trial_ending'::text WHEN 'payment_method.expiring'::text THEN 'card_expiring'::text ELSE NULL::text END;
+RETURN CASE event_type WHEN 'invoice.sent'::text THEN 'invoice_issued'::text WHEN 'invoice.finalized'::text THEN CASE WHEN (((data ->> 'status'::text) = 'open'::text) AND ((data ->> 'autoCollect'::text) IS NULL) AND (((data ->> 'type'::text) = 'standalone'::text) OR (((data ->> 'dueDate'::text))::numeric > ((data ->> 'invoiceDate'::text))::numeric))) THEN 'invoice_issued'::text ELSE NULL::text END WHEN 'payment.succeeded'::text THEN 'receipt'::text WHEN 'payment.failed'::text THEN CASE WHEN ((data ->> 'invoiceId'::text) IS NULL) THEN NULL::text WHEN ((data ->> 'failureCode'::text) ~~ '%authentication_required%'::text) THEN 'payment_action_required'::text ELSE 'payment_failed'::text END WHEN 'payment.action_required'::text THEN 'payment_waiting'::text WHEN 'subscription.canceled'::text THEN 'subscription_canceled'::text WHEN 'credit_note.created'::text THEN 'credit_note_issued'::text WHEN 'subscription.trial_will_end'::text THEN 'trial_ending'::text WHEN 'payment_method.expiring'::text THEN 'card_expiring'::text WHEN 'spend_limit.reached'::text THEN 'spend_limit_reached'::text WHEN 'auto_top_up.action_required'::text THEN 'top_up_action_required'::text ELSE NULL::text END;
 CREATE OR REPLACE FUNCTION public.enqueue_job(task text, payload json, job_key text, run_at timestamp with time zone, max_attempts integer)
  RETURNS void
  LANGUAGE plpgsql

@@ -470,6 +470,7 @@ create table usage_events (
 comment on column usage_events.amount is 'Below 1 only on a meter whose units are measured.';
 comment on column usage_events.id is 'Without the prefix of its kind, which would be the same for each.';
 create index usage_events_by_series on usage_events (series_id, id);
+create index usage_events_by_label on usage_events (environment_id, label, id) where label is not null;
 -- Events come nearly in the order of their dates, so the range of each block says where a stretch of time is.
 create index usage_events_by_date on usage_events using brin (usage_date int8_minmax_multi_ops) with (pages_per_range = 32);
 

@@ -164,7 +164,9 @@ create function email_of_event(event_type text, data jsonb) returns text languag
     when 'subscription.canceled' then 'subscription_canceled'
     when 'credit_note.created' then 'credit_note_issued'
     when 'subscription.trial_will_end' then 'trial_ending'
-    when 'payment_method.expiring' then 'card_expiring' end;
+    when 'payment_method.expiring' then 'card_expiring'
+    when 'spend_limit.reached' then 'spend_limit_reached'
+    when 'auto_top_up.action_required' then 'top_up_action_required' end;
 
 -- An email to a customer. Its instants are real time.
 create table emails (
@@ -191,7 +193,7 @@ create table emails (
   foreign key (environment_id, customer_id) references customers,
   foreign key (environment_id, event_id) references events,
   foreign key (environment_id, resent_from) references emails,
-  constraint emails_template check (template in ('invoice_issued', 'receipt', 'payment_failed', 'payment_action_required', 'payment_waiting', 'subscription_canceled', 'credit_note_issued', 'trial_ending', 'card_expiring')),
+  constraint emails_template check (template in ('invoice_issued', 'receipt', 'payment_failed', 'payment_action_required', 'payment_waiting', 'subscription_canceled', 'credit_note_issued', 'trial_ending', 'card_expiring', 'spend_limit_reached', 'top_up_action_required')),
   constraint emails_status check (status in ('queued', 'sent', 'bounced', 'failed', 'suppressed')),
   constraint emails_sent check ((status = 'sent') = (sent_at is not null)),
   constraint emails_attempts check (attempts >= 0 and (status <> 'sent' or attempts > 0)),

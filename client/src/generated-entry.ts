@@ -49,6 +49,7 @@ export type {
   AuditLogListInput,
   AuditLogMethods,
   AutoTopUp,
+  AutoTopUpActionRequiredPayload,
   AutoTopUpInput,
   AutoTopUpLimitReachedPayload,
   AutoTopUpStoppedPayload,

@@ -207,7 +207,7 @@ export const operations = {
   },
   usageEvents: {
     create: { method: 'POST', path: '/api/v1/usage-events', params: [], query: [], safe: true },
-    list: { method: 'GET', path: '/api/v1/usage-events', params: [], query: ['cursor', 'limit', 'order', 'customerId', 'customerExternalId', 'subscriptionId', 'usageMeterId', 'priceId', 'billingPeriodId', 'transactionId', 'usageDateFrom', 'usageDateTo'], pages: true },
+    list: { method: 'GET', path: '/api/v1/usage-events', params: [], query: ['cursor', 'limit', 'order', 'customerId', 'customerExternalId', 'subscriptionId', 'usageMeterId', 'priceId', 'billingPeriodId', 'transactionId', 'label', 'usageDateFrom', 'usageDateTo'], pages: true },
     bulk: { method: 'POST', path: '/api/v1/usage-events/bulk', params: [], query: [], safe: true },
     consume: { method: 'POST', path: '/api/v1/usage-events/consume', params: [], query: [], safe: true },
     getTail: { method: 'GET', path: '/api/v1/usage-events/tail', params: [], query: ['usageMeterId', 'seconds'], answers: 'text' },

@@ -866,11 +866,11 @@ export interface NewCheckoutItem {
 export type PaymentStatus = 'processing' | 'requires_confirmation' | 'requires_action' | 'succeeded' | 'failed' | 'canceled' | 'refunded';
 
 /** A type of event. `sync.events_available` is accepted for compatibility, and no such event is ever sent. */
-export type WebhookFilterType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'usage_threshold.reached' | 'spend_limit.reached' | 'auto_top_up.stopped' | 'auto_top_up.limit_reached' | 'customer.erased' | 'attempts.limit_reached' | 'credit_note.created' | 'credit_note.settled' | 'credit_note.voided' | 'invoice.sent' | 'invoice.created' | 'invoice.finalized' | 'invoice.paid' | 'invoice.payment_failed' | 'invoice.overdue' | 'invoice.voided' | 'invoice.uncollectible' | 'refund.created' | 'subscription.trial_will_end' | 'payment_method.expiring' | 'payment.action_required' | 'sync.events_available';
+export type WebhookFilterType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'usage_threshold.reached' | 'spend_limit.reached' | 'auto_top_up.action_required' | 'auto_top_up.stopped' | 'auto_top_up.limit_reached' | 'customer.erased' | 'attempts.limit_reached' | 'credit_note.created' | 'credit_note.settled' | 'credit_note.voided' | 'invoice.sent' | 'invoice.created' | 'invoice.finalized' | 'invoice.paid' | 'invoice.payment_failed' | 'invoice.overdue' | 'invoice.voided' | 'invoice.uncollectible' | 'refund.created' | 'subscription.trial_will_end' | 'payment_method.expiring' | 'payment.action_required' | 'sync.events_available';
 
 export type WebhookDeliveryStatus = 'pending' | 'succeeded' | 'failed';
 
-export type EventType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'usage_threshold.reached' | 'spend_limit.reached' | 'auto_top_up.stopped' | 'auto_top_up.limit_reached' | 'customer.erased' | 'attempts.limit_reached' | 'credit_note.created' | 'credit_note.settled' | 'credit_note.voided' | 'invoice.sent' | 'invoice.created' | 'invoice.finalized' | 'invoice.paid' | 'invoice.payment_failed' | 'invoice.overdue' | 'invoice.voided' | 'invoice.uncollectible' | 'refund.created' | 'subscription.trial_will_end' | 'payment_method.expiring' | 'payment.action_required';
+export type EventType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'usage_threshold.reached' | 'spend_limit.reached' | 'auto_top_up.action_required' | 'auto_top_up.stopped' | 'auto_top_up.limit_reached' | 'customer.erased' | 'attempts.limit_reached' | 'credit_note.created' | 'credit_note.settled' | 'credit_note.voided' | 'invoice.sent' | 'invoice.created' | 'invoice.finalized' | 'invoice.paid' | 'invoice.payment_failed' | 'invoice.overdue' | 'invoice.voided' | 'invoice.uncollectible' | 'refund.created' | 'subscription.trial_will_end' | 'payment_method.expiring' | 'payment.action_required';
 
 export type EventObject = 'customer' | 'payment' | 'purchase' | 'subscription' | 'checkoutSession' | 'creditNote' | 'invoice' | 'paymentMethod';
 
@@ -4343,7 +4343,7 @@ export interface Webhook {
   pricingModelId: string;
   name: string;
   url: string;
-  /** The event types that are sent. Empty: all types but `usage_balance.low`, `usage_threshold.reached`, `spend_limit.reached`, `auto_top_up.stopped`, `auto_top_up.limit_reached`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`, `payment.action_required`. */
+  /** The event types that are sent. Empty: all types but `usage_balance.low`, `usage_threshold.reached`, `spend_limit.reached`, `auto_top_up.action_required`, `auto_top_up.stopped`, `auto_top_up.limit_reached`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`, `payment.action_required`. */
   filterTypes: Array<WebhookFilterType>;
   active: boolean;
   /** The reason why the service has disabled the webhook, or null. To enable it, set `active` to `true`. */
@@ -4470,8 +4470,8 @@ export interface Email {
   eventId: string;
   /** The email that it repeats on request; otherwise null. */
   resentFrom: string | null;
-  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `payment_action_required`: the bank wants the customer to confirm one. `payment_waiting`: one that a customer began waits for its confirmation. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. */
-  template: 'invoice_issued' | 'receipt' | 'payment_failed' | 'payment_action_required' | 'payment_waiting' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring';
+  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `payment_action_required`: the bank wants the customer to confirm one. `payment_waiting`: one that a customer began waits for its confirmation. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. `spend_limit_reached`: the amount of a spend limit is used. `top_up_action_required`: the bank wants the customer to confirm an automatic top-up. */
+  template: 'invoice_issued' | 'receipt' | 'payment_failed' | 'payment_action_required' | 'payment_waiting' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring' | 'spend_limit_reached' | 'top_up_action_required';
   status: EmailStatus;
   attempts: number;
   /** The addresses of the last attempt. Empty before the first. */
@@ -5200,6 +5200,38 @@ export interface SpendLimitReachedPayload {
   data: Customer | null;
 }
 
+export interface AutoTopUpActionRequiredPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'customer';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
+  };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
+  /** The customer. For a checkout session without one, both are the id of the session. */
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'auto_top_up.action_required';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
+  data: Customer | null;
+}
+
 export interface AutoTopUpStoppedPayload {
   /** The id of the record that the event is about. */
   id: string;
@@ -5807,7 +5839,7 @@ export interface PaymentActionRequiredPayload {
 }
 
 /** The body of a message to a webhook. */
-export type WebhookPayload = CustomerCreatedPayload | CustomerUpdatedPayload | PurchaseCompletedPayload | PaymentFailedPayload | PaymentSucceededPayload | SubscriptionCreatedPayload | SubscriptionUpdatedPayload | SubscriptionCanceledPayload | UsageBalanceLowPayload | UsageThresholdReachedPayload | SpendLimitReachedPayload | AutoTopUpStoppedPayload | AutoTopUpLimitReachedPayload | CustomerErasedPayload | AttemptsLimitReachedPayload | CreditNoteCreatedPayload | CreditNoteSettledPayload | CreditNoteVoidedPayload | InvoiceSentPayload | InvoiceCreatedPayload | InvoiceFinalizedPayload | InvoicePaidPayload | InvoicePaymentFailedPayload | InvoiceOverduePayload | InvoiceVoidedPayload | InvoiceUncollectiblePayload | RefundCreatedPayload | SubscriptionTrialWillEndPayload | PaymentMethodExpiringPayload | PaymentActionRequiredPayload;
+export type WebhookPayload = CustomerCreatedPayload | CustomerUpdatedPayload | PurchaseCompletedPayload | PaymentFailedPayload | PaymentSucceededPayload | SubscriptionCreatedPayload | SubscriptionUpdatedPayload | SubscriptionCanceledPayload | UsageBalanceLowPayload | UsageThresholdReachedPayload | SpendLimitReachedPayload | AutoTopUpActionRequiredPayload | AutoTopUpStoppedPayload | AutoTopUpLimitReachedPayload | CustomerErasedPayload | AttemptsLimitReachedPayload | CreditNoteCreatedPayload | CreditNoteSettledPayload | CreditNoteVoidedPayload | InvoiceSentPayload | InvoiceCreatedPayload | InvoiceFinalizedPayload | InvoicePaidPayload | InvoicePaymentFailedPayload | InvoiceOverduePayload | InvoiceVoidedPayload | InvoiceUncollectiblePayload | RefundCreatedPayload | SubscriptionTrialWillEndPayload | PaymentMethodExpiringPayload | PaymentActionRequiredPayload;
 
 export interface UtilsGetPingAnswer {
   message: 'pong';
@@ -5982,6 +6014,14 @@ export interface SettingsUpdateInput {
           text?: string | null;
         } | null;
         card_expiring?: {
+          subject?: string | null;
+          text?: string | null;
+        } | null;
+        spend_limit_reached?: {
+          subject?: string | null;
+          text?: string | null;
+        } | null;
+        top_up_action_required?: {
           subject?: string | null;
           text?: string | null;
         } | null;
@@ -7989,6 +8029,8 @@ export interface UsageEventsListInput {
   priceId?: string;
   billingPeriodId?: string;
   transactionId?: string;
+  /** Events with this label. */
+  label?: string;
   /** Events used at this instant or later. */
   usageDateFrom?: string | number;
   /** Events used before this instant. */
@@ -8991,7 +9033,7 @@ export interface WebhooksCreateInput {
   webhook: {
     name: string;
     url: string;
-    /** The event types to send. Empty: all types but `usage_balance.low`, `usage_threshold.reached`, `spend_limit.reached`, `auto_top_up.stopped`, `auto_top_up.limit_reached`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`, `payment.action_required`. */
+    /** The event types to send. Empty: all types but `usage_balance.low`, `usage_threshold.reached`, `spend_limit.reached`, `auto_top_up.action_required`, `auto_top_up.stopped`, `auto_top_up.limit_reached`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`, `payment.action_required`. */
     filterTypes: Array<WebhookFilterType>;
     active?: boolean;
     /** By default the pricing model of the key, or else the default one. */
@@ -9035,7 +9077,7 @@ export interface WebhooksUpdateInput {
     id?: string;
     name?: string;
     url?: string;
-    /** The event types to send. Empty: all types but `usage_balance.low`, `usage_threshold.reached`, `spend_limit.reached`, `auto_top_up.stopped`, `auto_top_up.limit_reached`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`, `payment.action_required`. */
+    /** The event types to send. Empty: all types but `usage_balance.low`, `usage_threshold.reached`, `spend_limit.reached`, `auto_top_up.action_required`, `auto_top_up.stopped`, `auto_top_up.limit_reached`, `customer.erased`, `attempts.limit_reached`, `credit_note.created`, `credit_note.settled`, `credit_note.voided`, `invoice.sent`, `invoice.created`, `invoice.finalized`, `invoice.paid`, `invoice.payment_failed`, `invoice.overdue`, `invoice.voided`, `invoice.uncollectible`, `refund.created`, `subscription.trial_will_end`, `payment_method.expiring`, `payment.action_required`. */
     filterTypes?: Array<WebhookFilterType>;
     active?: boolean;
     /** Fixed: send the present value or nothing. */
@@ -9200,8 +9242,8 @@ export interface EmailsListInput {
   /** Your own id of the customer. Archived customers with this id count too. */
   customerExternalId?: string;
   status?: EmailStatus;
-  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `payment_action_required`: the bank wants the customer to confirm one. `payment_waiting`: one that a customer began waits for its confirmation. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. */
-  template?: 'invoice_issued' | 'receipt' | 'payment_failed' | 'payment_action_required' | 'payment_waiting' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring';
+  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `payment_action_required`: the bank wants the customer to confirm one. `payment_waiting`: one that a customer began waits for its confirmation. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. `spend_limit_reached`: the amount of a spend limit is used. `top_up_action_required`: the bank wants the customer to confirm an automatic top-up. */
+  template?: 'invoice_issued' | 'receipt' | 'payment_failed' | 'payment_action_required' | 'payment_waiting' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring' | 'spend_limit_reached' | 'top_up_action_required';
   eventId?: string;
   /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
   createdAtFrom?: string | number;
@@ -9235,8 +9277,8 @@ export interface EmailsResendAnswer {
 }
 
 export interface EmailTemplatesGetPreviewInput {
-  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `payment_action_required`: the bank wants the customer to confirm one. `payment_waiting`: one that a customer began waits for its confirmation. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. */
-  name: 'invoice_issued' | 'receipt' | 'payment_failed' | 'payment_action_required' | 'payment_waiting' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring';
+  /** `invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an invoice failed, with a link to pay it. `payment_action_required`: the bank wants the customer to confirm one. `payment_waiting`: one that a customer began waits for its confirmation. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. `spend_limit_reached`: the amount of a spend limit is used. `top_up_action_required`: the bank wants the customer to confirm an automatic top-up. */
+  name: 'invoice_issued' | 'receipt' | 'payment_failed' | 'payment_action_required' | 'payment_waiting' | 'subscription_canceled' | 'credit_note_issued' | 'trial_ending' | 'card_expiring' | 'spend_limit_reached' | 'top_up_action_required';
   language?: 'en' | 'de' | 'es' | 'fr' | 'it' | 'ja' | 'nl' | 'pt';
 }
 

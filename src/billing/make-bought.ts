@@ -197,7 +197,12 @@ export async function leaveUnbought(work: Work, payments: readonly PaymentRow[])
   const first = payments.filter(({ purchaseId }) => purchaseId !== null);
   const ids = first.flatMap(({ purchaseId }) => purchaseId ?? []);
   if (ids.length === 0) return;
-  await failUnmade(work, ids);
+  const unconfirmed = first.filter(({ failureCode }) => failureCode?.includes('authentication_required'));
+  await failUnmade(
+    work,
+    ids,
+    unconfirmed.flatMap(({ purchaseId }) => purchaseId ?? []),
+  );
   await deleteRedemptionsOfPurchases(work, ids);
   const subscriptions = await findSubscriptions(
     work,

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { findPageOfPayment } from '../checkout/actions-sessions.ts';
 import { getCreditNote, getCreditNoteDocument } from '../credit-notes/actions.ts';
-import { invoiceUrl } from '../customers/portal-link.ts';
+import type { CustomerRow } from '../customers/customer.ts';
+import { invoiceUrl, portalUrl } from '../customers/portal-link.ts';
 import { findCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import type { PrintedDocument } from '../documents/document.ts';
@@ -10,7 +11,8 @@ import { amountDue } from '../invoicing/invoice.ts';
 import { findInvoice, type InvoiceRow } from '../invoicing/store.ts';
 import { enqueue } from '../jobs/queue.ts';
 import type { Smtp } from '../jobs/smtp.ts';
-import type { Language } from '../kernel/language.ts';
+import { msPerDay } from '../kernel/calendar.ts';
+import { type Language, localMoney } from '../kernel/language.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
 import type { Branding } from '../organizations/branding.ts';
@@ -20,6 +22,7 @@ import { readBranding, readSellerName, readSettings } from '../organizations/sto
 import { findReceipt } from '../payments/actions-receipt.ts';
 import { findPayment } from '../payments/store.ts';
 import { findPaymentMethods } from '../payments/store-payment-methods.ts';
+import { findUsageMeter } from '../pricing/store-usage-meters.ts';
 import { findSubscriptions } from '../subscriptions/store.ts';
 import { getEvent } from '../webhooks/actions-events.ts';
 import type { Event } from '../webhooks/event.ts';
@@ -130,12 +133,16 @@ export async function prepareEmail(work: Work, id: string, services: DocumentSer
   const bounced = await store.findBounced(work, email, addresses);
   const recipients = addresses.filter((address) => !bounced.has(address.toLowerCase()));
   if (recipients.length === 0) return suppressed(bouncedText(bounced));
-  const subject = await subjectOf(work, services, await getEvent(work, email.eventId), email.template);
+  const subject = await subjectOf(work, services, await getEvent(work, email.eventId), {
+    template: email.template,
+    language: terms?.language ?? 'en',
+  });
   if (typeof subject === 'string') return suppressed(subject);
-  const { invoice, attachment, page: other = null, ...facts } = subject;
+  const { invoice, attachment, page: other = null, opensPortal = false, ...facts } = subject;
+  const portal = opensPortal ? portalOf(work, services, customer) : null;
   const link =
     invoice === null
-      ? other
+      ? (other ?? portal)
       : invoiceUrl(services.publicUrl, services.encryption, {
           environmentId: work.environmentId,
           invoiceId: invoice.id,
@@ -144,7 +151,7 @@ export async function prepareEmail(work: Work, id: string, services: DocumentSer
   const seller = await readSellerName(work);
   const content = writeEmail(
     email.template,
-    { ...facts, seller, customer: customer.name, link },
+    { ...noLimit, ...facts, seller, customer: customer.name, link },
     {
       ...styleOf(settings, email.template, terms?.language ?? 'en'),
       ...{ branding: await readBranding(work), images: 'attached' },
@@ -152,6 +159,18 @@ export async function prepareEmail(work: Work, id: string, services: DocumentSer
     },
   );
   return { kind: 'ready', content, senderName: seller, replyTo: settings.mail.replyTo, recipients, attachment };
+}
+
+// An email is read some days later, and forwarded: then the portal is closed.
+const portalDays = 7;
+
+function portalOf(
+  { environmentId }: Work,
+  { publicUrl, encryption }: DocumentServices,
+  { id: customerId, portalVersion: version }: CustomerRow,
+): string {
+  const expiresAt = Date.now() + portalDays * msPerDay;
+  return portalUrl(publicUrl, encryption, { environmentId, customerId, version, expiresAt, returnUrl: null });
 }
 
 /** Why an email is not sent to addresses that were refused before. */
@@ -165,12 +184,16 @@ function styleOf({ timeZone, mail }: BillingSettings, template: EmailTemplateNam
 }
 
 /** The record that an email is about. */
-interface Subject extends Pick<EmailFacts, 'number' | 'money' | 'date' | 'plan' | 'card' | 'nextAttemptAt'> {
+interface Subject
+  extends Pick<EmailFacts, 'number' | 'money' | 'date' | 'plan' | 'card' | 'nextAttemptAt'>,
+    Partial<Pick<EmailFacts, 'limit' | 'againAt'>> {
   /** The invoice that its link leads to. */
   readonly invoice: InvoiceRow | null;
   readonly attachment: Attachment | null;
   /** Another page that it leads to. */
   readonly page?: string | null;
+  /** Whether it leads to the portal. */
+  readonly opensPortal?: boolean;
 }
 
 /** Reads the record that an email is about, or the reason why it is not to be sent. */
@@ -178,7 +201,7 @@ function subjectOf(
   work: Work,
   services: DocumentServices,
   event: Event,
-  template: EmailTemplateName,
+  { template, language }: { readonly template: EmailTemplateName; readonly language: Language },
 ): Promise<Subject | string> {
   switch (template) {
     case 'invoice_issued':
@@ -197,6 +220,10 @@ function subjectOf(
       return endingTrial(work, event);
     case 'card_expiring':
       return expiringCard(work, event.objectId);
+    case 'spend_limit_reached':
+      return reachedLimit(work, event, language);
+    case 'top_up_action_required':
+      return Promise.resolve({ ...withoutInvoice, date: event.occurredAt, opensPortal: true });
   }
 }
 
@@ -204,6 +231,8 @@ const withoutInvoice = {
   ...{ number: null, money: null, plan: null, card: null, nextAttemptAt: null },
   ...{ invoice: null, attachment: null },
 };
+
+const noLimit = { limit: null, againAt: null };
 
 function planOf({ payload }: Event): string {
   const plan = payload.data?.name;
@@ -295,10 +324,23 @@ async function requireInvoice(work: Work, id: string): Promise<InvoiceRow> {
   return invoice;
 }
 
+/** A spend limit whose amount is used: `1,000 API calls`, or what it is in money. */
+async function reachedLimit(work: Work, { payload, occurredAt: date }: Event, language: Language): Promise<Subject> {
+  const { spendLimit } = payload;
+  assert(spendLimit, 'the event is about a limit');
+  const { unit, amount, usageMeterId, label, resetsAt: againAt } = spendLimit;
+  const meter = usageMeterId === null ? null : await findUsageMeter(work, usageMeterId);
+  const { currency } = await readSettings(work);
+  const most = unit === 'money' ? localMoney(BigInt(amount), currency, language) : amount.toLocaleString(language);
+  const limit = [most, meter?.name, label === null ? null : `(${label})`].filter(Boolean).join(' ');
+  return { ...withoutInvoice, date, limit, againAt, opensPortal: true };
+}
+
 /** The values of a preview. */
 const sample = {
   ...{ customer: 'Ada Lovelace', number: 'INV-0042', plan: 'Pro', card: 'Visa •••• 4242', date: Date.UTC(2030, 0, 15) },
   nextAttemptAt: Date.UTC(2030, 0, 18),
+  ...{ limit: '1000 API calls', againAt: Date.UTC(2030, 1, 1) },
   ...{ link: 'https://example.com/pay/inv_example', amount: 4900n },
 };
 

@@ -1,10 +1,29 @@
 import { fillIn } from '../documents/document-text.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import { localDay, localMoney } from '../kernel/language.ts';
+import { type Language, localDay, localMoney } from '../kernel/language.ts';
 import type { Branding } from '../organizations/branding.ts';
 import type { EmailTemplateName, EmailTexts } from '../organizations/mail-setting.ts';
+import type { EmailCatalogue } from './email.ts';
 import { attachedImages, type EmailImage, type EmailLook, type EmailParts, emailPage } from './email-page.ts';
-import { catalogues } from './email-text.ts';
+import { dutch } from './text-dutch.ts';
+import { english } from './text-english.ts';
+import { french } from './text-french.ts';
+import { german } from './text-german.ts';
+import { italian } from './text-italian.ts';
+import { japanese } from './text-japanese.ts';
+import { portuguese } from './text-portuguese.ts';
+import { spanish } from './text-spanish.ts';
+
+const catalogues: Readonly<Record<Language, EmailCatalogue>> = {
+  en: english,
+  de: german,
+  es: spanish,
+  fr: french,
+  it: italian,
+  ja: japanese,
+  nl: dutch,
+  pt: portuguese,
+};
 
 /** The values of an email. Money in minor units. */
 export interface EmailFacts {
@@ -20,6 +39,10 @@ export interface EmailFacts {
   readonly card: string | null;
   /** The next attempt to collect the invoice; null without one. */
   readonly nextAttemptAt: Instant | null;
+  /** For example `1,000 API calls`. */
+  readonly limit: string | null;
+  /** The instant at which the limit begins again; null: never. */
+  readonly againAt: Instant | null;
   readonly link: string | null;
 }
 
@@ -90,16 +113,19 @@ export function writeInvitation(
 }
 
 function valuesOf(facts: EmailFacts, { language, timeZone }: EmailStyle): ReadonlyMap<string, string> {
-  const { seller, customer, number, money, date, plan, card, nextAttemptAt } = facts;
-  const { retry, noRetry } = catalogues[language];
-  const next = nextAttemptAt === null ? noRetry : fillIn(retry, { date: localDay(nextAttemptAt, language, timeZone) });
+  const { seller, customer, number, money, date, plan, card, nextAttemptAt, limit, againAt } = facts;
+  const { retry, noRetry, again } = catalogues[language];
+  const dayOf = (at: Instant) => localDay(at, language, timeZone);
+  const next = nextAttemptAt === null ? noRetry : fillIn(retry, { date: dayOf(nextAttemptAt) });
   return new Map([
     ['retry', next],
     ['seller', seller],
     ['customer', customer],
     ['number', number ?? ''],
     ['amount', money === null ? '' : localMoney(money.amount, money.currency, language)],
-    ['date', localDay(date, language, timeZone)],
+    ['date', dayOf(date)],
+    ['limit', limit ?? ''],
+    ['again', againAt === null ? '' : fillIn(again, { date: dayOf(againAt) })],
     ['plan', plan ?? ''],
     ['card', card ?? ''],
   ]);

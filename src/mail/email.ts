@@ -98,3 +98,24 @@ export function decideSent(attempts: number, recipients: readonly string[], outc
     return { status: 'bounced', lastError, bouncedRecipients };
   return { status: attempts >= maxEmailAttempts ? 'failed' : 'queued', lastError, bouncedRecipients };
 }
+
+/** The texts of one email in one language, with placeholders in braces. */
+interface EmailMessage {
+  readonly subject: string;
+  readonly heading: string;
+  readonly text: string;
+  /** The label of the link; null without one. */
+  readonly action: string | null;
+}
+
+/** Every text of emails in one language. */
+export interface EmailCatalogue {
+  readonly greeting: string;
+  readonly closing: string;
+  /** The day of the next attempt to collect an invoice, or that there is none. */
+  readonly retry: string;
+  readonly noRetry: string;
+  /** The day on which a limit begins again. */
+  readonly again: string;
+  readonly emails: Readonly<Record<EmailTemplateName, EmailMessage>>;
+}

@@ -13,6 +13,8 @@ const emailPlaceholders = {
   credit_note_issued: ['seller', 'customer', 'number', 'amount', 'date'],
   trial_ending: ['seller', 'customer', 'plan', 'date'],
   card_expiring: ['seller', 'customer', 'card', 'date'],
+  spend_limit_reached: ['seller', 'customer', 'limit', 'again'],
+  top_up_action_required: ['seller', 'customer', 'date'],
 } as const;
 
 export type EmailTemplateName = keyof typeof emailPlaceholders;
@@ -21,7 +23,9 @@ export const EmailTemplateName = z.enum(emailTemplateNames as [EmailTemplateName
   description:
     '`invoice_issued`: an invoice was sent, with its PDF. `receipt`: a payment succeeded. `payment_failed`: a payment of an ' +
     'invoice failed, with a link to pay it. `payment_action_required`: the bank wants the customer to confirm one. `payment_waiting`: one that a customer began waits for its confirmation. `subscription_canceled`: a subscription ended. `credit_note_issued`: a credit ' +
-    'note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month.',
+    'note, with its PDF. `trial_ending`: a trial ends in three days. `card_expiring`: the card expires at the end of the month. ' +
+    '`spend_limit_reached`: the amount of a spend limit is used. `top_up_action_required`: the bank wants the customer to confirm an ' +
+    'automatic top-up.',
 });
 
 // As many people as test one environment.
@@ -102,6 +106,8 @@ const TextsChange = z.object({
   credit_note_issued: textsOf('credit_note_issued'),
   trial_ending: textsOf('trial_ending'),
   card_expiring: textsOf('card_expiring'),
+  spend_limit_reached: textsOf('spend_limit_reached'),
+  top_up_action_required: textsOf('top_up_action_required'),
 });
 
 /** A change of the settings of emails. Absent fields keep their value; `null` of an email removes its own texts. */

@@ -95,15 +95,25 @@ async function checkSoon(work: Work, customerIds: readonly string[]): Promise<vo
 
 /** Ends the purchases of top-ups among these, which are paid. The balance may have fallen again meanwhile. */
 export async function endPaidTopUps(work: Work, purchaseIds: readonly string[]): Promise<void> {
-  const customerIds = await store.endPurchases(work, purchaseIds, 'paid');
+  const ended = await store.endPurchases(work, purchaseIds, 'paid');
+  const customerIds = ended.map(({ customerId }) => customerId);
   for (const id of customerIds) await store.saveFailures(work, id, { failures: 0, stoppedAt: null });
   await checkSoon(work, customerIds);
 }
 
-/** Ends the purchases of top-ups among these, which have failed: each is tried again later, or stops its top-up. */
-export async function endFailedTopUps(work: Work, purchaseIds: readonly string[]): Promise<void> {
-  for (const id of await store.endPurchases(work, purchaseIds, 'failed')) {
-    const row = await store.findAutoTopUp(work, id);
+/**
+ * Ends the purchases of top-ups among these, which have failed: each is tried again later, or stops its top-up. An event
+ * says which of them a bank declined until its customer confirms it.
+ */
+export async function endFailedTopUps(
+  work: Work,
+  purchaseIds: readonly string[],
+  unconfirmedIds: readonly string[] = [],
+): Promise<void> {
+  for (const { customerId, purchaseId } of await store.endPurchases(work, purchaseIds, 'failed')) {
+    const row = await store.findAutoTopUp(work, customerId);
+    if (unconfirmedIds.includes(purchaseId))
+      await publishTopUp(work, customerId, 'auto_top_up.action_required', purchaseId);
     if (row !== null) await recordTopUpFailure(work, row);
   }
 }
@@ -127,7 +137,7 @@ export async function recordTopUpFailure(
 export async function publishTopUp(
   work: Work,
   customerId: string,
-  type: 'auto_top_up.stopped' | 'auto_top_up.limit_reached',
+  type: 'auto_top_up.action_required' | 'auto_top_up.stopped' | 'auto_top_up.limit_reached',
   cause: string,
 ): Promise<void> {
   const row = await findCustomer(work, customerId);

@@ -67,10 +67,13 @@ async function publishCompleted(work: Work, purchases: readonly PurchaseRow[]): 
   );
 }
 
-/** Marks purchases as failed whose first payment was declined. Their invoices were never made. */
-export async function failUnmade(work: Work, ids: readonly string[]): Promise<void> {
+/**
+ * Marks purchases as failed whose first payment was declined. Their invoices were never made. `unconfirmedIds` are those
+ * that a bank declined until the customer confirms them.
+ */
+export async function failUnmade(work: Work, ids: readonly string[], unconfirmedIds: readonly string[]): Promise<void> {
   await store.failUnmade(work, ids);
-  await endFailedTopUps(work, ids);
+  await endFailedTopUps(work, ids, unconfirmedIds);
 }
 
 /** Applies a refund of this invoice to its purchase, if it has one. */

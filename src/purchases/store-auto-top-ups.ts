@@ -123,18 +123,18 @@ export async function putPurchase(work: Work, purchase: TopUpPurchase): Promise<
     .execute();
 }
 
-/** Ends open purchases of top-ups, and returns the customers of those that were. */
+/** Ends open purchases of top-ups, and returns those that were. */
 export async function endPurchases(
   work: Work,
   purchaseIds: readonly string[],
   status: 'paid' | 'failed',
-): Promise<string[]> {
+): Promise<Pick<TopUpPurchase, 'customerId' | 'purchaseId'>[]> {
   if (purchaseIds.length === 0) return [];
-  const { rows } = await sql<{ customerId: string }>`
+  const { rows } = await sql<Pick<TopUpPurchase, 'customerId' | 'purchaseId'>>`
     update auto_top_up_purchases set status = ${status}, updated_at = ${work.now}
      where environment_id = ${work.environmentId} and purchase_id = any(${purchaseIds}::text[]) and status = 'open'
-    returning customer_id`.execute(work.db);
-  return rows.map(({ customerId }) => customerId);
+    returning customer_id, purchase_id`.execute(work.db);
+  return rows;
 }
 
 /** Saves the failures in a row of a customer's top-up, and whether they stop it. */

@@ -61,6 +61,7 @@ export const eventFilters = {
   priceId: textFilter,
   billingPeriodId: textFilter,
   transactionId: textFilter,
+  label: textFilter.meta({ description: 'Events with this label.' }),
   usageDateFrom: instantFilter.meta({ description: 'Events used at this instant or later.' }),
   usageDateTo: instantFilter.meta({ description: 'Events used before this instant.' }),
 };
@@ -69,6 +70,7 @@ export const eventFilters = {
 export interface EventQuery {
   readonly series: SeriesFilter;
   readonly transactionId: string | null;
+  readonly label: string | null;
   /** Null: any time. */
   readonly range: TimeRange | null;
 }
@@ -80,6 +82,7 @@ export function toEventQuery(filters: Readonly<Record<string, string | boolean>>
       [...seriesFilters, 'customerExternalId'].map((filter) => [filter, textOf(filters[filter]) ?? undefined]),
     ),
     transactionId: textOf(filters.transactionId),
+    label: textOf(filters.label),
     range: instantRange(filters, 'usageDateFrom', 'usageDateTo'),
   };
 }

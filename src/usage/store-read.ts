@@ -65,6 +65,7 @@ export async function pageOfEvents(
   request: PageRequest,
 ): Promise<{ rows: StoredEvent[]; total: number }> {
   if (query.transactionId !== null) return pageOfTransaction(work, query, query.transactionId, request);
+  if (query.label !== null) return pageOfLabel(work, query, query.label, request);
   const choice = await chooseSeries(work, query.series);
   const total = choice.extent === 'none' ? 0 : await countEvents(work, choice, query.range, mostCounted);
   if (total === 0) return { rows: [], total };
@@ -205,6 +206,31 @@ async function pageOfTransaction(
   const upwards = isAscending(request);
   const rows = found.filter(({ id }) => after === null || (upwards ? id > after : id < after));
   return { rows: rows.slice(0, most), total: found.length };
+}
+
+/** The events with a label, which have an index in their order. */
+async function pageOfLabel(
+  work: Work,
+  { series, range }: EventQuery,
+  label: string,
+  request: PageRequest,
+): Promise<{ rows: StoredEvent[]; total: number }> {
+  const { beyond, way, most } = pagePart(request);
+  const conditions = [
+    sql`e.environment_id = ${work.environmentId}`,
+    sql`e.label = ${label}`,
+    ...seriesConditions(work, series),
+    ...(range === null ? [] : [within('e.usage_date', range)]),
+  ];
+  const labelled = sql`usage_events e join usage_series s on s.environment_id = e.environment_id and s.id = e.series_id
+     where ${sql.join(conditions, sql` and `)}`;
+  const { rows } = await sql<{ ids: string[]; total: number }>`
+    select (select count(*) from (select from ${labelled} limit ${mostCounted}) counted)::integer as total,
+           array(select e.id from ${labelled} and ${beyond} order by e.id ${way} limit ${most}) as ids`.execute(
+    work.db,
+  );
+  const { ids = [], total = 0 } = rows[0] ?? {};
+  return { rows: await listEvents(work, ids, way), total };
 }
 
 async function listMeterIds(work: Work): Promise<string[]> {

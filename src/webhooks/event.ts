@@ -25,6 +25,7 @@ export const eventTypes = [
   'usage_balance.low',
   'usage_threshold.reached',
   'spend_limit.reached',
+  'auto_top_up.action_required',
   'auto_top_up.stopped',
   'auto_top_up.limit_reached',
   'customer.erased',
@@ -117,6 +118,13 @@ export const eventMeanings: Readonly<Record<EventType, EventMeaning>> = {
     description:
       'Sent when the usage of a customer reaches the amount of a spend limit: once in each period of the limit, as long as ' +
       'its amount stays. `spendLimit` says which one. Only webhooks that name the type receive it.',
+  },
+  'auto_top_up.action_required': {
+    object: 'customer',
+    description:
+      'Sent when the bank declines an automatic top-up because the customer has to confirm it: once for each purchase. The ' +
+      'customer saves its card again in its portal. The purchase is tried again as after any failure. Only webhooks that name ' +
+      'the type receive it.',
   },
   'auto_top_up.stopped': {
     object: 'customer',

@@ -8,6 +8,7 @@ import type { Body } from '../support/harness.ts';
 import { startTestApp } from '../support/harness.ts';
 import { newProduct, refused } from '../support/pricing-fixture.ts';
 import { setUpShop } from '../support/purchases-fixture.ts';
+import { newCard } from '../support/shop.ts';
 import { assertSound } from '../support/sound.ts';
 
 const app = await startTestApp();
@@ -150,6 +151,49 @@ test('a declined card is tried again after an hour and a day, and then the top-u
   // Setting it again starts it again.
   assert.deepEqual((await set(externalId, refill)).stoppedAt, null);
   assert.equal(await tries(), 4);
+});
+
+test('a bank that wants the customer to confirm a top-up is told of once, before the top-up is tried again', async () => {
+  const { customerId, externalId, freeId } = await newRefilled('pm_card_authenticationRequired');
+  const told = async () =>
+    (await shop.events(customerId)).filter((type) => type === 'auto_top_up.action_required').length;
+  await use(freeId, 300);
+  await app.runJobs({ all: true });
+  assert.deepEqual([await told(), (await read(externalId)).failures], [1, 1]);
+  // The customer saves another card, which the next attempt charges.
+  await newCard(app, customerId, 'pm_card_visa', { default: true });
+  await app.setClock(june + 3_700_000);
+  await app.inEnvironment(async (work) => topUpHandler.perform(work, await topUpHandler.take(work, 10)));
+  await app.runJobs({ all: true });
+  assert.equal(await plans.calls(externalId, freeId), 2200);
+  assert.deepEqual([await told(), (await read(externalId)).failures], [1, 0]);
+  await assertSound(app);
+});
+
+test('several workers and consumers at once never spend more than the maximum of the month', async () => {
+  const { customerId, externalId, freeId } = await newRefilled('pm_card_visa', {
+    maximumAmountPerMonth: 3500,
+    upTo: 1000,
+  });
+  for (let round = 0; round < 5; round++) {
+    const uses = Array.from({ length: 8 }, () => use(freeId, 150));
+    const workers = Array.from({ length: 4 }, () => app.runJobs({ all: true }));
+    await Promise.all([...uses, ...workers]);
+  }
+  await app.runJobs({ all: true });
+  const bought = await purchasesOf(customerId);
+  assert.deepEqual(
+    bought.map(([status]) => status),
+    bought.map(() => 'paid'),
+  );
+  assert.equal(
+    bought.reduce((sum, [, quantity]) => sum + quantity, 0),
+    3,
+    '3 packs cost 30.00 of 35.00',
+  );
+  assert.equal((await read(externalId)).amountThisMonth, 3000);
+  assert.equal(await plans.calls(externalId, freeId), 500 + 3000 - 6000);
+  await assertSound(app);
 });
 
 test('the purchases of a month stay within its maximum, and the next month goes on', async () => {

@@ -203,6 +203,39 @@ test('a card that expires is told of when its last month begins', async () => {
   assert.match(mail?.text ?? '', /Your card Visa •••• 4242 expires on December 31, 2099\./);
 });
 
+test('a spend limit that is reached is told of once in its period, with the day on which it begins again', async () => {
+  const { caller, emails, moveTo, subscriptionId } = await newReader();
+  await moveTo('2026-01-31T20:00:00Z');
+  await caller.put('/customers/ada', { customer: { billingTerms: { language: 'de' } } });
+  await caller.put('/customers/ada/spend-controls', {
+    spendControls: { limits: [{ period: 'month', amount: 2000, action: 'notify' }] },
+  });
+  const use = (transactionId: string) =>
+    caller.post('/usage-events', { usageEvent: { subscriptionId, priceSlug: 'call', transactionId, amount: 1500 } });
+  await use('first');
+  await runJobs();
+  assert.deepEqual(await emails('?template=spend_limit_reached'), []);
+  await use('second');
+  await use('third');
+  await runJobs();
+  const told = await emails('?template=spend_limit_reached');
+  assert.deepEqual(
+    told.map(({ status, subject }) => [status, subject]),
+    [['sent', 'Sie haben ein Limit bei Acme erreicht']],
+  );
+  const mail = inbox.received.find(({ messageId }) => messageId === `<${told[0]?.id}@acme.test>`);
+  assert.match(
+    mail?.text ?? '',
+    /Limit von 2\.000 vollständig verbraucht\. Es beginnt am 1\. Februar 2026 von Neuem\./,
+  );
+  assert(mail?.text?.includes(`${publicUrl}/portal?key=`));
+  for (const template of ['spend_limit_reached', 'top_up_action_required'])
+    for (const language of ['en', 'de', 'es', 'fr', 'it', 'ja', 'nl', 'pt']) {
+      const { preview } = await caller.get(`/email-templates/${template}/preview?language=${language}`);
+      assert.doesNotMatch(`${preview.subject} ${preview.text}`, /[{}]/);
+    }
+});
+
 test('an address that the mail server refuses bounces, and another refusal is tried again', async () => {
   const { emails, environmentId } = await newReader();
   inbox.refusal = { message: 'try later', responseCode: 451 };

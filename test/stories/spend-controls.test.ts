@@ -86,6 +86,9 @@ describe('a blocking limit', () => {
     assert.equal((await spender.hold(9)).status, 200);
     assert.equal(await consume({ amount: 1 }), 402);
     assert.deepEqual(await spender.spent(), [21, 10]);
+    const ofAgent = `/usage-events?subscriptionId=${spender.subscriptionId}&label=agent%202`;
+    const { data: found, total } = await app.get(ofAgent);
+    assert.deepEqual([found.map(({ label }: Body) => label), total], [['agent 2'], 1]);
     const { data } = await app.get(`/usage-events?subscriptionId=${spender.subscriptionId}`);
     assert.deepEqual(
       data.map(({ label }: Body) => label),

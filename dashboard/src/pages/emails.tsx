@@ -30,6 +30,8 @@ const templates: readonly { readonly name: TemplateName; readonly placeholders: 
   { name: 'credit_note_issued', placeholders: '{seller} {customer} {number} {amount} {date}' },
   { name: 'trial_ending', placeholders: '{seller} {customer} {plan} {date}' },
   { name: 'card_expiring', placeholders: '{seller} {customer} {card} {date}' },
+  { name: 'spend_limit_reached', placeholders: '{seller} {customer} {limit} {again}' },
+  { name: 'top_up_action_required', placeholders: '{seller} {customer} {date}' },
 ];
 
 const languages = [
