@@ -36,7 +36,12 @@ function invoiceOf(number: number): PrintedDocument {
       { label: 'Subtotal', amount: '$240.00', strong: false },
       { label: 'Amount due', amount: '$285.60', strong: true },
     ],
-    taxes: { heading: 'Tax summary', columns: ['Tax', 'Net', 'Tax'], rows: [['VAT 19% (DE)', '$240.00', '$45.60']] },
+    taxes: {
+      heading: 'Tax summary',
+      columns: ['Tax', 'Net', 'Tax'],
+      rows: [['VAT 19% (DE)', '$240.00', '$45.60']],
+      total: null,
+    },
     payment: {
       heading: 'Pay online',
       text: 'Scan the code:',

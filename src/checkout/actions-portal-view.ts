@@ -194,33 +194,24 @@ async function withSeats(
   rows: readonly SubscriptionRow[],
   described: readonly PortalSubscription[],
 ): Promise<PortalSubscription[]> {
-  const seated: PortalSubscription[] = [];
-  for (const subscription of described) {
-    const row = rows.find(({ id }) => id === subscription.id);
-    const hasAny = subscription.included.some(({ type }) => type === 'resource');
-    const seats = row === undefined || !hasAny ? [] : await readSeats(work, row, subscription.included);
-    seated.push({ ...subscription, seats });
-  }
-  return seated;
-}
-
-async function readSeats(
-  work: Work,
-  row: SubscriptionRow,
-  included: readonly Included[],
-): Promise<PortalSubscription['seats']> {
-  const holdings = (await listHoldings(work, row)).filter(({ capacity, claimed }) => capacity > 0 || claimed > 0);
-  const resourceIds = holdings.map(({ resourceId }) => resourceId);
-  const claims = Map.groupBy(
-    await listOldestClaims(work, row.id, resourceIds, maxHolders),
-    (claim) => claim.resourceId,
+  const seated = new Set(
+    described.flatMap(({ id, included }) => (included.some(({ type }) => type === 'resource') ? id : [])),
   );
-  return holdings.map(({ resourceId, resourceSlug: slug, capacity, claimed }) => ({
-    slug,
-    name: included.find((feature) => feature.resourceId === resourceId)?.name ?? slug,
-    capacity,
-    claimed,
-    holders: (claims.get(resourceId) ?? []).map(({ id, externalId }) => ({ id, externalId })),
+  const holders = rows.filter(({ id }) => seated.has(id));
+  const found = holders.length === 0 ? [] : await listHoldings(work, holders);
+  const holdings = found.filter(({ capacity, claimed }) => capacity > 0 || claimed > 0);
+  const keyOf = ({ subscriptionId, resourceId }: { readonly subscriptionId: string; readonly resourceId: string }) =>
+    `${subscriptionId} ${resourceId}`;
+  const claims = Map.groupBy(holdings.length === 0 ? [] : await listOldestClaims(work, holdings, maxHolders), keyOf);
+  const seatsOf = Map.groupBy(holdings, ({ subscriptionId }) => subscriptionId);
+  return described.map((subscription) => ({
+    ...subscription,
+    seats: (seatsOf.get(subscription.id) ?? []).map((holding) => {
+      const { resourceId, resourceSlug: slug, capacity, claimed } = holding;
+      const name = subscription.included.find((feature) => feature.resourceId === resourceId)?.name ?? slug;
+      const holders = (claims.get(keyOf(holding)) ?? []).map(({ id, externalId }) => ({ id, externalId }));
+      return { slug, name, capacity, claimed, holders };
+    }),
   }));
 }
 

@@ -357,13 +357,12 @@ ${address !== null && html`<div class="actions"><a class="button" href="${addres
 
 function outcomeOf(view: CheckoutView): { heading: string; text: string } {
   const { words } = view.wording;
-  const { done, doneText, cardSaved, cardSavedText, pending, pendingText, expired, failed, startAgain, open } =
-    words.checkout;
+  const { done, doneText, methodSaved, pending, pendingText, expired, failed, startAgain, open } = words.checkout;
   const { status } = view;
   switch (status) {
     case 'succeeded':
       return view.type === 'add_payment_method'
-        ? { heading: cardSaved, text: cardSavedText }
+        ? { heading: methodSaved, text: words.done.added }
         : { heading: done, text: doneText };
     case 'pending':
       return { heading: pending, text: pendingText };
@@ -411,7 +410,7 @@ function page(
 // Longer terms, such as those of tiers, are no headline.
 const longTerms = 40;
 
-/** The order and its total. Nothing if only a card is added. */
+/** The order and its total. A telephone folds what costs nothing and the lines of the total. Nothing if only a card is added. */
 function orderHtml(view: CheckoutView): Html | null {
   const { productName, description, currency, lines, change, wording } = view;
   const { words, money, say } = wording;
@@ -423,9 +422,12 @@ function orderHtml(view: CheckoutView): Html | null {
   return html`<section aria-labelledby="order">
 <h2 id="order"${isNamedAbove && html` class="unseen"`}><bdi>${productName}</bdi></h2>
 <p class="terms${terms.length > longTerms && ' long'}">${terms}</p>
+<input type="checkbox" class="unseen fold" id="order-details"><label class="fold-label" for="order-details">${words.checkout.orderDetails}</label>
+<div class="foldable">
 ${description !== null && html`<p><bdi>${description}</bdi></p>`}
-${taken.map((addOn) => html`<p>${say(words.checkout.with, { addOn: addOnText(addOn, view) })}</p>\n`)}
 ${includedHtml(view.included, view.quantity, everyOf(view), wording)}
+</div>
+${taken.map((addOn) => html`<p>${say(words.checkout.with, { addOn: addOnText(addOn, view) })}</p>\n`)}
 ${usageHtml(view, currency, everyOf(view), wording)}
 ${change !== null && html`<p>${changeText(change, view)}</p>`}
 <dl>
@@ -434,7 +436,7 @@ ${
   html`<dt>${currentTotal}</dt><dd>${money(change.currentTotal, currency)}</dd>
 <dt>${newTotal}</dt><dd>${money(change.newTotal, currency)}</dd>`
 }
-${lines.map((line) => html`<dt><bdi>${namedWithQuantity(line)}</bdi></dt><dd>${money(line.amount, currency)}</dd>\n`)}
+${lines.map((line) => html`<dt class="line"><bdi>${namedWithQuantity(line)}</bdi></dt><dd class="line">${money(line.amount, currency)}</dd>\n`)}
 ${sumsHtml(view)}
 </dl>
 ${nextChargeHtml(view)}

@@ -95,7 +95,7 @@ ${hiddenHtml({ step: 'pay', shownDue: String(view.due) })}
 <h2>${view.processor.takesDebits ? words.card.payOnline : words.invoice.byCard}</h2>
 ${cardHtml(taker, { errors, wording })}
 ${takesCards(taker) && cardButtonHtml(taker, null, label)}
-<p class="soft">${words.invoice.cardKept}</p>
+<p class="soft">${words.invoice.methodKept}</p>
 </form>`;
 }
 

@@ -1,3 +1,4 @@
+import { fontFiles } from '../documents/document-page.ts';
 import type { PageDocument, Refusal } from '../http/page.ts';
 import { type Html, html } from '../kernel/html.ts';
 import { type Branding, contrastWithWhite } from '../organizations/branding.ts';
@@ -5,8 +6,6 @@ import { type Wording, wordingOf } from '../wording/wording.ts';
 import { buyerText } from './buyer-text.ts';
 import type { PageLook } from './checkout-view.ts';
 
-/** The files of the typeface, with the characters of the languages of Western Europe. `scripts/page-fonts.ts` makes them. */
-export const fontFiles = { 400: 'inter-400.woff2', 600: 'inter-600.woff2' } as const;
 /** A part of the address of a typeface. Browsers keep the file, so it changes with it. */
 export const fontVersion = '5.3.0';
 export const fontPath = '/checkout-assets/fonts';
@@ -68,6 +67,15 @@ dt, dd { margin: 0; }
 dd { text-align: end; white-space: nowrap; }
 .sum { font-weight: 600; border-top: 1px solid var(--line); padding-top: .625rem; margin-top: .125rem; }
 dl .sum + dd.sum { margin-inline-start: -1rem; }
+.fold, .fold-label { display: none; }
+@media (max-width: 44.99rem) {
+  .side .fold { display: block; }
+  .side .fold-label { display: block; width: fit-content; color: var(--action); padding: .375rem 0; margin: 0; cursor: pointer; }
+  .fold-label::before { content: '▸'; display: inline-block; width: 1.1em; }
+  .fold:checked + .fold-label::before { content: '▾'; }
+  .fold:focus-visible + .fold-label { outline: 3px solid var(--action); outline-offset: 2px; }
+  .side .fold:not(:checked) ~ .foldable, .side .fold:not(:checked) ~ dl > .line { display: none; }
+}
 .soft { color: var(--soft); font-size: .875rem; }
 .pay .soft, dl + .soft { margin-top: 1rem; }
 .plain-list, .included { list-style: none; margin: .25rem 0 .5rem; padding: 0; }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { runInEnvironment } from '../database/work.ts';
+import { fontFiles } from '../documents/document-page.ts';
 import type { Page, PageAnswer, PageContext, PageRequest } from '../http/page.ts';
 import { encryptionOf } from '../jobs/encryption.ts';
 import type { Language } from '../kernel/language.ts';
@@ -37,7 +38,7 @@ import {
   type Step,
 } from './page-checkout.ts';
 import type { FieldErrors } from './page-form.ts';
-import { fontFiles, fontPath, fontVersion } from './page-layout.ts';
+import { fontPath, fontVersion } from './page-layout.ts';
 
 /** The session of the request's link. */
 interface Opened {

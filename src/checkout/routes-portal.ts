@@ -91,8 +91,11 @@ function ownDocument(visit: Visit) {
   });
 }
 
-function layOut({ context }: Visit, document: PrintedDocument): Promise<Buffer> {
-  return context.layOut(() => documentPdf(document));
+type Render<Form> = (document: PrintedDocument) => Promise<Form>;
+
+/** Renders a document in the share of the threads that pages have. */
+function layOut<Form>({ context }: Visit, render: Render<Form>, document: PrintedDocument): Promise<Form> {
+  return context.layOut(() => render(document));
 }
 
 async function requireOwnInvoice(work: Work, customer: CustomerRow, id: string): Promise<void> {
@@ -101,12 +104,12 @@ async function requireOwnInvoice(work: Work, customer: CustomerRow, id: string):
 }
 
 const invoiceHtml = portalPage('GET', '/portal/invoices/:id', async (visit) => ({
-  file: await documentHtml(await ownDocument(visit)),
+  file: await layOut(visit, documentHtml, await ownDocument(visit)),
   contentType: 'text/html; charset=utf-8',
   securityPolicy: documentPolicy,
 }));
 const invoiceFile = portalPage('GET', '/portal/invoices/:id/pdf', async (visit) => ({
-  file: await layOut(visit, await ownDocument(visit)),
+  file: await layOut(visit, documentPdf, await ownDocument(visit)),
   contentType: 'application/pdf',
 }));
 

@@ -2,6 +2,8 @@ import { z } from 'zod';
 import type { DocumentLine, PrintedDocument } from '../documents/document.ts';
 import { documentTexts } from '../documents/document-text.ts';
 import { type DocumentLook, type InvoiceToPrint, noteOf, partiesOf, taxName } from '../invoicing/invoice-document.ts';
+import type { LineExplanation } from '../invoicing/invoice-line-item.ts';
+import { localDescription } from '../invoicing/line-text.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { WholeNumber } from '../kernel/json.ts';
 import { localCount, localDay, localMoney } from '../kernel/language.ts';
@@ -22,6 +24,13 @@ interface ExplainableLine {
   readonly lineAmount: bigint;
   readonly lineDiscount: bigint;
   readonly lineTax: bigint;
+}
+
+/** The same with the time and the derivation of the line of the invoice, which its description repeats. */
+interface LineToPrint extends ExplainableLine {
+  readonly explanation: LineExplanation;
+  readonly serviceStartAt: Instant | null;
+  readonly serviceEndAt: Instant | null;
 }
 
 /** The data of a printed credit note. Money in minor units. */
@@ -113,7 +122,7 @@ export function explainCreditNote(note: CreditNoteToPrint, lines: readonly Expla
 export function* creditNoteDocument(
   note: CreditNoteToPrint,
   invoice: InvoiceToPrint,
-  lines: readonly ExplainableLine[],
+  lines: readonly LineToPrint[],
   look: Pick<DocumentLook, 'language' | 'branding' | 'company'>,
 ): Generator<void, PrintedDocument> {
   const { language } = look;
@@ -121,11 +130,13 @@ export function* creditNoteDocument(
   const texts = documentTexts[language];
   const money = (amount: bigint) => localMoney(amount, note.currency, language);
   const printed: DocumentLine[] = [];
-  for (const { description, quantity, amount } of lines) {
+  for (const { description, quantity, amount, explanation, serviceStartAt, serviceEndAt } of lines) {
     yield;
+    const service = serviceStartAt && serviceEndAt ? { start: serviceStartAt, end: serviceEndAt } : null;
     const count = BigInt(quantity ?? 1);
     const numbers = { quantity: localCount(count, language), price: money(amount / count), amount: money(amount) };
-    printed.push({ description: description ?? '', ...numbers, details: [] });
+    const described = localDescription(description ?? '', { explanation, service, currency: note.currency, language });
+    printed.push({ description: described, ...numbers, details: [] });
   }
   const { taxInclusive } = invoice;
   const row = (label: string, amount: bigint, strong = false) => ({ label, amount: money(amount), strong });

@@ -5,6 +5,8 @@ import type { CreditNoteLines, CreditNotes } from '../database/database-types.ts
 import { insertRecords } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
+import { type LineExplanation, readExplanation } from '../invoicing/invoice-line-item.ts';
+import type { Instant } from '../kernel/calendar.ts';
 import type { CurrencyCode } from '../kernel/currency.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import type { CreditNoteSettlement, CreditNoteStatus } from './credit-note.ts';
@@ -62,6 +64,9 @@ export interface CreditNoteLineRow extends NewCreditNoteLine {
   readonly lineAmount: bigint;
   readonly lineDiscount: bigint;
   readonly lineTax: bigint;
+  readonly explanation: LineExplanation;
+  readonly serviceStartAt: Instant | null;
+  readonly serviceEndAt: Instant | null;
 }
 
 export async function insertCreditNote(
@@ -129,14 +134,16 @@ export async function endCreditNotes(
 /** The lines of a credit note in order, each with the line of the invoice. A credit note has a limit of lines. */
 export async function listLines(work: Work, creditNoteId: string): Promise<CreditNoteLineRow[]> {
   const selected = sql.join(lineColumns.map((column) => sql.ref(`n.${column}`)));
-  const { rows } = await sql<CreditNoteLineRow>`
-    select ${selected}, l.description, l.amount as line_amount, l.discount_amount as line_discount, l.tax_amount as line_tax
+  // As text, because its money may exceed the exact numbers of a JSON parser.
+  const { rows } = await sql<CreditNoteLineRow & { explanation: string }>`
+    select ${selected}, l.description, l.amount as line_amount, l.discount_amount as line_discount, l.tax_amount as line_tax,
+           l.service_start_at, l.service_end_at, l.explanation::text
       from credit_note_lines n
       join invoice_line_items l on l.environment_id = n.environment_id and l.id = n.invoice_line_item_id
      where n.environment_id = ${work.environmentId} and n.credit_note_id = ${creditNoteId}
      order by n.id`.execute(work.db);
   assert(rows.length > 0, 'a credit note has lines');
-  return rows;
+  return rows.map((row) => ({ ...row, explanation: readExplanation(row.explanation) }));
 }
 
 export function pageOfCreditNotes(work: Work, request: PageRequest): Promise<{ rows: CreditNoteRow[]; total: number }> {

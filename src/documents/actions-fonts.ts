@@ -4,6 +4,8 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { create, type Font } from 'fontkit';
 import { LRUCache } from 'lru-cache';
+import { unseen } from './document.ts';
+import { fontFace } from './document-page.ts';
 
 /** The weight of a text: that of a body, or of a heading. */
 export type Weight = 400 | 600;
@@ -89,21 +91,28 @@ const orders = {
 
 const digit = 0x30;
 
+interface LoadedFont {
+  readonly font: Font;
+  /** The file that it was parsed from. */
+  readonly file: Buffer;
+}
+
 // A document of names in many languages has some dozens.
-const fonts = new LRUCache<string, Font>({ max: 150 });
+const fonts = new LRUCache<string, LoadedFont>({ max: 150 });
 const interFeatures = ['kern', 'mark', 'mkmk', 'ccmp', 'locl', 'tnum'];
 const allCharacters = { keepAllGlyphs: true, targetFormat: 'sfnt' } as const;
 
 /** A font of one weight. It is parsed once in the life of a thread. */
-async function loadFont(slice: Slice, weight: Weight): Promise<Font> {
+async function loadFont(slice: Slice, weight: Weight): Promise<LoadedFont> {
   const key = nameOf(slice, weight);
   const known = fonts.get(key);
   if (known !== undefined) return known;
   const path = slice.pathOf(weight);
-  const font = create(slice.weights === 'one' ? await readFile(path) : await unpacked(slice, weight));
+  const file = slice.weights === 'one' ? await readFile(path) : await unpacked(slice, weight);
+  const font = create(file);
   if (!('layout' in font)) throw new Error(`${path} is a collection of fonts`);
-  fonts.set(key, font);
-  return font;
+  fonts.set(key, { font, file });
+  return { font, file };
 }
 
 /** A file of a typeface in one weight, and without compression: the parser would decompress a table for each glyph. */
@@ -130,10 +139,10 @@ export class DocumentFonts {
   /** The fonts for all characters of the texts. */
   static async forTexts(texts: readonly string[], isJapanese: boolean): Promise<DocumentFonts> {
     const made = new DocumentFonts(texts, isJapanese);
-    for (const character of new Set(texts.join(''))) await made.#choose(character);
+    for (const character of new Set(texts.join(''))) if (!unseen.test(character)) await made.#choose(character);
     for (const slice of new Set(made.#slices.values())) {
       for (const weight of [400, 600] as const) {
-        made.loaded.set(nameOf(slice, weight), await loadFont(slice, weight));
+        made.loaded.set(nameOf(slice, weight), (await loadFont(slice, weight)).font);
       }
     }
     return made;
@@ -149,12 +158,18 @@ export class DocumentFonts {
     const code = character.codePointAt(0) ?? 0;
     const claimed = this.#order.filter(({ ranges }) => ranges.some(([first, last]) => first <= code && code <= last));
     for (const slice of claimed) {
-      if (!(await loadFont(slice, 400)).hasGlyphForCodePoint(code)) continue;
+      if (!(await loadFont(slice, 400)).font.hasGlyphForCodePoint(code)) continue;
       this.#slices.set(code, slice);
       return;
     }
-    // It shows a box for a character that no typeface has. The end of a line has no glyph.
-    if (character !== '\n') this.#slices.set(code, dejavu);
+    // It shows a box for a character that no typeface has.
+    this.#slices.set(code, dejavu);
+  }
+
+  /** The slices with their characters among the texts. */
+  charactersBySlice(): Map<Slice, string[]> {
+    const codes = Map.groupBy(this.#slices.keys(), (code) => this.#slices.get(code) ?? dejavu);
+    return new Map([...codes].map(([slice, own]) => [slice, own.map((code) => String.fromCodePoint(code))]));
   }
 
   #sliceOf(character: string): Slice {
@@ -165,4 +180,25 @@ export class DocumentFonts {
 
 function nameOf({ name, weights }: Slice, weight: Weight): string {
   return weights === 'one' ? name : `${name}-${weight}`;
+}
+
+/** The typefaces of these characters as a style, which holds no more than their letters. Worker threads run it. */
+export async function embedFonts({
+  characters,
+  isJapanese,
+}: {
+  readonly characters: string;
+  readonly isJapanese: boolean;
+}): Promise<string> {
+  const { default: subsetFont } = await import('subset-font');
+  const made = await DocumentFonts.forTexts([characters], isJapanese);
+  const faces: string[] = [];
+  for (const [slice, own] of made.charactersBySlice()) {
+    for (const weight of slice.weights === 'one' ? ([400] as const) : ([400, 600] as const)) {
+      const { file } = await loadFont(slice, weight);
+      const letters = await subsetFont(file, own.join(''), { targetFormat: 'woff2' });
+      faces.push(fontFace({ weight, file: letters, characters: own }));
+    }
+  }
+  return faces.join('\n');
 }

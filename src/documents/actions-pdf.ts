@@ -8,6 +8,7 @@ import {
   type Party,
   type PrintedDocument,
   qrPath,
+  textsOf,
 } from './document.ts';
 import { fillIn } from './document-text.ts';
 
@@ -72,13 +73,6 @@ export async function layOut(document: PrintedDocument): Promise<Uint8Array> {
   return Buffer.concat(chunks);
 }
 
-/** Every text of a value. */
-function textsOf(value: unknown): string[] {
-  if (typeof value === 'string') return value.startsWith('data:') ? [] : [value];
-  if (value === null || typeof value !== 'object') return [];
-  return Object.values(value).flatMap(textsOf);
-}
-
 function drawHead(sheet: Sheet, document: PrintedDocument): void {
   const { pdf, pen, color } = sheet;
   const { branding, company, title, number, status, headline, seller, buyer, facts } = document;
@@ -97,7 +91,8 @@ function drawHead(sheet: Sheet, document: PrintedDocument): void {
   );
   sheet.y =
     Math.max(...ends, drawFacts(sheet, facts, { x: left + 2 * third, y: sheet.y, width: width - 2 * third })) + 24;
-  if (headline !== null) sheet.y = pen.draw(headline, { x: left, y: sheet.y, width }, { size: 15, weight: 600 }) + 14;
+  if (headline !== null)
+    sheet.y = pen.draw(headline, { x: left, y: sheet.y, width }, { size: 15, weight: 600, isNumber: true }) + 14;
 }
 
 interface Box {
@@ -236,7 +231,7 @@ function drawPayment(sheet: Sheet, { payment }: PrintedDocument): void {
 }
 
 /** A table of names and numbers. Its heading stands at the head of the first column, and again on each page. */
-function drawTable(sheet: Sheet, { heading, columns, rows }: DocumentTable): void {
+function drawTable(sheet: Sheet, { heading, columns, rows, total }: DocumentTable): void {
   if (sheet.y > top) sheet.y += 22;
   const numbers = columns.length - 1;
   const gap = 12;
@@ -264,6 +259,11 @@ function drawTable(sheet: Sheet, { heading, columns, rows }: DocumentTable): voi
     if (needs(sheet, 18)) head();
     row(texts, body);
   }
+  if (total === null) return;
+  if (needs(sheet, 22)) head();
+  drawRule(sheet);
+  sheet.y += 4;
+  row(total, { ...body, weight: 600 });
 }
 
 function drawNote(sheet: Sheet, { heading, lines }: Party): void {

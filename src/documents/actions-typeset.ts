@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import type bidiFactory from 'bidi-js';
 import type { DocumentFonts, Weight } from './actions-fonts.ts';
+import { unseen } from './document.ts';
 
 /** How a text looks. */
 export interface TextStyle {
@@ -173,6 +174,10 @@ export class Typesetter {
     };
     let at = 0;
     for (const letter of text) {
+      if (unseen.test(letter)) {
+        at += letter.length;
+        continue;
+      }
       const own = joined.test(letter) && letters !== '' ? font : this.#fonts.fontOf(letter, weight);
       const direction = levels?.[at] ?? 0;
       const isApart = ideograph.test(letter) || ideograph.test(letters) || / /.test(letter) !== / /.test(letters);

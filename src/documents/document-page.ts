@@ -8,10 +8,41 @@ import {
   qrPath,
 } from './document.ts';
 
-const style = (color: string) => `
+/** The files of Inter for pages, with the letters of the languages of Europe. `scripts/page-fonts.ts` makes them. */
+export const fontFiles = { 400: 'inter-400.woff2', 600: 'inter-600.woff2' } as const;
+
+const [first, last] = [0x20, 0x17e];
+const isControl = (code: number) => code >= 0x7f && code < 0xa0;
+const letters = Array.from({ length: last - first + 1 }, (_, index) => first + index).filter(
+  (code) => !isControl(code),
+);
+
+/** The characters of those files. */
+export const pageCharacters = `${String.fromCodePoint(...letters)}–—‘’‚“”„†•…‰‹›€™−×`;
+
+interface Face {
+  readonly weight: number;
+  readonly file: Buffer;
+  /** Absent: all that the file has. */
+  readonly characters?: readonly string[];
+}
+
+/** The name of the typefaces of a document, whichever of them has a letter. */
+const documentFamily = 'Document';
+
+/** A typeface within a style. */
+export function fontFace({ weight, file, characters }: Face): string {
+  const codes = characters?.map((character) => `U+${character.codePointAt(0)?.toString(16)}`);
+  const range = codes === undefined ? '' : ` unicode-range: ${codes.join(', ')};`;
+  const source = `url(data:font/woff2;base64,${file.toString('base64')}) format('woff2')`;
+  return `@font-face { font-family: ${documentFamily}; font-weight: ${weight};${range} src: ${source}; }`;
+}
+
+const style = (color: string, faces: string) => `
+${faces}
   :root { color-scheme: light; --color: ${color}; --soft: #667085; --line: #e4e7ec; }
   * { box-sizing: border-box; }
-  body { font: 14px/1.55 Inter, 'Segoe UI', system-ui, -apple-system, 'Noto Sans', sans-serif; font-variant-numeric: tabular-nums;
+  body { font: 14px/1.55 ${documentFamily}, system-ui, sans-serif; font-variant-numeric: tabular-nums;
     color: #101828; background: #f2f4f7; margin: 0; padding: 2rem 1rem; }
   main { max-width: 50rem; margin: 0 auto; background: #fff; border-top: 6px solid var(--color); border-radius: 8px;
     padding: 2.5rem 3rem 2rem; overflow-wrap: anywhere; }
@@ -25,9 +56,9 @@ const style = (color: string) => `
   .soft { color: var(--soft); }
   .status { display: inline-block; border: 1px solid var(--line); border-radius: 99px; padding: .05rem .65rem; font-size: .8rem; margin-top: .4rem; }
   .parties { display: flex; flex-wrap: wrap; gap: 1.5rem 2rem; margin-top: 2rem; }
-  .parties > div { flex: 1 1 11rem; }
+  .parties > div { flex: 1 1 9rem; }
   .parties p:first-of-type { font-weight: 600; }
-  dl { flex: 2 1 18rem; margin: 0; display: grid; grid-template-columns: fit-content(60%) 1fr; gap: 0 1rem; align-content: start; }
+  dl { flex: 1.6 1 19rem; margin: 0; display: grid; grid-template-columns: fit-content(60%) 1fr; gap: 0 1rem; align-content: start; }
   dt { color: var(--soft); overflow-wrap: break-word; }
   dd { margin: 0; text-align: right; }
   .headline { font-size: 1.35rem; font-weight: 600; letter-spacing: -.01em; margin: 2.25rem 0 0; }
@@ -48,15 +79,15 @@ const style = (color: string) => `
   .pay svg { width: 5.5rem; height: 5.5rem; flex: none; }
   .pay a { display: inline-block; margin-top: .5rem; background: var(--color); color: #fff; border-radius: 6px; padding: .4rem .9rem; font-weight: 600; text-decoration: none; }
   .small { font-size: .9em; }
-  .narrow { margin-top: .25rem; } .narrow td { padding: .3rem .5rem; } th.amount { white-space: normal; }
+  .narrow { margin-top: .25rem; } .narrow td { padding-block: .3rem; } th.amount { white-space: normal; }
   .lines { white-space: pre-line; }
   footer { margin-top: 2.5rem; border-top: 1px solid var(--line); padding-top: 1rem; font-size: .8rem; color: var(--soft); text-align: center; white-space: pre-line; }
-  @media (max-width: 36rem) { body { padding: 0; } main { border-radius: 0; padding: 1.5rem 1rem; } .lineitems .price, .lineitems .quantity { display: none; } }
+  @media (max-width: 36rem) { body { padding: 0; } main { border-radius: 0; padding: 1.5rem 1rem; } header { display: block; } header > div:last-child { text-align: left; margin-top: 1.25rem; } dl { flex-basis: 100%; } .lineitems .price, .lineitems .quantity { display: none; } }
   @media print { body { background: none; padding: 0; } main { max-width: none; padding: 0; border-radius: 0; } tr, .pay { break-inside: avoid; } .annex { break-before: page; } }
 `;
 
-/** Renders a document as one printable HTML page without external resources, a line a step. */
-export function* documentPage(document: PrintedDocument): Generator<void, string> {
+/** Renders a document as one printable HTML page without external resources, a line a step. `faces` are its typefaces. */
+export function* documentPage(document: PrintedDocument, faces: string): Generator<void, string> {
   const { language, title, number, headline, columns, lines, sums, notes, branding } = document;
   const rows: Html[] = [];
   for (const line of lines) {
@@ -69,7 +100,7 @@ export function* documentPage(document: PrintedDocument): Generator<void, string
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${nameOf(title, number)}</title>
-<style>${new Html(style(colorOf(document)))}</style>
+<style>${new Html(style(colorOf(document), faces))}</style>
 </head>
 <body>
 <main>
@@ -137,10 +168,11 @@ function paymentPart({ payment }: PrintedDocument): Html | null {
 <div><h2>${payment.heading}</h2><p>${payment.text}</p><a href="${payment.link}">${payment.action}</a></div></section>`;
 }
 
-function tablePart({ heading, columns, rows }: DocumentTable, place = 'small'): Html {
+function tablePart({ heading, columns, rows, total }: DocumentTable, place = 'small'): Html {
   const kind = (index: number) => (index === 0 ? '' : 'amount');
   return html`<section class="${place}"><h2>${heading}</h2><table class="narrow">
 <thead><tr>${columns.map((text, index) => (text === '' ? html`<td></td>` : html`<th scope="col" class="${kind(index)}"><bdi>${text}</bdi></th>`))}</tr></thead>
 <tbody>${rows.map((row) => html`<tr>${row.map((text, index) => html`<td class="${kind(index)}">${text}</td>`)}</tr>`)}</tbody>
+${total !== null && html`<tfoot><tr>${total.map((text, index) => html`<td class="${kind(index)}"><strong>${text}</strong></td>`)}</tr></tfoot>`}
 </table></section>`;
 }

@@ -51,6 +51,7 @@ type DocumentText =
   | 'vat'
   | 'taxSummary'
   | 'taxId'
+  | 'vatId'
   | 'noSeller'
   | 'pay'
   | 'scan'
@@ -102,6 +103,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     vat: 'VAT',
     taxSummary: 'Tax summary',
     taxId: 'Tax ID: {id}',
+    vatId: 'VAT ID: {id}',
     noSeller: 'No seller is named yet, so this is not a tax invoice.',
     pay: 'Pay online',
     scan: 'Scan the code, or open the page to pay:',
@@ -138,7 +140,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     invoiceNumber: 'Rechnungsnummer',
     invoiceDate: 'Rechnungsdatum',
     dueDate: 'Fällig am',
-    billingPeriod: 'Abrechnungszeitraum',
+    billingPeriod: 'Leistungszeitraum',
     purchaseOrder: 'Bestellnummer',
     creditNoteNumber: 'Gutschriftsnummer',
     creditNoteDate: 'Gutschriftsdatum',
@@ -163,6 +165,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     vat: 'USt.',
     taxSummary: 'Steuerübersicht',
     taxId: 'Steuernummer: {id}',
+    vatId: 'USt-IdNr.: {id}',
     noSeller: 'Noch ist kein Verkäufer genannt, daher ist dies keine Rechnung im Sinne des Steuerrechts.',
     pay: 'Online bezahlen',
     scan: 'Scannen Sie den Code oder öffnen Sie die Seite zum Bezahlen:',
@@ -224,6 +227,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     vat: 'IVA',
     taxSummary: 'Resumen de impuestos',
     taxId: 'NIF: {id}',
+    vatId: 'NIF-IVA: {id}',
     noSeller: 'Aún no se indica el vendedor, por lo que no es una factura fiscal.',
     pay: 'Pagar en línea',
     scan: 'Escanee el código o abra la página de pago:',
@@ -285,6 +289,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     vat: 'TVA',
     taxSummary: 'Récapitulatif des taxes',
     taxId: 'N° fiscal : {id}',
+    vatId: 'N° TVA : {id}',
     noSeller: 'Aucun vendeur n’est encore indiqué : ce document n’est pas une facture fiscale.',
     pay: 'Payer en ligne',
     scan: 'Scannez le code ou ouvrez la page de paiement :',
@@ -346,6 +351,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     vat: 'IVA',
     taxSummary: 'Riepilogo imposte',
     taxId: 'Partita IVA: {id}',
+    vatId: 'Partita IVA: {id}',
     noSeller: 'Il venditore non è ancora indicato: questo documento non è una fattura fiscale.',
     pay: 'Paga online',
     scan: 'Scansioni il codice o apra la pagina di pagamento:',
@@ -407,6 +413,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     vat: '消費税',
     taxSummary: '税額の内訳',
     taxId: '登録番号: {id}',
+    vatId: 'VAT番号: {id}',
     noSeller: '販売者が未設定のため、税務上の請求書ではありません。',
     pay: 'オンラインでお支払い',
     scan: 'コードを読み取るか、お支払いページを開いてください。',
@@ -468,6 +475,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     vat: 'Btw',
     taxSummary: 'Belastingoverzicht',
     taxId: 'Btw-nummer: {id}',
+    vatId: 'Btw-nummer: {id}',
     noSeller: 'Er is nog geen verkoper vermeld, dus dit is geen fiscale factuur.',
     pay: 'Online betalen',
     scan: 'Scan de code of open de betaalpagina:',
@@ -529,6 +537,7 @@ export const documentTexts: Readonly<Record<Language, DocumentTexts>> = {
     vat: 'IVA',
     taxSummary: 'Resumo de impostos',
     taxId: 'NIF: {id}',
+    vatId: 'NIF: {id}',
     noSeller: 'O vendedor ainda não está indicado: este documento não é uma fatura fiscal.',
     pay: 'Pagar online',
     scan: 'Leia o código ou abra a página de pagamento:',

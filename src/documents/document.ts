@@ -24,6 +24,8 @@ export interface DocumentTable {
   readonly heading: string;
   readonly columns: readonly string[];
   readonly rows: readonly (readonly string[])[];
+  /** The last row. null: the numbers have no sum. */
+  readonly total: readonly string[] | null;
 }
 
 /** An invoice, receipt or credit note as formatted text. Page and PDF are two renderings of it. */
@@ -73,4 +75,14 @@ export function qrPath(text: string): { readonly size: number; readonly path: st
   const { size, data } = encode(text, { border: 0, ecc: 'M' });
   const squares = data.flatMap((row, y) => row.flatMap((dark, x) => (dark ? [`M${x} ${y}h1v1h-1z`] : [])));
   return { size, path: squares.join('') };
+}
+
+/** The characters without a form: the end of a line, and signs that only tell a direction. */
+export const unseen = /[\n\u200e\u200f\u2066-\u2069]/;
+
+/** Every text of a document, or of a part of one. */
+export function textsOf(value: unknown): string[] {
+  if (typeof value === 'string') return value.startsWith('data:') ? [] : [value];
+  if (value === null || typeof value !== 'object') return [];
+  return Object.values(value).flatMap(textsOf);
 }

@@ -148,7 +148,7 @@ export async function listClaims(work: Work, subscriptionId: string, { resourceS
   const request = pageRequest({ ...asked, resourceSlug, limit: asked.limit ?? maxLongPageLimit });
   const holdings =
     resourceSlug === undefined
-      ? await store.listHoldings(work, subscription)
+      ? await store.listHoldings(work, [subscription])
       : [await requireHolding(work, subscription, resourceSlug)];
   const features = new Map(holdings.map((each) => [each.resourceId, each.subscriptionItemFeatureId]));
   const resourceId = resourceSlug === undefined ? null : (holdings[0]?.resourceId ?? null);
@@ -181,7 +181,7 @@ export async function getUsage(
       ? await store.findHoldingById(work, subscription, resourceId)
       : await store.findHoldingBySlug(work, subscription, resourceSlug);
   if (holding === null) throw new Problem('resourceNotFound', { id: resourceSlug ?? resourceId });
-  const found = await store.listOldestClaims(work, subscription.id, [holding.resourceId], maxLongPageLimit + 1);
+  const found = await store.listOldestClaims(work, [holding], maxLongPageLimit + 1);
   return withUsage(work, holding, found, maxLongPageLimit);
 }
 
@@ -195,12 +195,8 @@ export async function listUsages(
   query: SeveralResources,
 ): Promise<UsageWithClaims[]> {
   const subscription = await requireSubscription(work, subscriptionId);
-  const holdings = (await store.listHoldings(work, subscription)).filter((holding) => isAskedFor(holding, query));
+  const holdings = (await store.listHoldings(work, [subscription])).filter((holding) => isAskedFor(holding, query));
   const limit = Math.max(1, Math.floor(maxLongPageLimit / Math.max(holdings.length, 1)));
-  const resourceIds = holdings.map((holding) => holding.resourceId);
-  const claims = Map.groupBy(
-    await store.listOldestClaims(work, subscription.id, resourceIds, limit + 1),
-    (claim) => claim.resourceId,
-  );
+  const claims = Map.groupBy(await store.listOldestClaims(work, holdings, limit + 1), (claim) => claim.resourceId);
   return holdings.map((holding) => withUsage(work, holding, claims.get(holding.resourceId) ?? [], limit));
 }

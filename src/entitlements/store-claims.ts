@@ -19,7 +19,7 @@ const claimColumns = sql`c.id, c.created_at, c.updated_at, c.pricing_model_id, c
   c.external_id, c.claimed_at, c.released_at, c.release_reason, c.expired_at, c.metadata`;
 
 /** The unreleased claims of a subscription, in the terms of the partial index. */
-function unreleased(work: Work, subscriptionId: string): RawBuilder<boolean> {
+function unreleased(work: Work, subscriptionId: string | RawBuilder<string>): RawBuilder<boolean> {
   return sql<boolean>`c.environment_id = ${work.environmentId} and c.subscription_id = ${subscriptionId}
     and c.released_at is null`;
 }
@@ -34,23 +34,32 @@ export function capacityOf(count: RawBuilder<boolean>): RawBuilder<number> {
   return sql<number>`least(greatest(coalesce(sum(s.amount) filter (where ${count}), 0), 0), ${maxSafeInteger})::bigint`;
 }
 
+interface HoldingOf extends Holding {
+  readonly subscriptionId: string;
+}
+
+const holderId = sql.ref<string>('holder.id');
+
 /**
- * A subscription's state for the resources of its pricing model that `which` selects; `r` is the resource and
+ * The state of subscriptions for the resources of their pricing models that `which` selects; `r` is the resource and
  * `granted.features` counts its features, expired ones included.
  */
-async function readHoldings(work: Work, holder: Holder, which: RawBuilder<unknown>): Promise<Holding[]> {
-  const result = await sql<Holding>`
-    select r.id as resource_id, r.slug as resource_slug, r.active as resource_active, granted.capacity,
+async function readHoldings(work: Work, holders: readonly Holder[], which: RawBuilder<unknown>): Promise<HoldingOf[]> {
+  const ids = holders.map(({ id }) => id);
+  const modelIds = holders.map(({ pricingModelId }) => pricingModelId);
+  const result = await sql<HoldingOf>`
+    select holder.id as subscription_id, r.id as resource_id, r.slug as resource_slug, r.active as resource_active, granted.capacity,
            granted.subscription_item_feature_id, held.claimed, held.anonymous, held.lasting, held.expired,
            planned.at as planned_at, planned.capacity as planned_capacity
-      from resources r
+      from unnest(${ids}::text[], ${modelIds}::text[]) as holder (id, pricing_model_id)
+      join resources r on r.environment_id = ${work.environmentId} and r.pricing_model_id = holder.pricing_model_id
       cross join lateral (
         select ${capacityOf(givesAccess(work.now))} as capacity,
                min(s.id) filter (where ${givesAccess(work.now)}) as subscription_item_feature_id,
                count(*) as features
           from subscription_item_features s
           join subscription_items i on i.environment_id = s.environment_id and i.id = s.subscription_item_id
-         where s.environment_id = ${work.environmentId} and s.subscription_id = ${holder.id} and s.resource_id = r.id
+         where s.environment_id = ${work.environmentId} and s.subscription_id = ${holderId} and s.resource_id = r.id
       ) as granted
       cross join lateral (
         select count(*) filter (where ${notExpired(work.now)}) as claimed,
@@ -58,43 +67,43 @@ async function readHoldings(work: Work, holder: Holder, which: RawBuilder<unknow
                count(*) filter (where c.expired_at is null) as lasting,
                count(*) filter (where not ${notExpired(work.now)}) as expired
           from resource_claims c
-         where ${unreleased(work, holder.id)} and c.resource_id = r.id
+         where ${unreleased(work, holderId)} and c.resource_id = r.id
       ) as held
       left join lateral (
         select a.effective_at as at, coalesce((a.capacities ->> r.id)::bigint, 0) as capacity
           from subscription_adjustments a
-         where a.environment_id = ${work.environmentId} and a.subscription_id = ${holder.id}
+         where a.environment_id = ${work.environmentId} and a.subscription_id = ${holderId}
            and a.status in ('awaiting_payment', 'scheduled')
       ) as planned on true
-     where r.environment_id = ${work.environmentId} and r.pricing_model_id = ${holder.pricingModelId} and ${which}`.execute(
-    work.db,
-  );
+     where ${which}`.execute(work.db);
   // A paused subscription has no capacity. Its claims stay and are covered again on resume.
-  if (holder.status !== 'paused') return result.rows;
-  return result.rows.map((holding) => ({ ...holding, capacity: 0, subscriptionItemFeatureId: null }));
+  const paused = new Set(holders.flatMap(({ id, status }) => (status === 'paused' ? id : [])));
+  return result.rows.map((holding) =>
+    paused.has(holding.subscriptionId) ? { ...holding, capacity: 0, subscriptionItemFeatureId: null } : holding,
+  );
 }
 
 /**
  * By slug: the active resource, else the newest inactive one, because the slug of an inactive resource can be reused.
  */
-export async function findHoldingBySlug(work: Work, holder: Holder, slug: string): Promise<Holding | null> {
+export async function findHoldingBySlug(work: Work, holder: Holder, slug: string): Promise<HoldingOf | null> {
   // Chosen first: claims are counted for this one only, however many inactive ones there were.
   const chosen = sql`(
     select named.id from resources named
      where named.environment_id = ${work.environmentId} and named.pricing_model_id = ${holder.pricingModelId}
        and named.slug = ${slug} order by named.active desc, named.id desc limit 1)`;
-  const [holding] = await readHoldings(work, holder, sql`r.id = ${chosen}`);
+  const [holding] = await readHoldings(work, [holder], sql`r.id = ${chosen}`);
   return holding ?? null;
 }
 
-export async function findHoldingById(work: Work, holder: Holder, resourceId: string): Promise<Holding | null> {
-  const [holding] = await readHoldings(work, holder, sql`r.id = ${resourceId}`);
+export async function findHoldingById(work: Work, holder: Holder, resourceId: string): Promise<HoldingOf | null> {
+  const [holding] = await readHoldings(work, [holder], sql`r.id = ${resourceId}`);
   return holding ?? null;
 }
 
-/** For each resource of the subscription's features, expired ones included. */
-export async function listHoldings(work: Work, holder: Holder): Promise<Holding[]> {
-  return readHoldings(work, holder, sql`granted.features > 0 order by r.id`);
+/** For each resource of the features of these subscriptions, expired ones included. */
+export function listHoldings(work: Work, holders: readonly Holder[]): Promise<HoldingOf[]> {
+  return readHoldings(work, holders, sql`granted.features > 0 order by r.id`);
 }
 
 /** A page of the active claims of a subscription, of one resource or (null) of any, plus one when there are more. */
@@ -117,15 +126,16 @@ export async function pageOfActiveClaims(
 /** The oldest active claims of each of these resources, at most `limit` of each. */
 export async function listOldestClaims(
   work: Work,
-  subscriptionId: string,
-  resourceIds: readonly string[],
+  of: readonly Pick<HoldingOf, 'subscriptionId' | 'resourceId'>[],
   limit: number,
 ): Promise<StoredClaim[]> {
+  const ids = of.map(({ subscriptionId }) => subscriptionId);
+  const resourceIds = of.map(({ resourceId }) => resourceId);
   const result = await sql<StoredClaim>`
-    select oldest.* from unnest(${resourceIds}::text[]) as asked (id)
+    select oldest.* from unnest(${ids}::text[], ${resourceIds}::text[]) as holder (id, resource_id)
      cross join lateral (
        select ${claimColumns} from resource_claims c
-        where ${unreleased(work, subscriptionId)} and ${notExpired(work.now)} and c.resource_id = asked.id
+        where ${unreleased(work, holderId)} and ${notExpired(work.now)} and c.resource_id = holder.resource_id
         order by c.id limit ${limit}) oldest`.execute(work.db);
   return result.rows;
 }

@@ -92,7 +92,8 @@ function sendPage(reply: FastifyReply, { page }: Dashboard): FastifyReply {
     "script-src 'self'",
     `style-src 'self' 'nonce-${nonce}'`,
     "img-src 'self' data:",
-    "font-src 'self'",
+    // The typefaces of a document whose preview it shows are in the document.
+    "font-src 'self' data:",
     "connect-src 'self'",
     "form-action 'self'",
     "frame-ancestors 'none'",

@@ -6,6 +6,7 @@ import { chargedStep } from '../kernel/currency.ts';
 import {
   type Language,
   localCount,
+  localCountry,
   localDay,
   localMoney,
   localMonth,
@@ -157,7 +158,8 @@ function usageTables(usage: readonly UsageByDay[], language: Language): Document
           range: localRange(period, language),
         }),
         columns: ['', ...meters.map(({ meterName }) => meterName)],
-        rows: [...rows, [texts.totalUnits, ...totals.map((units) => localCount(units, language))]],
+        rows,
+        total: [texts.totalUnits, ...totals.map((units) => localCount(units, language))],
       };
     }),
   );
@@ -188,10 +190,10 @@ function headlineOf(
 
 /** The seller and the buyer, as the invoice has copied them. */
 export function partiesOf({ seller, buyer }: Pick<InvoiceToPrint, 'seller' | 'buyer'>, language: Language) {
-  const { from, to, noSeller, taxId } = documentTexts[language];
+  const { from, to, noSeller } = documentTexts[language];
   return {
-    seller: { heading: from, lines: seller === null ? [noSeller] : sellerLines(seller, taxId) },
-    buyer: { heading: to, lines: buyerLines(buyer, taxId) },
+    seller: { heading: from, lines: seller === null ? [noSeller] : sellerLines(seller, language) },
+    buyer: { heading: to, lines: buyerLines(buyer, language) },
   };
 }
 
@@ -346,6 +348,7 @@ function taxesOf(
       [taxName(invoice, language), money(total - taxAmount - untaxed), money(taxAmount)],
       ...(untaxed === 0n ? [] : [[taxName(without, language), money(untaxed), money(0n)]]),
     ],
+    total: null,
   };
 }
 
@@ -369,19 +372,30 @@ function nameOf(taxType: string | null, { tax, vat }: DocumentTexts): string {
   return taxType === 'vat' ? vat : taxType.replaceAll('_', ' ').toUpperCase();
 }
 
-function sellerLines(seller: Seller, taxIdText: string): string[] {
-  const taxId = seller.taxId === null ? null : fillIn(taxIdText, { id: seller.taxId });
-  return present([seller.name, ...seller.addressLines, seller.email, taxId]);
+function sellerLines(seller: Seller, language: Language): string[] {
+  return present([seller.name, ...seller.addressLines, seller.email, taxIdText(seller.taxId, language)]);
 }
 
-function buyerLines(buyer: Buyer | null, taxIdText: string): string[] {
+// The ids of value added tax begin with a country, as in `DE123456789`. Other numbers of taxpayers do not.
+const vatIdStart = /^[A-Z]{2}[\dA-Z]/;
+
+function taxIdText(id: string | null | undefined, language: Language): string | null {
+  const { taxId, vatId } = documentTexts[language];
+  return id === null || id === undefined ? null : fillIn(vatIdStart.test(id) ? vatId : taxId, { id });
+}
+
+/** The name of a country, where the address has its code. */
+function countryName(country: string | null | undefined, language: Language) {
+  return country && /^[A-Z]{2}$/.test(country) ? localCountry(country, language) : country;
+}
+
+function buyerLines(buyer: Buyer | null, language: Language): string[] {
   if (buyer === null) return [];
   const { line1, line2, city, state, postal_code: postalCode, country } = buyer.billingAddress?.address ?? {};
   const name = buyer.billingAddress?.name ?? buyer.name;
   const place = present([postalCode, city]).join(' ');
-  const { taxId } = buyer.terms ?? {};
-  const idText = taxId === undefined ? null : fillIn(taxIdText, { id: taxId });
-  return present([name, line1, line2, place, state, country, buyer.email, idText]);
+  const idText = taxIdText(buyer.terms?.taxId, language);
+  return present([name, line1, line2, place, state, countryName(country, language), buyer.email, idText]);
 }
 
 function present(texts: readonly (string | null | undefined)[]): string[] {

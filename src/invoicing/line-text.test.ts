@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { instant } from '../kernel/calendar.ts';
 import type { NewLine } from './invoice-line-item.ts';
-import { describeFewer, describeItems, describeUsage, withPeriod } from './line-text.ts';
+import { describeFewer, describeItems, describeUsage, localDescription, withPeriod } from './line-text.ts';
 
 const november = { start: instant('2026-11-01'), end: instant('2026-12-01') };
 
@@ -40,4 +40,11 @@ test('a line names its plan and the time that is billed', () => {
   ]);
   const year = { start: instant('2026-11-01'), end: instant('2027-11-01') };
   assert.equal(withPeriod('Build', year), 'Build, 1 Nov 2026 – 1 Nov 2027');
+});
+
+test('the time of a line is in the language, and a name in Arabic does not turn it round', () => {
+  const line = { explanation: undefined, service: november, currency: 'EUR' };
+  assert.equal(localDescription('Build', { ...line, language: 'it' }), 'Build, 1 nov – 1 dic 2026');
+  const mark = '\u200e';
+  assert.equal(localDescription('دعم', { ...line, language: 'fr' }), `${mark}دعم${mark}, 1 nov. – 1 déc. 2026`);
 });

@@ -120,7 +120,15 @@ export function localDescription(description: string, line: DescribedLine): stri
   const isDated = period !== null && description.endsWith(end);
   const name = localUsage(isDated ? description.slice(0, -end.length) : description, line);
   const time = isDated ? period : service;
-  return time === null ? name : `${name}, ${localRange(time, language)}`;
+  return time === null ? name : `${leftToRight(name)}, ${localRange(time, language)}`;
+}
+
+const rightToLeft = /\p{Script=Arabic}|\p{Script=Hebrew}/u;
+const leftMark = '\u200e';
+
+/** A text in a sentence of a language of ours, whose dates and numbers would else be ordered as in Arabic. */
+function leftToRight(text: string): string {
+  return rightToLeft.test(text) ? leftMark + text + leftMark : text;
 }
 
 function localUsage(description: string, { explanation, currency, language }: DescribedLine): string {
@@ -135,7 +143,9 @@ function localUsage(description: string, { explanation, currency, language }: De
   const isPriced = price !== '' && description.endsWith(price);
   const unbilled = ', not billed';
   const rest = isPriced ? description.slice(0, -price.length) : withoutEnd(description, unbilled);
-  const usage = rest.startsWith(`${count} `) ? measuredText({ units, per }, language) + rest.slice(count.length) : rest;
+  const usage = leftToRight(
+    rest.startsWith(`${count} `) ? measuredText({ units, per }, language) + rest.slice(count.length) : rest,
+  );
   if (!isPriced || explanation.kind !== 'usage')
     return rest === description ? usage : fillIn(texts.notBilled, { usage });
   const { unitPrice, usageEventsPerUnit } = explanation;

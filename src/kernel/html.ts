@@ -34,6 +34,6 @@ export function html(strings: TemplateStringsArray, ...values: readonly HtmlValu
   return new Html(strings.map((text, index) => (index === 0 ? text : render(values[index - 1]) + text)).join(''));
 }
 
-/** The policy of a page of a document. It shows its own styles and the image in it, runs no script and loads nothing. */
+/** The policy of a page of a document. Its styles, typefaces and image are in it. It runs no script and loads nothing. */
 export const documentPolicy =
-  "default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'";
+  "default-src 'none'; img-src data:; font-src data:; style-src 'unsafe-inline'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'";

@@ -71,7 +71,8 @@ export function localFineMoney(amount: bigint, currency: string, language: Langu
   const options = { minimumFractionDigits: digits, maximumFractionDigits: digits + more };
   const format = numberFormat(language, `${currency} ${more}`, { style: 'currency', currency, ...options });
   // Intl formats a decimal text without converting it to a double.
-  return wideSpaces(format.format(decimalText(amount, digits + more) as `${number}`));
+  // The wide sign of the yen has a gap before digits of this width.
+  return wideSpaces(format.format(decimalText(amount, digits + more) as `${number}`)).replace('\uffe5', '\u00a5');
 }
 
 /** A count of thousandths: (1_234_500n, 'de') is `1.234,5`. */
@@ -117,6 +118,6 @@ export function localRange(period: Period, language: Language): string {
   const { start, end } = period;
   if (!isDate(start) || !isDate(end)) return rangeText(period);
   const text = dayFormat(language, 'UTC', { day: 'numeric', month: 'short', year: 'numeric' }).formatRange(start, end);
-  // Thin spaces around the dash are in few typefaces.
-  return text.replaceAll('\u2009', ' ');
+  // Thin spaces around the dash are in few typefaces. Nobody writes `01 gen` in Italian.
+  return text.replaceAll('\u2009', ' ').replaceAll(/\b0(?=\d \p{L})/gu, '');
 }

@@ -126,7 +126,7 @@ test('a customer changes its billing details, whose next invoice bears them, and
   const { invoice } = await app.post(`/invoices/${draft.id}/finalize`, {});
   assert.equal(invoice.purchaseOrderNumber, 'PO-9');
   const document = String((await app.request('GET', `/invoices/${invoice.id}/html`)).body);
-  for (const text of ['Ann &amp; Sons', 'Tax ID: ATU12345678', '1010 Wien']) assert(document.includes(text), text);
+  for (const text of ['Ann &amp; Sons', 'VAT ID: ATU12345678', '1010 Wien']) assert(document.includes(text), text);
   assert.equal((await send('/portal/details', { ...form, formToken: 'guessed' })).status, 403);
   // A form without its fields removes what may be empty.
   assert.equal((await send('/portal/details', { country: 'AT' })).status, 303);

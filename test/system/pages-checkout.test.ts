@@ -153,7 +153,7 @@ test('a saved card is offered first and pays with one click; the form of another
   assert.equal(await page.getByLabel('Card number').isVisible(), false);
   await page.getByLabel('Another card').check();
   await payWith(page, '4000000000000002', /^Pay/);
-  await page.getByText('Try another card').waitFor();
+  await page.getByText('Try another payment method').waitFor();
   await assertGood(page);
   await page.getByLabel('Visa ending in 4242, expires 12/2099').check();
   await page.getByRole('button', { name: 'Pay $30.00' }).click();

@@ -238,7 +238,7 @@ describe('a charge that the bank asks to confirm', () => {
     await page.getByRole('link', { name: 'Add a card' }).click();
     await cardField(page).fill('pm_card_authenticationRequired');
     await page.getByRole('button', { name: 'Save card' }).click();
-    await page.getByText('Your card has been saved.').waitFor();
+    await page.getByText('Your payment method has been saved.').waitFor();
     await page.getByRole('link', { name: 'Change plan' }).click();
     await page.getByRole('button', { name: 'Choose Max' }).click();
     await page.getByRole('button', { name: /^Pay .* and change plan$/ }).click();
