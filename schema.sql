@@ -866,7 +866,7 @@ create table public.features (
   constraint features_pkey PRIMARY KEY (environment_id, id),
   constraint features_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
   constraint features_environment_id_resource_id_fkey FOREIGN KEY (environment_id, resource_id) REFERENCES resources(environment_id, id),
-  constraint features_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
+  constraint features_subject FOREIGN KEY (environment_id, usage_meter_id) REFERENCES credit_subjects(environment_id, id),
   constraint features_description_length CHECK ((char_length(description) <= 2000)),
   constraint features_grant_interval CHECK (
 CASE
@@ -878,7 +878,7 @@ END),
   constraint features_shape CHECK (
 CASE type
     WHEN 'toggle'::text THEN ((amount IS NULL) AND (usage_meter_id IS NULL) AND (renewal_frequency IS NULL) AND (resource_id IS NULL))
-    WHEN 'usage_credit_grant'::text THEN ((amount > (0)::numeric) AND (usage_meter_id IS NOT NULL) AND (renewal_frequency = ANY (ARRAY['once'::text, 'every_billing_period'::text, 'every_interval'::text])) AND (resource_id IS NULL))
+    WHEN 'usage_credit_grant'::text THEN ((amount > (0)::numeric) AND (usage_meter_id IS NOT NULL) AND ((amount < '1000000000000'::numeric) OR (NOT starts_with(usage_meter_id, 'credit_pool_'::text))) AND (renewal_frequency = ANY (ARRAY['once'::text, 'every_billing_period'::text, 'every_interval'::text])) AND (resource_id IS NULL))
     WHEN 'resource'::text THEN ((amount > (0)::numeric) AND (usage_meter_id IS NULL) AND (renewal_frequency IS NULL) AND (resource_id IS NOT NULL))
     WHEN 'value'::text THEN ((amount IS NULL) AND (usage_meter_id IS NULL) AND (renewal_frequency IS NULL) AND (resource_id IS NULL))
     WHEN 'spend_limit'::text THEN ((amount > (0)::numeric) AND (usage_meter_id IS NULL) AND (renewal_frequency IS NULL) AND (resource_id IS NULL))
@@ -1818,7 +1818,7 @@ create table public.subscription_item_features (
   constraint subscription_item_features_environment_id_resource_id_fkey FOREIGN KEY (environment_id, resource_id) REFERENCES resources(environment_id, id),
   constraint subscription_item_features_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint subscription_item_features_environment_id_subscription_ite_fkey FOREIGN KEY (environment_id, subscription_item_id) REFERENCES subscription_items(environment_id, id),
-  constraint subscription_item_features_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
+  constraint subscription_item_features_subject FOREIGN KEY (environment_id, usage_meter_id) REFERENCES credit_subjects(environment_id, id),
   constraint subscription_item_features_detached_reason_length CHECK ((char_length(detached_reason) <= 255)),
   constraint subscription_item_features_grant_interval CHECK (
 CASE
@@ -2049,6 +2049,7 @@ create table public.usage_credits (
   ledger_account_id text not null,
   feature_id text,
   billing_period_id text,
+  subscription_id text,
   source text not null,
   source_id text not null,
   priority integer not null default 100,
@@ -2074,6 +2075,7 @@ create table public.usage_credits (
   constraint usage_credits_environment_id_billing_period_id_fkey FOREIGN KEY (environment_id, billing_period_id) REFERENCES billing_periods(environment_id, id),
   constraint usage_credits_environment_id_feature_id_fkey FOREIGN KEY (environment_id, feature_id) REFERENCES features(environment_id, id),
   constraint usage_credits_environment_id_ledger_account_id_fkey FOREIGN KEY (environment_id, ledger_account_id) REFERENCES ledger_accounts(environment_id, id),
+  constraint usage_credits_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint usage_credits_environment_id_transferred_from_fkey FOREIGN KEY (environment_id, transferred_from) REFERENCES usage_credits(environment_id, id),
   constraint usage_credits_interval CHECK (((interval_start_at IS NULL) OR (expires_at IS NULL) OR (interval_start_at <= expires_at))),
   constraint usage_credits_never_over_applied CHECK (((issued > (0)::numeric) AND (LEAST(applied, expired, taken_back) >= (0)::numeric) AND (((applied + expired) + taken_back) <= issued))),

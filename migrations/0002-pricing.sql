@@ -331,12 +331,12 @@ create table features (
   updated_at bigint not null,
   primary key (environment_id, id),
   foreign key (environment_id, pricing_model_id) references pricing_models,
-  foreign key (environment_id, usage_meter_id) references usage_meters,
   foreign key (environment_id, resource_id) references resources,
   constraint features_shape check (
     case type
       when 'toggle' then amount is null and usage_meter_id is null and renewal_frequency is null and resource_id is null
       when 'usage_credit_grant' then amount > 0 and usage_meter_id is not null
+        and (amount < 1e12 or not starts_with(usage_meter_id, 'credit_pool_'))
         and renewal_frequency in ('once', 'every_billing_period', 'every_interval') and resource_id is null
       when 'resource' then amount > 0 and usage_meter_id is null and renewal_frequency is null and resource_id is not null
       when 'value' then amount is null and usage_meter_id is null and renewal_frequency is null and resource_id is null
@@ -505,3 +505,7 @@ create trigger credit_pools_are_subjects after insert on credit_pools referencin
   for each statement execute function add_credit_subjects();
 create trigger credit_pools_were_subjects after delete on credit_pools referencing old table as removed
   for each statement execute function remove_credit_subjects();
+-- A feature grants credits of one of them.
+alter table features add constraint features_subject foreign key (environment_id, usage_meter_id) references credit_subjects;
+comment on column features.usage_meter_id is 'The usage meter or credit pool that it grants credits of.';
+comment on column features.amount is 'Credits in units of the meter or pool, or places of the resource.';

@@ -326,7 +326,7 @@ create table subscription_item_features (
   foreign key (environment_id, subscription_item_id) references subscription_items,
   foreign key (environment_id, feature_id) references features,
   foreign key (environment_id, product_feature_id) references product_features,
-  foreign key (environment_id, usage_meter_id) references usage_meters,
+  constraint subscription_item_features_subject foreign key (environment_id, usage_meter_id) references credit_subjects,
   foreign key (environment_id, resource_id) references resources,
   constraint subscription_item_features_shape check (
     case type

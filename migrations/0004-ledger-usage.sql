@@ -115,6 +115,8 @@ create table usage_credits (
   ledger_account_id text collate "C" not null,
   feature_id text collate "C",
   billing_period_id text collate "C",
+  -- On the account of a credit pool: the subscription whose plan or feature granted it. Null: it belongs to the customer.
+  subscription_id text collate "C",
   source text not null,
   source_id text collate "C" not null,
   -- Credits with a lower number are used first.
@@ -148,6 +150,7 @@ create table usage_credits (
   foreign key (environment_id, ledger_account_id) references ledger_accounts,
   foreign key (environment_id, feature_id) references features,
   foreign key (environment_id, billing_period_id) references billing_periods,
+  foreign key (environment_id, subscription_id) references subscriptions,
   foreign key (environment_id, transferred_from) references usage_credits,
   constraint usage_credits_once unique (source, source_id, environment_id),
   constraint usage_credits_never_over_applied check (issued > 0 and least(applied, expired, taken_back) >= 0

@@ -133,7 +133,7 @@ function isOutage(error: unknown): boolean {
 
 /** Sums credits and capacity over all subscriptions that grant the feature. */
 function isAllowed(
-  { features, usageMeterBalances, resources }: Entitlements,
+  { features, usageMeterBalances, creditPoolBalances, resources }: Entitlements,
   featureSlug: string,
   needed: number | string,
 ): boolean {
@@ -147,6 +147,11 @@ function isAllowed(
     case 'spend_limit':
       return true;
     case 'usage_credit_grant': {
+      const { creditPoolId } = feature;
+      if (creditPoolId !== undefined) {
+        const pool = creditPoolBalances.find((row) => row.creditPoolId === creditPoolId);
+        return amount <= Number(pool?.availableBalance ?? 0);
+      }
       const balances = usageMeterBalances.filter((row) => row.usageMeterId === feature.usageMeterId && gives(row));
       return amount <= sum(balances.map((row) => row.availableBalance));
     }

@@ -218,6 +218,7 @@ export type {
   EmailsResendInput,
   EntitledBalance,
   EntitledFeature,
+  EntitledPoolBalance,
   EntitledResource,
   EntitlementCheck,
   EntitlementCheckReason,

@@ -320,6 +320,7 @@ export type FeatureStructure = {
   renewalFrequency?: null;
   grantInterval?: null;
   usageMeterSlug?: null;
+  creditPoolSlug?: null;
   resourceSlug?: null;
   value?: null;
   spendLimit?: null;
@@ -338,7 +339,8 @@ export type FeatureStructure = {
     unit: 'day' | 'week' | 'month' | 'year';
     count?: number;
   } | null;
-  usageMeterSlug: string;
+  usageMeterSlug?: string | null;
+  creditPoolSlug?: string | null;
   resourceSlug?: null;
   /** The most unused units that roll over at the end of a billing period, or grant interval, into later ones. Null: none. */
   rolloverMaximum?: number | null;
@@ -356,6 +358,7 @@ export type FeatureStructure = {
   renewalFrequency?: null;
   grantInterval?: null;
   usageMeterSlug?: null;
+  creditPoolSlug?: null;
   resourceSlug: string;
   value?: null;
   spendLimit?: null;
@@ -371,6 +374,7 @@ export type FeatureStructure = {
   renewalFrequency?: null;
   grantInterval?: null;
   usageMeterSlug?: null;
+  creditPoolSlug?: null;
   resourceSlug?: null;
   /** A number, a text, or a list of at most 100 different texts. */
   value: number | string | Array<string>;
@@ -387,6 +391,7 @@ export type FeatureStructure = {
   renewalFrequency?: null;
   grantInterval?: null;
   usageMeterSlug?: null;
+  creditPoolSlug?: null;
   resourceSlug?: null;
   value?: null;
   spendLimit: {
@@ -581,6 +586,8 @@ export type DiscountAmountType = 'percent' | 'fixed';
 export interface NewSubscriptionItemFeature {
   productFeatureId?: string | null;
   usageMeterId?: string | null;
+  /** The credit pool, in place of a usage meter. */
+  creditPoolId?: string | null;
   renewalFrequency?: RenewalFrequency | null;
   /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Null for any other frequency. */
   grantInterval?: {
@@ -605,6 +612,8 @@ export interface NewSubscriptionItemFeature {
 export interface SubscriptionItemFeatureChange {
   productFeatureId?: string | null;
   usageMeterId?: string | null;
+  /** The credit pool, in place of a usage meter. */
+  creditPoolId?: string | null;
   renewalFrequency?: RenewalFrequency | null;
   /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Null for any other frequency. */
   grantInterval?: {
@@ -655,7 +664,7 @@ export interface ResourceClaimsToRelease {
 export interface EntitlementCheck {
   customerExternalId: string;
   featureSlug: string;
-  /** The number of units of the meter or places of the resource, or the number that a value has to reach, by default 1. A toggle has no amount. */
+  /** The number of units of the meter or credit pool, or places of the resource, or the number that a value has to reach, by default 1. A toggle has no amount. */
   amount?: number | null;
   /** The text that a value has to be or to contain. Only for a value that is a text or a list. */
   value?: string | null;
@@ -1566,7 +1575,10 @@ export type SubscriptionItemFeature = {
   detachedAt: Timestamp | null;
   type: 'usage_credit_grant';
   amount: WholeNumber;
-  usageMeterId: string;
+  /** The usage meter. Null for credits of a pool. */
+  usageMeterId: string | null;
+  /** The credit pool, in place of a usage meter. */
+  creditPoolId?: string;
   renewalFrequency: RenewalFrequency;
   /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Null for any other frequency. */
   grantInterval: GrantInterval | null;
@@ -2153,7 +2165,10 @@ export type Feature = {
   active: boolean;
   type: 'usage_credit_grant';
   amount: WholeNumber;
-  usageMeterId: string;
+  /** The usage meter. Null for credits of a pool. */
+  usageMeterId: string | null;
+  /** The credit pool, in place of a usage meter. */
+  creditPoolId?: string;
   renewalFrequency: RenewalFrequency;
   /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Null for any other frequency. */
   grantInterval: GrantInterval | null;
@@ -2256,6 +2271,8 @@ export interface Entitlements {
   features: Array<EntitledFeature>;
   /** One balance for each usage meter of each subscription, newest subscription first. */
   usageMeterBalances: Array<EntitledBalance>;
+  /** One balance for each credit pool of the pricing model, oldest pool first. */
+  creditPoolBalances: Array<EntitledPoolBalance>;
   /** One row for each resource that a feature of a subscription grants or has granted, newest subscription first. */
   resources: Array<EntitledResource>;
   /** The current subscriptions that grant nothing because of unpaid invoices (setting `access`), newest first. */
@@ -2281,7 +2298,10 @@ export type EntitledFeature = {
   type: 'usage_credit_grant';
   /** The sum of the grants of these subscriptions: credits in each grant, or places. */
   amount: WholeNumber;
-  usageMeterId: string;
+  /** The usage meter. Null for credits of a pool. */
+  usageMeterId: string | null;
+  /** The credit pool, in place of a usage meter. */
+  creditPoolId?: string;
   resourceId: null;
 } | {
   featureId: string;
@@ -2328,6 +2348,15 @@ export interface EntitledBalance {
   availableBalance: WholeNumber;
   /** The units reserved by open holds. They are not part of `availableBalance`. */
   held: WholeNumber;
+}
+
+export interface EntitledPoolBalance {
+  creditPoolId: string;
+  slug: string;
+  /** The credits that are not held, as a decimal text in units of the pool. */
+  availableBalance: string;
+  /** The amount reserved by open holds, as a decimal text. It is not part of `availableBalance`. */
+  held: string;
 }
 
 export interface EntitledResource {
@@ -2780,7 +2809,8 @@ export interface PricingModelExport {
       amount: WholeNumber;
       renewalFrequency: RenewalFrequency;
       grantInterval?: GrantInterval;
-      usageMeterSlug: string;
+      usageMeterSlug?: string;
+      creditPoolSlug?: string;
       rolloverMaximum?: WholeNumber;
       rolloverPeriods?: number;
     } | {
@@ -3544,7 +3574,10 @@ export type ExpiredSubscriptionItemFeature = {
   updatedByCommit: null;
   type: 'usage_credit_grant';
   amount: WholeNumber;
-  usageMeterId: string;
+  /** The usage meter. Null for credits of a pool. */
+  usageMeterId: string | null;
+  /** The credit pool, in place of a usage meter. */
+  creditPoolId?: string;
   renewalFrequency: RenewalFrequency;
   /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Null for any other frequency. */
   grantInterval: GrantInterval | null;
@@ -3679,7 +3712,7 @@ export interface EntitlementCheckResult {
   reason: EntitlementCheckReason | null;
   /** The type of the feature. Null if there is no such feature. */
   type: FeatureType | null;
-  /** The balance of the meter in all subscriptions that grant the feature, and the units that a credit pool pays for. Null if none grants credits. */
+  /** The balance of the meter in all subscriptions that grant the feature, and the units that a credit pool pays for. Of a credit pool, its whole units. Null if none grants credits. */
   availableBalance: WholeNumber | null;
   /** The places of the resource in all subscriptions that grant it. Null if none does. */
   capacity: number | null;
@@ -4322,15 +4355,18 @@ export type CheckoutSession = {
 };
 
 export interface RefundedCredit {
-  usageMeterId: string;
+  /** The usage meter. Null for credits of a pool. */
+  usageMeterId: string | null;
+  /** The credit pool, in place of a usage meter. Its amounts are decimal texts. */
+  creditPoolId?: string;
   /** The units that the purchase bought. */
-  boughtAmount: WholeNumber;
+  boughtAmount: CreditAmount;
   /** The units of these that were used. They stay used. */
-  usedAmount: WholeNumber;
+  usedAmount: CreditAmount;
   /** The units that this refund took back. */
-  takenBackAmount: WholeNumber;
+  takenBackAmount: CreditAmount;
   /** The units that are left. After a refund in full, those that open holds set aside. */
-  remainingAmount: WholeNumber;
+  remainingAmount: CreditAmount;
 }
 
 export interface Webhook {
@@ -7232,6 +7268,7 @@ export interface FeaturesCreateInput {
     type: 'toggle';
     amount?: null;
     usageMeterId?: null;
+    creditPoolId?: null;
     renewalFrequency?: null;
     grantInterval?: null;
     resourceId?: null;
@@ -7247,7 +7284,8 @@ export interface FeaturesCreateInput {
     active?: boolean;
     type: 'usage_credit_grant';
     amount: number;
-    usageMeterId: string;
+    usageMeterId?: string | null;
+    creditPoolId?: string | null;
     renewalFrequency: RenewalFrequency;
     /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Null for any other frequency. */
     grantInterval?: {
@@ -7270,6 +7308,7 @@ export interface FeaturesCreateInput {
     type: 'resource';
     amount: number;
     usageMeterId?: null;
+    creditPoolId?: null;
     renewalFrequency?: null;
     grantInterval?: null;
     resourceId: string;
@@ -7286,6 +7325,7 @@ export interface FeaturesCreateInput {
     type: 'value';
     amount?: null;
     usageMeterId?: null;
+    creditPoolId?: null;
     renewalFrequency?: null;
     grantInterval?: null;
     resourceId?: null;
@@ -7303,6 +7343,7 @@ export interface FeaturesCreateInput {
     type: 'spend_limit';
     amount: number;
     usageMeterId?: null;
+    creditPoolId?: null;
     renewalFrequency?: null;
     grantInterval?: null;
     resourceId?: null;
@@ -7364,6 +7405,7 @@ export interface FeaturesUpdateInput {
     description?: string;
     amount?: number | null;
     usageMeterId?: string | null;
+    creditPoolId?: string | null;
     renewalFrequency?: RenewalFrequency | null;
     /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Null for any other frequency. */
     grantInterval?: {

@@ -11,6 +11,7 @@ import { smallerOf } from '../kernel/money.ts';
 import { applyRefundOutcome, refundPayment } from '../payments/actions-refund.ts';
 import { listPaymentsKept } from '../payments/store.ts';
 import { listReplaceable } from '../payments/store-period-invoices.ts';
+import { inLedgerUnits } from '../pricing/credit-pool.ts';
 import { listPricesByIds } from '../pricing/store-prices.ts';
 import { findPurchasesOfInvoices } from '../purchases/store.ts';
 import { creditsOfChange } from '../rating/plan-change.ts';
@@ -458,7 +459,8 @@ async function grantRest(
 ): Promise<void> {
   if (changes.length === 0) return;
   const ids = changes.map(({ subscription }) => subscription.id);
-  const features = Map.groupBy(await listItemFeatures(work, ids, work.now), (feature) => feature.subscriptionId);
+  const given = inLedgerUnits(await listItemFeatures(work, ids, work.now));
+  const features = Map.groupBy(given, (feature) => feature.subscriptionId);
   const requested = changes.map(({ subscription, period }) => ({
     subscriptionId: subscription.id,
     interval: grantedIn(period),

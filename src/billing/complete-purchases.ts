@@ -4,12 +4,14 @@ import { listProductLinks, type ProductLink } from '../entitlements/store-item-f
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { Problem } from '../kernel/problem.ts';
 import { recordEarlierRefunds } from '../payments/actions-refund.ts';
+import { inLedgerUnits, isCreditPool } from '../pricing/credit-pool.ts';
 import { listPricesByIds } from '../pricing/store-prices.ts';
 import { completePurchases } from '../purchases/actions.ts';
 import type { PurchaseRow } from '../purchases/purchase.ts';
 import { findPurchasesOfInvoices } from '../purchases/store.ts';
 import { findNewestSubscriptions } from '../subscriptions/store.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
+import { grantToPools } from '../usage/actions-credits.ts';
 import { grantCredits } from '../usage/actions-ledger.ts';
 import { holdsCredits, listCreditHolders } from '../usage/actions-transfer.ts';
 import type { CreditGrant } from '../usage/ledger.ts';
@@ -32,8 +34,8 @@ export async function completePurchasesOf(work: Work, invoices: readonly Invoice
 }
 
 /**
- * Grants the credits of single-payment purchases: each credit feature of the product times the quantity, on the
- * customer's current subscription or else its last one, without expiry. Idempotent. The caller has locked the customers. Worked example: 3
+ * Grants the credits of single-payment purchases: each credit feature of the product times the quantity, without expiry. They are on the
+ * customer's current subscription or else its last one, and those of a pool on the customer. Idempotent. The caller has locked the customers. Worked example: 3
  * packs of 1000 calls are 3000 calls.
  */
 async function grantTopUps(work: Work, purchases: readonly PurchaseRow[]): Promise<void> {
@@ -57,11 +59,28 @@ async function grantTopUps(work: Work, purchases: readonly PurchaseRow[]): Promi
   );
   await grantCredits(
     work,
-    given.flatMap(({ purchase, feature }) => {
+    given.filter(isOfMeter).flatMap(({ purchase, feature }) => {
       const holder = holders.get(purchase.customerId) ?? last.get(purchase.customerId);
-      return holder === undefined ? [] : grantOf(purchase, feature, holder);
+      return holder === undefined ? [] : { ...grantOf(purchase, feature), ...ofHolder(holder) };
     }),
   );
+  await grantToPools(
+    work,
+    given
+      .filter((each) => !isOfMeter(each))
+      .map(({ purchase, feature }) => {
+        const { customerId, pricingModelId } = purchase;
+        return { ...grantOf(purchase, feature), customerId, pricingModelId };
+      }),
+  );
+}
+
+function isOfMeter({ feature }: { readonly feature: CreditLink }): boolean {
+  return !isCreditPool(feature.usageMeterId);
+}
+
+function ofHolder({ id: subscriptionId, pricingModelId }: SubscriptionRow) {
+  return { subscriptionId, pricingModelId };
 }
 
 /** Refuses with `nothingHoldsCredits` a product whose credits have none of the subscriptions to go to. */
@@ -72,17 +91,20 @@ export async function requireHolder(
   living: readonly SubscriptionRow[],
 ): Promise<void> {
   const features = await listCreditFeaturesOfProducts(work, [productId]);
-  if (features.size > 0 && !living.some(holdsCredits))
+  // Credits of a pool are of the customer itself.
+  const needsHolder = (features.get(productId) ?? []).some(({ usageMeterId }) => !isCreditPool(usageMeterId));
+  if (needsHolder && !living.some(holdsCredits))
     throw new Problem('nothingHoldsCredits', { id: productId, customerId });
 }
 
+/** A credit feature of a product, in units of the ledger. */
 type CreditLink = ProductLink & { readonly amount: bigint; readonly usageMeterId: string };
 
 async function listCreditFeaturesOfProducts(
   work: Work,
   productIds: readonly string[],
 ): Promise<Map<string, CreditLink[]>> {
-  const links = await listProductLinks(work, productIds);
+  const links = inLedgerUnits(await listProductLinks(work, productIds));
   // An amount may be set below zero, which grants nothing.
   const credits = links.filter((link): link is CreditLink => link.usageMeterId !== null && (link.amount ?? 0n) > 0n);
   return Map.groupBy(credits, ({ productId }) => productId);
@@ -91,11 +113,8 @@ async function listCreditFeaturesOfProducts(
 function grantOf(
   { id, quantity }: PurchaseRow,
   { featureId, amount, usageMeterId }: CreditLink,
-  { id: subscriptionId, pricingModelId }: SubscriptionRow,
-): CreditGrant {
+): Omit<CreditGrant, 'subscriptionId' | 'pricingModelId'> {
   return {
-    subscriptionId,
-    pricingModelId,
     usageMeterId,
     featureId,
     billingPeriodId: null,

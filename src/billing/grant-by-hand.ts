@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { lockNamedCustomer } from '../customers/actions.ts';
 import { lockCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
@@ -8,7 +9,8 @@ import type {
   SubscriptionItemFeature,
 } from '../entitlements/subscription-item-feature.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { type Feature, type FeatureValue, valueIssue } from '../pricing/feature.ts';
+import { ledgerUnits } from '../pricing/credit-pool.ts';
+import { type Feature, type FeatureValue, subjectIdOf, valueIssue } from '../pricing/feature.ts';
 import { findActiveFeatureBySlug, findFeature } from '../pricing/store-features.ts';
 import { grantSpanAt } from '../subscriptions/interim.ts';
 import { lockLivingSubscriptions, lockSubscription, saveSubscription } from '../subscriptions/store.ts';
@@ -109,6 +111,8 @@ async function grantNow(
   if (subscription.status === 'incomplete') return;
   const period = await findCurrentBillingPeriod(work, subscription);
   if (period?.creditsAwaitPayment) return;
+  const usageMeterId = subjectIdOf(feature);
+  assert(usageMeterId, 'a credit grant has a meter or a pool');
   const isRecurring = feature.renewalFrequency !== 'once';
   const { grantInterval } = feature;
   const span =
@@ -117,10 +121,10 @@ async function grantNow(
   const grant = {
     subscriptionId: subscription.id,
     pricingModelId: subscription.pricingModelId,
-    usageMeterId: feature.usageMeterId,
+    usageMeterId,
     featureId: feature.id,
     billingPeriodId: period?.id ?? null,
-    amount: feature.amount,
+    amount: ledgerUnits(usageMeterId, feature.amount),
     expiresAt: isRecurring && period !== null ? (span?.end ?? period.endAt) : null,
     source: 'manual_adjustment' as const,
     sourceId: `${feature.id}:${period?.id ?? subscription.id}${part}`,

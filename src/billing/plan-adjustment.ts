@@ -17,6 +17,7 @@ import { chargedStep } from '../kernel/currency.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { defaultPaymentMethod } from '../payments/actions.ts';
 import { listPeriodInvoices, type PeriodInvoice } from '../payments/store-period-invoices.ts';
+import { inLedgerUnits } from '../pricing/credit-pool.ts';
 import { listPrices } from '../pricing/store-prices.ts';
 import { listProducts } from '../pricing/store-products.ts';
 import { listValuePaid, listValueSettled } from '../rating/list-value.ts';
@@ -307,7 +308,7 @@ interface FeatureQuestion {
   readonly catalog: Catalog;
 }
 
-/** The features with the new set. */
+/** The features with the new set, their credits in units of the ledger. */
 async function planFeatures(work: Work, question: FeatureQuestion): Promise<GivenFeature[]> {
   const { subscription, active, items, catalog } = question;
   const { added, changed, ended } = decideItemChanges(
@@ -325,12 +326,13 @@ async function planFeatures(work: Work, question: FeatureQuestion): Promise<Give
     ...changed.map((each) => ({ ...each.item, ...common, id: each.before.id, keepsEnds: staysWithProduct(each) })),
   ]);
   const moved = changed.filter((each) => !staysWithProduct(each));
-  return featuresAfter(await listItemFeatures(work, [subscriptionId], work.now), {
+  const after = featuresAfter(await listItemFeatures(work, [subscriptionId], work.now), {
     endingItemIds: new Set([...ended.map(({ id }) => id), ...moved.map(({ before }) => before.id)]),
     manualItemIds: new Set(active.filter((item) => item.manuallyCreated).map(({ id }) => id)),
     granted,
     at: work.now,
   });
+  return inLedgerUnits(after);
 }
 
 async function planPayment(

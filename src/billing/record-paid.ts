@@ -44,7 +44,7 @@ import {
   statusOfPayments,
   withStatusOfPayments,
 } from '../subscriptions/subscription.ts';
-import { settleUsage } from '../usage/actions-ledger.ts';
+import { endPlanCreditsInPools, settleUsage } from '../usage/actions-ledger.ts';
 import { carryCredits } from '../usage/actions-transfer.ts';
 import { applyPaidAdjustments } from './apply-adjustment.ts';
 import { type Bill, issueBills, periodEndLines, takeUsageLines } from './bill-subscription.ts';
@@ -289,6 +289,7 @@ export async function closeSubscription(
   await expireItemsOfSubscriptions(work, [id], at);
   await expireItemFeatures(work, [id], at);
   await releaseClaims(work, [id], at, 'subscription_canceled');
+  await endPlanCreditsInPools(work, id, at);
   // One that never began, or was never paid, owes no commitment.
   const owed = neverWas || trigger === 'expired' || period === null || period.startAt >= at ? null : period;
   await billFinalUsage(work, { ended, before: subscription, period: owed, reviewed }, at, reason);

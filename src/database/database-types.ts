@@ -550,6 +550,9 @@ export interface Events {
 
 export interface Features {
   active: boolean;
+  /**
+   * Credits in units of the meter or pool, or places of the resource.
+   */
   amount: bigint | null;
   createdAt: number;
   description: string;
@@ -566,6 +569,9 @@ export interface Features {
   spendLimit: Json | null;
   type: string;
   updatedAt: number;
+  /**
+   * The usage meter or credit pool that it grants credits of.
+   */
   usageMeterId: string | null;
   value: Json | null;
 }
@@ -1499,6 +1505,7 @@ export interface UsageCredits {
   source: string;
   sourceId: string;
   spent: Generated<boolean>;
+  subscriptionId: string | null;
   takenBack: Generated<bigint>;
   takenByHand: Generated<bigint>;
   transferredFrom: string | null;

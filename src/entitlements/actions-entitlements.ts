@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Work } from '../database/work.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
+import { poolText } from '../rating/pool-units.ts';
 import {
   type EntitledBalance,
   type EntitledResource,
@@ -34,7 +35,10 @@ export async function readEntitlements(
   if (other !== undefined) throw new Problem('externalIdAmbiguous', { externalId });
   if (!found.hasSubscription) throw new Problem('subscriptionNotFound', { id: query.subscriptionId ?? '' });
   const [customerId, pricingModelId] = customer;
-  return { customerId, externalId, pricingModelId, ...toEntitled(found) };
+  const creditPoolBalances = found.pools.map(([creditPoolId, slug, available, held]) => {
+    return { creditPoolId, slug, availableBalance: poolText(BigInt(available)), held: poolText(BigInt(held)) };
+  });
+  return { customerId, externalId, pricingModelId, ...toEntitled(found), creditPoolBalances };
 }
 
 function toEntitled({ subscriptions }: store.FoundEntitlements) {

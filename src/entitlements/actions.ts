@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import type { FeatureType } from '../pricing/feature.ts';
+import { isCreditPool } from '../pricing/credit-pool.ts';
+import { type FeatureType, subjectIdOf } from '../pricing/feature.ts';
+import { findCreditPool } from '../pricing/store-credit-pools.ts';
 import { findFeature, findFeatures } from '../pricing/store-features.ts';
 import { findProductFeature } from '../pricing/store-products.ts';
 import { findResource } from '../pricing/store-resources.ts';
@@ -22,7 +24,6 @@ import {
   type ExpiredItemFeature,
   type GrantableFeature,
   type ItemFeatureChange,
-  type ItemFeatureValues,
   type NewItemFeature,
   type SubscriptionItemFeature,
   toExpiredItemFeature,
@@ -76,7 +77,8 @@ export async function updateItemFeature(
   const current = await store.lockItemFeature(work, id);
   if (current === null) throw new Problem('subscriptionItemFeatureNotFound', { id });
   const changed = decideChange(current, sent);
-  await checkReferences(work, current.pricingModelId, current.featureId, sent);
+  const usageMeterId = sent.creditPoolId ?? sent.usageMeterId;
+  await checkReferences(work, current.pricingModelId, current.featureId, { ...sent, usageMeterId });
   await store.saveItemFeature(work, changed);
   return getItemFeature(work, id);
 }
@@ -94,14 +96,21 @@ export async function expireItemFeature(
   return toExpiredItemFeature(expired, work.livemode);
 }
 
-/** Refuses a usage meter, resource or link of another pricing model, or a link of another feature. */
+/** Refuses a usage meter, credit pool, resource or link of another pricing model, or a link of another feature. */
 async function checkReferences(
   work: Work,
   pricingModelId: string,
   featureId: string,
-  { usageMeterId, resourceId, productFeatureId }: Partial<ItemFeatureValues> | ItemFeatureChange,
+  {
+    usageMeterId,
+    resourceId,
+    productFeatureId,
+  }: { readonly [Field in 'usageMeterId' | 'resourceId' | 'productFeatureId']?: string | null | undefined },
 ): Promise<void> {
-  if (usageMeterId) {
+  if (usageMeterId && isCreditPool(usageMeterId)) {
+    const pool = await findCreditPool(work, usageMeterId);
+    if (pool?.pricingModelId !== pricingModelId) throw new Problem('creditPoolNotFound', { id: usageMeterId });
+  } else if (usageMeterId) {
     const meter = await findUsageMeter(work, usageMeterId);
     if (meter?.pricingModelId !== pricingModelId) throw new Problem('usageMeterNotFound', { id: usageMeterId });
     if (isMeasured(meter)) throw invalid(['subscriptionItemFeature', 'usageMeterId'], noCreditsOfMeasured);
@@ -280,7 +289,7 @@ export async function addFeatureToItem(
     productFeatureId: null,
     type: feature.type,
     amount: feature.amount,
-    usageMeterId: feature.usageMeterId,
+    usageMeterId: subjectIdOf(feature),
     renewalFrequency: feature.renewalFrequency,
     grantInterval: feature.grantInterval,
     resourceId: feature.resourceId,

@@ -20,7 +20,7 @@ export const EntitlementCheck = z
       .optional()
       .meta({
         description:
-          'The number of units of the meter or places of the resource, or the number that a value has to reach, by ' +
+          'The number of units of the meter or credit pool, or places of the resource, or the number that a value has to reach, by ' +
           'default 1. A toggle has no amount.',
       }),
     value: z.string().min(1).max(255).nullable().optional().meta({
@@ -55,7 +55,7 @@ export const EntitlementCheckResult = z
     type: FeatureType.nullable().meta({ description: 'The type of the feature. Null if there is no such feature.' }),
     availableBalance: WholeNumber.nullable().meta({
       description:
-        'The balance of the meter in all subscriptions that grant the feature, and the units that a credit pool pays for. Null if none grants credits.',
+        'The balance of the meter in all subscriptions that grant the feature, and the units that a credit pool pays for. Of a credit pool, its whole units. Null if none grants credits.',
     }),
     capacity: z
       .int()
@@ -94,7 +94,7 @@ export interface Found {
   /** The current subscriptions that grant any of it. */
   readonly subscriptions: readonly FoundSubscription[];
   readonly inactiveResources: readonly string[];
-  /** The units of meters that credit pools of a customer pay for, as texts. */
+  /** The units of meters that credit pools of a customer pay for, and those of the pools themselves, as texts. */
   readonly pools: readonly (readonly [customer: number, usageMeterId: string, units: string])[];
 }
 type FoundFeature = readonly [

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { z } from 'zod';
 import { WholeNumber } from '../kernel/json.ts';
 import { saturated } from '../kernel/money.ts';
-import { type FeatureType, FeatureValue, kindOfFeature, LimitTerms } from '../pricing/feature.ts';
+import { type FeatureType, FeatureValue, grantSubject, kindOfFeature, LimitTerms } from '../pricing/feature.ts';
 import { entitledValue, type GivenValue } from './entitled-value.ts';
 
 const featureFields = {
@@ -29,7 +29,8 @@ const EntitledFeature = z
       ...featureFields,
       type: z.literal('usage_credit_grant'),
       amount: Amount,
-      usageMeterId: z.string(),
+      usageMeterId: z.string().nullable().meta({ description: 'The usage meter. Null for credits of a pool.' }),
+      creditPoolId: z.string().optional().meta({ description: 'The credit pool, in place of a usage meter.' }),
       resourceId: z.null(),
     }),
     z.object({
@@ -81,6 +82,22 @@ export const EntitledBalance = z
   .meta({ id: 'EntitledBalance' });
 export type EntitledBalance = z.infer<typeof EntitledBalance>;
 
+/** The balance of a credit pool, which a customer has whichever its subscriptions are. */
+const EntitledPoolBalance = z
+  .object({
+    creditPoolId: z.string(),
+    slug: z.string(),
+    availableBalance: z.string().meta({
+      description: 'The credits that are not held, as a decimal text in units of the pool.',
+      example: '12.5',
+    }),
+    held: z.string().meta({
+      description: 'The amount reserved by open holds, as a decimal text. It is not part of `availableBalance`.',
+      example: '0',
+    }),
+  })
+  .meta({ id: 'EntitledPoolBalance' });
+
 /** The capacity and claims of a resource on one subscription. */
 export const EntitledResource = z
   .object({
@@ -106,6 +123,9 @@ export const Entitlements = z
     usageMeterBalances: z
       .array(EntitledBalance)
       .meta({ description: 'One balance for each usage meter of each subscription, newest subscription first.' }),
+    creditPoolBalances: z
+      .array(EntitledPoolBalance)
+      .meta({ description: 'One balance for each credit pool of the pricing model, oldest pool first.' }),
     resources: z.array(EntitledResource).meta({
       description:
         'One row for each resource that a feature of a subscription grants or has granted, newest subscription first.',
@@ -125,7 +145,7 @@ export interface Grant {
   readonly type: FeatureType;
   /** Whether the feature is active; the slug of an inactive one can be reused. */
   readonly active: boolean;
-  /** The usage meter, the resource or the kind of the value; null for a toggle. */
+  /** The usage meter or credit pool, the resource or the kind of the value; null for a toggle. */
   readonly about: string | null;
 }
 
@@ -201,5 +221,5 @@ function toEntitledFeature(grants: readonly NamedGrant[]): EntitledFeature {
   assert(about, 'credits are of a meter and places of a resource');
   return type === 'resource'
     ? { ...row, type, amount, usageMeterId: null, resourceId: about }
-    : { ...row, type, amount, usageMeterId: about, resourceId: null };
+    : { ...row, type, amount, ...grantSubject(about), resourceId: null };
 }

@@ -4,6 +4,7 @@ import { idArray, textArray } from '../database/array-literal.ts';
 import type { Work } from '../database/work.ts';
 import { accessOf } from '../organizations/setting.ts';
 import type { FeatureType, LimitTerms } from '../pricing/feature.ts';
+import { smallestPerUnit } from '../rating/pool-units.ts';
 import { arrearsWithoutAccess, currentStatuses } from '../subscriptions/subscription.ts';
 import { availableBalance, endedUnbooked } from '../usage/store-balances.ts';
 import type { Asked, Found, FoundValue } from './entitlement-check.ts';
@@ -149,13 +150,13 @@ export async function findForChecks(work: Work, requested: Asked, pricingModelId
   const inactive = sql`(select distinct unnest(g.resource_ids) as id from given g) as held
     cross join lateral (select from resources r
                          where r.environment_id = ${environmentId} and r.id = held.id and not r.active offset 0) as r`;
-  // A check has no properties, so only rates without conditions count.
+  // A check has no properties, so only rates without conditions count. A pool that is asked for pays whole units of itself.
   const pools = sql`(
       select distinct g.customer, c.id as customer_id, m.id as meter_id
         from given g join customer c on c.number = g.customer cross join unnest(g.meter_ids) m (id)) asked
-    join credit_pool_rates r on r.environment_id = ${environmentId} and r.usage_meter_id = asked.meter_id and r.where is null
+    left join credit_pool_rates r on r.environment_id = ${environmentId} and r.usage_meter_id = asked.meter_id and r.where is null
     join ledger_accounts a on a.environment_id = ${environmentId} and a.customer_id = asked.customer_id
-     and a.usage_meter_id = r.credit_pool_id
+     and a.usage_meter_id = case when starts_with(asked.meter_id, 'credit_pool_') then asked.meter_id else r.credit_pool_id end
     ${endedUnbooked(work.now)}`;
   const { rows } = await sql<Found>`
     ${givenOf(work, requested, pricingModelId)}
@@ -171,7 +172,7 @@ export async function findForChecks(work: Work, requested: Asked, pricingModelId
               and a.subscription_id = g.subscription_id and a.status in ('awaiting_payment', 'scheduled')`,
            )} as subscriptions,
            (select coalesce(json_agg(held.id), '[]'::json) from ${inactive}) as inactive_resources,
-           ${listed(sql`asked.customer, r.usage_meter_id, div(greatest(${availableBalance}, 0), r.unit_cost)::text`, pools)} as pools`.execute(
+           ${listed(sql`asked.customer, asked.meter_id, div(greatest(${availableBalance}, 0), coalesce(r.unit_cost, ${smallestPerUnit}::numeric))::text`, pools)} as pools`.execute(
     work.db,
   );
   const [found] = rows;
@@ -188,6 +189,8 @@ export interface FoundEntitlements {
   readonly customers: readonly (readonly [id: string, pricingModelId: string])[];
   /** Whether the customer has the requested subscription, current or not. */
   readonly hasSubscription: boolean;
+  /** Oldest first, in smallest units. */
+  readonly pools: readonly (readonly [creditPoolId: string, slug: string, available: string, held: string])[];
   /** Newest first. */
   readonly subscriptions: readonly (readonly [
     subscriptionId: string,
@@ -242,6 +245,11 @@ export async function findEntitlements(
   const resources = sql`${capacities(work, sql`u.id`, sql`s.resource_id is not null`, isGiven(work, sql`u.item_ids`))} as h
     cross join lateral (select r.id, r.slug from resources r
                          where r.environment_id = ${environmentId} and r.id = h.resource_id offset 0) as r`;
+  const pools = sql`customer c
+    join credit_pools p on p.environment_id = ${environmentId} and p.pricing_model_id = c.pricing_model_id
+    left join ledger_accounts a
+      on a.environment_id = ${environmentId} and a.customer_id = c.id and a.usage_meter_id = p.id
+    ${endedUnbooked(now)}`;
   const { rows } = await sql<FoundEntitlements>`
     with customer as materialized (
       select 1 as number, 1 as slugs, c.id, c.pricing_model_id from customers c
@@ -249,6 +257,11 @@ export async function findEntitlements(
     ${currentSubscriptions(work, { which: subscriptionId === undefined ? sql`` : sql`and s.id = ${subscriptionId}` })}
     select ${listed(sql`id, pricing_model_id`, sql`customer`)} as customers,
            ${hasSubscription} as has_subscription,
+           ${listed(
+             sql`p.id, p.slug, coalesce(${availableBalance}, 0)::text, coalesce(a.held - ended.holds, 0)::text`,
+             pools,
+             sql`order by p.id`,
+           )} as pools,
            ${listed(
              sql`u.id, ${listed(
                sql`s.feature_id, f.slug, f.name, f.type, f.active, s.amount::text,

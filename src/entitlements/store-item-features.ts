@@ -3,6 +3,7 @@ import { jsonb } from '../database/json-records.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant, Interval } from '../kernel/calendar.ts';
+import { ledgerUnits } from '../pricing/credit-pool.ts';
 import type { FeatureType, FeatureValue, RenewalFrequency } from '../pricing/feature.ts';
 import { statementsOf } from '../pricing/store-rows.ts';
 import { currentStatuses } from '../subscriptions/subscription.ts';
@@ -78,11 +79,12 @@ export async function listItemFeatures(
   return result.rows;
 }
 
-/** A feature that grants credits: `amount` of them per `renewalFrequency`. */
+/** A feature that grants credits: `amount` of them per `renewalFrequency`, as the ledger counts them. */
 export interface CreditFeature {
   readonly id: string;
   readonly subscriptionId: string;
   readonly featureId: string;
+  /** The usage meter or credit pool. */
   readonly usageMeterId: string;
   readonly amount: bigint;
   readonly renewalFrequency: RenewalFrequency;
@@ -103,7 +105,7 @@ export async function listCreditFeatures(
       ${itemOfFeature}
      where s.type = 'usage_credit_grant' and ${givesAccess(sql`asked.at`)}
      order by s.id`.execute(work.db);
-  return result.rows;
+  return result.rows.map((row) => ({ ...row, amount: ledgerUnits(row.usageMeterId, row.amount) }));
 }
 
 /** The intervals at which each subscription is granted credits after its instant, by subscription. */

@@ -22,11 +22,13 @@ import {
   FeatureValueInput,
   GrantIntervalInput,
   type GrantRhythm,
+  grantSubject,
   type LimitTerms,
   RenewalFrequency,
   resourceFields,
   rhythmIssue,
   spendLimitFields,
+  subjectIdOf,
   toggleFields,
   valueFields,
   valueIssue,
@@ -92,6 +94,7 @@ const Reference = z.string().min(1).max(255).nullable().optional();
 const choosable = {
   productFeatureId: Reference,
   usageMeterId: Reference,
+  creditPoolId: Reference.meta({ description: 'The credit pool, in place of a usage meter.' }),
   renewalFrequency: RenewalFrequency.nullable().optional(),
   grantInterval: GrantIntervalInput.optional(),
   resourceId: Reference,
@@ -129,6 +132,7 @@ export type ItemFeatureChange = z.output<typeof ItemFeatureChange>;
 /** The fields that depend on the type. */
 interface TypeFields {
   readonly amount: bigint | null;
+  /** The usage meter or credit pool. */
   readonly usageMeterId: string | null;
   readonly renewalFrequency: RenewalFrequency | null;
   readonly grantInterval: GrantRhythm['grantInterval'];
@@ -139,6 +143,7 @@ interface TypeFields {
 /** The feature that a subscription item feature copies. */
 export interface GrantableFeature extends Omit<TypeFields, 'value'> {
   readonly value?: FeatureValue;
+  readonly creditPoolId?: string | undefined;
   readonly id: string;
   readonly pricingModelId: string;
   readonly type: FeatureType;
@@ -174,10 +179,11 @@ export interface StoredItemFeature extends ItemFeatureValues {
 
 /** A stored row as returned by the API. */
 export function toItemFeature(row: StoredItemFeature, livemode: boolean): SubscriptionItemFeature {
-  const { value, spendLimit, ...rest } = row;
+  const { value, spendLimit, usageMeterId, ...rest } = row;
+  const subject = usageMeterId === null ? { usageMeterId } : grantSubject(usageMeterId);
   // A table constraint ensures the fields of the type.
   const own = { ...(value === null ? {} : { value }), ...(spendLimit === null ? {} : { spendLimit }) };
-  return { ...rest, ...own, livemode } as SubscriptionItemFeature;
+  return { ...rest, ...subject, ...own, livemode } as SubscriptionItemFeature;
 }
 
 /** A row in the form of the expire operation: instants are texts. */
@@ -245,9 +251,11 @@ function chosen<Value>(sent: Value | undefined, kept: Value): Value {
 }
 
 function withChoices(kept: ItemFeatureValues, sent: NewItemFeature | ItemFeatureChange): ItemFeatureValues {
+  if (sent.creditPoolId && sent.usageMeterId)
+    throw refused('creditPoolId', 'must be absent or null beside usageMeterId');
   return {
     amount: chosen(sent.amount, kept.amount),
-    usageMeterId: chosen(sent.usageMeterId, kept.usageMeterId),
+    usageMeterId: sent.creditPoolId ?? chosen(sent.usageMeterId, kept.usageMeterId),
     renewalFrequency: chosen(sent.renewalFrequency, kept.renewalFrequency),
     grantInterval: chosen(sent.grantInterval, kept.grantInterval),
     resourceId: chosen(sent.resourceId, kept.resourceId),
@@ -271,7 +279,8 @@ export function decideNew(
 ): ItemFeatureValues {
   if (sent.type !== undefined && sent.type !== feature.type)
     throw refused('type', `must be ${feature.type}, the type of the feature`);
-  const { amount, usageMeterId, renewalFrequency, grantInterval, resourceId, value = null } = feature;
+  const { amount, renewalFrequency, grantInterval, resourceId, value = null } = feature;
+  const usageMeterId = subjectIdOf(feature);
   const unlinked = { productFeatureId: null, expiredAt: null, detachedAt: null, detachedReason: null };
   const own = { amount, usageMeterId, renewalFrequency, grantInterval, resourceId, value, ...unlinked };
   const values = withChoices({ ...own, manuallyCreated: item.manuallyCreated }, sent);

@@ -1,4 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
+import { smallestPerUnit } from '../rating/pool-units.ts';
+import { belongsToCustomer } from '../usage/store-credits.ts';
 import type { Invariant } from './store-invariants.ts';
 import { entriesSince } from './store-invariants-sums.ts';
 
@@ -11,16 +13,17 @@ function grantsBeyondOffer(grants: RawBuilder<unknown>, earlier: RawBuilder<unkn
     select c.environment_id, c.id, s.customer_id, c.feature_id, c.issued, e.used, f.amount
       from usage_credits c
       join ledger_accounts a on a.environment_id = c.environment_id and a.id = c.ledger_account_id
-      join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
+      join subscriptions s on s.environment_id = a.environment_id and s.id = coalesce(a.subscription_id, c.subscription_id)
      cross join lateral (
        select sum(o.applied + case when o.id = oa.pending_credit_id then oa.covered - oa.applied else 0 end) as used
          from subscriptions os
-         join ledger_accounts oa on oa.environment_id = os.environment_id and oa.subscription_id = os.id
+         join ledger_accounts oa on oa.environment_id = os.environment_id and (oa.subscription_id = os.id or oa.customer_id = os.customer_id)
          join usage_credits o on o.environment_id = oa.environment_id and o.ledger_account_id = oa.id
+          and coalesce(oa.subscription_id, o.subscription_id) = os.id
         where os.environment_id = s.environment_id and os.customer_id = s.customer_id and os.id <> s.id
           and o.id < c.id and o.feature_id = c.feature_id and o.source = 'billing_period_transition' and ${earlier}) e
      cross join lateral (
-       select coalesce(sum(f.amount), 0) as amount, max(f.updated_at) as changed_at
+       select coalesce(sum(f.amount), 0) * case when starts_with(a.usage_meter_id, 'credit_pool_') then ${sql.lit(smallestPerUnit)} else 1 end as amount, max(f.updated_at) as changed_at
          from subscription_item_features f
         where f.environment_id = c.environment_id and f.subscription_id = s.id and f.feature_id = c.feature_id) f
      where c.source = 'billing_period_transition' and c.feature_id is not null and ${grants}
@@ -60,6 +63,19 @@ const poolInvariants: readonly Invariant[] = [
         left join credit_pools p on p.environment_id = r.environment_id and p.id = r.credit_pool_id
         left join usage_meters m on m.environment_id = r.environment_id and m.id = r.usage_meter_id
        where p.pricing_model_id is distinct from r.pricing_model_id or m.pricing_model_id is distinct from r.pricing_model_id`,
+  },
+  {
+    name: 'poolCreditsKnowTheirGranter',
+    sentence:
+      'A credit of a pool that a plan granted names its subscription, which is of the same customer. Once that has ended, nothing of it is left.',
+    query: sql`
+      select c.environment_id, c.id, c.subscription_id, a.customer_id, s.customer_id as granted_customer_id, s.status
+        from usage_credits c
+        join ledger_accounts a on a.environment_id = c.environment_id and a.id = c.ledger_account_id
+        left join subscriptions s on s.environment_id = c.environment_id and s.id = c.subscription_id
+       where (c.subscription_id is not null and (s.customer_id is distinct from a.customer_id or not starts_with(a.usage_meter_id, 'credit_pool_')))
+          or (a.customer_id is not null and starts_with(a.usage_meter_id, 'credit_pool_') and not ${belongsToCustomer}
+              and (c.subscription_id is null or not c.spent and s.status in ('canceled', 'incomplete_expired')))`,
   },
   {
     name: 'holdsOnPoolsAreOfTheirCustomer',
@@ -139,7 +155,7 @@ export const creditInvariants: readonly Invariant[] = [
              > b.root_issued - div(2 * b.root_issued * b.amount_refunded + b.amount_paid, 2 * b.amount_paid)
          and not bool_or(exists (
                select from usage_holds h
-                where h.environment_id = a.environment_id and h.ledger_account_id = a.id and h.created_at <= b.refunded_at
+                where h.environment_id = a.environment_id and a.id in (h.ledger_account_id, h.pool_account_id) and h.created_at <= b.refunded_at
                   and (h.status = 'open' or h.updated_at >= b.refunded_at)))`,
   },
 ];

@@ -47,7 +47,10 @@ export const ledgerInvariants: readonly Invariant[] = [
         left join ledger_accounts a on a.environment_id = e.environment_id and a.id = e.ledger_account_id
         left join prices p on p.environment_id = e.environment_id and p.id = e.price_id and p.usage_meter_id = a.usage_meter_id
         left join billing_periods b
-          on b.environment_id = e.environment_id and b.id = e.billing_period_id and b.subscription_id = a.subscription_id
+          on b.environment_id = e.environment_id and b.id = e.billing_period_id
+         and (b.subscription_id = a.subscription_id
+              or a.customer_id = (select s.customer_id from subscriptions s
+                                   where s.environment_id = b.environment_id and s.id = b.subscription_id))
         left join usage_credits c on c.environment_id = e.environment_id and c.id = e.usage_credit_id and c.ledger_account_id = a.id
        where a.id is null or p.id is distinct from e.price_id
           or b.id is distinct from e.billing_period_id or c.id is distinct from e.usage_credit_id`,
@@ -291,18 +294,19 @@ export const ledgerInvariants: readonly Invariant[] = [
       union all
       select a.environment_id, a.id, null, a.owed, a.withheld, null
         from (select environment_id, ledger_account_id as id, sum(paused_owed) as owed, sum(withheld) as withheld
-                from usage_credits where paused_owed > 0 or withheld > 0 group by environment_id, ledger_account_id) a
+                from usage_credits where paused_owed > 0 or withheld > 0 group by environment_id, ledger_account_id, subscription_id) a
        where a.withheld > a.owed
       union all
       select c.environment_id, c.id, null, owing.owed, c.withheld, c.issued
-        from (select o.environment_id, o.ledger_account_id, max(p.end_at) as paused_at,
+        from (select o.environment_id, o.ledger_account_id, o.subscription_id, max(p.end_at) as paused_at,
                      sum(greatest(o.paused_owed - o.expired, 0) - o.withheld) as owed
                 from usage_credits o
                 left join billing_periods p on p.environment_id = o.environment_id and p.id = o.billing_period_id
                      and o.paused_owed > 0
                where o.paused_owed > 0 or o.withheld > 0
-               group by o.environment_id, o.ledger_account_id) owing
+               group by o.environment_id, o.ledger_account_id, o.subscription_id) owing
         join usage_credits c on c.environment_id = owing.environment_id and c.ledger_account_id = owing.ledger_account_id
+         and c.subscription_id is not distinct from owing.subscription_id
          and c.source = 'billing_period_transition' and c.expires_at is not null and c.granted_at > owing.paused_at
        where owing.owed > 0 and c.withheld < c.issued`,
   },

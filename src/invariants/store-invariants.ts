@@ -54,7 +54,7 @@ function disagreements(column: string, links: readonly Link[], since: Since = nu
 const linksWithinPricingModel: readonly Link[] = [
   ['prices', 'products', 'product_id'],
   ['prices', 'usage_meters', 'usage_meter_id'],
-  ['features', 'usage_meters', 'usage_meter_id'],
+  ['features', 'credit_subjects', 'usage_meter_id'],
   ['features', 'resources', 'resource_id'],
   ['product_features', 'products', 'product_id'],
   ['product_features', 'features', 'feature_id'],
@@ -73,6 +73,7 @@ const linksWithinPricingModel: readonly Link[] = [
   ['ledger_accounts', 'customers', 'customer_id'],
   ['ledger_entries', 'ledger_accounts', 'ledger_account_id'],
   ['usage_credits', 'ledger_accounts', 'ledger_account_id'],
+  ['usage_credits', 'subscriptions', 'subscription_id'],
   ['spend_limits', 'customers', 'customer_id'],
   ['spend_limits', 'usage_meters', 'usage_meter_id'],
   ['usage_holds', 'ledger_accounts', 'ledger_account_id'],

@@ -23,15 +23,17 @@ import {
   type Feature,
   type FeatureChange,
   type FeatureInput,
+  grantSubject,
   type NewFeature,
 } from './feature.ts';
 import type { Resource, ResourceChange, ResourceInput } from './resource.ts';
+import { findCreditPool } from './store-credit-pools.ts';
 import * as store from './store-features.ts';
 import * as resources from './store-resources.ts';
 import { findUsageMeter } from './store-usage-meters.ts';
 import { isMeasured, noCreditsOfMeasured, noLimitOfMeasured } from './usage-meter.ts';
 
-/** Creates a feature. Its usage meter or resource must belong to the same pricing model. */
+/** Creates a feature. Its usage meter, credit pool or resource must belong to the same pricing model. */
 export async function createFeature(work: Work, requested: FeatureInput): Promise<Feature> {
   const pricingModelId = await resolveLockedPricingModel(work, requested.pricingModelId);
   const feature = newFeature(newId('feature'), pricingModelId, requested);
@@ -54,10 +56,10 @@ function newFeature(id: string, pricingModelId: string, requested: FeatureInput)
         ...noRhythm,
       };
     case 'usage_credit_grant': {
-      const { type, amount, usageMeterId, renewalFrequency, grantInterval, rolloverMaximum, rolloverPeriods } =
-        requested;
+      const { type, amount, renewalFrequency, grantInterval, rolloverMaximum, rolloverPeriods } = requested;
       const rhythm = { renewalFrequency, grantInterval, rolloverMaximum, rolloverPeriods };
-      return { ...feature, type, amount, usageMeterId, resourceId: null, ...rhythm };
+      const subject = grantSubject(requested.creditPoolId ?? requested.usageMeterId ?? '');
+      return { ...feature, type, amount, ...subject, resourceId: null, ...rhythm };
     }
     case 'resource': {
       const { type, amount, resourceId } = requested;
@@ -76,7 +78,7 @@ function newFeature(id: string, pricingModelId: string, requested: FeatureInput)
   }
 }
 
-/** Refuses a usage meter or resource that does not exist or belongs to another pricing model. */
+/** Refuses a usage meter, credit pool or resource that does not exist or belongs to another pricing model. */
 async function refuseOtherGrants(work: Work, feature: NewFeature): Promise<void> {
   const limited = feature.type === 'spend_limit' ? feature.spendLimit.usageMeterId : null;
   const usageMeterId = feature.usageMeterId ?? limited;
@@ -89,6 +91,11 @@ async function refuseOtherGrants(work: Work, feature: NewFeature): Promise<void>
       throw limited === null
         ? invalid(['feature', 'usageMeterId'], noCreditsOfMeasured)
         : invalid(['feature', 'spendLimit', 'usageMeterId'], noLimitOfMeasured);
+  }
+  if (feature.type === 'usage_credit_grant' && feature.creditPoolId !== undefined) {
+    const pool = await required(work, findCreditPool, feature.creditPoolId, 'creditPoolNotFound');
+    if (pool.pricingModelId !== feature.pricingModelId)
+      throw new Problem('otherPricingModel', { record: 'credit pool', id: pool.id });
   }
   if (feature.resourceId !== null) {
     const resource = await required(work, resources.findResource, feature.resourceId, 'resourceNotFound');

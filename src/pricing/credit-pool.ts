@@ -19,6 +19,23 @@ export function isCreditPool(id: string): boolean {
   return id.startsWith(`${idPrefixes.creditPool}_`);
 }
 
+/** Units of a usage meter or credit pool as the ledger counts them: those of a pool in its smallest units. */
+export function ledgerUnits(subjectId: string, units: bigint): bigint {
+  return isCreditPool(subjectId) ? units * smallestPerUnit : units;
+}
+
+/** Features with their credits in units of the ledger. */
+export function inLedgerUnits<Feature extends { readonly usageMeterId: string | null; readonly amount: bigint | null }>(
+  features: readonly Feature[],
+): Feature[] {
+  return features.map((feature) => {
+    const { usageMeterId, amount } = feature;
+    return usageMeterId === null || amount === null
+      ? feature
+      : { ...feature, amount: ledgerUnits(usageMeterId, amount) };
+  });
+}
+
 /** The two fields of the API in which an account says what its credits are of. */
 export function subjectOf(id: string): { readonly usageMeterId: string | null; readonly creditPoolId: string | null } {
   return isCreditPool(id) ? { usageMeterId: null, creditPoolId: id } : { usageMeterId: id, creditPoolId: null };

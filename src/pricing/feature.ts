@@ -4,6 +4,7 @@ import { idSchema } from '../kernel/id.ts';
 import { amountInput, countInput, freeText, maxSafeInteger, SafeString, Unused, WholeNumber } from '../kernel/json.ts';
 import { invalid } from '../kernel/problem.ts';
 import { type NewRecord, stamps } from '../kernel/record.ts';
+import { CreditPoolId, isCreditPool } from './credit-pool.ts';
 import { ResourceId } from './resource.ts';
 import { UsageMeterId } from './usage-meter.ts';
 
@@ -133,12 +134,19 @@ interface FeatureKind {
   readonly type: FeatureType;
   readonly value?: FeatureValue;
   readonly spendLimit?: Pick<LimitTerms, 'period' | 'unit'>;
+  readonly creditPoolId?: string | undefined;
+  readonly creditPoolSlug?: string | null;
 }
 
-/** The part of a feature that cannot change: its type, the kind of its value, or the use that it limits on `meter`. */
-export function kindOfFeature({ type, value, spendLimit }: FeatureKind, meter: string | null = null): string {
+/**
+ * The part of a feature that cannot change: its type, the kind of its value, the use that it limits on `meter`, and whether
+ * its credits are of a pool.
+ */
+export function kindOfFeature(feature: FeatureKind, meter: string | null = null): string {
+  const { type, value, spendLimit, creditPoolId, creditPoolSlug } = feature;
   if (spendLimit !== undefined)
     return `${type} of ${meter === null ? '' : `${meter} in `}${spendLimit.unit} by ${spendLimit.period}`;
+  if ((creditPoolId ?? creditPoolSlug ?? null) !== null) return `${type} of a credit pool`;
   return value === undefined ? type : `${type} that is a ${kindOfValue(value)}`;
 }
 
@@ -166,7 +174,8 @@ export const toggleFields = {
 export const creditGrantFields = {
   type: z.literal('usage_credit_grant'),
   amount: WholeNumber,
-  usageMeterId: z.string(),
+  usageMeterId: z.string().nullable().meta({ description: 'The usage meter. Null for credits of a pool.' }),
+  creditPoolId: z.string().optional().meta({ description: 'The credit pool, in place of a usage meter.' }),
   renewalFrequency: RenewalFrequency,
   grantInterval: StoredGrantInterval,
   resourceId: z.null(),
@@ -200,6 +209,46 @@ export const spendLimitFields = {
   resourceId: z.null(),
   spendLimit: LimitTerms,
 };
+
+/** The meter or pool of a credit grant as its record names it. */
+export function grantSubject(id: string) {
+  return isCreditPool(id) ? { usageMeterId: null, creditPoolId: id } : { usageMeterId: id };
+}
+
+/** The id of the usage meter or credit pool of a feature; null: it grants no credits. */
+export function subjectIdOf(feature: {
+  readonly usageMeterId: string | null;
+  readonly creditPoolId?: string | undefined;
+}) {
+  return feature.creditPoolId ?? feature.usageMeterId;
+}
+
+// As many digits as a grant by hand has before its decimals.
+const maxPoolAmount = 999_999_999_999n;
+
+/** The subject of a credit grant in a request: exactly one of the two. */
+interface SentGrant extends GrantRhythm, Rollover {
+  readonly amount: bigint;
+}
+
+/** Reports a credit grant that names not exactly one meter or pool, or more of a pool than an amount can be. */
+export function refineSubject(
+  field: 'Id' | 'Slug',
+  given: SentGrant & {
+    readonly [Field in `${'usageMeter' | 'creditPool'}${'Id' | 'Slug'}`]?: string | null | undefined;
+  },
+  context: z.RefinementCtx,
+): void {
+  const [meter, pool] = [`usageMeter${field}`, `creditPool${field}`] as const;
+  const ofPool = typeof given[pool] === 'string';
+  const tell = (path: string, message: string) => context.addIssue({ code: 'custom', path: [path], message });
+  if (ofPool && typeof given[meter] === 'string') tell(pool, `must be absent or null beside ${meter}`);
+  if (!ofPool && typeof given[meter] !== 'string') tell(meter, `is required, or ${pool} in its place`);
+  for (const amount of ['amount', 'rolloverMaximum'] as const)
+    if (ofPool && (given[amount] ?? 0n) > maxPoolAmount)
+      tell(amount, `must be at most ${maxPoolAmount} for a credit pool`);
+  refineGrant(given, context);
+}
 
 /** How often a feature grants credits. The interval is there exactly for `every_interval`. */
 export interface GrantRhythm {
@@ -278,7 +327,7 @@ function rolloverIssue(
 }
 
 /** Reports the issue that `grantIssue` finds in a request. */
-export function refineGrant(given: GrantRhythm & Rollover, context: z.RefinementCtx): void {
+function refineGrant(given: GrantRhythm & Rollover, context: z.RefinementCtx): void {
   const issue = grantIssue(given);
   if (issue) context.addIssue({ code: 'custom', path: [issue.field], message: issue.message });
 }
@@ -349,6 +398,7 @@ export const FeatureInput = z.discriminatedUnion(
       type: z.literal('toggle'),
       amount: Unused,
       usageMeterId: Unused,
+      creditPoolId: Unused,
       renewalFrequency: Unused,
       grantInterval: Unused,
       resourceId: Unused,
@@ -361,7 +411,8 @@ export const FeatureInput = z.discriminatedUnion(
         ...anyFeature,
         type: z.literal('usage_credit_grant'),
         amount: Amount,
-        usageMeterId: UsageMeterId,
+        usageMeterId: UsageMeterId.nullish(),
+        creditPoolId: CreditPoolId.nullish(),
         renewalFrequency: RenewalFrequency,
         grantInterval: GrantIntervalInput.default(null),
         resourceId: Unused,
@@ -370,12 +421,13 @@ export const FeatureInput = z.discriminatedUnion(
         value: Unused,
         spendLimit: Unused,
       })
-      .superRefine(refineGrant),
+      .superRefine((given, context) => refineSubject('Id', given, context)),
     z.object({
       ...anyFeature,
       type: z.literal('resource'),
       amount: Amount,
       usageMeterId: Unused,
+      creditPoolId: Unused,
       renewalFrequency: Unused,
       grantInterval: Unused,
       resourceId: ResourceId,
@@ -388,6 +440,7 @@ export const FeatureInput = z.discriminatedUnion(
       type: z.literal('value'),
       amount: Unused,
       usageMeterId: Unused,
+      creditPoolId: Unused,
       renewalFrequency: Unused,
       grantInterval: Unused,
       resourceId: Unused,
@@ -400,6 +453,7 @@ export const FeatureInput = z.discriminatedUnion(
       type: z.literal('spend_limit'),
       amount: Amount,
       usageMeterId: Unused,
+      creditPoolId: Unused,
       renewalFrequency: Unused,
       grantInterval: Unused,
       resourceId: Unused,
@@ -424,6 +478,7 @@ export const FeatureChange = z.object({
   description: freeText('description').optional(),
   amount: Amount.nullish(),
   usageMeterId: UsageMeterId.nullish(),
+  creditPoolId: CreditPoolId.nullish(),
   renewalFrequency: RenewalFrequency.nullish(),
   grantInterval: GrantIntervalInput.optional(),
   resourceId: ResourceId.nullish(),
@@ -437,7 +492,7 @@ export const FeatureChange = z.object({
 });
 export type FeatureChange = z.output<typeof FeatureChange>;
 
-const typeFields = ['amount', 'usageMeterId', 'renewalFrequency', 'resourceId'] as const;
+const typeFields = ['amount', 'usageMeterId', 'creditPoolId', 'renewalFrequency', 'resourceId'] as const;
 const grantOnlyFields = ['grantInterval', 'rolloverMaximum', 'rolloverPeriods'] as const;
 
 /** The feature after a change. The type is fixed, and with it the fields that are null. */
@@ -445,15 +500,13 @@ export function decideFeatureChange(feature: Feature, change: FeatureChange): Fe
   if (change.type !== undefined && change.type !== feature.type) {
     throw invalid(['feature', 'type'], `must be ${feature.type}: the type of a feature cannot change`);
   }
+  const kind = `a ${feature.type} feature${feature.type === 'usage_credit_grant' && feature.creditPoolId ? ' of a credit pool' : ''}`;
   for (const field of typeFields) {
     const sent = change[field];
+    const stored = field in feature ? feature[field as 'amount'] : null;
     if (sent === undefined) continue;
-    if (feature[field] === null && sent !== null) {
-      throw invalid(['feature', field], `must be absent or null for a ${feature.type} feature`);
-    }
-    if (feature[field] !== null && sent === null) {
-      throw invalid(['feature', field], `must not be null for a ${feature.type} feature`);
-    }
+    if (stored === null && sent !== null) throw invalid(['feature', field], `must be absent or null for ${kind}`);
+    if (stored !== null && sent === null) throw invalid(['feature', field], `must not be null for ${kind}`);
   }
   for (const field of grantOnlyFields) {
     if (feature.type !== 'usage_credit_grant' && change[field] != null) {
@@ -515,9 +568,13 @@ function changedGrant(grant: CreditGrant, change: FeatureChange) {
   const rollover = changedRollover(grant, change);
   const issue = grantIssue({ renewalFrequency, grantInterval, ...rollover });
   if (issue) throw invalid(['feature', issue.field], issue.message);
+  const amount = change.amount ?? grant.amount;
+  for (const [field, given] of Object.entries({ amount, rolloverMaximum: rollover.rolloverMaximum }))
+    if (grant.creditPoolId !== undefined && (given ?? 0n) > maxPoolAmount)
+      throw invalid(['feature', field], `must be at most ${maxPoolAmount} for a credit pool`);
   return {
-    amount: change.amount ?? grant.amount,
-    usageMeterId: change.usageMeterId ?? grant.usageMeterId,
+    amount,
+    ...grantSubject(change.creditPoolId ?? grant.creditPoolId ?? change.usageMeterId ?? grant.usageMeterId ?? ''),
     renewalFrequency,
     grantInterval,
     ...rollover,

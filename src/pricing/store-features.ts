@@ -5,7 +5,7 @@ import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { Interval } from '../kernel/calendar.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
-import type { Feature, FeatureValue, NewFeature } from './feature.ts';
+import { type Feature, type FeatureValue, grantSubject, type NewFeature, subjectIdOf } from './feature.ts';
 import { namingTakenSlug, newRowStamps, statementsOf } from './store-rows.ts';
 
 const featureColumns = [
@@ -30,9 +30,10 @@ const featureColumns = [
 ] as const;
 type FeatureRow = Pick<Selectable<Features>, (typeof featureColumns)[number]>;
 
-function toFeature(work: Work, { value, spendLimit, ...row }: FeatureRow): Feature {
+function toFeature(work: Work, { value, spendLimit, usageMeterId, ...row }: FeatureRow): Feature {
   const feature = {
     ...row,
+    ...(usageMeterId === null ? { usageMeterId } : grantSubject(usageMeterId)),
     ...(value === null ? {} : { value }),
     ...(spendLimit === null ? {} : { spendLimit }),
     livemode: work.livemode,
@@ -52,7 +53,7 @@ export async function insertFeatures(work: Work, features: readonly NewFeature[]
     name: feature.name,
     description: feature.description,
     amount: feature.amount,
-    usageMeterId: feature.usageMeterId,
+    usageMeterId: subjectIdOf(feature),
     renewalFrequency: feature.renewalFrequency,
     grantInterval: feature.grantInterval,
     resourceId: feature.resourceId,
@@ -89,7 +90,7 @@ export async function saveFeatures(work: Work, features: readonly Feature[]): Pr
         name: feature.name,
         description: feature.description,
         amount: feature.amount,
-        usage_meter_id: feature.usageMeterId,
+        usage_meter_id: subjectIdOf(feature),
         renewal_frequency: feature.renewalFrequency,
         grant_interval: feature.grantInterval,
         resource_id: feature.resourceId,

@@ -254,7 +254,7 @@ function measuredIssues({ features, usageMeters }: Structure): Issue[] {
   const measured = new Set(usageMeters.filter(({ usageMeter }) => isMeasured(usageMeter)));
   const slugs = new Set([...measured].map(({ usageMeter }) => usageMeter.slug));
   const ofFeatures = features.flatMap((feature, index) => {
-    if (feature.type === 'usage_credit_grant' && slugs.has(feature.usageMeterSlug))
+    if (feature.type === 'usage_credit_grant' && slugs.has(feature.usageMeterSlug ?? ''))
       return [structureIssue(['features', index, 'usageMeterSlug'], noCreditsOfMeasured)];
     if (feature.type === 'spend_limit' && slugs.has(feature.spendLimit.usageMeterSlug ?? ''))
       return [structureIssue(['features', index, 'spendLimit', 'usageMeterSlug'], noLimitOfMeasured)];
@@ -353,6 +353,7 @@ function refuseUnknown({ features, products, usageMeters, resources, creditPools
     featureNotFound: new Set(features.map(({ slug }) => slug)),
     usageMeterNotFound: new Set(usageMeters.map(({ usageMeter }) => usageMeter.slug)),
     resourceNotFound: new Set(resources.map(({ slug }) => slug)),
+    creditPoolNotFound: new Set(creditPools.map(({ slug }) => slug)),
     priceNotFound: new Set<string>(),
   } satisfies Partial<Record<ProblemName, Set<string>>>;
   const unknown: { problem: keyof typeof known; slug: string; issue: Issue }[] = [];
@@ -362,8 +363,10 @@ function refuseUnknown({ features, products, usageMeters, resources, creditPools
     unknown.push({ problem, slug, issue });
   };
   for (const [index, feature] of features.entries()) {
-    if (feature.type === 'usage_credit_grant')
-      look('usageMeterNotFound', feature.usageMeterSlug, ['features', index, 'usageMeterSlug'], 'usage meter');
+    if (feature.type === 'usage_credit_grant' && feature.creditPoolSlug !== null)
+      look('creditPoolNotFound', feature.creditPoolSlug, ['features', index, 'creditPoolSlug'], 'credit pool');
+    else if (feature.type === 'usage_credit_grant')
+      look('usageMeterNotFound', feature.usageMeterSlug ?? '', ['features', index, 'usageMeterSlug'], 'usage meter');
     if (feature.type === 'spend_limit' && feature.spendLimit.usageMeterSlug !== null) {
       const at = ['features', index, 'spendLimit', 'usageMeterSlug'];
       look('usageMeterNotFound', feature.spendLimit.usageMeterSlug, at, 'usage meter');

@@ -4,7 +4,7 @@ import type { CurrencyCode } from '../kernel/currency.ts';
 import type { IdKind } from '../kernel/id.ts';
 import { isSameJson } from '../kernel/json.ts';
 import type { CreditPool, NewCreditPool } from './credit-pool.ts';
-import { type Feature, type FeatureValue, kindOfFeature, type NewFeature } from './feature.ts';
+import { type Feature, type FeatureValue, kindOfFeature, type NewFeature, subjectIdOf } from './feature.ts';
 import { isNoChargePrice, type NewPrice, type Price } from './price.ts';
 import type { NewProduct, NewProductFeature, Product, ProductFeature } from './product.ts';
 import { isLinkActive } from './product-change.ts';
@@ -92,7 +92,7 @@ function append<Value>(lists: Map<string, Value[]>, key: string, value: Value): 
 export function describeContents(contents: PricingModelContents, now: Instant): Structure {
   const { ofProduct, ofUsageMeter } = pricesByOwner(contents.prices);
   const features = representatives(contents.features);
-  const slugOfUsageMeter = new Map(contents.usageMeters.map(({ id, slug }) => [id, slug]));
+  const slugOfSubject = new Map([...contents.usageMeters, ...contents.creditPools].map(({ id, slug }) => [id, slug]));
   const slugOfResource = new Map(contents.resources.map(({ id, slug }) => [id, slug]));
   const placeOfFeature = new Map([...features.values()].map(({ id, slug }, place) => [id, { place, slug }]));
   const given = new Map<string, { place: number; slug: string; value: FeatureValue | null }[]>();
@@ -102,7 +102,7 @@ export function describeContents(contents: PricingModelContents, now: Instant): 
       append(given, link.productId, { ...feature, value: link.value ?? null });
   }
   return {
-    features: [...features.values()].map((feature) => describeFeature(feature, slugOfUsageMeter, slugOfResource)),
+    features: [...features.values()].map((feature) => describeFeature(feature, slugOfSubject, slugOfResource)),
     products: [...representatives(contents.products).values()].map((product) => {
       const granted = (given.get(product.id) ?? [])
         .sort((a, b) => a.place - b.place)
@@ -121,7 +121,7 @@ export function describeContents(contents: PricingModelContents, now: Instant): 
 
 function describeFeature(
   feature: Feature,
-  slugOfUsageMeter: ReadonlyMap<string, string>,
+  slugOfSubject: ReadonlyMap<string, string>,
   slugOfResource: ReadonlyMap<string, string>,
 ): FeatureStructure {
   const { slug, name, description, active } = feature;
@@ -131,10 +131,14 @@ function describeFeature(
       return { type: feature.type, ...text };
     case 'usage_credit_grant': {
       const { type, amount, renewalFrequency, grantInterval, rolloverMaximum, rolloverPeriods } = feature;
-      const usageMeterSlug = slugOfUsageMeter.get(feature.usageMeterId);
-      assert(usageMeterSlug !== undefined, 'a credit grant is for a usage meter of its own pricing model');
+      const subjectSlug = slugOfSubject.get(subjectIdOf(feature) ?? '');
+      assert(subjectSlug !== undefined, 'a credit grant is for a usage meter or credit pool of its own pricing model');
+      const isOfPool = feature.creditPoolId !== undefined;
+      const subject = isOfPool
+        ? { usageMeterSlug: null, creditPoolSlug: subjectSlug }
+        : { usageMeterSlug: subjectSlug, creditPoolSlug: null };
       const rhythm = { renewalFrequency, grantInterval, rolloverMaximum, rolloverPeriods };
-      return { type, ...text, amount, usageMeterSlug, ...rhythm };
+      return { type, ...text, amount, ...subject, ...rhythm };
     }
     case 'resource': {
       const resourceSlug = slugOfResource.get(feature.resourceId);
@@ -145,7 +149,7 @@ function describeFeature(
       return { type: feature.type, ...text, value: feature.value };
     case 'spend_limit': {
       const { usageMeterId, ...terms } = feature.spendLimit;
-      const usageMeterSlug = usageMeterId === null ? null : slugOfUsageMeter.get(usageMeterId);
+      const usageMeterSlug = usageMeterId === null ? null : slugOfSubject.get(usageMeterId);
       assert(usageMeterSlug !== undefined, 'a spend limit is for a usage meter of its own pricing model');
       return { type: feature.type, ...text, amount: feature.amount, spendLimit: { usageMeterSlug, ...terms } };
     }

@@ -4,7 +4,15 @@ import type { Instant } from '../kernel/calendar.ts';
 import type { IdKind } from '../kernel/id.ts';
 import { isSameJson, Metadata, Timestamp, WholeNumber } from '../kernel/json.ts';
 import type { CreditPool } from './credit-pool.ts';
-import { ExportedLimitTerms, FeatureValue, type NewFeature, RenewalFrequency, StoredGrantInterval } from './feature.ts';
+import {
+  ExportedLimitTerms,
+  FeatureValue,
+  grantSubject,
+  type NewFeature,
+  RenewalFrequency,
+  StoredGrantInterval,
+  subjectIdOf,
+} from './feature.ts';
 import { BillingTiming, IntervalUnit, type NewPrice, Overage, UsageInterval } from './price.ts';
 import { Pricing } from './pricing.ts';
 import { isLinkActive } from './product-change.ts';
@@ -59,7 +67,7 @@ export function copyContents(contents: PricingModelContents, context: CopyContex
             return { ...copied('feature', row), spendLimit: { ...row.spendLimit, usageMeterId } };
           }
           case 'usage_credit_grant':
-            return { ...copied('feature', row), usageMeterId: idOf(row.usageMeterId) };
+            return { ...copied('feature', row), ...grantSubject(idOf(subjectIdOf(row) ?? '')) };
           case 'resource':
             return { ...copied('feature', row), resourceId: idOf(row.resourceId) };
           default:
@@ -119,7 +127,8 @@ const ExportedFeature = z.discriminatedUnion('type', [
     amount: WholeNumber,
     renewalFrequency: RenewalFrequency,
     grantInterval: StoredGrantInterval.unwrap().optional(),
-    usageMeterSlug: z.string(),
+    usageMeterSlug: z.string().optional(),
+    creditPoolSlug: z.string().optional(),
     rolloverMaximum: WholeNumber.optional(),
     rolloverPeriods: z.int().optional(),
   }),

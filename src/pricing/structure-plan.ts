@@ -1,7 +1,7 @@
 import { refuseFineAmount } from '../kernel/currency.ts';
 import { isSameJson } from '../kernel/json.ts';
 import type { CreditPool, NewCreditPool } from './credit-pool.ts';
-import type { Feature, FeatureValue, NewFeature } from './feature.ts';
+import { type Feature, type FeatureValue, grantSubject, type NewFeature } from './feature.ts';
 import { isNoChargePrice, type NewPrice, noChargePrice, noChargeSlug, type Price } from './price.ts';
 import { extraAmounts } from './pricing.ts';
 import type { NewProduct, NewProductFeature, Product, ProductUsagePrice } from './product.ts';
@@ -48,13 +48,14 @@ export function planStructure(
 ): StructureChanges {
   const resources = planResources(current.resources, wanted.resources, context);
   const usageMeters = planUsageMeters(current, wanted.usageMeters, context);
-  const targets = { usageMeterIds: usageMeters.ids, resourceIds: resources.ids };
+  const creditPools = planCreditPools(current.creditPools, wanted.creditPools, usageMeters.ids, context);
+  const targets = { usageMeterIds: usageMeters.ids, creditPoolIds: creditPools.ids, resourceIds: resources.ids };
   const features = planFeatures(current, wanted.features, targets, context);
   const products = planProducts(current, wanted.products, { features, rates: usageMeters.rates }, context);
   return {
     resources: { made: resources.made, changed: resources.changed },
     usageMeters: { made: usageMeters.made, changed: usageMeters.changed },
-    creditPools: planCreditPools(current.creditPools, wanted.creditPools, usageMeters.ids, context),
+    creditPools: { made: creditPools.made, changed: creditPools.changed },
     features: { made: features.made, changed: features.changed },
     products: { made: products.made, changed: products.changed },
     prices: {
@@ -86,6 +87,7 @@ function planResources(current: readonly Resource[], wanted: readonly ResourceSt
 
 interface FeatureTargets {
   readonly usageMeterIds: ReadonlyMap<string, string>;
+  readonly creditPoolIds: ReadonlyMap<string, string>;
   readonly resourceIds: ReadonlyMap<string, string>;
 }
 
@@ -143,7 +145,7 @@ function newestOfKind(
   return features.findLast((feature) => feature.slug === slug && isOfKind(feature) && !feature.active);
 }
 
-function featureFields(feature: FeatureStructure, { usageMeterIds, resourceIds }: FeatureTargets) {
+function featureFields(feature: FeatureStructure, { usageMeterIds, creditPoolIds, resourceIds }: FeatureTargets) {
   const { slug, name, description, active } = feature;
   const text = { slug, name, description, active };
   const noRhythm = { renewalFrequency: null, grantInterval: null, rolloverMaximum: null, rolloverPeriods: null };
@@ -154,9 +156,12 @@ function featureFields(feature: FeatureStructure, { usageMeterIds, resourceIds }
     }
     case 'usage_credit_grant': {
       const { type, amount, renewalFrequency, grantInterval, rolloverMaximum, rolloverPeriods } = feature;
-      const usageMeterId = known(usageMeterIds, feature.usageMeterSlug);
+      const { usageMeterSlug, creditPoolSlug } = feature;
+      const subject = grantSubject(
+        creditPoolSlug === null ? known(usageMeterIds, usageMeterSlug ?? '') : known(creditPoolIds, creditPoolSlug),
+      );
       const rhythm = { renewalFrequency, grantInterval, rolloverMaximum, rolloverPeriods };
-      return { type, ...text, amount, usageMeterId, resourceId: null, ...rhythm };
+      return { type, ...text, amount, ...subject, resourceId: null, ...rhythm };
     }
     case 'resource': {
       const { type, amount } = feature;
@@ -363,18 +368,21 @@ function planCreditPools(
   wanted: readonly CreditPoolStructure[],
   usageMeterIds: ReadonlyMap<string, string>,
   context: PlanContext,
-): Changes<NewCreditPool, NewCreditPool> {
+): Changes<NewCreditPool, NewCreditPool> & { readonly ids: ReadonlyMap<string, string> } {
   const stored = new Map(current.map((pool) => [pool.slug, pool]));
+  const ids = new Map<string, string>();
   const made: NewCreditPool[] = [];
   const changed: NewCreditPool[] = [];
   for (const { slug, name, unit, rates } of wanted) {
     const row = stored.get(slug);
     const found = rates.map((rate) => ({ ...rate, usageMeterId: known(usageMeterIds, rate.usageMeterSlug) }));
-    const pool = { pricingModelId: context.pricingModelId, slug, name, unit, rates: found };
-    if (row === undefined) made.push({ ...pool, id: context.newId('creditPool') });
-    else if (withFields(row, { name, rates: [...rates] }) !== null) changed.push({ ...pool, id: row.id });
+    const id = row?.id ?? context.newId('creditPool');
+    ids.set(slug, id);
+    const pool = { id, pricingModelId: context.pricingModelId, slug, name, unit, rates: found };
+    if (row === undefined) made.push(pool);
+    else if (withFields(row, { name, rates: [...rates] }) !== null) changed.push(pool);
   }
-  return { made, changed };
+  return { made, changed, ids };
 }
 
 interface UsageMeterPlan extends Changes<NewUsageMeter, UsageMeter> {

@@ -14,7 +14,7 @@ import {
   type Rollover,
   RolloverMaximum,
   RolloverPeriods,
-  refineGrant,
+  refineSubject,
 } from './feature.ts';
 import {
   BillingTiming,
@@ -65,7 +65,9 @@ interface ToggleStructure extends FeatureText {
 interface CreditGrantStructure extends FeatureText, GrantRhythm, Rollover {
   readonly type: 'usage_credit_grant';
   readonly amount: bigint;
-  readonly usageMeterSlug: string;
+  /** Exactly one of the two is there. */
+  readonly usageMeterSlug: string | null;
+  readonly creditPoolSlug: string | null;
 }
 interface ResourceFeatureStructure extends FeatureText {
   readonly type: 'resource';
@@ -217,6 +219,7 @@ const FeatureInput = z
       renewalFrequency: Nothing,
       grantInterval: Nothing,
       usageMeterSlug: Nothing,
+      creditPoolSlug: Nothing,
       resourceSlug: Nothing,
       value: Nothing,
       spendLimit: Nothing,
@@ -229,14 +232,15 @@ const FeatureInput = z
         amount: amountInput(1),
         renewalFrequency: RenewalFrequency,
         grantInterval: GrantIntervalInput.default(null),
-        usageMeterSlug: SafeString,
+        usageMeterSlug: SafeString.nullable().default(null),
+        creditPoolSlug: SafeString.nullable().default(null),
         resourceSlug: Nothing,
         rolloverMaximum: RolloverMaximum.default(null),
         rolloverPeriods: RolloverPeriods.default(null),
         value: Nothing,
         spendLimit: Nothing,
       })
-      .superRefine(refineGrant),
+      .superRefine((given, context) => refineSubject('Slug', given, context)),
     z.object({
       type: z.literal('resource'),
       ...featureText,
@@ -244,6 +248,7 @@ const FeatureInput = z
       renewalFrequency: Nothing,
       grantInterval: Nothing,
       usageMeterSlug: Nothing,
+      creditPoolSlug: Nothing,
       resourceSlug: SafeString,
       value: Nothing,
       spendLimit: Nothing,
@@ -256,6 +261,7 @@ const FeatureInput = z
       renewalFrequency: Nothing,
       grantInterval: Nothing,
       usageMeterSlug: Nothing,
+      creditPoolSlug: Nothing,
       resourceSlug: Nothing,
       value: FeatureValueInput,
       spendLimit: Nothing,
@@ -268,6 +274,7 @@ const FeatureInput = z
       renewalFrequency: Nothing,
       grantInterval: Nothing,
       usageMeterSlug: Nothing,
+      creditPoolSlug: Nothing,
       resourceSlug: Nothing,
       value: Nothing,
       spendLimit: LimitTermsStructureInput,
@@ -281,10 +288,10 @@ const FeatureInput = z
       case 'toggle':
         return { type: given.type, ...text };
       case 'usage_credit_grant': {
-        const { type, amount, renewalFrequency, grantInterval, usageMeterSlug, rolloverMaximum, rolloverPeriods } =
-          given;
+        const { type, amount, renewalFrequency, grantInterval, usageMeterSlug, creditPoolSlug } = given;
+        const { rolloverMaximum, rolloverPeriods } = given;
         const rhythm = { renewalFrequency, grantInterval, rolloverMaximum, rolloverPeriods };
-        return { type, ...text, amount, usageMeterSlug, ...rhythm };
+        return { type, ...text, amount, usageMeterSlug, creditPoolSlug, ...rhythm };
       }
       case 'resource':
         return { type: given.type, ...text, amount: given.amount, resourceSlug: given.resourceSlug };

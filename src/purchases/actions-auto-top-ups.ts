@@ -7,6 +7,7 @@ import type { Work } from '../database/work.ts';
 import { listProductLinks } from '../entitlements/store-item-features.ts';
 import { enqueue } from '../jobs/queue.ts';
 import { invalid, Problem, refusal } from '../kernel/problem.ts';
+import { isCreditPool } from '../pricing/credit-pool.ts';
 import { findActivePriceBySlug, findPrice } from '../pricing/store-prices.ts';
 import { findProduct } from '../pricing/store-products.ts';
 import { nextTopUpAttempt } from '../rating/auto-top-up.ts';
@@ -71,7 +72,7 @@ async function findTopUp(work: Work, customer: CustomerRow, slug: string) {
     throw refuse(`must be the slug of an active price that is paid once: ${slug}`);
   const credits = await creditsOfProduct(work, product.id);
   const [usageMeterId, ...others] = credits.keys();
-  if (usageMeterId === undefined || others.length > 0)
+  if (usageMeterId === undefined || others.length > 0 || isCreditPool(usageMeterId))
     throw refuse(`must be of a product that gives credits of one usage meter: ${slug}`);
   return { priceId: price.id, usageMeterId };
 }

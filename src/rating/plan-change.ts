@@ -3,12 +3,13 @@ import { allocate, mulDiv, saturated } from '../kernel/money.ts';
 import type { IntervalSpan } from './credits.ts';
 import { proratedCredit } from './proration.ts';
 
-/** The fields of a granted feature that a plan change needs. */
+/** The fields of a granted feature that a plan change needs. Credits are as the ledger counts them. */
 export interface GivenFeature {
   readonly subscriptionItemId: string;
   readonly featureId: string;
   readonly type: 'toggle' | 'usage_credit_grant' | 'resource' | 'value' | 'spend_limit';
   readonly amount: bigint | null;
+  /** The usage meter or credit pool. */
   readonly usageMeterId: string | null;
   readonly renewalFrequency: 'once' | 'every_billing_period' | 'every_interval' | null;
   readonly grantInterval: Interval | null;

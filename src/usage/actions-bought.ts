@@ -1,22 +1,27 @@
 import assert from 'node:assert/strict';
 import { z } from 'zod';
 import type { Work } from '../database/work.ts';
-import { WholeNumber } from '../kernel/json.ts';
 import { smallerOf } from '../kernel/money.ts';
+import { amountOf } from '../pricing/credit-pool.ts';
+import { grantSubject } from '../pricing/feature.ts';
 import { creditsToTakeBack } from '../rating/credits.ts';
 import { tellingLowBalances } from './actions-low-balance.ts';
+import { CreditAmount } from './ledger.ts';
 import { lockBalances } from './store-accounts.ts';
 import { type BoughtCredit, listBoughtCredits } from './store-bought.ts';
 import { takeBackCredits, writePendingApplication } from './store-credits.ts';
 
-/** The effect of a refund on the credits that the refunded purchase bought on one meter. */
+/** The effect of a refund on the credits that the refunded purchase bought on one meter or in one pool. */
 export const RefundedCredit = z
   .object({
-    usageMeterId: z.string(),
-    boughtAmount: WholeNumber.meta({ description: 'The units that the purchase bought.' }),
-    usedAmount: WholeNumber.meta({ description: 'The units of these that were used. They stay used.' }),
-    takenBackAmount: WholeNumber.meta({ description: 'The units that this refund took back.' }),
-    remainingAmount: WholeNumber.meta({
+    usageMeterId: z.string().nullable().meta({ description: 'The usage meter. Null for credits of a pool.' }),
+    creditPoolId: z.string().optional().meta({
+      description: 'The credit pool, in place of a usage meter. Its amounts are decimal texts.',
+    }),
+    boughtAmount: CreditAmount.meta({ description: 'The units that the purchase bought.' }),
+    usedAmount: CreditAmount.meta({ description: 'The units of these that were used. They stay used.' }),
+    takenBackAmount: CreditAmount.meta({ description: 'The units that this refund took back.' }),
+    remainingAmount: CreditAmount.meta({
       description: 'The units that are left. After a refund in full, those that open holds set aside.',
     }),
   })
@@ -40,7 +45,7 @@ export async function takeBackBought(work: Work, refund: PurchaseRefund): Promis
   const read = () => listBoughtCredits(work, refund.purchaseId, refund.refundId);
   const usable = (await read()).filter(({ remaining }) => remaining > 0n);
   if (usable.length === 0) return;
-  const subscriptionIds = [...new Set(usable.map(({ subscriptionId }) => subscriptionId))];
+  const subscriptionIds = [...new Set(usable.flatMap(({ subscriptionId }) => subscriptionId ?? []))];
   await tellingLowBalances(work, subscriptionIds, async () => {
     const accountIds = [...new Set(usable.map(({ ledgerAccountId }) => ledgerAccountId))];
     const balances = await lockBalances(work, accountIds);
@@ -76,13 +81,16 @@ export async function readRefundedCredits(
   { purchaseId, refundId }: Pick<PurchaseRefund, 'purchaseId' | 'refundId'>,
 ): Promise<RefundedCredit[]> {
   const byMeter = Map.groupBy(await listBoughtCredits(work, purchaseId, refundId), ({ usageMeterId }) => usageMeterId);
-  return [...byMeter].map(([usageMeterId, credits]) => ({
-    usageMeterId,
-    boughtAmount: sumOf(credits.map(({ id, rootId, issued }) => (id === rootId ? issued : 0n))),
-    usedAmount: sumOf(credits.map(({ applied }) => applied)),
-    takenBackAmount: sumOf(credits.map(({ takenBackNow }) => takenBackNow)),
-    remainingAmount: sumOf(credits.map(({ remaining }) => remaining)),
-  }));
+  return [...byMeter].map(([id, credits]) => {
+    const sum = (amountsOf: (credit: BoughtCredit) => bigint) => amountOf(id, sumOf(credits.map(amountsOf)));
+    return {
+      ...grantSubject(id),
+      boughtAmount: sum((credit) => (credit.id === credit.rootId ? credit.issued : 0n)),
+      usedAmount: sum(({ applied }) => applied),
+      takenBackAmount: sum(({ takenBackNow }) => takenBackNow),
+      remainingAmount: sum(({ remaining }) => remaining),
+    };
+  });
 }
 
 function sumOf(amounts: readonly bigint[]): bigint {

@@ -12,7 +12,7 @@ import { isMeasured, noCreditsOfMeasured, type UsageMeter } from '../pricing/usa
 import { grantCredits } from './actions-ledger.ts';
 import { publishLowBalances } from './actions-low-balance.ts';
 import { listCreditHolders } from './actions-transfer.ts';
-import { hasFallen } from './ledger.ts';
+import { type CreditGrant, hasFallen } from './ledger.ts';
 import { lockBalances, openCustomerAccount } from './store-accounts.ts';
 import * as store from './store-credits.ts';
 import { takeBackByHand, writePendingApplication } from './store-credits.ts';
@@ -123,9 +123,26 @@ async function grant(
     ...(typeof reason === 'string' ? { reason } : {}),
   } as const;
   if (subscriptionId !== null) return grantCredits(work, [{ ...given, subscriptionId }]);
-  const ledgerAccountId = await openCustomerAccount(work, { ...key, customerId });
-  if (isCreditPool(key.usageMeterId)) await store.endPoolCredits(work, ledgerAccountId);
-  await store.insertCredits(work, [{ ...given, subscriptionId, ledgerAccountId }]);
+  await grantToAccount(work, { ...given, customerId });
+}
+
+/** A grant to an account of a customer itself. */
+type CustomerGrant = Omit<CreditGrant, 'subscriptionId'> & { readonly customerId: string };
+
+/** Grants bought credits to credit pools of customers. Idempotent. */
+export async function grantToPools(work: Work, grants: readonly CustomerGrant[]): Promise<void> {
+  const inOrder = grants.toSorted((one, other) => (accountOrder(one) < accountOrder(other) ? -1 : 1));
+  for (const grant of inOrder) await grantToAccount(work, grant);
+}
+
+function accountOrder({ usageMeterId, customerId }: CustomerGrant): string {
+  return `${usageMeterId} ${customerId}`;
+}
+
+async function grantToAccount(work: Work, { customerId, ...grant }: CustomerGrant): Promise<void> {
+  const ledgerAccountId = await openCustomerAccount(work, { ...grant, customerId });
+  if (isCreditPool(grant.usageMeterId)) await store.endPoolCredits(work, ledgerAccountId);
+  await store.insertCredits(work, [{ ...grant, subscriptionId: null, ledgerAccountId }]);
 }
 
 /** The id of the credit pool or the usage meter that a grant names. */

@@ -22,6 +22,7 @@ import * as store from './store-accounts.ts';
 import {
   countTakenBack,
   endCredits,
+  endPoolCreditsOfPlan,
   expireNow,
   insertCredits,
   listCreditsOfPeriod,
@@ -77,7 +78,10 @@ export async function grantCredits(work: Work, grants: readonly CreditGrant[]): 
 
 async function withhold(work: Work, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
-  const owing = Map.groupBy(await listOwingCredits(work, ids), ({ ledgerAccountId }) => ledgerAccountId);
+  const owing = Map.groupBy(
+    await listOwingCredits(work, ids),
+    ({ ledgerAccountId, subscriptionId }) => `${ledgerAccountId} ${subscriptionId}`,
+  );
   const withheld = [...owing.values()].flatMap((credits) => {
     const amounts = withheldOf(
       credits.map(({ issued }) => issued),
@@ -150,6 +154,12 @@ export async function endPlanCredits(
     credits.map(({ id }) => id),
   );
   await expireCredits(work, [{ subscriptionId, at: work.now, goesOn }]);
+}
+
+/** Ends what a plan that ends at `at` has granted in credit pools. On its own accounts nothing uses it any more. */
+export async function endPlanCreditsInPools(work: Work, subscriptionId: string, at: Instant): Promise<void> {
+  await lockAccountsOf(work, [{ subscriptionId }]);
+  await endPoolCreditsOfPlan(work, subscriptionId, at);
 }
 
 async function lockAccountsOf(work: Work, keys: readonly { readonly subscriptionId: string }[]): Promise<string[]> {

@@ -51,9 +51,13 @@ export function hasFallen(threshold: bigint | null, before: bigint, after: bigin
   return threshold !== null && before >= threshold && after < threshold;
 }
 
-/** Identifies an account: there is one per usage meter of a subscription. */
+/**
+ * Identifies an account: there is one per usage meter of a subscription. With a credit pool it is the account of the
+ * customer of the subscription.
+ */
 export interface AccountKey {
   readonly subscriptionId: string;
+  /** The usage meter or credit pool. */
   readonly usageMeterId: string;
   readonly pricingModelId: string;
 }
@@ -94,7 +98,7 @@ export interface CreditGrant extends AccountKey {
 }
 
 /** A grant to a locked account. */
-export interface AccountGrant extends Omit<CreditGrant, 'subscriptionId' | 'usageMeterId'> {
+export interface AccountGrant extends Omit<CreditGrant, 'subscriptionId'> {
   readonly ledgerAccountId: string;
   /** Null: the account of a customer. */
   readonly subscriptionId: string | null;

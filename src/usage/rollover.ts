@@ -27,7 +27,7 @@ export interface EndingCredit {
 type Transitions = ReadonlyMap<string, { readonly at: Instant; readonly schedule: PeriodSchedule }>;
 
 /**
- * Decides the rollover of expiring credits, oldest first. All credits of a feature on an account share one limit:
+ * Decides the rollover of expiring credits, oldest first. All credits of a feature of a subscription share one limit:
  * together with earlier rollovers, no more than the maximum is usable. Each rollover is a separate credit. Credits of a
  * subscription that does not continue do not roll over.
  *
@@ -45,7 +45,7 @@ export function rolledOver(ending: readonly EndingCredit[], expiries: readonly C
     const { rolloverMaximum, rolloverPeriods, outstanding } = credit;
     const transition = transitions.get(credit.subscriptionId);
     if (rolloverMaximum === null || rolloverPeriods === null || transition === undefined) return [];
-    const key = `${credit.ledgerAccountId} ${credit.featureId}`;
+    const key = `${credit.ledgerAccountId} ${credit.subscriptionId} ${credit.featureId}`;
     const free = room.get(key) ?? rolloverMaximum - outstanding;
     const amount = smallerOf(credit.rest, free);
     // A lowered maximum may leave negative room.
@@ -65,9 +65,10 @@ function rolloverEnd(
 }
 
 function toGrant(credit: EndingCredit, amount: bigint, expiresAt: Instant): AccountGrant {
-  const { id, pricingModelId, ledgerAccountId, subscriptionId, featureId, priority } = credit;
+  const { id, pricingModelId, ledgerAccountId, subscriptionId, usageMeterId, featureId, priority } = credit;
   return {
     subscriptionId,
+    usageMeterId,
     pricingModelId,
     ledgerAccountId,
     featureId,

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { textArray } from '../database/array-literal.ts';
 import { newId } from '../database/new-id.ts';
 import { instantOfColumn, type Work } from '../database/work.ts';
+import { isCreditPool } from '../pricing/credit-pool.ts';
 import { type AccountKey, accountKeyText, distinctAccounts } from './ledger.ts';
 import { availableBalance, endedUnbooked } from './store-balances.ts';
 
@@ -13,9 +14,17 @@ import { availableBalance, endedUnbooked } from './store-balances.ts';
  * was committed before it, so its result is final. `book_usage` locks accounts in the same order, by booking on them.
  */
 
-/** Opens missing accounts and locks all of them. Returns the ids by key text. */
+/** Opens missing accounts and locks all of them, those of credit pools last. Returns the ids by key text. */
 export async function openAccounts(work: Work, keys: readonly AccountKey[]): Promise<ReadonlyMap<string, string>> {
-  const accounts = distinctAccounts(keys);
+  const { ofPools = [], ofMeters = [] } = Object.groupBy(distinctAccounts(keys), ({ usageMeterId }) =>
+    isCreditPool(usageMeterId) ? 'ofPools' : 'ofMeters',
+  );
+  const meters = await openMeterAccounts(work, ofMeters);
+  return ofPools.length === 0 ? meters : new Map([...meters, ...(await openPoolAccounts(work, ofPools))]);
+}
+
+async function openMeterAccounts(work: Work, accounts: readonly AccountKey[]): Promise<ReadonlyMap<string, string>> {
+  if (accounts.length === 0) return new Map();
   // An update that changes nothing locks an existing row: one statement instead of three.
   const { rows } = await sql<{ id: string; subscriptionId: string; usageMeterId: string }>`
     insert into ledger_accounts (environment_id, id, pricing_model_id, subscription_id, subscription_revision, usage_meter_id,
@@ -34,6 +43,33 @@ export async function openAccounts(work: Work, keys: readonly AccountKey[]): Pro
     on conflict (environment_id, subscription_id, usage_meter_id) do update set updated_at = greatest(ledger_accounts.updated_at, excluded.updated_at)
     returning id, subscription_id, usage_meter_id`.execute(work.db);
   assert(rows.length === accounts.length, 'every account is open');
+  return new Map(rows.map((row) => [accountKeyText(row), row.id]));
+}
+
+/** The accounts of the customers of these subscriptions in credit pools. */
+async function openPoolAccounts(work: Work, accounts: readonly AccountKey[]): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await sql<{ id: string; subscriptionId: string; usageMeterId: string }>`
+    with asked as materialized (
+      select asked.*, s.customer_id, ${instantOfColumn(work, 's.id')} as at
+        from unnest(
+               ${accounts.map(() => newId('ledgerAccount'))}::text[],
+               ${accounts.map((account) => account.pricingModelId)}::text[],
+               ${accounts.map((account) => account.subscriptionId)}::text[],
+               ${accounts.map((account) => account.usageMeterId)}::text[]
+             ) as asked (id, pricing_model_id, subscription_id, usage_meter_id)
+        join subscriptions s on s.environment_id = ${work.environmentId} and s.id = asked.subscription_id
+    ), opened as (
+      insert into ledger_accounts (environment_id, id, pricing_model_id, subscription_revision, usage_meter_id, created_at, updated_at,
+             customer_id)
+      select distinct on (usage_meter_id collate "C", customer_id) ${work.environmentId}, id, pricing_model_id, 0, usage_meter_id,
+             at, at, customer_id
+        from asked order by usage_meter_id collate "C", customer_id, at
+      on conflict (environment_id, customer_id, usage_meter_id) where customer_id is not null
+      do update set updated_at = greatest(ledger_accounts.updated_at, excluded.updated_at)
+      returning id, customer_id, usage_meter_id
+    )
+    select opened.id, asked.subscription_id, asked.usage_meter_id
+      from asked join opened using (customer_id, usage_meter_id)`.execute(work.db);
   return new Map(rows.map((row) => [accountKeyText(row), row.id]));
 }
 
@@ -81,12 +117,33 @@ export async function listPoolAccounts(
   return rows;
 }
 
-/** Locks the accounts of the subscriptions. Returns their ids. */
+/**
+ * The accounts that credits of subscription `id` may be on: its own, and those of its customer in credit pools. A credit `c`
+ * of account `a` is of the subscription where `isOfSubscription` holds too.
+ */
+export function accountsOfSubscription(work: Work, id: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`(
+    select own.* from ledger_accounts own
+     where own.environment_id = ${work.environmentId} and own.subscription_id = ${id}
+    union all
+    select pool.* from subscriptions holder
+      join ledger_accounts pool on pool.environment_id = holder.environment_id and pool.customer_id = holder.customer_id
+       and starts_with(pool.usage_meter_id, 'credit_pool_')
+     where holder.environment_id = ${work.environmentId} and holder.id = ${id})`;
+}
+
+export function isOfSubscription(id: RawBuilder<unknown>): RawBuilder<boolean> {
+  return sql<boolean>`(a.subscription_id is not null or c.subscription_id = ${id})`;
+}
+
+/** Locks the accounts of the subscriptions, and those of their customers in credit pools. Returns their ids. */
 export async function lockAccountsOfSubscriptions(work: Work, subscriptionIds: readonly string[]): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select id from ledger_accounts
-     where environment_id = ${work.environmentId} and subscription_id = any(${subscriptionIds}::text[])
-     order by subscription_id, usage_meter_id for no key update`.execute(work.db);
+     where environment_id = ${work.environmentId} and id = any(array(
+       select a.id from unnest(${subscriptionIds}::text[]) as asked (id)
+        cross join lateral ${accountsOfSubscription(work, sql`asked.id`)} a))
+     order by subscription_id, usage_meter_id, customer_id for no key update`.execute(work.db);
   return rows.map((row) => row.id);
 }
 

@@ -2,14 +2,15 @@ import { sql } from 'kysely';
 import type { Work } from '../database/work.ts';
 import { appliedInAll } from './store-balances.ts';
 
-/** Credits that a purchase bought on one meter, wherever transfers have moved them since. */
+/** Credits that a purchase bought on one meter or in one pool, wherever transfers have moved them since. */
 export interface BoughtCredit {
   readonly id: string;
   /** The bought credit at the start of its transfers. */
   readonly rootId: string;
   readonly pricingModelId: string;
   readonly ledgerAccountId: string;
-  readonly subscriptionId: string;
+  /** Null: on an account of the customer. */
+  readonly subscriptionId: string | null;
   readonly usageMeterId: string;
   readonly issued: bigint;
   readonly applied: bigint;

@@ -6,6 +6,7 @@ import { within } from '../database/select-page.ts';
 import { instantOf, type Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { instantRange, isAscending, type PageRequest } from '../kernel/pagination.ts';
+import { isCreditPool, ledgerUnits } from '../pricing/credit-pool.ts';
 import { ofSubscriptionsOf } from '../subscriptions/store.ts';
 import { terminalStatuses } from '../subscriptions/subscription.ts';
 import {
@@ -17,8 +18,14 @@ import {
   transactionTypeOfSource,
 } from './ledger.ts';
 import type { EndingCredit } from './rollover.ts';
+import { accountsOfSubscription, isOfSubscription } from './store-accounts.ts';
 import { appliedInAll } from './store-balances.ts';
 import type { GrantedSubscription, UsageCreditRow } from './usage-credit.ts';
+
+/** The subscription that a credit of a pool is granted through. Null: it is bought or granted to the customer, or of a meter. */
+function poolGranter({ usageMeterId, subscriptionId, source }: AccountGrant): string | null {
+  return isCreditPool(usageMeterId) && source !== 'purchase' ? subscriptionId : null;
+}
 
 /** Grants and books credits on locked accounts, except those whose (source, sourceId) was granted before. */
 export async function insertCredits(work: Work, grants: readonly AccountGrant[]): Promise<void> {
@@ -46,14 +53,15 @@ export async function insertCredits(work: Work, grants: readonly AccountGrant[])
         ${grants.map((grant) => grant.priority ?? defaultPriority)}::integer[],
         ${grants.map((grant) => grant.reason ?? null)}::text[],
         ${grants.map((grant) => grant.transferredFrom ?? null)}::text[],
-        ${grants.map(atOf)}::bigint[]
+        ${grants.map(atOf)}::bigint[],
+        ${grants.map(poolGranter)}::text[]
       ) as asked (id, entry_id, transaction_id, transaction_type, pricing_model_id, ledger_account_id, feature_id,
-                  billing_period_id, source, source_id, amount, expires_at, interval_start_at, priority, reason, transferred_from, at)
+                  billing_period_id, source, source_id, amount, expires_at, interval_start_at, priority, reason, transferred_from, at, subscription_id)
     ), granted as (
       insert into usage_credits (environment_id, id, pricing_model_id, ledger_account_id, feature_id, billing_period_id,
-             source, source_id, issued, expires_at, interval_start_at, priority, reason, transferred_from, granted_at, created_at, updated_at)
+             source, source_id, issued, expires_at, interval_start_at, priority, reason, transferred_from, granted_at, created_at, updated_at, subscription_id)
       select ${environmentId}, id, pricing_model_id, ledger_account_id, feature_id, billing_period_id,
-             source, source_id, amount, expires_at, interval_start_at, priority, reason, transferred_from, at, at, at
+             source, source_id, amount, expires_at, interval_start_at, priority, reason, transferred_from, at, at, at, subscription_id
         from asked order by id collate "C"
       on conflict (environment_id, source, source_id) do nothing
       returning id
@@ -95,24 +103,27 @@ const earlierCreditsEndAt = sql`
  */
 export async function listUnbookedEnds(work: Work, expiries: readonly CreditExpiry[]): Promise<EndingCredit[]> {
   const { rows } = await sql<EndingCredit>`
-    select c.id, c.pricing_model_id, c.ledger_account_id, a.subscription_id, a.usage_meter_id, c.feature_id, c.priority,
+    select c.id, c.pricing_model_id, c.ledger_account_id, asked.subscription_id, a.usage_meter_id, c.feature_id, c.priority,
            c.issued - c.applied - c.expired - c.taken_back as rest, f.rollover_maximum, f.rollover_periods,
            case when c.interval_start_at is not null then f.grant_interval end as grant_interval,
            case when f.id is null then 0
                 else (select coalesce(sum(r.issued - r.applied - r.expired - r.taken_back), 0) from usage_credits r
                        where r.environment_id = c.environment_id and r.ledger_account_id = c.ledger_account_id and not r.spent
-                         and r.feature_id = c.feature_id and r.source = 'rollover' and r.expires_at > asked.at) end as outstanding
+                         and r.feature_id = c.feature_id and r.subscription_id is not distinct from c.subscription_id and r.source = 'rollover' and r.expires_at > asked.at) end as outstanding
       from unnest(
              ${expiries.map((expiry) => expiry.subscriptionId)}::text[],
              ${expiries.map((expiry) => expiry.at)}::bigint[]) as asked (subscription_id, at)
-      join ledger_accounts a on a.environment_id = ${work.environmentId} and a.subscription_id = asked.subscription_id
+     cross join lateral ${accountsOfSubscription(work, sql`asked.subscription_id`)} a
       join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id
-       and not c.spent and c.expires_at <= asked.at
+       and not c.spent and c.expires_at <= asked.at and ${isOfSubscription(sql`asked.subscription_id`)}
       -- What went over once does not do so again.
       left join features f on f.environment_id = c.environment_id and f.id = c.feature_id
        and f.rollover_maximum is not null and c.source <> 'rollover'
      order by c.id`.execute(work.db);
-  return rows;
+  return rows.map((row) => ({
+    ...row,
+    rolloverMaximum: row.rolloverMaximum === null ? null : ledgerUnits(row.usageMeterId, row.rolloverMaximum),
+  }));
 }
 
 /** Writes pending applications of locked accounts to their credits: required before these rows are read or changed. */
@@ -147,13 +158,31 @@ export async function endCredits(work: Work, ending: readonly EndingCredit[]): P
   }
 }
 
-/** Expires the credits of a locked account of a credit pool that have ended. */
+/** Expires the credits of a locked account of a credit pool that belong to the customer and have ended. */
 export async function endPoolCredits(work: Work, ledgerAccountId: string): Promise<void> {
   const { rows } = await sql<RemovedCredit>`
     select c.id, c.pricing_model_id, c.issued - c.applied - c.expired - c.taken_back as amount from usage_credits c
      where c.environment_id = ${work.environmentId} and c.ledger_account_id = ${ledgerAccountId} and not c.spent
-       and c.expires_at <= ${work.now}::bigint
+       and c.expires_at <= ${work.now}::bigint and c.subscription_id is null
      order by c.id`.execute(work.db);
+  if (rows.length === 0) return;
+  await remove(work, rows, { ...moves.expiry, type: 'credit_grant_expired', sourceId: rows[0]?.id ?? '' });
+}
+
+/**
+ * Ends at an instant what the plan of a subscription that ends then has granted in credit pools. Credits that belong to
+ * the customer stay.
+ */
+export async function endPoolCreditsOfPlan(work: Work, subscriptionId: string, at: Instant): Promise<void> {
+  const { rows } = await sql<RemovedCredit>`
+    with ended as (
+      update usage_credits c set expires_at = greatest(least(c.expires_at, ${at}::bigint), c.interval_start_at), updated_at = ${work.now}::bigint
+        from ${accountsOfSubscription(work, sql`${subscriptionId}::text`)} a
+       where a.customer_id is not null and c.environment_id = a.environment_id and c.ledger_account_id = a.id and not c.spent
+         and c.subscription_id = ${subscriptionId} and not ${belongsToCustomer}
+      returning c.id, c.pricing_model_id, c.issued - c.applied - c.expired - c.taken_back as amount
+    )
+    select * from ended order by id`.execute(work.db);
   if (rows.length === 0) return;
   await remove(work, rows, { ...moves.expiry, type: 'credit_grant_expired', sourceId: rows[0]?.id ?? '' });
 }
@@ -204,7 +233,7 @@ export async function listCreditsOfPeriod(work: Work, billingPeriodId: string): 
              - case when a.pending_credit_id = c.id then a.covered - a.applied else 0 end as rest,
            ${creditStart} as start_at, c.expires_at
       from billing_periods p
-      join ledger_accounts a on a.environment_id = p.environment_id and a.subscription_id = p.subscription_id
+     cross join lateral ${accountsOfSubscription(work, sql`p.subscription_id`)} a
       join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id
        and c.billing_period_id = p.id and c.expires_at is not null and not ${belongsToCustomer}
      where p.environment_id = ${work.environmentId} and p.id = ${billingPeriodId}
@@ -316,12 +345,12 @@ interface PlanCredit {
 /** The credits that plans granted for these billing periods, oldest first. */
 export async function listPlanCredits(work: Work, billingPeriodIds: readonly string[]): Promise<PlanCredit[]> {
   const { rows } = await sql<PlanCredit>`
-    select c.id, c.pricing_model_id, c.ledger_account_id, a.subscription_id, a.usage_meter_id, c.feature_id, c.billing_period_id,
+    select c.id, c.pricing_model_id, c.ledger_account_id, p.subscription_id, a.usage_meter_id, c.feature_id, c.billing_period_id,
            c.priority, ${offered} as offered, c.paused_back, c.paused_owed, c.paused_by_hand,
            c.taken_by_hand + ${takenByHandBefore()} as taken_by_hand,
            c.issued - c.applied - c.expired - c.taken_back as rest, c.interval_start_at, c.expires_at, ${creditStart} as start_at
       from billing_periods p
-      join ledger_accounts a on a.environment_id = p.environment_id and a.subscription_id = p.subscription_id
+     cross join lateral ${accountsOfSubscription(work, sql`p.subscription_id`)} a
       join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id and c.billing_period_id = p.id
      where p.environment_id = ${work.environmentId} and p.id = any(${billingPeriodIds}::text[])
        and c.source in ('billing_period_transition', 'manual_adjustment') and not ${belongsToCustomer}
@@ -352,6 +381,8 @@ interface OwingCredit {
   readonly id: string;
   readonly pricingModelId: string;
   readonly ledgerAccountId: string;
+  /** The granter of a credit of a pool, whose account several subscriptions share; else null. */
+  readonly subscriptionId: string | null;
   readonly issued: bigint;
   /** The units that the account owes. May be negative: held units that expired unused were not owed after all. */
   readonly owed: bigint;
@@ -360,14 +391,15 @@ interface OwingCredit {
 /** The credits among these that end with their period and whose locked account owes units of paused time, oldest first. */
 export async function listOwingCredits(work: Work, ids: readonly string[]): Promise<OwingCredit[]> {
   const { rows } = await sql<OwingCredit>`
-    select c.id, c.pricing_model_id, c.ledger_account_id, c.issued, owing.owed
+    select c.id, c.pricing_model_id, c.ledger_account_id, c.subscription_id, c.issued, owing.owed
       from usage_credits c
-      join (select ledger_account_id, sum(greatest(paused_owed - expired, 0) - withheld) as owed
+      join (select ledger_account_id, subscription_id, sum(greatest(paused_owed - expired, 0) - withheld) as owed
               from usage_credits
              where environment_id = ${work.environmentId} and (paused_owed > 0 or withheld > 0)
                and ledger_account_id in (select ledger_account_id from usage_credits
                                           where environment_id = ${work.environmentId} and id = any(${idArray(ids)}::text[]))
-             group by ledger_account_id) owing on owing.ledger_account_id = c.ledger_account_id
+             group by ledger_account_id, subscription_id) owing
+        on owing.ledger_account_id = c.ledger_account_id and owing.subscription_id is not distinct from c.subscription_id
      where c.environment_id = ${work.environmentId} and c.id = any(${idArray(ids)}::text[])
        and c.expires_at is not null and owing.owed > 0 and not ${belongsToCustomer}
      order by c.id`.execute(work.db);
@@ -503,7 +535,8 @@ function accountsOf(work: Work, { customerId, customerExternalId }: PageRequest[
 
 const columns = sql`
   c.id, c.created_at, case when c.id = a.pending_credit_id then greatest(c.updated_at, a.updated_at) else c.updated_at end as updated_at,
-  c.pricing_model_id, c.ledger_account_id, ${customerOfAccount} as customer_id, a.subscription_id, a.usage_meter_id, c.feature_id,
+  c.pricing_model_id, c.ledger_account_id, ${customerOfAccount} as customer_id,
+  coalesce(a.subscription_id, c.subscription_id) as subscription_id, a.usage_meter_id, c.feature_id,
   c.source, c.reason, c.priority, c.issued, ${appliedInAll} as applied,
   c.expired, c.taken_back, c.paused_owed, c.withheld, c.expires_at, c.transferred_from,
   (select coalesce(sum(n.issued), 0) from usage_credits n
@@ -527,7 +560,6 @@ export function findGrant(work: Work, source: CreditSource, sourceId: string): P
 }
 
 const filterColumns = {
-  subscriptionId: 'a.subscription_id',
   usageMeterId: 'a.usage_meter_id',
   creditPoolId: 'a.usage_meter_id',
   source: 'c.source',
@@ -545,7 +577,14 @@ export async function pageOfUsageCredits(
   }
   const created = instantRange(request.filters, 'createdAtFrom', 'createdAtTo');
   if (created !== null) conditions.push(within(sql.ref('c.created_at'), created));
-  const { customerId, customerExternalId } = request.filters;
+  const { subscriptionId, customerId, customerExternalId } = request.filters;
+  if (subscriptionId !== undefined) {
+    const accounts = accountsOfSubscription(work, sql`${subscriptionId}::text`);
+    conditions.push(
+      sql`c.ledger_account_id in (select id from ${accounts} accounts)`,
+      isOfSubscription(sql`${subscriptionId}`),
+    );
+  }
   if (customerId !== undefined || customerExternalId !== undefined)
     conditions.push(sql`c.ledger_account_id in (${accountsOf(work, request.filters)})`);
   const matches = sql.join(conditions, sql` and `);

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Work } from '../database/work.ts';
 import type { Instant, Period } from '../kernel/calendar.ts';
-import { lockAccountsOfSubscriptions } from './store-accounts.ts';
+import { accountsOfSubscription, isOfSubscription, lockAccountsOfSubscriptions } from './store-accounts.ts';
 import { appliedInAll, holdParts } from './store-balances.ts';
 import { belongsToCustomer, creditStart, hasEnded } from './store-credits.ts';
 import type { CreditsOfMeter } from './usage-credit.ts';
@@ -29,7 +29,7 @@ export async function listGrantedCredits(
 ): Promise<GrantedCreditsRow[]> {
   if (requested.length === 0) return [];
   const { rows } = await sql<GrantedCreditsRow>`
-    select a.subscription_id, a.usage_meter_id, c.feature_id,
+    select asked.subscription_id, a.usage_meter_id, c.feature_id,
            coalesce(sum(c.issued - c.paused_back - c.paused_owed) filter (where running.start_at is not null), 0) as in_period,
            running.start_at, running.end_at
       from unnest(
@@ -37,14 +37,15 @@ export async function listGrantedCredits(
              ${requested.map(({ interval }) => interval.start)}::bigint[],
              ${requested.map(({ interval }) => interval.end)}::bigint[],
              ${requested.map(({ at }) => at)}::bigint[]) as asked (subscription_id, since, until, at)
-      join ledger_accounts a on a.environment_id = ${work.environmentId} and a.subscription_id = asked.subscription_id
+     cross join lateral ${accountsOfSubscription(work, sql`asked.subscription_id`)} a
       join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id
+       and ${isOfSubscription(sql`asked.subscription_id`)}
       left join billing_periods p on p.environment_id = c.environment_id and p.id = c.billing_period_id
       left join lateral (select ${creditStart} as start_at, least(c.expires_at, p.end_at) as end_at
                           where p.start_at >= asked.since and c.expires_at > ${creditStart}
                             and (c.expires_at = asked.until or c.interval_start_at is not null and c.expires_at > asked.at)) running on true
      where c.feature_id is not null
-     group by a.subscription_id, a.usage_meter_id, c.feature_id, running.start_at, running.end_at`.execute(work.db);
+     group by asked.subscription_id, a.usage_meter_id, c.feature_id, running.start_at, running.end_at`.execute(work.db);
   return rows;
 }
 
@@ -94,8 +95,8 @@ async function readTakenCredits(work: Work, takers: readonly CreditTaker[]): Pro
       join subscriptions taker on taker.environment_id = ${work.environmentId} and taker.id = asked.subscription_id
       join subscriptions s on s.environment_id = ${work.environmentId} and s.customer_id = asked.customer_id
        and s.id <> asked.subscription_id
-      join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id
-      join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id
+     cross join lateral ${accountsOfSubscription(work, sql`s.id`)} a
+      join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id and ${isOfSubscription(sql`s.id`)}
      where c.feature_id is not null and c.source in ('billing_period_transition', 'manual_adjustment') and not ${belongsToCustomer}
        and (c.expires_at is null or (c.expires_at > asked.at and s.is_free_plan and ${hasEnded}))
      group by asked.subscription_id, c.feature_id, c.expires_at is null`.execute(work.db);

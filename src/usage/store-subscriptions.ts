@@ -7,6 +7,7 @@ import { limitsOfSubscription } from '../spend-controls/store.ts';
 import { claimSubscriptions } from '../subscriptions/store-due.ts';
 import { dueAt, isBehind } from '../subscriptions/store-renewals.ts';
 import { terminalStatuses } from '../subscriptions/subscription.ts';
+import { accountsOfSubscription, isOfSubscription } from './store-accounts.ts';
 import type { NamedCustomer } from './usage-draft.ts';
 import type { Address, UsageCustomer, UsageSubscription } from './usage-event.ts';
 
@@ -120,23 +121,23 @@ interface OwedUnits extends OwedTime {
  */
 export async function listOwedUnits(work: Work, subscriptionIds: readonly string[]): Promise<OwedUnits[]> {
   const { rows } = await sql<OwedUnits>`
-    select a.subscription_id, a.usage_meter_id, o.owed, o.used, coalesce(p.kept_value, 0) as kept,
+    select asked.id as subscription_id, a.usage_meter_id, o.owed, o.used, coalesce(p.kept_value, 0) as kept,
            (select coalesce(round(sum(ended.units * coalesce(
                      (p.whole_end_at - p.end_at)::numeric / nullif(greatest(c.expires_at - p.end_at, 0), 0), 1))), 0)
               from usage_credits c
              cross join lateral (select c.paused_back + c.paused_owed + c.paused_by_hand as units) ended
              where c.environment_id = a.environment_id and c.ledger_account_id = a.id
                and c.billing_period_id = o.billing_period_id) as paused
-      from ledger_accounts a
-      join lateral (
+      from unnest(${textArray(subscriptionIds)}::text[]) as asked (id)
+     cross join lateral ${accountsOfSubscription(work, sql`asked.id`)} a
+     cross join lateral (
         select c.billing_period_id, sum(greatest(c.paused_owed - c.expired, 0) - c.withheld) as owed,
                sum(c.paused_owed) as used
           from usage_credits c
          where c.environment_id = a.environment_id and c.ledger_account_id = a.id
-           and (c.paused_owed > 0 or c.withheld > 0)
-         group by c.billing_period_id) o on true
+           and (c.paused_owed > 0 or c.withheld > 0) and ${isOfSubscription(sql`asked.id`)}
+         group by c.billing_period_id) o
       left join billing_periods p on p.environment_id = a.environment_id and p.id = o.billing_period_id
-     where a.environment_id = ${work.environmentId} and a.subscription_id = any(${textArray(subscriptionIds)}::text[])
-     order by a.subscription_id, a.usage_meter_id`.execute(work.db);
+     order by asked.id, a.usage_meter_id`.execute(work.db);
   return rows;
 }

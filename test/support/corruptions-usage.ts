@@ -92,6 +92,22 @@ export const ledgerCorruptions: readonly Corruption[] = [
     breaks: ['creditPoolsArePaidExactly', 'holdsOnPoolsAreOfTheirCustomer'],
   },
   {
+    fault: 'a credit of a usage meter names a subscription as its granter',
+    statements: [
+      `update usage_credits c set subscription_id = a.subscription_id from ledger_accounts a
+        where a.id = c.ledger_account_id and a.used = 130`,
+    ],
+    breaks: ['poolCreditsKnowTheirGranter'],
+  },
+  {
+    fault: 'a plan has granted credits of a pool without a name',
+    statements: [
+      ...poolOfUsers(3),
+      `update usage_credits set source = 'billing_period_transition' where ledger_account_id = '${poolAccountId}'`,
+    ],
+    breaks: ['poolCreditsKnowTheirGranter'],
+  },
+  {
     fault: 'a rate of a credit pool is of another pricing model',
     statements: [
       ...poolOfUsers(3),

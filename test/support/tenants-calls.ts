@@ -29,6 +29,12 @@ const rateOf = (w: TenantWorld) => ({
   priceId: w.callsPriceId,
   priceSlug: w.callsPriceSlug,
 });
+const newGrant = (n: string, grant: object) => ({
+  path: '/features',
+  body: {
+    feature: { type: 'usage_credit_grant', slug: `grant-${n}`, name: 'G', amount, renewalFrequency: 'once', ...grant },
+  },
+});
 const newPool = (w: TenantWorld, n: string) => ({
   ...{ name: 'Pool', slug: `pool-${n}`, unit: 'credit', pricingModelId: w.pricingModelId },
   rates: [{ usageMeterSlug: w.callsMeterSlug, where: { n: [n] }, cost: '1' }],
@@ -261,38 +267,16 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
     }),
   ],
   'POST /features': [
-    (w, n) => ({
-      path: '/features',
-      body: {
-        feature: {
-          type: 'usage_credit_grant',
-          slug: `grant-${n}`,
-          name: 'G',
-          amount,
-          renewalFrequency: 'once',
-          usageMeterId: w.callsMeterId,
-          pricingModelId: w.pricingModelId,
-        },
-      },
-    }),
+    (w, n) => newGrant(n, { usageMeterId: w.callsMeterId, pricingModelId: w.pricingModelId }),
+    (w, n) => newGrant(n, { creditPoolId: w.poolId }),
     (w, n) => ({
       path: '/features',
       body: { feature: { type: 'resource', slug: `seats-${n}`, name: 'S', amount, resourceId: w.seatId } },
     }),
-    (w, n) => ({
-      path: '/features',
-      body: {
-        feature: {
-          type: 'usage_credit_grant',
-          slug: `weekly-${n}`,
-          name: 'W',
-          amount,
-          renewalFrequency: 'every_interval',
-          grantInterval: { unit: 'week', count: 1 },
-          usageMeterId: w.callsMeterId,
-        },
-      },
-    }),
+    (w, n) => {
+      const weekly = { renewalFrequency: 'every_interval', grantInterval: { unit: 'week', count: 1 } };
+      return newGrant(n, { ...weekly, usageMeterId: w.callsMeterId });
+    },
   ],
   'PUT /features/{id}': [
     (w, n) => ({
@@ -300,6 +284,7 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
       body: { feature: { id: w.creditFeatureId, usageMeterId: w.callsMeterId, slug: `credits-${n}` } },
     }),
     (w) => ({ path: `/features/${w.seatFeatureId}`, body: { feature: { resourceId: w.seatId } } }),
+    (w) => ({ path: `/features/${w.poolFeatureId}`, body: { feature: { creditPoolId: w.poolId } } }),
   ],
   'PUT /usage-meters/{id}': [
     (w, n) => ({
@@ -353,6 +338,7 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
   'POST /subscription-item-features': [
     itemFeature((w) => ({ featureId: w.spareFeatureId, type: 'toggle' })),
     itemFeature((w) => ({ featureId: w.spareCreditFeatureId, usageMeterId: w.callsMeterId })),
+    itemFeature((w) => ({ featureId: w.spareCreditFeatureId, creditPoolId: w.poolId })),
     itemFeature((w) => ({ featureId: w.spareSeatFeatureId, resourceId: w.seatId })),
     itemFeature((w) => ({ featureId: w.spareToggleId, productFeatureId: w.spareLinkId })),
   ],
@@ -370,6 +356,10 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
     itemFeatureChange(
       (w) => w.creditItemFeatureId,
       (w) => ({ usageMeterId: w.callsMeterId }),
+    ),
+    itemFeatureChange(
+      (w) => w.creditItemFeatureId,
+      (w) => ({ creditPoolId: w.poolId }),
     ),
     itemFeatureChange(
       (w) => w.seatItemFeatureId,

@@ -10,6 +10,7 @@ export const namesNoRecord: Readonly<Record<string, string>> = {
   postal_code: 'part of an address',
   'products[].features[].slug': 'a feature of the same body',
   'creditPools[].rates[].usageMeterSlug': 'a usage meter of the same body',
+  'features[].creditPoolSlug': 'a credit pool of the same body',
   ...Object.fromEntries(
     [
       'features[].slug',

@@ -20,6 +20,7 @@ export interface TenantWorld extends World {
   readonly creditFeatureId: string;
   readonly seatFeatureId: string;
   readonly spareCreditFeatureId: string;
+  readonly poolFeatureId: string;
   readonly spareSeatFeatureId: string;
   readonly seatId: string;
   readonly seatSlug: string;
@@ -101,6 +102,7 @@ export function tenantStructure(suffix: string): Body {
         renewalFrequency: 'every_interval',
         grantInterval: { unit: 'week', count: 1 },
       }),
+      feature('pooled', { ...grant, usageMeterSlug: null, creditPoolSlug: `${suffix}-pool` }),
       ...['seats', 'spare-seats'].map((slug) =>
         feature(slug, { type: 'resource', amount: 9, resourceSlug: `${suffix}-seat` }),
       ),
@@ -305,6 +307,7 @@ async function readCatalog(get: (path: string) => Promise<Body>, name: string, {
     creditFeatureId: idIn(features, 'credits'),
     seatFeatureId: idIn(features, 'seats'),
     spareCreditFeatureId: idIn(features, 'spare-credits'),
+    poolFeatureId: idIn(features, 'pooled'),
     spareSeatFeatureId: idIn(features, 'spare-seats'),
     seatId: idIn(resources, 'seat'),
     seatSlug: `${name}-seat`,

@@ -19,8 +19,9 @@ export function featureIssue(feature: CatalogFeature): string | null {
   if (feature.type === 'value') return feature.value === '' ? 'A value that is a text cannot be empty.' : null;
   if (!feature.amount) return 'The amount has to be at least 1.';
   if (feature.type === 'spend_limit') return null;
-  const target = feature.type === 'resource' ? feature.resourceSlug : feature.usageMeterSlug;
-  if (target === '') return feature.type === 'resource' ? 'Choose the resource.' : 'Choose the usage meter.';
+  const target =
+    feature.type === 'resource' ? feature.resourceSlug : (feature.creditPoolSlug ?? feature.usageMeterSlug);
+  if (!target) return feature.type === 'resource' ? 'Choose the resource.' : 'Choose the usage meter or credit pool.';
   if (feature.type === 'resource') return null;
   return (feature.rolloverMaximum === undefined) === (feature.rolloverPeriods === undefined)
     ? null
@@ -105,7 +106,14 @@ const rhythms = {
 
 type Changing<Feature> = Omit<FormProps<CatalogFeature>, 'value'> & { readonly value: Feature };
 
-function GrantFields({ value, onChange, catalog }: Changing<Grant>) {
+function GrantFields({ value, onChange, catalog, isNew }: Changing<Grant>) {
+  const meters = catalog.usageMeters.map(({ usageMeter: { slug, name } }) => ({ value: `meter ${slug}`, label: name }));
+  const pools = (catalog.creditPools ?? []).map(({ slug, name }) => ({ value: `pool ${slug}`, label: name }));
+  const setSubject = (chosen: string | null) => {
+    const [kind, slug = ''] = (chosen ?? '').split(' ');
+    const next = put(value, 'creditPoolSlug', kind === 'pool' ? slug : undefined);
+    onChange(put(next, 'usageMeterSlug', kind === 'pool' ? undefined : slug));
+  };
   const setRhythm = (renewalFrequency: string | null) => {
     const next = { ...value, renewalFrequency: renewalFrequency as Grant['renewalFrequency'] };
     onChange(
@@ -122,11 +130,12 @@ function GrantFields({ value, onChange, catalog }: Changing<Grant>) {
           onChange={(amount) => onChange({ ...value, amount: amount ?? 0 })}
         />
         <Select
-          label="On the meter"
+          label={pools.length === 0 ? 'On the meter' : 'On the meter, or of the pool'}
           placeholder="Add a meter first"
-          data={catalog.usageMeters.map(({ usageMeter: { slug, name } }) => ({ value: slug, label: name }))}
-          value={value.usageMeterSlug || null}
-          onChange={(slug) => onChange({ ...value, usageMeterSlug: slug ?? '' })}
+          // A grant keeps to what it is of: a meter or a pool.
+          data={[...(isNew || !value.creditPoolSlug ? meters : []), ...(isNew || value.creditPoolSlug ? pools : [])]}
+          value={value.creditPoolSlug ? `pool ${value.creditPoolSlug}` : `meter ${value.usageMeterSlug}`}
+          onChange={setSubject}
         />
       </Group>
       <Select

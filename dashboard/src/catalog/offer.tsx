@@ -217,14 +217,16 @@ function featureText(feature: CatalogFeature, catalog: Catalog): string {
       return `${countText(feature.amount)} of ${name} for each unit`;
     }
     case 'usage_credit_grant': {
-      const meter = find(catalog, 'usageMeters', feature.usageMeterSlug)?.usageMeter.name ?? feature.usageMeterSlug;
+      const { usageMeterSlug = '', creditPoolSlug } = feature;
+      const pool = catalog.creditPools?.find(({ slug }) => slug === creditPoolSlug);
+      const meter = pool?.name ?? find(catalog, 'usageMeters', usageMeterSlug)?.usageMeter.name ?? usageMeterSlug;
       const rhythm = {
         once: 'once',
         every_billing_period: 'with each billing period',
         every_interval: intervalText(feature.grantInterval?.unit ?? 'month', feature.grantInterval?.count ?? 1),
       }[feature.renewalFrequency];
       const rolls = feature.rolloverMaximum ? `, of which ${countText(feature.rolloverMaximum)} may roll over` : '';
-      return `${counted(feature.amount, 'credit')} on ${meter}, ${rhythm}${rolls}`;
+      return `${counted(feature.amount, 'credit')} ${pool ? 'of' : 'on'} ${meter}, ${rhythm}${rolls}`;
     }
     default:
       return feature satisfies never;
