@@ -2,7 +2,7 @@ import { discounts, structure, taxRates } from './catalogue.ts';
 import type { Ask } from './client.ts';
 
 /** The seller's setup before the first customer. */
-export function beginning(inboxUrl: string): Ask[] {
+export function beginning(inboxUrl: string, allowMultipleSubscriptions: boolean): Ask[] {
   const post = (path: string, body: object): Ask => ({ method: 'POST', path, body, key: keyOf(path, body) });
   return [
     post('/pricing-models/setup', structure()),
@@ -20,7 +20,7 @@ export function beginning(inboxUrl: string): Ask[] {
     ...taxRates.map(({ country, state, percentage, isInclusive: inclusive }) =>
       post('/tax-rates', { taxRate: { country, state, type: 'vat', percentage, inclusive } }),
     ),
-    { method: 'PUT', path: '/settings', body: { settings: { taxProvider: 'rates' } } },
+    { method: 'PUT', path: '/settings', body: { settings: { taxProvider: 'rates', allowMultipleSubscriptions } } },
     post('/webhooks', { webhook: { name: 'Inbox', url: inboxUrl, filterTypes: [] } }),
   ];
 }

@@ -61,7 +61,7 @@ function subscriptionLine({ now }: Books, each: Subscription) {
     subscription: each.plan.slug,
     status: each.status,
     quantity: each.quantity,
-    addOns: each.addOns,
+    addOns: isTerminal(each) ? 0 : each.addOns,
     start: each.period?.start ?? null,
     end: each.period?.end ?? null,
     trial: each.trialEnd,
@@ -118,7 +118,7 @@ function invoiceLine(each: Invoice) {
   return {
     invoice: each.reason,
     at: each.at,
-    due: each.hasNumber ? each.dueAt : null,
+    due: each.hasNumber || each.whole ? each.dueAt : null,
     status: each.status,
     total: each.total,
     discount: each.discountAmount,
@@ -132,7 +132,10 @@ function invoiceLine(each: Invoice) {
     toBalance: notedOf(each, 'balance'),
     attempts: each.attempts,
     nextAt: each.nextAt,
-    lines: each.lines.map(({ amount }, index) => [amount, discounts[index], taxes[index]].join(' ')).sort(),
+    // The lines of a consolidated invoice are those of its parts.
+    lines: each.parts
+      ? null
+      : each.lines.map(({ amount }, index) => [amount, discounts[index], taxes[index]].join(' ')).sort(),
     units: unitsOf(each, meterSlug),
     others: unitsOf(each) - unitsOf(each, meterSlug),
   };

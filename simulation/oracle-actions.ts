@@ -6,6 +6,7 @@ import {
   grantAwaited,
   issue,
   leaveUnmade,
+  noteEverPaid,
   order,
   pay,
   recover,
@@ -15,14 +16,7 @@ import {
 import { recountKept } from './oracle-changes.ts';
 import { itemLines } from './oracle-clock.ts';
 import { carryOut, collect, conclude } from './oracle-collecting.ts';
-import {
-  carryCredits,
-  endSubscription,
-  newSubscription,
-  replaceFree,
-  startFree,
-  subscriptionWith,
-} from './oracle-ending.ts';
+import { carryCredits, endSubscription, newSubscription, replaceFree, startFree } from './oracle-ending.ts';
 import { changeOwnTerms, hasOpenUsage } from './oracle-metering.ts';
 import {
   askForThreshold,
@@ -30,7 +24,6 @@ import {
   type Customer,
   dueOf,
   holderOf,
-  holdingOf,
   type Invoice,
   invoicesOf,
   isDunned,
@@ -43,12 +36,14 @@ import {
   type Payment,
   type Period,
   paidOf,
+  partsOfInvoice,
   reach,
   refundedOf,
   type Subscription,
   type Terms,
   worthOf,
 } from './oracle-records.ts';
+import { holdingOf, subscriptionWith } from './oracle-subscription.ts';
 import { takeBackLines } from './oracle-tax.ts';
 import { noteRefund } from './oracle-titles.ts';
 import { grantPeriod } from './oracle-usage.ts';
@@ -69,6 +64,7 @@ export function createCustomer(books: Books, name: string, taxedBy: Pick<Custome
     items: [],
     netTerms: null,
     reviewHours: null,
+    consolidates: false,
     balance: null,
     declined: 0,
     holds: [],
@@ -279,7 +275,8 @@ export function uncancel({ now }: Books, subscription: Subscription): void {
 
 /** The oldest unpaid dunned invoice. */
 export function oldestOwed(subscription: Subscription): Invoice | null {
-  return invoicesOf(subscription).find((each) => isDunned(each) && isOwed(each)) ?? null;
+  const oldest = invoicesOf(subscription).find((each) => isDunned(each) && isOwed(each));
+  return oldest?.whole ?? oldest ?? null;
 }
 
 /** Charges the oldest debt. Returns whether the payment succeeded or is pending. */
@@ -303,14 +300,16 @@ export function payOnRequest(books: Books, invoice: Invoice, method: Method): bo
 }
 
 export function voidInvoice(books: Books, invoice: Invoice): void {
-  const { subscription } = invoice;
   takeBack(books, invoice);
-  // An ended subscription keeps nothing.
-  if (subscription.canceledAt === null && subscription.status !== 'incomplete_expired')
-    for (const line of invoice.lines)
-      if (line.kind === 'paused_time') subscription.kept += Math.max(0, -line.amount - (invoice.period?.returned ?? 0));
-  recountKept(books, subscription, invoice);
-  recoverFrom(books, subscription);
+  for (const part of partsOfInvoice(invoice)) {
+    const { subscription, lines, period } = part;
+    // An ended subscription keeps nothing.
+    if (subscription.canceledAt === null && subscription.status !== 'incomplete_expired')
+      for (const line of lines)
+        if (line.kind === 'paused_time') subscription.kept += Math.max(0, -line.amount - (period?.returned ?? 0));
+    recountKept(books, subscription, part);
+  }
+  for (const { subscription } of partsOfInvoice(invoice)) recoverFrom(books, subscription);
 }
 
 /** Another threshold of the settings: all usage that waits is looked at. */
@@ -326,8 +325,8 @@ export function writeOff(books: Books, invoice: Invoice): void {
   invoice.status = 'uncollectible';
   invoice.nextAt = null;
   if (invoice.reason === 'usage_threshold') askForThreshold(books, invoice.subscription);
-  recountKept(books, invoice.subscription, invoice);
-  recoverFrom(books, invoice.subscription);
+  for (const part of partsOfInvoice(invoice)) recountKept(books, part.subscription, part);
+  for (const { subscription } of partsOfInvoice(invoice)) recoverFrom(books, subscription);
 }
 
 function recoverFrom(books: Books, subscription: Subscription): void {
@@ -338,7 +337,7 @@ function recoverFrom(books: Books, subscription: Subscription): void {
 /** Records a payment outside the network. */
 export function recordMoney(books: Books, invoice: Invoice, amount: number): void {
   invoice.payments.push({ amount, status: 'succeeded', refunded: 0, method: null, isOnRequest: false });
-  invoice.subscription.everPaid = true;
+  noteEverPaid(invoice);
   if (dueOf(invoice) > 0) return;
   pay(books, invoice, null, null);
   if (invoice.reason === 'subscription_start') replaceFree(books, invoice.subscription);

@@ -13,7 +13,6 @@ import {
   dueOf,
   hasAccess,
   holderOf,
-  holdingOf,
   type Invoice,
   type InvoiceItem,
   invoicesOf,
@@ -28,11 +27,13 @@ import {
   type Order,
   type Period,
   paidOf,
+  partsOfInvoice,
   reach,
   refundedOf,
   type Subscription,
   type Terms,
 } from './oracle-records.ts';
+import { holdingOf } from './oracle-subscription.ts';
 import { discountsOfLines, rateOf, taxed } from './oracle-tax.ts';
 import { balance, grantChange, grantPeriod } from './oracle-usage.ts';
 
@@ -159,14 +160,14 @@ export function issue(
   const { beginsPeriod = false, carriesOn, redemptions: _, ...made } = requested;
   const isDueLater = methodOf(subscription) === null && !beginsPeriod;
   // The rest of an interval after a pause is asked for.
-  const hours = asked.reason === 'renewal' && carriesOn === undefined ? (subscription.customer.reviewHours ?? 0) : 0;
+  const finalizesAt = asked.reason === 'renewal' && carriesOn === undefined ? reviewEnd(subscription, asked.at) : null;
   const dueAt = isDueLater ? requested.at + netTermsOf(books, subscription.customer) * dayMs : requested.at;
   const known = {
     customer: subscription.customer,
     subscription,
     dueAt,
-    finalizesAt: hours === 0 ? null : requested.at + hours * hourMs,
-    hasNumber: hours === 0,
+    finalizesAt,
+    hasNumber: finalizesAt === null,
     ...draft(subscription, requested),
     ...made,
     lines,
@@ -178,7 +179,7 @@ export function issue(
   }
   const invoice: Invoice = {
     ...known,
-    status: hours === 0 ? 'open' : 'draft',
+    status: finalizesAt === null ? 'open' : 'draft',
     attempts: 0,
     nextAt: null,
     usedBeforeRefund: 0,
@@ -198,6 +199,13 @@ export function issue(
   applyBalance(books, invoice);
   if (dueOf(invoice) === 0) pay(books, invoice, method, change);
   return invoice;
+}
+
+/** The end of the review of a renewal. Those to consolidate wait for the end of their day before it. */
+function reviewEnd({ customer }: Subscription, at: number): number | null {
+  const from = customer.consolidates ? (Math.floor(at / dayMs) + 1) * dayMs : at;
+  const end = from + (customer.reviewHours ?? 0) * hourMs;
+  return end === at ? null : end;
 }
 
 const paidFromBalance: readonly Invoice['reason'][] = ['renewal', 'usage', 'usage_threshold', 'final_usage', 'one_off'];
@@ -230,13 +238,22 @@ export function order(
   books.orders.push({ invoice, method, change, isOnRequest });
 }
 
+/** Notes that subscriptions were paid for once. */
+export function noteEverPaid(invoice: Invoice): void {
+  for (const each of partsOfInvoice(invoice)) each.subscription.everPaid ||= paidOf(each) > 0;
+}
+
 /** Applies the consequences of a paid invoice. */
 export function pay(books: Books, invoice: Invoice, method: Method | null, change: Order['change']): void {
-  const { subscription } = invoice;
   const [refunded, paid] = [refundedOf(invoice), paidOf(invoice)];
   invoice.status = refunded === 0 ? 'paid' : refunded < paid ? 'partially_refunded' : 'refunded';
   for (const note of invoice.notes) if (note.settle === 'offset' && note.status === 'issued') note.status = 'settled';
   invoice.nextAt = null;
+  for (const each of partsOfInvoice(invoice)) settle(books, each, method, change);
+}
+
+function settle(books: Books, invoice: Invoice, method: Method | null, change: Order['change']): void {
+  const { subscription } = invoice;
   subscription.settled += unitsOf(invoice, meterSlug);
   for (const [meter, account] of subscription.meters) account.settled += unitsOf(invoice, meter);
   change?.(invoice);
@@ -330,21 +347,25 @@ export function recover(books: Books, subscription: Subscription, method: Method
   if (arrears !== 'unpaid') return;
   reach(books, 'unpaid and recovered', subscription.customer);
   for (const invoice of invoicesOf(subscription))
-    if (isDunned(invoice) && invoice.status === 'open') invoice.nextAt ??= books.now;
+    if (isDunned(invoice) && invoice.status === 'open') {
+      const collected = invoice.whole ?? invoice;
+      collected.nextAt ??= books.now;
+    }
 }
 
 /** Voids an invoice as if it had never been created: its usage is billed again. */
 export function takeBack(books: Books, invoice: Invoice): void {
-  const { subscription } = invoice;
   invoice.status = 'void';
   invoice.nextAt = null;
   const { balance: own } = invoice.customer;
   if (own !== null) own.credited += invoice.applied;
   invoice.applied = 0;
   for (const note of invoice.notes) if (note.settle === 'offset') note.status = 'void';
-  if (invoice.reason === 'usage_threshold') askForThreshold(books, subscription);
-  for (const line of invoice.lines) takeOffInvoice(subscription, line);
-  for (const item of invoice.customer.items) if (invoice.lines.includes(item.line)) item.isInvoiced = false;
+  if (invoice.reason === 'usage_threshold') askForThreshold(books, invoice.subscription);
+  for (const { subscription, lines } of partsOfInvoice(invoice)) {
+    for (const line of lines) takeOffInvoice(subscription, line);
+    for (const item of invoice.customer.items) if (lines.includes(item.line)) item.isInvoiced = false;
+  }
 }
 
 /** An invoice that is made with its money: a declined first payment is all that it leaves. Returns whether it was left so. */

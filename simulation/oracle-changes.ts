@@ -52,7 +52,8 @@ export function changeNow(
   endReview(books, subscription, books.now);
   const settled = collectsRefunded ? paidForPlan(subscription, period) : settledForPlan(subscription, period);
   const isOwnOpen = invoicesOf(subscription).some(
-    (each) => each.period === period && isForPeriod(each) && isOwed(each) && notedOf(each, 'offset') === 0,
+    (each) =>
+      each.period === period && isForPeriod(each) && isOwed(each) && !each.whole && notedOf(each, 'offset') === 0,
   );
   // Without terms the change would replace what is owed, and pay for both.
   if (prorates && isOwnOpen && methodOf(subscription) === null && netTermsOf(books, subscription.customer) === 0)

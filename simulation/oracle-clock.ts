@@ -3,7 +3,7 @@ import { usagePrices } from './catalogue-usage.ts';
 import { hourMs, intervalAt, isSameInterval, share } from './oracle-arithmetic.ts';
 import { changeTerms, feeLines, issue, sumOf, withPausedTime } from './oracle-billing.ts';
 import { endClaims, letClaimsLast } from './oracle-claims.ts';
-import { attempt, carryOut, collect, endReview } from './oracle-collecting.ts';
+import { attempt, carryOut, collect, endReview, payerOf } from './oracle-collecting.ts';
 import { endCredits } from './oracle-credits.ts';
 import { carryCredits, endSubscription, nextEnd } from './oracle-ending.ts';
 import { endingMeters, endMeasured, type Taking, takeMeasured } from './oracle-measured.ts';
@@ -116,7 +116,7 @@ function doDue(books: Books): void {
 
 /** Takes a retry off the calendar, and answers whether it is made: while the subscription runs and is not unpaid. */
 function isToTry(invoice: Invoice): boolean {
-  const { subscription } = invoice;
+  const subscription = payerOf(invoice);
   invoice.nextAt = null;
   const isTried = isDunned(invoice) || invoice.reason === 'final_usage';
   return isTried && !isTerminal(subscription) && subscription.status !== 'unpaid';

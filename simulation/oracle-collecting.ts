@@ -1,6 +1,6 @@
 import { retryDays, smallestCharge } from './catalogue.ts';
 import { dayMs } from './oracle-arithmetic.ts';
-import { methodOf, order, pay, takeBack, unitsOf } from './oracle-billing.ts';
+import { methodOf, noteEverPaid, order, pay, takeBack, unitsOf } from './oracle-billing.ts';
 import { endSubscription, replaceFree } from './oracle-ending.ts';
 import {
   type Books,
@@ -10,12 +10,13 @@ import {
   invoicesOf,
   isDunned,
   isTerminal,
+  type Method,
   type Order,
   type Payment,
   reach,
   type Subscription,
 } from './oracle-records.ts';
-import { finalizeReview } from './oracle-reviews.ts';
+import { finalizeTogether } from './oracle-reviews.ts';
 
 /** Collection of payments, and the consequences of failures. */
 
@@ -44,7 +45,7 @@ export function conclude(
   payment.status = takes ? 'succeeded' : 'failed';
   invoice.status = 'open';
   if (takes) {
-    invoice.subscription.everPaid = true;
+    noteEverPaid(invoice);
     pay(books, invoice, payment.method, change);
     if (invoice.reason === 'subscription_start') replaceFree(books, invoice.subscription);
     return;
@@ -61,6 +62,18 @@ export function conclude(
   fail(books, invoice, isOnRequest ? 'declined_on_request' : 'declined');
 }
 
+/** The subscription whose method is charged: of a consolidated invoice the first that is tried. */
+export function payerOf({ subscription, parts = [] }: Invoice): Subscription {
+  const of = parts.map((part) => part.subscription);
+  return of.find((each) => !isTerminal(each) && each.status !== 'unpaid') ?? of[0] ?? subscription;
+}
+
+/** The method that is charged: for a consolidated invoice the default of its customer before that of one subscription. */
+function methodFor(invoice: Invoice): Method | null {
+  const { customer, parts } = invoice;
+  return parts === undefined ? methodOf(invoice.subscription) : (customer.defaultMethod ?? payerOf(invoice).method);
+}
+
 /** Applies the consequences of a failed, counted attempt. */
 export function fail(
   books: Books,
@@ -73,6 +86,14 @@ export function fail(
   if (!isOnRequest && ((reason === 'adjustment' && !isDunned(invoice)) || reason === 'purchase'))
     takeBack(books, invoice);
   if (!isDunned(invoice)) return;
+  if (invoice.parts !== undefined) {
+    // No subscription takes back what others owe with it.
+    const owing = invoice.parts.map((part) => part.subscription).filter((each) => !isTerminal(each));
+    if (owing.length === 0) return;
+    reach(books, 'consolidated invoice not paid', invoice.customer);
+    for (const each of owing) tryAgain(books, invoice, each, cause);
+    return;
+  }
   if (isTerminal(subscription)) {
     const neverWas = reason === 'subscription_start' || subscription.reason === 'non_payment';
     if (!isOnRequest && !subscription.everPaid && neverWas && unitsOf(invoice) === 0) takeBack(books, invoice);
@@ -84,6 +105,11 @@ export function fail(
     endSubscription(books, subscription, { at: books.now, reason: 'non_payment', neverWas: true });
     return;
   }
+  tryAgain(books, invoice, subscription, cause);
+}
+
+/** Schedules the next attempt, and lets a subscription be past due until then or, after the last one, unpaid. */
+function tryAgain(books: Books, invoice: Invoice, subscription: Subscription, cause: Parameters<typeof fail>[2]): void {
   const days = retryDays[invoice.attempts - 1];
   invoice.nextAt = days === undefined ? null : books.now + days * dayMs;
   const isScheduled = subscription.status === 'cancellation_scheduled';
@@ -105,20 +131,21 @@ function hasUsedTime(subscription: Subscription): boolean {
 export function collect(books: Books, invoice: Invoice | null): void {
   if (invoice === null || invoice.status !== 'open') return;
   const isRetried = isDunned(invoice);
-  if (isRetried && invoice.subscription.status === 'unpaid') return;
-  if (isRetried && methodOf(invoice.subscription) === null && invoice.dueAt > books.now) invoice.nextAt = invoice.dueAt;
+  if (isRetried && payerOf(invoice).status === 'unpaid') return;
+  if (isRetried && methodFor(invoice) === null && invoice.dueAt > books.now) invoice.nextAt = invoice.dueAt;
   else attempt(books, invoice);
 }
 
 /** Ends the review of a subscription's draft, which is billed or changed at an instant. Its charge is requested. */
 export function endReview(books: Books, subscription: Subscription, at: number): void {
   const draft = draftOf(subscription);
-  if (draft !== undefined) collect(books, finalizeReview(books, draft, at));
+  if (draft === undefined) return;
+  for (const invoice of finalizeTogether(books, draft, at)) collect(books, invoice);
 }
 
 /** Charges it, or counts an attempt without a payment method. */
 export function attempt(books: Books, invoice: Invoice): void {
-  const method = methodOf(invoice.subscription);
+  const method = methodFor(invoice);
   if (method !== null) {
     order(books, invoice, method);
     return;

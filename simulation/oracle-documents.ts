@@ -3,7 +3,7 @@ import { dayMs, rounded } from './oracle-arithmetic.ts';
 import { applyBalance, order, pay, sumOf, takeBackPacks } from './oracle-billing.ts';
 import { recountKept } from './oracle-changes.ts';
 import { carryOut } from './oracle-collecting.ts';
-import { replaceFree, subscriptionWith } from './oracle-ending.ts';
+import { replaceFree } from './oracle-ending.ts';
 import {
   type Books,
   type Customer,
@@ -17,6 +17,7 @@ import {
   reach,
   refundedOf,
 } from './oracle-records.ts';
+import { subscriptionWith } from './oracle-subscription.ts';
 import { discountsOfLines, rateOf, spreadTax, taxed } from './oracle-tax.ts';
 import { noteRefund } from './oracle-titles.ts';
 

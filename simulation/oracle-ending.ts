@@ -10,7 +10,6 @@ import {
   type Customer,
   draftOf,
   holderOf,
-  holdingOf,
   type Invoice,
   isBooked,
   isInTheWay,
@@ -20,6 +19,7 @@ import {
   type Subscription,
 } from './oracle-records.ts';
 import { finalizeReview } from './oracle-reviews.ts';
+import { type Beginning, holdingOf, subscriptionWith } from './oracle-subscription.ts';
 import { noteFreeTime } from './oracle-titles.ts';
 import { grantPeriod } from './oracle-usage.ts';
 
@@ -34,66 +34,11 @@ export interface Ending {
   readonly isExpired?: boolean;
 }
 
-export type Beginning = Pick<Subscription, 'customer' | 'plan'> & Partial<Subscription>;
-
 /** A new subscription of its customer. */
 export function newSubscription(books: Books, beginning: Beginning): Subscription {
   const subscription = subscriptionWith(books, beginning);
   subscription.customer.subscriptions.push(subscription);
   return subscription;
-}
-
-/** A subscription with default values. */
-export function subscriptionWith(books: Books, beginning: Beginning): Subscription {
-  const { plan, quantity = 1, addOns = 0 } = beginning;
-  return {
-    status: 'active',
-    arrears: 'none',
-    awaiting: [],
-    isFree: plan.unitPrice === 0,
-    createdAt: books.now,
-    startsAt: null,
-    anchor: books.now,
-    isByCalendar: false,
-    day: null,
-    trialEnd: null,
-    period: null,
-    quantity,
-    addOns,
-    offered: null,
-    holdings: [holdingOf({ plan, quantity, addOns }, books.now)],
-    method: null,
-    discounts: [],
-    everPaid: false,
-    isInvoiced: false,
-    canceledAt: null,
-    cancelAt: null,
-    reason: null,
-    replaced: null,
-    credits: [],
-    hadOnce: new Set(),
-    events: new Map(),
-    used: 0,
-    covered: 0,
-    settled: 0,
-    threshold: null,
-    asksAt: null,
-    ownTerms: new Map(),
-    metered: new Map(),
-    meters: new Map(),
-    measured: new Map(),
-    interimDone: Number.NEGATIVE_INFINITY,
-    claims: new Set(),
-    temporaryClaims: new Set(),
-    users: { credits: [], events: new Set(), counted: new Set(), used: 0 },
-    scheduled: null,
-    ownLimit: null,
-    resumesAt: null,
-    kept: 0,
-    setupFee: plan.setupFee ?? 0,
-    pausedParts: [],
-    ...beginning,
-  };
 }
 
 /** The free plan of every customer, with periods counted from `anchor` if one is kept. */

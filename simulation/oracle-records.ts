@@ -41,6 +41,8 @@ export interface Customer {
   readonly items: InvoiceItem[];
   /** Its own net terms in days; null: those of the settings. */
   netTerms: number | null;
+  /** Whether its renewals of one day become one invoice. */
+  consolidates: boolean;
   /** The hours that its renewals wait as drafts; null: those of the settings, which are none. */
   reviewHours: number | null;
   /** Its money with the seller; null: it never had any. */
@@ -447,6 +449,10 @@ export interface Invoice {
   readonly notes: Note[];
   readonly isCollected?: boolean;
   readonly payments: Payment[];
+  /** A consolidated invoice: the invoices of subscriptions that it collects. */
+  readonly parts?: readonly Invoice[];
+  /** The consolidated invoice that collects it: it has the number, the money and the status. */
+  readonly whole?: Invoice;
 }
 
 /** A charge to request once the current action is recorded. */
@@ -466,6 +472,8 @@ export interface Books {
   threshold: number | null;
   /** The arrears in which nothing may be used. */
   withheld: readonly Arrears[];
+  /** Whether a customer may have several paid subscriptions. */
+  readonly allowsSeveral: boolean;
   readonly customers: Customer[];
   readonly orders: Order[];
   /** By kind, scope and subject. */
@@ -482,8 +490,20 @@ export function reach({ reached }: Books, situation: string, { subscriptions }: 
     reached.set(each, (reached.get(each) ?? 0) + 1);
 }
 
-export const paidOf = ({ payments }: Invoice): number =>
-  payments.reduce((sum, { status, amount }) => sum + (status === 'succeeded' ? amount : 0), 0);
+export const paidOf = (invoice: Invoice): number =>
+  invoice.whole === undefined
+    ? invoice.payments.reduce((sum, { status, amount }) => sum + (status === 'succeeded' ? amount : 0), 0)
+    : paidOfPart(invoice.whole, invoice);
+
+/** Money of a consolidated invoice fills its parts in order. */
+function paidOfPart(whole: Invoice, part: Invoice): number {
+  const parts = whole.parts ?? [];
+  const before = parts.slice(0, parts.indexOf(part)).reduce((sum, { total }) => sum + total, 0);
+  return Math.min(part.total, Math.max(0, paidOf(whole) + whole.applied - before));
+}
+
+/** The invoices of subscriptions of which it consists. */
+export const partsOfInvoice = (invoice: Invoice): readonly Invoice[] => invoice.parts ?? [invoice];
 /** The amount that credit notes by hand take back of it. */
 export const notedOf = ({ notes }: Pick<Invoice, 'notes'>, settle?: Note['settle']): number =>
   notes.reduce((sum, note) => {
@@ -574,11 +594,4 @@ export function worthOf({ addOns = 0, ...terms }: Terms): number {
 /** The same without add-ons. */
 export function worthOfPlan({ plan: { unitPrice, many }, quantity }: Terms): number {
   return many !== undefined && quantity > many.above ? Math.round(many.unitPrice * quantity) : unitPrice * quantity;
-}
-
-/** The holding of these terms from an instant on, by what they cost and give in an interval. */
-export function holdingOf({ plan, quantity, addOns = 0 }: Terms, start: number): Holding {
-  const worth = worthOf({ plan, quantity, addOns });
-  const [value, atEnd] = plan.billsAtEnd ? [0, worth] : [worth, 0];
-  return { plan, value, atEnd, recurring: plan.recurring * quantity, once: plan.once * quantity, start, end: null };
 }

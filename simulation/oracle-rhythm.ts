@@ -38,7 +38,14 @@ export function grantParts(
   const begun = partsOf(subscription, period, plan.grantInterval).filter(({ start }) => start <= at);
   for (const part of begun.filter(isGranted)) {
     const { start: from, end: expiresAt } = part;
-    const has = credits.some((each) => each.plan === plan && each.periodStart === periodStart && each.from === from);
+    // A period that was given up as soon as it had begun has left no time of its own.
+    const has = credits.some(
+      (each) =>
+        each.plan === plan &&
+        each.periodStart === periodStart &&
+        each.from === from &&
+        (each.expiresAt === null || each.expiresAt > from),
+    );
     if (has) continue;
     const before = lessBefore ? grantedFor(subscription, period, { start: from, end: expiresAt }, at) : [];
     const had = before.reduce((sum, { units }) => sum + units, 0);

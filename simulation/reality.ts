@@ -59,10 +59,10 @@ async function subscriptionLines(db: Database, now: number): Promise<Told[]> {
            where i.environment_id = s.environment_id and i.subscription_id = s.id and not i.manually_created
              and i.price_id = s.price_id
            order by i.id desc limit 1),
-        'addOns', coalesce((select sum(i.quantity) from subscription_items i
+        'addOns', case when s.status in ('canceled', 'incomplete_expired') then 0
+          else coalesce((select sum(i.quantity) from subscription_items i
              join prices q on q.environment_id = i.environment_id and q.id = i.price_id and q.slug = ${addOn.slug}
-           where i.environment_id = s.environment_id and i.subscription_id = s.id
-             and (i.expired_at is null or i.expired_at = s.canceled_at or s.status = 'incomplete_expired')), 0),
+           where i.environment_id = s.environment_id and i.subscription_id = s.id and i.expired_at is null), 0) end,
         'start', s.current_billing_period_start, 'end', s.current_billing_period_end,
         'trial', s.trial_end, 'anchor', s.billing_cycle_anchor_date, 'cancelAt', s.cancel_scheduled_at, 'canceledAt', s.canceled_at, 'reason', s.cancellation_reason,
         'resumesAt', s.resumes_at, 'kept', s.paused_credit, 'isToChange', s.scheduled_adjustment_at is not null,

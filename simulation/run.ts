@@ -106,6 +106,7 @@ class Run {
       netTerms: 0,
       threshold: null,
       withheld: ['unpaid'],
+      allowsSeveral: random.chance(0.5),
       customers: [],
       orders: [],
       attempts: new Map(),
@@ -132,7 +133,7 @@ class Run {
   async #begin(): Promise<void> {
     const world = this.#world;
     await world.setClock(this.#books.now);
-    for (const ask of beginning(world.inbox.url)) {
+    for (const ask of beginning(world.inbox.url, this.#books.allowsSeveral)) {
       const answer = await world.ask(ask);
       if (answer.status !== 200) throw this.#disagree(`${ask.path}: ${JSON.stringify(answer.body)}`);
     }
@@ -309,10 +310,11 @@ class Run {
         (body.usageMeterBalances ?? [])
           .filter(({ slug }: { slug: string }) => slug === meter)
           .map((row: { availableBalance: number }) => row.availableBalance);
-      const is = [...of(meterSlug), ...of(usersSlug)];
+      const inOrder = (balances: number[]) => balances.toSorted((a, b) => a - b);
+      const is = [...inOrder(of(meterSlug)), ...inOrder(of(usersSlug))];
       const should = [
-        ...current.map((each) => balance(this.#books, each)),
-        ...current.map((each) => usersLeft(this.#books, each)),
+        ...inOrder(current.map((each) => balance(this.#books, each))),
+        ...inOrder(current.map((each) => usersLeft(this.#books, each))),
       ];
       if (JSON.stringify(is) !== JSON.stringify(should))
         found.push(`${customer.name} should have balances of ${should}, and is told ${is}`);

@@ -73,6 +73,8 @@ export interface Wish {
   readonly isMeasured?: boolean;
   /** Whether the usage happened before the period. */
   readonly isLate?: boolean;
+  /** Whether the plan comes beside others of its customer. */
+  readonly isBeside?: boolean;
   readonly anchor?: BillingAnchor;
   readonly plan?: (plan: Plan, before: Plan | null) => boolean;
   readonly invoice?: (invoice: Invoice) => boolean;

@@ -146,9 +146,9 @@ function becomesOwed(subscription: Subscription): boolean {
  * Moves the billing anchor: a period begins now and ends there. Refused beyond one interval, where something is owed or
  * scheduled, and in a trial or a pause.
  */
-export const moveBillingAnchor: Draw = ({ random, books }) => {
+export const moveBillingAnchor: Draw = ({ random, books, customers }) => {
   const { now } = books;
-  const living = allSubscriptions(books).filter((each) => !isTerminal(each) && !isBooked(each));
+  const living = allSubscriptions({ customers }).filter((each) => !isTerminal(each) && !isBooked(each));
   const subscription = random.pick(living);
   // Changes with slow payments are not modelled.
   if (subscription === undefined || methodOf(subscription)?.takesDays) return null;

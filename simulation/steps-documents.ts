@@ -122,7 +122,8 @@ export const creditLine: Draw = ({ random, books, customers, wish }) => {
 };
 
 // A refund gives back money of all lines, which mixes with shares of one.
-function isCreditable({ status, moneyBack }: Invoice): boolean {
+function isCreditable({ status, moneyBack, parts }: Invoice): boolean {
+  if (parts !== undefined) return false;
   const settled = ['open', 'paid', 'partially_refunded', 'refunded'].includes(status);
   return settled && moneyBack.every((money) => money === 0);
 }

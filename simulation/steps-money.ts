@@ -204,7 +204,7 @@ export const refundPayment: Draw = ({ random, books, customers, wish }) => {
   if (picked === undefined) return null;
   const { invoice, payment } = picked;
   // Credit notes by hand give back shares of lines, and refunds money of all lines.
-  if (notedOf(invoice) > 0) return null;
+  if (notedOf(invoice) > 0 || invoice.parts !== undefined) return null;
   // Refunds of a plan whose invoice is paid in part are not modelled.
   const isOfOpenPack = invoice.reason === 'purchase' && invoice.status === 'open' && payment.status === 'succeeded';
   if (!isOfOpenPack && !['paid', 'partially_refunded', 'refunded'].includes(invoice.status)) return null;

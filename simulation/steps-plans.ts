@@ -61,16 +61,19 @@ export const subscribeTo: Draw = ({ random, books, customers, wish }) => {
       wish.isDiscounted === undefined || ((type === 'fixed' || amount < 100) && minimum === undefined),
   );
   const discount = isDiscounted ? (random.pick(offers) ?? null) : null;
-  const hasPlan = customer.subscriptions.some((each) => isInTheWay(each) && !each.isFree);
+  const isBeside = wish.isBeside === true && books.allowsSeveral;
+  const hasPlan = !isBeside && customer.subscriptions.some((each) => isInTheWay(each) && !each.isFree);
   // A second one is requested occasionally, to be refused.
-  if (hasPlan && random.chance(0.8)) return null;
+  if (hasPlan && (books.allowsSeveral || random.chance(0.8))) return null;
   const worth = firstWorth({ plan, quantity, addOns });
   const isUsed = discount !== null && (hasUsed(customer, discount) || isNotFor(customer, discount, worth));
   const hasTrial = plan.trialDays > 0 && customer.subscriptions.every(({ trialEnd }) => trialEnd === null);
   const threshold = random.chance(0.3) ? (random.pick([0, 500, 2000]) ?? 0) : null;
   const ownTerms = random.chance(0.3) ? drawOwnTerms(random) : [];
-  const isByCalendar = !hasTrial && random.chance(wish.plan === undefined ? 0.3 : 0.15);
-  const isByDay = !isByCalendar && !hasTrial && random.chance(0.2);
+  // Those beside each other renew on one day.
+  const hasAnchor = !hasTrial && !isBeside;
+  const isByCalendar = hasAnchor && random.chance(wish.plan === undefined ? 0.3 : 0.15);
+  const isByDay = !isByCalendar && hasAnchor && random.chance(0.2);
   const day = isByDay ? random.between(1, plan.unit === 'year' ? 28 : 31) : null;
   const isLong = random.chance(0.3);
   const hasNoDay = day !== null && plan.unit === 'week';
@@ -121,6 +124,7 @@ export const bookNext: Draw = ({ random, books }) => {
   const days = random.chance(0.6) ? 0 : random.between(1, 9);
   const at = present.cancelAt + (isEarly ? -1 : days * dayMs);
   const isRefused = isEarly || customer.subscriptions.some(isBooked);
+  if (isRefused && books.allowsSeveral) return null;
   return {
     text: `books ${quantity} of ${plan.slug}${addOns === 0 ? '' : ` and ${addOns} of ${addOn.slug}`} for ${customer.name} from ${at} on`,
     customer,
@@ -174,6 +178,7 @@ export const takeCancelBack: Draw = ({ random, books, customers }) => {
   const subscription = random.pick(scheduled);
   if (subscription === undefined) return null;
   const isBeforeNext = subscription.customer.subscriptions.some(isBooked);
+  if (isBeforeNext && books.allowsSeveral) return null;
   const isRefused = isBeforeNext || (methodOf(subscription) === null && netTermsOf(books, subscription.customer) === 0);
   return {
     text: `takes the end of ${nameOf(subscription)} back`,

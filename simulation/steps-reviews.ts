@@ -1,7 +1,8 @@
+import { voidInvoice } from './oracle-actions.ts';
 import { hourMs } from './oracle-arithmetic.ts';
 import { carryOut, collect } from './oracle-collecting.ts';
 import { draftOf, type Invoice, reach, type Subscription } from './oracle-records.ts';
-import { addToDraft, finalizeReview, takeOffDraft, voidDraft } from './oracle-reviews.ts';
+import { addToDraft, finalizeReview, takeOffDraft } from './oracle-reviews.ts';
 import type { Random } from './random.ts';
 import { allSubscriptions, type Draw, type Drawing, nameOf } from './step.ts';
 import { drawLine, writtenOf } from './steps-documents.ts';
@@ -20,6 +21,26 @@ export const changeReview: Draw = ({ random, customers, wish }) => {
     ask: async () => ({ method: 'PUT', path: `/customers/${customer.name}`, body: { customer: { reviewHours } } }),
     apply: () => {
       customer.reviewHours = reviewHours ?? null;
+      return 'done';
+    },
+  };
+};
+
+/** Lets the renewals of a customer on one day become one invoice, or not any more. Drafts that wait keep their instant. */
+export const changeConsolidation: Draw = ({ random, customers, wish }) => {
+  const customer = random.pick(customers);
+  if (customer === undefined) return null;
+  const consolidateInvoices = wish.isGood ?? !customer.consolidates;
+  return {
+    text: `consolidates ${consolidateInvoices ? 'the' : 'no'} invoices of ${customer.name}`,
+    customer,
+    ask: async () => ({
+      method: 'PUT',
+      path: `/customers/${customer.name}`,
+      body: { customer: { consolidateInvoices } },
+    }),
+    apply: () => {
+      customer.consolidates = consolidateInvoices;
       return 'done';
     },
   };
@@ -53,7 +74,7 @@ export const reviewDraft: Draw = ({ random, books, customers, wish }) => {
       reach(books, `draft reviewed: ${how}`, customer);
       if (how === 'lines') addToDraft(draft, line);
       else if (how === 'remove') takeOffDraft(draft, line);
-      else if (how === 'void') voidDraft(books, draft);
+      else if (how === 'void') voidInvoice(books, draft);
       else collect(books, finalizeReview(books, draft, books.now));
       carryOut(books);
       return 'done';

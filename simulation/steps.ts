@@ -1,3 +1,4 @@
+import { type Customer, isInTheWay } from './oracle-records.ts';
 import type { Draw, Drawing, Step } from './step.ts';
 import { changePlan, changePrices, moveBillingAnchor, moveTrial, takeChangeBack } from './steps-changes.ts';
 import { claimSeats, releaseSeats, setLimit } from './steps-claims.ts';
@@ -32,7 +33,7 @@ import {
 import { changeInPortal, chooseQuantity, guessCodes, testCards } from './steps-pages.ts';
 import { bookNext, cancel, pauseIt, resumeIt, subscribeTo, takeCancelBack } from './steps-plans.ts';
 import { askForQuote } from './steps-quotes.ts';
-import { changeReview, reviewDraft } from './steps-reviews.ts';
+import { changeConsolidation, changeReview, reviewDraft } from './steps-reviews.ts';
 import { consume, recordUsage } from './steps-usage.ts';
 import { grantUsers, tellUser } from './steps-users.ts';
 
@@ -89,6 +90,7 @@ const kinds = {
   changeMoney: { draw: changeMoney, weight: 6 },
   changeTerms: { draw: changeTerms, weight: 4 },
   changeReview: { draw: changeReview, weight: 4 },
+  changeConsolidation: { draw: changeConsolidation, weight: 3 },
   reviewDraft: { draw: reviewDraft, weight: 9 },
   addItem: { draw: addItem, weight: 8 },
   removeItem: { draw: removeItem, weight: 2 },
@@ -140,8 +142,25 @@ export function commute(one: StepKind, other: StepKind): boolean {
   return of[0] !== undefined && of[1] !== undefined && of[0] !== of[1];
 }
 
+/** Steps whose rules ask which of several subscriptions they are for. */
+const ofOnePlan: ReadonlySet<StepKind> = new Set([
+  'buyPack',
+  'grantByHand',
+  'takeCreditBack',
+  'askForQuote',
+  'guessCodes',
+  'testCards',
+  'chooseQuantity',
+  'changeInPortal',
+]);
+
+function hasOnePlan({ subscriptions }: Customer): boolean {
+  return subscriptions.filter((each) => isInTheWay(each) && !each.isFree).length <= 1;
+}
+
 /** A kind, and a step of it if one is possible now. */
 export function drawStep(drawing: Drawing, wished: StepKind | null = null): [StepKind, Step | null] {
   const kind = wished ?? drawing.random.weighted(weights);
-  return [kind, kinds[kind].draw(drawing)];
+  const customers = ofOnePlan.has(kind) ? drawing.customers.filter(hasOnePlan) : drawing.customers;
+  return [kind, kinds[kind].draw({ ...drawing, customers })];
 }
