@@ -201,7 +201,7 @@ export function issue(
   return invoice;
 }
 
-/** The end of the review of a renewal. Those to consolidate wait for the end of their day before it. */
+/** The end of the review of a renewal. Renewals to consolidate wait for the end of their day before it. */
 function reviewEnd({ customer }: Subscription, at: number): number | null {
   const from = customer.consolidates ? (Math.floor(at / dayMs) + 1) * dayMs : at;
   const end = from + (customer.reviewHours ?? 0) * hourMs;

@@ -47,8 +47,8 @@ export function finalizeReview(books: Books, draft: Invoice, at: number): Invoic
 }
 
 /**
- * The same. A draft whose review is over becomes one invoice with the others of its customer that end then, if it
- * consolidates: with those that come to something.
+ * The same. A draft whose review is over becomes one invoice with the others that end then, if its customer consolidates.
+ * A draft of nothing stays alone.
  */
 export function finalizeTogether(books: Books, draft: Invoice, at: number): Invoice[] {
   const { customer, finalizesAt } = draft;

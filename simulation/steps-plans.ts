@@ -70,7 +70,7 @@ export const subscribeTo: Draw = ({ random, books, customers, wish }) => {
   const hasTrial = plan.trialDays > 0 && customer.subscriptions.every(({ trialEnd }) => trialEnd === null);
   const threshold = random.chance(0.3) ? (random.pick([0, 500, 2000]) ?? 0) : null;
   const ownTerms = random.chance(0.3) ? drawOwnTerms(random) : [];
-  // Those beside each other renew on one day.
+  // Subscriptions beside each other renew on one day.
   const hasAnchor = !hasTrial && !isBeside;
   const isByCalendar = hasAnchor && random.chance(wish.plan === undefined ? 0.3 : 0.15);
   const isByDay = !isByCalendar && hasAnchor && random.chance(0.2);
