@@ -288,6 +288,18 @@ test('the billing terms of a customer are changed after a look at each of them',
   assert.deepEqual(errors, []);
 });
 
+test('a customer gets a spend limit, and is shown how much of it is used', async () => {
+  await visit(page, `/customers/${customerId}?tab=usage`);
+  await page.getByRole('button', { name: 'Change the spend limits' }).click();
+  await page.getByRole('button', { name: 'Add a limit' }).click();
+  await page.getByLabel('Most').fill('1500');
+  await assertGoodPage(page, 'limits');
+  await page.getByRole('button', { name: 'Set the limits' }).click();
+  await page.getByText('0 of 1,500, set by you').waitFor();
+  await assertGoodPage(page, 'spend-controls');
+  assert.deepEqual(errors, []);
+});
+
 test('a page that cannot be shown says why, and what to do next', async () => {
   await visit(page, '/payments/pym_nothing');
   await page.getByRole('heading', { name: 'There is no such record' }).waitFor();
@@ -320,20 +332,12 @@ test('a page that cannot be shown says why, and what to do next', async () => {
 });
 
 test('every list and the catalog are good to everybody', async () => {
-  for (const [path, heading] of [
-    ['invoices', 'Invoices'],
-    ['payments', 'Payments'],
-    ['subscriptions', 'Subscriptions'],
-    ['credit-notes', 'Credit notes'],
-    ['purchases', 'Purchases'],
-    ['dunning', 'Dunning'],
-    ['service-health', 'Health'],
-    ['usage', 'Usage'],
-    ['catalog', 'Catalog'],
-  ]) {
+  const lists = ['Invoices', 'Payments', 'Subscriptions', 'Credit notes', 'Purchases', 'Dunning', 'Health', 'Usage'];
+  for (const heading of [...lists, 'Catalog']) {
+    const path = heading === 'Health' ? 'service-health' : heading.toLowerCase().replace(' ', '-');
     await visit(page, `/${path}`);
-    await page.getByRole('heading', { name: heading ?? '', exact: true }).waitFor();
-    await assertGoodPage(page, path ?? '');
+    await page.getByRole('heading', { name: heading, exact: true }).waitFor();
+    await assertGoodPage(page, path);
   }
   await page.getByRole('tab', { name: 'Calculator' }).click();
   await page.getByRole('textbox', { name: 'Units' }).fill('2000');

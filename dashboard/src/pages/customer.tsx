@@ -20,6 +20,9 @@ import { useMay } from '../session.ts';
 const Balances = lazy(() => import('../parts/balances.tsx').then(({ Balances: Part }) => ({ default: Part })));
 const MeterUsage = lazy(() => import('../parts/meter-usage.tsx').then(({ MeterUsage: Part }) => ({ default: Part })));
 const MoneyOf = lazy(() => import('../parts/customer-money.tsx').then(({ MoneyOf: Part }) => ({ default: Part })));
+const SpendControls = lazy(() =>
+  import('../parts/spend-controls.tsx').then(({ SpendControls: Part }) => ({ default: Part })),
+);
 const CustomerTerms = lazy(() =>
   import('../parts/customer-terms.tsx').then(({ CustomerTerms: Part }) => ({ default: Part })),
 );
@@ -117,6 +120,9 @@ function CustomerPage({ customer }: OfCustomer) {
         <Tabs.Panel value="usage">
           <Suspense fallback={<Skeleton height={260} />}>
             {billing === undefined ? <Skeleton height={260} /> : <Balances customer={customer} meters={subjects} />}
+            {billing !== undefined && (
+              <SpendControls customer={customer} billing={billing} currency={currencyOf(billing)} />
+            )}
             <MeterUsage customerId={customer.id} meters={meters} />
           </Suspense>
         </Tabs.Panel>

@@ -1,0 +1,281 @@
+import { Button, Group, Progress, Select, Stack, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type {
+  SpendControls as Controls,
+  Customer,
+  CustomerBilling,
+  CustomersUpdateSpendControlsInput,
+  SpendLimit,
+  SpendLimitInput,
+} from '../../../client/src/generated-entry.ts';
+import { api, read } from '../api.ts';
+import { AddRow, choices, RemoveRow, WholeField } from '../catalog/fields.tsx';
+import { useMay } from '../session.ts';
+import { AmountInput } from './amount-input.tsx';
+import { ChangeDialog } from './change-dialog.tsx';
+import { counted, countText, dateText, instantText, moneyText, words } from './format.ts';
+import { Facts, Section } from './shown.tsx';
+
+interface ControlsOf {
+  readonly customer: Customer;
+  readonly billing: CustomerBilling;
+  readonly currency: string;
+}
+
+interface DialogProps extends ControlsOf {
+  readonly controls: Controls;
+  readonly onClose: () => void;
+}
+
+const setters = { seller: 'set by you', customer: 'set by the customer', plan: 'of its plan' };
+const periods = { day: 'A day', week: 'A week', month: 'A month', billing_period: 'A billing period' };
+const units = { units: 'Units', money: 'Money' };
+const actions = { block: 'Refuses more use', notify: 'Only notifies' };
+
+const referenceOf = ({ externalId, pricingModelId }: Customer) => ({ externalId, pricingModelId });
+
+/** The spend limits of a customer with what is used of them, and its automatic top-up, with their forms. */
+export function SpendControls(props: ControlsOf) {
+  const { customer } = props;
+  const may = useMay('customers:write') && !customer.archived;
+  const [opened, setOpened] = useState<'limits' | 'topUp' | null>(null);
+  const { data } = useQuery(read('customers', 'getSpendControls', referenceOf(customer)));
+  if (data === undefined) return null;
+  const controls = data.spendControls;
+  const change = (part: 'limits' | 'topUp', label: string) =>
+    may && (
+      <Button variant="default" size="xs" aria-label={label} onClick={() => setOpened(part)}>
+        Change
+      </Button>
+    );
+  const dialog = { ...props, controls, onClose: () => setOpened(null) };
+  return (
+    <>
+      <Section title="Spend limits" aside={change('limits', 'Change the spend limits')}>
+        {controls.limits.length === 0 ? (
+          <p className="quiet">None. A limit refuses or reports use beyond an amount in a period.</p>
+        ) : (
+          <Facts facts={controls.limits.map((limit) => limitFact(limit, props))} />
+        )}
+      </Section>
+      <Section title="Automatic top-up" aside={change('topUp', 'Change the automatic top-up')}>
+        <TopUp {...props} controls={controls} />
+      </Section>
+      {opened === 'limits' && <LimitsDialog {...dialog} />}
+      {opened === 'topUp' && <TopUpDialog {...dialog} />}
+    </>
+  );
+}
+
+function amountText(amount: number, unit: SpendLimit['unit'], currency: string): string {
+  return unit === 'money' ? moneyText(amount, currency) : countText(amount);
+}
+
+function limitFact(
+  { id, setBy, usageMeterId, label, period, amount, unit, action, counters }: SpendLimit,
+  of: ControlsOf,
+) {
+  const meter = of.billing.pricingModel.usageMeters.find((each) => each.id === usageMeterId);
+  const name = [meter?.name ?? 'All meters', label && `(${label})`].filter(Boolean).join(' ');
+  const used = Math.max(0, ...counters.map(({ usedAmount }) => usedAmount));
+  const resetsAt = counters[0]?.resetsAt ?? null;
+  const text = `${amountText(used, unit, of.currency)} of ${amountText(amount, unit, of.currency)}`;
+  return [
+    `${name}, ${periods[period].toLowerCase()}`,
+    <div key={id} className="capacity">
+      {text}, {setters[setBy]}
+      {action === 'notify' && ', only notifies'}
+      {resetsAt !== null && `, begins again on ${dateText(resetsAt)}`}
+      <Progress value={Math.min(100, (used / amount) * 100)} size="sm" mt={6} aria-label={`${name}: ${text}`} />
+    </div>,
+  ] as const;
+}
+
+function TopUp({ controls: { autoTopUp }, billing, currency }: Omit<DialogProps, 'onClose'>) {
+  if (autoTopUp === null) return <p className="quiet">None. It buys credits when a balance falls below a line.</p>;
+  const { usageMeterId, priceSlug, below, upTo, quantity, maximumAmountPerMonth, amountThisMonth, stoppedAt } =
+    autoTopUp;
+  const meter = billing.pricingModel.usageMeters.find(({ id }) => id === usageMeterId);
+  return (
+    <Facts
+      facts={[
+        [
+          'Buys',
+          `${priceSlug ?? 'a price that is gone'}, ${upTo === null ? `${quantity} each time` : `up to ${countText(upTo)}`}`,
+        ],
+        ['When the balance is below', `${countText(below)} of ${meter?.name ?? 'the meter'}`],
+        ['This month', `${moneyText(amountThisMonth, currency)} of ${moneyText(maximumAmountPerMonth, currency)}`],
+        ...(stoppedAt === null ? [] : [['Stopped', `${instantText(stoppedAt)}, after three failures`] as const]),
+      ]}
+    />
+  );
+}
+
+type Change = CustomersUpdateSpendControlsInput;
+
+const call = (input: Change, options: Parameters<typeof api.customers.updateSpendControls>[1]) =>
+  api.customers.updateSpendControls(input, options);
+
+const newLimit: SpendLimitInput = { period: 'month', amount: 1000, unit: 'units', action: 'block' };
+
+function LimitsDialog({ customer, billing, currency, controls, onClose }: DialogProps) {
+  const [limits, setLimits] = useState<readonly SpendLimitInput[]>(
+    controls.limits
+      .filter(({ setBy }) => setBy === 'seller')
+      .map(({ usageMeterSlug, label, period, amount, unit, action, thresholds }) => {
+        return { usageMeterSlug, label, period, amount, unit, action, thresholds };
+      }),
+  );
+  const change = (index: number, next: Partial<SpendLimitInput>) =>
+    setLimits(limits.map((limit, at) => (at === index ? { ...limit, ...next } : limit)));
+  const isComplete = limits.every(({ amount }) => amount > 0);
+  return (
+    <ChangeDialog<Change, { spendControls: Controls }>
+      title="Spend limits"
+      opened
+      onClose={onClose}
+      size="xl"
+      input={isComplete ? { ...referenceOf(customer), spendControls: { limits: [...limits] } } : null}
+      call={call}
+      effects={({ spendControls }) => [
+        { text: `${counted(spendControls.limits.length, 'limit')} of you, its plan and the customer.` },
+        ...spendControls.limits
+          .filter(
+            ({ action, counters, amount }) => action === 'block' && counters.some((each) => each.usedAmount >= amount),
+          )
+          .map(({ amount, unit, period }) => ({
+            text: `${amountText(amount, unit, currency)} in ${periods[period].toLowerCase()} is used already: more is refused.`,
+            isLoss: true,
+          })),
+      ]}
+      confirm="Set the limits"
+      done="The limits were set"
+    >
+      <Stack gap="sm">
+        {limits.map((limit, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a limit that is being written has no name
+          <Group key={index} align="end" gap="xs" wrap="nowrap">
+            <LimitFields limit={limit} billing={billing} currency={currency} onChange={(next) => change(index, next)} />
+            <RemoveRow label="Remove the limit" onClick={() => setLimits(limits.filter((_, at) => at !== index))} />
+          </Group>
+        ))}
+        <AddRow onClick={() => setLimits([...limits, newLimit])}>Add a limit</AddRow>
+      </Stack>
+    </ChangeDialog>
+  );
+}
+
+interface LimitFieldsProps extends Pick<ControlsOf, 'billing' | 'currency'> {
+  readonly limit: SpendLimitInput;
+  readonly onChange: (next: Partial<SpendLimitInput>) => void;
+}
+
+function LimitFields({ limit, billing, currency, onChange }: LimitFieldsProps) {
+  const { usageMeterSlug = null, label, period, amount, unit = 'units', action = 'block' } = limit;
+  return (
+    <>
+      <Select
+        label="Meter"
+        placeholder="All"
+        clearable
+        data={billing.pricingModel.usageMeters.map(({ slug, name }) => ({ value: slug, label: name }))}
+        value={usageMeterSlug}
+        onChange={(slug) => onChange({ usageMeterSlug: slug })}
+      />
+      <TextInput
+        label="Label"
+        placeholder="Any"
+        value={label ?? ''}
+        maxLength={255}
+        onChange={(event) => onChange({ label: event.currentTarget.value || null })}
+      />
+      {unit === 'money' ? (
+        <AmountInput
+          label="Most"
+          currency={currency}
+          value={amount}
+          onChange={(most) => onChange({ amount: most ?? 0 })}
+        />
+      ) : (
+        <WholeField label="Most" min={1} value={amount} onChange={(most) => onChange({ amount: most ?? 0 })} />
+      )}
+      <Select
+        label="Of"
+        data={choices(Object.keys(units), units)}
+        value={unit}
+        onChange={(next) => onChange({ unit: next === 'money' ? 'money' : 'units' })}
+      />
+      <Select
+        label="In"
+        data={choices(Object.keys(periods), periods)}
+        value={period}
+        onChange={(next) => onChange({ period: (next ?? 'month') as SpendLimit['period'] })}
+      />
+      <Select
+        label="Then"
+        data={choices(Object.keys(actions), actions)}
+        value={action}
+        onChange={(next) => onChange({ action: next === 'notify' ? 'notify' : 'block' })}
+      />
+    </>
+  );
+}
+
+function TopUpDialog({ customer, billing, currency, controls, onClose }: DialogProps) {
+  const stored = controls.autoTopUp;
+  const [priceSlug, setPriceSlug] = useState(stored?.priceSlug ?? null);
+  const [below, setBelow] = useState<number | undefined>(stored?.below);
+  const [upTo, setUpTo] = useState<number | undefined>(stored?.upTo ?? undefined);
+  const [quantity, setQuantity] = useState<number | undefined>(stored?.quantity ?? undefined);
+  const [most, setMost] = useState<number | null>(stored?.maximumAmountPerMonth ?? null);
+  const prices = billing.pricingModel.products.flatMap(({ name, prices: own }) =>
+    own.flatMap(({ type, slug }) => (type === 'single_payment' && slug !== null ? [{ value: slug, label: name }] : [])),
+  );
+  const isComplete = Boolean(below) && (upTo === undefined) !== (quantity === undefined) && Boolean(most);
+  const autoTopUp =
+    priceSlug === null
+      ? null
+      : {
+          priceSlug,
+          below: below ?? 0,
+          upTo: upTo ?? null,
+          quantity: quantity ?? null,
+          maximumAmountPerMonth: most ?? 0,
+        };
+  return (
+    <ChangeDialog<Change, { spendControls: Controls }>
+      title="Automatic top-up"
+      opened
+      onClose={onClose}
+      input={autoTopUp === null || isComplete ? { ...referenceOf(customer), spendControls: { autoTopUp } } : null}
+      call={call}
+      effects={({ spendControls: { autoTopUp: set } }) => [
+        set === null
+          ? { text: 'Nothing is bought by itself.', isLoss: stored !== null }
+          : {
+              text: `A balance below ${countText(set.below)} buys ${words(set.priceSlug ?? '')}, soon if it is below now.`,
+            },
+      ]}
+      confirm={autoTopUp === null ? 'Remove' : 'Set'}
+      done="The automatic top-up was changed"
+    >
+      <Select label="Buys" placeholder="Nothing" clearable data={prices} value={priceSlug} onChange={setPriceSlug} />
+      {priceSlug !== null && (
+        <>
+          <WholeField label="When the balance is below" min={1} value={below} onChange={setBelow} />
+          <Group grow align="end">
+            <WholeField label="Up to a balance of" value={upTo} onChange={setUpTo} disabled={quantity !== undefined} />
+            <WholeField
+              label="Or this quantity"
+              value={quantity}
+              onChange={setQuantity}
+              disabled={upTo !== undefined}
+            />
+          </Group>
+          <AmountInput label="Most in a month" currency={currency} value={most} onChange={setMost} />
+        </>
+      )}
+    </ChangeDialog>
+  );
+}
