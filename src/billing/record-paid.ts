@@ -289,7 +289,7 @@ export async function closeSubscription(
   await expireItemsOfSubscriptions(work, [id], at);
   await expireItemFeatures(work, [id], at);
   await releaseClaims(work, [id], at, 'subscription_canceled');
-  await endPlanCreditsInPools(work, id, at);
+  await endPlanCreditsInPools(work, id);
   // One that never began, or was never paid, owes no commitment.
   const owed = neverWas || trigger === 'expired' || period === null || period.startAt >= at ? null : period;
   await billFinalUsage(work, { ended, before: subscription, period: owed, reviewed }, at, reason);

@@ -156,10 +156,10 @@ export async function endPlanCredits(
   await expireCredits(work, [{ subscriptionId, at: work.now, goesOn }]);
 }
 
-/** Ends what a plan that ends at `at` has granted in credit pools. On its own accounts nothing uses it any more. */
-export async function endPlanCreditsInPools(work: Work, subscriptionId: string, at: Instant): Promise<void> {
+/** Expires what a plan that ends has granted in credit pools. On its own accounts nothing uses it any more. */
+export async function endPlanCreditsInPools(work: Work, subscriptionId: string): Promise<void> {
   await lockAccountsOf(work, [{ subscriptionId }]);
-  await endPoolCreditsOfPlan(work, subscriptionId, at);
+  await endPoolCreditsOfPlan(work, subscriptionId);
 }
 
 async function lockAccountsOf(work: Work, keys: readonly { readonly subscriptionId: string }[]): Promise<string[]> {

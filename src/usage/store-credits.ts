@@ -170,19 +170,16 @@ export async function endPoolCredits(work: Work, ledgerAccountId: string): Promi
 }
 
 /**
- * Ends at an instant what the plan of a subscription that ends then has granted in credit pools. Credits that belong to
- * the customer stay.
+ * Expires what the plan of a subscription that ends has granted in credit pools. Their ends stay as they were granted, because
+ * a return to the plan within them counts what was used. Credits that belong to the customer stay.
  */
-export async function endPoolCreditsOfPlan(work: Work, subscriptionId: string, at: Instant): Promise<void> {
+export async function endPoolCreditsOfPlan(work: Work, subscriptionId: string): Promise<void> {
   const { rows } = await sql<RemovedCredit>`
-    with ended as (
-      update usage_credits c set expires_at = greatest(least(c.expires_at, ${at}::bigint), c.interval_start_at), updated_at = ${work.now}::bigint
-        from ${accountsOfSubscription(work, sql`${subscriptionId}::text`)} a
-       where a.customer_id is not null and c.environment_id = a.environment_id and c.ledger_account_id = a.id and not c.spent
-         and c.subscription_id = ${subscriptionId} and not ${belongsToCustomer}
-      returning c.id, c.pricing_model_id, c.issued - c.applied - c.expired - c.taken_back as amount
-    )
-    select * from ended order by id`.execute(work.db);
+    select c.id, c.pricing_model_id, c.issued - c.applied - c.expired - c.taken_back as amount
+      from ${accountsOfSubscription(work, sql`${subscriptionId}::text`)} a
+      join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id and not c.spent
+       and c.subscription_id = ${subscriptionId} and not ${belongsToCustomer}
+     order by c.id`.execute(work.db);
   if (rows.length === 0) return;
   await remove(work, rows, { ...moves.expiry, type: 'credit_grant_expired', sourceId: rows[0]?.id ?? '' });
 }
