@@ -217,6 +217,7 @@ export function applyBalance(books: Books, invoice: Invoice): void {
   if (own === null || !paidFromBalance.includes(reason)) return;
   invoice.applied = Math.min(own.credited - own.debited, invoice.total);
   own.debited += invoice.applied;
+  if (invoice.applied > 0) own.entries.push(['invoice', -invoice.applied]);
   if (invoice.applied > 0)
     reach(books, `${reason} paid by a balance${dueOf(invoice) === 0 ? '' : ' in part'}`, customer);
 }
@@ -358,7 +359,10 @@ export function takeBack(books: Books, invoice: Invoice): void {
   invoice.status = 'void';
   invoice.nextAt = null;
   const { balance: own } = invoice.customer;
-  if (own !== null) own.credited += invoice.applied;
+  if (own !== null && invoice.applied > 0) {
+    own.credited += invoice.applied;
+    own.entries.push(['voided_invoice', invoice.applied]);
+  }
   invoice.applied = 0;
   for (const note of invoice.notes) if (note.settle === 'offset') note.status = 'void';
   if (invoice.reason === 'usage_threshold') askForThreshold(books, invoice.subscription);

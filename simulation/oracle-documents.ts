@@ -157,7 +157,7 @@ export function credit(books: Books, invoice: Invoice, note: Note): void {
   }
   note.status = 'settled';
   if (settle === 'balance') {
-    changeBalance(customer, total);
+    changeBalance(customer, total, 'credit_note');
     recountKept(books, invoice.subscription, invoice);
     return;
   }
@@ -176,18 +176,19 @@ export function voidNote(books: Books, invoice: Invoice, note: Note): boolean {
   const { settle, status, total } = note;
   if (settle === 'offset' && (status !== 'issued' || invoice.status === 'awaiting_payment_confirmation')) return false;
   if (settle === 'refund' || status === 'void') return false;
-  if (settle === 'balance' && !changeBalance(invoice.customer, -total)) return false;
+  if (settle === 'balance' && !changeBalance(invoice.customer, -total, 'voided_credit_note')) return false;
   note.status = 'void';
   reach(books, `credit note by ${settle} voided`, invoice.customer);
   return true;
 }
 
 /** Changes a balance. Returns false, and changes nothing, where it has not as much. */
-export function changeBalance(customer: Customer, amount: number): boolean {
-  const own = customer.balance ?? { credited: 0, debited: 0 };
+export function changeBalance(customer: Customer, amount: number, source = 'manual'): boolean {
+  const own = customer.balance ?? { credited: 0, debited: 0, entries: [] };
   if (own.credited - own.debited + amount < 0) return false;
   if (amount > 0) own.credited += amount;
   else own.debited -= amount;
+  own.entries.push([source, amount]);
   customer.balance = own;
   return true;
 }

@@ -45,8 +45,8 @@ export interface Customer {
   consolidates: boolean;
   /** The hours that its renewals wait as drafts; null: those of the settings, which are none. */
   reviewHours: number | null;
-  /** Its money with the seller; null: it never had any. */
-  balance: { credited: number; debited: number } | null;
+  /** Its money with the seller, and the movements of it; null: it never had any. */
+  balance: { credited: number; debited: number; readonly entries: [source: string, amount: number][] } | null;
   /** Declined first payments of purchases: nothing else is left of them. */
   declined: number;
   /** The oldest first. */

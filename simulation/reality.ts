@@ -135,7 +135,9 @@ async function noteLines(db: Database): Promise<Told[]> {
 
 async function balanceLines(db: Database): Promise<Told[]> {
   const { rows } = await sql<Told>`
-    select c.external_id as name, json_build_object('credited', b.credited, 'debited', b.debited) as line
+    select c.external_id as name, json_build_object('credited', b.credited, 'debited', b.debited,
+        'entries', (select json_agg(json_build_array(e.source, e.amount) order by e.id) from customer_balance_entries e
+           where e.environment_id = b.environment_id and e.customer_balance_id = b.id)) as line
       from customer_balances b join ${remaining} c on c.environment_id = b.environment_id and c.id = b.customer_id`.execute(
     db,
   );
