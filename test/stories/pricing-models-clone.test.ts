@@ -42,9 +42,14 @@ async function assertIsomorphic(sourceId: string, copyId: string, environmentId:
   }
   assert.equal(new Set(ids.values()).size, ids.size, 'every copy has an id of its own');
   for (const [id, copied] of ids) assert(!ids.has(copied), `${id} is copied, not shared`);
+  // The terms of a spend limit name a usage meter.
+  const inCopy = (value: unknown): unknown =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).map(([key, each]) => [key, inCopy(each)]))
+      : (ids.get(value) ?? value);
   for (const table of pricingTables) {
     const mapped = (source[table] ?? []).map((row) => ({
-      ...Object.fromEntries(Object.entries(row).map(([key, value]) => [key, ids.get(value) ?? value])),
+      ...Object.fromEntries(Object.entries(row).map(([key, value]) => [key, inCopy(value)])),
       environment_id: environmentId,
     }));
     const differing = table === 'pricing_models' ? { name: copy[table]?.[0]?.name, is_default: false } : {};
