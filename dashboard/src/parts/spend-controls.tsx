@@ -139,7 +139,9 @@ function LimitsDialog({ customer, billing, currency, controls, onClose }: Dialog
       input={isComplete ? { ...referenceOf(customer), spendControls: { limits: [...limits] } } : null}
       call={call}
       effects={({ spendControls }) => [
-        { text: `${counted(spendControls.limits.length, 'limit')} of you, its plan and the customer.` },
+        {
+          text: `${counted(spendControls.limits.length, 'limit')} in force: yours, those of the plan and those of the customer.`,
+        },
         ...spendControls.limits
           .filter(
             ({ action, counters, amount }) => action === 'block' && counters.some((each) => each.usedAmount >= amount),
