@@ -1,7 +1,6 @@
-import { Empty } from '../parts/empty.tsx';
 import { ChoiceFilter, FilterBar } from '../parts/filters.tsx';
 import { creditNoteColumns, MoneyRecords } from '../parts/money-columns.tsx';
-import { useFilters } from '../parts/records.tsx';
+import { EmptyList, useFilters } from '../parts/records.tsx';
 import { SaveList } from '../parts/save-file.tsx';
 import { Heading } from '../parts/shown.tsx';
 
@@ -23,9 +22,9 @@ export function Page() {
         to={({ id }) => `/credit-notes/${id}`}
         caption="Credit notes"
         empty={
-          <Empty title="No such credit notes">
+          <EmptyList of="credit notes">
             A credit note takes back lines of an invoice, by a refund or off the amount due.
-          </Empty>
+          </EmptyList>
         }
       />
     </>

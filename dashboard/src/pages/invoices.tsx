@@ -1,7 +1,6 @@
-import { Empty } from '../parts/empty.tsx';
 import { ChoiceFilter, FilterBar } from '../parts/filters.tsx';
 import { invoiceColumns, MoneyRecords } from '../parts/money-columns.tsx';
-import { useFilters } from '../parts/records.tsx';
+import { EmptyList, useFilters } from '../parts/records.tsx';
 import { SaveList } from '../parts/save-file.tsx';
 import { Heading } from '../parts/shown.tsx';
 
@@ -22,7 +21,7 @@ export function Page() {
         columns={invoiceColumns}
         to={({ id }) => `/invoices/${id}`}
         caption="Invoices"
-        empty={<Empty title="No such invoices">A subscription makes one when it starts and at each renewal.</Empty>}
+        empty={<EmptyList of="invoices">A subscription makes one when it starts and at each renewal.</EmptyList>}
       />
     </>
   );

@@ -1,7 +1,6 @@
-import { Empty } from '../parts/empty.tsx';
 import { ChoiceFilter, FilterBar } from '../parts/filters.tsx';
 import { MoneyRecords, paymentColumns } from '../parts/money-columns.tsx';
-import { useFilters } from '../parts/records.tsx';
+import { EmptyList, useFilters } from '../parts/records.tsx';
 import { SaveList } from '../parts/save-file.tsx';
 import { Heading } from '../parts/shown.tsx';
 
@@ -22,7 +21,7 @@ export function Page() {
         columns={paymentColumns}
         to={({ id }) => `/payments/${id}`}
         caption="Payments"
-        empty={<Empty title="No such payments">Each attempt to collect an invoice is one payment.</Empty>}
+        empty={<EmptyList of="payments">Each attempt to collect an invoice is one payment.</EmptyList>}
       />
     </>
   );

@@ -1,9 +1,8 @@
 import type { Purchase } from '../../../client/src/generated-entry.ts';
-import { Empty } from '../parts/empty.tsx';
 import { ChoiceFilter, FilterBar } from '../parts/filters.tsx';
 import { countText } from '../parts/format.ts';
 import { MoneyRecords } from '../parts/money-columns.tsx';
-import { type Column, useFilters } from '../parts/records.tsx';
+import { type Column, EmptyList, useFilters } from '../parts/records.tsx';
 import { Heading, Status, When } from '../parts/shown.tsx';
 
 const statuses = ['open', 'pending', 'paid', 'failed', 'partial_refund', 'refunded'] as const;
@@ -37,9 +36,7 @@ export function Page() {
         to={placeOf}
         caption="Purchases"
         empty={
-          <Empty title="No such purchases">
-            A checkout makes one, for a subscription or for something bought once.
-          </Empty>
+          <EmptyList of="purchases">A checkout makes one, for a subscription or for something bought once.</EmptyList>
         }
       />
     </>

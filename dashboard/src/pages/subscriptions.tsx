@@ -1,7 +1,6 @@
-import { Empty } from '../parts/empty.tsx';
 import { ChoiceFilter, FilterBar } from '../parts/filters.tsx';
 import { MoneyRecords, subscriptionColumns } from '../parts/money-columns.tsx';
-import { useFilters } from '../parts/records.tsx';
+import { EmptyList, useFilters } from '../parts/records.tsx';
 import { Heading } from '../parts/shown.tsx';
 
 const statuses = [
@@ -30,7 +29,7 @@ export function Page() {
         columns={subscriptionColumns}
         to={({ id }) => `/subscriptions/${id}`}
         caption="Subscriptions"
-        empty={<Empty title="No such subscriptions">A customer starts on the default plan, and moves to others.</Empty>}
+        empty={<EmptyList of="subscriptions">A customer starts on the default plan, and moves to others.</EmptyList>}
       />
     </>
   );

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Question } from '../api.ts';
+import { Empty } from './empty.tsx';
 import { totalText } from './format.ts';
 import { Problem } from './problem.tsx';
 
@@ -139,4 +140,20 @@ export function useFilters(): { readonly filters: Filters; readonly setFilters: 
     void navigate({ to: '.', search: { ...filters, cursor: undefined, ...change }, replace: !isPaging });
   };
   return { filters, setFilters };
+}
+
+interface EmptyListProps {
+  /** The records in the plural, such as `payments`. */
+  readonly of: string;
+  readonly children: ReactNode;
+}
+
+/** Stands in a list without records, which has none yet or none that its filters let through. */
+export function EmptyList({ of, children }: EmptyListProps) {
+  const { filters } = useFilters();
+  return (
+    <Empty title={Object.values(filters).some((value) => value !== undefined) ? `No such ${of}` : `No ${of} yet`}>
+      {children}
+    </Empty>
+  );
 }
