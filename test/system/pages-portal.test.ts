@@ -194,7 +194,7 @@ test('a card is added, declined ones are not, and the one before can be used aga
   assert.equal((await shop.billing(externalId)).paymentMethods[0].id, paymentMethodId);
   // The card that the subscription is charged on stays, and the other one is removed.
   await page.getByRole('button', { name: 'Remove: Visa ending in 4242' }).click();
-  assert.match(await page.getByRole('alert').innerText(), /A subscription is charged on this card/);
+  assert.match(await page.getByRole('alert').innerText(), /A subscription is paid with this payment method/);
   await page.getByRole('button', { name: 'Remove: Mastercard ending in 4444' }).click();
   await page.waitForURL(`${app.url}/portal?done=removed`);
   assert.equal((await shop.billing(externalId)).paymentMethods.length, 1);
