@@ -228,7 +228,8 @@ export function renderCreditNote(work: Work, row: CreditNoteRow): CreditNote {
 
 function renderLine(work: Work, row: CreditNoteLineRow): CreditNoteLine {
   const { amountBefore: _amount, discountBefore: _discount, taxBefore: _tax, ...kept } = row;
-  const { lineAmount: _lineAmount, lineDiscount: _lineDiscount, lineTax: _lineTax, ...shown } = kept;
+  const { lineAmount: _lineAmount, lineDiscount: _lineDiscount, lineTax: _lineTax, ...own } = kept;
+  const { explanation: _explanation, serviceStartAt: _start, serviceEndAt: _end, ...shown } = own;
   return { ...shown, livemode: work.livemode };
 }
 

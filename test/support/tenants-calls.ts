@@ -35,6 +35,10 @@ const newGrant = (n: string, grant: object) => ({
     feature: { type: 'usage_credit_grant', slug: `grant-${n}`, name: 'G', amount, renewalFrequency: 'once', ...grant },
   },
 });
+const newLimit = (w: TenantWorld) => ({
+  ...{ type: 'spend_limit', amount, pricingModelId: w.pricingModelId },
+  spendLimit: { usageMeterId: w.callsMeterId, period: 'month' },
+});
 const newPool = (w: TenantWorld, n: string) => ({
   ...{ name: 'Pool', slug: `pool-${n}`, unit: 'credit', pricingModelId: w.pricingModelId },
   rates: [{ usageMeterSlug: w.callsMeterSlug, where: { n: [n] }, cost: '1' }],
@@ -269,6 +273,7 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
   'POST /features': [
     (w, n) => newGrant(n, { usageMeterId: w.callsMeterId, pricingModelId: w.pricingModelId }),
     (w, n) => newGrant(n, { creditPoolId: w.poolId }),
+    (w, n) => ({ path: '/features', body: { feature: { ...newLimit(w), slug: `limit-${n}`, name: 'L' } } }),
     (w, n) => ({
       path: '/features',
       body: { feature: { type: 'resource', slug: `seats-${n}`, name: 'S', amount, resourceId: w.seatId } },
@@ -285,6 +290,7 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
     }),
     (w) => ({ path: `/features/${w.seatFeatureId}`, body: { feature: { resourceId: w.seatId } } }),
     (w) => ({ path: `/features/${w.poolFeatureId}`, body: { feature: { creditPoolId: w.poolId } } }),
+    (w) => ({ path: `/features/${w.limitFeatureId}`, body: { feature: { spendLimit: newLimit(w).spendLimit } } }),
   ],
   'PUT /usage-meters/{id}': [
     (w, n) => ({

@@ -11,6 +11,7 @@ export const namesNoRecord: Readonly<Record<string, string>> = {
   'products[].features[].slug': 'a feature of the same body',
   'creditPools[].rates[].usageMeterSlug': 'a usage meter of the same body',
   'features[].creditPoolSlug': 'a credit pool of the same body',
+  'features[].spendLimit.usageMeterSlug': 'a usage meter of the same body',
   ...Object.fromEntries(
     [
       'features[].slug',
@@ -162,6 +163,7 @@ export const answeredOtherwise: Readonly<Record<string, Otherwise>> = {
   'PUT /subscription-item-features/{id} subscriptionItemFeature.subscriptionItemId': fixed,
   'PUT /subscription-item-features/{id} subscriptionItemFeature.subscriptionId': fixed,
   'PUT /webhooks/{id} webhook.pricingModelId': fixed,
+  'PUT /features/{id} feature.spendLimit.usageMeterId': fixed,
   ...Object.fromEntries(
     ['POST /products', 'PUT /products/{id}'].flatMap((operation) =>
       ['usageMeterId', 'usageMeterSlug', 'priceId', 'priceSlug'].map((field) => [

@@ -21,6 +21,7 @@ export interface TenantWorld extends World {
   readonly seatFeatureId: string;
   readonly spareCreditFeatureId: string;
   readonly poolFeatureId: string;
+  readonly limitFeatureId: string;
   readonly spareSeatFeatureId: string;
   readonly seatId: string;
   readonly seatSlug: string;
@@ -103,6 +104,11 @@ export function tenantStructure(suffix: string): Body {
         grantInterval: { unit: 'week', count: 1 },
       }),
       feature('pooled', { ...grant, usageMeterSlug: null, creditPoolSlug: `${suffix}-pool` }),
+      feature('limit', {
+        type: 'spend_limit',
+        amount: 1000,
+        spendLimit: { usageMeterSlug: `${suffix}-calls`, period: 'month' },
+      }),
       ...['seats', 'spare-seats'].map((slug) =>
         feature(slug, { type: 'resource', amount: 9, resourceSlug: `${suffix}-seat` }),
       ),
@@ -308,6 +314,7 @@ async function readCatalog(get: (path: string) => Promise<Body>, name: string, {
     seatFeatureId: idIn(features, 'seats'),
     spareCreditFeatureId: idIn(features, 'spare-credits'),
     poolFeatureId: idIn(features, 'pooled'),
+    limitFeatureId: idIn(features, 'limit'),
     spareSeatFeatureId: idIn(features, 'spare-seats'),
     seatId: idIn(resources, 'seat'),
     seatSlug: `${name}-seat`,
