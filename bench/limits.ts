@@ -86,7 +86,7 @@ export async function copiedEventsPerSecond(url: string): Promise<number> {
   return connected(url, async (client) => {
     const count = await readNumber(client, 'select count(*) from usage_events');
     const chunks: Buffer[] = [];
-    await pipeline(client.query(to('copy usage_events to stdout')), async (source) => {
+    await pipeline(client.query(to('copy (select * from usage_events) to stdout')), async (source) => {
       for await (const chunk of source) chunks.push(chunk as Buffer);
     });
     await emptyUsageEvents(client);

@@ -19,7 +19,7 @@ export async function storeEvents(url: string, size: number): Promise<void> {
         select environment_id, id, row_number() over (order by id) - 1 as position from usage_series`);
     await client.query('analyze series');
     const series = await readNumber(client, 'select count(*) from series');
-    await client.query('alter table usage_events drop constraint usage_events_transaction_unique');
+    await client.query('alter table usage_partitions.events_0 drop constraint usage_events_transaction_unique');
     for (let first = 0; first < size; first += portion)
       await client.query(portionOf({ first, last: Math.min(first + portion, size) - 1, size, series }));
     await client.query(transactionsIndexed);
@@ -34,8 +34,8 @@ export async function storeEvents(url: string, size: number): Promise<void> {
 // 69 % full, the natural logarithm of 2.
 const transactionsIndexed = `
   set maintenance_work_mem = '1GB';
-  alter table usage_events add constraint usage_events_transaction_unique unique (transaction_key) with (fillfactor = 69);
-  alter index usage_events_transaction_unique reset (fillfactor)`;
+  alter table usage_partitions.events_0 add constraint usage_events_transaction_unique unique (transaction_key) with (fillfactor = 69);
+  alter index usage_partitions.usage_events_transaction_unique reset (fillfactor)`;
 
 interface Portion {
   readonly first: number;

@@ -103,6 +103,7 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
 
   'POST /organizations': (_ids, n) => at('/organizations', { organization: { name: `Acme ${n}` } }),
 
+  'GET /archives': () => at('/archives'),
   'GET /audit-log': () => at('/audit-log'),
   'GET /changes': () => at('/changes'),
   'GET /analytics/attention': () => at('/analytics/attention'),

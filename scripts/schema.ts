@@ -28,7 +28,7 @@ async function tables(database: Database): Promise<string> {
            (select array_agg(format('  constraint %I %s', k.conname, pg_get_constraintdef(k.oid)) order by k.contype desc, k.conname)
               from pg_constraint k where k.conrelid = c.oid and k.contype <> 'n') as constraints
       from pg_class c join pg_namespace n on n.oid = c.relnamespace
-     where n.nspname in ('public', 'people', 'test_processor', 'checks') and c.relkind in ('r', 'p') and c.relname not like 'kysely_%'
+     where n.nspname in ('public', 'people', 'test_processor', 'checks', 'usage_partitions') and c.relkind in ('r', 'p') and c.relname not like 'kysely_%'
      order by 1`.execute(database);
   return rows
     .map(
@@ -46,7 +46,7 @@ async function lines(database: Database, query: ReturnType<typeof sql<{ line: st
 const indexes = sql<{ line: string }>`
   select pg_get_indexdef(i.indexrelid) as line
     from pg_index i join pg_class c on c.oid = i.indrelid join pg_namespace n on n.oid = c.relnamespace
-   where n.nspname in ('public', 'people', 'test_processor', 'checks') and c.relname not like 'kysely_%'
+   where n.nspname in ('public', 'people', 'test_processor', 'checks', 'usage_partitions') and c.relname not like 'kysely_%'
      and not exists (select from pg_constraint k where k.conindid = i.indexrelid and k.contype in ('p', 'u'))
    order by 1`;
 

@@ -5,6 +5,8 @@ import { registerInvariants } from './api/invariants.ts';
 import { registerSignIn, sessionsOf, signInWhenAsked } from './api/me.ts';
 import { processorEventHooks } from './api/processor-events.ts';
 import { routes, routesOfPeople } from './api/routes.ts';
+import type { WithArchives } from './archives/actions.ts';
+import { archiveTasks } from './archives/jobs.ts';
 import { ChangeFeed, type WithChangeFeed } from './audit/actions-changes.ts';
 import { auditTasks } from './audit/jobs.ts';
 import { billingTasks } from './billing/jobs.ts';
@@ -65,6 +67,7 @@ export const tasks: TaskList = {
   ...paymentTasks,
   ...webhookTasks,
   ...mailTasks,
+  ...archiveTasks,
   ...erasureTasks,
   ...invariantTasks,
   ...analyticsTasks,
@@ -76,6 +79,7 @@ export const crontab = `
 * * * * * find_due_work
 17 * * * * take_mrr_balances
 */5 * * * * merge_daily_sums
+29 * * * * keep_usage_partitions
 7 * * * * check_invariants
 41 3 * * 0 check_invariants ?id=check_all_invariants {full:true}
 */10 * * * * forget_old_answers
@@ -91,6 +95,7 @@ export type ExternalServices = WithEncryption &
   WithWebhooks &
   WithMail &
   WithChecks &
+  WithArchives &
   WithChargeReports &
   WithAttemptLimits;
 

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import type { EventSettings } from './archives/archive.ts';
 import { connectionLimits } from './http/connections.ts';
 import { shortestOperatorToken } from './http/operator.ts';
 import { nearestOf } from './http/unknown-fields.ts';
@@ -111,6 +112,9 @@ const Variables = z.object({
   TOLLKEEPER_START_WAIT_S: wholeNumber(0, 86_400).default(60),
   // The database keeps the last month in any case.
   TOLLKEEPER_AUDIT_DAYS: wholeNumber(30, 36_500).optional(),
+  TOLLKEEPER_DEDUPLICATION_DAYS: wholeNumber(1, 36_500).optional(),
+  TOLLKEEPER_RETENTION_DAYS: wholeNumber(1, 36_500).optional(),
+  TOLLKEEPER_ARCHIVE: z.string().min(1).optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('warn'),
 });
 
@@ -167,6 +171,19 @@ const Environment = Variables.refine(
     path: ['STRIPE_TEST_SECRET_KEY'],
     message: 'must be left out: STRIPE_SECRET_KEY is already a test mode key',
   })
+  .refine((given) => !given.TOLLKEEPER_RETENTION_DAYS || given.TOLLKEEPER_ARCHIVE, {
+    path: ['TOLLKEEPER_RETENTION_DAYS'],
+    message: 'requires TOLLKEEPER_ARCHIVE, the place of the archives',
+  })
+  .refine(
+    ({ TOLLKEEPER_RETENTION_DAYS: kept, TOLLKEEPER_DEDUPLICATION_DAYS: compared }) =>
+      kept === undefined || (compared !== undefined && compared <= kept),
+    {
+      path: ['TOLLKEEPER_RETENTION_DAYS'],
+      message:
+        'requires TOLLKEEPER_DEDUPLICATION_DAYS of no more days: an event whose transaction counts once must be there',
+    },
+  )
   .refine((given) => !given.STRIPE_WEBHOOK_SECRET || given.STRIPE_SECRET_KEY, {
     path: ['STRIPE_WEBHOOK_SECRET'],
     message: 'requires STRIPE_SECRET_KEY',
@@ -236,6 +253,10 @@ export interface Config {
   readonly stripe: readonly StripeConfig[];
   /** Retention of the audit log in days; null for unlimited. */
   readonly auditDays: number | null;
+  /** How long usage events are compared and kept; null for ever. */
+  readonly events: EventSettings;
+  /** The place of archives; null without one. */
+  readonly archive: string | null;
   readonly logLevel: string;
   readonly limits: LimitsConfig;
 }
@@ -299,6 +320,11 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
     mail: mailServer(data),
     stripe: stripeAccounts(data),
     auditDays: data.TOLLKEEPER_AUDIT_DAYS ?? null,
+    events: {
+      deduplicationDays: data.TOLLKEEPER_DEDUPLICATION_DAYS ?? null,
+      retentionDays: data.TOLLKEEPER_RETENTION_DAYS ?? null,
+    },
+    archive: data.TOLLKEEPER_ARCHIVE ?? null,
     logLevel: data.LOG_LEVEL,
     limits: {
       connections: data.TOLLKEEPER_CONNECTIONS,

@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import process from 'node:process';
 import type pg from 'pg';
 import { createApp, crontab, type ExternalServices, tasks } from './app.ts';
+import { openArchives } from './archives/actions.ts';
 import { auditCrontab } from './audit/jobs.ts';
 import { createFirstOrganization, ensureApiKeys } from './billing/create-organization.ts';
 import type { Config } from './config.ts';
@@ -279,9 +280,10 @@ function openServicePool(
 /** The ways to others. Throws when the database was written with an encryption key that is not here. */
 async function startExternalServices(
   config: Config,
-  { worker }: WorkerAccess,
+  access: WorkerAccess,
   { undo, watch }: { readonly undo: Undo; readonly watch: Watch },
 ) {
+  const { worker } = access;
   const encryption = createEncryption(config.encryptionKeys ?? [await keyOfDataDirectory(config.dataDirectory)]);
   await registerEncryptionKeys(worker, encryption, Date.now());
   // Without configuration and with the embedded database, this is a trial, whose webhook receiver is on the same
@@ -295,6 +297,7 @@ async function startExternalServices(
     ...(await mailServices(config, undo)),
     webhooks: { encryption, outbound },
     checks: createChecks(worker),
+    archives: openArchives(access, config),
     onCharge: watch.onCharge,
     attemptLimits: config.limits.attempts,
     onLimitedAttempt: watch.onLimitedAttempt,

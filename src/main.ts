@@ -11,6 +11,7 @@ const listener = () => import('./main-listen.ts');
 const inbox = () => import('./main-inbox.ts');
 const pricing = () => import('./main-pricing.ts');
 const backups = () => import('./main-backup.ts');
+const archives = () => import('./main-archives.ts');
 const people = () => import('./main-people.ts');
 
 const config = () => readConfig(process.env);
@@ -167,6 +168,22 @@ program
   .description('check the settings, and warn of what is probably missing')
   .option(...json)
   .action(async (options) => (await admin()).checkConfig(config(), options));
+const archived = program.command('archives').description('list and restore archives of usage events');
+archived
+  .command('list')
+  .description('list the archives, and the partitions of events that are there')
+  .option(...json)
+  .action(async (options) => (await archives()).showArchives(config(), options));
+archived
+  .command('restore <number>')
+  .description('bring the events of an archive back, until it is released')
+  .option(...json)
+  .action(async (number, options) => (await archives()).restore(config(), number, options));
+archived
+  .command('release <number>')
+  .description('drop the events of a restored archive again')
+  .option(...json)
+  .action(async (number, options) => (await archives()).release(config(), number, options));
 program
   .command('backup <directory>')
   .description('back up the embedded database, with or without a running service')

@@ -7,6 +7,7 @@ import type {
   ApiKeysMethods,
   OrganizationsMethods,
   SettingsMethods,
+  ArchivesMethods,
   AuditLogMethods,
   ChangesMethods,
   CustomersMethods,
@@ -68,6 +69,9 @@ export const operations = {
     get: { method: 'GET', path: '/api/v1/settings', params: [], query: [] },
     update: { method: 'PUT', path: '/api/v1/settings', params: [], query: [] },
     brandingPreview: { method: 'POST', path: '/api/v1/settings/branding/preview', params: [], query: [] },
+  },
+  archives: {
+    list: { method: 'GET', path: '/api/v1/archives', params: [], query: ['cursor', 'limit', 'order'], pages: true },
   },
   auditLog: {
     list: { method: 'GET', path: '/api/v1/audit-log', params: [], query: ['cursor', 'limit', 'order', 'recordId', 'record', 'action', 'apiKeyId', 'userId', 'requestId', 'since', 'until'], pages: true },
@@ -354,6 +358,7 @@ export abstract class Families {
   readonly apiKeys: ApiKeysMethods;
   readonly organizations: OrganizationsMethods;
   readonly settings: SettingsMethods;
+  readonly archives: ArchivesMethods;
   readonly auditLog: AuditLogMethods;
   readonly changes: ChangesMethods;
   readonly customers: CustomersMethods;
@@ -399,6 +404,7 @@ export abstract class Families {
     this.apiKeys = methodsOf(caller, operations.apiKeys);
     this.organizations = methodsOf(caller, operations.organizations);
     this.settings = methodsOf(caller, operations.settings);
+    this.archives = methodsOf(caller, operations.archives);
     this.auditLog = methodsOf(caller, operations.auditLog);
     this.changes = methodsOf(caller, operations.changes);
     this.customers = methodsOf(caller, operations.customers);

@@ -3,7 +3,7 @@
 import type { CallOptions, WriteOptions } from './transport.ts';
 
 /** Something that a key may do: a kind of access in all groups of operations, such as `read`, or in one of them, such as `usage-events:write`. */
-export type Permission = 'read' | 'write' | 'money' | 'catalog' | 'admin' | 'api-keys:read' | 'api-keys:admin' | 'organizations:admin' | 'members:read' | 'members:admin' | 'invitations:read' | 'invitations:admin' | 'sign-in-provider:read' | 'sign-in-provider:admin' | 'settings:read' | 'settings:admin' | 'audit-log:read' | 'changes:read' | 'customers:read' | 'customers:write' | 'customers:admin' | 'portal-sessions:write' | 'subscriptions:read' | 'subscriptions:write' | 'subscriptions:money' | 'cancellations:write' | 'pricing-models:read' | 'pricing-models:catalog' | 'products:read' | 'products:catalog' | 'product-features:read' | 'product-features:catalog' | 'prices:read' | 'prices:catalog' | 'features:read' | 'features:catalog' | 'usage-meters:read' | 'usage-meters:catalog' | 'credit-pools:read' | 'credit-pools:catalog' | 'resources:read' | 'resources:catalog' | 'catalogs:read' | 'catalogs:catalog' | 'discounts:read' | 'discounts:catalog' | 'subscription-item-features:read' | 'subscription-item-features:write' | 'resource-claims:read' | 'resource-claims:write' | 'entitlements:read' | 'usage-credits:read' | 'usage-credits:money' | 'usage-events:read' | 'usage-events:write' | 'holds:read' | 'holds:write' | 'invoices:read' | 'invoices:money' | 'invoice-line-items:read' | 'invoice-items:read' | 'invoice-items:money' | 'credit-notes:read' | 'credit-notes:money' | 'customer-balances:read' | 'customer-balances:money' | 'exports:read' | 'tax-rates:read' | 'tax-rates:money' | 'purchases:read' | 'purchases:write' | 'checkout-sessions:read' | 'checkout-sessions:write' | 'payments:read' | 'payments:money' | 'payment-methods:read' | 'payment-methods:write' | 'webhooks:read' | 'webhooks:admin' | 'deliveries:read' | 'deliveries:write' | 'events:read' | 'emails:read' | 'emails:write' | 'analytics:read' | 'search:read' | 'test-clock:read' | 'test-clock:admin';
+export type Permission = 'read' | 'write' | 'money' | 'catalog' | 'admin' | 'api-keys:read' | 'api-keys:admin' | 'organizations:admin' | 'members:read' | 'members:admin' | 'invitations:read' | 'invitations:admin' | 'sign-in-provider:read' | 'sign-in-provider:admin' | 'settings:read' | 'settings:admin' | 'audit-log:read' | 'changes:read' | 'customers:read' | 'customers:write' | 'customers:admin' | 'portal-sessions:write' | 'subscriptions:read' | 'subscriptions:write' | 'subscriptions:money' | 'cancellations:write' | 'pricing-models:read' | 'pricing-models:catalog' | 'products:read' | 'products:catalog' | 'product-features:read' | 'product-features:catalog' | 'prices:read' | 'prices:catalog' | 'features:read' | 'features:catalog' | 'usage-meters:read' | 'usage-meters:catalog' | 'credit-pools:read' | 'credit-pools:catalog' | 'resources:read' | 'resources:catalog' | 'catalogs:read' | 'catalogs:catalog' | 'discounts:read' | 'discounts:catalog' | 'subscription-item-features:read' | 'subscription-item-features:write' | 'resource-claims:read' | 'resource-claims:write' | 'entitlements:read' | 'usage-credits:read' | 'usage-credits:money' | 'usage-events:read' | 'usage-events:write' | 'archives:read' | 'holds:read' | 'holds:write' | 'invoices:read' | 'invoices:money' | 'invoice-line-items:read' | 'invoice-items:read' | 'invoice-items:money' | 'credit-notes:read' | 'credit-notes:money' | 'customer-balances:read' | 'customer-balances:money' | 'exports:read' | 'tax-rates:read' | 'tax-rates:money' | 'purchases:read' | 'purchases:write' | 'checkout-sessions:read' | 'checkout-sessions:write' | 'payments:read' | 'payments:money' | 'payment-methods:read' | 'payment-methods:write' | 'webhooks:read' | 'webhooks:admin' | 'deliveries:read' | 'deliveries:write' | 'events:read' | 'emails:read' | 'emails:write' | 'analytics:read' | 'search:read' | 'test-clock:read' | 'test-clock:admin';
 
 /** Epoch milliseconds, or an ISO 8601 date-time, which is in UTC unless it names an offset. */
 export type TimestampInput = number | string;
@@ -700,7 +700,7 @@ export interface NewUsageEvent {
   customerId?: string | null;
   /** Your own id of the customer, in place of `subscriptionId`: its one current subscription that has the usage meter. */
   customerExternalId?: string | null;
-  /** Your own id of the event. An event with the same `transactionId` counts once on a usage meter, without a limit of time. */
+  /** Your own id of the event. An event with the same `transactionId` counts once on a usage meter, without a limit of time unless the service has one: see `deduplicationDays` of `GET /archives`. */
   transactionId: string;
   /** The units of the use, 1 or more. A meter that counts events takes 1 alone, and may go without; any other requires it. Meters of type `max`, `latest` and `unit_hours` take 0 too, and recurring ones also a negative amount. */
   amount?: number;
@@ -1030,6 +1030,21 @@ export interface BrandingPreview {
   branding: Branding;
   documentHtml: string;
   emailHtml: string;
+}
+
+export interface Archive {
+  /** The number of the archive, as the command line names it. */
+  id: string;
+  createdAt: Timestamp;
+  /** `restored`: its events are there, until an operator releases it. */
+  state: 'archived' | 'restored';
+  arrivedFrom: Timestamp;
+  /** Its events arrived between these instants, in real time. */
+  arrivedUntil: Timestamp;
+  usageDateFrom: Timestamp;
+  /** The first and the last `usageDate` of its events. */
+  usageDateTo: Timestamp;
+  events: number;
 }
 
 export interface AuditLogEntry {
@@ -3191,6 +3206,8 @@ export interface UsageMeterSummary {
     units: WholeNumber;
     events: number;
   } | null;
+  /** Present where events up to this `usageDate` are archived and not read: the answer lacks them. Sums of whole hours have them. */
+  archivedUntil?: Timestamp;
 }
 
 /** An hour, day or month in UTC, limited to the range of the request. `end` is not part of it. */
@@ -6103,6 +6120,30 @@ export interface SettingsBrandingPreviewAnswer {
   preview: BrandingPreview;
 }
 
+export interface ArchivesListInput {
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
+  cursor?: string;
+  /** The number of rows on a page: 1 to 100, by default 10. */
+  limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
+}
+
+export interface ArchivesListAnswer {
+  data: Array<Archive>;
+  hasMore: boolean;
+  /** The number of rows that match, counted up to 100,000. */
+  total: number;
+  currentCursor: string;
+  nextCursor?: string;
+  /** All events that arrived since this instant are in lists. Null: all there ever were. */
+  keptSince: Timestamp | null;
+  /** A `transactionId` counts once for at least so many days; null: without a limit of time. */
+  deduplicationDays: number | null;
+  /** Events are in lists for at least so many days; null: for ever. */
+  retentionDays: number | null;
+}
+
 export interface AuditLogListInput {
   /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
@@ -8086,6 +8127,8 @@ export interface UsageEventsListAnswer {
   total: number;
   currentCursor: string;
   nextCursor?: string;
+  /** Present where events up to this `usageDate` are archived and not read: the answer lacks them. Sums of whole hours have them. */
+  archivedUntil?: Timestamp;
 }
 
 export interface UsageEventsBulkInput {
@@ -9488,6 +9531,14 @@ export interface SettingsMethods {
   brandingPreview(input: SettingsBrandingPreviewInput, options?: WriteOptions): Promise<SettingsBrandingPreviewAnswer>;
 }
 
+export interface ArchivesMethods {
+  /** List archives of usage events. Returns the archives that hold usage events of the environment, the newest first. Archived events are in every balance, bill and sum of whole hours, but not in lists. The operator of the service restores an archive. */
+  list(input?: ArchivesListInput, options?: CallOptions): Promise<ArchivesListAnswer>;
+
+  /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
+  listAll(input?: Omit<ArchivesListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<ArchivesListAnswer['data'][number], void, undefined>;
+}
+
 export interface AuditLogMethods {
   /** List the audit log. Returns who changed which record and how, newest first. Each record that a request, page, task or command changed has an entry. Usage and ledger entries are not repeated here. */
   list(input?: AuditLogListInput, options?: CallOptions): Promise<AuditLogListAnswer>;
@@ -9870,7 +9921,7 @@ export interface UsageEventsMethods {
   /** Record a usage event. Records that a subscription has used units of a usage meter, and books them on its balance. A customer may be named in its place: the usage is then of its one current subscription that has the meter. If the meter has an event with this `transactionId`, that event is returned and nothing is counted again. */
   create(input: UsageEventsCreateInput, options?: WriteOptions): Promise<UsageEventsCreateAnswer>;
 
-  /** List usage events. Returns the usage events of the environment in the order of arrival, optionally of one customer, subscription, meter or range of time. */
+  /** List usage events. Returns the usage events of the environment in the order of arrival, optionally of one customer, subscription, meter or range of time. `total` counts archived events too. */
   list(input?: UsageEventsListInput, options?: CallOptions): Promise<UsageEventsListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */

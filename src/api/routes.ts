@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Route } from '../http/route.ts';
 import { analyticsRoutes } from './analytics.ts';
 import { apiKeyRoutes } from './api-keys.ts';
+import { archiveRoutes } from './archives.ts';
 import { auditLogRoutes } from './audit-log.ts';
 import { catalogRoutes } from './catalogs.ts';
 import { changeRoutes } from './changes.ts';
@@ -103,6 +104,7 @@ export const routes: readonly Route[] = withReadsThatMayLag(
     ...apiKeyRoutes,
     ...organizationRoutes,
     ...settingsRoutes,
+    ...archiveRoutes,
     ...auditLogRoutes,
     ...changeRoutes,
     ...customerRoutes,

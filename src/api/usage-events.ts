@@ -15,7 +15,7 @@ import {
 } from '../usage/actions.ts';
 import { consumeUsage } from '../usage/actions-consume.ts';
 import { recordUsage } from '../usage/actions-record.ts';
-import { eventFilters } from '../usage/event-query.ts';
+import { ArchivedUntil, eventFilters } from '../usage/event-query.ts';
 import { LedgerEntry } from '../usage/ledger.ts';
 import { first, type UsageRequest } from '../usage/usage-draft.ts';
 import { maxEventsPerRequest, NewUsageEvent, UsageBalance, UsageEvent, UsageEventId } from '../usage/usage-event.ts';
@@ -185,10 +185,10 @@ export const usageEventRoutes = [
     summary: 'List usage events',
     description:
       'Returns the usage events of the environment in the order of arrival, optionally of one customer, ' +
-      'subscription, meter or range of time.',
+      'subscription, meter or range of time. `total` counts archived events too.',
     tag,
     query: pageQuery(eventFilters),
-    returns: pageOf(UsageEvent),
+    returns: pageOf(UsageEvent).extend({ archivedUntil: ArchivedUntil }),
     refuses: ['invalidCursor'],
     handle: (work, { query }) => listUsageEvents(work, pageRequest(query)),
   }),

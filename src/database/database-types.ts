@@ -1466,6 +1466,25 @@ export interface TaxRates {
   updatedAt: number;
 }
 
+export interface UsageArchiveSums {
+  amount: bigint;
+  environmentId: number;
+  events: number;
+  firstAmount: bigint;
+  firsts: number;
+  firstUsageDate: number;
+  lastBooking: number;
+  lastHour: number;
+  lastUsageDate: number;
+  lateEvents: number;
+  lateOwnPrice: bigint;
+  lateUnits: bigint;
+  number: number;
+  ownPrice: bigint;
+  seriesId: number;
+  withProperties: number;
+}
+
 export interface UsageCharges {
   amount: bigint;
   environmentId: number;
@@ -1623,6 +1642,21 @@ export interface UsageOverages {
   uncovered: Generated<bigint>;
 }
 
+export interface UsagePartitionsPartitions {
+  archivedAt: number | null;
+  bytes: number | null;
+  closedAt: number | null;
+  events: number | null;
+  file: string | null;
+  firstUsageDate: number | null;
+  lastUsageDate: number | null;
+  number: number;
+  openedAt: number | null;
+  sha256: string | null;
+  state: string;
+  uniqueFrom: number;
+}
+
 export interface UsageRollups {
   environmentId: number;
   events: number;
@@ -1776,6 +1810,7 @@ export interface DB {
   subscriptionPriceOverrides: SubscriptionPriceOverrides;
   subscriptions: Subscriptions;
   taxRates: TaxRates;
+  usageArchiveSums: UsageArchiveSums;
   usageCharges: UsageCharges;
   usageCredits: UsageCredits;
   usageDays: UsageDays;
@@ -1786,6 +1821,7 @@ export interface DB {
   usageMeasures: UsageMeasures;
   usageMeters: UsageMeters;
   usageOverages: UsageOverages;
+  "usagePartitions.partitions": UsagePartitionsPartitions;
   usageRollups: UsageRollups;
   usageSeries: UsageSeries;
   usageThresholdChecks: UsageThresholdChecks;

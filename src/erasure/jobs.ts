@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { archivesOf, eraseFromArchives } from '../archives/actions.ts';
 import {
   enqueue,
   type JobContext,
@@ -34,9 +35,16 @@ const erase: Task = async (context, payload) => {
     if (next === null) return;
     progress = next;
   }
+  await leaveArchives(context, environmentId, customerId);
   await leaveProcessors(context, environmentId, customerId);
   await runInJob(context, environmentId, (work) => finishErasure(work, customerId));
 };
+
+/** Erases the customer's data from the archives of usage events. May be repeated. */
+async function leaveArchives({ services }: JobContext, environmentId: number, customerId: string): Promise<void> {
+  const archives = archivesOf(services);
+  if (archives !== undefined) await eraseFromArchives(archives, environmentId, customerId);
+}
 
 /** Deletes the customer at its processors. May be repeated. */
 async function leaveProcessors(context: JobContext, environmentId: number, customerId: string): Promise<void> {

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
+import { keepEventsInPlace } from '../usage/store-read.ts';
 import {
   findViolations,
   type Invariant,
@@ -56,6 +57,8 @@ const memory = '256MB';
 export async function checkInvariants(worker: Database, since: Since = null): Promise<CheckedInvariant[]> {
   const reading = worker.transaction().setIsolationLevel('repeatable read').setAccessMode('read only');
   return reading.execute(async (db) => {
+    // Before the snapshot.
+    await keepEventsInPlace(db);
     await sql`select set_config('work_mem', ${memory}, true), set_config('jit', 'off', true),
       set_config('statement_timeout', '0', true)`.execute(db);
     const checked: CheckedInvariant[] = [];

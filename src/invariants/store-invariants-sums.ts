@@ -33,6 +33,17 @@ export function eventsSince(since: Since): RawBuilder<unknown> {
   return sql`(select * from usage_events where ${between('booking', { after: since.booking, upTo: since.upTo?.booking })})`;
 }
 
+/** The sums of events that are archived, by series and partition. */
+export const archivedUsage = sql`(
+  select s.* from usage_archive_sums s join usage_partitions.partitions p on p.number = s.number and p.state = 'archived')`;
+
+/** The sums of archived events to check, by series. The mark is never within an archived partition. */
+export function archivedSince(since: Since): RawBuilder<unknown> {
+  if (since === null) return archivedUsage;
+  const range = between('last_booking', { after: since.booking, upTo: since.upTo?.booking });
+  return sql`(select * from ${archivedUsage} a where ${range})`;
+}
+
 /** The applications of credits to the entries to check. */
 export function applicationsSince(since: Since): RawBuilder<unknown> {
   return sql`(select e.environment_id, e.id as ledger_entry_id, e.ledger_account_id, e.credit_side,
@@ -115,7 +126,9 @@ export function eventsOfSeries(since: Since): RawBuilder<unknown> {
            count(d.usage_event_id) as firsts
       from ${eventsSince(since)} e
       left join usage_event_distinct_properties d on d.environment_id = e.environment_id and d.usage_event_id = e.id
-     group by e.environment_id, e.series_id`;
+     group by e.environment_id, e.series_id
+     union all
+    select environment_id, series_id, events, amount, first_amount, firsts from ${archivedSince(since)} a`;
   return withKept(
     since,
     found,

@@ -1,6 +1,14 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Invariant } from './store-invariants.ts';
-import { entriesSince, eventsOfSeries, eventsSince, type Since, usageOfPrices } from './store-invariants-sums.ts';
+import {
+  archivedSince,
+  archivedUsage,
+  entriesSince,
+  eventsOfSeries,
+  eventsSince,
+  type Since,
+  usageOfPrices,
+} from './store-invariants-sums.ts';
 
 // The aggregation of a meter may change, so events with repeated properties only give bounds.
 const boundedWhereRepeated =
@@ -15,8 +23,12 @@ function accountsThatRepeat(since: Since): RawBuilder<unknown> {
     select s.environment_id, s.ledger_account_id
       from usage_event_distinct_properties d
       join ${eventsSince(since)} e on e.environment_id = d.environment_id and e.id = d.usage_event_id
-      join usage_series s on s.environment_id = e.environment_id and s.id = e.series_id`;
-  if (since === null) return sql`${found} group by 1, 2`;
+      join usage_series s on s.environment_id = e.environment_id and s.id = e.series_id
+     union
+    select s.environment_id, s.ledger_account_id
+      from ${archivedSince(since)} a join usage_series s on s.environment_id = a.environment_id and s.id = a.series_id
+     where a.firsts > 0`;
+  if (since === null) return found;
   return sql`${found} union
     select s.environment_id, s.ledger_account_id
       from checks.series_sums sums join usage_series s on s.environment_id = sums.environment_id and s.id = sums.series_id
@@ -58,17 +70,34 @@ function isBookedSince(since: Since): RawBuilder<boolean> {
   return sql<boolean>`case when t.source_id ~ '^[0-9]{1,18}$' then t.source_id::bigint > ${sql.lit(since.booking)} else true end`;
 }
 
-/** The hours of series with events to check. */
+/**
+ * The last hour that archived events of a series may have. Roll-ups up to it are compared as one sum, because only the sum of
+ * these events is kept.
+ */
+const archivedHours = sql`(
+    select environment_id, series_id, max(last_hour) as last_hour from ${archivedUsage} a group by environment_id, series_id)`;
+
+/** Whether the events of a usage transaction `t` are archived. They were compared with its entries before. */
+const isArchived = sql<boolean>`case when t.source_id ~ '^[0-9]{1,18}$' then partition_of(t.source_id::bigint) in (
+  select number from usage_partitions.partitions where state = 'archived') else false end`;
+
+/** The hours of series with events to check, without those that archived events may have. */
 function hoursSince(since: Since): RawBuilder<unknown> {
-  return sql`select distinct e.environment_id, e.series_id, ${hourOfEvent} as hour from ${eventsSince(since)} e`;
+  return sql`
+    select distinct e.environment_id, e.series_id, ${hourOfEvent} as hour from ${eventsSince(since)} e
+     where not exists (select from ${archivedUsage} a
+                        where a.environment_id = e.environment_id and a.series_id = e.series_id and a.last_hour >= ${hourOfEvent})`;
 }
 
 /** All events of series and hours with events to check: a roll-up covers a whole hour. */
 function eventsOfHours(since: Since): RawBuilder<unknown> {
-  if (since === null) return sql`usage_events`;
+  if (since === null)
+    return sql`(
+    select e.*, a.last_hour as archived_hour
+      from usage_events e left join ${archivedHours} a on a.environment_id = e.environment_id and a.series_id = e.series_id)`;
   return sql`(
     with hours as materialized (${hoursSince(since)})
-    select e.* from usage_events e
+    select e.*, null::bigint as archived_hour from usage_events e
       join hours h on h.environment_id = e.environment_id and h.series_id = e.series_id and h.hour = ${hourOfEvent}
      where e.usage_date >= (select min(hour) from hours) and e.usage_date < (select max(hour) from hours) + 3600000)`;
 }
@@ -81,11 +110,29 @@ const rollUpParts = sql`
   select environment_id, series_id, hour, units, events from usage_rollups
   union all select ${openColumns} from ledger_accounts a where a.open_series_id is not null`;
 
+/** The number and sums of the archived events of a series, at the last hour that these may have. */
+function archivedAtLastHour(since: Since): RawBuilder<unknown> {
+  if (since !== null)
+    return sql`select null::bigint as environment_id, null::bigint as series_id, null::bigint as hour, 0::bigint as events,
+      0::numeric as amount, 0::numeric as first_amount where false`;
+  return sql`
+    select a.environment_id, a.series_id, h.last_hour as hour, a.events, case when m.is_measured then 0 else a.amount end as amount,
+           case when r.ledger_account_id is not null then a.first_amount when m.is_measured then 0 else a.amount end as first_amount
+      from ${archivedUsage} a
+      join ${archivedHours} h on h.environment_id = a.environment_id and h.series_id = a.series_id
+      join usage_series s on s.environment_id = a.environment_id and s.id = a.series_id
+      join usage_meters m on m.environment_id = s.environment_id and m.id = s.usage_meter_id
+      left join (${accountsThatRepeat(since)}) r
+        on r.environment_id = s.environment_id and r.ledger_account_id = s.ledger_account_id`;
+}
+
 /** The roll-ups to check. */
 function rollUpsSince(since: Since): RawBuilder<unknown> {
   const parts =
     since === null
-      ? rollUpParts
+      ? sql`
+    select r.environment_id, r.series_id, greatest(r.hour, a.last_hour) as hour, r.units, r.events
+      from (${rollUpParts}) r left join ${archivedHours} a on a.environment_id = r.environment_id and a.series_id = r.series_id`
       : sql`
     select r.environment_id, r.series_id, r.hour, r.units, r.events from usage_rollups r join (${hoursSince(since)}) h
         on h.environment_id = r.environment_id and h.series_id = r.series_id and h.hour = r.hour
@@ -133,17 +180,24 @@ export const usageInvariants: readonly Invariant[] = [
   },
   {
     name: 'transactionCountsOnce',
-    sentence: 'A transactionId belongs to one usage event of a usage meter.',
+    sentence:
+      'A transactionId belongs to one usage event of a usage meter, within the time for which transactions are compared.',
     query: (since) =>
       since === null
         ? sql`
-      select e.environment_id, s.usage_meter_id, e.transaction_id, count(*) as usage_events
-        from usage_events e join usage_series s on s.environment_id = e.environment_id and s.id = e.series_id
-       group by e.environment_id, s.usage_meter_id, e.transaction_id having count(*) > 1`
+      select environment_id, usage_meter_id, transaction_id, id, booking_before
+        from (select e.environment_id, s.usage_meter_id, e.transaction_id, e.id, p.unique_from,
+                     lag(e.booking) over (partition by e.environment_id, s.usage_meter_id, e.transaction_id order by e.booking) as booking_before
+                from usage_events e
+                join usage_series s on s.environment_id = e.environment_id and s.id = e.series_id
+                join usage_partitions.partitions p on p.number = partition_of(greatest(e.booking, 0))) counted
+       where booking_before >= unique_from`
         : sql`
       select e.environment_id, e.id, e.transaction_id, other.id as other_id
         from ${eventsSince(since)} e
-        join usage_events other on other.transaction_key = e.transaction_key
+        join usage_partitions.partitions p on p.number = partition_of(greatest(e.booking, 0))
+        join usage_events other on other.transaction_key = e.transaction_key and other.booking >= p.unique_from
+         and other.booking <= e.booking
        where (other.environment_id, other.id) <> (e.environment_id, e.id)`,
   },
   {
@@ -232,6 +286,12 @@ export const usageInvariants: readonly Invariant[] = [
           left join measured d on d.environment_id = t.environment_id and d.ledger_account_id = t.ledger_account_id
           left join present p on p.environment_id = t.environment_id and p.ledger_account_id = t.ledger_account_id
          group by t.environment_id, t.ledger_account_id, d.kind, d.recurring, d.proration
+      ), archived as (
+        select d.environment_id, d.ledger_account_id, sum(a.amount) as total, max(a.last_booking) as last_booking
+          from measured d
+          join usage_series s on s.environment_id = d.environment_id and s.ledger_account_id = d.ledger_account_id
+          join ${archivedUsage} a on a.environment_id = s.environment_id and a.series_id = s.id
+         group by d.environment_id, d.ledger_account_id
       ), earlier as (
         select environment_id, ledger_account_id, sum(amount) as total, array_agg(amount) as amounts
           from event where not is_present group by environment_id, ledger_account_id
@@ -240,21 +300,24 @@ export const usageInvariants: readonly Invariant[] = [
         from usage_measures t
         join found f using (environment_id, ledger_account_id)
         left join earlier o using (environment_id, ledger_account_id)
+        left join archived a using (environment_id, ledger_account_id)
         left join lateral (
           select count(*) as levels, sum(l.value) as total from usage_levels l
            where l.environment_id = t.environment_id and l.ledger_account_id = t.ledger_account_id
              and l.period_start = t.period_start) l on true
        where case
            when f.kind is null then true
+           -- Events of the open period are archived, so they cannot be counted again.
+           when a.last_booking > t.booked_before then false
            when f.kind = 'max' then (t.opening_value, t.value, t.value_time) <> (0, coalesce(f.most, 0), 0)
            when f.kind = 'latest' then (t.opening_value, t.value, t.value_time) <> (0, coalesce(f.latest, 0), 0)
              or (t.event_date, t.event_id) is distinct from (f.latest_date, f.latest_id)
            when f.kind = 'unit_hours' then (t.value, t.value_at, t.value_time) <> (coalesce(f.latest, t.opening_value), f.last_at, f.set_time)
              or (t.event_date, t.event_id) is distinct from (f.latest_date, f.latest_id)
-             or not t.opening_value = any(coalesce(o.amounts, '{}') || 0)
+             or (a.total is null and not t.opening_value = any(coalesce(o.amounts, '{}') || 0))
              or (l.levels, coalesce(l.total, 0)) <> (f.events, coalesce(f.total, 0))
            else (t.opening_value, t.value, t.value_at, t.value_time)
-             <> (coalesce(o.total, 0), t.opening_value + coalesce(f.total, 0), f.last_at, f.added_time) end
+             <> (coalesce(o.total, 0) + coalesce(a.total, 0), t.opening_value + coalesce(f.total, 0), f.last_at, f.added_time) end
       union all
       select e.environment_id, e.ledger_account_id, null, null, null, count(*), sum(e.amount), null, null, null, null
         from event e where e.is_present is null group by e.environment_id, e.ledger_account_id`,
@@ -270,7 +333,7 @@ export const usageInvariants: readonly Invariant[] = [
         from (select n.environment_id, n.ledger_account_id, n.price_id, t.source_id as booking, sum(n.amount) as used
                 from ${entriesSince(since)} n
                 join ledger_transactions t on t.environment_id = n.environment_id and t.id = n.ledger_transaction_id
-               where n.credit_side = 'used' and n.price_id is not null and ${isBookedSince(since)}
+               where n.credit_side = 'used' and n.price_id is not null and ${isBookedSince(since)} and not ${isArchived}
                group by n.environment_id, n.ledger_account_id, n.price_id, t.source_id) u
         full join (${sumsOfEvents(since, eventsSince(since), { price_id: sql`s.price_id`, booking: sql`e.booking::text collate "C"` })}) e
           on e.environment_id = u.environment_id and e.ledger_account_id = u.ledger_account_id
@@ -293,7 +356,12 @@ export const usageInvariants: readonly Invariant[] = [
       select coalesce(r.environment_id, e.environment_id) as environment_id, coalesce(r.series_id, e.series_id) as series_id,
              coalesce(r.hour, e.hour) as hour, r.events, e.events as events_counted, r.units, e.amount as events_amount, e.first_amount
         from ${rollUpsSince(since)} r
-        full join (${sumsOfEvents(since, eventsOfHours(since), { series_id: sql`s.id`, hour: hourOfEvent })}) e
+        full join (
+          select environment_id, series_id, hour, sum(events)::bigint as events, sum(amount) as amount, sum(first_amount) as first_amount
+            from (select environment_id, series_id, hour, events, amount, first_amount
+                    from (${sumsOfEvents(since, eventsOfHours(since), { series_id: sql`s.id`, hour: sql`greatest(${hourOfEvent}, e.archived_hour)` })}) present
+                   union all ${archivedAtLastHour(since)}) counted
+           group by environment_id, series_id, hour) e
           on e.environment_id = r.environment_id and e.series_id = r.series_id and e.hour = r.hour
        where r.events is distinct from e.events or r.units not between e.first_amount and e.amount`,
   },
@@ -339,15 +407,19 @@ export const usageInvariants: readonly Invariant[] = [
         from (select environment_id, ledger_account_id, price_id, events, own_amount
                 from usage_overages where events > 0 or own_amount > 0) o
         full join (
-          select s.environment_id, s.ledger_account_id, s.price_id, count(*) as events,
-                 coalesce(sum(e.own_price), 0) * 1000000000000 as own_amount
+          select s.environment_id, s.ledger_account_id, s.price_id, sum(e.events) as events,
+                 sum(e.own_price) * 1000000000000 as own_amount
             from prices p
             join usage_meters m on m.environment_id = p.environment_id and m.id = p.usage_meter_id
              and m.aggregation_type <> 'count_distinct_properties' and not m.is_measured
             join usage_series s on s.environment_id = p.environment_id and s.price_id = p.id
-            join usage_events e on e.environment_id = s.environment_id and e.series_id = s.id
+           cross join lateral (
+             select count(*) as events, coalesce(sum(e.own_price), 0) as own_price
+               from usage_events e where e.environment_id = s.environment_id and e.series_id = s.id
+             union all
+             select a.events, a.own_price from ${archivedUsage} a where a.environment_id = s.environment_id and a.series_id = s.id) e
            where p.pricing ->> 'model' = 'dynamic' or p.pricing ? 'fixedAmountPerEvent'
-           group by s.environment_id, s.ledger_account_id, s.price_id) e
+           group by s.environment_id, s.ledger_account_id, s.price_id having sum(e.events) > 0) e
           on e.environment_id = o.environment_id and e.ledger_account_id = o.ledger_account_id and e.price_id = o.price_id
        where o.events is distinct from e.events or o.own_amount is distinct from e.own_amount`,
   },

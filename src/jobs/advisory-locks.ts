@@ -14,4 +14,8 @@ export const advisoryLocks = {
   testCharges: 7005,
   /** Balances of recurring revenue, by the environment: movements share it. Migrations know the number. */
   mrrBalances: 7006,
+  /** The open partition of a table, which those who add rows share. Migrations know the number. */
+  openPartition: 7007,
+  /** The process that moves rows to and from archives. */
+  archives: 7008,
 } as const;

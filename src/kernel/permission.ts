@@ -34,6 +34,7 @@ export const routeGroups = {
   entitlements: ['read'],
   'usage-credits': ['read', 'money'],
   'usage-events': ['read', 'write'],
+  archives: ['read'],
   holds: ['read', 'write'],
   invoices: ['read', 'money'],
   'invoice-line-items': ['read'],

@@ -13,10 +13,10 @@ import { isMeasured } from '../pricing/usage-meter.ts';
 import { listPeriodsBegunBefore } from '../subscriptions/store-billing-periods.ts';
 import { readUsageEntry } from './actions-ledger-entries.ts';
 import { toUsageEvent } from './actions-record.ts';
-import { hourMs, hourOf, toEventQuery } from './event-query.ts';
+import { hourMs, hourOf, splitAtHours, toEventQuery } from './event-query.ts';
 import type { LedgerEntry } from './ledger.ts';
 import * as store from './store-read.ts';
-import { chooseSeries, countEvents } from './store-read.ts';
+import { chooseSeries, countEvents, findArchivedUntil } from './store-read.ts';
 import * as summaries from './store-summary.ts';
 import type { UsageEvent } from './usage-event.ts';
 import {
@@ -47,12 +47,9 @@ export async function getEntryOfUsageEvent(work: Work, id: string): Promise<Ledg
 
 /** A page of events in order of creation. The filters are those of `eventFilters`. */
 export async function listUsageEvents(work: Work, request: PageRequest) {
-  const { rows, total } = await store.pageOfEvents(work, toEventQuery(request.filters), request);
-  return page(
-    request,
-    rows.map((row) => toUsageEvent(work, row)),
-    total,
-  );
+  const { rows, total, archivedUntil } = await store.pageOfEvents(work, toEventQuery(request.filters), request);
+  const events = rows.map((row) => toUsageEvent(work, row));
+  return { ...page(request, events, total), ...(archivedUntil !== null && { archivedUntil }) };
 }
 
 // A person reads no faster. The list has them all.
@@ -119,6 +116,9 @@ export async function summarizeUsage(
   const filter = { usageMeterId, customerId, subscriptionId };
   const counted = { meter, filter, series: await chooseSeries(work, filter), range: { from, to } };
   const { groups, other } = await groupsOf(work, counted, ask);
+  // Whole hours are read from sums, which archived events are in.
+  const reading = groupBy === 'property' ? [counted.range] : splitAtHours(counted.range).edges;
+  const archivedUntil = await findArchivedUntil(work, counted.series, reading);
   const all = other === null ? groups : [...groups, other];
   return {
     usageMeterId,
@@ -129,6 +129,7 @@ export async function summarizeUsage(
     events: all.reduce((sum, group) => sum + group.events, 0),
     groups,
     other,
+    ...(archivedUntil !== null && { archivedUntil }),
   };
 }
 

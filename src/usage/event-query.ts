@@ -1,4 +1,5 @@
 import { type Instant, msPerDay } from '../kernel/calendar.ts';
+import { Timestamp } from '../kernel/json.ts';
 import { customerFilters, instantFilter, instantRange, textFilter } from '../kernel/pagination.ts';
 
 export const hourMs = 3_600_000;
@@ -7,6 +8,12 @@ export const hourMs = 3_600_000;
 export function hourOf(at: Instant): Instant {
   return Math.floor(at / hourMs) * hourMs;
 }
+
+/** The field of an answer that lacks archived events. */
+export const ArchivedUntil = Timestamp.optional().meta({
+  description:
+    'Present where events up to this `usageDate` are archived and not read: the answer lacks them. Sums of whole hours have them.',
+});
 
 /** From `from` (in it) to `to` (not in it); null is an open end. */
 export interface TimeRange {

@@ -117,9 +117,15 @@ export function claimLateOverages(
       join usage_meters m on m.environment_id = ${environmentId} and m.id = s.usage_meter_id
        and not m.is_measured and m.aggregation_type <> 'count_distinct_properties'
      cross join lateral (
-       select sum(e.amount) as units, count(*) as events, coalesce(sum(e.own_price), 0) * 1000000000000 as own_amount
-         from usage_events e
-        where e.environment_id = ${environmentId} and e.series_id = s.id and e.usage_date < asked.start_at) late
+       select sum(part.units) as units, sum(part.events) as events, sum(part.own_price) * 1000000000000 as own_amount
+         from (select sum(e.amount) as units, count(*) as events, coalesce(sum(e.own_price), 0) as own_price
+                 from usage_events e
+                where e.environment_id = ${environmentId} and e.series_id = s.id and e.usage_date < asked.start_at
+                union all
+               select a.late_units, a.late_events, a.late_own_price
+                 from usage_archive_sums a
+                 join usage_partitions.partitions archive on archive.number = a.number and archive.state = 'archived'
+                where a.environment_id = ${environmentId} and a.series_id = s.id) part) late
       join usage_overages o on o.environment_id = ${environmentId} and o.ledger_account_id = s.ledger_account_id
        and o.price_id = s.price_id
      where late.events > 0

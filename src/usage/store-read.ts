@@ -1,7 +1,9 @@
 import { type RawBuilder, sql } from 'kysely';
 import { ofCustomerNamed } from '../customers/store.ts';
 import { idArray, textArray } from '../database/array-literal.ts';
+import type { Database } from '../database/database.ts';
 import type { Work } from '../database/work.ts';
+import type { Instant } from '../kernel/calendar.ts';
 import { idPrefixes } from '../kernel/id.ts';
 import { isAscending, mostCounted, type PageRequest } from '../kernel/pagination.ts';
 import { type EventQuery, type SeriesFilter, seriesFilters, splitAtHours, type TimeRange } from './event-query.ts';
@@ -63,17 +65,19 @@ export async function pageOfEvents(
   work: Work,
   query: EventQuery,
   request: PageRequest,
-): Promise<{ rows: StoredEvent[]; total: number }> {
-  if (query.transactionId !== null) return pageOfTransaction(work, query, query.transactionId, request);
-  if (query.label !== null) return pageOfLabel(work, query, query.label, request);
+): Promise<{ rows: StoredEvent[]; total: number; archivedUntil: Instant | null }> {
   const choice = await chooseSeries(work, query.series);
+  const archivedUntil = await findArchivedUntil(work, choice, [query.range ?? { from: null, to: null }]);
+  if (query.transactionId !== null)
+    return { ...(await pageOfTransaction(work, query, query.transactionId, request)), archivedUntil };
+  if (query.label !== null) return { ...(await pageOfLabel(work, query, query.label, request)), archivedUntil };
   const total = choice.extent === 'none' ? 0 : await countEvents(work, choice, query.range, mostCounted);
-  if (total === 0) return { rows: [], total };
+  if (total === 0) return { rows: [], total, archivedUntil };
   const page = pagePart(request);
   const ids = await (query.range === null
     ? idsOfSeries(work, choice, page)
     : idsInRange(work, choice, page, query.range, total));
-  return { rows: await listEvents(work, ids, page.way), total };
+  return { rows: await listEvents(work, ids, page.way), total, archivedUntil };
 }
 
 /** The conditions of a page on events `e`, and the order of ids. */
@@ -337,6 +341,33 @@ export function rollUpsWithin(
 }
 
 /**
+ * The latest date of archived events of a choice that lie in one of the ranges; null: none of them can. Each is known by the
+ * first and last date of its series in an archive, so these may be wider.
+ */
+export async function findArchivedUntil(
+  work: Work,
+  { extent, matches }: SeriesChoice,
+  ranges: readonly TimeRange[],
+): Promise<Instant | null> {
+  if (extent === 'none' || ranges.length === 0) return null;
+  const overlaps = ranges.map(({ from, to }) => {
+    const since = from === null ? sql`true` : sql`e.last_usage_date >= ${from}::bigint`;
+    const until = to === null ? sql`true` : sql`e.first_usage_date < ${to}::bigint`;
+    return sql`(${since} and ${until})`;
+  });
+  const { rows } = await sql<{ at: Instant | null }>`
+    select max(found.at) as at
+      from usage_partitions.partitions p
+     cross join lateral (
+       select e.last_usage_date as at from usage_archive_sums e
+        where e.number = p.number and e.environment_id = ${work.environmentId} and ${matches}
+          and (${sql.join(overlaps, sql` or `)})
+        order by e.last_usage_date desc limit 1) found
+     where p.state = 'archived'`.execute(work.db);
+  return rows[0]?.at ?? null;
+}
+
+/**
  * The number of events, within a range if given: from roll-ups for whole hours, counted only in the partial hours at
  * the ends. With `atMost`, a larger number is reported as that one: each roll-up has an event, so no more of them are read.
  */
@@ -358,4 +389,9 @@ export async function countEvents(
     );
   const { rows } = await sql<{ total: number }>`select ${sql.join(parts, sql` + `)} as total`.execute(work.db);
   return Math.min(rows[0]?.total ?? 0, atMost ?? Number.POSITIVE_INFINITY);
+}
+
+/** Until the transaction ends, no usage events move to or from an archive. */
+export async function keepEventsInPlace(db: Database): Promise<void> {
+  await sql`lock table only usage_events in access share mode`.execute(db);
 }

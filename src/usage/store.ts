@@ -177,9 +177,9 @@ export async function readScope(database: Database, { apiKeyHash, sufficient }: 
   return typeof scope?.environmentId === 'number' ? (scope as KeyScope) : null;
 }
 
-/** The number under which a unit of work records usage. */
+/** The number under which a unit of work records usage. Until it ends, no other partition is opened for events. */
 export async function nextBooking(work: Work): Promise<number> {
-  const { rows } = await sql<{ booking: number }>`select nextval('usage_bookings') as booking`.execute(work.db);
+  const { rows } = await sql<{ booking: number }>`select next_usage_booking() as booking`.execute(work.db);
   assert(rows[0] !== undefined, 'a sequence has a next value');
   return rows[0].booking;
 }
@@ -217,9 +217,24 @@ export async function insertEvents(work: Work, drafts: readonly Draft[], booking
     select ${environmentId}, ${booking}, new.*, ${now}::bigint
       from unnest(${await eventArrays(environmentId, drafts)})
              as new (series, key, id, transaction, amount, date, properties, own_price, label)
+     where ${isNewest(booking)}
      order by new.key, new.id collate "C"
-    on conflict (transaction_key) do nothing`.execute(work.db);
+    on conflict do nothing`.execute(work.db);
   return Number(numAffectedRows);
+}
+
+const bookingsOfPartition = 2 ** 40;
+
+/**
+ * Whether no older partition has the transaction of a new event `new`. These get no events any more, so what a look finds
+ * stays true. The partition of the booking has a unique key.
+ */
+function isNewest(booking: number): RawBuilder<boolean> {
+  const first = Math.floor(booking / bookingsOfPartition) * bookingsOfPartition;
+  if (first === 0) return sql<boolean>`true`;
+  return sql<boolean>`(
+    select true from usage_events e
+     where e.transaction_key = new.key and e.booking >= (select usage_unique_from()) and e.booking < ${sql.lit(first)} limit 1) is null`;
 }
 
 /** Usage in the order in which accounts are locked. Additions to roll-ups of other hours are apart. */
@@ -389,6 +404,9 @@ export async function selectEvents(work: Work, query: RawBuilder<unknown>): Prom
   }));
 }
 
+/** Matches events whose transactions count as repeats now. A transaction that has several means the last of them. */
+const isRecent = sql<boolean>`booking >= (select usage_unique_from())`;
+
 /** The id, without prefix, of the event that each of these transactions has, by its key. */
 export async function listIdsByTransactionKey(
   work: Work,
@@ -396,7 +414,8 @@ export async function listIdsByTransactionKey(
 ): Promise<ReadonlyMap<string, string>> {
   const { rows } = await sql<{ key: string; id: string }>`
     select replace(transaction_key::text, '-', '') as key, id from usage_events
-     where environment_id = ${work.environmentId} and transaction_key = any(${idArray(keys)}::uuid[])`.execute(work.db);
+     where environment_id = ${work.environmentId} and transaction_key = any(${idArray(keys)}::uuid[]) and ${isRecent}
+     order by booking`.execute(work.db);
   return new Map(rows.map((row) => [row.key, row.id]));
 }
 
@@ -408,9 +427,10 @@ export async function listByTransactionKey(work: Work, keys: readonly string[]):
     sql`
     with e as materialized (
       select * from usage_events
-       where environment_id = ${work.environmentId} and transaction_key = any(${idArray(keys)}::uuid[])
+       where environment_id = ${work.environmentId} and transaction_key = any(${idArray(keys)}::uuid[]) and ${isRecent}
     )
-    select ${eventColumns} from e join usage_series s on s.environment_id = e.environment_id and s.id = e.series_id`,
+    select ${eventColumns} from e join usage_series s on s.environment_id = e.environment_id and s.id = e.series_id
+     order by e.booking`,
   );
 }
 

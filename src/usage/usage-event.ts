@@ -102,10 +102,15 @@ export const oneAddress = {
 export const NewUsageEvent = z
   .object({
     ...addressFields,
-    transactionId: z.string().min(1).max(255).meta({
-      description:
-        'Your own id of the event. An event with the same `transactionId` counts once on a usage meter, without a limit of time.',
-    }),
+    transactionId: z
+      .string()
+      .min(1)
+      .max(255)
+      .meta({
+        description:
+          'Your own id of the event. An event with the same `transactionId` counts once on a usage meter, without a limit of time ' +
+          'unless the service has one: see `deduplicationDays` of `GET /archives`.',
+      }),
     amount: countInput(-maxSafeInteger)
       .optional()
       .meta({

@@ -3,7 +3,7 @@ import { calendarEnd, calendarStart, type Instant, msPerDay, type Period, period
 import { Timestamp, TimestampQuery, WholeNumber } from '../kernel/json.ts';
 import { textFilter } from '../kernel/pagination.ts';
 import { invalid } from '../kernel/problem.ts';
-import { hourMs, hourOf } from './event-query.ts';
+import { ArchivedUntil, hourMs, hourOf } from './event-query.ts';
 
 const groupings = ['hour', 'day', 'month', 'customer', 'property'] as const;
 type Grouping = (typeof groupings)[number];
@@ -63,6 +63,7 @@ export const UsageMeterSummary = z
         description: `The sum of the customers or values beyond the first ${maxSummaryGroups}. Null if there are none.`,
       }),
   })
+  .extend({ archivedUntil: ArchivedUntil })
   .meta({ id: 'UsageMeterSummary' });
 export type UsageMeterSummary = z.infer<typeof UsageMeterSummary>;
 

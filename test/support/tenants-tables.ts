@@ -126,6 +126,7 @@ export async function fillTables(owner: pg.Client): Promise<void> {
     `insert into attempt_counts select id, 'payment environment probe', 'payment', 'environment', 1, null, null, 1, 1, 1 from environments`,
     `insert into processor_customers select environment_id, id, 'probe', 'cus_' || id, 1 from ${one('customers')} o`,
     `insert into usage_event_distinct_properties select environment_id, sha256(id::bytea), id from ${one('usage_events')} o`,
+    `insert into usage_archive_sums select 0, environment_id, id, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 from ${one('usage_series')} o`,
     `insert into purchase_add_ons select p.environment_id, p.id, o.id, p.pricing_model_id, 0, 1
        from ${one('purchases')} p join ${one('prices')} o on o.environment_id = p.environment_id`,
     `insert into checkout_session_add_ons select s.environment_id, s.id, o.id, s.pricing_model_id, 0, true, 1

@@ -28,6 +28,7 @@ export const order = [
   'checkout',
   'webhooks',
   'mail',
+  'archives',
   'erasure',
   'invariants',
   'api',

@@ -74,6 +74,10 @@ export const owners: Owners = {
 
   usage_series: 'usage',
   usage_events: 'usage',
+  'usage_partitions.partitions': 'usage',
+  // The first partition of usage_events.
+  events_0: 'usage',
+  usage_archive_sums: 'usage',
   usage_rollups: 'usage',
   usage_days: 'usage',
   usage_event_distinct_properties: 'usage',

@@ -61,8 +61,42 @@ function Parts({ health: { version, database, work, checks } }: { readonly healt
           ]}
         />
       </Section>
+      <Archives />
       <Checks checks={checks} />
     </>
+  );
+}
+
+const dayOf = (days: number | null) => (days === null ? 'for ever' : `for at least ${counted(days, 'day')}`);
+
+/** How long usage events are kept, and the archives of those that are not. */
+function Archives() {
+  const { data, error, refetch } = useQuery(read('archives', 'list', { limit: 100 }));
+  if (error !== null && data === undefined) return <Problem error={error} retry={refetch} />;
+  if (data === undefined) return <Skeleton height={120} />;
+  return (
+    <Section title="Usage events">
+      <Facts
+        facts={[
+          ['Kept', dayOf(data.retentionDays)],
+          ['A transaction counts once', dayOf(data.deduplicationDays)],
+          ['Oldest event kept', data.keptSince === null ? 'all' : <When key="kept" at={data.keptSince} />],
+        ]}
+      />
+      {data.data.length > 0 && (
+        <Rows
+          rows={data.data}
+          caption="Archives"
+          keyOf={({ id }) => id}
+          columns={[
+            { title: 'Archive', cell: ({ id }) => id },
+            { title: 'Arrived until', cell: ({ arrivedUntil }) => <When at={arrivedUntil} /> },
+            { title: 'State', cell: ({ state }) => <Status of={state} /> },
+            { title: 'Events', cell: ({ events }) => countText(events), align: 'right' },
+          ]}
+        />
+      )}
+    </Section>
   );
 }
 

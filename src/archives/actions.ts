@@ -1,0 +1,242 @@
+import assert from 'node:assert/strict';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createGunzip, createGzip } from 'node:zlib';
+import type pg from 'pg';
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
+import type { Database } from '../database/database.ts';
+import type { Work } from '../database/work.ts';
+import { advisoryLocks } from '../jobs/advisory-locks.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { type PageRequest, page } from '../kernel/pagination.ts';
+import {
+  archivedBefore,
+  type EventSettings,
+  fileOf,
+  isFull,
+  partitionDays,
+  uniqueSince,
+  versionOf,
+} from './archive.ts';
+import * as store from './store.ts';
+import {
+  type ArchiveStorage,
+  Digest,
+  directoryStorage,
+  refuseOther,
+  type StoredFile,
+  verifyFile,
+} from './store-files.ts';
+
+/** The partitions of usage events and their archives: of all environments, by the connections of the worker. */
+export interface Archives {
+  readonly settings: EventSettings;
+  readonly worker: Database;
+  readonly pool: pg.Pool;
+  /** Null: nothing is archived. */
+  readonly storage: ArchiveStorage | null;
+}
+
+/** The part of the external services that moves events. A process may go without. */
+export interface WithArchives {
+  readonly archives?: Archives;
+}
+
+/** The archives of a process with these settings. */
+export function openArchives(
+  { worker, workerPool }: { readonly worker: Database; readonly workerPool: pg.Pool },
+  { events, archive }: { readonly events: EventSettings; readonly archive: string | null },
+): Archives {
+  return { settings: events, worker, pool: workerPool, storage: archive === null ? null : directoryStorage(archive) };
+}
+
+/** The archives that the service was started with. */
+export function archivesOf({ archives }: WithArchives = {}): Archives | undefined {
+  return archives;
+}
+
+const lockWait = { attempts: 600, pauseMs: 500 };
+
+/**
+ * Runs `act` while no other process moves events. Null: another one does, and `waits` is false. The lock ends with its
+ * connection, so a process that is killed leaves none.
+ */
+async function alone<Answer>({ pool }: Archives, waits: boolean, act: () => Promise<Answer>): Promise<Answer | null> {
+  const client = await pool.connect();
+  try {
+    for (;;) {
+      const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1, 0) as taken', [
+        advisoryLocks.archives,
+      ]);
+      if (rows[0]?.taken) break;
+      if (!waits) return null;
+      await sleep(lockWait.pauseMs);
+    }
+    return await act();
+  } finally {
+    await client.query('select pg_advisory_unlock($1, 0)', [advisoryLocks.archives]).catch(() => undefined);
+    client.release();
+  }
+}
+
+/** Repeats what gives up after a short wait for a lock, because usage would queue behind it. */
+async function untilUnlocked(act: () => Promise<void>): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await act();
+      return;
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== '55P03' || attempt === lockWait.attempts) throw error;
+      await sleep(lockWait.pauseMs);
+    }
+  }
+}
+
+/**
+ * Makes the next partition ahead, opens it when the open one is full, and archives those whose time is over. Safe to run
+ * twice, and to be killed anywhere.
+ */
+export async function keepPartitions(archives: Archives, now: Instant): Promise<void> {
+  const { settings, worker, storage } = archives;
+  if (partitionDays(settings) === null) return;
+  await alone(archives, false, async () => {
+    const open = (await store.listPartitions(worker)).find(({ state }) => state === 'open');
+    assert(open?.openedAt != null, 'one partition is open');
+    await untilUnlocked(() => store.prepareNext(worker));
+    if (isFull(settings, open.openedAt, now))
+      await untilUnlocked(() => store.openNext(worker, now, uniqueSince(settings, now)));
+    const closedBy = archivedBefore(settings, now);
+    if (closedBy === null || storage === null) return;
+    for (const number of await store.listArchivable(worker, closedBy)) await archivePartition(archives, number, now);
+  });
+}
+
+/**
+ * Stores the events of a closed partition as a file, and drops them once it is there. It is summed up first: an erasure
+ * that comes after that finds its customer among the sums, and erases the file too.
+ */
+async function archivePartition(archives: Archives, number: number, now: Instant): Promise<void> {
+  const { worker } = archives;
+  const events = await store.sumUp(worker, number);
+  const file = fileOf(number);
+  const stored = await writeFile(archives, number, file, events);
+  await untilUnlocked(() => store.archive(worker, number, { file, ...stored }, now));
+}
+
+/** Writes the events of a partition, which are so many, and reads the file back. */
+async function writeFile(archives: Archives, number: number, file: string, events: number): Promise<StoredFile> {
+  const storage = storageOf(archives);
+  const client = await archives.pool.connect();
+  try {
+    const source = client.query(copyTo(store.copyOut(number)));
+    const digest = new Digest();
+    const compressed = createGzip();
+    await Promise.all([pipeline(source, compressed, digest), storage.write(file, digest)]);
+    assert.equal(source.rowCount, events, 'every event of a closed partition is summed up and stored');
+    const stored = digest.stored();
+    await verifyFile(storage, file, stored);
+    client.release();
+    return stored;
+  } catch (error) {
+    client.release(error as Error);
+    throw error;
+  }
+}
+
+function storageOf({ storage }: Archives): ArchiveStorage {
+  if (storage === null) throw new Error('Set TOLLKEEPER_ARCHIVE to the place of the archives.');
+  return storage;
+}
+
+type Filed = store.Partition & { readonly file: string; readonly bytes: number; readonly sha256: string };
+
+/** The partition of an archive. Refuses a number without one. */
+async function findArchive({ worker }: Archives, number: number): Promise<Filed> {
+  const found = (await store.listPartitions(worker)).find((partition) => partition.number === number);
+  if (found === undefined || found.file === null || found.bytes === null || found.sha256 === null)
+    throw new Error(`There is no archive ${number}. List them with: tollkeeper archives list`);
+  return { ...found, file: found.file, bytes: found.bytes, sha256: found.sha256 };
+}
+
+/** Loads the events of an archive into a table of its own. */
+async function loadFile(archives: Archives, { number, file, bytes, sha256 }: Filed): Promise<void> {
+  const storage = storageOf(archives);
+  await store.beginLoad(archives.worker, number);
+  const client = await archives.pool.connect();
+  try {
+    const digest = new Digest();
+    const target = client.query(copyFrom(store.copyIn(number)));
+    await pipeline(await storage.read(file), digest, createGunzip(), target);
+    refuseOther(file, digest.stored(), { bytes, sha256 });
+    client.release();
+  } catch (error) {
+    client.release(error as Error);
+    await store.dropLoaded(archives.worker, number);
+    throw error;
+  }
+}
+
+/** Brings the events of an archive back, until they are released. False: they are there. */
+export async function restoreArchive(archives: Archives, number: number): Promise<boolean> {
+  const isDone = await alone(archives, true, async () => {
+    const { worker } = archives;
+    const found = await findArchive(archives, number);
+    if (found.state === 'restored') return false;
+    await loadFile(archives, found);
+    try {
+      await store.finishLoad(worker, number);
+      await untilUnlocked(() => store.attachLoaded(worker, number));
+    } catch (error) {
+      await store.dropLoaded(worker, number);
+      throw error;
+    }
+    return true;
+  });
+  return isDone ?? false;
+}
+
+/** Drops the events of a restored archive again. False: they are not there. */
+export async function releaseArchive(archives: Archives, number: number): Promise<boolean> {
+  const isDone = await alone(archives, true, async () => {
+    const found = await findArchive(archives, number);
+    if (found.state !== 'restored') return false;
+    await untilUnlocked(() => store.releaseRestored(archives.worker, number));
+    return true;
+  });
+  return isDone ?? false;
+}
+
+/**
+ * Erases the properties of a customer's events from every archive. May be repeated: an archive is done once the files with
+ * the properties are deleted.
+ */
+export async function eraseFromArchives(archives: Archives, environmentId: number, customerId: string): Promise<void> {
+  const { worker } = archives;
+  await alone(archives, true, async () => {
+    for (const { number, state, seriesIds } of await store.listToErase(worker, environmentId, customerId)) {
+      const found = await findArchive(archives, number);
+      if (state === 'archived') {
+        await loadFile(archives, found);
+        await store.eraseLoaded(worker, number, environmentId, seriesIds);
+      }
+      const version = versionOf(found.file) + 1;
+      const file = fileOf(number, version);
+      const stored = await writeFile(archives, number, file, found.events ?? 0);
+      await store.replaceFile(worker, number, { file, ...stored });
+      if (state === 'archived') await store.dropLoaded(worker, number);
+      for (let older = 1; older < version; older++) await storageOf(archives).remove(fileOf(number, older));
+      await store.noteErased(worker, number, environmentId, seriesIds);
+    }
+  });
+}
+
+/** All partitions that are archived or restored, the oldest first. */
+export async function listAllArchives({ worker }: Pick<Archives, 'worker'>): Promise<store.Partition[]> {
+  return (await store.listPartitions(worker)).filter(({ file }) => file !== null);
+}
+
+/** The archives with events of the environment, and since when all of its events are there. */
+export async function listArchives(work: Work, request: PageRequest) {
+  const { rows, total } = await store.pageOfArchives(work, request);
+  return { ...page(request, rows, total), keptSince: await store.findKeptSince(work) };
+}

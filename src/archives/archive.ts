@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { type Instant, msPerDay } from '../kernel/calendar.ts';
+import { Timestamp } from '../kernel/json.ts';
+
+/** Usage events that were taken out of the database, and the part of them that is of one environment. */
+export const Archive = z
+  .object({
+    id: z.string().meta({ description: 'The number of the archive, as the command line names it.' }),
+    createdAt: Timestamp,
+    state: z.enum(['archived', 'restored']).meta({
+      description: '`restored`: its events are there, until an operator releases it.',
+    }),
+    arrivedFrom: Timestamp,
+    arrivedUntil: Timestamp.meta({ description: 'Its events arrived between these instants, in real time.' }),
+    usageDateFrom: Timestamp,
+    usageDateTo: Timestamp.meta({ description: 'The first and the last `usageDate` of its events.' }),
+    events: z.int(),
+  })
+  .meta({ id: 'Archive' });
+
+/** How long usage events are compared and kept. Null: for ever. */
+export interface EventSettings {
+  readonly deduplicationDays: number | null;
+  readonly retentionDays: number | null;
+}
+
+// Each new event is looked for in the older partitions of its time: two at the most. With fewer, events stay longer than was asked.
+
+/** The days for which a partition takes events. Without an end of the comparison there is one partition for ever. */
+export function partitionDays({ deduplicationDays }: EventSettings): number | null {
+  if (deduplicationDays === null) return null;
+  return Math.ceil(deduplicationDays / 2);
+}
+
+/** Whether the partition that was opened at an instant has taken events for long enough. */
+export function isFull(settings: EventSettings, openedAt: Instant, now: Instant): boolean {
+  const days = partitionDays(settings);
+  return days !== null && openedAt + days * msPerDay <= now;
+}
+
+/** The instant since which transactions count once at least; null: for ever. */
+export function uniqueSince({ deduplicationDays }: EventSettings, now: Instant): Instant | null {
+  return deduplicationDays === null ? null : now - deduplicationDays * msPerDay;
+}
+
+/** Partitions that were closed by this instant may be archived; null: none. */
+export function archivedBefore({ retentionDays }: EventSettings, now: Instant): Instant | null {
+  return retentionDays === null ? null : now - retentionDays * msPerDay;
+}
+
+/** The name of the file of a partition. An erasure writes the next version. */
+export function fileOf(number: number, version = 1): string {
+  return `usage-events-${number}${version === 1 ? '' : `-v${version}`}.csv.gz`;
+}
+
+/** The version in the name of a file. */
+export function versionOf(file: string): number {
+  return Number(/-v(\d+)\.csv\.gz$/.exec(file)?.[1] ?? 1);
+}

@@ -1,0 +1,201 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { Database } from '../database/database.ts';
+import type { Work } from '../database/work.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { isAscending, type PageRequest } from '../kernel/pagination.ts';
+import type { StoredFile } from './store-files.ts';
+
+/*
+ * Partitions of usage events, over all environments. The functions of migration 0024 change them, as the owner of the tables.
+ */
+
+/** A partition that is or was in use. */
+export interface Partition {
+  readonly number: number;
+  readonly state: 'ready' | 'open' | 'closed' | 'archived' | 'restored';
+  readonly openedAt: Instant | null;
+  readonly closedAt: Instant | null;
+  readonly file: string | null;
+  readonly bytes: number | null;
+  readonly sha256: string | null;
+  readonly events: number | null;
+  readonly archivedAt: Instant | null;
+}
+
+export async function listPartitions(worker: Database): Promise<Partition[]> {
+  const { rows } = await sql<Partition>`
+    select number, state, opened_at, closed_at, file, bytes, sha256, events, archived_at
+      from usage_partitions.partitions order by number`.execute(worker);
+  return rows;
+}
+
+export async function prepareNext(worker: Database): Promise<void> {
+  await sql`select usage_partitions.prepare_next()`.execute(worker);
+}
+
+export async function openNext(worker: Database, now: Instant, uniqueSince: Instant | null): Promise<void> {
+  await sql`select usage_partitions.open_next(${now}, ${uniqueSince}::bigint)`.execute(worker);
+}
+
+/** The closed partitions that may be archived, the oldest first: none of them is compared with new events any more. */
+export async function listArchivable(worker: Database, closedBy: Instant): Promise<number[]> {
+  const { rows } = await sql<{ number: number }>`
+    select number from usage_partitions.partitions
+     where state = 'closed' and closed_at <= ${closedBy} and usage_partitions.may_leave(number) order by number`.execute(
+    worker,
+  );
+  return rows.map(({ number }) => number);
+}
+
+/** Sums up a closed partition by series. Answers how many events it has. */
+export async function sumUp(worker: Database, number: number): Promise<number> {
+  await sql`select usage_partitions.sum_up(${number})`.execute(worker);
+  const { rows } = await sql<{ events: number }>`
+    select coalesce(sum(events), 0)::bigint as events from usage_archive_sums where number = ${number}`.execute(worker);
+  return rows[0]?.events ?? 0;
+}
+
+export async function archive(
+  worker: Database,
+  number: number,
+  { file, bytes, sha256 }: StoredFile & { readonly file: string },
+  now: Instant,
+): Promise<void> {
+  await sql`select usage_partitions.archive(${number}, ${file}, ${bytes}, ${sha256}, ${now})`.execute(worker);
+}
+
+export async function beginLoad(worker: Database, number: number): Promise<void> {
+  await sql`select usage_partitions.begin_load(${number})`.execute(worker);
+}
+
+export async function finishLoad(worker: Database, number: number): Promise<void> {
+  await sql`select usage_partitions.finish_load(${number})`.execute(worker);
+}
+
+export async function dropLoaded(worker: Database, number: number): Promise<void> {
+  await sql`select usage_partitions.drop_loaded(${number})`.execute(worker);
+}
+
+export async function attachLoaded(worker: Database, number: number): Promise<void> {
+  await sql`select usage_partitions.restore(${number})`.execute(worker);
+}
+
+export async function releaseRestored(worker: Database, number: number): Promise<void> {
+  await sql`select usage_partitions.release(${number})`.execute(worker);
+}
+
+/** An archive with properties of some series. */
+interface ArchiveToErase {
+  readonly number: number;
+  readonly state: 'archived' | 'restored';
+  readonly seriesIds: readonly number[];
+}
+
+/** The archives in which a customer's events have properties. */
+export async function listToErase(
+  worker: Database,
+  environmentId: number,
+  customerId: string,
+): Promise<ArchiveToErase[]> {
+  const { rows } = await sql<ArchiveToErase>`
+    select p.number, p.state, array_agg(s.id) as series_ids
+      from usage_series s
+      join usage_archive_sums sums on sums.environment_id = s.environment_id and sums.series_id = s.id
+      join usage_partitions.partitions p on p.number = sums.number and p.file is not null
+     where s.environment_id = ${environmentId} and s.customer_id = ${customerId} and sums.with_properties > 0
+     group by p.number, p.state order by p.number`.execute(worker);
+  return rows;
+}
+
+/** Erases properties of loaded events. */
+export async function eraseLoaded(
+  worker: Database,
+  number: number,
+  environmentId: number,
+  seriesIds: readonly number[],
+) {
+  await sql`
+    update ${tableOf(number)} set properties = null
+     where environment_id = ${environmentId} and series_id = any(${seriesIds}::bigint[]) and properties is not null`.execute(
+    worker,
+  );
+}
+
+export async function replaceFile(
+  worker: Database,
+  number: number,
+  { file, bytes, sha256 }: StoredFile & { readonly file: string },
+): Promise<void> {
+  await sql`select usage_partitions.replace_file(${number}, ${file}, ${bytes}, ${sha256})`.execute(worker);
+}
+
+export async function noteErased(
+  worker: Database,
+  number: number,
+  environmentId: number,
+  seriesIds: readonly number[],
+) {
+  await sql`select usage_partitions.note_erased(${number}, ${environmentId}, ${seriesIds}::bigint[])`.execute(worker);
+}
+
+function tableOf(number: number): RawBuilder<unknown> {
+  return sql.table(`usage_partitions.events_${number}`);
+}
+
+const columns =
+  'environment_id, series_id, booking, amount, usage_date, created_at, transaction_key, id, transaction_id, properties, own_price';
+
+/** The statement that writes the events of a partition as CSV. */
+export function copyOut(number: number): string {
+  return `copy usage_partitions.events_${number} (${columns}) to stdout with (format csv, header)`;
+}
+
+/** The statement that reads them back. */
+export function copyIn(number: number): string {
+  return `copy usage_partitions.events_${number} (${columns}) from stdin with (format csv, header match)`;
+}
+
+/** An archive as an environment sees it: its own events in it. */
+interface ArchiveRow {
+  readonly id: string;
+  readonly state: 'archived' | 'restored';
+  readonly createdAt: Instant;
+  readonly arrivedFrom: Instant;
+  readonly arrivedUntil: Instant;
+  readonly usageDateFrom: Instant;
+  readonly usageDateTo: Instant;
+  readonly events: number;
+}
+
+/** A page of the archives that have events of this environment, plus one if there are more, and how many there are. */
+export async function pageOfArchives(work: Work, request: PageRequest): Promise<{ rows: ArchiveRow[]; total: number }> {
+  const { after, limit } = request;
+  const upwards = isAscending(request);
+  const beyond =
+    after === null
+      ? sql`true`
+      : sql`number ${upwards ? sql`>` : sql`<`} ${/^\d{1,4}$/.test(after) ? Number(after) : -1}`;
+  const { rows } = await sql<ArchiveRow & { total: number }>`
+    with mine as (
+      select p.number, p.state, p.archived_at as created_at, p.opened_at as arrived_from, p.closed_at as arrived_until,
+             min(s.first_usage_date) as usage_date_from, max(s.last_usage_date) as usage_date_to, sum(s.events)::bigint as events
+        from usage_archive_sums s join usage_partitions.partitions p on p.number = s.number
+       where s.environment_id = ${work.environmentId} and p.file is not null
+       group by p.number
+    )
+    select number::text as id, state, created_at, arrived_from, arrived_until, usage_date_from, usage_date_to, events,
+           (select count(*) from mine) as total
+      from mine where ${beyond} order by number ${upwards ? sql`asc` : sql`desc`} limit ${limit + 1}`.execute(work.db);
+  return { rows: rows.map(({ total: _, ...row }) => row), total: rows[0]?.total ?? 0 };
+}
+
+/** The arrival since which all events of this environment are there; null: no event is archived. */
+export async function findKeptSince(work: Work): Promise<Instant | null> {
+  const { rows } = await sql<{ keptSince: Instant | null }>`
+    select max(p.closed_at) as kept_since from usage_partitions.partitions p
+     where p.state = 'archived'
+       and exists (select from usage_archive_sums a where a.environment_id = ${work.environmentId} and a.number = p.number)`.execute(
+    work.db,
+  );
+  return rows[0]?.keptSince ?? null;
+}

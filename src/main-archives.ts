@@ -1,0 +1,46 @@
+import { type Archives, listAllArchives, openArchives, releaseArchive, restoreArchive } from './archives/actions.ts';
+import type { Config } from './config.ts';
+import { type Output, print } from './main-admin.ts';
+import { withWorker } from './main-database.ts';
+
+function on<Answer>(config: Config, action: string, act: (archives: Archives) => Promise<Answer>): Promise<Answer> {
+  return withWorker(config, (access) => act(openArchives(access, config)), {
+    access: action === 'list' ? 'read' : 'change',
+    auditContext: { actor: 'operator', action: `archives ${action}` },
+  });
+}
+
+function dateOf(at: number | null): string {
+  return at === null ? '' : new Date(at).toISOString().slice(0, 10);
+}
+
+/** Prints the archives with their files and sums. */
+export async function showArchives(config: Config, output: Output): Promise<void> {
+  const archives = await on(config, 'list', listAllArchives);
+  const lines = archives.map(
+    ({ number, state, openedAt, closedAt, events, bytes, file, sha256 }) =>
+      `${number}  ${state}  arrived ${dateOf(openedAt)} to ${dateOf(closedAt)}  ${events} events  ${bytes} bytes  ${file}  ${sha256}`,
+  );
+  print(output, { archives }, lines.length === 0 ? 'There are no archives.' : lines.join('\n'));
+}
+
+export async function restore(config: Config, given: string, output: Output): Promise<void> {
+  const number = numberOf(given);
+  const isNew = await on(config, 'restore', (archives) => restoreArchive(archives, number));
+  const text = isNew
+    ? `The events of archive ${number} are back.`
+    : `The events of archive ${number} are there already.`;
+  print(output, { number, restored: true }, `${text} Drop them again with: tollkeeper archives release ${number}`);
+}
+
+export async function release(config: Config, given: string, output: Output): Promise<void> {
+  const number = numberOf(given);
+  const isNew = await on(config, 'release', (archives) => releaseArchive(archives, number));
+  const text = isNew ? `The events of archive ${number} are dropped.` : `Archive ${number} is not restored.`;
+  print(output, { number, restored: false }, text);
+}
+
+function numberOf(text: string): number {
+  if (!/^\d{1,4}$/.test(text)) throw new Error(`${text} is not the number of an archive, such as 3.`);
+  return Number(text);
+}
