@@ -6,8 +6,8 @@ import type { Measured, Row } from './measured.ts';
 import { meterPlan, mixedPlan, models, poolPlan, pricedByModel, pricedPlan, priceSlugs } from './plans.ts';
 import type { EventSources } from './requests.ts';
 import { ask, type BenchService } from './running.ts';
-import { connectionsOr, seconds, storedEvents } from './settings.ts';
-import { storeEvents } from './stored-events.ts';
+import { connectionsOr, olderPartitions, seconds, storedEvents } from './settings.ts';
+import { fillOlderPartitions, storeEvents } from './stored-events.ts';
 
 export const subscriptions = 1_000;
 // Requests that wait at the same time share a batch: as many clients as a busy service has.
@@ -15,6 +15,16 @@ export const manyConnections = 64;
 
 async function sourcesOf(service: BenchService, size: number): Promise<EventSources> {
   const { subscriptionIds } = await makePopulation(service, meterPlan, size);
+  if (olderPartitions > 0) {
+    const usageEvent = {
+      subscriptionId: subscriptionIds[0],
+      priceSlug: priceSlugs[0],
+      transactionId: 'older',
+      amount: 1,
+    };
+    await ask(service, 'POST', '/usage-events', { usageEvent });
+    await fillOlderPartitions(service.databaseUrl, olderPartitions);
+  }
   return { subscriptionIds, priceSlugs };
 }
 
@@ -141,9 +151,10 @@ async function consumeOneMeter(
 ): Promise<Measured> {
   const connections = connectionsOr(manyConnections);
   const sources = { subscriptionIds, priceSlugs: priceSlugs.slice(0, 1) };
+  const before = await countEvents(service);
   const load = { connections, seconds, requests: { kind: 'event', path: '/usage-events/consume', sources } } as const;
   const figures = await measureLoad(service, load, () => takingsPerSecond(service.databaseUrl, manyConnections));
-  await requireEvents(service, figures.warmUpRequests + figures.requests);
+  await requireEvents(service, before + figures.warmUpRequests + figures.requests);
   const note = `${connections} connections, ${subject}; limit: update ... where balance >= 1 of one row, pgbench, ${manyConnections} clients`;
   return { ...bulkFigures(figures, 1), limit: figures.limit, note };
 }

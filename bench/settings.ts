@@ -11,14 +11,17 @@ export const comparedSubscriptions = Math.ceil(renewalSubscriptions / 4);
 /** Existing usage events for `bulk-ingest-at-20m`. */
 export const storedEvents = numberOf('BENCH_STORED', 20_000_000);
 
+/** Older partitions of usage events, with which new ones are compared. */
+export const olderPartitions = numberOf('BENCH_PARTITIONS', 0, 0);
+
 /** Invoice lines for `export`. */
 export const exportedLines = numberOf('BENCH_EXPORTED', 1_000_000);
 
 /** Connections of a load, each with one request in flight. */
 export const connectionsOr = (usual: number): number => numberOf('BENCH_CONNECTIONS', usual);
 
-function numberOf(name: string, usual: number): number {
+function numberOf(name: string, usual: number, least = 1): number {
   const value = Number(process.env[name] ?? usual);
-  if (!Number.isSafeInteger(value) || value < 1) throw new Error(`${name} must be a whole number from 1 on`);
+  if (!Number.isSafeInteger(value) || value < least) throw new Error(`${name} must be a whole number from ${least} on`);
   return value;
 }

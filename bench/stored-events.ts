@@ -37,6 +37,24 @@ const transactionsIndexed = `
   alter table usage_partitions.events_0 add constraint usage_events_transaction_unique unique (transaction_key) with (fillfactor = 69);
   alter index usage_partitions.usage_events_transaction_unique reset (fillfactor)`;
 
+const eventsOfOlder = 200_000;
+
+/** Fills the open partition and opens the next one, `count` times. New events are compared with all of them. */
+export async function fillOlderPartitions(url: string, count: number): Promise<void> {
+  await connected(url, async (client) => {
+    for (let older = 0; older < count; older++) {
+      await client.query(`
+        insert into usage_events (environment_id, series_id, booking, amount, usage_date, created_at, transaction_key, id, transaction_id)
+        select s.environment_id, s.id, nextval('usage_bookings'), 1, 0, 0, gen_random_uuid(),
+               lpad('${older}' || n, 21, '0'), gen_random_uuid()::text
+          from generate_series(1, ${eventsOfOlder}) n, (select environment_id, id from usage_series order by id limit 1) s`);
+      await client.query('select usage_partitions.prepare_next()');
+      await client.query('select usage_partitions.open_next((extract(epoch from now()) * 1000)::bigint, 0)');
+    }
+    await client.query('vacuum (analyze) usage_events');
+  });
+}
+
 interface Portion {
   readonly first: number;
   readonly last: number;

@@ -309,7 +309,7 @@ begin
   for tenant_table in
     select relname as name from pg_class
      where relnamespace = 'public'::regnamespace and relname in ('ledger_accounts', 'ledger_transactions', 'ledger_entries',
-           'usage_credits', 'usage_series', 'usage_events', 'usage_rollups')
+           'usage_credits', 'usage_series', 'usage_events', 'usage_rollups', 'usage_archive_sums')
   loop
     execute format('revoke delete on %I from tollkeeper_service', tenant_table.name);
   end loop;

@@ -41,7 +41,7 @@ create index audit_log_by_request on audit_log (environment_id, request_id, id) 
 create function unaudited_tables() returns text[] language sql immutable
   return array[
     -- Usage. Who recorded it stands on its ledger transaction.
-    'usage_events', 'usage_series', 'usage_rollups', 'usage_event_distinct_properties',
+    'usage_events', 'usage_series', 'usage_rollups', 'usage_archive_sums', 'usage_event_distinct_properties',
     -- The ledger.
     'ledger_transactions', 'ledger_entries', 'ledger_accounts', 'usage_overages', 'usage_charges', 'usage_measures',
     'usage_levels', 'usage_threshold_checks', 'auto_top_up_checks', 'spend_counters', 'credit_subjects', 'customer_balances', 'number_series',

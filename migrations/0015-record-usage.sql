@@ -560,7 +560,7 @@ create function record_usage(p_key bytea, p_sufficient text[], p_real_now bigint
   language plpgsql volatile set search_path = public, pg_temp set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 declare
   scope environment_scope := authenticate(p_key, p_real_now, p_sufficient);
-  booking bigint := nextval('usage_bookings');
+  booking bigint := next_usage_booking();
 begin
   if scope.environment_id is distinct from p_environment or coalesce(scope.clock_now, p_real_now) <> p_now
     or (select count(*) from unnest(p_models, p_versions) as known (id, version)

@@ -54,22 +54,12 @@ create table usage_archive_sums (
   first_usage_date bigint not null,
   last_usage_date bigint not null,
   last_booking bigint not null,
-  -- Events with properties in the archive: an erasure has to look at it.
+  -- Events with properties or a label in the archive: an erasure has to look at it.
   with_properties bigint not null,
   primary key (environment_id, series_id, number),
   foreign key (environment_id, series_id) references usage_series
 );
 create index usage_archive_sums_by_number on usage_archive_sums (number, environment_id, last_usage_date);
-
--- What is left of archived events is neither deleted nor audited, like the events.
-do $$
-declare
-  listed text;
-begin
-  foreach listed in array array['secure_tenant_tables', 'unaudited_tables'] loop
-    execute replace(pg_get_functiondef(listed::regproc), '''usage_rollups''', '''usage_rollups'', ''usage_archive_sums''');
-  end loop;
-end $$;
 
 -- The first partition is the table as it was, with its keys.
 alter table usage_event_distinct_properties drop constraint usage_event_distinct_properti_environment_id_usage_event_i_fkey;
@@ -102,23 +92,12 @@ begin
   perform pg_advisory_xact_lock_shared(7007, 0);
   return nextval('usage_bookings');
 end $$;
-do $$
-declare
-  definition text;
-begin
-  select pg_get_functiondef(oid) into strict definition from pg_proc where proname = 'record_usage';
-  if definition !~ 'nextval\(''usage_bookings''\)' then
-    raise exception 'record_usage draws no booking';
-  end if;
-  execute replace(definition, 'nextval(''usage_bookings'')', 'next_usage_booking()');
-end $$;
 
 -- The first booking whose transactions count as repeats now.
 create function usage_unique_from() returns bigint language sql stable set search_path = public, pg_temp
   return (select p.unique_from from usage_partitions.partitions p
            where p.number = (select partition_of(last_value) from usage_bookings));
 
--- In place of a foreign key and of a unique key over partitions. Both look at all that a statement adds.
 create or replace function analyze_grown_tables() returns void
   language plpgsql volatile security definer set search_path = public, pg_temp set default_statistics_target = 20 as $$
 declare
@@ -134,6 +113,7 @@ begin
   end loop;
 end $$;
 
+-- In place of a foreign key and of a unique key over partitions. Both look at all that a statement adds.
 create or replace function check_usage_event_series() returns trigger language plpgsql security definer
   set search_path = public, pg_temp as $$
 declare
@@ -256,7 +236,7 @@ begin
            coalesce(sum(e.own_price), 0), coalesce(sum(e.amount) filter (where e.usage_date < b.start_at), 0),
            count(*) filter (where e.usage_date < b.start_at), coalesce(sum(e.own_price) filter (where e.usage_date < b.start_at), 0),
            max(e.usage_date) - ((max(e.usage_date) %% 3600000) + 3600000) %% 3600000, min(e.usage_date), max(e.usage_date),
-           max(e.booking), count(e.properties)
+           max(e.booking), count(*) filter (where e.properties is not null or e.label is not null)
       from usage_partitions.events_%1$s e
       join usage_series s on s.environment_id = e.environment_id and s.id = e.series_id
       left join billing_periods b on b.environment_id = s.environment_id and b.id = s.billing_period_id
@@ -313,7 +293,7 @@ begin
   perform usage_partitions.make_table(n);
 end $$;
 
--- Drops what was loaded.
+-- Drops what was loaded, by this process or by one that was killed.
 create function usage_partitions.drop_loaded(n integer) returns void
   language plpgsql volatile security definer set search_path = public, pg_temp as $$
 begin
@@ -372,7 +352,7 @@ begin
   update usage_partitions.partitions set file = p_file, bytes = p_bytes, sha256 = p_sha256 where number = n and file is not null;
 end $$;
 
--- No file has the properties of these series any more.
+-- No file has the properties and labels of these series any more.
 create function usage_partitions.note_erased(n integer, p_environment bigint, p_series bigint[])
   returns void language plpgsql volatile security definer set search_path = public, pg_temp as $$
 begin

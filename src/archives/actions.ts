@@ -25,6 +25,7 @@ import {
   directoryStorage,
   refuseOther,
   type StoredFile,
+  takeFirstLine,
   verifyFile,
 } from './store-files.ts';
 
@@ -55,7 +56,8 @@ export function archivesOf({ archives }: WithArchives = {}): Archives | undefine
   return archives;
 }
 
-const lockWait = { attempts: 600, pauseMs: 500 };
+// Pauses grow, because usage waits behind each attempt. After ten minutes the job gives up until its next time.
+const lockWait = { pauseMs: 500, longestPauseMs: 10_000, totalMs: 600_000 };
 
 /**
  * Runs `act` while no other process moves events. Null: another one does, and `waits` is false. The lock ends with its
@@ -81,13 +83,14 @@ async function alone<Answer>({ pool }: Archives, waits: boolean, act: () => Prom
 
 /** Repeats what gives up after a short wait for a lock, because usage would queue behind it. */
 async function untilUnlocked(act: () => Promise<void>): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
+  const endsAt = performance.now() + lockWait.totalMs;
+  for (let { pauseMs } = lockWait; ; pauseMs = Math.min(pauseMs * 2, lockWait.longestPauseMs)) {
     try {
       await act();
       return;
     } catch (error) {
-      if ((error as { code?: unknown }).code !== '55P03' || attempt === lockWait.attempts) throw error;
-      await sleep(lockWait.pauseMs);
+      if ((error as { code?: unknown }).code !== '55P03' || performance.now() > endsAt) throw error;
+      await sleep(pauseMs);
     }
   }
 }
@@ -100,13 +103,16 @@ export async function keepPartitions(archives: Archives, now: Instant): Promise<
   const { settings, worker, storage } = archives;
   if (partitionDays(settings) === null) return;
   await alone(archives, false, async () => {
-    const open = (await store.listPartitions(worker)).find(({ state }) => state === 'open');
+    const partitions = await store.listPartitions(worker);
+    const open = partitions.find(({ state }) => state === 'open');
     assert(open?.openedAt != null, 'one partition is open');
     await untilUnlocked(() => store.prepareNext(worker));
     if (isFull(settings, open.openedAt, now))
       await untilUnlocked(() => store.openNext(worker, now, uniqueSince(settings, now)));
     const closedBy = archivedBefore(settings, now);
     if (closedBy === null || storage === null) return;
+    // Tables that a killed process has loaded.
+    for (const { number, state } of partitions) if (state === 'archived') await store.dropLoaded(worker, number);
     for (const number of await store.listArchivable(worker, closedBy)) await archivePartition(archives, number, now);
   });
 }
@@ -165,8 +171,10 @@ async function loadFile(archives: Archives, { number, file, bytes, sha256 }: Fil
   const client = await archives.pool.connect();
   try {
     const digest = new Digest();
-    const target = client.query(copyFrom(store.copyIn(number)));
-    await pipeline(await storage.read(file), digest, createGunzip(), target);
+    await pipeline(await storage.read(file), digest, createGunzip(), async (text: AsyncIterable<Buffer>) => {
+      const { line, rest } = await takeFirstLine(text);
+      await pipeline(rest, client.query(copyFrom(store.copyIn(number, line))));
+    });
     refuseOther(file, digest.stored(), { bytes, sha256 });
     client.release();
   } catch (error) {

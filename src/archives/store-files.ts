@@ -57,6 +57,28 @@ export function refuseOther(name: string, found: StoredFile, expected: StoredFil
   );
 }
 
+// The names of columns take some hundred bytes.
+const longestLine = 10_000;
+
+/** Takes the first line off a text. */
+export async function takeFirstLine(
+  source: AsyncIterable<Buffer>,
+): Promise<{ readonly line: string; readonly rest: AsyncIterable<Buffer> }> {
+  const chunks = source[Symbol.asyncIterator]();
+  let start: Buffer = Buffer.alloc(0);
+  while (!start.includes('\n')) {
+    const next = await chunks.next();
+    if (next.done || start.length > longestLine) throw new Error('The archive has no first line.');
+    start = Buffer.concat([start, next.value]);
+  }
+  const end = start.indexOf('\n');
+  async function* rest() {
+    yield start.subarray(end + 1);
+    yield* { [Symbol.asyncIterator]: () => chunks };
+  }
+  return { line: start.subarray(0, end).toString(), rest: rest() };
+}
+
 /** A directory of this machine, or of a network file system. */
 export function directoryStorage(directory: string): ArchiveStorage {
   return {

@@ -91,7 +91,7 @@ interface ArchiveToErase {
   readonly seriesIds: readonly number[];
 }
 
-/** The archives in which a customer's events have properties. */
+/** The archives in which a customer's events have properties or a label. */
 export async function listToErase(
   worker: Database,
   environmentId: number,
@@ -107,7 +107,7 @@ export async function listToErase(
   return rows;
 }
 
-/** Erases properties of loaded events. */
+/** Erases properties and labels of loaded events. */
 export async function eraseLoaded(
   worker: Database,
   number: number,
@@ -115,10 +115,9 @@ export async function eraseLoaded(
   seriesIds: readonly number[],
 ) {
   await sql`
-    update ${tableOf(number)} set properties = null
-     where environment_id = ${environmentId} and series_id = any(${seriesIds}::bigint[]) and properties is not null`.execute(
-    worker,
-  );
+    update ${tableOf(number)} set properties = null, label = null
+     where environment_id = ${environmentId} and series_id = any(${seriesIds}::bigint[])
+       and (properties is not null or label is not null)`.execute(worker);
 }
 
 export async function replaceFile(
@@ -142,17 +141,17 @@ function tableOf(number: number): RawBuilder<unknown> {
   return sql.table(`usage_partitions.events_${number}`);
 }
 
-const columns =
-  'environment_id, series_id, booking, amount, usage_date, created_at, transaction_key, id, transaction_id, properties, own_price';
-
-/** The statement that writes the events of a partition as CSV. */
+/** The statement that writes the events of a partition as CSV, with the names of its columns in the first line. */
 export function copyOut(number: number): string {
-  return `copy usage_partitions.events_${number} (${columns}) to stdout with (format csv, header)`;
+  return `copy usage_partitions.events_${number} to stdout with (format csv, header)`;
 }
 
-/** The statement that reads them back. */
-export function copyIn(number: number): string {
-  return `copy usage_partitions.events_${number} (${columns}) from stdin with (format csv, header match)`;
+/** The statement that reads them back, without the first line. A column that was added since is empty. */
+export function copyIn(number: number, firstLine: string): string {
+  const columns = firstLine.split(',');
+  const unexpected = columns.find((column) => !/^[a-z_]{1,63}$/.test(column));
+  if (unexpected !== undefined) throw new Error(`The archive ${number} has no names of columns in its first line.`);
+  return `copy usage_partitions.events_${number} (${columns.join(', ')}) from stdin with (format csv)`;
 }
 
 /** An archive as an environment sees it: its own events in it. */

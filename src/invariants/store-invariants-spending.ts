@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Invariant } from './store-invariants.ts';
+import { archivedUsage } from './store-invariants-sums.ts';
 
 /** Whether the period of a counter `c` in environment `v` has not ended. */
 const isPresent = sql`coalesce(c.period_end, ${sql.lit(Number.MAX_SAFE_INTEGER)}) > coalesce(v.clock_now, (extract(epoch from now()) * 1000)::bigint)`;
@@ -10,7 +11,7 @@ export const spendingInvariants: readonly Invariant[] = [
     name: 'spendCountersAreRecounted',
     sentence:
       'A counter of a spend limit has the units of the events that its limit counts in its period; if some events repeat ' +
-      'properties, it lies between the sum of the first ones and the sum of all.',
+      'properties, it lies between the sum of the first ones and the sum of all. Archived events may count.',
     query: sql`
       select c.environment_id, c.spend_limit_id, c.period_key, c.units, counted.least, counted.most
         from spend_counters c
@@ -20,7 +21,10 @@ export const spendingInvariants: readonly Invariant[] = [
        cross join lateral (
          select coalesce(sum(a.least), 0) as least, coalesce(sum(a.most), 0) as most
            from (
-             select case when bool_or(d.usage_event_id is not null)
+             select case when bool_or(d.usage_event_id is not null) or exists (
+                           select from ${archivedUsage} x
+                             join usage_series r on r.environment_id = x.environment_id and r.id = x.series_id
+                            where r.environment_id = l.environment_id and r.ledger_account_id = s.ledger_account_id and x.firsts > 0)
                          then coalesce(sum(e.amount) filter (where d.usage_event_id is not null), 0) else sum(e.amount) end as least,
                     sum(e.amount) as most
                from usage_series s
@@ -33,7 +37,14 @@ export const spendingInvariants: readonly Invariant[] = [
                 and e.label is not distinct from coalesce(l.label, e.label) and e.booking > l.booked_before
                 and case l.period when 'billing_period' then coalesce(s.billing_period_id, s.subscription_id) = c.period_key
                     else e.created_at >= c.period_start and e.created_at < c.period_end end
-              group by s.ledger_account_id) a) counted
+              group by s.ledger_account_id
+              union all
+             -- Their labels and dates are not kept, so archived events may count, all of them at the most.
+             select 0, x.amount
+               from ${archivedUsage} x
+               join usage_series s on s.environment_id = x.environment_id and s.id = x.series_id
+               join usage_meters m on m.environment_id = s.environment_id and m.id = s.usage_meter_id and not m.is_measured
+              where s.environment_id = l.environment_id and s.customer_id = l.customer_id and x.last_booking > l.booked_before) a) counted
        where ${isPresent} and c.units not between counted.least and counted.most`,
   },
   {

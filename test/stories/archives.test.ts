@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,7 +8,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { gunzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { sql } from 'kysely';
 import {
   type Archives,
@@ -53,6 +54,7 @@ const event = (transactionId: string, change: object = {}) => ({
   amount: 3,
   priceSlug: 'call-overage',
   properties: { who: `person of ${transactionId}` },
+  label: `team of ${transactionId}`,
   ...change,
 });
 const record = async (...usageEvents: object[]): Promise<Body[]> =>
@@ -186,6 +188,7 @@ test('an archive holds the events that it names, and all sums and invariants are
   assert(archive?.file);
   const text = gunzipSync(await readFile(join(directory, archive.file))).toString();
   assert.equal(text.split('\n').length, 1 + 3 + 1);
+  assert.match(text, /team of one/);
   assert.match(text, /person of one/);
   assert.equal(archive.events, 3);
 });
@@ -219,6 +222,26 @@ test('late events of an archived hour are counted in its roll-up', async () => {
   assert.deepEqual(await broken(), []);
 });
 
+test('a file that was written before a column was added is restored without it', async () => {
+  const [archive] = await listAllArchives(archives);
+  assert(archive?.file);
+  const path = join(directory, archive.file);
+  const bytes = await readFile(path);
+  // The last column is empty in these events.
+  const lines = gunzipSync(bytes).toString().split('\n');
+  assert.match(lines[0] ?? '', /,beyond_limit$/);
+  const older = gzipSync(lines.map((line) => line.replace(/,[a-z_]*$/, '')).join('\n'));
+  await writeFile(path, older);
+  const name = (sha256: string | null, size: number) =>
+    sql`update usage_partitions.partitions set sha256 = ${sha256}, bytes = ${size} where number = 0`.execute(app.owner);
+  await name(createHash('sha256').update(older).digest('hex'), older.length);
+  assert.equal(await restoreArchive(archives, 0), true);
+  assert.deepEqual((await app.get(`/usage-events/${first.id}`)).usageEvent, first);
+  assert.equal(await releaseArchive(archives, 0), true);
+  await writeFile(path, bytes);
+  await name(archive.sha256, bytes.length);
+});
+
 test('a file that was changed is not restored', async () => {
   const [archive] = await listAllArchives(archives);
   assert(archive?.file);
@@ -237,6 +260,8 @@ test('a process that is killed in the middle of restoring or erasing leaves the 
   await killInTheMiddle('restore', '0');
   assert.equal((await states())[0], 'archived');
   assert.deepEqual(await broken(), []);
+  const { rows } = await sql`select from pg_class where relname = 'events_0'`.execute(app.owner);
+  assert.equal(rows.length, 1);
   await killInTheMiddle('erase', String(app.testEnvironmentId), customerId);
   assert.equal((await states())[0], 'archived');
   assert.deepEqual(await broken(), []);
@@ -266,6 +291,9 @@ test('usage goes on while partitions are opened, and one that is read for long i
   stops = true;
   await sending;
   await Promise.all(sent);
+  const leftOver = await sql`
+    select from pg_class c join usage_partitions.partitions p on c.relname = 'events_' || p.number where p.state = 'archived'`;
+  assert.deepEqual((await leftOver.execute(app.owner)).rows, []);
   assert.equal(await used(), before + BigInt(3 * (sent.length + 1)));
   const stored = await sql<{ count: number }>`
     select count(*) as count from usage_events where transaction_id = 'storm'`.execute(app.owner);
@@ -293,9 +321,10 @@ test('an erasure takes the properties of a customer out of the archives, and the
   const files = await readdir(directory);
   assert(files.length > 0);
   for (const file of files)
-    assert.doesNotMatch(gunzipSync(await readFile(join(directory, file))).toString(), /person of/);
+    assert.doesNotMatch(gunzipSync(await readFile(join(directory, file))).toString(), /person of|team of/);
   assert.equal(await restoreArchive(archives, 0), true);
-  assert.deepEqual((await app.get(`/usage-events/${first.id}`)).usageEvent, { ...first, properties: {} });
+  const { label: _, ...erased } = { ...first, properties: {} };
+  assert.deepEqual((await app.get(`/usage-events/${first.id}`)).usageEvent, erased);
   assert.equal(await releaseArchive(archives, 0), true);
   assert.deepEqual(await broken(), []);
 });

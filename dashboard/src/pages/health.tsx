@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { Health } from '../../../client/src/generated-entry.ts';
 import { read, requestTimes } from '../api.ts';
 import { counted, countText, instantText } from '../parts/format.ts';
-import { isInTheWay, PageProblem } from '../parts/problem.tsx';
+import { isInTheWay, PageProblem, Problem } from '../parts/problem.tsx';
 import { Rows } from '../parts/records.tsx';
 import { Facts, Heading, Section, Status, When } from '../parts/shown.tsx';
 
