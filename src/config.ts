@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import type { EventSettings } from './archives/archive.ts';
+import { type EventSettings, isArchiveAddress } from './archives/archive.ts';
 import { connectionLimits } from './http/connections.ts';
 import { shortestOperatorToken } from './http/operator.ts';
 import { nearestOf } from './http/unknown-fields.ts';
@@ -114,7 +114,13 @@ const Variables = z.object({
   TOLLKEEPER_AUDIT_DAYS: wholeNumber(30, 36_500).optional(),
   TOLLKEEPER_DEDUPLICATION_DAYS: wholeNumber(1, 36_500).optional(),
   TOLLKEEPER_RETENTION_DAYS: wholeNumber(1, 36_500).optional(),
-  TOLLKEEPER_ARCHIVE: z.string().min(1).optional(),
+  TOLLKEEPER_ARCHIVE: z
+    .string()
+    .min(1)
+    .refine(isArchiveAddress, 'must be a directory, or a bucket such as s3://bucket/folder')
+    .optional(),
+  // The variable of every client of S3 for a storage other than S3.
+  AWS_ENDPOINT_URL_S3: z.url({ protocol: /^https?$/ }).optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('warn'),
 });
 
@@ -257,6 +263,8 @@ export interface Config {
   readonly events: EventSettings;
   /** The place of archives; null without one. */
   readonly archive: string | null;
+  /** The address of a storage with the protocol of S3; null for S3. */
+  readonly archiveEndpoint: string | null;
   readonly logLevel: string;
   readonly limits: LimitsConfig;
 }
@@ -325,6 +333,7 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
       retentionDays: data.TOLLKEEPER_RETENTION_DAYS ?? null,
     },
     archive: data.TOLLKEEPER_ARCHIVE ?? null,
+    archiveEndpoint: data.AWS_ENDPOINT_URL_S3 ?? null,
     logLevel: data.LOG_LEVEL,
     limits: {
       connections: data.TOLLKEEPER_CONNECTIONS,

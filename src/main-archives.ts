@@ -4,7 +4,7 @@ import { type Output, print } from './main-admin.ts';
 import { withWorker } from './main-database.ts';
 
 function on<Answer>(config: Config, action: string, act: (archives: Archives) => Promise<Answer>): Promise<Answer> {
-  return withWorker(config, (access) => act(openArchives(access, config)), {
+  return withWorker(config, async (access) => act(await openArchives(access, config)), {
     access: action === 'list' ? 'read' : 'change',
     auditContext: { actor: 'operator', action: `archives ${action}` },
   });

@@ -297,7 +297,7 @@ async function startExternalServices(
     ...(await mailServices(config, undo)),
     webhooks: { encryption, outbound },
     checks: createChecks(worker),
-    archives: openArchives(access, config),
+    archives: await openArchives(access, config),
     onCharge: watch.onCharge,
     attemptLimits: config.limits.attempts,
     onLimitedAttempt: watch.onLimitedAttempt,

@@ -13,6 +13,7 @@ import {
   archivedBefore,
   type EventSettings,
   fileOf,
+  isBucket,
   isFull,
   partitionDays,
   uniqueSince,
@@ -43,12 +44,26 @@ export interface WithArchives {
   readonly archives?: Archives;
 }
 
+interface ArchiveConfig {
+  readonly events: EventSettings;
+  readonly archive: string | null;
+  readonly archiveEndpoint: string | null;
+}
+
 /** The archives of a process with these settings. */
-export function openArchives(
+export async function openArchives(
   { worker, workerPool }: { readonly worker: Database; readonly workerPool: pg.Pool },
-  { events, archive }: { readonly events: EventSettings; readonly archive: string | null },
-): Archives {
-  return { settings: events, worker, pool: workerPool, storage: archive === null ? null : directoryStorage(archive) };
+  config: ArchiveConfig,
+): Promise<Archives> {
+  return { settings: config.events, worker, pool: workerPool, storage: await openStorage(config) };
+}
+
+async function openStorage({ archive, archiveEndpoint }: ArchiveConfig): Promise<ArchiveStorage | null> {
+  if (archive === null) return null;
+  if (!isBucket(archive)) return directoryStorage(archive);
+  // A client of many files, which only some installations load.
+  const { objectStorage } = await import('./store-objects.ts');
+  return objectStorage(archive, { endpoint: archiveEndpoint });
 }
 
 /** The archives that the service was started with. */

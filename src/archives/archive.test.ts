@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { msPerDay } from '../kernel/calendar.ts';
-import { archivedBefore, fileOf, isFull, partitionDays, uniqueSince, versionOf } from './archive.ts';
+import {
+  archivedBefore,
+  bucketOf,
+  fileOf,
+  isArchiveAddress,
+  isFull,
+  partitionDays,
+  uniqueSince,
+  versionOf,
+} from './archive.ts';
 
 const settings = (deduplicationDays: number | null, retentionDays: number | null = null) => ({
   deduplicationDays,
@@ -28,6 +37,21 @@ test('a partition of 35 days of comparison is full after 18 days, not a millisec
 test('the instants of comparison and of retention lie their days back', () => {
   assert.equal(uniqueSince(settings(35), 40 * msPerDay), 5 * msPerDay);
   assert.equal(archivedBefore(settings(35, 38), 40 * msPerDay), 2 * msPerDay);
+});
+
+test('archives are in a directory, or in a bucket', () => {
+  assert.deepEqual(['/srv/archives', 'archives', 's3://bucket', 's3://bucket/a/b/'].map(isArchiveAddress), [
+    true,
+    true,
+    true,
+    true,
+  ]);
+  assert.deepEqual(
+    ['gs://bucket', 's3://B', 's3://', 'https://bucket.test/a', 's3://bucket/a?b'].map(isArchiveAddress),
+    [false, false, false, false, false],
+  );
+  assert.deepEqual(bucketOf('s3://bucket'), { bucket: 'bucket', prefix: '' });
+  assert.deepEqual(bucketOf('s3://bucket/a/b/'), { bucket: 'bucket', prefix: 'a/b/' });
 });
 
 test('a file tells its version', () => {

@@ -57,3 +57,22 @@ export function fileOf(number: number, version = 1): string {
 export function versionOf(file: string): number {
   return Number(/-v(\d+)\.csv\.gz$/.exec(file)?.[1] ?? 1);
 }
+
+const bucketAddress = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([\w./-]*))?$/;
+
+/** Whether archives have a place that this service knows: a directory, or a bucket. */
+export function isArchiveAddress(address: string): boolean {
+  return bucketAddress.test(address) || !/^[a-z0-9+]+:\/\//i.test(address);
+}
+
+/** Whether archives are in a bucket. */
+export function isBucket(address: string): boolean {
+  return bucketAddress.test(address);
+}
+
+/** The bucket of an address, and the beginning of the names of its objects. */
+export function bucketOf(address: string): { readonly bucket: string; readonly prefix: string } {
+  const [, bucket = '', path = ''] = bucketAddress.exec(address) ?? [];
+  const folder = path.replace(/^\/+|\/+$/g, '');
+  return { bucket, prefix: folder === '' ? '' : `${folder}/` };
+}

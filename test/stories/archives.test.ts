@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
+import { Readable } from 'node:stream';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
@@ -18,7 +19,8 @@ import {
   releaseArchive,
   restoreArchive,
 } from '../../src/archives/actions.ts';
-import { directoryStorage } from '../../src/archives/store-files.ts';
+import { directoryStorage, verifyFile } from '../../src/archives/store-files.ts';
+import { objectStorage } from '../../src/archives/store-objects.ts';
 import { createDatabase, createPool } from '../../src/database/database.ts';
 import { checkInvariants } from '../../src/invariants/check-invariants.ts';
 import { createChecks } from '../../src/invariants/run-checks.ts';
@@ -26,6 +28,7 @@ import { advanceMark, readMark } from '../../src/invariants/store-checks.ts';
 import { msPerDay } from '../../src/kernel/calendar.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
+import { startObjectStand } from '../support/object-storage.ts';
 
 // Events of three partitions: transactions count once for two days, and events stay for four.
 
@@ -327,6 +330,52 @@ test('an erasure takes the properties of a customer out of the archives, and the
   assert.deepEqual((await app.get(`/usage-events/${first.id}`)).usageEvent, erased);
   assert.equal(await releaseArchive(archives, 0), true);
   assert.deepEqual(await broken(), []);
+});
+
+test('a bucket holds archives as a directory does, and needs the right secret', async () => {
+  const stand = await startObjectStand('a secret');
+  after(() => stand.close());
+  Object.assign(process.env, {
+    AWS_ACCESS_KEY_ID: 'key',
+    AWS_SECRET_ACCESS_KEY: 'a secret',
+    AWS_REGION: 'eu-central-1',
+  });
+  const at = { endpoint: stand.endpoint, partBytes: 5 * 1024 * 1024 };
+  const bucket = objectStorage('s3://events/of/ours', at);
+  const inBucket = { ...archives, storage: bucket };
+  const archivedBefore = (await listAllArchives(archives)).length;
+  await record(event('for the bucket'));
+  for (let turn = 0; turn < 6; turn++) {
+    today += 2 * msPerDay;
+    await keepPartitions(inBucket, today);
+  }
+  const made = (await listAllArchives(archives)).slice(archivedBefore);
+  assert(made.length > 0);
+  assert.deepEqual([...stand.objects.keys()].sort(), made.map(({ file }) => `/events/of/ours/${file}`).sort());
+  const { number } = made.find(({ events }) => Number(events) > 0) ?? assert.fail('an archive has events');
+  assert.equal(await restoreArchive(inBucket, number), true);
+  assert.deepEqual(await broken(), []);
+  assert.equal(await releaseArchive(inBucket, number), true);
+  // A large file comes in parts.
+  const large = randomBytes(11 * 1024 * 1024);
+  await bucket.write('large', Readable.from([large.subarray(0, 9), large.subarray(9)]));
+  assert.equal(stand.parts.get('/events/of/ours/large'), 3);
+  const expected = { bytes: large.length, sha256: createHash('sha256').update(large).digest('hex') };
+  await verifyFile(bucket, 'large', expected);
+  await bucket.remove('large');
+  await assert.rejects(bucket.read('large'), { name: 'NoSuchKey' });
+  process.env['AWS_SECRET_ACCESS_KEY'] = 'another secret';
+  const refused = objectStorage('s3://events/of/ours', at);
+  await assert.rejects(refused.write('stolen', Readable.from([Buffer.from('x')])), { name: 'SignatureDoesNotMatch' });
+  // A source that fails leaves no file.
+  const failing = Readable.from(
+    (function* () {
+      yield Buffer.from('x');
+      throw new Error('the source failed');
+    })(),
+  );
+  await assert.rejects(bucket.write('half', failing), /the source failed/);
+  assert.equal(stand.objects.has('/events/of/ours/half'), false);
 });
 
 test('an archive of which some events are lost breaks its sums', async () => {
