@@ -2019,6 +2019,27 @@ create table public.tax_rates (
   constraint tax_rates_state_length CHECK ((char_length(state) <= 255))
 );
 
+create table public.usage_archive_sums (
+  number integer not null,
+  environment_id bigint not null,
+  series_id bigint not null,
+  events bigint not null,
+  amount numeric not null,
+  first_amount numeric not null,
+  firsts bigint not null,
+  own_price numeric not null,
+  late_units numeric not null,
+  late_events bigint not null,
+  late_own_price numeric not null,
+  last_hour bigint not null,
+  first_usage_date bigint not null,
+  last_usage_date bigint not null,
+  last_booking bigint not null,
+  with_properties bigint not null,
+  constraint usage_archive_sums_pkey PRIMARY KEY (environment_id, series_id, number),
+  constraint usage_archive_sums_environment_id_series_id_fkey FOREIGN KEY (environment_id, series_id) REFERENCES usage_series(environment_id, id)
+);
+
 create table public.usage_charges (
   environment_id bigint not null,
   ledger_account_id text not null,
@@ -2103,7 +2124,6 @@ create table public.usage_event_distinct_properties (
   digest bytea not null,
   usage_event_id text not null,
   constraint usage_event_distinct_properties_pkey PRIMARY KEY (environment_id, digest),
-  constraint usage_event_distinct_properti_environment_id_usage_event_i_fkey FOREIGN KEY (environment_id, usage_event_id) REFERENCES usage_events(environment_id, id),
   constraint usage_event_distinct_properties_digest_is_sha256 CHECK ((octet_length(digest) = 32))
 );
 
@@ -2121,8 +2141,6 @@ create table public.usage_events (
   own_price numeric(28,12),
   label text,
   beyond_limit boolean,
-  constraint usage_events_transaction_unique UNIQUE (transaction_key),
-  constraint usage_events_pkey PRIMARY KEY (environment_id, id),
   constraint usage_events_amount CHECK (((amount >= '-9007199254740991'::bigint) AND (amount <= '9007199254740991'::bigint))),
   constraint usage_events_beyond_limit CHECK (beyond_limit),
   constraint usage_events_label_length CHECK ((char_length(label) <= 255)),
@@ -2364,6 +2382,51 @@ create table test_processor.operations (
   constraint operations_pkey PRIMARY KEY (idempotency_key)
 );
 
+create table usage_partitions.events_0 (
+  environment_id bigint not null,
+  series_id bigint not null,
+  booking bigint not null,
+  amount bigint not null,
+  usage_date bigint not null,
+  created_at bigint not null,
+  transaction_key uuid not null,
+  id text not null,
+  transaction_id text not null,
+  properties json,
+  own_price numeric(28,12),
+  label text,
+  beyond_limit boolean,
+  constraint usage_events_transaction_unique UNIQUE (transaction_key),
+  constraint usage_events_pkey PRIMARY KEY (environment_id, id),
+  constraint usage_events_amount CHECK (((amount >= '-9007199254740991'::bigint) AND (amount <= '9007199254740991'::bigint))),
+  constraint usage_events_beyond_limit CHECK (beyond_limit),
+  constraint usage_events_label_length CHECK ((char_length(label) <= 255)),
+  constraint usage_events_own_price CHECK ((own_price >= (0)::numeric)),
+  constraint usage_events_properties_length CHECK ((char_length((properties)::text) <= 16384)),
+  constraint usage_events_transaction_id_length CHECK ((char_length(transaction_id) <= 255))
+);
+
+create table usage_partitions.partitions (
+  number integer not null,
+  state text not null,
+  unique_from bigint not null,
+  opened_at bigint,
+  closed_at bigint,
+  file text,
+  bytes bigint,
+  sha256 text,
+  events bigint,
+  first_usage_date bigint,
+  last_usage_date bigint,
+  archived_at bigint,
+  constraint partitions_pkey PRIMARY KEY (number),
+  constraint partitions_archive CHECK (((num_nulls(file, bytes, sha256, events, archived_at) = ANY (ARRAY[0, 5])) AND ((file IS NULL) OR (state = ANY (ARRAY['archived'::text, 'restored'::text]))) AND ((state <> ALL (ARRAY['archived'::text, 'restored'::text])) OR (file IS NOT NULL)) AND ((first_usage_date IS NULL) = (last_usage_date IS NULL)))),
+  constraint partitions_number CHECK (((number >= 0) AND (number <= 8190))),
+  constraint partitions_state CHECK ((state = ANY (ARRAY['ready'::text, 'open'::text, 'closed'::text, 'archived'::text, 'restored'::text]))),
+  constraint partitions_times CHECK ((((opened_at IS NULL) = (state = 'ready'::text)) AND ((closed_at IS NULL) = (state = ANY (ARRAY['ready'::text, 'open'::text]))) AND (closed_at >= opened_at))),
+  constraint partitions_unique_from CHECK (((unique_from <= ((number)::bigint << 40)) AND ((unique_from & (((1)::bigint << 40) - 1)) = 0)))
+);
+
 CREATE INDEX accounts_by_user ON people.accounts USING btree (user_id);
 CREATE INDEX attempt_counts_kept_until ON public.attempt_counts USING btree (kept_until);
 CREATE INDEX audit_log_by_action ON public.audit_log USING btree (environment_id, action, id) WHERE (action IS NOT NULL);
@@ -2533,6 +2596,7 @@ CREATE INDEX subscriptions_trials ON public.subscriptions USING btree (environme
 CREATE INDEX subscriptions_waiting ON public.subscriptions USING btree (environment_id, created_at) WHERE ((status = 'incomplete'::text) AND (current_billing_period_start IS NULL));
 CREATE INDEX two_factors_by_secret ON people.two_factors USING btree (secret);
 CREATE INDEX two_factors_by_user ON people.two_factors USING btree (user_id);
+CREATE INDEX usage_archive_sums_by_number ON public.usage_archive_sums USING btree (number, environment_id, last_usage_date);
 CREATE INDEX usage_credits_by_account ON public.usage_credits USING btree (ledger_account_id, expires_at);
 CREATE INDEX usage_credits_by_creation ON public.usage_credits USING btree (environment_id, created_at);
 CREATE INDEX usage_credits_by_origin ON public.usage_credits USING btree (environment_id, transferred_from) WHERE (transferred_from IS NOT NULL);
@@ -2540,10 +2604,14 @@ CREATE INDEX usage_credits_open ON public.usage_credits USING btree (ledger_acco
 CREATE INDEX usage_credits_owing ON public.usage_credits USING btree (ledger_account_id) WHERE ((paused_owed > (0)::numeric) OR (withheld > (0)::numeric));
 CREATE INDEX usage_days_to_merge ON public.usage_days USING btree (environment_id, usage_meter_id, day) WHERE (NOT is_merged);
 CREATE INDEX usage_event_distinct_properties_by_event ON public.usage_event_distinct_properties USING btree (usage_event_id);
-CREATE INDEX usage_events_by_booking ON public.usage_events USING brin (booking) WITH (pages_per_range='32');
-CREATE INDEX usage_events_by_date ON public.usage_events USING brin (usage_date int8_minmax_multi_ops) WITH (pages_per_range='32');
-CREATE INDEX usage_events_by_label ON public.usage_events USING btree (environment_id, label, id) WHERE (label IS NOT NULL);
-CREATE INDEX usage_events_by_series ON public.usage_events USING btree (series_id, id);
+CREATE INDEX usage_events_by_booking ON ONLY public.usage_events USING brin (booking) WITH (pages_per_range='32');
+CREATE INDEX usage_events_by_booking ON usage_partitions.events_0 USING brin (booking) WITH (pages_per_range='32');
+CREATE INDEX usage_events_by_date ON ONLY public.usage_events USING brin (usage_date int8_minmax_multi_ops) WITH (pages_per_range='32');
+CREATE INDEX usage_events_by_date ON usage_partitions.events_0 USING brin (usage_date int8_minmax_multi_ops) WITH (pages_per_range='32');
+CREATE INDEX usage_events_by_label ON ONLY public.usage_events USING btree (environment_id, label, id) WHERE (label IS NOT NULL);
+CREATE INDEX usage_events_by_label ON usage_partitions.events_0 USING btree (environment_id, label, id) WHERE (label IS NOT NULL);
+CREATE INDEX usage_events_by_series ON ONLY public.usage_events USING btree (series_id, id);
+CREATE INDEX usage_events_by_series ON usage_partitions.events_0 USING btree (series_id, id);
 CREATE INDEX usage_holds_by_account ON public.usage_holds USING btree (ledger_account_id, id);
 CREATE INDEX usage_holds_by_creation ON public.usage_holds USING btree (environment_id, created_at);
 CREATE INDEX usage_holds_open ON public.usage_holds USING btree (ledger_account_id, expires_at) WHERE (status = 'open'::text);
@@ -2576,6 +2644,7 @@ CREATE UNIQUE INDEX invoices_one_open_threshold ON public.invoices USING btree (
 CREATE UNIQUE INDEX invoices_one_per_period ON public.invoices USING btree (environment_id, billing_period_id, reason) WHERE ((reason <> ALL (ARRAY['adjustment'::text, 'usage_threshold'::text])) AND (status <> 'void'::text));
 CREATE UNIQUE INDEX invoices_one_per_purchase ON public.invoices USING btree (environment_id, purchase_id) WHERE (purchase_id IS NOT NULL);
 CREATE UNIQUE INDEX ledger_accounts_one_waiting ON public.ledger_accounts USING btree (customer_id, usage_meter_id, environment_id) WHERE (customer_id IS NOT NULL);
+CREATE UNIQUE INDEX partitions_one_open ON usage_partitions.partitions USING btree (state) WHERE (state = 'open'::text);
 CREATE UNIQUE INDEX payment_methods_one_card_once ON public.payment_methods USING btree (environment_id, customer_id, processor, fingerprint) WHERE ((fingerprint IS NOT NULL) AND (detached_at IS NULL));
 CREATE UNIQUE INDEX payment_methods_one_default ON public.payment_methods USING btree (environment_id, customer_id) WHERE is_default;
 CREATE UNIQUE INDEX payments_one_under_way_per_adjustment ON public.payments USING btree (environment_id, adjustment_id) WHERE ((invoice_id IS NULL) AND (status = ANY (ARRAY['processing'::text, 'requires_confirmation'::text, 'requires_action'::text])));
@@ -2651,12 +2720,12 @@ declare
   grown text;
 begin
   for grown in
-    select c.relname from pg_class c
-     where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
+    select format('%I.%I', c.relnamespace::regnamespace, c.relname) from pg_class c
+     where c.relnamespace in ('public'::regnamespace, 'usage_partitions'::regnamespace) and c.relkind = 'r'
        and pg_relation_size(c.oid) / current_setting('block_size')::bigint > 4 * greatest(c.relpages, 2)
      order by c.relname
   loop
-    execute format('analyze %I', grown);
+    execute format('analyze %s', grown);
   end loop;
 end $function$;
 CREATE OR REPLACE FUNCTION public.announce_deliveries(environment_id bigint, webhook_id text)
@@ -3218,6 +3287,9 @@ CREATE OR REPLACE FUNCTION public.check_usage_event_series()
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
 AS $function$
+declare
+  newest integer;
+  since bigint;
 begin
   if exists (
     select from (select distinct environment_id, series_id from added) e
@@ -3225,6 +3297,19 @@ begin
   then
     raise foreign_key_violation using message = 'a usage event points at a series that does not exist',
       table = 'usage_events', constraint = 'usage_events_series';
+  end if;
+  -- One unit of work has one booking. Most installations have one partition.
+  select partition_of(max(booking)) into newest from added;
+  if newest > 0 then
+    select p.unique_from into strict since from usage_partitions.partitions p where p.number = newest;
+    if since < newest::bigint << 40 and exists (
+      select from added a
+       where (select true from usage_events e
+               where e.transaction_key = a.transaction_key and e.booking >= since and e.booking < newest::bigint << 40 limit 1))
+    then
+      raise unique_violation using message = 'a usage event of this transaction is in an older partition',
+        table = 'usage_events', constraint = 'usage_events_transaction_unique';
+    end if;
   end if;
   return null;
 end $function$;
@@ -4351,6 +4436,14 @@ CREATE OR REPLACE FUNCTION public.next_boundary(anchor bigint, unit text, count 
  IMMUTABLE
  SET search_path TO 'public', 'pg_temp'
 RETURN CASE WHEN (unit = ANY (ARRAY['day'::text, 'week'::text])) THEN (anchor + (((((floor((((after - anchor))::numeric / (((count * CASE unit WHEN 'day'::text THEN 1 ELSE 7 END) * 86400000))::numeric)))::bigint + 1) * count) * CASE unit WHEN 'day'::text THEN 1 ELSE 7 END) * 86400000)) WHEN (count > 1200) THEN '4102444800000'::bigint ELSE (SELECT min(((EXTRACT(epoch FROM b.at) * (1000)::numeric))::bigint) AS min FROM ((((SELECT (to_timestamp((((next_boundary.anchor)::numeric / 1000.0))::double precision) AT TIME ZONE 'UTC'::text) AS start, (to_timestamp((((next_boundary.after)::numeric / 1000.0))::double precision) AT TIME ZONE 'UTC'::text) AS later, (next_boundary.count * CASE next_boundary.unit WHEN 'month'::text THEN 1 ELSE 12 END) AS months) i CROSS JOIN LATERAL (SELECT floor((((((EXTRACT(year FROM i.later) - EXTRACT(year FROM i.start)) * (12)::numeric) + EXTRACT(month FROM i.later)) - EXTRACT(month FROM i.start)) / (i.months)::numeric)) AS whole) k) CROSS JOIN LATERAL generate_series((k.whole - (1)::numeric), (k.whole + (1)::numeric)) n(n)) CROSS JOIN LATERAL (SELECT ((i.start + make_interval(months => ((n.n * (i.months)::numeric))::integer)) AT TIME ZONE 'UTC'::text) AS at) b) WHERE (b.at > to_timestamp((((next_boundary.after)::numeric / 1000.0))::double precision))) END;
+CREATE OR REPLACE FUNCTION public.next_usage_booking()
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform pg_advisory_xact_lock_shared(7007, 0);
+  return nextval('usage_bookings');
+end $function$;
 CREATE OR REPLACE FUNCTION public.note_discount()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -4493,6 +4586,11 @@ begin
       when (new.updated_at < new.created_at) execute function keep_updated_at()', stamped);
   end loop;
 end $function$;
+CREATE OR REPLACE FUNCTION public.partition_of(booking bigint)
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE
+RETURN ((booking >> 40))::integer;
 CREATE OR REPLACE FUNCTION public.payments_by_day()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -4660,7 +4758,7 @@ CREATE OR REPLACE FUNCTION public.record_usage(p_key bytea, p_sufficient text[],
 AS $function$
 declare
   scope environment_scope := authenticate(p_key, p_real_now, p_sufficient);
-  booking bigint := nextval('usage_bookings');
+  booking bigint := next_usage_booking();
 begin
   if scope.environment_id is distinct from p_environment or coalesce(scope.clock_now, p_real_now) <> p_now
     or (select count(*) from unnest(p_models, p_versions) as known (id, version)
@@ -4939,7 +5037,7 @@ begin
   for tenant_table in
     select relname as name from pg_class
      where relnamespace = 'public'::regnamespace and relname in ('ledger_accounts', 'ledger_transactions', 'ledger_entries',
-           'usage_credits', 'usage_series', 'usage_events', 'usage_rollups')
+           'usage_credits', 'usage_series', 'usage_events', 'usage_rollups', 'usage_archive_sums')
   loop
     execute format('revoke delete on %I from tollkeeper_service', tenant_table.name);
   end loop;
@@ -5247,7 +5345,7 @@ CREATE OR REPLACE FUNCTION public.unaudited_tables()
  RETURNS text[]
  LANGUAGE sql
  IMMUTABLE
-RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'auto_top_up_checks'::text, 'spend_counters'::text, 'credit_subjects'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'emails'::text, 'mrr_customers'::text, 'mrr_amounts'::text, 'mrr_movements'::text, 'mrr_balances'::text, 'mrr_retention'::text, 'money_days'::text, 'usage_days'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
+RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_archive_sums'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'auto_top_up_checks'::text, 'spend_counters'::text, 'credit_subjects'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'emails'::text, 'mrr_customers'::text, 'mrr_amounts'::text, 'mrr_movements'::text, 'mrr_balances'::text, 'mrr_retention'::text, 'money_days'::text, 'usage_days'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
 CREATE OR REPLACE FUNCTION public.usage_state_of_customer(p_environment bigint, p_now bigint, p_kind text, p_value text)
  RETURNS text
  LANGUAGE plpgsql
@@ -5291,6 +5389,12 @@ begin
   return jsonb_build_object('customers', coalesce(cardinality(ids), 0), 'id', ids[1], 'archived', coalesce(is_archived, false),
                             'subscriptions', coalesce(living, '[]'))::text;
 end $function$;
+CREATE OR REPLACE FUNCTION public.usage_unique_from()
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'public', 'pg_temp'
+RETURN (SELECT p.unique_from FROM usage_partitions.partitions p WHERE (p.number = (SELECT partition_of(usage_bookings.last_value) AS partition_of FROM usage_bookings)));
 CREATE OR REPLACE FUNCTION public.uses_of(used text, used_ids text[], at_most integer, named integer)
  RETURNS TABLE(record text, total bigint, first_ids text[])
  LANGUAGE plpgsql
@@ -5456,6 +5560,8 @@ create policy tenant on subscriptions to {tollkeeper_service} using ((environmen
 create policy worker on subscriptions to {tollkeeper_worker} using true;
 create policy tenant on tax_rates to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
 create policy worker on tax_rates to {tollkeeper_worker} using true;
+create policy tenant on usage_archive_sums to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR sees_series(environment_id, series_id)));
+create policy worker on usage_archive_sums to {tollkeeper_worker} using true;
 create policy tenant on usage_charges to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
 create policy worker on usage_charges to {tollkeeper_worker} using true;
 create policy tenant on usage_credits to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));

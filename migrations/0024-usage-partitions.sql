@@ -74,6 +74,7 @@ create table usage_events (like usage_partitions.events_0 including comments inc
   partition by range (booking);
 -- A key of the whole table would have to contain the booking. Each partition has its own, and the trigger below looks into older ones.
 create index usage_events_by_series on usage_events (series_id, id);
+create index usage_events_by_label on usage_events (environment_id, label, id) where label is not null;
 create index usage_events_by_date on usage_events using brin (usage_date int8_minmax_multi_ops) with (pages_per_range = 32);
 create index usage_events_by_booking on usage_events using brin (booking) with (pages_per_range = 32);
 alter table usage_partitions.events_0 add constraint events_0_bookings check (booking < 1::bigint << 40);
@@ -163,7 +164,9 @@ begin
   execute format('alter table usage_partitions.events_%1$s add primary key (environment_id, id),
     add constraint events_%1$s_transaction_unique unique (transaction_key),
     add constraint events_%1$s_bookings check (booking >= %2$s and booking < %3$s)', n, n::bigint << 40, (n + 1)::bigint << 40);
+  -- Those of usage_events: the attachment would build one that is missing, under its lock.
   execute format('create index on usage_partitions.events_%s (series_id, id)', n);
+  execute format('create index on usage_partitions.events_%s (environment_id, label, id) where label is not null', n);
   execute format('create index on usage_partitions.events_%s using brin (usage_date int8_minmax_multi_ops) with (pages_per_range = 32)', n);
   execute format('create index on usage_partitions.events_%s using brin (booking) with (pages_per_range = 32)', n);
   execute format('revoke insert, update on usage_partitions.events_%s from tollkeeper_worker', n);
