@@ -73,6 +73,6 @@ export function isBucket(address: string): boolean {
 /** The bucket of an address, and the beginning of the names of its objects. */
 export function bucketOf(address: string): { readonly bucket: string; readonly prefix: string } {
   const [, bucket = '', path = ''] = bucketAddress.exec(address) ?? [];
-  const folder = path.replace(/^\/+|\/+$/g, '');
+  const folder = path.split('/').filter(Boolean).join('/');
   return { bucket, prefix: folder === '' ? '' : `${folder}/` };
 }

@@ -22,7 +22,7 @@ async function credits({ subscriptionId }: { subscriptionId: string }) {
     .selectFrom('usageCredits')
     .innerJoin('ledgerAccounts', 'ledgerAccounts.id', 'usageCredits.ledgerAccountId')
     .select(['issued', 'expiresAt', 'billingPeriodId', 'featureId'])
-    .where('subscriptionId', '=', subscriptionId)
+    .where('ledgerAccounts.subscriptionId', '=', subscriptionId)
     .orderBy('usageCredits.id')
     .execute();
 }

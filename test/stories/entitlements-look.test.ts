@@ -17,7 +17,13 @@ const featureId = (slug: string): string => features.find((row: Body) => row.slu
 const look = async (externalId: string, query = ''): Promise<Body> =>
   (await app.get(`/customers/${externalId}/entitlements${query}`)).entitlements;
 const slugsOf = ({ features: rows }: Body): string[] => rows.map(({ slug }: Body) => slug);
-const nothing = { features: [], usageMeterBalances: [], resources: [], unpaidSubscriptionIds: [] };
+const nothing = {
+  features: [],
+  usageMeterBalances: [],
+  creditPoolBalances: [],
+  resources: [],
+  unpaidSubscriptionIds: [],
+};
 
 async function newPro() {
   const customer = await plans.newCustomer('pm_card_visa');
@@ -53,6 +59,7 @@ test('the features, balances and resources of a plan in one answer', async () =>
     usageMeterBalances: [
       { usageMeterId: meter.id, slug: 'api-calls', subscriptionId: id, availableBalance: 1400, held: 0 },
     ],
+    creditPoolBalances: [],
     resources: [{ resourceId: seat.id, slug: 'seat', subscriptionId: id, capacity: 5, claimed: 2, available: 3 }],
     unpaidSubscriptionIds: [],
   });

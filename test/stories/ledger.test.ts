@@ -72,7 +72,7 @@ const credits = (world: World) =>
     .selectFrom('usageCredits')
     .innerJoin('ledgerAccounts', 'ledgerAccounts.id', 'usageCredits.ledgerAccountId')
     .select(['sourceId', 'issued', applied, 'usageCredits.expired'])
-    .where('subscriptionId', '=', world.subscriptionId)
+    .where('ledgerAccounts.subscriptionId', '=', world.subscriptionId)
     .orderBy('usageCredits.id')
     .execute();
 

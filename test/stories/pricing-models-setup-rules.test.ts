@@ -183,9 +183,18 @@ const refusals: readonly Refusal[] = [
 
   // Features
   {
-    claim: 'a credit grant without amount, frequency and meter',
-    change: (body) => body.features.push({ type: 'usage_credit_grant', slug: 'more', name: 'More' }),
-    paths: ['amount', 'renewalFrequency', 'usageMeterSlug'].map((field) => `features.3.${field}`),
+    claim: 'a credit grant without amount and frequency',
+    change: (body) =>
+      body.features.push({ type: 'usage_credit_grant', slug: 'more', name: 'More', usageMeterSlug: 'api-calls' }),
+    paths: ['amount', 'renewalFrequency'].map((field) => `features.3.${field}`),
+  },
+  {
+    claim: 'a credit grant of neither a meter nor a pool',
+    change: (body) => {
+      const grant = { type: 'usage_credit_grant', amount: 5, renewalFrequency: 'once' };
+      body.features.push({ ...grant, slug: 'more', name: 'More' });
+    },
+    paths: ['features.3.usageMeterSlug'],
   },
   {
     claim: 'a resource feature of nothing, without a resource',
