@@ -364,7 +364,7 @@ test('a bucket holds archives as a directory does, and needs the right secret', 
   await verifyFile(bucket, 'large', expected);
   await bucket.remove('large');
   await assert.rejects(bucket.read('large'), { name: 'NoSuchKey' });
-  process.env['AWS_SECRET_ACCESS_KEY'] = 'another secret';
+  process.env.AWS_SECRET_ACCESS_KEY = 'another secret';
   const refused = objectStorage('s3://events/of/ours', at);
   await assert.rejects(refused.write('stolen', Readable.from([Buffer.from('x')])), { name: 'SignatureDoesNotMatch' });
   // A source that fails leaves no file.
