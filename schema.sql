@@ -1715,7 +1715,7 @@ create table public.spend_counters (
   by_price jsonb not null default '{}'::jsonb,
   checked_used numeric(38,0) not null default 0,
   checked_limit numeric(38,0) not null default 0,
-  told_amount numeric(38,0) not null default 0,
+  published_amount numeric(38,0) not null default 0,
   constraint spend_counters_pkey PRIMARY KEY (environment_id, spend_limit_id, period_key),
   constraint spend_counters_environment_id_spend_limit_id_fkey FOREIGN KEY (environment_id, spend_limit_id) REFERENCES spend_limits(environment_id, id) ON DELETE CASCADE,
   constraint spend_counters_sums CHECK ((LEAST(units, used, checked_used) >= (0)::numeric)),

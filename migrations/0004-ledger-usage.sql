@@ -606,7 +606,7 @@ create table spend_counters (
   checked_used numeric(38, 0) not null default 0,
   checked_limit numeric(38, 0) not null default 0,
   -- The amount of the limit whose reached thresholds are published. That of a plan may change with its features.
-  told_amount numeric(38, 0) not null default 0,
+  published_amount numeric(38, 0) not null default 0,
   primary key (environment_id, spend_limit_id, period_key),
   foreign key (environment_id, spend_limit_id) references spend_limits on delete cascade,
   constraint spend_counters_sums check (least(units, used, checked_used) >= 0),

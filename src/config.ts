@@ -187,7 +187,7 @@ const Environment = Variables.refine(
     {
       path: ['TOLLKEEPER_RETENTION_DAYS'],
       message:
-        'requires TOLLKEEPER_DEDUPLICATION_DAYS of no more days: an event whose transaction counts once must be there',
+        'must be at least TOLLKEEPER_DEDUPLICATION_DAYS, which must be set: repeats are found among events that are not archived',
     },
   )
   .refine((given) => !given.STRIPE_WEBHOOK_SECRET || given.STRIPE_SECRET_KEY, {

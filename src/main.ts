@@ -171,7 +171,7 @@ program
 const archived = program.command('archives').description('list and restore archives of usage events');
 archived
   .command('list')
-  .description('list the archives, and the partitions of events that are there')
+  .description('list the archives with their files')
   .option(...json)
   .action(async (options) => (await archives()).showArchives(config(), options));
 archived

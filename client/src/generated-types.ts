@@ -311,7 +311,6 @@ export interface AddFeature {
 }
 
 export type FeatureStructure = {
-  type: 'toggle';
   slug: string;
   name: string;
   description?: string;
@@ -322,12 +321,12 @@ export type FeatureStructure = {
   usageMeterSlug?: null;
   creditPoolSlug?: null;
   resourceSlug?: null;
-  value?: null;
-  spendLimit?: null;
   rolloverMaximum?: null;
   rolloverPeriods?: null;
+  value?: null;
+  spendLimit?: null;
+  type: 'toggle';
 } | {
-  type: 'usage_credit_grant';
   slug: string;
   name: string;
   description?: string;
@@ -348,8 +347,8 @@ export type FeatureStructure = {
   rolloverPeriods?: number | null;
   value?: null;
   spendLimit?: null;
+  type: 'usage_credit_grant';
 } | {
-  type: 'resource';
   slug: string;
   name: string;
   description?: string;
@@ -360,12 +359,12 @@ export type FeatureStructure = {
   usageMeterSlug?: null;
   creditPoolSlug?: null;
   resourceSlug: string;
-  value?: null;
-  spendLimit?: null;
   rolloverMaximum?: null;
   rolloverPeriods?: null;
+  value?: null;
+  spendLimit?: null;
+  type: 'resource';
 } | {
-  type: 'value';
   slug: string;
   name: string;
   description?: string;
@@ -376,13 +375,13 @@ export type FeatureStructure = {
   usageMeterSlug?: null;
   creditPoolSlug?: null;
   resourceSlug?: null;
+  rolloverMaximum?: null;
+  rolloverPeriods?: null;
   /** A number, a text, or a list of at most 100 different texts. */
   value: number | string | Array<string>;
   spendLimit?: null;
-  rolloverMaximum?: null;
-  rolloverPeriods?: null;
+  type: 'value';
 } | {
-  type: 'spend_limit';
   slug: string;
   name: string;
   description?: string;
@@ -393,6 +392,8 @@ export type FeatureStructure = {
   usageMeterSlug?: null;
   creditPoolSlug?: null;
   resourceSlug?: null;
+  rolloverMaximum?: null;
+  rolloverPeriods?: null;
   value?: null;
   spendLimit: {
     /** The usage meter that the limit counts. Null: all. */
@@ -406,8 +407,7 @@ export type FeatureStructure = {
     /** Percents of the amount that cause the event `usage_threshold.reached` when they are reached, once in a period. The full amount always causes `spend_limit.reached`. */
     thresholds?: Array<number>;
   };
-  rolloverMaximum?: null;
-  rolloverPeriods?: null;
+  type: 'spend_limit';
 };
 
 /** How often credits are granted: once, with each billing period, or with each `grantInterval` also within a period. */
@@ -7306,24 +7306,23 @@ export interface FeaturesCreateInput {
     description?: string;
     pricingModelId?: string | null;
     active?: boolean;
-    type: 'toggle';
     amount?: null;
     usageMeterId?: null;
     creditPoolId?: null;
     renewalFrequency?: null;
     grantInterval?: null;
     resourceId?: null;
-    value?: null;
-    spendLimit?: null;
     rolloverMaximum?: null;
     rolloverPeriods?: null;
+    value?: null;
+    spendLimit?: null;
+    type: 'toggle';
   } | {
     slug: string;
     name: string;
     description?: string;
     pricingModelId?: string | null;
     active?: boolean;
-    type: 'usage_credit_grant';
     amount: number;
     usageMeterId?: string | null;
     creditPoolId?: string | null;
@@ -7340,58 +7339,59 @@ export interface FeaturesCreateInput {
     rolloverPeriods?: number | null;
     value?: null;
     spendLimit?: null;
+    type: 'usage_credit_grant';
   } | {
     slug: string;
     name: string;
     description?: string;
     pricingModelId?: string | null;
     active?: boolean;
-    type: 'resource';
     amount: number;
     usageMeterId?: null;
     creditPoolId?: null;
     renewalFrequency?: null;
     grantInterval?: null;
     resourceId: string;
-    value?: null;
-    spendLimit?: null;
     rolloverMaximum?: null;
     rolloverPeriods?: null;
+    value?: null;
+    spendLimit?: null;
+    type: 'resource';
   } | {
     slug: string;
     name: string;
     description?: string;
     pricingModelId?: string | null;
     active?: boolean;
-    type: 'value';
     amount?: null;
     usageMeterId?: null;
     creditPoolId?: null;
     renewalFrequency?: null;
     grantInterval?: null;
     resourceId?: null;
+    rolloverMaximum?: null;
+    rolloverPeriods?: null;
     /** A number, a text, or a list of at most 100 different texts. */
     value: number | string | Array<string>;
     spendLimit?: null;
-    rolloverMaximum?: null;
-    rolloverPeriods?: null;
+    type: 'value';
   } | {
     slug: string;
     name: string;
     description?: string;
     pricingModelId?: string | null;
     active?: boolean;
-    type: 'spend_limit';
     amount: number;
     usageMeterId?: null;
     creditPoolId?: null;
     renewalFrequency?: null;
     grantInterval?: null;
     resourceId?: null;
-    value?: null;
-    spendLimit: SpendLimitTermsInput;
     rolloverMaximum?: null;
     rolloverPeriods?: null;
+    value?: null;
+    spendLimit: SpendLimitTermsInput;
+    type: 'spend_limit';
   };
 }
 

@@ -24,9 +24,10 @@ export interface EventSettings {
   readonly retentionDays: number | null;
 }
 
-// Each new event is looked for in the older partitions of its time: two at the most. With fewer, events stay longer than was asked.
-
-/** The days for which a partition takes events. Without an end of the comparison there is one partition for ever. */
+/**
+ * The days for which a partition takes events: half of `deduplicationDays`. So a new event is compared with two older
+ * partitions at most. Null: one partition takes events for ever.
+ */
 export function partitionDays({ deduplicationDays }: EventSettings): number | null {
   if (deduplicationDays === null) return null;
   return Math.ceil(deduplicationDays / 2);

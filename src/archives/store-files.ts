@@ -43,8 +43,7 @@ export class Digest extends Transform {
 /** Reads a file back, and refuses one that is not as it was stored. */
 export async function verifyFile(storage: ArchiveStorage, name: string, expected: StoredFile): Promise<void> {
   const digest = new Digest();
-  const source = await storage.read(name);
-  await Promise.all([pipeline(source, digest), (async () => void (await digest.resume()))()]);
+  await pipeline(await storage.read(name), digest.resume());
   refuseOther(name, digest.stored(), expected);
 }
 

@@ -95,7 +95,7 @@ interface CreditGiving {
 export async function refuseOwing(work: Work, { id }: SubscriptionRow): Promise<void> {
   if (!(await isOwing(work, id))) return;
   const reason =
-    'an invoice, also one under review, must be paid before the interval changes now; a change at the end of the period is possible';
+    'an invoice that is owed or under review must be paid before the interval changes now; a change at the end of the period is possible';
   throw new Problem('subscriptionNotAdjustable', { id, reason });
 }
 

@@ -1227,8 +1227,8 @@ export interface SpendCounters {
   periodKey: string;
   periodStart: number | null;
   pricingModelId: string;
+  publishedAmount: Generated<bigint>;
   spendLimitId: string;
-  toldAmount: Generated<bigint>;
   units: Generated<bigint>;
   used: Generated<bigint>;
 }

@@ -120,10 +120,10 @@ function newRequestId(): string {
   return lastRequest.toString(16).padStart(8, '0');
 }
 
-/** Sends an error as the error body. An error that the caller did not cause is a 500 without details. */
 // Node reads the rest of a refused body and throws it away, which costs little below this size.
 const longestUnreadBody = 64 * 2 ** 20;
 
+/** Sends an error as the error body. An error that the caller did not cause is a 500 without details. */
 function sendError(error: unknown, problem: Problem | null, request: FastifyRequest, reply: FastifyReply) {
   if (problem === null) request.log.error({ err: error }, 'request failed');
   if (problem?.code === 'CONFLICT') reply.header('x-should-retry', 'false');

@@ -71,7 +71,7 @@ export const spendingInvariants: readonly Invariant[] = [
         from spend_counters c
         join environments v on v.id = c.environment_id
         join spend_limits l on l.environment_id = c.environment_id and l.id = c.spend_limit_id
-      cross join lateral (select coalesce(l.amount, c.told_amount) as amount) n
+      cross join lateral (select coalesce(l.amount, c.published_amount) as amount) n
        where ${isPresent} and c.used >= n.amount
          and not exists (
            select from events e

@@ -354,7 +354,10 @@ export const registry = {
     'Subscription {id} has unpaid invoices: it can be used again when they are paid.',
   ],
   insufficientBalance: ['PAYMENT_REQUIRED', 'The balance of {balance}{pooled} does not cover {amount}.'],
-  spendLimitReached: ['PAYMENT_REQUIRED', 'The spend limit of {name} is reached: {remaining} of it remains. {resets}'],
+  spendLimitReached: [
+    'PAYMENT_REQUIRED',
+    'The use does not fit into the spend limit of {name}: {remaining} of it remains. {resets}',
+  ],
   holdNotFound: ['NOT_FOUND', 'No hold with id {id}.'],
   holdSettled: ['CONFLICT', 'Hold {id} was already settled with {amount}.'],
   holdReleased: ['CONFLICT', 'Hold {id} was already released: record the usage as a usage event.'],

@@ -199,7 +199,7 @@ export const valueFields = {
   value: FeatureValue,
 };
 
-/** The terms of a customer's copy are those of the feature. */
+/** The fields of a spend limit. A subscription that has one has the terms of its feature. */
 export const spendLimitFields = {
   type: z.literal('spend_limit'),
   amount: WholeNumber,
@@ -226,7 +226,7 @@ export function subjectIdOf(feature: {
 // As many digits as a grant by hand has before its decimals.
 const maxPoolAmount = 999_999_999_999n;
 
-/** The subject of a credit grant in a request: exactly one of the two. */
+/** The checked fields of a credit grant in a request, besides its meter or pool. */
 interface SentGrant extends GrantRhythm, Rollover {
   readonly amount: bigint;
 }
@@ -387,80 +387,42 @@ const anyFeature = {
   active: z.boolean().default(true),
 };
 
-const noRollover = { rolloverMaximum: Unused, rolloverPeriods: Unused };
+/** The fields of which each type of feature uses some. */
+const unusedFields = {
+  amount: Unused,
+  usageMeterId: Unused,
+  creditPoolId: Unused,
+  renewalFrequency: Unused,
+  grantInterval: Unused,
+  resourceId: Unused,
+  rolloverMaximum: Unused,
+  rolloverPeriods: Unused,
+  value: Unused,
+  spendLimit: Unused,
+};
+const anyRequest = { ...anyFeature, ...unusedFields };
 
 /** A request for a feature. Fields that its type does not use must be absent or null. */
 export const FeatureInput = z.discriminatedUnion(
   'type',
   [
-    z.object({
-      ...anyFeature,
-      type: z.literal('toggle'),
-      amount: Unused,
-      usageMeterId: Unused,
-      creditPoolId: Unused,
-      renewalFrequency: Unused,
-      grantInterval: Unused,
-      resourceId: Unused,
-      value: Unused,
-      spendLimit: Unused,
-      ...noRollover,
-    }),
+    z.object({ ...anyRequest, type: z.literal('toggle') }),
     z
       .object({
-        ...anyFeature,
+        ...anyRequest,
         type: z.literal('usage_credit_grant'),
         amount: Amount,
         usageMeterId: UsageMeterId.nullish(),
         creditPoolId: CreditPoolId.nullish(),
         renewalFrequency: RenewalFrequency,
         grantInterval: GrantIntervalInput.default(null),
-        resourceId: Unused,
         rolloverMaximum: RolloverMaximum.default(null),
         rolloverPeriods: RolloverPeriods.default(null),
-        value: Unused,
-        spendLimit: Unused,
       })
       .superRefine((given, context) => refineSubject('Id', given, context)),
-    z.object({
-      ...anyFeature,
-      type: z.literal('resource'),
-      amount: Amount,
-      usageMeterId: Unused,
-      creditPoolId: Unused,
-      renewalFrequency: Unused,
-      grantInterval: Unused,
-      resourceId: ResourceId,
-      value: Unused,
-      spendLimit: Unused,
-      ...noRollover,
-    }),
-    z.object({
-      ...anyFeature,
-      type: z.literal('value'),
-      amount: Unused,
-      usageMeterId: Unused,
-      creditPoolId: Unused,
-      renewalFrequency: Unused,
-      grantInterval: Unused,
-      resourceId: Unused,
-      value: FeatureValueInput,
-      spendLimit: Unused,
-      ...noRollover,
-    }),
-    z.object({
-      ...anyFeature,
-      type: z.literal('spend_limit'),
-      amount: Amount,
-      usageMeterId: Unused,
-      creditPoolId: Unused,
-      renewalFrequency: Unused,
-      grantInterval: Unused,
-      resourceId: Unused,
-      value: Unused,
-      spendLimit: LimitTermsInput,
-      ...noRollover,
-    }),
+    z.object({ ...anyRequest, type: z.literal('resource'), amount: Amount, resourceId: ResourceId }),
+    z.object({ ...anyRequest, type: z.literal('value'), value: FeatureValueInput }),
+    z.object({ ...anyRequest, type: z.literal('spend_limit'), amount: Amount, spendLimit: LimitTermsInput }),
   ],
   {
     error: ({ code }) =>

@@ -209,76 +209,43 @@ const active = z.boolean().default(true);
 const metadata = Metadata.nullable().default(null);
 
 const featureText = { slug: SafeString, name: SafeString, description: freeText('description').default(''), active };
-const noRollover = { rolloverMaximum: Nothing, rolloverPeriods: Nothing };
+/** The fields of which each type of feature uses some. */
+const unusedFields = {
+  amount: Nothing,
+  renewalFrequency: Nothing,
+  grantInterval: Nothing,
+  usageMeterSlug: Nothing,
+  creditPoolSlug: Nothing,
+  resourceSlug: Nothing,
+  rolloverMaximum: Nothing,
+  rolloverPeriods: Nothing,
+  value: Nothing,
+  spendLimit: Nothing,
+};
+const anyFeature = { ...featureText, ...unusedFields };
 const FeatureInput = z
   .discriminatedUnion('type', [
-    z.object({
-      type: z.literal('toggle'),
-      ...featureText,
-      amount: Nothing,
-      renewalFrequency: Nothing,
-      grantInterval: Nothing,
-      usageMeterSlug: Nothing,
-      creditPoolSlug: Nothing,
-      resourceSlug: Nothing,
-      value: Nothing,
-      spendLimit: Nothing,
-      ...noRollover,
-    }),
+    z.object({ ...anyFeature, type: z.literal('toggle') }),
     z
       .object({
+        ...anyFeature,
         type: z.literal('usage_credit_grant'),
-        ...featureText,
         amount: amountInput(1),
         renewalFrequency: RenewalFrequency,
         grantInterval: GrantIntervalInput.default(null),
         usageMeterSlug: SafeString.nullable().default(null),
         creditPoolSlug: SafeString.nullable().default(null),
-        resourceSlug: Nothing,
         rolloverMaximum: RolloverMaximum.default(null),
         rolloverPeriods: RolloverPeriods.default(null),
-        value: Nothing,
-        spendLimit: Nothing,
       })
       .superRefine((given, context) => refineSubject('Slug', given, context)),
+    z.object({ ...anyFeature, type: z.literal('resource'), amount: amountInput(1), resourceSlug: SafeString }),
+    z.object({ ...anyFeature, type: z.literal('value'), value: FeatureValueInput }),
     z.object({
-      type: z.literal('resource'),
-      ...featureText,
-      amount: amountInput(1),
-      renewalFrequency: Nothing,
-      grantInterval: Nothing,
-      usageMeterSlug: Nothing,
-      creditPoolSlug: Nothing,
-      resourceSlug: SafeString,
-      value: Nothing,
-      spendLimit: Nothing,
-      ...noRollover,
-    }),
-    z.object({
-      type: z.literal('value'),
-      ...featureText,
-      amount: Nothing,
-      renewalFrequency: Nothing,
-      grantInterval: Nothing,
-      usageMeterSlug: Nothing,
-      creditPoolSlug: Nothing,
-      resourceSlug: Nothing,
-      value: FeatureValueInput,
-      spendLimit: Nothing,
-      ...noRollover,
-    }),
-    z.object({
+      ...anyFeature,
       type: z.literal('spend_limit'),
-      ...featureText,
       amount: amountInput(1),
-      renewalFrequency: Nothing,
-      grantInterval: Nothing,
-      usageMeterSlug: Nothing,
-      creditPoolSlug: Nothing,
-      resourceSlug: Nothing,
-      value: Nothing,
       spendLimit: LimitTermsStructureInput,
-      ...noRollover,
     }),
   ])
   .transform((given): FeatureStructure => {

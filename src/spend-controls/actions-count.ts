@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Work } from '../database/work.ts';
 import { chargedStep } from '../kernel/currency.ts';
+import { isoText } from '../kernel/iso-text.ts';
 import { Problem } from '../kernel/problem.ts';
 import { priceModelOf } from '../pricing/pricing.ts';
 import { addUsage, noUsage, type SpendPrice, worthOf } from '../rating/spending.ts';
@@ -120,7 +121,7 @@ export class Budgets {
         ...counter,
         spendLimitId: limit.id,
         periodKey: period.key,
-        toldAmount: limit.amount,
+        publishedAmount: limit.amount,
         byPrice: limit.unit === 'units' ? {} : Object.fromEntries(Array.from(byPrice, storedQuantities)),
       })),
     );
@@ -170,7 +171,7 @@ const noBudgets = new Budgets([], new Map(), 1n);
 
 function refusalOf({ limit, period, used }: Counter): Problem {
   const remaining = limit.amount > used ? limit.amount - used : 0n;
-  const resets = period.end === null ? 'It does not begin again.' : `It begins again at ${period.end}.`;
+  const resets = period.end === null ? 'It does not begin again.' : `It begins again at ${isoText(period.end)}.`;
   return new Problem('spendLimitReached', { name: nameOfLimit(limit), remaining, resets }, [], {
     spendLimit: { ...shownLimit(limit), usedAmount: used, remainingAmount: remaining, resetsAt: period.end },
   });
@@ -236,9 +237,9 @@ function openCounter(wanted: Wanted, row: CounterRow, held: readonly HeldUnits[]
     const isCounted = counts(limit, hold) && (subscriptionId ?? hold.subscriptionId) === hold.subscriptionId;
     if (isCounted) ofHolds.set(hold.priceId, (ofHolds.get(hold.priceId) ?? 0n) + hold.units);
   }
-  const { units, used, toldAmount } = row;
+  const { units, used, publishedAmount } = row;
   // Nothing is published of another amount yet.
-  const before = toldAmount === limit.amount ? used : 0n;
+  const before = publishedAmount === limit.amount ? used : 0n;
   const rest = { before, units, used, committed: used, held: ofHolds, checked: null, isChanged: false };
   return { ...wanted, ...rest, byPrice };
 }

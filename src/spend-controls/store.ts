@@ -125,7 +125,7 @@ export interface CounterRow {
   readonly used: bigint;
   readonly byPrice: Readonly<Record<string, StoredQuantities>>;
   /** The amount of the limit whose reached thresholds are published. */
-  readonly toldAmount: bigint;
+  readonly publishedAmount: bigint;
 }
 
 /** A counter that a use needs. */
@@ -147,7 +147,7 @@ export async function lockCounters(work: Work, wanted: readonly WantedCounter[])
       join spend_limits l on l.environment_id = ${work.environmentId} and l.id = w.id
      order by w.id collate "C", w.key collate "C"
     on conflict (environment_id, spend_limit_id, period_key) do update set period_end = excluded.period_end
-    returning spend_limit_id, period_key, units, used, by_price, told_amount`.execute(work.db);
+    returning spend_limit_id, period_key, units, used, by_price, published_amount`.execute(work.db);
   return rows;
 }
 
@@ -162,17 +162,17 @@ export async function saveCounters(work: Work, counters: readonly CountedUse[]):
   if (counters.length === 0) return;
   await sql`
     update spend_counters c
-       set units = n.units, used = n.used, by_price = n.by_price, told_amount = n.told_amount,
+       set units = n.units, used = n.used, by_price = n.by_price, published_amount = n.published_amount,
            checked_used = coalesce(n.checked_used, c.checked_used), checked_limit = coalesce(n.checked_limit, c.checked_limit)
       from unnest(${idColumn(counters, ({ spendLimitId }) => spendLimitId)}::text[],
                   ${idColumn(counters, ({ periodKey }) => periodKey)}::text[],
                   ${idColumn(counters, ({ units }) => units)}::numeric[],
                   ${idColumn(counters, ({ used }) => used)}::numeric[],
-                  ${idColumn(counters, ({ toldAmount }) => toldAmount)}::numeric[],
+                  ${idColumn(counters, ({ publishedAmount }) => publishedAmount)}::numeric[],
                   ${counters.map(({ byPrice }) => JSON.stringify(byPrice))}::jsonb[],
                   ${idColumn(counters, ({ checked }) => checked?.used ?? null)}::numeric[],
                   ${idColumn(counters, ({ checked }) => checked?.limit ?? null)}::numeric[])
-             as n (id, key, units, used, told_amount, by_price, checked_used, checked_limit)
+             as n (id, key, units, used, published_amount, by_price, checked_used, checked_limit)
      where c.environment_id = ${work.environmentId} and c.spend_limit_id = n.id and c.period_key = n.key`.execute(
     work.db,
   );

@@ -189,10 +189,10 @@ test('a change that decides by itself to wait leaves the draft to its review, an
   // Another interval or anchor gives up what only the draft pays for.
   const yearly = { timing: 'immediately', newSubscriptionItems: [{ priceSlug: 'year-price', quantity: 1 }] };
   const preview = await by.post(`/subscriptions/${id}/preview-adjust`, { adjustment: yearly });
-  assert.match(preview.reason, /an invoice, also one under review, must be paid before the interval changes/);
+  assert.match(preview.reason, /an invoice that is owed or under review must be paid before the interval changes/);
   assert.match(
     await refusal('POST', `/subscriptions/${id}/adjust`, { adjustment: yearly }),
-    /^400 .*also one under review/,
+    /^400 .*owed or under review/,
   );
   const anchor = { subscription: { billingCycleAnchorDate: instant('2026-05-20') } };
   assert.match(await refusal('PUT', `/subscriptions/${id}`, anchor), /^409 .*owed or under review/);
