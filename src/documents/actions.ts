@@ -36,7 +36,11 @@ const embedding = { file: new URL('./actions-fonts.ts', import.meta.url), name: 
 
 /** The typefaces of a document as a style, so that no name becomes boxes on a device that lacks its script. */
 async function documentFaces(document: PrintedDocument): Promise<string> {
-  usual ??= usualFaces();
+  usual ??= usualFaces().catch((error) => {
+    // A failed read is tried again with the next document.
+    usual = null;
+    throw error;
+  });
   const others = [...new Set(textsOf(document).join(''))].filter(
     (character) => !usualCharacters.has(character) && !unseen.test(character),
   );
