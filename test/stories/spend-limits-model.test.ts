@@ -6,7 +6,7 @@ import { type Body, startTestApp } from '../support/harness.ts';
 import { assertBooksAreRight, insertSpender } from '../support/spending.ts';
 
 const app = await startTestApp();
-const begin = instant('2026-03-10T12:00');
+let begin = instant('2026-03-10T12:00');
 
 interface Limit {
   readonly label: string | null;
@@ -162,6 +162,8 @@ test('consumptions, events, holds and limits in any order do what a plain sum of
         );
       }
       await assertBooksAreRight(app);
+      // The clock of an environment does not go back: an ended day would be the present one again.
+      begin = oracle.now;
     }),
     { numRuns: 8, endOnFailure: true },
   );
