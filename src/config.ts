@@ -26,6 +26,8 @@ const StripeWebhookSecret = z
   .string()
   .regex(/^whsec_\S+$/, 'must be the signing secret of a webhook endpoint: whsec_...');
 
+const PostgresUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must be a postgres:// address');
+
 /** A text parsed by `parse`, whose error becomes the issue. */
 function parsedBy<Value>(parse: (text: string) => Value) {
   return z.string().transform((text, context): Value => {
@@ -55,18 +57,10 @@ function isTestKey(key: string): boolean {
 const Variables = z.object({
   PORT: wholeNumber(0, 65_535).default(3000),
   HOST: z.string().min(1).default('127.0.0.1'),
-  DATABASE_URL: z
-    .string()
-    .regex(/^postgres(ql)?:\/\//, 'must be a postgres:// address')
-    .optional(),
-  TOLLKEEPER_MIGRATE_URL: z
-    .string()
-    .regex(/^postgres(ql)?:\/\//, 'must be a postgres:// address')
-    .optional(),
-  DATABASE_READ_URL: z
-    .string()
-    .regex(/^postgres(ql)?:\/\//, 'must be a postgres:// address')
-    .optional(),
+  DATABASE_URL: PostgresUrl.optional(),
+  TOLLKEEPER_MIGRATE_URL: PostgresUrl.optional(),
+  DATABASE_READ_URL: PostgresUrl.optional(),
+  DATABASE_POOLER_URL: PostgresUrl.optional(),
   TOLLKEEPER_READ_LAG_MS: wholeNumber(1_000, 3_600_000).default(5_000),
   TOLLKEEPER_DATA_DIR: z
     .string()
@@ -161,6 +155,10 @@ const Environment = Variables.refine(
     path: ['DATABASE_READ_URL'],
     message: 'requires DATABASE_URL, the server that it follows',
   })
+  .refine((given) => given.DATABASE_POOLER_URL === undefined || given.DATABASE_URL !== undefined, {
+    path: ['DATABASE_POOLER_URL'],
+    message: 'requires DATABASE_URL, the server behind the pooler',
+  })
   .refine((given) => given.TOLLKEEPER_SMTP_URL === undefined || given.TOLLKEEPER_MAIL_FROM !== undefined, {
     path: ['TOLLKEEPER_SMTP_URL'],
     message: 'requires TOLLKEEPER_MAIL_FROM, the address of the sender',
@@ -230,6 +228,8 @@ export interface Config {
   readonly host: string;
   /** The server to use, or null for the embedded one. */
   readonly databaseUrl: string | null;
+  /** The address of a pooler in front of that server, for requests; null without one. */
+  readonly poolerUrl: string | null;
   /** A read replica of that server, and the age that its state may have; null without one. */
   readonly replica: { readonly url: string; readonly mostLagMs: number } | null;
   /** The address of the owner of that database, who migrates it; null if the user of `databaseUrl` does. */
@@ -309,6 +309,7 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
     port: data.PORT,
     host: data.HOST,
     databaseUrl: data.DATABASE_URL ?? null,
+    poolerUrl: data.DATABASE_POOLER_URL ?? null,
     replica:
       data.DATABASE_READ_URL === undefined
         ? null

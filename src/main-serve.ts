@@ -19,6 +19,7 @@ import {
 import { problemOfOutage } from './database/database-problem.ts';
 import { listMissingMigrations } from './database/migrate.ts';
 import { PageShare } from './database/page-share.ts';
+import { refuseUnboundPooler } from './database/pooler.ts';
 import { ReadReplica } from './database/read-replica.ts';
 import { endSilentConnections } from './database/silent-connections.ts';
 import { connectionLimits } from './http/connections.ts';
@@ -120,7 +121,7 @@ async function answerRequests(config: Config, { server, access }: Opened, { undo
   const connections = Math.max(leastConnections, Math.ceil(config.limits.connections / config.processes));
   const limits = { ...config.limits, connections };
   const patience = patienceOfRequests(limits.statementTimeoutMs);
-  const requests = openServicePool(server, { size: connections, patience }, undo);
+  const requests = await openRequestsPool(config, server, { size: connections, patience }, undo);
   pools.set('requests', requests.pool);
   const replica = await openReplica(config, access, { undo, log, size: connections });
   if (replica !== null) showReplica(watch.registry, replica);
@@ -154,6 +155,19 @@ async function answerRequests(config: Config, { server, access }: Opened, { undo
   return app.listen(listening).catch((error: unknown) => {
     throw listenProblem(error, config);
   });
+}
+
+/** The connections of requests: to the pooler of DATABASE_POOLER_URL, if there is one. */
+async function openRequestsPool(
+  { poolerUrl }: Config,
+  server: Server,
+  options: { readonly size: number; readonly patience: Patience },
+  undo: Undo,
+): Promise<ServicePool> {
+  if (poolerUrl === null) return openServicePool(server, options, undo);
+  const requests = openServicePool({ url: poolerUrl }, { ...options, isPooled: true }, undo);
+  await refuseUnboundPooler(requests.pool, options.patience);
+  return requests;
 }
 
 /** The replica of DATABASE_READ_URL; null without one. A replica that cannot be used yet does not hold up the start. */
@@ -269,7 +283,7 @@ interface ServicePool {
 
 function openServicePool(
   { url }: Pick<Server, 'url'>,
-  options: { size: number; patience: Patience },
+  options: { readonly size: number; readonly patience: Patience; readonly isPooled?: boolean },
   undo: Undo,
 ): ServicePool {
   const pool = createPool({ url, as: 'service', ...options });

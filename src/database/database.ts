@@ -100,19 +100,42 @@ interface PoolOptions {
   readonly patience?: Patience;
   /** The audit context of changes, where a transaction sets none itself. */
   readonly auditContext?: { readonly actor: 'operator' | 'system'; readonly action: string };
+  /**
+   * The address is that of a pooler, which gives each transaction any of its sessions. So nothing is set or prepared in
+   * a session: its login has the settings of `sessionSettings`.
+   */
+  readonly isPooled?: boolean;
+}
+
+/** The settings of a session of the service, by the names of PostgreSQL. Its role is set as well. */
+export function sessionSettings({ statementMs, lockMs, idleMs }: Patience): Readonly<Record<string, string>> {
+  return {
+    ...commonSettings,
+    statement_timeout: String(statementMs),
+    lock_timeout: String(lockMs),
+    idle_in_transaction_session_timeout: String(idleMs),
+  };
+}
+
+// A statement here takes milliseconds. To compile it first takes longer.
+const commonSettings = { search_path: 'public', TimeZone: 'UTC', jit: 'off' };
+
+function settingsOf({ as, patience = patienceOfRequests() }: PoolOptions): Readonly<Record<string, string>> {
+  if (as === 'owner') return commonSettings;
+  if (as === 'service') return { ...sessionSettings(patience), role: serviceRole };
+  return { ...commonSettings, role: workerRole };
 }
 
 /** A pool of connections. Each is bound to its role from its first statement on. */
-export function createPool({ url, size, as, patience = patienceOfRequests(), auditContext }: PoolOptions): pg.Pool {
-  const { statementMs, lockMs, idleMs, connectionMs } = patience;
-  const timeouts = `-c statement_timeout=${statementMs} -c lock_timeout=${lockMs} -c idle_in_transaction_session_timeout=${idleMs}`;
-  const work = `-c role=${workerRole}`;
-  const role = { service: `-c role=${serviceRole} ${timeouts}`, worker: work, queue: work, owner: '' }[as];
-  const said = auditContext
-    ? `-c tollkeeper.actor_type=${auditContext.actor} -c tollkeeper.action=${auditContext.action.replaceAll(' ', '\\ ')}`
-    : '';
+export function createPool(options: PoolOptions): pg.Pool {
+  const { url, size, as, patience = patienceOfRequests(), auditContext, isPooled = false } = options;
+  const said = auditContext && {
+    'tollkeeper.actor_type': auditContext.actor,
+    'tollkeeper.action': auditContext.action.replaceAll(' ', '\\ '),
+  };
+  const settings = Object.entries({ ...settingsOf(options), ...said });
   const pool = new pg.Pool({
-    connectionTimeoutMillis: as === 'service' ? connectionMs : patienceOfJobs.connectionMs,
+    connectionTimeoutMillis: as === 'service' ? patience.connectionMs : patienceOfJobs.connectionMs,
     ...(as === 'queue' ? { Client: QueueClient } : {}),
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveMs,
@@ -120,15 +143,15 @@ export function createPool({ url, size, as, patience = patienceOfRequests(), aud
     max: size,
     types,
     application_name: `tollkeeper-${as}`,
-    // A statement here takes milliseconds. To compile it first takes longer.
-    options: `-c search_path=public -c timezone=UTC -c jit=off ${role} ${said}`,
+    ...(isPooled ? {} : { options: settings.map(([name, value]) => `-c ${name}=${value}`).join(' ') }),
   });
+  if (isPooled) namesOfPool.set(pool, null);
   pool.on('error', ignoreBrokenConnection);
   pool.on('connect', (client) => client.on('error', ignoreBrokenConnection));
   if (as === 'queue') waitOutOutages(pool);
   if (as === 'service') {
     maxWaitingOf.set(pool, size * patience.mostWaitingEach);
-    endSilentConnections(pool, statementMs + silenceAfterTimeoutMs);
+    endSilentConnections(pool, patience.statementMs + silenceAfterTimeoutMs);
   }
   return pool;
 }
@@ -140,19 +163,20 @@ function ignoreBrokenConnection(): void {
 // How many may wait for a connection of a pool. A constant of the pool, which has no place for it.
 const maxWaitingOf = new WeakMap<pg.Pool, number>();
 
-// One for each pool, because the names of its statements are known to its connections.
-const namesOfPool = new WeakMap<pg.Pool, StatementNames>();
+// One for each pool, because the names of its statements are known to its connections. Null: sessions prepare nothing.
+const namesOfPool = new WeakMap<pg.Pool, StatementNames | null>();
 
 /** A pool as Kysely uses it. It prepares statements that come again, and refuses a request when too many wait. */
 function poolForKysely(pool: pg.Pool, takePlace: DatabaseOptions['takePlace']): PostgresPool {
-  const names = namesOfPool.get(pool) ?? new StatementNames();
+  const known = namesOfPool.get(pool);
+  const names = known === undefined ? new StatementNames() : known;
   namesOfPool.set(pool, names);
   const clients = new WeakMap<pg.PoolClient, PostgresPoolClient>();
   const wrap = (client: pg.PoolClient, giveBack?: () => void): PostgresPoolClient => {
-    const known = giveBack === undefined ? clients.get(client) : undefined;
-    if (known !== undefined) return known;
+    const wrappedBefore = giveBack === undefined ? clients.get(client) : undefined;
+    if (wrappedBefore !== undefined) return wrappedBefore;
     const query = (text: string, values: unknown[]) =>
-      client.query({ text, values, ...nameOption(names.nameOf(text, values)) });
+      client.query({ text, values, ...nameOption(names?.nameOf(text, values)) });
     const release = (destroy?: boolean) => {
       client.release(destroy);
       giveBack?.();
