@@ -25,9 +25,17 @@ test('a misspelt setting is refused with the nearest one, and variables of other
 test('docker compose hands on every setting that a container can use', async () => {
   const compose = await readFile(new URL('../compose.yaml', import.meta.url), 'utf8');
   const service = compose.slice(compose.indexOf('\n  tollkeeper:\n'));
-  // The container fixes its address and its data directory. An archive of WAL belongs to the embedded server, and the
-  // last two to commands that call a service.
-  const fixed = ['PORT', 'HOST', 'TOLLKEEPER_DATA_DIR', 'TOLLKEEPER_WAL_ARCHIVE', 'TOLLKEEPER_URL', 'TOLLKEEPER_KEY'];
+  // The container fixes its address and its data directory. An archive of WAL belongs to the embedded server, the
+  // owner's address to the container that migrates, and the last two to commands that call a service.
+  const fixed = [
+    'PORT',
+    'HOST',
+    'TOLLKEEPER_DATA_DIR',
+    'TOLLKEEPER_WAL_ARCHIVE',
+    'TOLLKEEPER_MIGRATE_URL',
+    'TOLLKEEPER_URL',
+    'TOLLKEEPER_KEY',
+  ];
   const missing = settingNames.filter((name) => !fixed.includes(name) && !service.includes(`\n      ${name}:`));
   assert.deepEqual(missing, []);
 });
