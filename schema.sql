@@ -556,11 +556,13 @@ create table public.credit_pools (
   slug text not null,
   name text not null,
   unit text not null,
+  low_balance_threshold numeric(38,0),
   created_at bigint not null,
   updated_at bigint not null,
   constraint credit_pools_slug_unique UNIQUE (environment_id, pricing_model_id, slug),
   constraint credit_pools_pkey PRIMARY KEY (environment_id, id),
   constraint credit_pools_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
+  constraint credit_pools_low_balance_threshold CHECK ((low_balance_threshold > (0)::numeric)),
   constraint credit_pools_name_length CHECK ((char_length(name) <= 255)),
   constraint credit_pools_slug_length CHECK ((char_length(slug) <= 255)),
   constraint credit_pools_unit CHECK (((unit = 'credit'::text) OR (unit ~ '^[A-Z]{3}$'::text))),
@@ -3095,7 +3097,7 @@ begin
   select array_agg(moved.position) into booked from moved;
   return booked;
 end $function$;
-CREATE OR REPLACE FUNCTION public.book_usage(p_environment bigint, p_now bigint, p_hour bigint, p_booking bigint, p_transaction text, p_model text, p_locks_first boolean, u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[], d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_entry text[], d_pool_entry text[])
+CREATE OR REPLACE FUNCTION public.book_usage(p_environment bigint, p_now bigint, p_hour bigint, p_booking bigint, p_transaction text, p_model text, p_locks_first boolean, u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[], d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_threshold numeric[], d_entry text[], d_pool_entry text[])
  RETURNS text[]
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
@@ -3108,14 +3110,16 @@ declare
   fallen text[];
   booked_at bigint;
   pooled numeric[];
+  fallen_pools text[];
 begin
   if cardinality(u_account) > 0 then
     insert into ledger_transactions (environment_id, id, pricing_model_id, type, source_id, occurred_at, created_at)
     values (p_environment, p_transaction, p_model, 'usage_event_processed', p_booking::text, p_now, p_now);
   end if;
   if cardinality(d_usage) > 0 then
-    pooled := draw_from_pools(p_environment, p_now, p_transaction, u_account, u_revision, u_price, u_period,
-                              d_usage, d_units, d_pool, d_cost, d_entry, d_pool_entry);
+    select drawn.pooled, drawn.fallen into pooled, fallen_pools
+      from draw_from_pools(p_environment, p_now, p_transaction, u_account, u_revision, u_price, u_period,
+                              d_usage, d_units, d_pool, d_cost, d_threshold, d_entry, d_pool_entry) drawn;
   end if;
   if pooled is not null then
     -- What is left is booked on the accounts of meters. Usage that pools paid for in full has its events counted here.
@@ -3187,7 +3191,8 @@ begin
     select p_environment, t.id, p_now from unnest(t_subscription) as t (id) order by t.id
     on conflict do nothing;
   end if;
-  return fallen;
+  -- Null where neither has fallen.
+  return fallen || fallen_pools;
 end $function$;
 CREATE OR REPLACE FUNCTION public.change_threshold()
  RETURNS trigger
@@ -3484,8 +3489,8 @@ begin
    where a.environment_id = p_environment and a.id = p_account;
   return cost / p_cost;
 end $function$;
-CREATE OR REPLACE FUNCTION public.draw_from_pools(p_environment bigint, p_now bigint, p_transaction text, u_account text[], u_revision bigint[], u_price text[], u_period text[], d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_entry text[], d_pool_entry text[])
- RETURNS numeric[]
+CREATE OR REPLACE FUNCTION public.draw_from_pools(p_environment bigint, p_now bigint, p_transaction text, u_account text[], u_revision bigint[], u_price text[], u_period text[], d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_threshold numeric[], d_entry text[], d_pool_entry text[], OUT pooled numeric[], OUT fallen text[])
+ RETURNS record
  LANGUAGE plpgsql
 AS $function$
 declare
@@ -3493,7 +3498,10 @@ declare
   pool_accounts text[];
   -- By the first usage of each account: what is left of the credits of its meter beside open holds.
   free numeric[] := array_fill(null::numeric, array[cardinality(u_account)]);
-  pooled numeric[] := array_fill(0::numeric, array[cardinality(u_account)]);
+  -- The accounts of pools that have a threshold, and their balances before.
+  watched text[];
+  thresholds numeric[];
+  balances numeric[];
   part integer;
   usage integer;
   first_usage integer;
@@ -3509,8 +3517,9 @@ begin
         join ledger_accounts p on p.environment_id = s.environment_id and p.customer_id = s.customer_id and p.usage_meter_id = d.pool
        where a.environment_id = p_environment and a.id = u_account[d.usage]) pool on d.pool is not null;
   if array_remove(pool_accounts, null) = '{}' then
-    return null;
+    return;
   end if;
+  pooled := array_fill(0::numeric, array[cardinality(u_account)]);
   perform from ledger_accounts a
     where a.environment_id = p_environment and a.id = any (u_account || array_remove(pool_accounts, null))
     order by a.subscription_id, a.usage_meter_id, a.customer_id for no key update;
@@ -3520,6 +3529,12 @@ begin
      where a.subscription_revision is distinct from u.revision)
   then
     raise serialization_failure using message = 'a subscription has changed';
+  end if;
+  if array_remove(d_threshold, null) <> '{}' then
+    select array_agg(w.id), array_agg(w.threshold), array_agg(balance_of_account(a, p_now)) into watched, thresholds, balances
+      from (select distinct d.id, d.threshold from unnest(pool_accounts, d_threshold) as d (id, threshold)
+             where d.id is not null and d.threshold is not null) w
+      join ledger_accounts a on a.environment_id = p_environment and a.id = w.id;
   end if;
   for part in 1 .. cardinality(d_usage) loop
     usage := d_usage[part];
@@ -3544,7 +3559,12 @@ begin
     update ledger_accounts a set used = a.used + drawn, pooled = a.pooled + drawn, updated_at = greatest(a.updated_at, p_now)
      where a.environment_id = p_environment and a.id = u_account[usage];
   end loop;
-  return pooled;
+  if watched is not null then
+    select array_agg(a.id) into fallen
+      from unnest(watched, thresholds, balances) as w (id, threshold, balance)
+      join ledger_accounts a on a.environment_id = p_environment and a.id = w.id
+     where w.balance >= w.threshold and balance_of_account(a, p_now) < w.threshold;
+  end if;
 end $function$;
 CREATE OR REPLACE FUNCTION public.email_of_event(event_type text, data jsonb)
  RETURNS text
@@ -4749,7 +4769,7 @@ CREATE OR REPLACE FUNCTION public.reason_of_invoice(of_environment bigint, of_in
 AS $function$
   select reason from invoices where environment_id = of_environment and id = of_invoice for share
 $function$;
-CREATE OR REPLACE FUNCTION public.record_usage(p_key bytea, p_sufficient text[], p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint, p_models text[], p_versions bigint[], p_transaction text, p_model text, c_kind text[], c_value text[], c_state text[], e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[], e_own_price numeric[], e_label text[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[], d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_entry text[], d_pool_entry text[])
+CREATE OR REPLACE FUNCTION public.record_usage(p_key bytea, p_sufficient text[], p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint, p_models text[], p_versions bigint[], p_transaction text, p_model text, c_kind text[], c_value text[], c_state text[], e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[], e_own_price numeric[], e_label text[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[], d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_threshold numeric[], d_entry text[], d_pool_entry text[])
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
@@ -4784,7 +4804,7 @@ begin
    order by new.key;
   if book_usage(p_environment, p_now, p_hour, booking, p_transaction, p_model, false, u_account, u_revision, u_price, u_period, u_series,
                 u_entry, u_units, u_hour_units, u_hour_events, u_upto, u_of_account, u_threshold, u_events, u_own_amount, r_series, r_hour, r_units, r_events,
-                t_subscription, d_usage, d_units, d_pool, d_cost, d_entry, d_pool_entry) is not null
+                t_subscription, d_usage, d_units, d_pool, d_cost, d_threshold, d_entry, d_pool_entry) is not null
   then
     raise exception using errcode = 'TK001', message = 'a balance falls below its threshold';
   end if;

@@ -242,6 +242,7 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
         name: 'Prepaid usage',
         slug: `prepaid-${n}`,
         unit: 'USD',
+        lowBalanceThreshold: '2.5',
         rates: [{ usageMeterSlug: 'api-calls', where: { model: [`large-${n}`] }, per: 1000, cost: '2.5' }],
         pricingModelId: ids.pricingModelId,
       },

@@ -420,10 +420,13 @@ create table credit_pools (
   name text not null,
   -- 'credit', or a currency.
   unit text not null,
+  -- In smallest units.
+  low_balance_threshold numeric(38, 0),
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),
   foreign key (environment_id, pricing_model_id) references pricing_models,
+  constraint credit_pools_low_balance_threshold check (low_balance_threshold > 0),
   constraint credit_pools_slug_unique unique (environment_id, pricing_model_id, slug),
   constraint credit_pools_unit check (unit = 'credit' or unit ~ '^[A-Z]{3}$')
 );

@@ -17,6 +17,7 @@
 --   d_usage   the position of its usage
 --   d_units   its units
 --   d_pool, d_cost   the credit pool that may pay, and the smallest units of it that a unit costs; or null
+--   d_threshold   the low-balance threshold of the pool, in smallest units, or null
 --   d_entry, d_pool_entry   the ids of the ledger entries to write, on the account and on that of the pool
 -- All usage of an account with such a part is in parts. Without them, no credit pool is looked at.
 -- Additions to closed hours are r_series, r_hour, r_units and r_events. Subscriptions with a billing threshold are t_subscription.
@@ -289,17 +290,21 @@ end $$;
 -- Draws usage that the credits of its meter leave uncovered from the credit pools of its customers, in the order in which it came. A
 -- pool pays for whole units, from its credits in the order of use. Units of open holds stay set aside, on meters and on pools.
 -- Locks all accounts in their order: credit pools belong to customers, so they come last. Returns the units of each usage that a pool
--- paid for, or null where no customer has a pool.
+-- paid for, or null where no customer has a pool, and the accounts of pools whose balance fell below their threshold.
 create function draw_from_pools(p_environment bigint, p_now bigint, p_transaction text,
   u_account text[], u_revision bigint[], u_price text[], u_period text[],
-  d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_entry text[], d_pool_entry text[]) returns numeric[]
+  d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_threshold numeric[], d_entry text[], d_pool_entry text[],
+  out pooled numeric[], out fallen text[])
   language plpgsql volatile as $$
 declare
   -- The pool of each part, on the account of its customer.
   pool_accounts text[];
   -- By the first usage of each account: what is left of the credits of its meter beside open holds.
   free numeric[] := array_fill(null::numeric, array[cardinality(u_account)]);
-  pooled numeric[] := array_fill(0::numeric, array[cardinality(u_account)]);
+  -- The accounts of pools that have a threshold, and their balances before.
+  watched text[];
+  thresholds numeric[];
+  balances numeric[];
   part integer;
   usage integer;
   first_usage integer;
@@ -315,8 +320,9 @@ begin
         join ledger_accounts p on p.environment_id = s.environment_id and p.customer_id = s.customer_id and p.usage_meter_id = d.pool
        where a.environment_id = p_environment and a.id = u_account[d.usage]) pool on d.pool is not null;
   if array_remove(pool_accounts, null) = '{}' then
-    return null;
+    return;
   end if;
+  pooled := array_fill(0::numeric, array[cardinality(u_account)]);
   perform from ledger_accounts a
     where a.environment_id = p_environment and a.id = any (u_account || array_remove(pool_accounts, null))
     order by a.subscription_id, a.usage_meter_id, a.customer_id for no key update;
@@ -326,6 +332,12 @@ begin
      where a.subscription_revision is distinct from u.revision)
   then
     raise serialization_failure using message = 'a subscription has changed';
+  end if;
+  if array_remove(d_threshold, null) <> '{}' then
+    select array_agg(w.id), array_agg(w.threshold), array_agg(balance_of_account(a, p_now)) into watched, thresholds, balances
+      from (select distinct d.id, d.threshold from unnest(pool_accounts, d_threshold) as d (id, threshold)
+             where d.id is not null and d.threshold is not null) w
+      join ledger_accounts a on a.environment_id = p_environment and a.id = w.id;
   end if;
   for part in 1 .. cardinality(d_usage) loop
     usage := d_usage[part];
@@ -350,7 +362,12 @@ begin
     update ledger_accounts a set used = a.used + drawn, pooled = a.pooled + drawn, updated_at = greatest(a.updated_at, p_now)
      where a.environment_id = p_environment and a.id = u_account[usage];
   end loop;
-  return pooled;
+  if watched is not null then
+    select array_agg(a.id) into fallen
+      from unnest(watched, thresholds, balances) as w (id, threshold, balance)
+      join ledger_accounts a on a.environment_id = p_environment and a.id = w.id
+     where w.balance >= w.threshold and balance_of_account(a, p_now) < w.threshold;
+  end if;
 end $$;
 
 -- Draws as many of the units from a locked account of a credit pool as its balance covers, and returns how many. An amount of a
@@ -400,7 +417,7 @@ create function book_usage(p_environment bigint, p_now bigint, p_hour bigint, p_
   u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[],
   u_threshold numeric[], u_events numeric[], u_own_amount numeric[],
   r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[],
-  d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_entry text[], d_pool_entry text[]) returns text[]
+  d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_threshold numeric[], d_entry text[], d_pool_entry text[]) returns text[]
   language plpgsql volatile set search_path = public, pg_temp set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 declare
   booked bigint[];
@@ -408,14 +425,16 @@ declare
   fallen text[];
   booked_at bigint;
   pooled numeric[];
+  fallen_pools text[];
 begin
   if cardinality(u_account) > 0 then
     insert into ledger_transactions (environment_id, id, pricing_model_id, type, source_id, occurred_at, created_at)
     values (p_environment, p_transaction, p_model, 'usage_event_processed', p_booking::text, p_now, p_now);
   end if;
   if cardinality(d_usage) > 0 then
-    pooled := draw_from_pools(p_environment, p_now, p_transaction, u_account, u_revision, u_price, u_period,
-                              d_usage, d_units, d_pool, d_cost, d_entry, d_pool_entry);
+    select drawn.pooled, drawn.fallen into pooled, fallen_pools
+      from draw_from_pools(p_environment, p_now, p_transaction, u_account, u_revision, u_price, u_period,
+                              d_usage, d_units, d_pool, d_cost, d_threshold, d_entry, d_pool_entry) drawn;
   end if;
   if pooled is not null then
     -- What is left is booked on the accounts of meters. Usage that pools paid for in full has its events counted here.
@@ -487,7 +506,8 @@ begin
     select p_environment, t.id, p_now from unnest(t_subscription) as t (id) order by t.id
     on conflict do nothing;
   end if;
-  return fallen;
+  -- Null where neither has fallen.
+  return fallen || fallen_pools;
 end $$;
 
 -- All that decides which subscription the usage of a customer is on, as JSON: the customer that an event names, its
@@ -556,7 +576,7 @@ create function record_usage(p_key bytea, p_sufficient text[], p_real_now bigint
   u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[],
   u_threshold numeric[], u_events numeric[], u_own_amount numeric[],
   r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[],
-  d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_entry text[], d_pool_entry text[]) returns void
+  d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_threshold numeric[], d_entry text[], d_pool_entry text[]) returns void
   language plpgsql volatile set search_path = public, pg_temp set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 declare
   scope environment_scope := authenticate(p_key, p_real_now, p_sufficient);
@@ -586,7 +606,7 @@ begin
    order by new.key;
   if book_usage(p_environment, p_now, p_hour, booking, p_transaction, p_model, false, u_account, u_revision, u_price, u_period, u_series,
                 u_entry, u_units, u_hour_units, u_hour_events, u_upto, u_of_account, u_threshold, u_events, u_own_amount, r_series, r_hour, r_units, r_events,
-                t_subscription, d_usage, d_units, d_pool, d_cost, d_entry, d_pool_entry) is not null
+                t_subscription, d_usage, d_units, d_pool, d_cost, d_threshold, d_entry, d_pool_entry) is not null
   then
     raise exception using errcode = 'TK001', message = 'a balance falls below its threshold';
   end if;

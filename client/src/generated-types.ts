@@ -550,6 +550,8 @@ export interface CreditPoolStructure {
   name: string;
   /** The unit of its amounts: `credit`, or a currency such as `USD`. It never changes. */
   unit: 'credit' | CurrencyCode;
+  /** A decimal text in units of the pool. A balance that falls below it causes the event `usage_balance.low`. Null: no event. */
+  lowBalanceThreshold?: string | null;
   /** At most 200, all of them: those that are missing end. */
   rates?: Array<{
     usageMeterSlug: string;
@@ -2958,6 +2960,7 @@ export interface PricingModelExport {
       slug: string;
       name: string;
       unit: string;
+      lowBalanceThreshold?: string;
       rates: Array<{
         usageMeterSlug: string;
         where?: Where;
@@ -3243,6 +3246,8 @@ export interface CreditPool {
   name: string;
   /** The unit of its amounts: `credit`, or a currency such as `USD`. It never changes. */
   unit: string;
+  /** A decimal text in units of the pool. A balance that falls below it causes the event `usage_balance.low`. Null: no event. */
+  lowBalanceThreshold: string | null;
   /** The meters that draw from it, after the credits of each meter. */
   rates: Array<CreditPoolRate>;
 }
@@ -4459,6 +4464,11 @@ export interface EventPayload {
   object: string;
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -4910,6 +4920,11 @@ export interface CustomerCreatedPayload {
   object: 'customer';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -4942,6 +4957,11 @@ export interface CustomerUpdatedPayload {
   object: 'customer';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -4974,6 +4994,11 @@ export interface PurchaseCompletedPayload {
   object: 'purchase';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5006,6 +5031,11 @@ export interface PaymentFailedPayload {
   object: 'payment';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5038,6 +5068,11 @@ export interface PaymentSucceededPayload {
   object: 'payment';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5070,6 +5105,11 @@ export interface SubscriptionCreatedPayload {
   object: 'subscription';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5102,6 +5142,11 @@ export interface SubscriptionUpdatedPayload {
   object: 'subscription';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5134,6 +5179,11 @@ export interface SubscriptionCanceledPayload {
   object: 'subscription';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5160,11 +5210,16 @@ export interface SubscriptionCanceledPayload {
   data: Subscription | null;
 }
 
-export interface UsageBalanceLowPayload {
+export type UsageBalanceLowPayload = {
   /** The id of the record that the event is about. */
   id: string;
   object: 'subscription';
   usageMeterId: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5189,7 +5244,41 @@ export interface UsageBalanceLowPayload {
   livemode: boolean;
   /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
   data: Subscription | null;
-}
+} | {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'customer';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  creditPool: {
+    id: string;
+    availableBalance: string;
+  };
+  /** The attempts whose limit was reached, in events about attempts. */
+  attempts?: {
+    kind: 'payment' | 'discount_code';
+    scope: 'link' | 'customer' | 'network' | 'environment';
+  };
+  /** The refund of the payment, in events about a refund. */
+  refund?: {
+    id: string;
+    amount: number;
+  };
+  /** The limit and its threshold that was reached, in events about a spend limit. */
+  spendLimit?: ReachedSpendLimit;
+  /** The customer. For a checkout session without one, both are the id of the session. */
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'usage_balance.low';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
+  data: Customer | null;
+};
 
 export interface UsageThresholdReachedPayload {
   /** The id of the record that the event is about. */
@@ -5197,6 +5286,11 @@ export interface UsageThresholdReachedPayload {
   object: 'customer';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5228,6 +5322,11 @@ export interface SpendLimitReachedPayload {
   object: 'customer';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5259,6 +5358,11 @@ export interface AutoTopUpActionRequiredPayload {
   object: 'customer';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5291,6 +5395,11 @@ export interface AutoTopUpStoppedPayload {
   object: 'customer';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5323,6 +5432,11 @@ export interface AutoTopUpLimitReachedPayload {
   object: 'customer';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5355,6 +5469,11 @@ export interface CustomerErasedPayload {
   object: 'customer';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5387,6 +5506,11 @@ export interface AttemptsLimitReachedPayload {
   object: 'checkoutSession' | 'customer';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   attempts: {
     kind: 'payment' | 'discount_code';
     scope: 'link' | 'customer' | 'network' | 'environment';
@@ -5418,6 +5542,11 @@ export interface CreditNoteCreatedPayload {
   object: 'creditNote';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5450,6 +5579,11 @@ export interface CreditNoteSettledPayload {
   object: 'creditNote';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5482,6 +5616,11 @@ export interface CreditNoteVoidedPayload {
   object: 'creditNote';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5514,6 +5653,11 @@ export interface InvoiceSentPayload {
   object: 'invoice';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5546,6 +5690,11 @@ export interface InvoiceCreatedPayload {
   object: 'invoice';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5578,6 +5727,11 @@ export interface InvoiceFinalizedPayload {
   object: 'invoice';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5610,6 +5764,11 @@ export interface InvoicePaidPayload {
   object: 'invoice';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5642,6 +5801,11 @@ export interface InvoicePaymentFailedPayload {
   object: 'invoice';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5674,6 +5838,11 @@ export interface InvoiceOverduePayload {
   object: 'invoice';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5706,6 +5875,11 @@ export interface InvoiceVoidedPayload {
   object: 'invoice';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5738,6 +5912,11 @@ export interface InvoiceUncollectiblePayload {
   object: 'invoice';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5770,6 +5949,11 @@ export interface RefundCreatedPayload {
   object: 'payment';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5801,6 +5985,11 @@ export interface SubscriptionTrialWillEndPayload {
   object: 'subscription';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5833,6 +6022,11 @@ export interface PaymentMethodExpiringPayload {
   object: 'paymentMethod';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -5865,6 +6059,11 @@ export interface PaymentActionRequiredPayload {
   object: 'payment';
   /** The usage meter, in events about a balance. */
   usageMeterId?: string;
+  /** The credit pool and its balance then, a decimal text, in events about a balance of a pool. */
+  creditPool?: {
+    id: string;
+    availableBalance: string;
+  };
   /** The attempts whose limit was reached, in events about attempts. */
   attempts?: {
     kind: 'payment' | 'discount_code';
@@ -7579,6 +7778,8 @@ export interface CreditPoolsCreateInput {
     name: string;
     /** The unit of its amounts: `credit`, or a currency such as `USD`. It never changes. */
     unit: 'credit' | CurrencyCode;
+    /** A decimal text in units of the pool. A balance that falls below it causes the event `usage_balance.low`. Null: no event. */
+    lowBalanceThreshold?: string | null;
     /** At most 200, all of them: those that are missing end. */
     rates?: Array<{
       usageMeterSlug: string;
@@ -7635,6 +7836,8 @@ export interface CreditPoolsUpdateInput {
     id?: string;
     slug?: string;
     name?: string;
+    /** A decimal text in units of the pool. A balance that falls below it causes the event `usage_balance.low`. Null: no event. */
+    lowBalanceThreshold?: string | null;
     /** At most 200, all of them: those that are missing end. */
     rates?: Array<{
       usageMeterSlug: string;

@@ -13,6 +13,8 @@ export interface DomainEvent {
   readonly data: object;
   /** Set when the event is about one usage meter of the record. */
   readonly usageMeterId?: string;
+  /** Set when the event is about a credit pool of the customer, with its balance then. */
+  readonly creditPool?: { readonly id: string; readonly availableBalance: string };
   /** Set when the event is about attempts of one kind and scope. */
   readonly attempts?: { readonly kind: string; readonly scope: string };
   /** Set when the event is about a refund of the payment. */
@@ -41,11 +43,27 @@ export async function publish(work: Work, events: readonly DomainEvent[]): Promi
   const { environmentId, livemode } = work;
   const instants = events.map(({ customer }) => instantOf(work, customer.id));
   const payloads = events.map(
-    ({ objectId, object, usageMeterId, attempts, refund, spendLimit, customer, pricingModelId, type, data }, index) =>
+    (
+      {
+        objectId,
+        object,
+        usageMeterId,
+        creditPool,
+        attempts,
+        refund,
+        spendLimit,
+        customer,
+        pricingModelId,
+        type,
+        data,
+      },
+      index,
+    ) =>
       JSON.stringify({
         id: objectId,
         object,
         usageMeterId,
+        creditPool,
         attempts,
         refund,
         spendLimit,

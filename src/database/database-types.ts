@@ -331,6 +331,7 @@ export interface CreditPools {
   createdAt: number;
   environmentId: number;
   id: string;
+  lowBalanceThreshold: bigint | null;
   name: string;
   pricingModelId: string;
   slug: string;

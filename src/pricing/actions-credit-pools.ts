@@ -19,10 +19,10 @@ import { isMeasured, noCreditsOfMeasured } from './usage-meter.ts';
 /** Creates a credit pool with its rates. */
 export async function createCreditPool(work: Work, requested: CreditPoolInput): Promise<CreditPool> {
   const pricingModelId = await resolveLockedPricingModel(work, requested.pricingModelId);
-  const { slug, name, unit } = requested;
+  const { slug, name, unit, lowBalanceThreshold } = requested;
   const id = newId('creditPool');
   const rates = await findMeters(work, { id, pricingModelId }, requested.rates);
-  await store.insertCreditPools(work, [{ id, pricingModelId, slug, name, unit, rates }]);
+  await store.insertCreditPools(work, [{ id, pricingModelId, slug, name, unit, lowBalanceThreshold, rates }]);
   return getCreditPool(work, id);
 }
 
@@ -39,9 +39,9 @@ export async function listCreditPools(work: Work, request: PageRequest) {
 export async function updateCreditPool(work: Work, id: string, change: CreditPoolChange): Promise<CreditPool> {
   refuseOtherId(id, change.id);
   const pool = await requiredLocked(work, store.findCreditPool, id, 'creditPoolNotFound');
-  const { slug = pool.slug, name = pool.name } = change;
+  const { slug = pool.slug, name = pool.name, lowBalanceThreshold = pool.lowBalanceThreshold } = change;
   const rates = await findMeters(work, pool, change.rates ?? pool.rates);
-  await store.saveCreditPools(work, [{ ...pool, slug, name, rates }]);
+  await store.saveCreditPools(work, [{ ...pool, slug, name, lowBalanceThreshold, rates }]);
   return getCreditPool(work, id);
 }
 

@@ -92,6 +92,12 @@ const unit = {
   description: 'The unit of its amounts: `credit`, or a currency such as `USD`. It never changes.',
 };
 
+const lowBalanceThreshold = {
+  description:
+    'A decimal text in units of the pool. A balance that falls below it causes the event `usage_balance.low`. Null: no event.',
+  example: '10',
+};
+
 /** Credits of a customer that the usage of several meters draws from, each at a rate of its own. */
 export const CreditPool = z
   .object({
@@ -103,6 +109,7 @@ export const CreditPool = z
     slug: z.string(),
     name: z.string(),
     unit: z.string().meta(unit),
+    lowBalanceThreshold: z.string().nullable().meta(lowBalanceThreshold),
     rates: z.array(PoolRate).meta({ description: 'The meters that draw from it, after the credits of each meter.' }),
   })
   .meta({ id: 'CreditPool' });
@@ -126,6 +133,7 @@ export const poolFields = {
   slug: SafeString,
   name: SafeString,
   unit: z.union([z.literal('credit'), CurrencyCode]).meta(unit),
+  lowBalanceThreshold: PoolAmount.nullable().default(null).meta(lowBalanceThreshold),
   rates: rates.default([]),
 };
 
@@ -138,6 +146,7 @@ export const CreditPoolChange = z.object({
   id: CreditPoolId.optional(),
   slug: SafeString.optional(),
   name: SafeString.optional(),
+  lowBalanceThreshold: PoolAmount.nullable().optional().meta(lowBalanceThreshold),
   rates: rates.optional(),
 });
 export type CreditPoolChange = z.output<typeof CreditPoolChange>;

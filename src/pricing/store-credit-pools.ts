@@ -3,13 +3,16 @@ import { newId } from '../database/new-id.ts';
 import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import { isAscending, type PageRequest } from '../kernel/pagination.ts';
+import { poolAmount, poolText } from '../rating/pool-units.ts';
 import type { CreditPool, NewCreditPool } from './credit-pool.ts';
 import { namingTakenSlug, newRowStamps, statementsOf } from './store-rows.ts';
 
-type PoolRow = Omit<CreditPool, 'livemode' | 'organizationId'>;
+interface PoolRow extends Omit<CreditPool, 'livemode' | 'organizationId' | 'lowBalanceThreshold'> {
+  readonly lowBalanceThreshold: bigint | null;
+}
 
 const columns = sql`
-  p.id, p.created_at, p.updated_at, p.pricing_model_id, p.slug, p.name, p.unit,
+  p.id, p.created_at, p.updated_at, p.pricing_model_id, p.slug, p.name, p.unit, p.low_balance_threshold,
   (select coalesce(jsonb_agg(jsonb_build_object('usageMeterSlug', m.slug, 'where', r.where, 'per', r.per,
                      'cost', trim_scale(r.cost)::text) order by r.position), '[]')
      from credit_pool_rates r join usage_meters m on m.environment_id = r.environment_id and m.id = r.usage_meter_id
@@ -20,7 +23,12 @@ async function select(work: Work, matches: RawBuilder<unknown>, rest = sql`order
     select ${columns} from credit_pools p where p.environment_id = ${work.environmentId} and ${matches} ${rest}`.execute(
     work.db,
   );
-  return rows.map((row) => ({ ...row, livemode: work.livemode, organizationId: work.organizationId }));
+  return rows.map((row) => ({
+    ...row,
+    lowBalanceThreshold: row.lowBalanceThreshold === null ? null : poolText(row.lowBalanceThreshold),
+    livemode: work.livemode,
+    organizationId: work.organizationId,
+  }));
 }
 
 export async function findCreditPool(work: Work, id: string): Promise<CreditPool | null> {
@@ -46,12 +54,13 @@ export async function pageOfCreditPools(
 
 /** Inserts credit pools with their rates. */
 export async function insertCreditPools(work: Work, pools: readonly NewCreditPool[]): Promise<void> {
-  const rows = pools.map(({ id, pricingModelId, slug, name, unit }) => ({
+  const rows = pools.map(({ id, pricingModelId, slug, name, unit, lowBalanceThreshold }) => ({
     id,
     pricingModelId,
     slug,
     name,
     unit,
+    lowBalanceThreshold: smallestUnits(lowBalanceThreshold),
     ...newRowStamps(work),
   }));
   for (const some of statementsOf(rows))
@@ -62,9 +71,11 @@ export async function insertCreditPools(work: Work, pools: readonly NewCreditPoo
 /** Saves the changeable fields of credit pools. Their rates take the place of the present ones. */
 export async function saveCreditPools(work: Work, pools: readonly NewCreditPool[]): Promise<void> {
   if (pools.length === 0) return;
-  const rows = pools.map(({ id, slug, name }) => ({ id, slug, name }));
+  const rows = pools.map(({ id, slug, name, lowBalanceThreshold }) => {
+    return { id, slug, name, low_balance_threshold: smallestUnits(lowBalanceThreshold)?.toString() ?? null };
+  });
   const statement = sql`
-    update credit_pools set slug = given.slug, name = given.name, updated_at = ${work.now}
+    update credit_pools set slug = given.slug, name = given.name, low_balance_threshold = given.low_balance_threshold, updated_at = ${work.now}
       from json_populate_recordset(null::credit_pools, ${JSON.stringify(rows)}::json) as given
      where credit_pools.environment_id = ${work.environmentId} and credit_pools.id = given.id`;
   await namingTakenSlug('credit pool', rows, statement.execute(work.db));
@@ -74,6 +85,10 @@ export async function saveCreditPools(work: Work, pools: readonly NewCreditPool[
     work.db,
   );
   await insertRates(work, pools);
+}
+
+function smallestUnits(threshold: string | null): bigint | null {
+  return threshold === null ? null : poolAmount(threshold);
 }
 
 async function insertRates(work: Work, pools: readonly NewCreditPool[]): Promise<void> {
@@ -100,13 +115,15 @@ export interface MeterRate {
   readonly where: Readonly<Record<string, readonly string[]>> | null;
   /** In smallest units of the pool. */
   readonly unitCost: bigint;
+  readonly lowBalanceThreshold: bigint | null;
 }
 
 /** The rates of these usage meters. */
 export async function listRatesOfMeters(work: Work, usageMeterIds: readonly string[]): Promise<MeterRate[]> {
   if (usageMeterIds.length === 0) return [];
   const { rows } = await sql<MeterRate>`
-    select r.usage_meter_id, r.credit_pool_id, r.where, r.unit_cost from credit_pool_rates r
+    select r.usage_meter_id, r.credit_pool_id, r.where, r.unit_cost, p.low_balance_threshold from credit_pool_rates r
+      join credit_pools p on p.environment_id = r.environment_id and p.id = r.credit_pool_id
      where r.environment_id = ${work.environmentId} and r.usage_meter_id = any(${usageMeterIds}::text[])`.execute(
     work.db,
   );

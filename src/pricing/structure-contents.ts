@@ -115,7 +115,9 @@ export function describeContents(contents: PricingModelContents, now: Instant): 
       name,
       active,
     })),
-    creditPools: contents.creditPools.map(({ slug, name, unit, rates }) => ({ slug, name, unit, rates })),
+    creditPools: contents.creditPools.map(({ slug, name, unit, lowBalanceThreshold, rates }) => {
+      return { slug, name, unit, lowBalanceThreshold, rates };
+    }),
   };
 }
 

@@ -238,6 +238,7 @@ export const PricingModelExport = z
             slug: z.string(),
             name: z.string(),
             unit: z.string(),
+            lowBalanceThreshold: z.string().optional(),
             rates: z.array(
               z.object({ usageMeterSlug: z.string(), where: Where.optional(), per: z.int(), cost: z.string() }),
             ),
@@ -275,7 +276,12 @@ export function exportStructure(
     resources: [...resources],
     ...(creditPools.length === 0
       ? {}
-      : { creditPools: creditPools.map(({ rates, ...pool }) => ({ ...pool, rates: rates.map(withoutNulls) })) }),
+      : {
+          creditPools: creditPools.map(({ rates, ...pool }) => ({
+            ...withoutNulls(pool),
+            rates: rates.map(withoutNulls),
+          })),
+        }),
   };
 }
 

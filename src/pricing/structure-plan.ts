@@ -373,14 +373,14 @@ function planCreditPools(
   const ids = new Map<string, string>();
   const made: NewCreditPool[] = [];
   const changed: NewCreditPool[] = [];
-  for (const { slug, name, unit, rates } of wanted) {
+  for (const { slug, name, unit, lowBalanceThreshold, rates } of wanted) {
     const row = stored.get(slug);
     const found = rates.map((rate) => ({ ...rate, usageMeterId: known(usageMeterIds, rate.usageMeterSlug) }));
     const id = row?.id ?? context.newId('creditPool');
     ids.set(slug, id);
-    const pool = { id, pricingModelId: context.pricingModelId, slug, name, unit, rates: found };
+    const pool = { id, pricingModelId: context.pricingModelId, slug, name, unit, lowBalanceThreshold, rates: found };
     if (row === undefined) made.push(pool);
-    else if (withFields(row, { name, rates: [...rates] }) !== null) changed.push(pool);
+    else if (withFields(row, { name, lowBalanceThreshold, rates: [...rates] }) !== null) changed.push(pool);
   }
   return { made, changed, ids };
 }

@@ -184,6 +184,7 @@ export interface CreditPoolStructure {
   readonly slug: string;
   readonly name: string;
   readonly unit: string;
+  readonly lowBalanceThreshold: string | null;
   readonly rates: readonly PoolRateInput[];
 }
 

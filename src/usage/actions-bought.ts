@@ -5,7 +5,7 @@ import { smallerOf } from '../kernel/money.ts';
 import { amountOf } from '../pricing/credit-pool.ts';
 import { grantSubject } from '../pricing/feature.ts';
 import { creditsToTakeBack } from '../rating/credits.ts';
-import { tellingLowBalances } from './actions-low-balance.ts';
+import { tellingLowAccounts } from './actions-low-balance.ts';
 import { CreditAmount } from './ledger.ts';
 import { lockBalances } from './store-accounts.ts';
 import { type BoughtCredit, listBoughtCredits } from './store-bought.ts';
@@ -45,10 +45,9 @@ export async function takeBackBought(work: Work, refund: PurchaseRefund): Promis
   const read = () => listBoughtCredits(work, refund.purchaseId, refund.refundId);
   const usable = (await read()).filter(({ remaining }) => remaining > 0n);
   if (usable.length === 0) return;
-  const subscriptionIds = [...new Set(usable.flatMap(({ subscriptionId }) => subscriptionId ?? []))];
-  await tellingLowBalances(work, subscriptionIds, async () => {
-    const accountIds = [...new Set(usable.map(({ ledgerAccountId }) => ledgerAccountId))];
-    const balances = await lockBalances(work, accountIds);
+  const accountIds = [...new Set(usable.map(({ ledgerAccountId }) => ledgerAccountId))];
+  const balances = await lockBalances(work, accountIds);
+  await tellingLowAccounts(work, accountIds, async () => {
     await writePendingApplication(work, accountIds);
     const free = new Map(
       [...balances].flatMap(([id, { balance, held }]) => (held > 0n ? [[id, balance > 0n ? balance : 0n]] : [])),

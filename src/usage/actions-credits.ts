@@ -7,12 +7,12 @@ import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { isCreditPool, smallestUnitsOf } from '../pricing/credit-pool.ts';
 import { listCreditPools } from '../pricing/store-credit-pools.ts';
-import { findUsageMeter, listUsageMeters } from '../pricing/store-usage-meters.ts';
+import { listUsageMeters } from '../pricing/store-usage-meters.ts';
 import { isMeasured, noCreditsOfMeasured, type UsageMeter } from '../pricing/usage-meter.ts';
 import { grantCredits } from './actions-ledger.ts';
-import { publishLowBalances } from './actions-low-balance.ts';
+import { tellingLowAccounts } from './actions-low-balance.ts';
 import { listCreditHolders } from './actions-transfer.ts';
-import { type CreditGrant, hasFallen } from './ledger.ts';
+import type { CreditGrant } from './ledger.ts';
 import { lockBalances, openCustomerAccount } from './store-accounts.ts';
 import * as store from './store-credits.ts';
 import { takeBackByHand, writePendingApplication } from './store-credits.ts';
@@ -174,7 +174,7 @@ async function meterOf(
  * Refuses what `decideTakeBack` refuses. Publishes balances that fell below their threshold.
  */
 export async function takeBack(work: Work, id: string, asked: bigint | string | null): Promise<UsageCredit> {
-  const { ledgerAccountId, customerId, subscriptionId, usageMeterId, pricingModelId } = await creditOf(work, id);
+  const { ledgerAccountId, subscriptionId, usageMeterId, pricingModelId } = await creditOf(work, id);
   const isOfPool = isCreditPool(usageMeterId);
   if (typeof asked === 'string' && !isOfPool)
     throw invalid(['amount'], 'must be a whole number of units of a usage meter');
@@ -185,12 +185,10 @@ export async function takeBack(work: Work, id: string, asked: bigint | string | 
   const { balance, held } = account;
   const remaining = remainingOf(await creditOf(work, id), work.now);
   const takenBack = decideTakeBack({ id, usageMeterId, remaining, balance, held }, amount);
-  await writePendingApplication(work, [ledgerAccountId]);
-  await takeBackByHand(work, { id, pricingModelId, amount: takenBack });
-  const meter = isOfPool ? null : await findUsageMeter(work, usageMeterId);
-  if (meter !== null && subscriptionId !== null && hasFallen(meter.lowBalanceThreshold, balance, balance - takenBack)) {
-    await publishLowBalances(work, [{ pricingModelId, customerId, subscriptionId, usageMeterId }]);
-  }
+  await tellingLowAccounts(work, [ledgerAccountId], async () => {
+    await writePendingApplication(work, [ledgerAccountId]);
+    await takeBackByHand(work, { id, pricingModelId, amount: takenBack });
+  });
   return getUsageCredit(work, id);
 }
 

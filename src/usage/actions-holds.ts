@@ -95,7 +95,9 @@ export async function takeHold(work: Work, requested: NewHold, catchUp: CatchUp)
   };
   await insertHold(work, hold);
   const after = balance - (amount - pooled);
-  await publishIfFallen(work, draft, balance, after);
+  const held = new Map([[ledgerAccountId, { balance: after }]]);
+  if (poolAccountId !== null && pool !== null) held.set(poolAccountId, { balance: pool.balance - pooled * unitCost });
+  await publishFallen(work, draft, { poolAccountId, before: accounts, after: held });
   return answerOf(work, hold, after);
 }
 
@@ -118,8 +120,9 @@ export async function settleHold(work: Work, id: string, amount: number, catchUp
   if (decideClosing(found, closing) === 'repeat') return tellSettlement(work, found);
   const draft = await draftOne(work, [eventToSettle(found, amount)], catchUp);
   assert(seriesOf(draft).ledgerAccountId === found.ledgerAccountId, 'the price of a hold stays one of its meter');
-  const poolAccountIds = [found.poolAccountId, await findPool(work, draft)].filter((each) => each !== null);
-  const accounts = await lockBalances(work, [found.ledgerAccountId, ...poolAccountIds]);
+  const poolAccountId = await findPool(work, draft);
+  const ids = [found.ledgerAccountId, found.poolAccountId, poolAccountId].filter((each) => each !== null);
+  const accounts = await lockBalances(work, ids);
   const { balance: before } = accountIn(accounts, found.ledgerAccountId);
   const hold = await requireHold(work, id);
   if (decideClosing(hold, closing) === 'repeat') return tellSettlement(work, hold);
@@ -128,10 +131,10 @@ export async function settleHold(work: Work, id: string, amount: number, catchUp
   if (amount === 0) return { ...answerOf(work, closed, released), usageEvent: null };
   const usageEvent = await record(work, draft);
   // A credit pool may have paid for a part of it.
-  const after = await lockBalances(work, [found.ledgerAccountId]);
+  const after = await lockBalances(work, ids);
   const { balance } = accountIn(after, found.ledgerAccountId);
   // A balance that was below its threshold with the hold is not published again.
-  await publishIfFallen(work, draft, before, balance);
+  await publishFallen(work, draft, { poolAccountId, before: accounts, after });
   return { ...answerOf(work, closed, balance), usageEvent };
 }
 
@@ -238,8 +241,27 @@ async function record(work: Work, draft: Draft): Promise<UsageEvent> {
   return told(draft, beyond);
 }
 
-async function publishIfFallen(work: Work, { event, price }: Draft, before: bigint, after: bigint): Promise<void> {
-  if (hasFallen(price.lowBalanceThreshold, before, after)) await publishLowBalances(work, [event]);
+type Balances = ReadonlyMap<string, Pick<LockedBalance, 'balance'>>;
+
+/** Publishes which balances fell below their thresholds: that of the meter of a draft, and that of its credit pool. */
+async function publishFallen(
+  work: Work,
+  draft: Draft,
+  {
+    poolAccountId,
+    before,
+    after,
+  }: { readonly poolAccountId: string | null; readonly before: Balances; readonly after: Balances },
+): Promise<void> {
+  const watched = [
+    { id: seriesOf(draft).ledgerAccountId, threshold: draft.price.lowBalanceThreshold },
+    { id: poolAccountId, threshold: draft.poolRate?.lowBalanceThreshold ?? null },
+  ];
+  const fallen = watched.flatMap(({ id, threshold }) => {
+    const [earlier, later] = [before.get(id ?? ''), after.get(id ?? '')];
+    return id !== null && earlier && later && hasFallen(threshold, earlier.balance, later.balance) ? [id] : [];
+  });
+  await publishLowBalances(work, fallen);
 }
 
 /** A balance once a hold no longer sets anything aside from it. */

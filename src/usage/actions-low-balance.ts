@@ -1,55 +1,80 @@
 import assert from 'node:assert/strict';
-import { listExternalIds } from '../customers/store.ts';
-import { publish } from '../customers/store-events.ts';
+import { renderCustomer } from '../customers/actions.ts';
+import { listCustomersById } from '../customers/store.ts';
+import { type DomainEvent, publish } from '../customers/store-events.ts';
 import type { Work } from '../database/work.ts';
+import { poolText } from '../rating/pool-units.ts';
 import { findSubscriptions } from '../subscriptions/store.ts';
 import { toSubscription } from '../subscriptions/subscription.ts';
-import { hasFallen, type LowBalance } from './ledger.ts';
+import { hasFallen } from './ledger.ts';
 import { lockAccountsOfSubscriptions } from './store-accounts.ts';
-import { type BookedBalance, listBookedBalances } from './store-balances.ts';
+import { listLowBalances, listWatchedBalances, type WatchedAccounts, type WatchedBalance } from './store-balances.ts';
 
-/** Publishes, in the commit that reduced them, the balances that fell below their thresholds. */
-export async function publishLowBalances(work: Work, low: readonly LowBalance[]): Promise<void> {
-  if (low.length === 0) return;
-  const externalIds = await listExternalIds(work, [...new Set(low.map(({ customerId }) => customerId))]);
-  const ids = [...new Set(low.map(({ subscriptionId }) => subscriptionId))];
-  const rows = new Map((await findSubscriptions(work, ids)).map((row) => [row.id, row]));
+/**
+ * Publishes, in the commit that reduced them, the balances of accounts that fell below their thresholds. The event of a
+ * usage meter is about its subscription, and that of a credit pool about its customer.
+ */
+export async function publishLowBalances(work: Work, accountIds: readonly string[]): Promise<void> {
+  if (accountIds.length === 0) return;
+  const low = await listLowBalances(work, accountIds);
+  const customerIds = [...new Set(low.map(({ customerId }) => customerId))];
+  const customers = new Map((await listCustomersById(work, customerIds)).map((row) => [row.id, row]));
+  const subscriptionIds = [...new Set(low.flatMap(({ subscriptionId }) => subscriptionId ?? []))];
+  const rows = await findSubscriptions(work, subscriptionIds);
+  const subscriptions = new Map(rows.map((row) => [row.id, row]));
   await publish(
     work,
-    low.map(({ pricingModelId, customerId, subscriptionId, usageMeterId }) => {
-      const externalId = externalIds.get(customerId);
-      const row = rows.get(subscriptionId);
-      assert(externalId !== undefined && row !== undefined, 'a subscription has a customer');
-      const customer = { id: customerId, externalId };
-      const of = { object: 'subscription', objectId: subscriptionId, pricingModelId, usageMeterId, customer };
-      return { type: 'usage_balance.low', ...of, data: toSubscription(work, row) };
+    low.map(({ pricingModelId, customerId, subscriptionId, usageMeterId, availableBalance }): DomainEvent => {
+      const owner = customers.get(customerId);
+      assert(owner !== undefined, 'an account has a customer');
+      const customer = { id: customerId, externalId: owner.externalId };
+      const of = { type: 'usage_balance.low', pricingModelId, customer };
+      if (subscriptionId === null) {
+        const creditPool = { id: usageMeterId, availableBalance: poolText(availableBalance) };
+        return { ...of, object: 'customer', objectId: customerId, creditPool, data: renderCustomer(work, owner) };
+      }
+      const row = subscriptions.get(subscriptionId);
+      assert(row !== undefined, 'the account of a meter has a subscription');
+      return { ...of, object: 'subscription', objectId: subscriptionId, usageMeterId, data: toSubscription(work, row) };
     }),
   );
 }
 
 /**
- * Runs `act`, which expires and grants credits, and publishes `usage_balance.low` for each meter whose balance it moved
- * below the threshold. Expired credits count until their expiry is booked. Locks the accounts of the subscriptions.
- * Takes two more reads if a meter's balance is still above its threshold; else one.
+ * Runs `act`, which expires and grants credits, and publishes `usage_balance.low` for each meter and credit pool whose
+ * balance it moved below the threshold. Expired credits count until their expiry is booked. Locks the accounts of the
+ * subscriptions, and those of their customers in credit pools. Takes two more reads if a balance is still above its
+ * threshold; else one.
  */
 export async function tellingLowBalances<Answer>(
   work: Work,
   subscriptionIds: readonly string[],
   act: () => Promise<Answer>,
 ): Promise<Answer> {
-  // Usage waits for these locks, so the balances before and after are comparable.
-  await lockAccountsOfSubscriptions(work, subscriptionIds);
-  const before = await listBookedBalances(work, subscriptionIds);
+  return telling(work, { accountIds: await lockAccountsOfSubscriptions(work, subscriptionIds), isBooked: true }, act);
+}
+
+/** The same of accounts that are locked, for an `act` that takes credits back. Expired credits count no more. */
+export async function tellingLowAccounts<Answer>(
+  work: Work,
+  accountIds: readonly string[],
+  act: () => Promise<Answer>,
+): Promise<Answer> {
+  return telling(work, { accountIds, isBooked: false }, act);
+}
+
+/** Usage waits for the locks of the accounts, so the balances before and after are comparable. */
+async function telling<Answer>(work: Work, of: WatchedAccounts, act: () => Promise<Answer>): Promise<Answer> {
+  const before = await listWatchedBalances(work, of);
   const answer = await act();
   const watched = before.filter(({ lowBalanceThreshold, balance }) => balance >= lowBalanceThreshold);
-  if (watched.length > 0)
-    await publishLowBalances(work, fallen(watched, await listBookedBalances(work, subscriptionIds)));
+  if (watched.length > 0) await publishLowBalances(work, fallen(watched, await listWatchedBalances(work, of)));
   return answer;
 }
 
-function fallen(before: readonly BookedBalance[], after: readonly BookedBalance[]): BookedBalance[] {
+function fallen(before: readonly WatchedBalance[], after: readonly WatchedBalance[]): string[] {
   const balances = new Map(after.map((account) => [account.ledgerAccountId, account.balance]));
-  return before.filter(({ ledgerAccountId, lowBalanceThreshold, balance }) =>
-    hasFallen(lowBalanceThreshold, balance, balances.get(ledgerAccountId) ?? balance),
+  return before.flatMap(({ ledgerAccountId, lowBalanceThreshold, balance }) =>
+    hasFallen(lowBalanceThreshold, balance, balances.get(ledgerAccountId) ?? balance) ? [ledgerAccountId] : [],
   );
 }

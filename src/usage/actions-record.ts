@@ -335,7 +335,7 @@ function isLate(event: MeasuredEvent, latest: MeasuredSoFar['latest']): boolean 
 
 /**
  * Books stored events, of which those in `counted` count, and publishes which balances fell below the thresholds of their
- * meters. With `isWatched` false it publishes none.
+ * meters and credit pools. With `isWatched` false it publishes none.
  */
 export async function bookEvents(
   work: Work,
@@ -343,11 +343,5 @@ export async function bookEvents(
   { booking, counted, isWatched = true }: { booking: number; counted: ReadonlySet<Draft>; isWatched?: boolean },
 ): Promise<void> {
   const sums = sumUp(added, (draft) => counted.has(draft), work.now);
-  const fallen = new Set(await store.bookUsage(work, sums, { booking, isWatched }));
-  if (fallen.size === 0) return;
-  const low = sums.filter(({ draft }) => fallen.delete(seriesOf(draft).ledgerAccountId));
-  await publishLowBalances(
-    work,
-    low.map(({ draft }) => draft.event),
-  );
+  await publishLowBalances(work, await store.bookUsage(work, sums, { booking, isWatched }));
 }

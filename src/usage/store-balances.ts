@@ -3,7 +3,6 @@ import { idArray, textArray } from '../database/array-literal.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { currentStatuses } from '../subscriptions/subscription.ts';
-import type { LowBalance } from './ledger.ts';
 
 /** The applied amount of a credit `c` of account `a`, including the pending one. */
 export const appliedInAll = sql<bigint>`(c.applied + case when c.id = a.pending_credit_id then a.covered - a.applied else 0 end)`;
@@ -116,24 +115,58 @@ export async function listCustomerBalances(work: Work, queries: readonly Balance
   return rows;
 }
 
-/** The booked balance of an account whose meter has a threshold: expired credits count until their expiry is booked. */
-export interface BookedBalance extends LowBalance {
+/** The balance of an account whose meter or credit pool has a threshold. */
+export interface WatchedBalance {
   readonly ledgerAccountId: string;
   readonly lowBalanceThreshold: bigint;
   readonly balance: bigint;
 }
 
-/** The subscriptions' balances on meters that have a threshold. */
-export async function listBookedBalances(work: Work, subscriptionIds: readonly string[]): Promise<BookedBalance[]> {
-  const { rows } = await sql<BookedBalance>`
-    select a.id as ledger_account_id, a.pricing_model_id, s.customer_id, a.subscription_id, a.usage_meter_id,
-           m.low_balance_threshold, ${availableBalance} + ended.credits as balance
+/** Accounts whose balances may fall. */
+export interface WatchedAccounts {
+  readonly accountIds: readonly string[];
+  /** Whether expired credits count until their expiry is booked. */
+  readonly isBooked: boolean;
+}
+
+/** The balances of those whose meter or credit pool has a threshold. Credits that wait on a customer have none. */
+export async function listWatchedBalances(
+  work: Work,
+  { accountIds, isBooked }: WatchedAccounts,
+): Promise<WatchedBalance[]> {
+  const { rows } = await sql<WatchedBalance>`
+    select a.id as ledger_account_id, coalesce(m.low_balance_threshold, p.low_balance_threshold) as low_balance_threshold,
+           ${availableBalance}${isBooked ? sql` + ended.credits` : sql``} as balance
       from ledger_accounts a
-      join usage_meters m on m.environment_id = a.environment_id and m.id = a.usage_meter_id
-      join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
+      left join usage_meters m on m.environment_id = a.environment_id and m.id = a.usage_meter_id
+      left join credit_pools p on p.environment_id = a.environment_id and p.id = a.usage_meter_id
       ${endedUnbooked(work.now)}
-     where a.environment_id = ${work.environmentId} and a.subscription_id = any(${subscriptionIds}::text[])
-       and m.low_balance_threshold is not null
+     where a.environment_id = ${work.environmentId} and a.id = any(${textArray(accountIds)}::text[])
+       and (a.subscription_id is not null or p.id is not null)
+       and coalesce(m.low_balance_threshold, p.low_balance_threshold) is not null
+     order by a.id`.execute(work.db);
+  return rows;
+}
+
+/** An account whose balance has fallen below the threshold of its meter or credit pool. */
+interface LowBalance {
+  readonly pricingModelId: string;
+  readonly customerId: string;
+  /** Null: the account of a customer in a credit pool. */
+  readonly subscriptionId: string | null;
+  /** The usage meter or credit pool. */
+  readonly usageMeterId: string;
+  readonly availableBalance: bigint;
+}
+
+export async function listLowBalances(work: Work, accountIds: readonly string[]): Promise<LowBalance[]> {
+  const { rows } = await sql<LowBalance>`
+    select a.pricing_model_id, coalesce(a.customer_id, s.customer_id) as customer_id, a.subscription_id, a.usage_meter_id,
+           ${availableBalance} as available_balance
+      from ledger_accounts a
+      left join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
+      ${endedUnbooked(work.now)}
+     where a.environment_id = ${work.environmentId} and a.id = any(${textArray(accountIds)}::text[])
      order by a.id`.execute(work.db);
   return rows;
 }

@@ -308,13 +308,14 @@ function bookingArrays({ usages, rollUps }: BookingOrder, isWatched: boolean): R
     ${idColumn(parts, ({ units }) => units)}::numeric[],
     ${idColumn(parts, ({ rate }) => rate?.creditPoolId ?? null)}::text[],
     ${idColumn(parts, ({ rate }) => rate?.unitCost ?? null)}::numeric[],
+    ${idColumn(parts, ({ rate }) => (isWatched ? (rate?.lowBalanceThreshold ?? null) : null))}::numeric[],
     ${idColumn(parts, () => newId('ledgerEntry'))}::text[],
     ${idColumn(parts, () => newId('ledgerEntry'))}::text[]`;
 }
 
 /**
  * Books usage whose events this unit of work has stored. Answers the accounts whose balance fell below the threshold of
- * their meter, where these are watched. Fails with 40001 where a subscription has changed since it was read.
+ * their meter or credit pool, where these are watched. Fails with 40001 where a subscription has changed since it was read.
  */
 export async function bookUsage(
   work: Work,

@@ -265,6 +265,8 @@ export interface PoolRate {
   readonly creditPoolId: string;
   /** In smallest units of the pool. */
   readonly unitCost: bigint;
+  /** The low-balance threshold of the pool, in its smallest units; null: none. */
+  readonly lowBalanceThreshold: bigint | null;
 }
 
 /** The rates of a meter: those with conditions, and that of any other event. */

@@ -66,30 +66,30 @@ const records = {
 };
 
 /** The message of an event of this type. */
-function payloadOf(type: EventType) {
+function payloadOf(type: EventType): z.ZodType {
   const { object } = eventMeanings[type];
-  const name = type.replaceAll(/(?:^|[._])([a-z])/g, (_, letter: string) => letter.toUpperCase());
-  const meter = type === 'usage_balance.low' ? { usageMeterId: EventPayload.shape.usageMeterId.unwrap() } : {};
+  const id = `${type.replaceAll(/(?:^|[._])([a-z])/g, (_, letter: string) => letter.toUpperCase())}Payload`;
+  const { usageMeterId, creditPool, ...fields } = EventPayload.shape;
+  const about = (kind: z.ZodType, record: z.ZodType, more: z.ZodRawShape = {}) => {
+    const data = record.nullable().meta({ description: recordDescription });
+    return EventPayload.extend({ type: z.literal(type), object: kind, ...more, data });
+  };
+  if (type === 'usage_balance.low')
+    return z
+      .union([
+        about(z.literal(object), records[object], { usageMeterId: usageMeterId.unwrap() }),
+        about(z.literal('customer'), Customer, { creditPool: creditPool.unwrap() }),
+      ])
+      .meta({ id });
   const isOfLimit = type === 'usage_threshold.reached' || type === 'spend_limit.reached';
-  const spendLimit = isOfLimit ? { spendLimit: EventPayload.shape.spendLimit.unwrap() } : {};
+  const spendLimit = isOfLimit ? { spendLimit: fields.spendLimit.unwrap() } : {};
+  const refund = type === 'refund.created' ? { refund: fields.refund.unwrap() } : {};
   // Attempts outside of a checkout session are those of a customer.
-  const isOfAttempts = type === 'attempts.limit_reached';
-  const attempts = isOfAttempts ? { attempts: EventPayload.shape.attempts.unwrap() } : {};
-  const refund = type === 'refund.created' ? { refund: EventPayload.shape.refund.unwrap() } : {};
-  const kind = isOfAttempts ? z.enum([object, 'customer']) : z.literal(object);
-  const record = isOfAttempts ? z.union([records[object], Customer]) : records[object];
-  const data = record.nullable().meta({ description: recordDescription });
-  return EventPayload.extend({
-    type: z.literal(type),
-    object: kind,
-    ...meter,
-    ...attempts,
-    ...refund,
-    ...spendLimit,
-    data,
-  }).meta({
-    id: `${name}Payload`,
-  });
+  if (type === 'attempts.limit_reached') {
+    const kind = z.enum([object, 'customer']);
+    return about(kind, z.union([records[object], Customer]), { attempts: fields.attempts.unwrap() }).meta({ id });
+  }
+  return about(z.literal(object), records[object], { ...refund, ...spendLimit }).meta({ id });
 }
 
 /** Every message that a webhook may receive. */

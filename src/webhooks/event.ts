@@ -105,7 +105,8 @@ export const eventMeanings: Readonly<Record<EventType, EventMeaning>> = {
   'usage_balance.low': {
     object: 'subscription',
     description:
-      'Sent when the balance of a usage meter falls below its threshold. Only webhooks that name the type receive it.',
+      'Sent when the balance of a usage meter or credit pool falls below its threshold. It is about the subscription, with ' +
+      '`usageMeterId`, or about the customer, with `creditPool`. Only webhooks that name the type receive it.',
   },
   'usage_threshold.reached': {
     object: 'customer',
@@ -247,6 +248,9 @@ export const EventPayload = z
     id: z.string().meta({ description: 'The id of the record that the event is about.' }),
     object: z.string().meta({ description: 'The type of that record.' }),
     usageMeterId: z.string().optional().meta({ description: 'The usage meter, in events about a balance.' }),
+    creditPool: z.object({ id: z.string(), availableBalance: z.string() }).optional().meta({
+      description: 'The credit pool and its balance then, a decimal text, in events about a balance of a pool.',
+    }),
     attempts: z
       .object({
         kind: z.enum(['payment', 'discount_code']),

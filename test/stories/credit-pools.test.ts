@@ -238,6 +238,65 @@ test('a grant is taken back beside open holds, and ends when it expires', async 
   await assertSound(app);
 });
 
+test('a balance of a pool that falls below its threshold is published with its amount, once for each time', async () => {
+  await app.put(`/credit-pools/${pool.id}`, { creditPool: { lowBalanceThreshold: '0.50' } });
+  assert.equal((await app.get(`/credit-pools/${pool.id}`)).creditPool.lowBalanceThreshold, '0.5');
+  const user = await newUser();
+  const low = async (): Promise<string[]> => {
+    const { data } = await app.get(`/events?type=usage_balance.low&objectId=${user.customerId}&limit=100&order=asc`);
+    for (const { object, payload } of data) {
+      assert.deepEqual([object, payload.creditPool.id, payload.data.id], ['customer', pool.id, user.customerId]);
+      assert.equal(payload.customer.externalId, user.externalId);
+    }
+    return data.map(({ payload }: Body) => payload.creditPool.availableBalance);
+  };
+  const credit = await user.grant(2);
+  await user.record(user.event('seconds', 90));
+  assert.deepEqual(await low(), [], 'a balance at the threshold is not below it');
+  // Of several meters in one request, the last brings it below.
+  await user.grant(1);
+  await user.record(user.event('seconds', 60), user.event('tokens', 100), user.event('seconds', 6));
+  assert.deepEqual(await low(), ['0.35']);
+  await user.consume('seconds', 1);
+  assert.equal((await low()).length, 1, 'a balance that is low already is not published again');
+  await user.grant(1);
+  assert.equal((await user.consume('seconds', 60)).status, 200);
+  assert.deepEqual((await low()).slice(1), ['0.333333333333']);
+  const hold = { customerExternalId: user.externalId, usageMeterSlug: 'seconds', expiresAt: start + 86_400_000 };
+  await user.grant(1);
+  const taken = (await app.post('/holds', { hold: { ...hold, amount: 60 } })).hold;
+  assert.deepEqual((await low()).slice(2), ['0.333333333333']);
+  await app.post(`/holds/${taken.id}/settle`, { amount: 55 });
+  assert.equal((await low()).length, 3, 'a balance that was low with the hold is not published again');
+  const open = (await app.post('/holds', { hold: { ...hold, amount: 1 } })).hold;
+  await user.grant(1);
+  // More than was held: the settlement itself brings it below.
+  await app.post(`/holds/${open.id}/settle`, { amount: 60 });
+  assert.deepEqual((await low()).slice(3), ['0.416666666666']);
+  const other = await user.grant(1);
+  await app.post(`/usage-credits/${other.id}/take-back`, {});
+  assert.deepEqual((await low()).slice(4), ['0.416666666666']);
+  assert.equal(credit.creditPoolId, pool.id);
+  const { pricingModel: exported } = await app.get(`/pricing-models/${pricingModelId}/export`);
+  assert.equal(exported.creditPools[0].lowBalanceThreshold, '0.5');
+  const clone = await app.post(`/pricing-models/${pricingModelId}/clone`, { name: 'With a threshold' });
+  const [cloned] = (await app.get(`/credit-pools?pricingModelId=${clone.pricingModel.id}`)).data;
+  assert.equal(cloned.lowBalanceThreshold, '0.5');
+  const { lowBalanceThreshold: _, ...without } = exported.creditPools[0];
+  await app.put(`/pricing-models/${pricingModelId}`, { pricingModel: { ...exported, creditPools: [without] } });
+  assert.equal((await app.get(`/credit-pools/${pool.id}`)).creditPool.lowBalanceThreshold, null);
+  await user.grant(1);
+  await user.consume('seconds', 60);
+  assert.equal((await low()).length, 5, 'a pool without a threshold tells nothing');
+  for (const wrong of ['0', '-1', 'much', 1]) {
+    const { body } = await app.request('PUT', `/credit-pools/${pool.id}`, {
+      creditPool: { lowBalanceThreshold: wrong },
+    });
+    assert.deepEqual(body.issues[0].path, ['creditPool', 'lowBalanceThreshold']);
+  }
+  await assertSound(app);
+});
+
 test('a check counts what the pool pays for', async () => {
   const user = await newUser();
   await app.post('/subscriptions', { customerId: user.customerId, priceSlug: 'pro-monthly' });

@@ -122,6 +122,20 @@ test('a plan grants credits of a pool at its start and at each renewal, and unus
   await assertSound(app);
 });
 
+test('credits of a plan that end and leave too few in a pool are published, those that come again are not', async () => {
+  const user = await newShop();
+  await user.put(`/credit-pools/${user.pool.id}`, { creditPool: { lowBalanceThreshold: '110' } });
+  await user.subscribe('start-monthly');
+  const low = async () => (await user.get(`/events?type=usage_balance.low&objectId=${user.customerId}`)).total;
+  await user.moveTo('2026-07-01');
+  assert.deepEqual([await user.available(), await low()], ['120', 0]);
+  const { currentSubscription } = await user.get(`/customers/${user.externalId}/billing`);
+  await user.post(`/subscription-item-features/${currentSubscription.experimental.featureItems[0].id}/expire`, {});
+  await user.moveTo('2026-08-01');
+  assert.deepEqual([await user.available(), await low()], ['20', 1]);
+  await assertSound(app);
+});
+
 test('a free user buys 500, upgrades, cancels and comes back: every credit is accounted for', async () => {
   const user = await newShop();
   assert.deepEqual(await user.balance(), { available: '10', granted: '10', paid: '0' });
