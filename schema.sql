@@ -328,7 +328,7 @@ create table public.auto_top_up_purchases (
   constraint auto_top_up_purchases_pkey PRIMARY KEY (environment_id, purchase_id),
   constraint auto_top_up_purchases_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
   constraint auto_top_up_purchases_environment_id_purchase_id_fkey FOREIGN KEY (environment_id, purchase_id) REFERENCES purchases(environment_id, id),
-  constraint auto_top_up_purchases_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
+  constraint auto_top_up_purchases_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES credit_subjects(environment_id, id),
   constraint auto_top_up_purchases_amount CHECK ((amount >= (0)::numeric)),
   constraint auto_top_up_purchases_status CHECK ((status = ANY (ARRAY['open'::text, 'paid'::text, 'failed'::text])))
 );
@@ -350,7 +350,7 @@ create table public.auto_top_ups (
   constraint auto_top_ups_pkey PRIMARY KEY (environment_id, customer_id),
   constraint auto_top_ups_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
   constraint auto_top_ups_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
-  constraint auto_top_ups_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
+  constraint auto_top_ups_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES credit_subjects(environment_id, id),
   constraint auto_top_ups_amounts CHECK (((below > (0)::numeric) AND (maximum_amount_per_month > (0)::numeric))),
   constraint auto_top_ups_failures CHECK ((((failures >= 0) AND (failures <= 3)) AND ((failures < 3) OR (stopped_at IS NOT NULL)))),
   constraint auto_top_ups_size CHECK (((num_nonnulls(up_to, quantity) = 1) AND (up_to >= below) AND ((quantity >= 1) AND (quantity <= 1000000))))
@@ -4572,9 +4572,10 @@ CREATE OR REPLACE FUNCTION public.note_top_up()
 AS $function$
 begin
   insert into auto_top_up_checks (environment_id, customer_id, due_at)
-  select new.environment_id, s.customer_id, coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint)
-    from subscriptions s join environments e on e.id = s.environment_id
-   where s.environment_id = new.environment_id and s.id = new.subscription_id
+  select e.id, coalesce(new.customer_id, (select s.customer_id from subscriptions s where s.environment_id = e.id and s.id = new.subscription_id)),
+         coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint)
+    from environments e
+   where e.id = new.environment_id
   on conflict do nothing;
   perform enqueue_job('do_due_work', json_build_object('environmentId', new.environment_id), 'do_due_work:' || new.environment_id, null, 5);
   return null;
@@ -5096,10 +5097,10 @@ CREATE OR REPLACE FUNCTION public.set_top_up_line()
 AS $function$
 begin
   select t.below into new.top_up_below
-    from subscriptions s
-    join auto_top_ups t on t.environment_id = s.environment_id and t.customer_id = s.customer_id
-     and t.usage_meter_id = new.usage_meter_id and t.stopped_at is null
-   where s.environment_id = new.environment_id and s.id = new.subscription_id;
+    from auto_top_ups t
+   where t.environment_id = new.environment_id and t.usage_meter_id = new.usage_meter_id and t.stopped_at is null
+     and t.customer_id = coalesce(new.customer_id, (select s.customer_id from subscriptions s
+                                                     where s.environment_id = new.environment_id and s.id = new.subscription_id));
   return new;
 end $function$;
 CREATE OR REPLACE FUNCTION public.settle_threshold()

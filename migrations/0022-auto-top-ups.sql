@@ -5,7 +5,7 @@ create table auto_top_ups (
   customer_id text collate "C" not null,
   pricing_model_id text collate "C" not null,
   price_id text collate "C" not null,
-  -- The meter whose credits the product of the price gives.
+  -- The usage meter or credit pool whose credits the product of the price gives. Units are those of the ledger.
   usage_meter_id text collate "C" not null,
   below numeric(38, 0) not null,
   -- The balance that a purchase reaches, or the quantity that it buys.
@@ -21,7 +21,7 @@ create table auto_top_ups (
   primary key (environment_id, customer_id),
   foreign key (environment_id, customer_id) references customers,
   foreign key (environment_id, price_id) references prices,
-  foreign key (environment_id, usage_meter_id) references usage_meters,
+  foreign key (environment_id, usage_meter_id) references credit_subjects,
   constraint auto_top_ups_size check (num_nonnulls(up_to, quantity) = 1 and up_to >= below and quantity between 1 and 1000000),
   constraint auto_top_ups_amounts check (below > 0 and maximum_amount_per_month > 0),
   constraint auto_top_ups_failures check (failures between 0 and 3 and (failures < 3 or stopped_at is not null))
@@ -43,7 +43,7 @@ create table auto_top_up_purchases (
   primary key (environment_id, purchase_id),
   foreign key (environment_id, purchase_id) references purchases,
   foreign key (environment_id, customer_id) references customers,
-  foreign key (environment_id, usage_meter_id) references usage_meters,
+  foreign key (environment_id, usage_meter_id) references credit_subjects,
   constraint auto_top_up_purchases_status check (status in ('open', 'paid', 'failed')),
   constraint auto_top_up_purchases_amount check (amount >= 0)
 );
@@ -58,23 +58,25 @@ create function set_top_up_line() returns trigger
   language plpgsql security definer set search_path = public, pg_temp as $$
 begin
   select t.below into new.top_up_below
-    from subscriptions s
-    join auto_top_ups t on t.environment_id = s.environment_id and t.customer_id = s.customer_id
-     and t.usage_meter_id = new.usage_meter_id and t.stopped_at is null
-   where s.environment_id = new.environment_id and s.id = new.subscription_id;
+    from auto_top_ups t
+   where t.environment_id = new.environment_id and t.usage_meter_id = new.usage_meter_id and t.stopped_at is null
+     and t.customer_id = coalesce(new.customer_id, (select s.customer_id from subscriptions s
+                                                     where s.environment_id = new.environment_id and s.id = new.subscription_id));
   return new;
 end $$;
 create trigger ledger_accounts_top_up_line before insert on ledger_accounts
-  for each row when (new.subscription_id is not null) execute function set_top_up_line();
+  for each row when (new.subscription_id is not null or starts_with(new.usage_meter_id, 'credit_pool_'))
+  execute function set_top_up_line();
 
 -- Notes, in the commit that crosses it, that a balance fell below its line. A take-back or a refund is no reason to buy again.
 create function note_top_up() returns trigger
   language plpgsql security definer set search_path = public, pg_temp as $$
 begin
   insert into auto_top_up_checks (environment_id, customer_id, due_at)
-  select new.environment_id, s.customer_id, coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint)
-    from subscriptions s join environments e on e.id = s.environment_id
-   where s.environment_id = new.environment_id and s.id = new.subscription_id
+  select e.id, coalesce(new.customer_id, (select s.customer_id from subscriptions s where s.environment_id = e.id and s.id = new.subscription_id)),
+         coalesce(e.clock_now, (extract(epoch from clock_timestamp()) * 1000)::bigint)
+    from environments e
+   where e.id = new.environment_id
   on conflict do nothing;
   perform enqueue_job('do_due_work', json_build_object('environmentId', new.environment_id), 'do_due_work:' || new.environment_id, null, 5);
   return null;

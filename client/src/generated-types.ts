@@ -108,12 +108,12 @@ export interface SpendLimitInput {
 }
 
 export interface AutoTopUpInput {
-  /** The slug of an active price that is paid once, whose product gives credits of one usage meter. */
+  /** The slug of an active price that is paid once, whose product gives credits of one usage meter or credit pool. */
   priceSlug: string;
-  /** A purchase is made when the available balance falls below this number of units. */
-  below: number;
-  /** The balance that a purchase reaches. Its quantity closes the gap. */
-  upTo?: number | null;
+  /** A purchase is made when the available balance falls below these units of the meter, or this amount of the credit pool. */
+  below: number | string;
+  /** The balance that a purchase reaches, as `below`. Its quantity closes the gap. */
+  upTo?: number | string | null;
   /** The quantity that a purchase has, in place of `upTo`. */
   quantity?: number | null;
   /** The most that the purchases of a month in UTC may cost, with tax, in minor units. A purchase that does not fit is smaller, or waits for the next month. */
@@ -2506,12 +2506,14 @@ export interface SpendLimit {
 export interface AutoTopUp {
   priceId: string;
   priceSlug: string | null;
-  /** The usage meter whose credits the price buys. */
-  usageMeterId: string;
-  /** A purchase is made when the available balance falls below this number of units. */
-  below: WholeNumber;
-  /** The balance that a purchase reaches. Its quantity closes the gap. */
-  upTo: WholeNumber | null;
+  /** The usage meter whose credits the price buys. Null for those of a credit pool. */
+  usageMeterId: string | null;
+  /** The credit pool, in place of a usage meter. */
+  creditPoolId?: string;
+  /** A purchase is made when the available balance falls below these units of the meter, or this amount of the credit pool. */
+  below: CreditAmount;
+  /** The balance that a purchase reaches, as `below`. Its quantity closes the gap. */
+  upTo: CreditAmount | null;
   /** The quantity that a purchase has, in place of `upTo`. */
   quantity: number | null;
   /** The most that the purchases of a month in UTC may cost, with tax, in minor units. A purchase that does not fit is smaller, or waits for the next month. */

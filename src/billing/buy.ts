@@ -14,11 +14,13 @@ import { allowsMultipleSubscriptions, anchorSettings } from '../organizations/se
 import { defaultPaymentMethod, findPaymentMethod } from '../payments/actions.ts';
 import { requestFirstCharge } from '../payments/actions-charge.ts';
 import { findLastPaymentOf } from '../payments/store.ts';
+import { isCreditPool } from '../pricing/credit-pool.ts';
 import { type DiscountRow, orderedOf } from '../pricing/discount.ts';
 import { amountAt, type Price } from '../pricing/price.ts';
 import { maxQuantity, type Product } from '../pricing/product.ts';
 import { getPurchase } from '../purchases/actions.ts';
 import { creditsOfProduct, publishTopUp, recordTopUpFailure } from '../purchases/actions-auto-top-ups.ts';
+import type { AutoTopUpRow } from '../purchases/auto-top-up.ts';
 import { type NewPurchase, type Purchase, type PurchaseRow, toPurchase } from '../purchases/purchase.ts';
 import {
   findPurchase,
@@ -43,7 +45,7 @@ import { lockLivingSubscriptions, saveSubscription } from '../subscriptions/stor
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { type AddOn, refuseSecond, refuseTooDear } from '../subscriptions/subscription-start.ts';
 import { listCreditHolders } from '../usage/actions-transfer.ts';
-import { findAvailable, lockAccountsOfSubscriptions } from '../usage/store-accounts.ts';
+import { findAvailable, listPoolAccounts, lockAccountsOfSubscriptions, lockBalances } from '../usage/store-accounts.ts';
 import { composeBills } from './bill-subscription.ts';
 import { recordBought, requireHolder } from './complete-purchases.ts';
 import type { DueWorkHandler } from './due-work-runner.ts';
@@ -524,15 +526,13 @@ export const topUpHandler: DueWorkHandler = {
  * looked at. The charge is made after the commit, and the credits come with its money. The caller has locked the customer.
  */
 async function topUp(work: Work, customerId: string): Promise<void> {
-  const holder = (await listCreditHolders(work, [customerId])).get(customerId);
-  await lockAccountsOfSubscriptions(work, holder === undefined ? [] : [holder.id]);
-  await endCheck(work, customerId);
   const row = await findAutoTopUp(work, customerId);
+  const balance = row && (await lockRefilled(work, row));
+  await endCheck(work, customerId);
   const customer = await findCustomer(work, customerId);
-  if (row === null || row.stoppedAt !== null || holder === undefined || customer === null || customer.archived) return;
+  if (row === null || row.stoppedAt !== null || balance === null || customer === null || customer.archived) return;
   const month = calendarPeriod('month', work.now);
   const { amount: spent, openPurchaseId } = await readMonth(work, customerId, month.start);
-  const balance = await findAvailable(work, holder.id, row.usageMeterId);
   if (openPurchaseId !== null || balance >= row.below) return;
   const sold = await findSold(work, row);
   const creditsPerUnit = (await creditsOfProduct(work, sold.product.id)).get(row.usageMeterId);
@@ -558,6 +558,19 @@ async function topUp(work: Work, customerId: string): Promise<void> {
     ...{ amount: purchase.totalPurchaseValue ?? 0n, monthStart: month.start },
     status: purchase.status === 'paid' ? 'paid' : 'open',
   });
+}
+
+/** Locks the account that gets the credits of a top-up, and reads its balance. Null: no subscription gets them. */
+async function lockRefilled(work: Work, { customerId, usageMeterId }: AutoTopUpRow): Promise<bigint | null> {
+  if (isCreditPool(usageMeterId)) {
+    const of = { customerIds: [customerId], creditPoolIds: [usageMeterId] };
+    const ids = (await listPoolAccounts(work, of)).map(({ id }) => id);
+    return (await lockBalances(work, ids)).get(ids[0] ?? '')?.balance ?? 0n;
+  }
+  const holder = (await listCreditHolders(work, [customerId])).get(customerId);
+  if (holder === undefined) return null;
+  await lockAccountsOfSubscriptions(work, [holder.id]);
+  return findAvailable(work, holder.id, usageMeterId);
 }
 
 /** The largest quantity up to the wanted one whose total, with tax, is within the rest of the month. */

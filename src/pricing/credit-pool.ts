@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { CurrencyCode } from '../kernel/currency.ts';
 import { idPrefixes, idSchema } from '../kernel/id.ts';
-import { countInput, freeText, SafeString } from '../kernel/json.ts';
+import { amountInput, countInput, freeText, SafeString, WholeNumber } from '../kernel/json.ts';
+import { invalid } from '../kernel/problem.ts';
 import { type NewRecord, stamps } from '../kernel/record.ts';
 import { findTie } from '../rating/conditions.ts';
 import { poolAmount, poolText, smallestPerUnit, unitCostOf } from '../rating/pool-units.ts';
@@ -56,6 +57,17 @@ export const PoolAmount = z
   .refine((text) => fineAmount(text) > 0n, { abort: true, message: decimalText })
   .overwrite((text) => fineText(fineAmount(text)))
   .meta({ description: 'A decimal text above 0, with up to 12 digits and 12 decimals.', example: '0.25' });
+
+/** Units of a usage meter, or an amount of a credit pool. */
+export const CreditAmount = z
+  .union([WholeNumber, z.string().meta({ description: 'An amount of a credit pool.', example: '0.25' })])
+  .meta({ id: 'CreditAmount', description: 'Units of a usage meter, or a decimal text in units of a credit pool.' });
+export type CreditAmount = z.infer<typeof CreditAmount>;
+
+/** Units of a usage meter or an amount of a credit pool, in a request. */
+export const CreditAmountInput = z.union([amountInput(1), PoolAmount], {
+  error: 'must be a whole number of units, or for a pool a decimal text',
+});
 
 const rateTexts = {
   where:
@@ -178,6 +190,13 @@ export function rateIssue(rates: readonly PlacedRate[]): { path: (string | numbe
       };
   }
   return null;
+}
+
+/** An amount of a request in units of the ledger. Refuses a part of a unit of a meter. */
+export function ledgerAmount(subjectId: string, amount: bigint | string, path: (string | number)[]): bigint {
+  if (isCreditPool(subjectId)) return smallestUnitsOf(amount);
+  if (typeof amount === 'string') throw invalid(path, 'must be a whole number of units of a usage meter');
+  return amount;
 }
 
 /** The amount that a grant names, in smallest units: a whole number, or a decimal text. */

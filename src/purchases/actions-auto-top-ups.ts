@@ -7,7 +7,8 @@ import type { Work } from '../database/work.ts';
 import { listProductLinks } from '../entitlements/store-item-features.ts';
 import { enqueue } from '../jobs/queue.ts';
 import { invalid, Problem, refusal } from '../kernel/problem.ts';
-import { isCreditPool } from '../pricing/credit-pool.ts';
+import { amountOf, inLedgerUnits, ledgerAmount } from '../pricing/credit-pool.ts';
+import { grantSubject } from '../pricing/feature.ts';
 import { findActivePriceBySlug, findPrice } from '../pricing/store-prices.ts';
 import { findProduct } from '../pricing/store-products.ts';
 import { nextTopUpAttempt } from '../rating/auto-top-up.ts';
@@ -30,11 +31,14 @@ export async function getAutoTopUp(work: Work, named: NamedCustomer): Promise<Au
   const { id } = await requireCustomerByExternalId(work, named.externalId, named.pricingModelId);
   const row = await store.findAutoTopUp(work, id);
   if (row === null) return null;
-  const { customerId: _, pricingModelId: __, ...shown } = row;
+  const { customerId: _, pricingModelId: __, usageMeterId, below, upTo, ...shown } = row;
   const price = await findPrice(work, row.priceId);
   const month = await store.readMonth(work, id, calendarPeriod('month', work.now).start);
   return {
     ...shown,
+    ...grantSubject(usageMeterId),
+    below: amountOf(usageMeterId, below),
+    upTo: upTo === null ? null : amountOf(usageMeterId, upTo),
     priceSlug: price?.slug ?? null,
     amountThisMonth: month.amount,
     openPurchaseId: month.openPurchaseId,
@@ -50,9 +54,11 @@ export async function putAutoTopUp(work: Work, named: NamedCustomer, input: Auto
   const before = await store.findAutoTopUp(work, id);
   if (before !== null) await setTopUpLine(work, id, before.usageMeterId, null);
   if (input === null) return store.deleteRow(work, id);
-  const { priceSlug, below, upTo = null, quantity = null, maximumAmountPerMonth } = input;
+  const { priceSlug, upTo = null, quantity = null, maximumAmountPerMonth } = input;
   const { priceId, usageMeterId } = await findTopUp(work, customer, priceSlug);
-  const size = { below, upTo, quantity, maximumAmountPerMonth };
+  const below = ledgerAmount(usageMeterId, input.below, ['spendControls', 'autoTopUp', 'below']);
+  const full = upTo === null ? null : ledgerAmount(usageMeterId, upTo, ['spendControls', 'autoTopUp', 'upTo']);
+  const size = { below, upTo: full, quantity, maximumAmountPerMonth };
   const { pricingModelId } = customer;
   await store.putRow(work, {
     ...{ customerId: id, pricingModelId, priceId, usageMeterId, ...size, failures: 0, stoppedAt: null },
@@ -61,7 +67,7 @@ export async function putAutoTopUp(work: Work, named: NamedCustomer, input: Auto
   await checkSoon(work, [id]);
 }
 
-/** The price of a top-up and the meter of its credits. Refuses one that is not paid once, or gives no credits of one meter. */
+/** The price of a top-up, and the usage meter or credit pool of its credits. Refuses a price that is no top-up of one. */
 async function findTopUp(work: Work, customer: CustomerRow, slug: string) {
   const path = ['spendControls', 'autoTopUp', 'priceSlug'];
   const refuse = (message: string) => invalid(path, message);
@@ -72,15 +78,15 @@ async function findTopUp(work: Work, customer: CustomerRow, slug: string) {
     throw refuse(`must be the slug of an active price that is paid once: ${slug}`);
   const credits = await creditsOfProduct(work, product.id);
   const [usageMeterId, ...others] = credits.keys();
-  if (usageMeterId === undefined || others.length > 0 || isCreditPool(usageMeterId))
-    throw refuse(`must be of a product that gives credits of one usage meter: ${slug}`);
+  if (usageMeterId === undefined || others.length > 0)
+    throw refuse(`must be of a product that gives credits of one usage meter or credit pool: ${slug}`);
   return { priceId: price.id, usageMeterId };
 }
 
-/** The credits of one unit of a product, by usage meter. */
+/** The credits of one unit of a product in units of the ledger, by usage meter or credit pool. */
 export async function creditsOfProduct(work: Work, productId: string): Promise<ReadonlyMap<string, bigint>> {
   const credits = new Map<string, bigint>();
-  for (const { usageMeterId, amount } of await listProductLinks(work, [productId])) {
+  for (const { usageMeterId, amount } of inLedgerUnits(await listProductLinks(work, [productId]))) {
     if (usageMeterId !== null && amount !== null && amount > 0n)
       credits.set(usageMeterId, (credits.get(usageMeterId) ?? 0n) + amount);
   }

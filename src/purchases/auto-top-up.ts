@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import type { Instant } from '../kernel/calendar.ts';
 import { amountInput, countInput, freeText, Timestamp, WholeNumber } from '../kernel/json.ts';
+import { CreditAmount, CreditAmountInput, smallestUnitsOf } from '../pricing/credit-pool.ts';
 import { maxQuantity } from '../pricing/product.ts';
 
 const texts = {
-  below: 'A purchase is made when the available balance falls below this number of units.',
-  upTo: 'The balance that a purchase reaches. Its quantity closes the gap.',
+  below:
+    'A purchase is made when the available balance falls below these units of the meter, or this amount of the credit pool.',
+  upTo: 'The balance that a purchase reaches, as `below`. Its quantity closes the gap.',
   quantity: 'The quantity that a purchase has, in place of `upTo`.',
   maximumAmountPerMonth:
     'The most that the purchases of a month in UTC may cost, with tax, in minor units. A purchase that does not fit is smaller, ' +
@@ -17,9 +19,12 @@ export const AutoTopUp = z
   .object({
     priceId: z.string(),
     priceSlug: z.string().nullable(),
-    usageMeterId: z.string().meta({ description: 'The usage meter whose credits the price buys.' }),
-    below: WholeNumber.meta({ description: texts.below }),
-    upTo: WholeNumber.nullable().meta({ description: texts.upTo }),
+    usageMeterId: z.string().nullable().meta({
+      description: 'The usage meter whose credits the price buys. Null for those of a credit pool.',
+    }),
+    creditPoolId: z.string().optional().meta({ description: 'The credit pool, in place of a usage meter.' }),
+    below: CreditAmount.meta({ description: texts.below }),
+    upTo: CreditAmount.nullable().meta({ description: texts.upTo }),
     quantity: z.int().nullable().meta({ description: texts.quantity }),
     maximumAmountPerMonth: WholeNumber.meta({ description: texts.maximumAmountPerMonth }),
     amountThisMonth: WholeNumber.meta({ description: 'The cost of the purchases of this month, paid and open ones.' }),
@@ -36,10 +41,11 @@ export type AutoTopUp = z.infer<typeof AutoTopUp>;
 export const AutoTopUpInput = z
   .object({
     priceSlug: freeText('longName').trim().min(1).meta({
-      description: 'The slug of an active price that is paid once, whose product gives credits of one usage meter.',
+      description:
+        'The slug of an active price that is paid once, whose product gives credits of one usage meter or credit pool.',
     }),
-    below: amountInput(1).meta({ description: texts.below }),
-    upTo: amountInput(1).nullish().meta({ description: texts.upTo }),
+    below: CreditAmountInput.meta({ description: texts.below }),
+    upTo: CreditAmountInput.nullish().meta({ description: texts.upTo }),
     quantity: countInput(1, maxQuantity).nullish().meta({ description: texts.quantity }),
     maximumAmountPerMonth: amountInput(1).meta({ description: texts.maximumAmountPerMonth }),
   })
@@ -47,7 +53,10 @@ export const AutoTopUpInput = z
     path: ['upTo'],
     message: 'send exactly one of upTo and quantity',
   })
-  .refine(({ upTo, below }) => upTo == null || upTo >= below, { path: ['upTo'], message: 'must be at least below' })
+  .refine(({ upTo, below }) => upTo == null || smallestUnitsOf(upTo) >= smallestUnitsOf(below), {
+    path: ['upTo'],
+    message: 'must be at least below',
+  })
   .meta({ id: 'AutoTopUpInput' });
 export type AutoTopUpInput = z.output<typeof AutoTopUpInput>;
 
@@ -56,7 +65,9 @@ export interface AutoTopUpRow {
   readonly customerId: string;
   readonly pricingModelId: string;
   readonly priceId: string;
+  /** The usage meter or credit pool. */
   readonly usageMeterId: string;
+  /** In units of the ledger. */
   readonly below: bigint;
   readonly upTo: bigint | null;
   readonly quantity: number | null;

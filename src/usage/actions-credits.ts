@@ -5,7 +5,7 @@ import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { isCreditPool, smallestUnitsOf } from '../pricing/credit-pool.ts';
+import { isCreditPool, ledgerAmount, smallestUnitsOf } from '../pricing/credit-pool.ts';
 import { listCreditPools } from '../pricing/store-credit-pools.ts';
 import { listUsageMeters } from '../pricing/store-usage-meters.ts';
 import { isMeasured, noCreditsOfMeasured, type UsageMeter } from '../pricing/usage-meter.ts';
@@ -175,10 +175,7 @@ async function meterOf(
  */
 export async function takeBack(work: Work, id: string, asked: bigint | string | null): Promise<UsageCredit> {
   const { ledgerAccountId, subscriptionId, usageMeterId, pricingModelId } = await creditOf(work, id);
-  const isOfPool = isCreditPool(usageMeterId);
-  if (typeof asked === 'string' && !isOfPool)
-    throw invalid(['amount'], 'must be a whole number of units of a usage meter');
-  const amount = asked === null ? null : isOfPool ? smallestUnitsOf(asked) : BigInt(asked);
+  const amount = asked === null ? null : ledgerAmount(usageMeterId, asked, ['amount']);
   if (subscriptionId !== null) await store.lockGrantedSubscription(work, subscriptionId);
   const account = (await lockBalances(work, [ledgerAccountId])).get(ledgerAccountId);
   assert(account !== undefined, 'a credit is on an account');

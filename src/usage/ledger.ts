@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { z } from 'zod';
 import type { Instant, Interval } from '../kernel/calendar.ts';
 import { Timestamp, WholeNumber } from '../kernel/json.ts';
+import { CreditAmount } from '../pricing/credit-pool.ts';
 import type { Pricing } from '../pricing/pricing.ts';
 import { UsageMeter } from '../pricing/usage-meter.ts';
 import type { Quantities, UsageCharge } from '../rating/usage-parts.ts';
@@ -195,12 +196,6 @@ export function mergeSettledUsage(lines: readonly SettledUsage[]): SettledUsage[
   }
   return [...merged.values()];
 }
-
-/** Units of a usage meter, or an amount of a credit pool. */
-export const CreditAmount = z
-  .union([WholeNumber, z.string().meta({ description: 'An amount of a credit pool.', example: '0.25' })])
-  .meta({ id: 'CreditAmount', description: 'Units of a usage meter, or a decimal text in units of a credit pool.' });
-export type CreditAmount = z.infer<typeof CreditAmount>;
 
 const ledgerEntryTypes = [
   'grant',

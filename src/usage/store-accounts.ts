@@ -183,19 +183,20 @@ export async function lockBalances(work: Work, ids: readonly string[]): Promise<
   return new Map(rows.map(({ id, ...row }) => [id, row]));
 }
 
-/** Sets or removes the line below which the accounts of a customer on a meter are topped up. */
+/** Sets or removes the line below which the accounts of a customer on a meter or in a credit pool are topped up. */
 export async function setTopUpLine(
   work: Work,
   customerId: string,
   usageMeterId: string,
   below: bigint | null,
 ): Promise<void> {
+  const ofPool = sql`ledger_accounts a where a.environment_id = ${work.environmentId} and a.customer_id = ${customerId}`;
+  const ofMeter = sql`subscriptions s
+      join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id
+     where s.environment_id = ${work.environmentId} and s.customer_id = ${customerId}`;
   const { rows } = await sql<{ id: string }>`
-    select a.id from subscriptions s
-      join ledger_accounts a on a.subscription_id = s.id and a.usage_meter_id = ${usageMeterId}
-       and a.environment_id = s.environment_id
-     where s.environment_id = ${work.environmentId} and s.customer_id = ${customerId}
-       and a.top_up_below is distinct from ${below}::numeric
+    select a.id from ${isCreditPool(usageMeterId) ? ofPool : ofMeter}
+       and a.usage_meter_id = ${usageMeterId} and a.top_up_below is distinct from ${below}::numeric
      order by a.subscription_id for no key update of a`.execute(work.db);
   if (rows.length === 0) return;
   await sql`

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import type { Instant } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
-import { amountInput, countInput, freeText, Timestamp, TimestampInput } from '../kernel/json.ts';
+import { countInput, freeText, Timestamp, TimestampInput } from '../kernel/json.ts';
 import { smallerOf } from '../kernel/money.ts';
 import { Problem } from '../kernel/problem.ts';
 import { stamps } from '../kernel/record.ts';
-import { amountOf, isCreditPool, PoolAmount, subjectOf } from '../pricing/credit-pool.ts';
+import { amountOf, CreditAmount, CreditAmountInput, isCreditPool, subjectOf } from '../pricing/credit-pool.ts';
 import { poolText } from '../rating/pool-units.ts';
 import { isTerminal, type SubscriptionStatus } from '../subscriptions/subscription.ts';
-import { CreditAmount, type CreditSource, creditSources, defaultPriority } from './ledger.ts';
+import { type CreditSource, creditSources, defaultPriority } from './ledger.ts';
 
 export const UsageCreditId = idSchema('usageCredit');
 
@@ -92,11 +92,9 @@ export const NewUsageCredit = z
     usageMeterSlug: name,
     creditPoolId: name,
     creditPoolSlug: name.meta({ description: 'Credits of a pool are of a customer, whatever subscriptions it has.' }),
-    amount: z
-      .union([amountInput(1), PoolAmount], { error: 'must be a whole number of units, or for a pool a decimal text' })
-      .meta({
-        description: 'The number of units of the meter, or an amount of the pool, which may be a decimal text.',
-      }),
+    amount: CreditAmountInput.meta({
+      description: 'The number of units of the meter, or an amount of the pool, which may be a decimal text.',
+    }),
     expiresAt: TimestampInput.nullish().meta({ description: 'The end of their use. Without it, they do not expire.' }),
     priority: countInput(0, maxPriority)
       .nullish()

@@ -5,7 +5,7 @@ import { runInEnvironment } from '../../src/database/work.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { buyNow } from '../support/buying.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
-import { credits, meter, newCustomer, plan } from '../support/shop.ts';
+import { credits, meter, newCard, newCustomer, plan } from '../support/shop.ts';
 import { assertSound } from '../support/sound.ts';
 import { callerOf } from '../support/years.ts';
 
@@ -166,6 +166,85 @@ test('a free user buys 500, upgrades, cancels and comes back: every credit is ac
     70,
     340,
   ]);
+  await assertSound(app);
+});
+
+test('200 events of two meters that cross the line of one pool buy one top-up, which closes the gap', async () => {
+  const user = await newShop();
+  await user.buyPack();
+  const path = `/customers/${user.externalId}/spend-controls`;
+  const terms = { priceSlug: 'pack-monthly', below: '300.5', upTo: 1200, maximumAmountPerMonth: 100_000 };
+  const set = async (autoTopUp: object | null) => {
+    const { spendControls } = await user.put(path, { spendControls: { autoTopUp } });
+    await app.runJobs({ all: true });
+    return spendControls.autoTopUp;
+  };
+  const purchases = async (): Promise<[string, number][]> => {
+    const { data } = await user.get(`/purchases?customerId=${user.customerId}&limit=100`);
+    return data.map(({ status, quantity }: Body) => [status, quantity]).slice(1);
+  };
+  const { usageMeterId, creditPoolId, below, upTo } = await set(terms);
+  assert.deepEqual([usageMeterId, creditPoolId, below, upTo], [null, user.pool.id, '300.5', '1200']);
+  assert.deepEqual([await user.available(), await purchases()], ['510', []]);
+  const event = (index: number) => ({
+    usageEvent: {
+      customerExternalId: user.externalId,
+      transactionId: `crossing-${index}`,
+      ...(index % 2 === 0 ? { usageMeterSlug: 'tokens', amount: 1500 } : { usageMeterSlug: 'images', amount: 1 }),
+    },
+  });
+  await Promise.all(Array.from({ length: 200 }, (_, index) => user.post('/usage-events', event(index))));
+  assert.deepEqual([await user.available(), await purchases()], ['160', []], 'the charge waits for the commit');
+  await Promise.all([app.runJobs({ all: true }), app.runJobs({ all: true }), app.runJobs({ all: true })]);
+  await app.runJobs({ all: true });
+  // 1040 more take 3 packs of 500.
+  assert.deepEqual([await user.available(), await purchases()], ['1660', [['paid', 3]]]);
+  // A refund and a take-back bring the balance below the line, and buy nothing.
+  const { data } = await user.get(`/payments?customerId=${user.customerId}&limit=100`);
+  await user.post(`/payments/${data.find(({ amount }: Body) => amount === 3000).id}/refund`, {});
+  await app.runJobs({ all: true });
+  assert.deepEqual([await user.available(), await purchases()], ['160', [['refunded', 3]]]);
+  for (const { id, remainingAmount } of await user.credits())
+    if (Number(remainingAmount) > 0) await user.post(`/usage-credits/${id}/take-back`, {});
+  await app.runJobs({ all: true });
+  assert.equal((await purchases()).length, 1);
+  await set({ ...terms, upTo: undefined, quantity: 1 });
+  assert.deepEqual([await user.available(), (await purchases()).at(-1)], ['500', ['paid', 1]]);
+  await set(null);
+  const refused = async (autoTopUp: object) =>
+    (await user.request('PUT', path, { spendControls: { autoTopUp } })).body.issues[0].message;
+  assert.match(await refused({ ...terms, upTo: '300.25' }), /must be at least below/);
+  assert.match(
+    await refused({ ...terms, below: '0' }),
+    /must be a whole number of units, or for a pool a decimal text/,
+  );
+  await assertSound(app);
+});
+
+test('a hold and a consume trigger the top-up of a pool, a declined card stops it after three failures', async () => {
+  const user = await newShop();
+  await newCard(user, user.customerId, 'pm_card_chargeCustomerFail', { default: true });
+  const path = `/customers/${user.externalId}/spend-controls`;
+  const autoTopUp = { priceSlug: 'pack-monthly', below: 5, upTo: 100, maximumAmountPerMonth: 100_000 };
+  await user.put(path, { spendControls: { autoTopUp } });
+  const start = instant('2026-06-01');
+  const read = async () => (await user.get(path)).spendControls.autoTopUp;
+  const hold = { customerExternalId: user.externalId, usageMeterSlug: 'tokens', amount: 6000 };
+  await user.post('/holds', { hold: { ...hold, expiresAt: start + 5 * 86_400_000 } });
+  await app.runJobs({ all: true });
+  assert.equal((await read()).failures, 1);
+  await user.use(1);
+  for (const hours of [2, 27]) {
+    await user.moveTo(new Date(start + hours * 3_600_000).toISOString());
+    await app.runJobs({ all: true });
+  }
+  const { failures, stoppedAt } = await read();
+  assert.deepEqual([failures, stoppedAt === null], [3, false]);
+  await newCard(user, user.customerId, 'pm_card_visa', { default: true });
+  await user.put(path, { spendControls: { autoTopUp } });
+  await app.runJobs({ all: true });
+  const { creditBalances } = await user.get(`/customers/${user.externalId}/credit-balances`);
+  assert.equal(creditBalances.find(({ slug }: Body) => slug === 'ai').paid, '500');
   await assertSound(app);
 });
 

@@ -92,11 +92,24 @@ function limitFact(
   ] as const;
 }
 
-function TopUp({ controls: { autoTopUp }, billing, currency }: Omit<DialogProps, 'onClose'>) {
+function TopUp({ controls: { autoTopUp }, customer, billing, currency }: Omit<DialogProps, 'onClose'>) {
+  const { data: pools } = useQuery(
+    read('creditPools', 'list', { pricingModelId: customer.pricingModelId, limit: 100 }),
+  );
   if (autoTopUp === null) return <p className="quiet">None. It buys credits when a balance falls below a line.</p>;
-  const { usageMeterId, priceSlug, below, upTo, quantity, maximumAmountPerMonth, amountThisMonth, stoppedAt } =
-    autoTopUp;
-  const meter = billing.pricingModel.usageMeters.find(({ id }) => id === usageMeterId);
+  const {
+    usageMeterId,
+    creditPoolId,
+    priceSlug,
+    below,
+    upTo,
+    quantity,
+    maximumAmountPerMonth,
+    amountThisMonth,
+    stoppedAt,
+  } = autoTopUp;
+  const subjects = [...billing.pricingModel.usageMeters, ...(pools?.data ?? [])];
+  const subject = subjects.find(({ id }) => id === (creditPoolId ?? usageMeterId));
   return (
     <Facts
       facts={[
@@ -104,7 +117,7 @@ function TopUp({ controls: { autoTopUp }, billing, currency }: Omit<DialogProps,
           'Buys',
           `${priceSlug ?? 'a price that is gone'}, ${upTo === null ? `${quantity} each time` : `up to ${countText(upTo)}`}`,
         ],
-        ['When the balance is below', `${countText(below)} of ${meter?.name ?? 'the meter'}`],
+        ['When the balance is below', `${countText(below)} of ${subject?.name ?? 'the meter'}`],
         ['This month', `${moneyText(amountThisMonth, currency)} of ${moneyText(maximumAmountPerMonth, currency)}`],
         ...(stoppedAt === null ? [] : [['Stopped', `${instantText(stoppedAt)}, after three failures`] as const]),
       ]}
@@ -224,11 +237,20 @@ function LimitFields({ limit, billing, currency, onChange }: LimitFieldsProps) {
   );
 }
 
+/** A balance in a field: that of a credit pool is a decimal text. */
+function toNumber(amount: number | string | null | undefined): number | undefined {
+  return amount == null ? undefined : Number(amount);
+}
+
+function sentAmount(amount: number): number | string {
+  return Number.isInteger(amount) ? amount : String(amount);
+}
+
 function TopUpDialog({ customer, billing, currency, controls, onClose }: DialogProps) {
   const stored = controls.autoTopUp;
   const [priceSlug, setPriceSlug] = useState(stored?.priceSlug ?? null);
-  const [below, setBelow] = useState<number | undefined>(stored?.below);
-  const [upTo, setUpTo] = useState<number | undefined>(stored?.upTo ?? undefined);
+  const [below, setBelow] = useState(toNumber(stored?.below));
+  const [upTo, setUpTo] = useState(toNumber(stored?.upTo));
   const [quantity, setQuantity] = useState<number | undefined>(stored?.quantity ?? undefined);
   const [most, setMost] = useState<number | null>(stored?.maximumAmountPerMonth ?? null);
   const prices = billing.pricingModel.products.flatMap(({ name, prices: own }) =>
@@ -240,8 +262,8 @@ function TopUpDialog({ customer, billing, currency, controls, onClose }: DialogP
       ? null
       : {
           priceSlug,
-          below: below ?? 0,
-          upTo: upTo ?? null,
+          below: sentAmount(below ?? 0),
+          upTo: upTo === undefined ? null : sentAmount(upTo),
           quantity: quantity ?? null,
           maximumAmountPerMonth: most ?? 0,
         };
