@@ -1,3 +1,4 @@
+import { type PoolGrants, poolsOf } from './catalogue-pools.ts';
 import { type Interval, meterSlug, metersOf, usagePriceOf } from './catalogue-usage.ts';
 
 /** The catalog of the simulated world: the only data that the service and the oracle share. */
@@ -29,6 +30,8 @@ export interface Plan {
   readonly seats: number;
   /** Whether usage without credit is billed. */
   readonly billsOverage: boolean;
+  /** The credits of pools that it grants as those of the meter, by slug. */
+  readonly pools?: Readonly<Record<string, PoolGrants>>;
   /** The usage prices of its rate card. */
   readonly rates?: readonly string[];
   /** The quantities that buyers may choose. Absent: none. */
@@ -43,6 +46,7 @@ export const freePlan: Plan = {
   trialDays: 0,
   once: 100,
   recurring: 40,
+  pools: { ai: { recurring: 2 } },
   seats: 1,
   billsOverage: false,
 };
@@ -58,6 +62,7 @@ export const paidPlans: readonly Plan[] = [
     recurring: 1000,
     quantities: { least: 1, most: 5 },
     rollover: { maximum: 700, periods: 1 },
+    pools: { ai: { recurring: 20, rollover: { maximum: 9, periods: 1 } }, money: { once: 1 } },
     seats: 5,
     billsOverage: true,
   },
@@ -73,6 +78,7 @@ export const paidPlans: readonly Plan[] = [
     once: 90,
     recurring: 2500,
     rates: ['calls-max', 'storage-max'],
+    pools: { money: { recurring: 3 } },
     seats: 8,
     billsOverage: true,
   },
@@ -84,6 +90,7 @@ export const paidPlans: readonly Plan[] = [
     trialDays: 0,
     once: 0,
     recurring: 5000,
+    pools: { ai: { once: 5, recurring: 100 } },
     seats: 10,
     billsOverage: true,
   },
@@ -98,6 +105,7 @@ export const paidPlans: readonly Plan[] = [
     recurring: 300,
     quantities: { least: 1, most: 4 },
     rollover: { maximum: 500, periods: 3 },
+    pools: { ai: { recurring: 7, rollover: { maximum: 4, periods: 2 } } },
     seats: 3,
     billsOverage: false,
   },
@@ -111,6 +119,7 @@ export const paidPlans: readonly Plan[] = [
     once: 20,
     recurring: 50,
     rollover: { maximum: 60, periods: 2 },
+    pools: { ai: { recurring: 3 }, money: { recurring: 1, rollover: { maximum: 2, periods: 3 } } },
     seats: 2,
     billsOverage: true,
   },
@@ -136,6 +145,7 @@ export const paidPlans: readonly Plan[] = [
     once: 70,
     rates: ['calls-quarter', 'machines-quarter'],
     recurring: 0,
+    pools: { ai: { recurring: 31 } },
     seats: 0,
     billsOverage: true,
   },
@@ -150,6 +160,7 @@ export const paidPlans: readonly Plan[] = [
     grantInterval: { unit: 'month', count: 1 },
     rollover: { maximum: 150, periods: 2 },
     quantities: { least: 1, most: 3 },
+    pools: { money: { recurring: 4, rollover: { maximum: 3, periods: 1 } } },
     seats: 4,
     billsOverage: true,
   },
@@ -163,13 +174,32 @@ export const paidPlans: readonly Plan[] = [
     // A month cuts its weeks, so a week's credits come in two parts.
     recurring: 75,
     grantInterval: { unit: 'week', count: 1 },
+    pools: { ai: { recurring: 5 } },
     seats: 2,
     billsOverage: true,
   },
 ];
 
-/** A pack of calls, sold for a single payment. */
-export const pack = { slug: 'pack', unitPrice: 1250, calls: 200 } as const;
+/** Calls or credits of a pool, sold for a single payment. */
+export interface Pack {
+  readonly slug: string;
+  readonly unitPrice: number;
+  readonly calls: number;
+  readonly pool: string;
+  readonly credits: number;
+}
+export const pack: Pack = { slug: 'pack', unitPrice: 1250, calls: 200, pool: '', credits: 0 };
+export const packs: readonly Pack[] = [
+  pack,
+  { slug: 'pack-ai', unitPrice: 840, calls: 0, pool: 'ai', credits: 12 },
+  { slug: 'pack-money', unitPrice: 333, calls: 0, pool: 'money', credits: 3 },
+  { slug: 'pack-both', unitPrice: 1790, calls: 150, pool: 'ai', credits: 5 },
+];
+
+/** The pack that an invoice of a purchase sells. */
+export function packOf({ lines }: { readonly lines: readonly { readonly pack?: Pack }[] }): Pack {
+  return lines.find((line) => line.pack !== undefined)?.pack ?? pack;
+}
 
 /** An add-on, sold beside plans of a month that are paid in advance. It gives no credits. */
 export const addOn = { slug: 'support', unitPrice: 731, limit: 9 } as const;
@@ -253,9 +283,10 @@ export function structure() {
   return {
     name: 'Simulated',
     isDefault: true,
-    features: [...plans.flatMap(featuresOf), packFeature, limitFeature],
-    products: [...plans.map(productOf), packProduct, addOnProduct],
+    features: [...plans.flatMap(featuresOf), ...packs.flatMap(featuresOfPack), limitFeature],
+    products: [...plans.map(productOf), ...packs.map(productOfPack), addOnProduct],
     usageMeters: metersOf(),
+    creditPools: poolsOf(),
     resources: [{ slug: seatSlug, name: 'Seat', active: true }],
   };
 }
@@ -302,21 +333,21 @@ function amountOf({ unitPrice, many }: Plan) {
   return { pricing: { model: 'volume', tiers } };
 }
 
-const packFeature = {
-  type: 'usage_credit_grant',
-  usageMeterSlug: meterSlug,
-  slug: 'pack-calls',
-  name: 'Calls of a pack',
-  description: '',
-  active: true,
-  amount: pack.calls,
-  renewalFrequency: 'once',
-};
-const packProduct = {
-  product: { name: 'Pack', slug: pack.slug, active: true, default: false },
-  price: { type: 'single_payment', slug: pack.slug, unitPrice: pack.unitPrice, isDefault: true, active: true },
-  features: [packFeature.slug],
-};
+function featuresOfPack({ slug, calls, pool, credits }: Pack) {
+  const once = { type: 'usage_credit_grant', description: '', active: true, renewalFrequency: 'once' };
+  const ofCalls = { ...once, slug: `${slug}-calls`, name: 'Calls of a pack', usageMeterSlug: meterSlug, amount: calls };
+  const ofPool = { ...once, slug: `${slug}-credits`, name: 'Credits of a pack', creditPoolSlug: pool, amount: credits };
+  return [...(calls > 0 ? [ofCalls] : []), ...(credits > 0 ? [ofPool] : [])];
+}
+
+function productOfPack(of: Pack) {
+  const { slug, unitPrice } = of;
+  return {
+    product: { name: slug, slug, active: true, default: false },
+    price: { type: 'single_payment', slug, unitPrice, isDefault: true, active: true },
+    features: featuresOfPack(of).map((feature) => feature.slug),
+  };
+}
 
 const addOnProduct = {
   product: { name: 'Support', slug: addOn.slug, active: true, default: false, addOn: true },
@@ -332,26 +363,33 @@ const addOnProduct = {
   features: [{ slug: limitSlug, value: addOn.limit }],
 };
 
-function featuresOf({ slug: plan, once, recurring, grantInterval, rollover, seats }: Plan) {
-  const goingOver =
-    rollover === undefined ? {} : { rolloverMaximum: rollover.maximum, rolloverPeriods: rollover.periods };
-  const credits = { type: 'usage_credit_grant', usageMeterSlug: meterSlug };
+function featuresOf(of: Plan) {
+  const { slug: plan, seats, pools = {} } = of;
   const named = (what: string) => ({ slug: `${plan}-${what}`, name: `${plan} ${what}`, description: '', active: true });
   return [
-    ...(once > 0 ? [{ ...named('once'), ...credits, amount: once, renewalFrequency: 'once' }] : []),
-    ...(recurring > 0
-      ? [
-          {
-            ...named('recurring'),
-            ...credits,
-            amount: recurring,
-            ...(grantInterval === undefined
-              ? { renewalFrequency: 'every_billing_period' }
-              : { renewalFrequency: 'every_interval', grantInterval }),
-            ...goingOver,
-          },
-        ]
-      : []),
+    ...creditsOf(of, of, { usageMeterSlug: meterSlug }, named),
+    ...Object.entries(pools).flatMap(([slug, grants]) =>
+      creditsOf(of, grants, { creditPoolSlug: slug }, (what) => named(`${slug}-${what}`)),
+    ),
     ...(seats > 0 ? [{ ...named('seats'), type: 'resource', amount: seats, resourceSlug: seatSlug }] : []),
+  ];
+}
+
+function creditsOf(
+  { grantInterval }: Plan,
+  { once = 0, recurring = 0, rollover }: PoolGrants,
+  subject: object,
+  named: (what: string) => { readonly slug: string },
+) {
+  const credits = { type: 'usage_credit_grant', ...subject };
+  const goingOver =
+    rollover === undefined ? {} : { rolloverMaximum: rollover.maximum, rolloverPeriods: rollover.periods };
+  const often =
+    grantInterval === undefined
+      ? { renewalFrequency: 'every_billing_period' }
+      : { renewalFrequency: 'every_interval', grantInterval };
+  return [
+    ...(once > 0 ? [{ ...named('once'), ...credits, amount: once, renewalFrequency: 'once' }] : []),
+    ...(recurring > 0 ? [{ ...named('recurring'), ...credits, amount: recurring, ...often, ...goingOver }] : []),
   ];
 }

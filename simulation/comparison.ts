@@ -1,11 +1,13 @@
 import { addOn, limitOf } from './catalogue.ts';
 import { meterSlug, meters, usagePrices } from './catalogue-usage.ts';
+import { total } from './oracle-arithmetic.ts';
 import { attemptLines } from './oracle-attempts.ts';
 import { unitsOf } from './oracle-billing.ts';
 import { claimLine } from './oracle-claims.ts';
 import { creditLine } from './oracle-credits.ts';
 import { holdLine } from './oracle-holds.ts';
 import { openOf, openUnits } from './oracle-metering.ts';
+import { poolCreditLine } from './oracle-pools.ts';
 import {
   type Books,
   type Customer,
@@ -41,6 +43,9 @@ export function expectedOf(books: Books): Picture {
       ...customer.subscriptions.flatMap((subscription) =>
         subscription.credits.map((each) => ({ name, line: creditLine(subscription, each, books.now) })),
       ),
+      ...customer.pools.flatMap(({ slug, credits }) =>
+        credits.map((each) => ({ name, line: poolCreditLine(customer, slug, each, books.now) })),
+      ),
       ...customer.subscriptions.flatMap((subscription) =>
         [...subscription.claims].map((each) => ({ name, line: claimLine(subscription, each) })),
       ),
@@ -73,11 +78,12 @@ function subscriptionLine({ now }: Books, each: Subscription) {
     kept: each.kept,
     isToChange: each.scheduled !== null,
     discounts: isTerminal(each) ? [] : each.discounts.flatMap(({ discount, isOff }) => (isOff ? [] : discount.code)),
-    granted: each.credits.reduce((sum, { issued }) => sum + issued, 0),
+    granted: Number(total(each.credits, ({ issued }) => issued)),
     used: each.used,
     covered: each.covered,
     settled: each.settled,
-    left: live.reduce((sum, { left }) => sum + left, 0),
+    pooled: each.pooled,
+    left: Number(total(live, ({ left }) => left)),
     unbilled: openUnits(each, meterSlug),
     events: each.events.size + settlements.length,
     consumed: [...each.events.values(), ...settlements.map((hold) => hold.settled ?? 0)].reduce(
@@ -101,6 +107,7 @@ function meterLines(each: Subscription) {
       of,
       used: account.used,
       settled: account.settled,
+      pooled: account.pooled,
       open: openUnits(each, meter),
       openEvents: Number(open.reduce((sum, { events }) => sum + events, 0n)),
       openOwn: String(open.reduce((sum, { own }) => sum + own, 0n)),

@@ -25,10 +25,11 @@ function overuse({ name }: Customer, meter: string, used: number, title: number)
 
 type Line = Told['line'];
 
-/** The service's own events, less the units that stand on invoices or will. */
+/** The service's own events, less the units that pools paid for, and those that stand on invoices or will. */
 function consumedOf(lines: readonly Line[]): number {
   const billed = lines.filter(({ invoice, status }) => invoice !== undefined && status !== 'void');
-  return sumOf(lines, 'consumed') - sumOf(lines, 'unbilled') - sumOf(billed, 'units');
+  const calls = lines.filter(({ meter }) => meter === undefined);
+  return sumOf(lines, 'consumed') - sumOf(calls, 'pooled') - sumOf(lines, 'unbilled') - sumOf(billed, 'units');
 }
 
 function sumOf(lines: readonly Line[], field: string): number {

@@ -1,4 +1,4 @@
-import { type Discount, freePlan, type Plan, pack, smallestCharge } from './catalogue.ts';
+import { type Discount, freePlan, type Pack, type Plan, pack, smallestCharge } from './catalogue.ts';
 import { boundary, calendarStart, dayAnchor, dayMs, intervalAt } from './oracle-arithmetic.ts';
 import { byProgram, endAttempt, takeAttempt } from './oracle-attempts.ts';
 import {
@@ -18,6 +18,7 @@ import { itemLines } from './oracle-clock.ts';
 import { carryOut, collect, conclude } from './oracle-collecting.ts';
 import { carryCredits, endSubscription, newSubscription, replaceFree, startFree } from './oracle-ending.ts';
 import { changeOwnTerms, hasOpenUsage } from './oracle-metering.ts';
+import { newPools } from './oracle-pools.ts';
 import {
   askForThreshold,
   type Books,
@@ -59,6 +60,7 @@ export function createCustomer(books: Books, name: string, taxedBy: Pick<Custome
     isBroke: false,
     subscriptions: [],
     waiting: { credits: [] },
+    pools: newPools(),
     invoices: [],
     drafts: [],
     items: [],
@@ -221,22 +223,28 @@ export function book(
   newSubscription(books, { customer, plan, quantity, addOns, anchor: at, startsAt: at, period, holdings });
 }
 
-/** Sells packs of calls by the API: charged at once, or invoiced within net terms. */
-export function buyPacks(books: Books, customer: Customer, quantity: number): 'made' | 'refused' | 'not_paid' {
+/** Sells packs by the API: charged at once, or invoiced within net terms. Calls need a plan that holds them. */
+export function buyPacks(
+  books: Books,
+  customer: Customer,
+  quantity: number,
+  of: Pack,
+): 'made' | 'refused' | 'not_paid' {
   const method = customer.defaultMethod;
-  if (holderOf(customer) === undefined || (method === null && netTermsOf(books, customer) === 0)) return 'refused';
+  if ((of.calls > 0 && holderOf(customer) === undefined) || (method === null && netTermsOf(books, customer) === 0))
+    return 'refused';
   const attempt = byProgram(customer);
   if (method !== null && !takeAttempt(books, attempt)) return 'refused';
-  const status = sellPacks(books, customer, quantity, method);
+  const status = sellPacks(books, customer, quantity, method, of);
   if (status === 'void') return 'not_paid';
   if (method !== null) endAttempt(books, attempt, status === 'paid' ? 'paid' : 'passed');
   return 'made';
 }
 
 /** Returns the status of the invoice. */
-export function sellPacks(books: Books, customer: Customer, quantity: number, method: Method | null) {
+export function sellPacks(books: Books, customer: Customer, quantity: number, method: Method | null, of = pack) {
   const account = subscriptionWith(books, { customer, plan: freePlan });
-  const lines = [{ kind: 'pack', amount: pack.unitPrice * quantity }] as const;
+  const lines = [{ kind: 'pack', amount: of.unitPrice * quantity, pack: of }] as const;
   const invoice = issue(books, account, { reason: 'purchase', at: books.now, period: null, lines });
   if (invoice !== null && method !== null) order(books, invoice, method);
   carryOut(books);

@@ -7,14 +7,30 @@ export const hourMs = 60 * minuteMs;
 export const dayMs = 24 * hourMs;
 
 /** n / d to the nearest whole number, halves away from zero. */
+export function nearest(n: bigint, d: bigint): bigint {
+  const [size, sign] = n < 0n ? [-n, -1n] : [n, 1n];
+  return sign * ((size * 2n + d) / (d * 2n));
+}
+
 export function rounded(n: bigint, d: bigint): number {
-  const [size, sign] = n < 0n ? [-n, -1] : [n, 1];
-  return sign * Number((size * 2n + d) / (d * 2n));
+  return Number(nearest(n, d));
 }
 
 /** An amount prorated by time. */
 export function share(amount: number, part: number, whole: number): number {
   return rounded(BigInt(amount) * BigInt(part), BigInt(whole));
+}
+
+/** Units prorated by time. */
+export function shareOfUnits(units: bigint, part: number, whole: number): bigint {
+  return nearest(units * BigInt(part), BigInt(whole));
+}
+
+export const least = (...amounts: readonly bigint[]): bigint => amounts.reduce((a, b) => (a < b ? a : b));
+export const most = (...amounts: readonly bigint[]): bigint => amounts.reduce((a, b) => (a > b ? a : b));
+
+export function total<Each>(all: readonly Each[], amountOf: (each: Each) => bigint): bigint {
+  return all.reduce((sum, each) => sum + amountOf(each), 0n);
 }
 
 /** The n-th boundary from the anchor; a day that a month lacks becomes its last. */

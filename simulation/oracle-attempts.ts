@@ -95,11 +95,12 @@ export function isLinkUsedUp({ attempts }: Books, { kind, link }: Attempt): bool
 }
 
 /** In the form of reality's lines. */
-export function attemptLines({ attempts }: Books, name: string | null) {
+export function attemptLines({ attempts, now }: Books, name: string | null) {
   const scope = name === null ? 'environment' : 'customer';
   return (['payment', 'discount_code'] as const).flatMap((kind) => {
     const count = attempts.get(name === null ? `${kind} environment` : `${kind} customer ${name}`);
-    if (count === undefined) return [];
+    // Nobody sees whether a count that is over is still there.
+    if (count === undefined || now >= count.countedFrom + dayMs) return [];
     const { failures, countedFrom, nextAt, isReached } = count;
     return [{ attempts: kind, scope, failures, from: countedFrom, nextAt, reached: isReached }];
   });

@@ -1,11 +1,12 @@
-import { pack } from './catalogue.ts';
+import { packOf } from './catalogue.ts';
+import { smallestPerUnit } from './catalogue-pools.ts';
 import { meterSlug } from './catalogue-usage.ts';
-import { dayMs, hourMs, rounded, share } from './oracle-arithmetic.ts';
+import { dayMs, hourMs, least, most, nearest, rounded, total } from './oracle-arithmetic.ts';
 import { give, owedOf } from './oracle-credits.ts';
 import { type Asked, discountsOf } from './oracle-discounts.ts';
-import { heldOf } from './oracle-holds.ts';
 import { takeMeasured } from './oracle-measured.ts';
 import { allUntil, putOnInvoice, takeOffInvoice, usageLines } from './oracle-metering.ts';
+import { accountsOf, beside } from './oracle-pools.ts';
 import {
   askForThreshold,
   type Books,
@@ -26,6 +27,7 @@ import {
   notedOf,
   type Order,
   type Period,
+  type PoolHolder,
   paidOf,
   partsOfInvoice,
   reach,
@@ -35,7 +37,7 @@ import {
 } from './oracle-records.ts';
 import { holdingOf } from './oracle-subscription.ts';
 import { discountsOfLines, rateOf, taxed } from './oracle-tax.ts';
-import { balance, grantChange, grantPeriod } from './oracle-usage.ts';
+import { grantChange, grantPeriod } from './oracle-usage.ts';
 
 /** Invoices, and the consequences of their payment. */
 
@@ -70,25 +72,33 @@ export function withPausedTime(subscription: Subscription, requested: Asked, kep
 }
 
 /** The kept value of time whose credits were used ahead and are not paid back: it pays for plans only. */
-function valueOfOwed({ pausedParts, credits }: Subscription): number {
-  const owed = credits.reduce((sum, { pausedOwed }) => sum + pausedOwed, 0);
-  if (owed === 0) return 0;
-  const value = pausedParts.reduce((sum, { period, kept, at }) => {
+function valueOfOwed(subscription: Subscription): number {
+  return Math.max(...accountsOf(subscription).map(valueOfOwedOn));
+}
+
+function valueOfOwedOn({ pausedParts, credits }: Subscription): number {
+  const owed = total(credits, ({ pausedOwed }) => pausedOwed);
+  if (owed === 0n) return 0;
+  const value = total(pausedParts, ({ period, kept, at }) => {
     const paused = credits.filter(({ periodStart }) => periodStart === period.start);
-    const used = paused.reduce((units, { pausedOwed }) => units + pausedOwed, 0);
-    return sum + (used === 0 ? 0 : share(kept, used, unitsOfRest(paused, period.end, at)));
-  }, 0);
-  return share(value, owedOf({ credits }), owed);
+    const used = total(paused, ({ pausedOwed }) => pausedOwed);
+    return used === 0n ? 0n : nearest(BigInt(kept) * used, unitsOfRest(paused, period.end, at));
+  });
+  return rounded(value * owedOf({ credits }), owed);
 }
 
 /** The units of a paused rest. Units of an interval count as often as it fits in the rest. */
-function unitsOfRest(paused: readonly Credit[], end: number, at: number): number {
+function unitsOfRest(paused: readonly Credit[], end: number, at: number): bigint {
   const all = paused.map(({ pausedBack, pausedOwed, pausedByHand, expiresAt, plan }) => {
     const units = pausedBack + pausedOwed + pausedByHand;
-    const isOfInterval = plan?.grantInterval !== undefined && units > 0 && expiresAt !== null;
-    return isOfInterval ? (units * (end - at)) / (expiresAt - at) : units;
+    const isOfInterval = plan?.grantInterval !== undefined && units > 0n && expiresAt !== null;
+    return isOfInterval ? { units: units * BigInt(end - at), of: BigInt(expiresAt - at) } : { units, of: 1n };
   });
-  return Math.round(all.reduce((sum, units) => sum + units, 0));
+  const of = all.reduce((product, each) => product * each.of, 1n);
+  return nearest(
+    total(all, (each) => (each.units * of) / each.of),
+    of,
+  );
 }
 
 /** The amounts of an invoice. */
@@ -271,31 +281,44 @@ function settle(books: Books, invoice: Invoice, method: Method | null, change: O
   if (!subscription.isInvoiced) grantPeriod(subscription, invoice.period, true, books.now);
 }
 
-/** Grants what was bought, without expiry, to the subscription that holds credits now, or else to the last one. */
+/**
+ * Grants what was bought, without expiry: calls to the subscription that holds credits now, or else to the last one, and
+ * credits of a pool to the customer.
+ */
 function grantPacks(invoice: Invoice): void {
-  const { customer, lines } = invoice;
+  const { customer } = invoice;
   const holder = holderOf(customer) ?? customer.subscriptions.at(-1);
-  const issued = (sumOf(lines) / pack.unitPrice) * pack.calls;
-  if (holder !== undefined) give(holder, { issued, expiresAt: null, kind: 'bought', invoice });
+  const of = packOf(invoice);
+  const bought = { expiresAt: null, kind: 'bought', invoice } as const;
+  const quantity = sumOf(invoice.lines) / of.unitPrice;
+  if (holder !== undefined) give(holder, { ...bought, issued: BigInt(quantity * of.calls) });
+  for (const { slug, credits } of customer.pools)
+    if (slug === of.pool) give({ credits }, { ...bought, issued: BigInt(quantity * of.credits) * smallestPerUnit });
 }
 
 /** Takes back the refunded share of what was bought, as far as it is neither used nor held. */
 export function takeBackPacks(books: Books, invoice: Invoice): void {
-  const bought = invoice.customer.subscriptions.flatMap((subscription) =>
-    subscription.credits.filter((credit) => credit.invoice === invoice).map((credit) => ({ subscription, credit })),
+  const { customer } = invoice;
+  takeBackFrom(books, invoice, customer.subscriptions);
+  for (const pool of customer.pools) takeBackFrom(books, invoice, [{ customer, credits: pool.credits, pool }]);
+}
+
+/** The accounts on which calls of the purchase may be, or its credits of a pool. */
+function takeBackFrom(books: Books, invoice: Invoice, accounts: readonly (Subscription | PoolHolder)[]): void {
+  const bought = accounts.flatMap((account) =>
+    account.credits.filter((credit) => credit.invoice === invoice).map((credit) => ({ account, credit })),
   );
   const [first, ...transferred] = bought;
   if (first === undefined) return;
-  const moved = transferred.reduce((sum, { credit }) => sum + credit.issued, 0);
-  const takenBack = bought.reduce((sum, { credit }) => sum + credit.takenBack, 0) - moved;
-  const refunded = rounded(
-    BigInt(first.credit.issued) * BigInt(refundedOf(invoice)),
+  const moved = total(transferred, ({ credit }) => credit.issued);
+  const takenBack = total(bought, ({ credit }) => credit.takenBack) - moved;
+  const refunded = nearest(
+    first.credit.issued * BigInt(refundedOf(invoice)),
     BigInt(invoice.total - notedOf(invoice, 'offset')),
   );
-  for (const { subscription, credit } of bought) {
-    const isHeld = heldOf(books, subscription) > 0;
-    const free = isHeld ? Math.min(credit.left, Math.max(0, balance(books, subscription))) : credit.left;
-    const amount = Math.max(0, Math.min(refunded - takenBack, free));
+  for (const { account, credit } of bought) {
+    const free = least(credit.left, beside(books, account) ?? credit.left);
+    const amount = most(0n, least(refunded - takenBack, free));
     credit.left -= amount;
     credit.takenBack += amount;
   }

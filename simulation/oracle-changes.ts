@@ -11,6 +11,7 @@ import {
   sumOf,
 } from './oracle-billing.ts';
 import { carryOut, collect, endReview } from './oracle-collecting.ts';
+import { accountsOf } from './oracle-pools.ts';
 import {
   advanceOf,
   type Books,
@@ -137,10 +138,10 @@ function billedOf(invoice: Invoice): number {
 
 /** Gives a running trial, and the credits that end with it, another end. */
 export function moveTrialEnd(books: Books, subscription: Subscription, end: number): void {
-  const { period, credits } = subscription;
+  const { period } = subscription;
   if (period === null) return;
   reach(books, 'another end of a trial', subscription.customer);
-  for (const credit of credits)
+  for (const credit of accountsOf(subscription).flatMap(({ credits }) => credits))
     if (credit.kind === 'recurring' && credit.expiresAt === period.end) credit.expiresAt = end;
   period.end = end;
   subscription.trialEnd = end;
@@ -159,7 +160,7 @@ export function pause(books: Books, subscription: Subscription, resumesAt: numbe
   pausedParts.push({ period, at: now, kept });
   subscription.kept += kept;
   takePausedBack(books, subscription, period);
-  if (subscription.credits.some(({ periodStart, pausedOwed }) => periodStart === period.start && pausedOwed > 0))
+  if (subscription.credits.some(({ periodStart, pausedOwed }) => periodStart === period.start && pausedOwed > 0n))
     reach(books, 'pause after use ahead of it', subscription.customer);
   subscription.status = 'paused';
   subscription.resumesAt = resumesAt;

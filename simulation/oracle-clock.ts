@@ -10,6 +10,7 @@ import { endingMeters, endMeasured, type Taking, takeMeasured } from './oracle-m
 import { allUntil, changeOwnTerms, usageLines } from './oracle-metering.ts';
 import { periodEndLines } from './oracle-period-end.ts';
 import { anchorOf, endsUsage, interimAt, openUsageStart } from './oracle-periods.ts';
+import { accountsOf } from './oracle-pools.ts';
 import {
   type Books,
   discountKeyOf,
@@ -205,7 +206,7 @@ function renew(books: Books, subscription: Subscription): void {
   }
   endMeasured(subscription, ending, start);
   subscription.scheduled = null;
-  endCredits(subscription, start);
+  for (const each of accountsOf(subscription)) endCredits(each, start);
   const end = nextEnd(subscription, start);
   const next: Period = { start, end, wholeStart: start, isTrial: false, waived: 0, returned: 0 };
   const missing = periodEndLines(subscription, { period, at: start, keepsRest: false, usage });
@@ -263,12 +264,13 @@ export function resume(books: Books, subscription: Subscription, at: number): vo
   subscription.resumesAt = null;
   subscription.period = period;
   collect(books, issue(books, subscription, bill));
-  endCredits(subscription, at);
+  for (const each of accountsOf(subscription)) endCredits(each, at);
   if (isRestOfPaused) {
     givePausedBack(subscription, paused, at);
     const count = subscription.credits.length;
     // Credits of intervals that began in the pause come in part.
-    grantParts(subscription, period, { isGranted: ({ whole }) => whole.start > paused.end, at, lessBefore: true });
+    for (const each of accountsOf(subscription))
+      grantParts(each, period, { isGranted: ({ whole }) => whole.start > paused.end, at, lessBefore: true });
     if (subscription.credits.length > count)
       reach(books, 'credits of an interval that began in a pause', subscription.customer);
   } else grantPeriod(subscription, period, false);

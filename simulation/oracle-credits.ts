@@ -1,17 +1,18 @@
+import { smallestPerUnit } from './catalogue-pools.ts';
 import { meterSlug } from './catalogue-usage.ts';
-import { boundary, intervalAt } from './oracle-arithmetic.ts';
+import { boundary, intervalAt, least, most, total } from './oracle-arithmetic.ts';
 import type { Books, Credit, Subscription } from './oracle-records.ts';
 
 /** Credits: how they are granted, in which order they are used, and how they end. */
 
 export const usualPriority = 100;
 
-type Account = Pick<Subscription, 'credits'>;
+type Account = Pick<Subscription, 'credits'> & Partial<Pick<Subscription, 'pool'>>;
 type NewCredit = Pick<Credit, 'issued' | 'expiresAt' | 'kind'> & Partial<Credit>;
 
 /** Grants a credit; an amount of 0 grants nothing. */
-export function give({ credits }: Account, credit: NewCredit): void {
-  if (credit.issued === 0) return;
+export function give({ credits, pool = null }: Account, credit: NewCredit): void {
+  if (credit.issued === 0n) return;
   const unsaid = {
     plan: null,
     priority: usualPriority,
@@ -23,30 +24,36 @@ export function give({ credits }: Account, credit: NewCredit): void {
   };
   const untouched = {
     left: credit.issued,
-    applied: 0,
-    takenBack: 0,
-    takenByHand: 0,
-    pausedBack: 0,
-    pausedOwed: 0,
-    pausedByHand: 0,
-    withheld: 0,
+    applied: 0n,
+    takenBack: 0n,
+    takenByHand: 0n,
+    pausedBack: 0n,
+    pausedOwed: 0n,
+    pausedByHand: 0n,
+    withheld: 0n,
     isResumed: false,
   };
   const given: Credit = { ...unsaid, ...untouched, ...credit };
   if (given.kind === 'recurring') withhold(given, owedOf({ credits }));
   credits.push(given);
+  pool?.credits.push(given);
+}
+
+/** Units of its meter, or of its pool in smallest units. */
+export function unitsIn({ pool }: Partial<Pick<Subscription, 'pool'>>, units: number): bigint {
+  return BigInt(units) * (pool == null ? 1n : smallestPerUnit);
 }
 
 /** The units of paused time that were used ahead and that no credit has paid back. Held units may expire unused. */
-export function owedOf({ credits }: Account): number {
-  return credits.reduce((sum, { issued, applied, takenBack, left, pausedOwed, withheld }) => {
-    return sum + Math.max(0, pausedOwed - (issued - applied - takenBack - left)) - withheld;
-  }, 0);
+export function owedOf({ credits }: Account): bigint {
+  return total(credits, ({ issued, applied, takenBack, left, pausedOwed, withheld }) => {
+    return most(0n, pausedOwed - (issued - applied - takenBack - left)) - withheld;
+  });
 }
 
 /** Takes owed units back from a credit, as far as they are left: returns how many. */
-export function withhold(credit: Credit, owed: number): number {
-  const amount = Math.max(0, Math.min(owed, credit.left));
+export function withhold(credit: Credit, owed: bigint): bigint {
+  const amount = most(0n, least(owed, credit.left));
   credit.left -= amount;
   credit.takenBack += amount;
   credit.withheld += amount;
@@ -59,7 +66,7 @@ export function hasEnded({ expiresAt }: Credit, now: number): boolean {
 
 /** Unexpired credits with a remainder. */
 export function liveCredits({ now }: Books, { credits }: Account): Credit[] {
-  return credits.filter((credit) => credit.left > 0 && !hasEnded(credit, now));
+  return credits.filter((credit) => credit.left > 0n && !hasEnded(credit, now));
 }
 
 /** The lowest priority number first, then the earliest expiry, then those without one, then what is not bought, then the oldest. */
@@ -72,10 +79,10 @@ export function inOrderOfUse(credits: readonly Credit[]): Credit[] {
 }
 
 /** Covers a use with credits: returns the uncovered rest. */
-export function draw(books: Books, account: Account, amount: number): number {
+export function draw(books: Books, account: Account, amount: bigint): bigint {
   let left = amount;
   for (const credit of inOrderOfUse(liveCredits(books, account))) {
-    const taken = Math.min(credit.left, left);
+    const taken = least(credit.left, left);
     credit.left -= taken;
     credit.applied += taken;
     left -= taken;
@@ -89,19 +96,19 @@ export function draw(books: Books, account: Account, amount: number): number {
  */
 export function endCredits(subscription: Subscription, at: number): void {
   const { credits, plan, anchor, trialEnd } = subscription;
-  const ending = credits.filter((credit) => credit.left > 0 && hasEnded(credit, at));
+  const ending = credits.filter((credit) => credit.left > 0n && hasEnded(credit, at));
   const rests = ending.map((credit) => ({ credit, rest: credit.left }));
-  for (const { credit } of rests) credit.left = 0;
+  for (const { credit } of rests) credit.left = 0n;
   for (const { credit, rest } of rests) {
     const { kind, plan: origin, priority } = credit;
     if (kind !== 'recurring' || origin?.rollover === undefined) continue;
     const over = credits.filter((each) => each.kind === 'rollover' && each.plan === origin && !hasEnded(each, at));
-    const room = origin.rollover.maximum - over.reduce((sum, { left }) => sum + left, 0);
+    const room = unitsIn(subscription, origin.rollover.maximum) - total(over, ({ left }) => left);
     const from = Math.max(anchor, trialEnd ?? anchor);
     const counted = origin.grantInterval ?? plan;
     const expiresAt = boundary(from, counted, intervalAt(from, counted, at).index + origin.rollover.periods);
     give(subscription, {
-      issued: Math.max(0, Math.min(rest, room)),
+      issued: most(0n, least(rest, room)),
       expiresAt,
       kind: 'rollover',
       plan: origin,
@@ -114,6 +121,7 @@ export function endCredits(subscription: Subscription, at: number): void {
 export function creditLine(subscription: Subscription | null, credit: Credit, now: number, meter = meterSlug) {
   const { issued, kind, applied, takenBack, left, priority, expiresAt } = credit;
   const of = subscription === null ? null : subscription.customer.subscriptions.indexOf(subscription);
-  const rest = hasEnded(credit, now) ? 0 : left;
-  return { credit: issued, of, meter, kind, applied, takenBack, left: rest, priority, expiresAt };
+  const rest = hasEnded(credit, now) ? 0n : left;
+  const amounts = { applied: Number(applied), takenBack: Number(takenBack), left: Number(rest) };
+  return { credit: Number(issued), of, meter, kind, ...amounts, priority, expiresAt };
 }

@@ -5,6 +5,7 @@ import { give, liveCredits } from './oracle-credits.ts';
 import { takeMeasured } from './oracle-measured.ts';
 import { allUntil, usageLines } from './oracle-metering.ts';
 import { periodEndLines } from './oracle-period-end.ts';
+import { endInPools } from './oracle-pools.ts';
 import {
   type Books,
   type Customer,
@@ -70,6 +71,7 @@ export function endSubscription(books: Books, subscription: Subscription, ending
   subscription.resumesAt = null;
   subscription.kept = 0;
   subscription.claims.clear();
+  endInPools(books, subscription);
   const last = subscription.holdings.at(-1);
   if (last !== undefined) last.end = at;
   if (period !== null && period.start <= at) subscription.period = { ...period, end: Math.min(period.end, at) };
@@ -117,7 +119,7 @@ export function carryCredits(books: Books, customer: Customer): void {
         const { left, expiresAt, priority, kind, invoice } = credit;
         give(to, { issued: left, expiresAt, priority, kind, invoice });
         credit.takenBack += left;
-        credit.left = 0;
+        credit.left = 0n;
       }
 }
 

@@ -1,15 +1,16 @@
-import { dayMs } from './oracle-arithmetic.ts';
-import { type Books, type Hold, isTerminal, type Subscription } from './oracle-records.ts';
+import { dayMs, total } from './oracle-arithmetic.ts';
+import { type Books, type Hold, isTerminal, type PoolHolder, type Subscription } from './oracle-records.ts';
 
 /** Units reserved for a job: a promise that expires by time alone, and is no usage until settled. */
 
 const longestDays = 31;
 
-/** The currently reserved amount, which cannot be consumed. */
-export function heldOf({ now }: Books, subscription: Subscription): number {
-  return subscription.customer.holds
-    .filter((hold) => hold.subscription === subscription && statusAt(hold, now) === 'open')
-    .reduce((sum, { amount }) => sum + amount, 0);
+/** The currently reserved amount, which cannot be consumed: of its meter, or of the pool in which it is seen. */
+export function heldOf({ now }: Books, account: Subscription | PoolHolder): bigint {
+  const { customer, pool } = account;
+  const open = customer.holds.filter((hold) => statusAt(hold, now) === 'open');
+  if (pool !== null) return total(open, (hold) => (hold.pool === pool ? hold.poolAmount : 0n));
+  return total(open, (hold) => (hold.subscription === account ? BigInt(hold.amount - hold.pooled) : 0n));
 }
 
 /** An open hold past its expiry has expired, whether or not anybody looks. */
@@ -17,9 +18,9 @@ export function statusAt({ status, expiresAt }: Hold, now: number): Hold['status
   return status === 'open' && expiresAt <= now ? 'expired' : status;
 }
 
-/** Refused beyond the balance, and with an expiry that is too late or not in the future. */
-export function canHold({ now }: Books, { amount, expiresAt }: Pick<Hold, 'amount' | 'expiresAt'>, left: number) {
-  return amount <= left && expiresAt > now && expiresAt <= now + longestDays * dayMs;
+/** Refused with an expiry that is too late or not in the future. */
+export function canEnd({ now }: Books, expiresAt: number): boolean {
+  return expiresAt > now && expiresAt <= now + longestDays * dayMs;
 }
 
 /**
@@ -39,7 +40,7 @@ export function close(hold: Hold, used: number | null): void {
 
 /** In the form of reality's line. */
 export function holdLine(hold: Hold, now: number) {
-  const { subscription, amount, settled, expiresAt } = hold;
+  const { subscription, amount, pooled, settled, expiresAt } = hold;
   const of = subscription.customer.subscriptions.indexOf(subscription);
-  return { hold: amount, of, status: statusAt(hold, now), settled, expiresAt };
+  return { hold: amount, pooled, of, status: statusAt(hold, now), settled, expiresAt };
 }

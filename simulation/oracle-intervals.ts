@@ -1,13 +1,14 @@
-import { calendarStart, intervalAt, isSameInterval, share } from './oracle-arithmetic.ts';
+import { calendarStart, intervalAt, isSameInterval, least, most, rounded, total } from './oracle-arithmetic.ts';
 import { changeTerms, draft, issue, leaveUnmade, methodOf, order, withPausedTime } from './oracle-billing.ts';
 import { type Changed, unusedOf } from './oracle-changes.ts';
 import { itemLines } from './oracle-clock.ts';
 import { carryOut, endReview } from './oracle-collecting.ts';
-import { endCredits, owedOf } from './oracle-credits.ts';
+import { endCredits, owedOf, unitsIn } from './oracle-credits.ts';
 import { endingMeters, endMeasured, takeMeasured } from './oracle-measured.ts';
 import { allUntil, usageLines } from './oracle-metering.ts';
 import { periodEndLines } from './oracle-period-end.ts';
 import { anchorOf } from './oracle-periods.ts';
+import { accountsOf, seenWith } from './oracle-pools.ts';
 import {
   type Books,
   type Credit,
@@ -147,32 +148,37 @@ function charge(books: Books, subscription: Subscription, count: NewCount): Chan
  */
 function givenUp(subscription: Subscription, period: Period, now: number) {
   const ofPeriod = subscription.credits.filter((each) => isOfPeriod(each, period.start, now));
-  const sum = (amountOf: (each: Credit) => number) => ofPeriod.reduce((total, each) => total + amountOf(each), 0);
   const { soon, later, granted, grantedLater } = restOf(subscription, period, now, ofPeriod);
-  const ahead = Math.min(soon, granted);
-  const all = ahead + Math.min(later, grantedLater);
-  const takenBack = Math.min(
+  const ahead = least(soon, granted);
+  const all = ahead + least(later, grantedLater);
+  const takenBack = least(
     all,
-    sum(({ left }) => left),
+    total(ofPeriod, ({ left }) => left),
   );
-  const byHand = sum((each) => takenByHandOf(each, (before) => !ofPeriod.includes(before)));
-  return { inRest: ahead + later, takenBack, usedAhead: Math.max(0, all - takenBack - byHand) };
+  const byHand = total(ofPeriod, (each) => takenByHandOf(each, (before) => !ofPeriod.includes(before)));
+  return { inRest: ahead + later, takenBack, usedAhead: most(0n, all - takenBack - byHand) };
 }
 
 function isOfPeriod({ kind, periodStart, expiresAt }: Credit, start: number, now: number): boolean {
   return kind === 'recurring' && periodStart === start && expiresAt !== null && expiresAt > now;
 }
 
-/** Credits used ahead that the next grant cannot repay lower the value in proportion. */
-function lessMissing(
+interface Left {
+  readonly now: number;
+  readonly old: Period;
+  readonly period: Period;
+  readonly next: number;
+}
+
+/** Credits used ahead that the next grant cannot repay lower the value in proportion. The strictest of several accounts counts. */
+function lessMissing(subscription: Subscription, terms: Terms, left: Left, unused: number): number {
+  return Math.min(...accountsOf(subscription).map((each) => lessMissingOn(each, seenWith(each, terms), left, unused)));
+}
+
+function lessMissingOn(
   subscription: Subscription,
   terms: Terms,
-  {
-    now,
-    old,
-    period,
-    next,
-  }: { readonly now: number; readonly old: Period; readonly period: Period; readonly next: number },
+  { now, old, period, next }: Left,
   unused: number,
 ): number {
   const { inRest, usedAhead } = givenUp(subscription, old, now);
@@ -180,12 +186,12 @@ function lessMissing(
   const { grantInterval, recurring } = terms.plan;
   const first =
     grantInterval === undefined
-      ? partOf(recurring * terms.quantity, now, period)
+      ? partOf(unitsIn(subscription, recurring * terms.quantity), now, period)
       : unitsOfPart(after, partAround(after, period, now));
   // Units that are owed for a pause are paid back first.
-  const granted = Math.max(0, first - owedOf(subscription));
-  const missing = usedAhead - Math.min(usedAhead, granted);
-  return missing === 0 ? unused : Math.min(unused, share(unused, inRest - missing, inRest));
+  const granted = most(0n, first - owedOf(subscription));
+  const missing = usedAhead - least(usedAhead, granted);
+  return missing === 0n ? unused : Math.min(unused, rounded(BigInt(unused) * (inRest - missing), inRest));
 }
 
 interface IntervalStart {
@@ -213,8 +219,9 @@ function begin(
   const { period: old } = subscription;
   const { now } = books;
   if (old === null) return;
-  const { takenBack, usedAhead } = givenUp(subscription, old, now);
-  if (usedAhead > 0) reach(books, 'change of interval with credits used ahead', subscription.customer);
+  const left = accountsOf(subscription).map((each) => givenUp(each, old, now));
+  if (left.some(({ usedAhead }) => usedAhead > 0n))
+    reach(books, 'change of interval with credits used ahead', subscription.customer);
   const changesPlan = terms.plan !== subscription.plan || terms.quantity !== subscription.quantity;
   if (changesPlan || (terms.addOns ?? 0) !== subscription.addOns) changeTerms(books, subscription, terms, now);
   endMeasured(subscription, endingMeters(subscription, allUntil(now)), now);
@@ -227,24 +234,28 @@ function begin(
   subscription.isByCalendar = isByCalendar;
   subscription.day = day;
   subscription.anchor = anchor;
-  const ending = subscription.credits.filter((each) => isOfPeriod(each, old.start, now));
-  takeFrom(ending, takenBack);
-  for (const credit of ending) credit.expiresAt = now;
-  endCredits(subscription, now);
+  for (const [index, { credits }] of accountsOf(subscription).entries()) {
+    const ending = credits.filter((each) => isOfPeriod(each, old.start, now));
+    takeFrom(ending, left[index]?.takenBack ?? 0n);
+    for (const credit of ending) credit.expiresAt = now;
+  }
+  for (const each of accountsOf(subscription)) endCredits(each, now);
   grantPeriod(subscription, period, false);
-  takeFrom(
-    subscription.credits.filter((each) => isOfPeriod(each, now, now)),
-    usedAhead,
-  );
-  if (changesPlan && !subscription.hadOnce.has(terms.plan)) giveOnce(subscription);
+  for (const [index, each] of accountsOf(subscription).entries()) {
+    takeFrom(
+      each.credits.filter((credit) => isOfPeriod(credit, now, now)),
+      left[index]?.usedAhead ?? 0n,
+    );
+    if (changesPlan && !each.hadOnce.has(each.plan)) giveOnce(each);
+  }
   // Each period counts distinct properties from the start.
   subscription.users.counted.clear();
 }
 
-function takeFrom(credits: readonly Credit[], amount: number): void {
+function takeFrom(credits: readonly Credit[], amount: bigint): void {
   let left = amount;
   for (const credit of credits) {
-    const taken = Math.min(credit.left, left);
+    const taken = least(credit.left, left);
     credit.left -= taken;
     credit.takenBack += taken;
     left -= taken;

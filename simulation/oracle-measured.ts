@@ -2,15 +2,8 @@ import { isMeasured, type Meter, meters, priceFor, type UsagePrice } from './cat
 import { dayMs, hourMs, intervalAt, isSameInterval, type Span } from './oracle-arithmetic.ts';
 import { anchorOf, nextUsageBoundary, openUsageStart, ownIntervalOf, termsAt } from './oracle-periods.ts';
 import { costOf, nothing, type Used } from './oracle-pricing.ts';
-import {
-  askForThreshold,
-  type Books,
-  type Line,
-  type Measured,
-  type MeasuredCharge,
-  type MeasuredEvent,
-  type Subscription,
-} from './oracle-records.ts';
+import { askForThreshold, type Books, type Line, type Subscription } from './oracle-records.ts';
+import type { Measured, MeasuredCharge, MeasuredEvent } from './oracle-records-usage.ts';
 
 /**
  * Meters whose units are measured when a period is billed: the largest or the latest value, or a value that is held over

@@ -4,15 +4,8 @@ import { share } from './oracle-arithmetic.ts';
 import { chargeOf, measuredLines, type Taking } from './oracle-measured.ts';
 import { openUsageStart, termsAt } from './oracle-periods.ts';
 import { costOf, nothing, plus, type Used } from './oracle-pricing.ts';
-import {
-  type Invoice,
-  invoicesOf,
-  type Line,
-  type MeteredLine,
-  type MeteredPeriod,
-  type OwnTermsChange,
-  type Subscription,
-} from './oracle-records.ts';
+import { type Invoice, invoicesOf, type Line, type OwnTermsChange, type Subscription } from './oracle-records.ts';
+import type { MeteredLine, MeteredPeriod } from './oracle-records-usage.ts';
 import { discountsOfLines, netTakenBack } from './oracle-tax.ts';
 
 export function meter({ metered }: Subscription, { slug }: UsagePrice, used: Used): void {

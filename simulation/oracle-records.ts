@@ -1,6 +1,6 @@
-import { addOn, type Discount, type Place, type Plan } from './catalogue.ts';
+import { addOn, type Discount, type Pack, type Place, type Plan } from './catalogue.ts';
 import type { Terms as CostTerms, UsagePrice } from './catalogue-usage.ts';
-import type { Used } from './oracle-pricing.ts';
+import type { Measured, MeterAccount, Metered, MeteredLine, OwnTerms, Users } from './oracle-records-usage.ts';
 
 /** The oracle's records. Money in minor units, instants in epoch milliseconds. */
 
@@ -34,6 +34,7 @@ export interface Customer {
   readonly subscriptions: Subscription[];
   /** Credits that were granted by hand while no subscription could hold them. */
   readonly waiting: { readonly credits: Credit[] };
+  readonly pools: readonly PoolAccount[];
   readonly invoices: Invoice[];
   /** One-off invoices that have no number yet. */
   readonly drafts: Invoice[];
@@ -86,13 +87,14 @@ export interface PausedPart {
 }
 
 export interface Credit {
-  readonly issued: number;
+  /** Amounts are units of the meter, or smallest units of the pool. */
+  readonly issued: bigint;
   /** Neither used, nor taken back, nor recorded as expired. */
-  left: number;
-  applied: number;
-  takenBack: number;
+  left: bigint;
+  applied: bigint;
+  takenBack: bigint;
   /** The part of that which the seller took back by hand. */
-  takenByHand: number;
+  takenByHand: bigint;
   /** Null: no expiry. */
   expiresAt: number | null;
   /** Granted by a period and expiring with it; once; manually; bought; rolled over into a later period. */
@@ -108,17 +110,30 @@ export interface Credit {
   readonly from: number | null;
   readonly periodStart: number | null;
   /** Taken back by a pause. */
-  pausedBack: number;
+  pausedBack: bigint;
   /** Used or held when a pause was to take it back: the next credits of the plan pay it back. */
-  pausedOwed: number;
+  pausedOwed: bigint;
   /** Taken back by hand before a pause was to take it back: nobody used it, so it is not owed. */
-  pausedByHand: number;
+  pausedByHand: bigint;
   /** The credit that a pause took back, and of which this one is the rest. */
   readonly resumedFrom: Credit | null;
   /** Taken back to pay for that. */
-  withheld: number;
+  withheld: bigint;
   /** Its pause has ended and gave back what was due. */
   isResumed: boolean;
+}
+
+/** The credits of a customer in a pool, in the order of their grants: its own, and those of its plans. */
+export interface PoolAccount {
+  readonly slug: string;
+  readonly credits: Credit[];
+}
+
+/** A customer, for what it has in a pool. */
+export interface PoolHolder {
+  readonly customer: Customer;
+  readonly pool: PoolAccount;
+  readonly credits: Credit[];
 }
 
 /** Units of a subscription reserved for a job. */
@@ -126,6 +141,10 @@ export interface Hold {
   readonly subscription: Subscription;
   readonly price: UsagePrice;
   readonly amount: number;
+  /** The units of these that a pool is to pay for, and what is set aside there. */
+  readonly pooled: number;
+  readonly pool: PoolAccount | null;
+  readonly poolAmount: bigint;
   readonly expiresAt: number;
   /** An open one has expired once its expiry has come. */
   status: 'open' | 'settled' | 'released';
@@ -217,11 +236,17 @@ export interface Subscription {
   readonly credits: Credit[];
   /** The plans whose first-period credits it has had. */
   readonly hadOnce: Set<Plan>;
+  /** The same of pools, by slug: what its plans grant there. */
+  readonly inPools: Map<string, Pick<Subscription, 'credits' | 'hadOnce'>>;
+  /** The pool, where credits and plan are those of a pool (`seenIn`). */
+  readonly pool: PoolAccount | null;
   /** By transactionId. */
   readonly events: Map<string, number>;
   used: number;
   covered: number;
   settled: number;
+  /** Paid for by pools. */
+  pooled: number;
   /** The last instant within a period at which usage was billed. */
   interimDone: number;
   /** The amount of unbilled usage that is invoiced at once; null: that of the settings. */
@@ -253,98 +278,6 @@ export interface Subscription {
   readonly pausedParts: PausedPart[];
 }
 
-/** The terms of a price for one customer, from one instant until another or now. */
-export interface OwnTerms {
-  readonly terms: CostTerms;
-  readonly from: number;
-  until: number | null;
-}
-
-/**
- * Usage that no credit covers, by price. With a model a price is a function of all units of its usage period: a bill is
- * worth what they cost so far, less what was billed.
- */
-export interface Metered {
-  /** On no invoice yet, and of no usage period. */
-  fresh: Used;
-  /** Events that came within a billing period, by its start, and happened before it. Credits may cover some. */
-  readonly late: Map<number, Used>;
-  /** By the start of the usage period. */
-  readonly periods: Map<number, MeteredPeriod>;
-}
-
-export interface MeteredPeriod {
-  /** All that was ever billed of the period. */
-  taken: Used;
-  /** The part of that which is on no invoice any more. */
-  released: Used;
-  /** The amount on invoices. */
-  amount: number;
-}
-
-/** The usage of a line. */
-export interface MeteredLine {
-  readonly price: UsagePrice;
-  /** The start of its usage period. Null: each unit is priced by itself, or the plan does not bill it. */
-  readonly start: number | null;
-  readonly used: Used;
-  readonly isWaived: boolean;
-}
-
-/** A subscription's state of a measured meter: the usage period that is open, and what is billed of each. */
-export interface Measured {
-  start: number;
-  /** The value that was held when it began. */
-  opening: number;
-  /** The events that came within it, in any order. */
-  events: MeasuredEvent[];
-  /** The instant from which its days are counted; null: no event has come yet. */
-  daysFrom: number | null;
-  readonly charges: MeasuredCharge[];
-}
-
-export interface MeasuredEvent {
-  readonly date: number;
-  /** The instant from which it counts: not after the end of the billing period. */
-  readonly at: number;
-  readonly amount: number;
-}
-
-export interface MeasuredCharge {
-  readonly price: UsagePrice;
-  /** The start of the usage period. */
-  readonly start: number;
-  /** The units when a bill last took it. */
-  used: Used;
-  /** On invoices. */
-  amount: number;
-  /** The price of usage that the plan did not bill. */
-  waived: number;
-  /** Whether a bill of it was taken back: the next bill takes it again. */
-  isReopened: boolean;
-}
-
-/** A subscription's state of a meter without credits. */
-export interface MeterAccount {
-  /** The stored units, and the event itself, by transactionId. */
-  readonly events: Map<string, { readonly units: number; readonly told: unknown }>;
-  used: number;
-  settled: number;
-}
-
-/**
- * A subscription's state of the meter that counts distinct properties. Only covered usage is recorded, so nothing is
- * billed.
- */
-export interface Users {
-  readonly credits: Credit[];
-  /** By transactionId. */
-  readonly events: Set<string>;
-  /** The properties recorded in each period, by its start. */
-  readonly counted: Set<string>;
-  used: number;
-}
-
 /** Attempts of one kind in one scope. */
 export interface AttemptCount {
   failures: number;
@@ -370,6 +303,7 @@ export interface Line {
   readonly usage?: MeteredLine;
   /** It bears no tax. */
   readonly isUntaxed?: boolean;
+  readonly pack?: Pack;
   /** The discount of usage that has become cheaper, which it does not pay back. None when absent. */
   readonly takenBack?: number;
 }
@@ -485,7 +419,7 @@ export interface Books {
 /** Counts a notable situation, and whether its customer has bought credits at the time. */
 export function reach({ reached }: Books, situation: string, { subscriptions }: Customer): void {
   const credits = subscriptions.flatMap((each) => each.credits);
-  const hasPack = credits.some(({ kind, left }) => kind === 'bought' && left > 0);
+  const hasPack = credits.some(({ kind, left }) => kind === 'bought' && left > 0n);
   for (const each of hasPack ? [situation, `${situation} (with a pack)`] : [situation])
     reached.set(each, (reached.get(each) ?? 0) + 1);
 }

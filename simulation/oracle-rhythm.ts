@@ -1,6 +1,7 @@
-import { intervalAt, rounded, type Span, share } from './oracle-arithmetic.ts';
-import { endCredits, give } from './oracle-credits.ts';
+import { intervalAt, most, nearest, type Span, shareOfUnits, total } from './oracle-arithmetic.ts';
+import { endCredits, give, unitsIn } from './oracle-credits.ts';
 import { anchorOf, type Part, partsOf } from './oracle-periods.ts';
+import { accountsOf } from './oracle-pools.ts';
 import { type Books, type Credit, type Period, reach, type Subscription } from './oracle-records.ts';
 
 /** Credits that come by an interval of their own. */
@@ -15,10 +16,11 @@ export function partAround(subscription: Subscription, period: Period, at: numbe
 }
 
 /** The units of a part of an interval: what is due by its end less what was due by its start. */
-export function unitsOfPart({ plan, quantity }: Pick<Subscription, 'plan' | 'quantity'>, part: Part): number {
+export function unitsOfPart(subscription: Pick<Subscription, 'plan' | 'quantity' | 'pool'>, part: Part): bigint {
+  const { plan, quantity } = subscription;
   const { start, end, whole } = part;
-  const dueBy = (at: number) =>
-    rounded(BigInt(plan.recurring * quantity) * BigInt(at - whole.start), BigInt(whole.end - whole.start));
+  const units = unitsIn(subscription, plan.recurring * quantity);
+  const dueBy = (at: number) => nearest(units * BigInt(at - whole.start), BigInt(whole.end - whole.start));
   return dueBy(end) - dueBy(start);
 }
 
@@ -48,8 +50,8 @@ export function grantParts(
     );
     if (has) continue;
     const before = lessBefore ? grantedFor(subscription, period, { start: from, end: expiresAt }, at) : [];
-    const had = before.reduce((sum, { units }) => sum + units, 0);
-    const issued = Math.max(0, unitsOfPart(subscription, part) - had);
+    const had = total(before, ({ units }) => units);
+    const issued = most(0n, unitsOfPart(subscription, part) - had);
     give(subscription, { issued, expiresAt, kind: 'recurring', plan, from, periodStart });
   }
 }
@@ -64,7 +66,7 @@ export function grantedFor(
   { start, end, wholeStart, discountStart = wholeStart }: Period,
   time: Span,
   now: number,
-): { readonly units: number }[] {
+): { readonly units: bigint }[] {
   const since = Math.min(start, discountStart);
   const ofPlans = credits.flatMap((credit) => {
     const { kind, plan, from, expiresAt, periodStart, issued, pausedBack, pausedOwed } = credit;
@@ -80,9 +82,9 @@ export function grantedFor(
   return [...alike.values()].flatMap((each) => {
     const [first] = each;
     if (first === undefined || first.from >= first.until) return [];
-    const units = each.reduce((sum, credit) => sum + credit.units, 0);
+    const units = total(each, (credit) => credit.units);
     const length = Math.min(first.until, time.end) - Math.max(first.from, time.start);
-    return length <= 0 ? [] : [{ units: share(units, length, first.until - first.from) }];
+    return length <= 0 ? [] : [{ units: shareOfUnits(units, length, first.until - first.from) }];
   });
 }
 
@@ -90,18 +92,19 @@ export function grantedFor(
 export function restOf(subscription: Subscription, period: Period, now: number, ofPeriod: readonly Credit[]) {
   const { plan, quantity } = subscription;
   const part = partAround(subscription, period, now);
-  const whole = plan.grantInterval === undefined ? plan.recurring * quantity : unitsOfPart(subscription, part);
+  const units = unitsIn(subscription, plan.recurring * quantity);
+  const whole = plan.grantInterval === undefined ? units : unitsOfPart(subscription, part);
   const of = plan.grantInterval === undefined ? part.whole : part;
-  const soon = share(whole, part.end - now, of.end - of.start);
-  const later = share(soon, period.end - now, part.end - now) - soon;
+  const soon = shareOfUnits(whole, part.end - now, of.end - of.start);
+  const later = shareOfUnits(soon, period.end - now, part.end - now) - soon;
   const grantedUntil = (until: number) =>
-    ofPeriod.reduce((sum, { issued, resumedFrom, from, expiresAt }) => {
-      if (from === null || expiresAt === null) return sum;
+    total(ofPeriod, ({ issued, resumedFrom, from, expiresAt }) => {
+      if (from === null || expiresAt === null) return 0n;
       const length = Math.min(expiresAt, until) - Math.max(from, now);
       // The units of its time: those taken back by hand before a pause did not come back after it.
-      const offered = issued + (resumedFrom?.pausedByHand ?? 0);
-      return length <= 0 ? sum : sum + share(offered, length, expiresAt - from);
-    }, 0);
+      const offered = issued + (resumedFrom?.pausedByHand ?? 0n);
+      return length <= 0 ? 0n : shareOfUnits(offered, length, expiresAt - from);
+    });
   const granted = grantedUntil(part.end);
   return { soon, later, granted, grantedLater: grantedUntil(period.end) - granted };
 }
@@ -112,6 +115,8 @@ export function beginInterval(books: Books, subscription: Subscription, at: numb
   if (plan.grantInterval === undefined || period === null || awaiting.includes(period)) return;
   if (intervalAt(anchorOf(subscription), plan.grantInterval, at).start !== at) return;
   reach(books, 'credits of an interval', subscription.customer);
-  endCredits(subscription, at);
-  grantParts(subscription, period, { isGranted: ({ start }) => start === at, at, lessBefore: true });
+  for (const each of accountsOf(subscription)) {
+    endCredits(each, at);
+    grantParts(each, period, { isGranted: ({ start }) => start === at, at, lessBefore: true });
+  }
 }

@@ -1,5 +1,5 @@
-import { freePlan, pack } from './catalogue.ts';
-import { rounded, type Span, share } from './oracle-arithmetic.ts';
+import { freePlan, packOf } from './catalogue.ts';
+import { rounded, type Span, share, total } from './oracle-arithmetic.ts';
 import { heldOf } from './oracle-holds.ts';
 import { partsOf } from './oracle-periods.ts';
 import {
@@ -34,9 +34,9 @@ export function titleOf(customer: Customer): number {
 /** The title to users: the seller's grants only. */
 export function usersTitleOf({ subscriptions }: Customer): number {
   const credits = subscriptions.flatMap(({ users }) => users.credits);
-  return credits.reduce((sum, { transactionId, issued, takenByHand }) => {
-    return sum + (transactionId === null ? 0 : issued) - takenByHand;
-  }, 0);
+  return Number(
+    total(credits, ({ transactionId, issued, takenByHand }) => (transactionId === null ? 0n : issued) - takenByHand),
+  );
 }
 
 const settled: readonly Invoice['status'][] = ['paid', 'partially_refunded', 'refunded'];
@@ -184,10 +184,10 @@ export function noteFreeTime({ freeTimes }: Customer, { start, end }: Pick<Perio
 
 function handTitle({ subscriptions }: Customer): number {
   const credits = subscriptions.flatMap((each) => each.credits);
-  return credits.reduce((sum, { kind, transactionId, issued, takenByHand }) => {
-    if (kind !== 'by_hand') return sum;
-    return sum + (transactionId === null ? 0 : issued) - takenByHand;
-  }, 0);
+  const byHand = credits.filter(({ kind }) => kind === 'by_hand');
+  return Number(
+    total(byHand, ({ transactionId, issued, takenByHand }) => (transactionId === null ? 0n : issued) - takenByHand),
+  );
 }
 
 /** Packs that were paid, less what was refunded and not used before. */
@@ -195,14 +195,15 @@ function packTitle({ invoices, subscriptions }: Customer): number {
   const credits = subscriptions.flatMap((each) => each.credits);
   const sold = invoices.filter(({ reason, status }) => reason === 'purchase' && settled.includes(status));
   return sold.reduce((sum, invoice) => {
-    const byHand = credits.reduce((taken, each) => taken + (each.invoice === invoice ? each.takenByHand : 0), 0);
+    const byHand = Number(total(credits, (each) => (each.invoice === invoice ? each.takenByHand : 0n)));
     const lost = Math.max(byHand, refundedUnits(invoice, refundedOf(invoice)) - invoice.usedBeforeRefund);
     return sum + unitsOfPacks(invoice) - lost;
   }, 0);
 }
 
-function unitsOfPacks({ lines }: Invoice): number {
-  return (lines.reduce((sum, { amount }) => sum + amount, 0) / pack.unitPrice) * pack.calls;
+function unitsOfPacks(invoice: Invoice): number {
+  const { unitPrice, calls } = packOf(invoice);
+  return (invoice.lines.reduce((sum, { amount }) => sum + amount, 0) / unitPrice) * calls;
 }
 
 function refundedUnits(invoice: Invoice, refunded: number): number {
@@ -214,8 +215,6 @@ function refundedUnits(invoice: Invoice, refunded: number): number {
 export function noteRefund(books: Books, invoice: Invoice, amount: number): void {
   if (invoice.reason !== 'purchase') return;
   const { subscriptions } = invoice.customer;
-  const used = subscriptions.reduce((sum, each) => {
-    return sum + heldOf(books, each) + each.credits.reduce((drawn, { applied }) => drawn + applied, 0);
-  }, 0);
-  invoice.usedBeforeRefund += Math.min(used, refundedUnits(invoice, amount) + 1);
+  const used = total(subscriptions, (each) => heldOf(books, each) + total(each.credits, ({ applied }) => applied));
+  invoice.usedBeforeRefund += Math.min(Number(used), refundedUnits(invoice, amount) + 1);
 }

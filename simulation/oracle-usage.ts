@@ -1,8 +1,9 @@
-import { isMeasured, type Meter, type UsagePrice, usersSlug } from './catalogue-usage.ts';
-import { share } from './oracle-arithmetic.ts';
-import { creditLine, draw, give, hasEnded, liveCredits, withhold } from './oracle-credits.ts';
+import { isMeasured, type Meter, meterSlug, type Properties, type UsagePrice, usersSlug } from './catalogue-usage.ts';
+import { least, most, nearest, shareOfUnits, total } from './oracle-arithmetic.ts';
+import { creditLine, draw, give, hasEnded, liveCredits, unitsIn, withhold } from './oracle-credits.ts';
 import { heldOf } from './oracle-holds.ts';
 import { meter, noteLate } from './oracle-metering.ts';
+import { accountsOf, balance, beside, freeOf, payByPool } from './oracle-pools.ts';
 import { nothing } from './oracle-pricing.ts';
 import {
   askForThreshold,
@@ -11,6 +12,7 @@ import {
   type Customer,
   isTerminal,
   type Period,
+  type PoolHolder,
   type Subscription,
 } from './oracle-records.ts';
 import { grantedFor, grantParts, partAround } from './oracle-rhythm.ts';
@@ -28,18 +30,22 @@ export function grantPeriod(
   isFirst: boolean,
   at: number = period.start,
 ): void {
+  for (const each of accountsOf(subscription)) grantPeriodOn(each, period, isFirst, at);
+}
+
+function grantPeriodOn(subscription: Subscription, period: Period, isFirst: boolean, at: number): void {
   const { plan, quantity } = subscription;
   if (isFirst) giveOnce(subscription);
   if (plan.grantInterval !== undefined) {
     grantParts(subscription, period, { at });
     return;
   }
-  const share = partOf(plan.recurring * quantity, period.start, period);
+  const units = unitsIn(subscription, plan.recurring * quantity);
+  const share = partOf(units, period.start, period);
   const isRunning = ({ expiresAt }: Credit) => expiresAt !== null && expiresAt > period.start;
-  const used = isFirst && subscription.isFree ? usedBefore(subscription, 'recurring', isRunning) : 0;
+  const used = isFirst && subscription.isFree ? usedBefore(subscription, 'recurring', isRunning) : 0n;
   // A long first period gives more than an interval.
-  const most = Math.max(share, plan.recurring * quantity);
-  const issued = Math.max(0, Math.min(share, most - used));
+  const issued = most(0n, least(share, most(share, units) - used));
   const { start } = period;
   give(subscription, { issued, expiresAt: period.end, kind: 'recurring', plan, from: start, periodStart: start });
 }
@@ -47,19 +53,23 @@ export function grantPeriod(
 /** One-time credits come once for a customer: those that were not used on a subscription that has ended come again. */
 export function giveOnce(subscription: Subscription): void {
   const { plan, quantity } = subscription;
-  const issued = Math.max(0, plan.once * quantity - usedBefore(subscription, 'once', () => true));
+  const issued = most(0n, unitsIn(subscription, plan.once * quantity) - usedBefore(subscription, 'once', () => true));
   give(subscription, { issued, expiresAt: null, kind: 'once', plan });
-  if (issued > 0) subscription.hadOnce.add(plan);
+  if (issued > 0n) subscription.hadOnce.add(plan);
 }
 
 /** The units of its plan's credits that the customer used on ended subscriptions, and all of those on running ones. */
-function usedBefore(subscription: Subscription, kind: Credit['kind'], counts: (credit: Credit) => boolean): number {
-  const { customer, plan } = subscription;
-  const others = customer.subscriptions.filter((each) => each !== subscription);
-  return others
-    .flatMap((each) => each.credits.map((credit) => ({ credit, hasEnded: isTerminal(each) })))
-    .filter(({ credit }) => credit.kind === kind && credit.plan === plan && counts(credit))
-    .reduce((sum, { credit, hasEnded: isOver }) => sum + (isOver ? credit.applied : credit.issued), 0);
+function usedBefore(subscription: Subscription, kind: Credit['kind'], counts: (credit: Credit) => boolean): bigint {
+  const { customer, plan, pool, claims } = subscription;
+  // A view of a pool is the same subscription.
+  const others = customer.subscriptions.filter((each) => each.claims !== claims);
+  const granted = others
+    .flatMap((each) => {
+      const credits = pool === null ? each.credits : (each.inPools.get(pool.slug)?.credits ?? []);
+      return credits.map((credit) => ({ credit, hasEnded: isTerminal(each) }));
+    })
+    .filter(({ credit }) => credit.kind === kind && credit.plan === plan && counts(credit));
+  return total(granted, ({ credit, hasEnded: isOver }) => (isOver ? credit.applied : credit.issued));
 }
 
 /**
@@ -67,31 +77,35 @@ function usedBefore(subscription: Subscription, kind: Credit['kind'], counts: (c
  * credits if it never did.
  */
 export function grantChange(subscription: Subscription, now: number): void {
+  for (const each of accountsOf(subscription)) grantChangeOn(each, now);
+}
+
+function grantChangeOn(subscription: Subscription, now: number): void {
   const { plan, quantity, period, hadOnce } = subscription;
   if (period === null) return;
   const part = partAround(subscription, period, now);
-  const due = share(plan.recurring * quantity, part.end - now, part.whole.end - part.whole.start);
+  const units = unitsIn(subscription, plan.recurring * quantity);
+  const due = shareOfUnits(units, part.end - now, part.whole.end - part.whole.start);
   // All credits that run to the end of a period count. To an interval those count that are for its time.
   const isOfInterval = plan.grantInterval !== undefined;
   const time = { start: isOfInterval ? part.whole.start : Number.NEGATIVE_INFINITY, end: part.end };
-  const had = grantedFor(subscription, period, time, now).reduce((sum, { units }) => sum + units, 0);
+  const had = total(grantedFor(subscription, period, time, now), (each) => each.units);
   const times = { from: now, periodStart: period.start, expiresAt: part.end };
-  give(subscription, { issued: Math.max(0, due - had), kind: 'recurring', plan, ...times });
+  give(subscription, { issued: most(0n, due - had), kind: 'recurring', plan, ...times });
   if (!hadOnce.has(plan)) giveOnce(subscription);
 }
 
-export function partOf(amount: number, from: number, { wholeStart, end }: Period): number {
-  const [part, whole] = [BigInt(end - from), BigInt(end - wholeStart)];
-  return Number((BigInt(amount) * part * 2n + whole) / (whole * 2n));
+export function partOf(units: bigint, from: number, { wholeStart, end }: Period): bigint {
+  return nearest(units * BigInt(end - from), BigInt(end - wholeStart));
 }
 
 /** The units of its time: those taken back by hand before a pause did not come back after it. */
-function offeredOf({ issued, resumedFrom }: Credit): number {
-  return issued + (resumedFrom?.pausedByHand ?? 0);
+function offeredOf({ issued, resumedFrom }: Credit): bigint {
+  return issued + (resumedFrom?.pausedByHand ?? 0n);
 }
 
 /** The units taken back by hand of a credit, and of those whose rest it is, as far as they count. */
-export function takenByHandOf(credit: Credit, counts: (before: Credit) => boolean = () => true): number {
+export function takenByHandOf(credit: Credit, counts: (before: Credit) => boolean = () => true): bigint {
   let sum = credit.takenByHand;
   for (let before = credit.resumedFrom; before !== null; before = before.resumedFrom)
     if (counts(before)) sum += before.takenByHand;
@@ -103,41 +117,49 @@ export function takenByHandOf(credit: Credit, counts: (before: Credit) => boolea
  * that the seller took back by hand.
  */
 export function takePausedBack(books: Books, subscription: Subscription, period: Period): void {
+  for (const each of accountsOf(subscription)) takePausedBackOn(books, each, period);
+}
+
+function takePausedBackOn(books: Books, subscription: Subscription, period: Period): void {
   const { now } = books;
-  const isHeld = heldOf(books, subscription) > 0;
-  let free = isHeld ? Math.max(0, balance(books, subscription)) : Number.MAX_SAFE_INTEGER;
-  let owed = 0;
+  let free = beside(books, subscription) ?? total(subscription.credits, ({ left }) => left);
+  let owed = 0n;
   const paused: Credit[] = [];
   for (const credit of subscription.credits) {
     const { from, expiresAt, periodStart } = credit;
     if (from === null || expiresAt === null || periodStart !== period.start || from >= expiresAt) continue;
     paused.push(credit);
     const ended = credit.pausedBack + credit.pausedOwed + credit.pausedByHand;
-    const due = Math.max(0, share(offeredOf(credit), expiresAt - Math.max(now, from), expiresAt - from) - ended);
-    const amount = Math.max(0, Math.min(credit.left, due, free));
+    const rest = shareOfUnits(offeredOf(credit), expiresAt - Math.max(now, from), expiresAt - from);
+    const due = most(0n, rest - ended);
+    const amount = most(0n, least(credit.left, due, free));
     credit.left -= amount;
     credit.takenBack += amount;
     credit.pausedBack += amount;
-    const ahead = Math.max(0, due - amount - takenByHandOf(credit));
+    const ahead = most(0n, due - amount - takenByHandOf(credit));
     credit.pausedOwed += ahead;
     credit.pausedByHand += due - amount - ahead;
     owed += ahead;
     free -= amount;
   }
-  owed = Math.min(owed, free);
+  owed = least(owed, free);
   for (const credit of paused) owed -= withhold(credit, owed);
 }
 
 /** Gives back what a pause took or left owing, less the share of the paused time, rounded up. */
 export function givePausedBack(subscription: Subscription, paused: Period, at: number): void {
+  for (const each of accountsOf(subscription)) givePausedBackOn(each, paused, at);
+}
+
+function givePausedBackOn(subscription: Subscription, paused: Period, at: number): void {
   for (const credit of [...subscription.credits]) {
     const { from, expiresAt, periodStart, plan, priority, isResumed } = credit;
     if (from === null || expiresAt === null || periodStart !== paused.start || from >= expiresAt || isResumed) continue;
     const span = BigInt(expiresAt - from);
-    const lost = Number((BigInt(offeredOf(credit)) * BigInt(at - paused.end) + span - 1n) / span);
+    const lost = (offeredOf(credit) * BigInt(at - paused.end) + span - 1n) / span;
     const ended = credit.pausedBack + credit.pausedOwed;
-    credit.isResumed = ended > 0;
-    const issued = Math.max(0, ended - lost);
+    credit.isResumed = ended > 0n;
+    const issued = most(0n, ended - lost);
     const times = { expiresAt, from: at, periodStart: at };
     give(subscription, { issued, kind: 'recurring', plan, priority, resumedFrom: credit, ...times });
   }
@@ -150,13 +172,14 @@ export interface Use {
   readonly amount: number;
   /** The price that the event names, or by which it is rated. */
   readonly price: UsagePrice;
+  readonly properties: Properties;
   /** Null: it happens now. */
   readonly date: number | null;
 }
 
 /**
- * Records uses of one request. A repeat is the same use. Credits cover them in their order, but all at one price as its
- * first.
+ * Records uses of one request. A repeat is the same use. In their order a pool pays for what credits leave. Then credits
+ * cover the rest in that order, but all at one price as its first.
  */
 export function use(books: Books, uses: readonly Use[]): void {
   const fresh = uses.filter(({ subscription, transactionId, amount }) => {
@@ -166,12 +189,27 @@ export function use(books: Books, uses: readonly Use[]): void {
   });
   for (const { subscription, price, amount, date } of fresh)
     if (isLate(subscription, date)) noteLate(subscription, price, { ...nothing, units: BigInt(amount) });
-  for (const ofSubscription of Map.groupBy(fresh, ({ subscription }) => subscription).values())
+  const free = new Map(fresh.map(({ subscription }) => [subscription, freeOf(books, subscription)]));
+  const rests = fresh.map((each) => {
+    const { subscription, amount, properties } = each;
+    const covered = least(free.get(subscription) ?? 0n, BigInt(amount));
+    free.set(subscription, (free.get(subscription) ?? 0n) - covered);
+    const pooled = payByPool(books, subscription.customer, meterSlug, properties, BigInt(amount) - covered);
+    return { ...each, pooled: Number(pooled) };
+  });
+  for (const ofSubscription of Map.groupBy(rests, ({ subscription }) => subscription).values())
     for (const [price, each] of Map.groupBy(ofSubscription, (one) => one.price)) {
       const [first] = each;
-      const sum = each.reduce((total, { amount }) => total + amount, 0);
-      if (first !== undefined) cover(books, first.subscription, sum, price);
+      const sumOf = (key: 'amount' | 'pooled') => each.reduce((sum, one) => sum + one[key], 0);
+      if (first !== undefined) cover(books, first.subscription, price, sumOf('amount'), sumOf('pooled'));
     }
+}
+
+/** Records what a hold was used for, at the rate of events without properties. */
+export function useHeld(books: Books, subscription: Subscription, amount: number, price: UsagePrice): void {
+  const uncovered = most(0n, BigInt(amount) - freeOf(books, subscription));
+  const pooled = payByPool(books, subscription.customer, meterSlug, {}, uncovered);
+  cover(books, subscription, price, amount, Number(pooled));
 }
 
 /** An event of a meter without credits. */
@@ -182,6 +220,7 @@ interface Other {
   readonly price: UsagePrice;
   /** Its own price, in 10^-12 of a minor unit. */
   readonly own: bigint;
+  readonly properties: Properties;
   readonly told: unknown;
   readonly date: number | null;
 }
@@ -197,36 +236,32 @@ export function recordOther(
   { meter: of, transactionId, units, ...event }: Other,
 ): boolean {
   const { slug } = of;
-  const account = subscription.meters.get(slug) ?? { events: new Map(), used: 0, settled: 0 };
+  const account = subscription.meters.get(slug) ?? { events: new Map(), used: 0, settled: 0, pooled: 0 };
   subscription.meters.set(slug, account);
   if (account.events.has(transactionId)) return false;
   account.events.set(transactionId, { units, told: event.told });
   if (isMeasured(of)) return true;
   account.used += units;
   askForThreshold(books, subscription);
-  const { price, own } = event;
+  const { price, own, properties } = event;
+  const pooled = payByPool(books, subscription.customer, slug, properties, BigInt(units));
+  account.pooled += Number(pooled);
   const pricing = 'pricing' in price.terms ? price.terms.pricing : null;
   const countsEvents = pricing?.fixedAmountPerEvent !== undefined || pricing?.model === 'dynamic';
   const used = { units: BigInt(units), per: 1n, events: countsEvents ? 1n : 0n, own };
   if (isLate(subscription, event.date)) noteLate(subscription, price, used);
-  meter(subscription, price, used);
+  meter(subscription, price, { ...used, units: used.units - pooled });
   return true;
 }
 
-/** Covers usage with credits, as far as they go. */
-export function cover(books: Books, subscription: Subscription, amount: number, price: UsagePrice): void {
+/** Covers usage with credits, as far as they go, but for the part that a pool has paid for. */
+function cover(books: Books, subscription: Subscription, price: UsagePrice, amount: number, pooled: number): void {
   askForThreshold(books, subscription);
-  const uncovered = draw(books, subscription, amount);
+  const uncovered = Number(draw(books, subscription, BigInt(amount - pooled)));
   subscription.used += amount;
-  subscription.covered += amount - uncovered;
+  subscription.pooled += pooled;
+  subscription.covered += amount - pooled - uncovered;
   if (uncovered > 0) meter(subscription, price, { ...nothing, units: BigInt(uncovered) });
-}
-
-/** The usable amount, not held; negative: overage that nobody has paid. */
-export function balance(books: Books, subscription: Subscription): number {
-  const left = liveCredits(books, subscription).reduce((sum, credit) => sum + credit.left, 0);
-  const { covered, settled, used } = subscription;
-  return left + covered + settled - used - heldOf(books, subscription);
 }
 
 /** The credits of calls of a customer: of subscriptions that have not ended, and those that wait for one. */
@@ -235,26 +270,25 @@ export function creditsOf(books: Books, customer: Customer) {
   const waiting = [...customer.subscriptions.filter(isTerminal), customer.waiting]
     .flatMap((account) => liveCredits(books, account))
     .filter(({ kind }) => kind === 'by_hand' || kind === 'bought');
-  const sumOf = (credits: readonly Credit[]) => credits.reduce((sum, { left }) => sum + left, 0);
+  const sumOf = (credits: readonly Credit[]) => Number(total(credits, ({ left }) => left));
   const credits = [...waiting, ...living.flatMap((each) => liveCredits(books, each))];
   return {
     availableBalance: living.reduce((sum, each) => sum + balance(books, each), sumOf(waiting)),
     granted: sumOf(credits.filter(({ kind }) => kind !== 'bought')),
     paid: sumOf(credits.filter(({ kind }) => kind === 'bought')),
-    held: living.reduce((sum, each) => sum + heldOf(books, each), 0),
+    held: Number(total(living, (each) => heldOf(books, each))),
   };
 }
 
 /** The amount that may be taken back of a credit, given its remainder and open holds; null: `requested` is refused. */
-export function takeBackOf(books: Books, subscription: Subscription, credit: Credit, requested: number | null) {
-  const rest = hasEnded(credit, books.now) ? 0 : credit.left;
+export function takeBackOf(books: Books, account: Subscription | PoolHolder, credit: Credit, requested: bigint | null) {
+  const rest = hasEnded(credit, books.now) ? 0n : credit.left;
   const amount = requested ?? rest;
-  const isHeld = heldOf(books, subscription) > 0 && amount > balance(books, subscription);
-  return rest === 0 || amount > rest || isHeld ? null : amount;
+  return rest === 0n || amount > rest || amount > (beside(books, account) ?? rest) ? null : amount;
 }
 
 export function usersLeft(books: Books, subscription: Subscription): number {
-  return liveCredits(books, subscription.users).reduce((sum, { left }) => sum + left, 0);
+  return Number(total(liveCredits(books, subscription.users), ({ left }) => left));
 }
 
 /** The first with its properties in a period counts; all are stored. */
@@ -273,7 +307,7 @@ export function useDistinct(
   if (!doesCount(subscription, user)) return;
   account.counted.add(`${subscription.period?.start} ${user}`);
   account.used += amount;
-  draw(books, account, amount);
+  draw(books, account, BigInt(amount));
 }
 
 /** In the form of reality's lines, for subscriptions that were ever granted any. */

@@ -1,49 +1,30 @@
 import type { Plan } from './catalogue.ts';
-import { monthly } from './catalogue-usage.ts';
-import { isSameInterval } from './oracle-arithmetic.ts';
-import type { Invoice } from './oracle-records.ts';
+import { drawsFromPools } from './plots-pools.ts';
 import type { Random } from './random.ts';
-import type { Wish } from './step.ts';
-import type { StepKind } from './steps.ts';
-
-/**
- * A plot: the steps by which a customer gets into situations that free draws hardly reach. Other steps come between
- * them, so none can rely on the one before. A step that is not possible then is left out.
- */
-export type Plot = readonly Scene[];
-
-/** `renewal`: to the next one of the customer of the plot. */
-export type ClockMove = 'hours' | 'days' | 'due' | 'weeks' | 'renewal';
-
-/** A step of a plot, or a move of the clock. */
-export type Scene =
-  | { readonly kind: StepKind; readonly wish: Wish }
-  | { readonly kind: 'clock'; readonly move: ClockMove };
-
-const step = (kind: StepKind, wish: Wish = {}): Scene => ({ kind, wish });
-const clock = (move: ClockMove): Scene => ({ kind: 'clock', move });
-
-const isPack = ({ reason }: Invoice) => reason === 'purchase';
-const isPlan = ({ reason, total }: Invoice) => reason !== 'purchase' && reason !== 'one_off' && total > 0;
-const isWritten = ({ reason }: Invoice) => reason === 'one_off';
-const isAny = () => true;
-const isOfLastPlan = (invoice: Invoice) => invoice === invoice.customer.invoices.findLast(isPlan);
-const begins = ({ trialDays }: Plan) => trialDays === 0;
-const isInvoicedBetween = (plan: Plan) => begins(plan) && plan.billsOverage && !isSameInterval(plan, monthly);
-const endsWithMore = (plan: Plan) => begins(plan) && plan.commitment !== undefined;
-const isMonthly = (plan: Plan) => begins(plan) && plan.unit === 'month' && plan.count === 1 && plan.recurring > 0;
-const isDearer = (plan: Plan, before: Plan | null) =>
-  before !== null && isSameInterval(plan, before) && plan.unitPrice >= before.unitPrice;
-const isCheaper = (plan: Plan, before: Plan | null) =>
-  before !== null && isSameInterval(plan, before) && plan.unitPrice < before.unitPrice;
-const hasRhythm = ({ grantInterval }: Plan) => grantInterval !== undefined;
-const hasOtherRhythm = (plan: Plan, before: Plan | null) =>
-  before !== null && isSameInterval(plan, before) && hasRhythm(plan) !== hasRhythm(before);
-const hasTrial = ({ trialDays }: Plan) => trialDays > 0;
-const hasOtherInterval = (plan: Plan, before: Plan | null) => before !== null && !isSameInterval(plan, before);
-const subscribes = step('subscribe', { plan: begins, isDiscounted: false });
-const measures = step('recordOthers', { isMeasured: true });
-const useUp = step('consume', { isMuch: true });
+import {
+  begins,
+  clock,
+  endsWithMore,
+  hasOtherInterval,
+  hasOtherRhythm,
+  hasRhythm,
+  hasTrial,
+  isAny,
+  isCheaper,
+  isDearer,
+  isInvoicedBetween,
+  isMonthly,
+  isOfLastPlan,
+  isPack,
+  isPlan,
+  isWritten,
+  measures,
+  type Plot,
+  type Scene,
+  step,
+  subscribes,
+  useUp,
+} from './scenes.ts';
 
 /** Changes and packs under net terms, a pack that is refunded before it is paid, declines, unpaid and recovered. */
 const paysLater: Plot = [
@@ -575,6 +556,7 @@ const plots: readonly ((random: Random) => Plot)[] = [
   () => changesInterval,
   () => getsMoneyBack,
   () => comesAndGoes,
+  () => drawsFromPools,
   () => usesBetweenRenewals,
   () => paysAtTheEnd,
   () => getsCreditsOften,

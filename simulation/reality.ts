@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Database } from '../src/database/database.ts';
 import { addOn } from './catalogue.ts';
 import { meterSlug, usersSlug } from './catalogue-usage.ts';
+import { dayMs } from './oracle-arithmetic.ts';
 
 /** Each record as a line of text with its relevant fields, grouped by name. */
 export type Picture = ReadonlyMap<string, readonly string[]>;
@@ -29,11 +30,12 @@ export async function readReality(owner: Database, now: number): Promise<readonl
         await paymentLines(db),
         await methodLines(db),
         await creditLines(db, now),
+        await poolCreditLines(db, now),
         await claimLines(db, now),
         await meterLines(db),
         await usersLines(db),
         await holdLines(db, now),
-        await attemptLines(db),
+        await attemptLines(db, now),
       ].flat();
     });
 }
@@ -70,7 +72,7 @@ async function subscriptionLines(db: Database, now: number): Promise<Told[]> {
            where r.environment_id = s.environment_id and r.subscription_id = s.id and r.removed_at is null
              and s.status not in ('canceled', 'incomplete_expired')), '[]'),
         'granted', coalesce(a.granted, 0), 'used', coalesce(a.used, 0), 'covered', coalesce(a.covered, 0),
-        'settled', coalesce(a.settled, 0),
+        'settled', coalesce(a.settled, 0), 'pooled', coalesce(a.pooled, 0),
         'left', coalesce((select sum(u.issued - ${applied} - u.expired - u.taken_back) from usage_credits u
            where u.environment_id = a.environment_id and u.ledger_account_id = a.id
              and (u.expires_at is null or u.expires_at > ${now})), 0),
@@ -180,12 +182,13 @@ const placeOfSubscription = sql`(select count(*) from subscriptions earlier
 // The applied amount of a credit `u` of an account `a`, including the pending one.
 const applied = sql`(u.applied + case when u.id = a.pending_credit_id then a.covered - a.applied else 0 end)`;
 
+const kindOfCredit = sql`case when u.source = 'rollover' then 'rollover' when u.source = 'purchase' then 'bought'
+       when u.feature_id is null then 'by_hand' when u.expires_at is null then 'once' else 'recurring' end`;
+
 async function creditLines(db: Database, now: number): Promise<Told[]> {
   const { rows } = await sql<Told>`
     select c.external_id as name, u.id, json_build_object('credit', u.issued, 'of', case when s.id is not null then ${placeOfSubscription} end, 'meter', m.slug,
-        'kind', case when u.source = 'rollover' then 'rollover' when u.source = 'purchase' then 'bought'
-                     when u.feature_id is null then 'by_hand'
-                     when u.expires_at is null then 'once' else 'recurring' end,
+        'kind', ${kindOfCredit},
         'applied', ${applied}, 'takenBack', u.taken_back,
         'left', case when u.expires_at <= ${now} then 0 else u.issued - ${applied} - u.expired - u.taken_back end,
         'priority', u.priority, 'expiresAt', u.expires_at) as line
@@ -194,6 +197,24 @@ async function creditLines(db: Database, now: number): Promise<Told[]> {
       join usage_meters m on m.environment_id = a.environment_id and m.id = a.usage_meter_id
       left join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
       join ${remaining} c on c.environment_id = a.environment_id and c.id = coalesce(s.customer_id, a.customer_id)
+     order by u.environment_id, u.id`.execute(db);
+  return rows;
+}
+
+/** Amounts of pools are too large for numbers. */
+async function poolCreditLines(db: Database, now: number): Promise<Told[]> {
+  const { rows } = await sql<Told>`
+    select c.external_id as name, u.id, json_build_object('pool', p.slug,
+        'of', (select ${placeOfSubscription} from subscriptions s
+                where s.environment_id = u.environment_id and s.id = u.subscription_id),
+        'kind', ${kindOfCredit},
+        'credit', u.issued::text, 'applied', u.applied::text, 'takenBack', u.taken_back::text,
+        'left', (case when u.expires_at <= ${now} then 0 else u.issued - u.applied - u.expired - u.taken_back end)::text,
+        'priority', u.priority, 'expiresAt', u.expires_at) as line
+      from usage_credits u
+      join ledger_accounts a on a.environment_id = u.environment_id and a.id = u.ledger_account_id
+      join credit_pools p on p.environment_id = a.environment_id and p.id = a.usage_meter_id
+      join ${remaining} c on c.environment_id = a.environment_id and c.id = a.customer_id
      order by u.environment_id, u.id`.execute(db);
   return rows;
 }
@@ -213,7 +234,7 @@ async function claimLines(db: Database, now: number): Promise<Told[]> {
 async function meterLines(db: Database): Promise<Told[]> {
   const { rows } = await sql<Told>`
     select c.external_id as name, json_build_object('meter', m.slug, 'of', ${placeOfSubscription}, 'used', a.used,
-        'settled', a.settled, 'open', o.units, 'openEvents', o.events, 'openOwn', o.own_amount::text,
+        'settled', a.settled, 'pooled', a.pooled, 'open', o.units, 'openEvents', o.events, 'openOwn', o.own_amount::text,
         'events', e.events, 'stored', e.units, 'from', t.period_start,
         'billed', case when m.is_measured then coalesce((select sum(g.amount) from usage_charges g
           where g.environment_id = a.environment_id and g.ledger_account_id = a.id), 0) else 0 end) as line
@@ -250,7 +271,7 @@ async function usersLines(db: Database): Promise<Told[]> {
 
 async function holdLines(db: Database, now: number): Promise<Told[]> {
   const { rows } = await sql<Told>`
-    select c.external_id as name, h.id, json_build_object('hold', h.amount, 'of', ${placeOfSubscription},
+    select c.external_id as name, h.id, json_build_object('hold', h.amount, 'pooled', h.pooled, 'of', ${placeOfSubscription},
         'status', case when h.status = 'open' and h.expires_at <= ${now} then 'expired' else h.status end,
         'settled', h.settled_amount, 'expiresAt', h.expires_at) as line
       from usage_holds h
@@ -262,12 +283,13 @@ async function holdLines(db: Database, now: number): Promise<Told[]> {
 }
 
 /** Counts of failed attempts of customers, and those of everybody. */
-async function attemptLines(db: Database): Promise<Told[]> {
+async function attemptLines(db: Database, now: number): Promise<Told[]> {
   const { rows } = await sql<Told>`
     select coalesce(c.external_id, 'everybody') as name, json_build_object('attempts', a.kind, 'scope', a.scope,
         'failures', a.failures, 'from', a.counted_from, 'nextAt', a.next_at, 'reached', a.reached_at is not null) as line
       from attempt_counts a
       left join ${remaining} c on c.environment_id = a.environment_id and a.id = a.kind || ' customer ' || c.id
-     where a.scope = 'environment' or a.scope = 'customer' and c.id is not null`.execute(db);
+     where (a.scope = 'environment' or a.scope = 'customer' and c.id is not null)
+       and a.counted_from + ${dayMs} > ${now}`.execute(db);
   return rows;
 }

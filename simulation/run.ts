@@ -8,11 +8,13 @@ import { overuses } from './fair-use.ts';
 import { askWith, bearable, drawFault, type Fault, faultText } from './faults.ts';
 import { dayMs, hourMs, minuteMs } from './oracle-arithmetic.ts';
 import { moveTo, nextDue } from './oracle-clock.ts';
+import { balance, creditsIn } from './oracle-pools.ts';
 import { type Books, type Customer, isCurrent } from './oracle-records.ts';
-import { balance, creditsOf, usersLeft } from './oracle-usage.ts';
-import { type ClockMove, type Plot, plotsInTurn, type Scene } from './plots.ts';
+import { creditsOf, usersLeft } from './oracle-usage.ts';
+import { plotsInTurn } from './plots.ts';
 import { Random } from './random.ts';
 import { pictureOf, readReality, type Told } from './reality.ts';
+import type { ClockMove, Plot, Scene } from './scenes.ts';
 import { type Drawing, type Expected, Records, type Step } from './step.ts';
 import { commute, drawStep, makesAttempt, type StepKind } from './steps.ts';
 import { type Deeds, World } from './world.ts';
@@ -325,11 +327,17 @@ class Run {
 
   async #readCredits(customer: Customer): Promise<string[]> {
     const { body } = await this.#world.ask({ method: 'GET', path: `/customers/${customer.name}/credit-balances` });
-    const [told] = (body.creditBalances ?? []).filter(({ slug }: { slug: string }) => slug === meterSlug);
-    const { availableBalance, granted, paid, held } = told ?? {};
-    const is = JSON.stringify({ availableBalance, granted, paid, held });
-    const should = JSON.stringify(creditsOf(this.#books, customer));
-    return is === should ? [] : [`${customer.name} should have credits of ${should}, and is told ${is}`];
+    const all = [
+      [meterSlug, creditsOf(this.#books, customer)] as const,
+      ...customer.pools.map((pool) => [pool.slug, creditsIn(this.#books, customer, pool)] as const),
+    ];
+    return all.flatMap(([name, expected]) => {
+      const [told] = (body.creditBalances ?? []).filter(({ slug }: { slug: string }) => slug === name);
+      const { availableBalance, granted, paid, held } = told ?? {};
+      const is = JSON.stringify({ availableBalance, granted, paid, held });
+      const should = JSON.stringify(expected);
+      return is === should ? [] : [`${customer.name} should have ${name} of ${should}, and is told ${is}`];
+    });
   }
 
   async #end(): Promise<Summary> {

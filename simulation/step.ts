@@ -69,6 +69,8 @@ export interface Wish {
   /** A part of an amount, or all of it. */
   readonly isPart?: boolean;
   readonly isMuch?: boolean;
+  /** Whether a pack is of credits of a pool. */
+  readonly isOfPool?: boolean;
   /** Whether the usage is of meters that are measured. */
   readonly isMeasured?: boolean;
   /** Whether the usage happened before the period. */

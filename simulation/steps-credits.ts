@@ -1,10 +1,11 @@
-import { pack } from './catalogue.ts';
+import { packs } from './catalogue.ts';
 import { meterSlug } from './catalogue-usage.ts';
 import { buyPacks } from './oracle-actions.ts';
 import { dayMs } from './oracle-arithmetic.ts';
 import { creditLine, give, usualPriority } from './oracle-credits.ts';
+import { balance } from './oracle-pools.ts';
 import { type Credit, type Customer, holderOf, isCurrent, type Subscription } from './oracle-records.ts';
-import { balance, takeBackOf } from './oracle-usage.ts';
+import { takeBackOf } from './oracle-usage.ts';
 import type { Random } from './random.ts';
 import { allSubscriptions, type Draw, type Drawing, nameOf } from './step.ts';
 
@@ -38,7 +39,7 @@ export const grantByHand: Draw = ({ random, books, customers, newName }) => {
       if (earlier !== undefined)
         return subscription === null || earlier.subscription === subscription ? 'done' : 'refused';
       if (expiresAt !== null && expiresAt <= books.now) return 'refused';
-      const known = { issued: amount, expiresAt, kind: 'by_hand', transactionId } as const;
+      const known = { issued: BigInt(amount), expiresAt, kind: 'by_hand', transactionId } as const;
       give(subscription ?? holderOf(customer) ?? customer.waiting, { ...known, priority: priority ?? usualPriority });
       return 'done';
     },
@@ -60,19 +61,22 @@ function grantsOf({ subscriptions, waiting }: Customer) {
 }
 
 /** Buys packs of calls with the default method, or within net terms. */
-export const buyPack: Draw = ({ random, books, customers }) => {
+export const buyPack: Draw = ({ random, books, customers, wish }) => {
   const customer = random.pick(customers);
   if (customer === undefined) return null;
   const quantity = random.between(1, 3);
+  const ofPools = packs.filter(({ credits }) => credits > 0);
+  const pack = random.pick(wish.isOfPool ? ofPools : random.chance(0.5) ? packs.slice(0, 1) : packs);
+  if (pack === undefined) return null;
   return {
-    text: `sells ${quantity} packs to ${customer.name}`,
+    text: `sells ${quantity} of ${pack.slug} to ${customer.name}`,
     customer,
     ask: async (records) => {
       const purchase = { customerId: await records.customer(customer), priceSlug: pack.slug, quantity };
       return { method: 'POST', path: '/purchases', body: { purchase } };
     },
     apply: () => {
-      const outcome = buyPacks(books, customer, quantity);
+      const outcome = buyPacks(books, customer, quantity, pack);
       if (outcome === 'made') return 'done';
       return outcome === 'refused' ? 'refused' : 'refused_late';
     },
@@ -85,7 +89,7 @@ export const takeCreditBack: Draw = ({ random, books, customers, wish }) => {
   if (picked === undefined) return null;
   const { subscription, credit } = picked;
   const { customer } = subscription;
-  const requested = random.chance(0.4) ? null : random.between(1, Math.max(1, Math.ceil(credit.left * 1.1)));
+  const requested = random.chance(0.4) ? null : random.between(1, Math.max(1, Math.ceil(Number(credit.left) * 1.1)));
   // Its line before the step changes it.
   const line = creditLine(subscription, credit, books.now);
   const text = JSON.stringify(line);
@@ -101,7 +105,7 @@ export const takeCreditBack: Draw = ({ random, books, customers, wish }) => {
       return { method: 'POST', path, body: requested === null ? {} : { amount: requested } };
     },
     apply: () => {
-      const amount = takeBackOf(books, subscription, credit, requested);
+      const amount = takeBackOf(books, subscription, credit, requested === null ? null : BigInt(requested));
       if (amount === null) return 'refused';
       credit.left -= amount;
       credit.takenBack += amount;
@@ -115,7 +119,7 @@ function pickCredit(random: Random, { customers, wish }: Pick<Drawing, 'customer
   const all = allSubscriptions({ customers }).flatMap((subscription) =>
     subscription.credits.map((credit): Given => ({ subscription, credit })),
   );
-  const left = all.filter(({ subscription, credit }) => isCurrent(subscription) && credit.left > 0);
+  const left = all.filter(({ subscription, credit }) => isCurrent(subscription) && credit.left > 0n);
   if (wish.isMuch) return random.pick(left.filter(({ credit: { kind } }) => kind === 'recurring'));
   return random.pick(random.chance(0.85) && left.length > 0 ? left : all);
 }

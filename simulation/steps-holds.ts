@@ -1,8 +1,9 @@
 import { meterSlug, usagePrices } from './catalogue-usage.ts';
 import { dayMs, hourMs, minuteMs } from './oracle-arithmetic.ts';
-import { canHold, close, closingOf, holdLine } from './oracle-holds.ts';
-import { type Books, type Hold, hasAccess, isCurrent } from './oracle-records.ts';
-import { balance, cover } from './oracle-usage.ts';
+import { canEnd, close, closingOf, holdLine } from './oracle-holds.ts';
+import { balance, mostOfPool, payable, pooledShare } from './oracle-pools.ts';
+import { type Books, type Hold, hasAccess, isCurrent, reach } from './oracle-records.ts';
+import { useHeld } from './oracle-usage.ts';
 import type { Random } from './random.ts';
 import { allSubscriptions, type Draw, nameOf } from './step.ts';
 
@@ -15,14 +16,18 @@ export const takeHold: Draw = ({ random, books }) => {
   const subscription = random.pick(usable.length > 0 && random.chance(0.85) ? usable : subscriptions);
   if (subscription === undefined) return null;
   const left = balance(books, subscription);
-  const amount = left > 0 && random.chance(0.85) ? random.between(1, left) : Math.max(1, left + random.between(0, 20));
+  const paid = payable(books, subscription.customer, meterSlug, {}, mostOfPool);
+  const inAll = Math.max(left, 0) + (random.chance(0.4) ? Number(paid?.units ?? 0n) : 0);
+  const amount =
+    inAll > 0 && random.chance(0.85) ? random.between(1, inAll) : Math.max(1, inAll + random.between(0, 20));
   const expiresAt = books.now + lengthOf(random);
   const withoutWhere = callsPrices.filter(({ where }) => where === undefined);
+  const pooled = pooledShare(books, subscription, {}, amount);
   const price = random.pick(random.chance(0.9) ? withoutWhere : callsPrices);
   if (price === undefined) return null;
   const namesMeter = random.chance(0.05);
   return {
-    text: `holds ${amount} of ${left} on ${nameOf(subscription)} until ${new Date(expiresAt).toISOString()}`,
+    text: `holds ${amount} of ${left} and ${paid?.units} of a pool on ${nameOf(subscription)} until ${new Date(expiresAt).toISOString()}`,
     customer: subscription.customer,
     ask: async (records) => {
       const subscriptionId = await records.subscription(subscription);
@@ -41,11 +46,15 @@ export const takeHold: Draw = ({ random, books }) => {
     },
     apply: () => {
       if (namesMeter || price.where !== undefined || !hasAccess(books, subscription)) return 'refused';
-      if (!canHold(books, { amount, expiresAt }, left)) return 'refused';
+      if (!canEnd(books, expiresAt) || pooled === null) return 'refused';
+      if (pooled > 0) reach(books, 'hold of a pool', subscription.customer);
       subscription.customer.holds.push({
         subscription,
         price,
         amount,
+        pooled,
+        pool: pooled === 0 ? null : (paid?.account ?? null),
+        poolAmount: BigInt(pooled) * (paid?.cost ?? 0n),
         expiresAt,
         status: 'open',
         settled: null,
@@ -109,7 +118,7 @@ function closeIt(books: Books, hold: Hold, used: number | null): ReturnType<Draw
       if (closing === 'refused') return 'refused';
       if (closing === 'told_again') return 'done';
       close(hold, used);
-      if (used !== null) cover(books, subscription, used, hold.price);
+      if (used !== null) useHeld(books, subscription, used, hold.price);
       return 'done';
     },
   };

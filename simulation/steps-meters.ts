@@ -2,7 +2,8 @@ import { answerName, isMatch, isMeasured, type Meter, meters, type Properties, p
 import { dayMs } from './oracle-arithmetic.ts';
 import { recordMeasured } from './oracle-measured.ts';
 import { exactOf } from './oracle-pricing.ts';
-import { type Books, isCurrent, isTerminal, type MeterAccount, reach, type Subscription } from './oracle-records.ts';
+import { type Books, isCurrent, isTerminal, reach, type Subscription } from './oracle-records.ts';
+import type { MeterAccount } from './oracle-records-usage.ts';
 import { recordOther } from './oracle-usage.ts';
 import type { Random } from './random.ts';
 import { allSubscriptions, type Draw, nameOf } from './step.ts';
@@ -142,7 +143,10 @@ function record(books: Books, told: Told, meter: Meter, units: number): void {
   const price = priceFor(subscription.plan.rates, meter.slug, properties);
   const own = exactOf(told.price ?? '0');
   const { date } = told;
-  if (!recordOther(books, subscription, { meter, units, price, own, transactionId, told, date }) || !isMeasured(meter))
+  if (
+    !recordOther(books, subscription, { meter, units, price, own, properties, transactionId, told, date }) ||
+    !isMeasured(meter)
+  )
     return;
   reach(books, `measured ${meter.slug}${subscription.status === 'paused' ? ' in a pause' : ''}`, subscription.customer);
   recordMeasured(books, subscription, meter, { date: told.date ?? books.now, amount: units });

@@ -1,6 +1,7 @@
 import { isMatch, meterSlug, type Properties, priceFor, type UsagePrice, usagePrices } from './catalogue-usage.ts';
+import { balance, mostOfPool, payable, pooledShare } from './oracle-pools.ts';
 import { type Customer, hasAccess, isCurrent, isTerminal, type Subscription } from './oracle-records.ts';
-import { balance, use } from './oracle-usage.ts';
+import { use } from './oracle-usage.ts';
 import type { Random } from './random.ts';
 import { allSubscriptions, type Draw, nameOf, type Records } from './step.ts';
 import { drawDate } from './steps-reviews.ts';
@@ -157,7 +158,10 @@ export const consume: Draw = ({ random, books, customers, wish, newName }) => {
   const subscription = pickUser(random, customers);
   if (subscription === undefined) return null;
   const left = balance(books, subscription);
-  const some = left > 0 && random.chance(0.7) ? random.between(1, left) : Math.max(1, left + random.between(1, 50));
+  const rating = drawRating(random);
+  const paid = payable(books, subscription.customer, meterSlug, rating.properties, mostOfPool)?.units ?? 0n;
+  const inAll = Math.max(left, 0) + (random.chance(0.4) ? Number(paid) : 0);
+  const some = inAll > 0 && random.chance(0.7) ? random.between(1, inAll) : Math.max(1, inAll + random.between(1, 50));
   const amount = wish.isMuch ? Math.max(1, left) : some;
   const repeated = !wish.isMuch && random.chance(0.15) ? pickKnown(random, subscription, []) : undefined;
   const namesCustomer = mayNameCustomer(random, subscription);
@@ -167,10 +171,10 @@ export const consume: Draw = ({ random, books, customers, wish, newName }) => {
     transactionId: repeated ?? newName('use'),
     namesCustomer,
     date: null,
-    ...drawRating(random),
+    ...rating,
   };
   return {
-    text: `consumes ${amount} of ${left} on ${nameOf(subscription)} as ${consumed.transactionId}${namesCustomer ? ' by its customer' : ''}`,
+    text: `consumes ${amount} of ${left} and ${paid} of a pool on ${nameOf(subscription)} as ${consumed.transactionId}${namesCustomer ? ' by its customer' : ''}`,
     customer: subscription.customer,
     ask: async (records) => {
       const usageEvent = { ...(await addressIn(records, consumed)), ...eventOf(consumed) };
@@ -180,7 +184,8 @@ export const consume: Draw = ({ random, books, customers, wish, newName }) => {
       const known = rated([consumed]);
       if (known === null || !mayUse(consumed, [])) return 'refused';
       if (isRepeated(consumed)) return 'done';
-      if (amount > left || !hasAccess(books, subscription)) return 'refused';
+      const isCovered = pooledShare(books, subscription, rating.properties, amount) !== null;
+      if (!isCovered || !hasAccess(books, subscription)) return 'refused';
       use(books, known);
       return 'done';
     },

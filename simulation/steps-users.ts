@@ -21,7 +21,7 @@ export const grantUsers: Draw = ({ random, books, newName }) => {
       return { method: 'POST', path: '/usage-credits', body: { usageCredit } };
     },
     apply: () => {
-      give(subscription.users, { issued: amount, expiresAt: null, kind: 'by_hand', transactionId });
+      give(subscription.users, { issued: BigInt(amount), expiresAt: null, kind: 'by_hand', transactionId });
       return 'done';
     },
   };

@@ -32,6 +32,7 @@ import {
 } from './steps-money.ts';
 import { changeInPortal, chooseQuantity, guessCodes, testCards } from './steps-pages.ts';
 import { bookNext, cancel, pauseIt, resumeIt, subscribeTo, takeCancelBack } from './steps-plans.ts';
+import { grantInPool, takePoolCreditBack } from './steps-pools.ts';
 import { askForQuote } from './steps-quotes.ts';
 import { changeConsolidation, changeReview, reviewDraft } from './steps-reviews.ts';
 import { consume, recordUsage } from './steps-usage.ts';
@@ -70,6 +71,8 @@ const kinds = {
   buyPack: { draw: buyPack, weight: 6 },
   grantByHand: { draw: grantByHand, weight: 5 },
   takeCreditBack: { draw: takeCreditBack, weight: 4 },
+  grantInPool: { draw: grantInPool, weight: 6 },
+  takePoolCreditBack: { draw: takePoolCreditBack, weight: 3 },
   claimSeats: { draw: claimSeats, weight: 5 },
   releaseSeats: { draw: releaseSeats, weight: 3 },
   setLimit: { draw: setLimit, weight: 3 },

@@ -1,0 +1,30 @@
+import { begins, clock, hasOtherInterval, isMonthly, isPack, type Plot, step } from './scenes.ts';
+
+/** Credits of pools that are bought, granted by hand and by plans, used by several meters, held, and taken back. */
+export const drawsFromPools: Plot = [
+  step('newMethod', { isGood: true }),
+  step('grantInPool'),
+  step('recordOthers'),
+  step('subscribe', { plan: isMonthly, isDiscounted: false }),
+  step('buyPack', { isOfPool: true }),
+  step('consume', { isMuch: true }),
+  step('takeHold'),
+  step('recordOthers'),
+  clock('days'),
+  step('pause', { isNow: true }),
+  step('takePoolCreditBack'),
+  clock('hours'),
+  step('resume'),
+  step('recordUsage', { isMuch: true }),
+  step('changePlan', { isNow: true, plan: hasOtherInterval }),
+  step('settleHold'),
+  step('grantInPool'),
+  step('recordOthers'),
+  clock('renewal'),
+  step('refundPayment', { invoice: isPack, isPart: true }),
+  step('cancel', { isNow: true }),
+  step('recordUsage', { isMuch: true }),
+  step('subscribe', { plan: begins, isDiscounted: false }),
+  step('takeHold'),
+  step('recordUsage', { isMuch: true }),
+];
