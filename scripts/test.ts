@@ -1,8 +1,11 @@
 import { execFile } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { availableParallelism, cpus } from 'node:os';
 import process from 'node:process';
+import { parseArgs } from 'node:util';
+import { seedVariable, testSeed } from '../test/support/seed.ts';
 import { staleFiles } from './generated.ts';
 import { settingsForTests, withScratchPostgres } from './scratch-postgres.ts';
 import { longestFirst, readDurations, saveDurations, secondsOf } from './test-durations.ts';
@@ -11,9 +14,12 @@ import { serverVariables, titleOf, withQueue } from './test-queue.ts';
 import { Report } from './test-report.ts';
 
 // Runs all checks of npm test: types, lint and format, generated files, and every test on a real PostgreSQL. Arguments
-// select test files; without any, all run.
+// select test files; without any, all run. `--seed <number>` draws other random cases, and `--seed random` any.
 
-const named = process.argv.slice(2);
+const { values, positionals: named } = parseArgs({ allowPositionals: true, options: { seed: { type: 'string' } } });
+const seed = values.seed === 'random' ? randomInt(2 ** 31) : Number(values.seed ?? testSeed);
+if (!Number.isInteger(seed)) throw new Error(`--seed is a whole number or "random", not ${values.seed}`);
+process.env[seedVariable] = String(seed);
 
 // Ctrl-C ends all processes; their databases are stopped on the way out.
 const interruption = new AbortController();
@@ -150,7 +156,7 @@ console.log('\n# What took longest, in seconds');
 for (const title of longestFirst(seconds, Object.keys(seconds)).slice(0, longestShown))
   console.log(`${seconds[title]?.toFixed(1).padStart(6)}  ${title}`);
 console.log(`${(busySeconds() - busyBefore).toFixed(1).padStart(6)}  of all processor cores of this machine`);
-console.log('');
+console.log(`\nRandom cases came from --seed ${seed}`);
 for (const title of failedChecks) console.log(`${title}: failed, see above`);
 console.log(`${report.passed} passed, ${report.failed + failedChecks.length} failed`);
 process.exitCode = report.failed + failedChecks.length > 0 || interruption.signal.aborted ? 1 : 0;

@@ -7,6 +7,7 @@ import { sql } from 'kysely';
 import { doDueWork } from '../../src/billing/do-due-work.ts';
 import { startTestApp } from '../support/harness.ts';
 import { insertManySubscriptions } from '../support/many-subscriptions.ts';
+import { seededRandom } from '../support/seed.ts';
 import { assertSound } from '../support/sound.ts';
 
 const app = await startTestApp();
@@ -18,6 +19,7 @@ const renewals = 2 * subscriptions;
 
 const workers = 4;
 const kills = 6;
+const random = seededRandom();
 const workerFile = new URL('../support/due-work-worker.ts', import.meta.url);
 
 /** Keeps a number of processes at work, kills some of them whatever they are doing, and ends when all have ended. */
@@ -40,9 +42,9 @@ async function workAndKill(): Promise<number> {
   await Promise.race([...living].map((child) => once(child, 'message')));
   while (killed < kills && living.size > 0) {
     const victims = [...living];
-    const victim = victims[Math.floor(Math.random() * victims.length)];
+    const victim = victims[Math.floor(random() * victims.length)];
     if (victim?.kill('SIGKILL')) killed += 1;
-    await sleep(100 + Math.random() * 300);
+    await sleep(100 + random() * 300);
   }
   for (let index = 0; index < ended.length; index++) await ended[index];
   return killed;

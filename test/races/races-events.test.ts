@@ -9,8 +9,8 @@ import { runInEnvironment } from '../../src/database/work.ts';
 import { Dispatcher } from '../../src/webhooks/jobs-sending.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Answer, startTestApp, testWebhookServices } from '../support/harness.ts';
-import { randomOf } from '../support/mixed-usage.ts';
 import { assertStatuses, meet, rounds } from '../support/race.ts';
+import { seededRandom } from '../support/seed.ts';
 import { atOnce } from '../support/spending.ts';
 import { startReceiver } from '../support/webhook-receiver.ts';
 
@@ -78,10 +78,8 @@ describe('race: event relay skipping rows by commit order', () => {
     assert.deepEqual(endpoint.objects().slice(2).sort(), ['cust_first', 'cust_second']);
   });
 
-  test('32 transactions that commit in any order, while a sender looks all the while: each event arrives, once', async (t) => {
-    const seed = Number(process.env.RACE_SEED ?? Math.floor(Math.random() * 2 ** 31));
-    t.diagnostic(`RACE_SEED=${seed}`);
-    const random = randomOf(seed);
+  test('32 transactions that commit in any order, while a sender looks all the while: each event arrives, once', async () => {
+    const random = seededRandom();
     const pool = createPool({ url: app.databaseUrl, size: 32, as: 'service' });
     const database = createDatabase(pool);
     const onError = (error: unknown) => {

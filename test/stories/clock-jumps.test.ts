@@ -83,8 +83,7 @@ const days = Array.from({ length: Math.ceil((end - start) / day) }, (_, index) =
   .filter(isLookedAtDaily)
   .concat(months.filter((at) => !isLookedAtDaily(at)))
   .sort((a, b) => a - b);
-const seed = Math.floor(Math.random() * 2 ** 31);
-const random = fc.sample(fc.integer({ min: start + 3 * day, max: end }), { numRuns: 20, seed }).sort((a, b) => a - b);
+const random = fc.sample(fc.integer({ min: start + 3 * day, max: end }), { numRuns: 20 }).sort((a, b) => a - b);
 
 test('running every job again, or beside each other, changes nothing', async () => {
   const environment = await newEnvironment();
@@ -115,7 +114,7 @@ test('fourteen months at once, by days and then months, and by random steps end 
       const { work } = await other.caller.moveTo(step);
       for (const [key, count] of Object.entries(work)) sums[key] = (sums[key] ?? 0) + Number(count);
     }
-    assertSame(await linesOf(other), expected, `${name} (seed ${seed})`);
+    assertSame(await linesOf(other), expected, name);
     assert.deepEqual(sums, moved.work, name);
   }
   await assertSound(app);

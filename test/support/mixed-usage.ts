@@ -27,17 +27,6 @@ export interface Ask {
 /** Sends a request once and waits so long. Answers null where the client does not learn what became of it. */
 export type Send = (ask: Ask, patienceMs: number) => Promise<Body | null>;
 
-/** Numbers from 0 to 1, the same for the same seed: mulberry32. */
-export function randomOf(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 // Enough that several requests share a transaction and several transactions are under way.
 const connections = 12;
 const eventsOfBulk = 40;
