@@ -3,7 +3,7 @@ import type { Work } from '../database/work.ts';
 import { listCreditFeatures } from '../entitlements/store-item-features.ts';
 import { type BilledItem, type NewLine, priceLine } from '../invoicing/invoice-line-item.ts';
 import { attachInvoices } from '../invoicing/store.ts';
-import { listOwedInvoices, listPausedTime, lockDraftsOf } from '../invoicing/store-collecting.ts';
+import { listDraftsOf, listOwedInvoices, listPausedTime } from '../invoicing/store-collecting.ts';
 import { type Instant, type Interval, periodAt } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { mulDiv, smallerOf } from '../kernel/money.ts';
@@ -101,7 +101,7 @@ export async function refuseOwing(work: Work, { id }: SubscriptionRow): Promise<
 
 export async function isOwing(work: Work, subscriptionId: string): Promise<boolean> {
   if ((await listOwedInvoices(work, [subscriptionId])).length > 0) return true;
-  return (await lockDraftsOf(work, [subscriptionId])).some(({ total }) => total > 0n);
+  return (await listDraftsOf(work, [subscriptionId])).some(({ total }) => total > 0n);
 }
 
 /**

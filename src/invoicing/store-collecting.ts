@@ -22,12 +22,19 @@ export async function lockInvoices(work: Work, ids: readonly string[]): Promise<
 
 /** The drafts of these subscriptions, locked until the work ends: at most one each. */
 export async function lockDraftsOf(work: Work, subscriptionIds: readonly string[]): Promise<InvoiceRow[]> {
+  return selectDraftsOf(work, subscriptionIds).forNoKeyUpdate().execute();
+}
+
+/** The same as they are, for a quote too, which locks nothing. */
+export async function listDraftsOf(work: Work, subscriptionIds: readonly string[]): Promise<InvoiceRow[]> {
+  return selectDraftsOf(work, subscriptionIds).execute();
+}
+
+function selectDraftsOf(work: Work, subscriptionIds: readonly string[]) {
   return selectInvoices(work)
     .where('subscriptionId', '=', sql<string>`any(${subscriptionIds}::text[])`)
     .where('status', '=', 'draft')
-    .orderBy('id')
-    .forNoKeyUpdate()
-    .execute();
+    .orderBy('id');
 }
 
 /**

@@ -347,6 +347,8 @@ const alreadyHad: AnyOrder = {
   country: null,
 };
 
+const toYear: AnyOrder = { ...alreadyHad, price: 'year', quantity: 1, had: 1, day: 0 };
+
 const renewing = 'Your plan is just being renewed. Please try again in a minute.';
 
 test('a page shows no amounts of a plan whose renewal is overdue; a form renews it first, and then changes it', async () => {
@@ -397,7 +399,7 @@ test('whatever is bought, by whom and when: the page shows what the form then bi
       assert.equal(done.trialEnd, shown.change === null ? shown.trialEnd : done.trialEnd);
       assert.equal(await paidFor(id), shown.dueNow);
     }),
-    { numRuns: 30, examples: [[alreadyHad]] },
+    { numRuns: 30, examples: [[alreadyHad], [toYear]] },
   );
   assert(outcomes.bought >= 5 && outcomes.refused > 0, JSON.stringify(outcomes));
   await app.setClock(june);
