@@ -557,12 +557,14 @@ create table public.credit_pools (
   name text not null,
   unit text not null,
   low_balance_threshold numeric(38,0),
+  draw_at_price boolean not null default false,
   created_at bigint not null,
   updated_at bigint not null,
   constraint credit_pools_slug_unique UNIQUE (environment_id, pricing_model_id, slug),
   constraint credit_pools_pkey PRIMARY KEY (environment_id, id),
   constraint credit_pools_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
   constraint credit_pools_low_balance_threshold CHECK ((low_balance_threshold > (0)::numeric)),
+  constraint credit_pools_money_at_price CHECK (((NOT draw_at_price) OR (unit <> 'credit'::text))),
   constraint credit_pools_name_length CHECK ((char_length(name) <= 255)),
   constraint credit_pools_slug_length CHECK ((char_length(slug) <= 255)),
   constraint credit_pools_unit CHECK (((unit = 'credit'::text) OR (unit ~ '^[A-Z]{3}$'::text))),
@@ -1143,17 +1145,18 @@ create table public.ledger_entries (
   applied_amounts numeric(38,0)[],
   credit_pool_id text,
   pool_unit_cost numeric(38,0),
+  pool_amount numeric(38,0),
   available_after numeric(38,0) not null,
   sequence bigint not null generated always as identity,
   created_at bigint not null,
   constraint ledger_entries_pkey PRIMARY KEY (environment_id, ledger_account_id, created_at, sequence),
   constraint ledger_entries_amount_positive CHECK ((amount > (0)::numeric)),
   constraint ledger_entries_applications CHECK ((((applied_credit_ids IS NULL) = (applied_amounts IS NULL)) AND ((applied_credit_ids IS NULL) OR ((credit_side = 'used'::text) AND (COALESCE(array_ndims(applied_credit_ids), 0) = 1) AND (COALESCE(array_ndims(applied_amounts), 0) = 1) AND (cardinality(applied_credit_ids) = cardinality(applied_amounts)) AND (array_position(applied_credit_ids, NULL::text) IS NULL) AND (array_position(applied_amounts, NULL::numeric) IS NULL) AND ((0)::numeric < ALL (applied_amounts)))))),
-  constraint ledger_entries_pooled CHECK (((num_nonnulls(credit_pool_id, pool_unit_cost) =
+  constraint ledger_entries_pooled CHECK ((((num_nonnulls(credit_pool_id) + num_nonnulls(pool_unit_cost, pool_amount)) =
 CASE debit_side
     WHEN 'pooled'::text THEN 2
     ELSE 0
-END) AND (pool_unit_cost > (0)::numeric) AND ((debit_side <> 'pooled'::text) OR (applied_credit_ids IS NULL)))),
+END) AND ((debit_side <> 'pooled'::text) OR (credit_pool_id IS NOT NULL)) AND (pool_unit_cost > (0)::numeric) AND (pool_amount >= (0)::numeric) AND ((debit_side <> 'pooled'::text) OR (applied_credit_ids IS NULL)))),
   constraint ledger_entries_sides CHECK ((((debit_side || ' to '::text) || credit_side) = ANY (ARRAY['available to used'::text, 'granted to available'::text, 'available to expired'::text, 'available to taken_back'::text, 'settled to available'::text, 'available to settled'::text, 'pooled to used'::text])))
 );
 
@@ -1420,6 +1423,26 @@ create table public.payments (
   constraint payments_tax_rate_percentage_length CHECK ((char_length(tax_rate_percentage) <= 255)),
   constraint payments_tax_state_length CHECK ((char_length(tax_state) <= 255)),
   constraint payments_with_money_have_invoices CHECK (((invoice_id IS NOT NULL) OR (((purchase_id IS NULL) <> (adjustment_id IS NULL)) AND (status <> ALL (ARRAY['succeeded'::text, 'refunded'::text])))))
+);
+
+create table public.pool_draws (
+  environment_id bigint not null,
+  ledger_account_id text not null,
+  price_id text not null,
+  period_start bigint not null,
+  credit_pool_id text not null,
+  unit_price numeric(38,0) not null,
+  usage_events_per_unit bigint not null,
+  pricing jsonb,
+  units numeric(38,0) not null,
+  events numeric(38,0) not null,
+  own_amount numeric(38,0) not null,
+  amount numeric(38,0) not null,
+  constraint pool_draws_pkey PRIMARY KEY (environment_id, ledger_account_id, price_id, period_start),
+  constraint pool_draws_environment_id_credit_pool_id_fkey FOREIGN KEY (environment_id, credit_pool_id) REFERENCES credit_pools(environment_id, id),
+  constraint pool_draws_environment_id_ledger_account_id_fkey FOREIGN KEY (environment_id, ledger_account_id) REFERENCES ledger_accounts(environment_id, id),
+  constraint pool_draws_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
+  constraint pool_draws_amounts CHECK (((units > (0)::numeric) AND (usage_events_per_unit > 0) AND (LEAST(events, own_amount, amount, unit_price) >= (0)::numeric)))
 );
 
 create table public.prices (
@@ -2177,7 +2200,7 @@ create table public.usage_holds (
 CASE
     WHEN (pooled = 0) THEN 0
     ELSE 2
-END) AND (pool_amount > (0)::numeric))),
+END) AND (pool_amount >= (0)::numeric))),
   constraint usage_holds_status CHECK ((status = ANY (ARRAY['open'::text, 'settled'::text, 'released'::text, 'expired'::text])))
 );
 
@@ -2631,6 +2654,7 @@ CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (en
 CREATE INDEX webhook_deliveries_retried ON public.webhook_deliveries USING btree (environment_id, webhook_id, object_id, sequence) WHERE ((status = 'pending'::text) AND (failures > 0));
 CREATE UNIQUE INDEX auto_top_up_purchases_one_open ON public.auto_top_up_purchases USING btree (environment_id, customer_id) WHERE (status = 'open'::text);
 CREATE UNIQUE INDEX billing_periods_one_per_start ON public.billing_periods USING btree (environment_id, subscription_id, start_at) WHERE (NOT ((status = 'canceled'::text) AND (end_at = start_at)));
+CREATE UNIQUE INDEX credit_pools_one_at_price ON public.credit_pools USING btree (pricing_model_id, unit, environment_id) WHERE draw_at_price;
 CREATE UNIQUE INDEX customers_external_id_unique ON public.customers USING btree (environment_id, external_id, pricing_model_id) WHERE (NOT archived);
 CREATE UNIQUE INDEX discount_redemptions_once_at_a_time ON public.discount_redemptions USING btree (environment_id, subscription_id, discount_id) WHERE ((subscription_id IS NOT NULL) AND (removed_at IS NULL));
 CREATE UNIQUE INDEX discount_redemptions_one_per_customer ON public.discount_redemptions USING btree (environment_id, customer_id, discount_id, use_of_customer) WHERE (use_of_customer IS NOT NULL);
@@ -3030,6 +3054,19 @@ begin
    where p.balance >= p.threshold and p.balance - p.account_units < p.threshold;
   return fallen;
 end $function$;
+CREATE OR REPLACE FUNCTION public.book_pooled(p_environment bigint, p_now bigint, p_transaction text, p_account text, p_price text, p_period text, p_units numeric, p_pool text, p_cost numeric, p_amount numeric, p_entry text)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
+         amount, price_id, billing_period_id, credit_pool_id, pool_unit_cost, pool_amount, available_after, created_at)
+  select p_environment, p_entry, a.pricing_model_id, p_transaction, a.id, 'pooled', 'used', p_units, p_price, p_period,
+         p_pool, p_cost, p_amount, a.available, greatest(a.updated_at, p_now)
+    from ledger_accounts a where a.environment_id = p_environment and a.id = p_account;
+  update ledger_accounts a set used = a.used + p_units, pooled = a.pooled + p_units, updated_at = greatest(a.updated_at, p_now)
+   where a.environment_id = p_environment and a.id = p_account;
+end $function$;
 CREATE OR REPLACE FUNCTION public.book_simple_usage(p_environment bigint, p_now bigint, p_hour bigint, p_transaction text, u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[])
  RETURNS bigint[]
  LANGUAGE plpgsql
@@ -3097,7 +3134,7 @@ begin
   select array_agg(moved.position) into booked from moved;
   return booked;
 end $function$;
-CREATE OR REPLACE FUNCTION public.book_usage(p_environment bigint, p_now bigint, p_hour bigint, p_booking bigint, p_transaction text, p_model text, p_locks_first boolean, u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[], d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_threshold numeric[], d_entry text[], d_pool_entry text[])
+CREATE OR REPLACE FUNCTION public.book_usage(p_environment bigint, p_now bigint, p_hour bigint, p_booking bigint, p_transaction text, p_model text, p_locks_first boolean, u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[], u_threshold numeric[], u_events numeric[], u_own_amount numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[], d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_threshold numeric[], d_entry text[], d_pool_entry text[], d_pooled numeric[], d_amount numeric[])
  RETURNS text[]
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
@@ -3119,7 +3156,7 @@ begin
   if cardinality(d_usage) > 0 then
     select drawn.pooled, drawn.fallen into pooled, fallen_pools
       from draw_from_pools(p_environment, p_now, p_transaction, u_account, u_revision, u_price, u_period,
-                              d_usage, d_units, d_pool, d_cost, d_threshold, d_entry, d_pool_entry) drawn;
+                           d_usage, d_units, d_pool, d_cost, d_threshold, d_entry, d_pool_entry, d_pooled, d_amount) drawn;
   end if;
   if pooled is not null then
     -- What is left is booked on the accounts of meters. Usage that pools paid for in full has its events counted here.
@@ -3451,21 +3488,21 @@ CREATE OR REPLACE FUNCTION public.day_of(at bigint)
  LANGUAGE sql
  IMMUTABLE
 RETURN (at - (((at % (86400000)::bigint) + 86400000) % (86400000)::bigint));
-CREATE OR REPLACE FUNCTION public.draw_from_pool(p_environment bigint, p_now bigint, p_transaction text, p_account text, p_units numeric, p_cost numeric, p_entry text)
- RETURNS numeric
+CREATE OR REPLACE FUNCTION public.draw_from_pool(p_environment bigint, p_now bigint, p_transaction text, p_account text, p_amount numeric, p_entry text)
+ RETURNS void
  LANGUAGE plpgsql
 AS $function$
 declare
   account ledger_accounts;
-  cost numeric;
+  cost numeric := p_amount;
   ids text[];
   amounts numeric[];
 begin
-  select * into account from ledger_accounts a where a.environment_id = p_environment and a.id = p_account;
-  cost := least(p_units, div(greatest(balance_of_account(account, p_now), 0), p_cost)) * p_cost;
+  -- The rest of a package is paid for already.
   if cost = 0 then
-    return 0;
+    return;
   end if;
+  select * into account from ledger_accounts a where a.environment_id = p_environment and a.id = p_account;
   with line as (
     select c.id, c.rest, sum(c.rest) over (order by c.priority, c.expires_at nulls last, c.is_paid, c.id) as upto
       from (select c.id, c.priority, c.expires_at, c.source = 'purchase' as is_paid, c.issued - c.applied - c.expired - c.taken_back as rest
@@ -3487,9 +3524,8 @@ begin
   update ledger_accounts a set used = a.used + cost, covered = a.covered + cost, applied = a.applied + cost,
          updated_at = greatest(a.updated_at, p_now)
    where a.environment_id = p_environment and a.id = p_account;
-  return cost / p_cost;
 end $function$;
-CREATE OR REPLACE FUNCTION public.draw_from_pools(p_environment bigint, p_now bigint, p_transaction text, u_account text[], u_revision bigint[], u_price text[], u_period text[], d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_threshold numeric[], d_entry text[], d_pool_entry text[], OUT pooled numeric[], OUT fallen text[])
+CREATE OR REPLACE FUNCTION public.draw_from_pools(p_environment bigint, p_now bigint, p_transaction text, u_account text[], u_revision bigint[], u_price text[], u_period text[], d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_threshold numeric[], d_entry text[], d_pool_entry text[], d_pooled numeric[], d_amount numeric[], OUT pooled numeric[], OUT fallen text[])
  RETURNS record
  LANGUAGE plpgsql
 AS $function$
@@ -3507,6 +3543,7 @@ declare
   first_usage integer;
   units numeric;
   drawn numeric;
+  payer ledger_accounts;
 begin
   select array_agg(pool.id order by d.position) into pool_accounts
     from unnest(d_usage, d_pool) with ordinality as d (usage, pool, position)
@@ -3520,6 +3557,10 @@ begin
     return;
   end if;
   pooled := array_fill(0::numeric, array[cardinality(u_account)]);
+  if d_pooled is null and exists (select from unnest(pool_accounts, d_cost) as d (account, cost) where d.account is not null and d.cost is null)
+  then
+    raise serialization_failure using message = 'a pool draws at the price, which the caller decides';
+  end if;
   perform from ledger_accounts a
     where a.environment_id = p_environment and a.id = any (u_account || array_remove(pool_accounts, null))
     order by a.subscription_id, a.usage_meter_id, a.customer_id for no key update;
@@ -3538,6 +3579,16 @@ begin
   end if;
   for part in 1 .. cardinality(d_usage) loop
     usage := d_usage[part];
+    if d_pooled is not null then
+      drawn := d_pooled[part];
+      continue when drawn = 0;
+      perform draw_from_pool(p_environment, p_now, p_transaction, pool_accounts[part], coalesce(d_amount[part], drawn * d_cost[part]),
+                             d_pool_entry[part]);
+      pooled[usage] := pooled[usage] + drawn;
+      perform book_pooled(p_environment, p_now, p_transaction, u_account[usage], u_price[usage], u_period[usage], drawn, d_pool[part],
+                          d_cost[part], d_amount[part], d_entry[part]);
+      continue;
+    end if;
     first_usage := array_position(u_account, u_account[usage]);
     if free[first_usage] is null then
       -- The balance, without the usage that is owed.
@@ -3548,16 +3599,13 @@ begin
     units := d_units[part] - least(d_units[part], free[first_usage]);
     free[first_usage] := free[first_usage] - (d_units[part] - units);
     continue when units = 0 or pool_accounts[part] is null;
-    drawn := draw_from_pool(p_environment, p_now, p_transaction, pool_accounts[part], units, d_cost[part], d_pool_entry[part]);
+    select * into payer from ledger_accounts a where a.environment_id = p_environment and a.id = pool_accounts[part];
+    drawn := least(units, div(greatest(balance_of_account(payer, p_now), 0), d_cost[part]));
     continue when drawn = 0;
+    perform draw_from_pool(p_environment, p_now, p_transaction, pool_accounts[part], drawn * d_cost[part], d_pool_entry[part]);
     pooled[usage] := pooled[usage] + drawn;
-    insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
-           amount, price_id, billing_period_id, credit_pool_id, pool_unit_cost, available_after, created_at)
-    select p_environment, d_entry[part], a.pricing_model_id, p_transaction, a.id, 'pooled', 'used', drawn, u_price[usage], u_period[usage],
-           d_pool[part], d_cost[part], a.available, greatest(a.updated_at, p_now)
-      from ledger_accounts a where a.environment_id = p_environment and a.id = u_account[usage];
-    update ledger_accounts a set used = a.used + drawn, pooled = a.pooled + drawn, updated_at = greatest(a.updated_at, p_now)
-     where a.environment_id = p_environment and a.id = u_account[usage];
+    perform book_pooled(p_environment, p_now, p_transaction, u_account[usage], u_price[usage], u_period[usage], drawn, d_pool[part],
+                        d_cost[part], null, d_entry[part]);
   end loop;
   if watched is not null then
     select array_agg(a.id) into fallen
@@ -4805,7 +4853,7 @@ begin
    order by new.key;
   if book_usage(p_environment, p_now, p_hour, booking, p_transaction, p_model, false, u_account, u_revision, u_price, u_period, u_series,
                 u_entry, u_units, u_hour_units, u_hour_events, u_upto, u_of_account, u_threshold, u_events, u_own_amount, r_series, r_hour, r_units, r_events,
-                t_subscription, d_usage, d_units, d_pool, d_cost, d_threshold, d_entry, d_pool_entry) is not null
+                t_subscription, d_usage, d_units, d_pool, d_cost, d_threshold, d_entry, d_pool_entry, null, null) is not null
   then
     raise exception using errcode = 'TK001', message = 'a balance falls below its threshold';
   end if;
@@ -5366,7 +5414,7 @@ CREATE OR REPLACE FUNCTION public.unaudited_tables()
  RETURNS text[]
  LANGUAGE sql
  IMMUTABLE
-RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_archive_sums'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'auto_top_up_checks'::text, 'spend_counters'::text, 'credit_subjects'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'emails'::text, 'mrr_customers'::text, 'mrr_amounts'::text, 'mrr_movements'::text, 'mrr_balances'::text, 'mrr_retention'::text, 'money_days'::text, 'usage_days'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
+RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_archive_sums'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'usage_charges'::text, 'pool_draws'::text, 'usage_measures'::text, 'usage_levels'::text, 'usage_threshold_checks'::text, 'auto_top_up_checks'::text, 'spend_counters'::text, 'credit_subjects'::text, 'customer_balances'::text, 'number_series'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'emails'::text, 'mrr_customers'::text, 'mrr_amounts'::text, 'mrr_movements'::text, 'mrr_balances'::text, 'mrr_retention'::text, 'money_days'::text, 'usage_days'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
 CREATE OR REPLACE FUNCTION public.usage_state_of_customer(p_environment bigint, p_now bigint, p_kind text, p_value text)
  RETURNS text
  LANGUAGE plpgsql
@@ -5541,6 +5589,8 @@ create policy tenant on payment_methods to {tollkeeper_service} using ((environm
 create policy worker on payment_methods to {tollkeeper_worker} using true;
 create policy tenant on payments to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on payments to {tollkeeper_worker} using true;
+create policy tenant on pool_draws to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
+create policy worker on pool_draws to {tollkeeper_worker} using true;
 create policy tenant on prices to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy worker on prices to {tollkeeper_worker} using true;
 create policy tenant on pricing_models to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (id = ( SELECT current_pricing_model() AS current_pricing_model))));

@@ -422,14 +422,23 @@ create table credit_pools (
   unit text not null,
   -- In smallest units.
   low_balance_threshold numeric(38, 0),
+  -- Use of a meter without a rate costs the amount of its price.
+  draw_at_price boolean not null default false,
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),
   foreign key (environment_id, pricing_model_id) references pricing_models,
   constraint credit_pools_low_balance_threshold check (low_balance_threshold > 0),
   constraint credit_pools_slug_unique unique (environment_id, pricing_model_id, slug),
-  constraint credit_pools_unit check (unit = 'credit' or unit ~ '^[A-Z]{3}$')
+  constraint credit_pools_unit check (unit = 'credit' or unit ~ '^[A-Z]{3}$'),
+  constraint credit_pools_money_at_price check (not draw_at_price or unit <> 'credit')
 );
+-- A use costs the amount of its price once.
+create unique index credit_pools_one_at_price on credit_pools (pricing_model_id, unit, environment_id) where draw_at_price;
+create trigger credit_pools_inserted after insert on credit_pools referencing new table as changed
+  for each statement execute function new_catalog_version();
+create trigger credit_pools_deleted after delete on credit_pools referencing old table as changed
+  for each statement execute function new_catalog_version();
 
 create table credit_pool_rates (
   environment_id bigint not null,

@@ -186,9 +186,11 @@ create table ledger_entries (
   -- changes: a table of their own would cost as much again as the entry does.
   applied_credit_ids text[] collate "C",
   applied_amounts numeric(38, 0)[],
-  -- For usage that a credit pool paid for: the pool, and the smallest units of it that a unit of the meter cost then.
+  -- For usage that a credit pool paid for: the pool, and the smallest units of it that a unit of the meter cost then, or that all
+  -- of the units cost at their price.
   credit_pool_id text collate "C",
   pool_unit_cost numeric(38, 0),
+  pool_amount numeric(38, 0),
   -- What is available on the account with this entry, so that the balance of any past instant is one look.
   available_after numeric(38, 0) not null,
   -- Drawn while the account is locked: the order in which entries were booked on it. created_at never goes against it.
@@ -200,8 +202,8 @@ create table ledger_entries (
   constraint ledger_entries_sides check (debit_side || ' to ' || credit_side in
     ('available to used', 'granted to available', 'available to expired', 'available to taken_back',
      'settled to available', 'available to settled', 'pooled to used')),
-  constraint ledger_entries_pooled check (num_nonnulls(credit_pool_id, pool_unit_cost) = case debit_side when 'pooled' then 2 else 0 end
-    and pool_unit_cost > 0 and (debit_side <> 'pooled' or applied_credit_ids is null)),
+  constraint ledger_entries_pooled check (num_nonnulls(credit_pool_id) + num_nonnulls(pool_unit_cost, pool_amount) = case debit_side when 'pooled' then 2 else 0 end
+    and (debit_side <> 'pooled' or credit_pool_id is not null) and pool_unit_cost > 0 and pool_amount >= 0 and (debit_side <> 'pooled' or applied_credit_ids is null)),
   constraint ledger_entries_applications check ((applied_credit_ids is null) = (applied_amounts is null) and (applied_credit_ids is null
     or credit_side = 'used' and coalesce(array_ndims(applied_credit_ids), 0) = 1 and coalesce(array_ndims(applied_amounts), 0) = 1
       and cardinality(applied_credit_ids) = cardinality(applied_amounts) and array_position(applied_credit_ids, null) is null
@@ -310,6 +312,28 @@ create table usage_charges (
   constraint usage_charges_events check (released_events between 0 and events and released_own_amount between 0 and own_amount)
 ) with (fillfactor = 70);
 
+-- What a pool in money has drawn at a price in one usage period: the price of the units that it paid for, rounded once to a smallest
+-- unit of the pool. A later part of the period costs the price of all of them less `amount`. A period keeps its terms.
+create table pool_draws (
+  environment_id bigint not null,
+  ledger_account_id text collate "C" not null,
+  price_id text collate "C" not null,
+  period_start bigint not null,
+  credit_pool_id text collate "C" not null,
+  unit_price numeric(38, 0) not null,
+  usage_events_per_unit bigint not null,
+  pricing jsonb,
+  units numeric(38, 0) not null,
+  events numeric(38, 0) not null,
+  own_amount numeric(38, 0) not null,
+  amount numeric(38, 0) not null,
+  primary key (environment_id, ledger_account_id, price_id, period_start),
+  foreign key (environment_id, ledger_account_id) references ledger_accounts,
+  foreign key (environment_id, price_id) references prices,
+  foreign key (environment_id, credit_pool_id) references credit_pools,
+  constraint pool_draws_amounts check (units > 0 and usage_events_per_unit > 0 and least(events, own_amount, amount, unit_price) >= 0)
+) with (fillfactor = 70);
+
 -- The running totals of a measured meter in the usage period that is open, kept in the commit that stores its events. So a bill
 -- reads one row, however many events there were. Who changes it has locked the account.
 create table usage_measures (
@@ -394,7 +418,7 @@ create table usage_holds (
   foreign key (environment_id, price_id) references prices,
   constraint usage_holds_label_length check (char_length(label) <= 255),
   constraint usage_holds_pooled check (pooled between 0 and amount and num_nonnulls(pool_account_id, pool_amount) = case when pooled = 0 then 0 else 2 end
-    and pool_amount > 0),
+    and pool_amount >= 0),
   constraint usage_holds_status check (status in ('open', 'settled', 'released', 'expired')),
   constraint usage_holds_amounts check (amount between 1 and 9007199254740991 and settled_amount between 0 and 9007199254740991
     and (status = 'settled') = (settled_amount is not null))

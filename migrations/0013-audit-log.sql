@@ -43,7 +43,7 @@ create function unaudited_tables() returns text[] language sql immutable
     -- Usage. Who recorded it stands on its ledger transaction.
     'usage_events', 'usage_series', 'usage_rollups', 'usage_archive_sums', 'usage_event_distinct_properties',
     -- The ledger.
-    'ledger_transactions', 'ledger_entries', 'ledger_accounts', 'usage_overages', 'usage_charges', 'usage_measures',
+    'ledger_transactions', 'ledger_entries', 'ledger_accounts', 'usage_overages', 'usage_charges', 'pool_draws', 'usage_measures',
     'usage_levels', 'usage_threshold_checks', 'auto_top_up_checks', 'spend_counters', 'credit_subjects', 'customer_balances', 'number_series',
     -- What is told to others.
     'events', 'webhook_deliveries', 'webhook_attempts', 'emails',

@@ -16,10 +16,14 @@
 -- Usage that a credit pool may pay for is also passed in parts, in the order in which its events came. Each is of one rate:
 --   d_usage   the position of its usage
 --   d_units   its units
---   d_pool, d_cost   the credit pool that may pay, and the smallest units of it that a unit costs; or null
+--   d_pool, d_cost   the credit pool that may pay, and the smallest units of it that a unit costs; or null. A pool without d_cost
+--                    draws at the price
 --   d_threshold   the low-balance threshold of the pool, in smallest units, or null
 --   d_entry, d_pool_entry   the ids of the ledger entries to write, on the account and on that of the pool
--- All usage of an account with such a part is in parts. Without them, no credit pool is looked at.
+-- All usage of an account with such a part is in parts. Without them, no credit pool is looked at. Where a pool draws at the price,
+-- the caller has locked all accounts, and decided for each part:
+--   d_pooled, d_amount   the units that its pool pays for, and at a price the smallest units that they cost
+-- Else these arrays are null.
 -- Additions to closed hours are r_series, r_hour, r_units and r_events. Subscriptions with a billing threshold are t_subscription.
 --
 -- `record_usage` and `book_usage` set how everything in them is planned: once, and by indexes. An array may hold one element or ten
@@ -294,7 +298,7 @@ end $$;
 create function draw_from_pools(p_environment bigint, p_now bigint, p_transaction text,
   u_account text[], u_revision bigint[], u_price text[], u_period text[],
   d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_threshold numeric[], d_entry text[], d_pool_entry text[],
-  out pooled numeric[], out fallen text[])
+  d_pooled numeric[], d_amount numeric[], out pooled numeric[], out fallen text[])
   language plpgsql volatile as $$
 declare
   -- The pool of each part, on the account of its customer.
@@ -310,6 +314,7 @@ declare
   first_usage integer;
   units numeric;
   drawn numeric;
+  payer ledger_accounts;
 begin
   select array_agg(pool.id order by d.position) into pool_accounts
     from unnest(d_usage, d_pool) with ordinality as d (usage, pool, position)
@@ -323,6 +328,10 @@ begin
     return;
   end if;
   pooled := array_fill(0::numeric, array[cardinality(u_account)]);
+  if d_pooled is null and exists (select from unnest(pool_accounts, d_cost) as d (account, cost) where d.account is not null and d.cost is null)
+  then
+    raise serialization_failure using message = 'a pool draws at the price, which the caller decides';
+  end if;
   perform from ledger_accounts a
     where a.environment_id = p_environment and a.id = any (u_account || array_remove(pool_accounts, null))
     order by a.subscription_id, a.usage_meter_id, a.customer_id for no key update;
@@ -341,6 +350,16 @@ begin
   end if;
   for part in 1 .. cardinality(d_usage) loop
     usage := d_usage[part];
+    if d_pooled is not null then
+      drawn := d_pooled[part];
+      continue when drawn = 0;
+      perform draw_from_pool(p_environment, p_now, p_transaction, pool_accounts[part], coalesce(d_amount[part], drawn * d_cost[part]),
+                             d_pool_entry[part]);
+      pooled[usage] := pooled[usage] + drawn;
+      perform book_pooled(p_environment, p_now, p_transaction, u_account[usage], u_price[usage], u_period[usage], drawn, d_pool[part],
+                          d_cost[part], d_amount[part], d_entry[part]);
+      continue;
+    end if;
     first_usage := array_position(u_account, u_account[usage]);
     if free[first_usage] is null then
       -- The balance, without the usage that is owed.
@@ -351,16 +370,13 @@ begin
     units := d_units[part] - least(d_units[part], free[first_usage]);
     free[first_usage] := free[first_usage] - (d_units[part] - units);
     continue when units = 0 or pool_accounts[part] is null;
-    drawn := draw_from_pool(p_environment, p_now, p_transaction, pool_accounts[part], units, d_cost[part], d_pool_entry[part]);
+    select * into payer from ledger_accounts a where a.environment_id = p_environment and a.id = pool_accounts[part];
+    drawn := least(units, div(greatest(balance_of_account(payer, p_now), 0), d_cost[part]));
     continue when drawn = 0;
+    perform draw_from_pool(p_environment, p_now, p_transaction, pool_accounts[part], drawn * d_cost[part], d_pool_entry[part]);
     pooled[usage] := pooled[usage] + drawn;
-    insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
-           amount, price_id, billing_period_id, credit_pool_id, pool_unit_cost, available_after, created_at)
-    select p_environment, d_entry[part], a.pricing_model_id, p_transaction, a.id, 'pooled', 'used', drawn, u_price[usage], u_period[usage],
-           d_pool[part], d_cost[part], a.available, greatest(a.updated_at, p_now)
-      from ledger_accounts a where a.environment_id = p_environment and a.id = u_account[usage];
-    update ledger_accounts a set used = a.used + drawn, pooled = a.pooled + drawn, updated_at = greatest(a.updated_at, p_now)
-     where a.environment_id = p_environment and a.id = u_account[usage];
+    perform book_pooled(p_environment, p_now, p_transaction, u_account[usage], u_price[usage], u_period[usage], drawn, d_pool[part],
+                        d_cost[part], null, d_entry[part]);
   end loop;
   if watched is not null then
     select array_agg(a.id) into fallen
@@ -370,21 +386,34 @@ begin
   end if;
 end $$;
 
--- Draws as many of the units from a locked account of a credit pool as its balance covers, and returns how many. An amount of a
--- pool is a whole number of its smallest units, so nothing is rounded.
-create function draw_from_pool(p_environment bigint, p_now bigint, p_transaction text, p_account text, p_units numeric, p_cost numeric,
-  p_entry text) returns numeric language plpgsql volatile as $$
+-- Books units of a meter that a credit pool pays for, on the locked account of the meter.
+create function book_pooled(p_environment bigint, p_now bigint, p_transaction text, p_account text, p_price text, p_period text,
+  p_units numeric, p_pool text, p_cost numeric, p_amount numeric, p_entry text) returns void language plpgsql volatile as $$
+begin
+  insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
+         amount, price_id, billing_period_id, credit_pool_id, pool_unit_cost, pool_amount, available_after, created_at)
+  select p_environment, p_entry, a.pricing_model_id, p_transaction, a.id, 'pooled', 'used', p_units, p_price, p_period,
+         p_pool, p_cost, p_amount, a.available, greatest(a.updated_at, p_now)
+    from ledger_accounts a where a.environment_id = p_environment and a.id = p_account;
+  update ledger_accounts a set used = a.used + p_units, pooled = a.pooled + p_units, updated_at = greatest(a.updated_at, p_now)
+   where a.environment_id = p_environment and a.id = p_account;
+end $$;
+
+-- Draws an amount from a locked account of a credit pool whose balance covers it. An amount of a pool is a whole number of its
+-- smallest units, so nothing is rounded.
+create function draw_from_pool(p_environment bigint, p_now bigint, p_transaction text, p_account text, p_amount numeric,
+  p_entry text) returns void language plpgsql volatile as $$
 declare
   account ledger_accounts;
-  cost numeric;
+  cost numeric := p_amount;
   ids text[];
   amounts numeric[];
 begin
-  select * into account from ledger_accounts a where a.environment_id = p_environment and a.id = p_account;
-  cost := least(p_units, div(greatest(balance_of_account(account, p_now), 0), p_cost)) * p_cost;
+  -- The rest of a package is paid for already.
   if cost = 0 then
-    return 0;
+    return;
   end if;
+  select * into account from ledger_accounts a where a.environment_id = p_environment and a.id = p_account;
   with line as (
     select c.id, c.rest, sum(c.rest) over (order by c.priority, c.expires_at nulls last, c.is_paid, c.id) as upto
       from (select c.id, c.priority, c.expires_at, c.source = 'purchase' as is_paid, c.issued - c.applied - c.expired - c.taken_back as rest
@@ -406,7 +435,6 @@ begin
   update ledger_accounts a set used = a.used + cost, covered = a.covered + cost, applied = a.applied + cost,
          updated_at = greatest(a.updated_at, p_now)
    where a.environment_id = p_environment and a.id = p_account;
-  return cost / p_cost;
 end $$;
 
 -- Books usage whose events are stored. With p_locks_first all accounts are locked in their order before any is booked on. Returns the accounts whose balance fell below their threshold, or null where none did.
@@ -417,7 +445,8 @@ create function book_usage(p_environment bigint, p_now bigint, p_hour bigint, p_
   u_hour_units numeric[], u_hour_events bigint[], u_upto numeric[], u_of_account numeric[],
   u_threshold numeric[], u_events numeric[], u_own_amount numeric[],
   r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[], t_subscription text[],
-  d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_threshold numeric[], d_entry text[], d_pool_entry text[]) returns text[]
+  d_usage integer[], d_units numeric[], d_pool text[], d_cost numeric[], d_threshold numeric[], d_entry text[], d_pool_entry text[],
+  d_pooled numeric[], d_amount numeric[]) returns text[]
   language plpgsql volatile set search_path = public, pg_temp set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 declare
   booked bigint[];
@@ -434,7 +463,7 @@ begin
   if cardinality(d_usage) > 0 then
     select drawn.pooled, drawn.fallen into pooled, fallen_pools
       from draw_from_pools(p_environment, p_now, p_transaction, u_account, u_revision, u_price, u_period,
-                              d_usage, d_units, d_pool, d_cost, d_threshold, d_entry, d_pool_entry) drawn;
+                           d_usage, d_units, d_pool, d_cost, d_threshold, d_entry, d_pool_entry, d_pooled, d_amount) drawn;
   end if;
   if pooled is not null then
     -- What is left is booked on the accounts of meters. Usage that pools paid for in full has its events counted here.
@@ -606,7 +635,7 @@ begin
    order by new.key;
   if book_usage(p_environment, p_now, p_hour, booking, p_transaction, p_model, false, u_account, u_revision, u_price, u_period, u_series,
                 u_entry, u_units, u_hour_units, u_hour_events, u_upto, u_of_account, u_threshold, u_events, u_own_amount, r_series, r_hour, r_units, r_events,
-                t_subscription, d_usage, d_units, d_pool, d_cost, d_threshold, d_entry, d_pool_entry) is not null
+                t_subscription, d_usage, d_units, d_pool, d_cost, d_threshold, d_entry, d_pool_entry, null, null) is not null
   then
     raise exception using errcode = 'TK001', message = 'a balance falls below its threshold';
   end if;

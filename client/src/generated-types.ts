@@ -550,6 +550,8 @@ export interface CreditPoolStructure {
   name: string;
   /** The unit of its amounts: `credit`, or a currency such as `USD`. It never changes. */
   unit: 'credit' | CurrencyCode;
+  /** Whether use of a meter without a rate for it draws the amount of its price. For a pool whose unit is the currency of prices; a pricing model has one such pool. It never changes. Usage is drawn at a price whose first unit costs something and that has no `freeUnits`, `minimumAmount` or `maximumAmount`, and not with the models `volume` and `stairstep`: other usage is billed. Tiers and packages of what the pool pays for, and of what is billed, are counted apart. */
+  drawAtPrice?: boolean;
   /** A decimal text in units of the pool. A balance that falls below it causes the event `usage_balance.low`. Null: no event. */
   lowBalanceThreshold?: string | null;
   /** At most 200, all of them: those that are missing end. */
@@ -2963,6 +2965,7 @@ export interface PricingModelExport {
       name: string;
       unit: string;
       lowBalanceThreshold?: string;
+      drawAtPrice?: true;
       rates: Array<{
         usageMeterSlug: string;
         where?: Where;
@@ -3248,6 +3251,8 @@ export interface CreditPool {
   name: string;
   /** The unit of its amounts: `credit`, or a currency such as `USD`. It never changes. */
   unit: string;
+  /** Whether use of a meter without a rate for it draws the amount of its price. For a pool whose unit is the currency of prices; a pricing model has one such pool. It never changes. Usage is drawn at a price whose first unit costs something and that has no `freeUnits`, `minimumAmount` or `maximumAmount`, and not with the models `volume` and `stairstep`: other usage is billed. Tiers and packages of what the pool pays for, and of what is billed, are counted apart. */
+  drawAtPrice: boolean;
   /** A decimal text in units of the pool. A balance that falls below it causes the event `usage_balance.low`. Null: no event. */
   lowBalanceThreshold: string | null;
   /** The meters that draw from it, after the credits of each meter. */
@@ -7780,6 +7785,8 @@ export interface CreditPoolsCreateInput {
     name: string;
     /** The unit of its amounts: `credit`, or a currency such as `USD`. It never changes. */
     unit: 'credit' | CurrencyCode;
+    /** Whether use of a meter without a rate for it draws the amount of its price. For a pool whose unit is the currency of prices; a pricing model has one such pool. It never changes. Usage is drawn at a price whose first unit costs something and that has no `freeUnits`, `minimumAmount` or `maximumAmount`, and not with the models `volume` and `stairstep`: other usage is billed. Tiers and packages of what the pool pays for, and of what is billed, are counted apart. */
+    drawAtPrice?: boolean;
     /** A decimal text in units of the pool. A balance that falls below it causes the event `usage_balance.low`. Null: no event. */
     lowBalanceThreshold?: string | null;
     /** At most 200, all of them: those that are missing end. */

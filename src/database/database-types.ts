@@ -329,6 +329,7 @@ export interface CreditPoolRates {
 
 export interface CreditPools {
   createdAt: number;
+  drawAtPrice: Generated<boolean>;
   environmentId: number;
   id: string;
   lowBalanceThreshold: bigint | null;
@@ -798,6 +799,7 @@ export interface LedgerEntries {
   id: string;
   ledgerAccountId: string;
   ledgerTransactionId: string;
+  poolAmount: bigint | null;
   poolUnitCost: bigint | null;
   priceId: string | null;
   pricingModelId: string;
@@ -1012,6 +1014,21 @@ export interface Payments {
   taxState: string | null;
   taxType: string | null;
   updatedAt: number;
+}
+
+export interface PoolDraws {
+  amount: bigint;
+  creditPoolId: string;
+  environmentId: number;
+  events: bigint;
+  ledgerAccountId: string;
+  ownAmount: bigint;
+  periodStart: number;
+  priceId: string;
+  pricing: Json | null;
+  unitPrice: bigint;
+  units: bigint;
+  usageEventsPerUnit: number;
 }
 
 export interface Prices {
@@ -1791,6 +1808,7 @@ export interface DB {
   paymentMethodAttachments: PaymentMethodAttachments;
   paymentMethods: PaymentMethods;
   payments: Payments;
+  poolDraws: PoolDraws;
   prices: Prices;
   pricingModels: PricingModels;
   processorCustomers: ProcessorCustomers;

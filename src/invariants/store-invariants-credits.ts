@@ -1,4 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
+import { currencyCodes } from '../kernel/currency.ts';
+import { minorUnitDigits } from '../kernel/money-text.ts';
 import { smallestPerUnit } from '../rating/pool-units.ts';
 import { belongsToCustomer } from '../usage/store-credits.ts';
 import type { Invariant } from './store-invariants.ts';
@@ -30,15 +32,43 @@ function grantsBeyondOffer(grants: RawBuilder<unknown>, earlier: RawBuilder<unkn
        and e.used > 0 and c.issued + e.used > f.amount and coalesce(f.changed_at, 0) <= c.granted_at`;
 }
 
+const digitsOfCurrencies = JSON.stringify(
+  Object.fromEntries(currencyCodes.map((code) => [code, minorUnitDigits(code)])),
+);
+
+/**
+ * The price of what a draw `d` paid for, in smallest units of its pool `p`, rounded once: another way to the amounts of
+ * `worthInPool`. It counts 10^-14 of a minor unit, so that only the last step rounds.
+ */
+const priceOfDraw = sql`(
+  select div(2 * fine.amount * ${sql.lit(smallestPerUnit)} + fine.parts, 2 * fine.parts)
+    from (
+      select 1e14 * d.usage_events_per_unit * power(10::numeric, (${sql.lit(digitsOfCurrencies)}::jsonb ->> p.unit)::integer) as parts,
+             trunc(1e14 * case coalesce(d.pricing ->> 'model', 'unit_price')
+               when 'unit_price' then d.units * d.unit_price
+               when 'per_unit' then d.units * (d.pricing ->> 'unitAmount')::numeric
+               when 'package' then div(d.units + (d.pricing ->> 'packageSize')::numeric - 1, (d.pricing ->> 'packageSize')::numeric)
+                                   * (d.pricing ->> 'packageAmount')::numeric
+               when 'percentage' then d.units * (d.pricing ->> 'rate')::numeric * 0.01
+                                      + d.events * coalesce((d.pricing ->> 'fixedAmountPerEvent')::numeric, 0)
+               when 'dynamic' then d.own_amount * 1e-12
+               else (
+                 select sum(greatest(least(d.units, coalesce(tier.up_to, d.units)) - tier.below, 0)
+                            * coalesce(tier.unit_amount, tier.rate * 0.01) + case when d.units > tier.below then tier.flat_amount else 0 end)
+                   from (select t."upTo" as up_to, coalesce(lag(t."upTo") over (order by t."upTo" nulls last), 0) as below,
+                                t."unitAmount" as unit_amount, t.rate, coalesce(t."flatAmount", 0) as flat_amount
+                           from jsonb_to_recordset(d.pricing -> 'tiers')
+                                  as t ("upTo" numeric, "unitAmount" numeric, rate numeric, "flatAmount" numeric)) tier) end) as amount) fine)`;
+
 /** Invariants of credit pools. */
 const poolInvariants: readonly Invariant[] = [
   {
     name: 'creditPoolsArePaidExactly',
     sentence:
-      'What a transaction takes from a credit pool of a customer is what the units that the pool pays for cost at their rates, to the smallest unit.',
+      'What a transaction takes from a credit pool of a customer is what the units that the pool pays for cost at their rates or prices, to the smallest unit.',
     query: (since) => sql`
       with pooled as (
-        select e.environment_id, e.ledger_transaction_id, s.customer_id, e.credit_pool_id, sum(e.amount * e.pool_unit_cost) as cost
+        select e.environment_id, e.ledger_transaction_id, s.customer_id, e.credit_pool_id, sum(coalesce(e.pool_amount, e.amount * e.pool_unit_cost)) as cost
           from ${entriesSince(since)} e
           join ledger_accounts a on a.environment_id = e.environment_id and a.id = e.ledger_account_id
           join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
@@ -51,7 +81,39 @@ const poolInvariants: readonly Invariant[] = [
       )
       select environment_id, ledger_transaction_id as id, customer_id, credit_pool_id, pooled.cost, taken.amount
         from pooled full join taken using (environment_id, ledger_transaction_id, customer_id, credit_pool_id)
-       where pooled.cost is distinct from taken.amount`,
+       where coalesce(pooled.cost, 0) is distinct from coalesce(taken.amount, 0)`,
+  },
+  {
+    name: 'poolsDrawWhatPricesSay',
+    sentence: 'A pool in money has drawn the price of the units that it paid for in a usage period, rounded once.',
+    query: sql`
+      select d.environment_id, d.ledger_account_id, d.price_id, d.period_start, d.units, d.amount, ${priceOfDraw} as price
+        from pool_draws d
+        left join credit_pools p on p.environment_id = d.environment_id and p.id = d.credit_pool_id
+       where d.amount is distinct from ${priceOfDraw} or p.draw_at_price is not true`,
+  },
+  {
+    name: 'poolDrawsAreTheirEntries',
+    sentence:
+      'The units and amounts that pools in money drew at the prices of an account are those of its ledger entries.',
+    query: sql`
+      with account as (
+        select a.environment_id, a.id from ledger_accounts a
+         where a.pooled > 0 and exists (select from credit_pools p where p.environment_id = a.environment_id
+                                           and p.pricing_model_id = a.pricing_model_id and p.draw_at_price)
+      ), entered as (
+        select e.environment_id, e.ledger_account_id, e.price_id, e.credit_pool_id, sum(e.amount) as units, sum(e.pool_amount) as amount
+          from account
+          join ledger_entries e on e.environment_id = account.environment_id and e.ledger_account_id = account.id
+         where e.pool_amount is not null group by 1, 2, 3, 4
+      ), drawn as (
+        select environment_id, ledger_account_id, price_id, credit_pool_id, sum(units) as units, sum(amount) as amount
+          from pool_draws group by 1, 2, 3, 4
+      )
+      select environment_id, ledger_account_id, price_id, credit_pool_id, entered.units, drawn.units as drawn_units, entered.amount,
+             drawn.amount as drawn_amount
+        from entered full join drawn using (environment_id, ledger_account_id, price_id, credit_pool_id)
+       where entered.units is distinct from drawn.units or entered.amount is distinct from drawn.amount`,
   },
   {
     name: 'creditPoolRatesAreOfTheirModel',
@@ -86,9 +148,10 @@ const poolInvariants: readonly Invariant[] = [
         join ledger_accounts a on a.environment_id = h.environment_id and a.id = h.ledger_account_id
         join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
         left join ledger_accounts p on p.environment_id = h.environment_id and p.id = h.pool_account_id
+        left join credit_pools pool on pool.environment_id = p.environment_id and pool.id = p.usage_meter_id
        where h.pool_account_id is not null
          and (p.customer_id is distinct from s.customer_id or not starts_with(p.usage_meter_id, 'credit_pool_')
-              or h.pool_amount % h.pooled <> 0)`,
+              or h.pool_amount % h.pooled <> 0 and not pool.draw_at_price)`,
   },
 ];
 

@@ -399,13 +399,16 @@ export const usageInvariants: readonly Invariant[] = [
   {
     name: 'eventsOfPricesAreCounted',
     sentence:
-      'At a price with an amount for each event, or with their own prices, the events to bill and the sum of these are those of the stored events.',
+      'At a price with an amount for each event, or with their own prices, the events to bill or that pools pay for and the sum of these are those of the stored events.',
     query: sql`
       select coalesce(o.environment_id, e.environment_id) as environment_id,
              coalesce(o.ledger_account_id, e.ledger_account_id) as ledger_account_id, coalesce(o.price_id, e.price_id) as price_id,
              o.events, e.events as stored_events, o.own_amount, e.own_amount as stored_own_amount
-        from (select environment_id, ledger_account_id, price_id, events, own_amount
-                from usage_overages where events > 0 or own_amount > 0) o
+        from (select environment_id, ledger_account_id, price_id, sum(events) as events, sum(own_amount) as own_amount
+                from (select environment_id, ledger_account_id, price_id, events, own_amount from usage_overages
+                       union all
+                      select environment_id, ledger_account_id, price_id, events, own_amount from pool_draws) part
+               where events > 0 or own_amount > 0 group by environment_id, ledger_account_id, price_id) o
         full join (
           select s.environment_id, s.ledger_account_id, s.price_id, sum(e.events) as events,
                  sum(e.own_price) * 1000000000000 as own_amount

@@ -8,6 +8,7 @@ import {
   type CreditPool,
   type CreditPoolChange,
   type CreditPoolInput,
+  drawIssue,
   type PoolRateInput,
   rateIssue,
   type StoredRate,
@@ -19,10 +20,13 @@ import { isMeasured, noCreditsOfMeasured } from './usage-meter.ts';
 /** Creates a credit pool with its rates. */
 export async function createCreditPool(work: Work, requested: CreditPoolInput): Promise<CreditPool> {
   const pricingModelId = await resolveLockedPricingModel(work, requested.pricingModelId);
-  const { slug, name, unit, lowBalanceThreshold } = requested;
+  const { slug, name, unit, drawAtPrice, lowBalanceThreshold } = requested;
+  const issue = drawIssue(requested, work.currency, await store.listCreditPools(work, [pricingModelId]));
+  if (issue !== null) throw invalid(['creditPool', 'drawAtPrice'], issue);
   const id = newId('creditPool');
   const rates = await findMeters(work, { id, pricingModelId }, requested.rates);
-  await store.insertCreditPools(work, [{ id, pricingModelId, slug, name, unit, lowBalanceThreshold, rates }]);
+  const pool = { id, pricingModelId, slug, name, unit, drawAtPrice, lowBalanceThreshold, rates };
+  await store.insertCreditPools(work, [pool]);
   return getCreditPool(work, id);
 }
 

@@ -100,6 +100,14 @@ const PoolRateInput = z
   });
 export type PoolRateInput = z.output<typeof PoolRateInput>;
 
+const drawAtPrice = {
+  description:
+    'Whether use of a meter without a rate for it draws the amount of its price. For a pool whose unit is the currency of prices; ' +
+    'a pricing model has one such pool. It never changes. Usage is drawn at a price whose first unit costs something and that has no ' +
+    '`freeUnits`, `minimumAmount` or `maximumAmount`, and not with the models `volume` and `stairstep`: other usage is billed. Tiers ' +
+    'and packages of what the pool pays for, and of what is billed, are counted apart.',
+};
+
 const unit = {
   description: 'The unit of its amounts: `credit`, or a currency such as `USD`. It never changes.',
 };
@@ -121,6 +129,7 @@ export const CreditPool = z
     slug: z.string(),
     name: z.string(),
     unit: z.string().meta(unit),
+    drawAtPrice: z.boolean().meta(drawAtPrice),
     lowBalanceThreshold: z.string().nullable().meta(lowBalanceThreshold),
     rates: z.array(PoolRate).meta({ description: 'The meters that draw from it, after the credits of each meter.' }),
   })
@@ -145,6 +154,7 @@ export const poolFields = {
   slug: SafeString,
   name: SafeString,
   unit: z.union([z.literal('credit'), CurrencyCode]).meta(unit),
+  drawAtPrice: z.boolean().default(false).meta(drawAtPrice),
   lowBalanceThreshold: PoolAmount.nullable().default(null).meta(lowBalanceThreshold),
   rates: rates.default([]),
 };
@@ -197,6 +207,19 @@ export function ledgerAmount(subjectId: string, amount: bigint | string, path: (
   if (isCreditPool(subjectId)) return smallestUnitsOf(amount);
   if (typeof amount === 'string') throw invalid(path, 'must be a whole number of units of a usage meter');
   return amount;
+}
+
+/** The reason why a pool cannot draw at the price beside the other pools of its pricing model, or null. A null currency is not known. */
+export function drawIssue(
+  { unit, drawAtPrice }: Pick<CreditPool, 'unit' | 'drawAtPrice'>,
+  currency: string | null,
+  others: readonly Pick<CreditPool, 'slug' | 'unit' | 'drawAtPrice'>[],
+): string | null {
+  if (!drawAtPrice) return null;
+  if (unit === 'credit' || unit !== (currency ?? unit))
+    return `must be false unless unit is ${currency ?? 'a currency'}: it is the currency of prices`;
+  const other = others.find((each) => each.drawAtPrice && each.unit === unit);
+  return other === undefined ? null : `must be false: credit pool ${other.slug} draws at the price already`;
 }
 
 /** The amount that a grant names, in smallest units: a whole number, or a decimal text. */

@@ -3,6 +3,7 @@ import { countInput, WholeNumber } from '../kernel/json.ts';
 import { decimalText } from '../kernel/money-text.ts';
 import type { MeasuredUnits } from '../rating/measured-usage.ts';
 import { fineDigits, type PriceModel, priceUsage, type Tier, type TierAmount } from '../rating/price-model.ts';
+import type { SpendPrice } from '../rating/spending.ts';
 import { priceUnits } from '../rating/usage-parts.ts';
 
 /** The maximum unit price of the API specification. */
@@ -237,6 +238,17 @@ export function priceMeasured(
   if (pricing !== null) return priceUsage(priceModelOf(pricing), { ...usage, per }, step);
   const model = priceModelOf({ model: 'per_unit', unitAmount: String(unitPrice) });
   return priceUsage(model, { ...usage, per: per * BigInt(usageEventsPerUnit) }, step);
+}
+
+/** The price of counted units: what they cost by a pricing, or `usageEventsPerUnit` of them by the unit price. */
+export function priceOfUsage({
+  unitPrice,
+  usageEventsPerUnit,
+  pricing,
+}: Priced & { readonly usageEventsPerUnit: number }): SpendPrice {
+  if (pricing !== null) return { model: priceModelOf(pricing), per: 1n };
+  const model = priceModelOf({ model: 'per_unit', unitAmount: String(unitPrice) });
+  return { model, per: BigInt(usageEventsPerUnit) };
 }
 
 /** Whether some quantity may cost something. */

@@ -12,7 +12,7 @@ interface PoolRow extends Omit<CreditPool, 'livemode' | 'organizationId' | 'lowB
 }
 
 const columns = sql`
-  p.id, p.created_at, p.updated_at, p.pricing_model_id, p.slug, p.name, p.unit, p.low_balance_threshold,
+  p.id, p.created_at, p.updated_at, p.pricing_model_id, p.slug, p.name, p.unit, p.draw_at_price, p.low_balance_threshold,
   (select coalesce(jsonb_agg(jsonb_build_object('usageMeterSlug', m.slug, 'where', r.where, 'per', r.per,
                      'cost', trim_scale(r.cost)::text) order by r.position), '[]')
      from credit_pool_rates r join usage_meters m on m.environment_id = r.environment_id and m.id = r.usage_meter_id
@@ -54,13 +54,14 @@ export async function pageOfCreditPools(
 
 /** Inserts credit pools with their rates. */
 export async function insertCreditPools(work: Work, pools: readonly NewCreditPool[]): Promise<void> {
-  const rows = pools.map(({ id, pricingModelId, slug, name, unit, lowBalanceThreshold }) => ({
+  const rows = pools.map(({ id, pricingModelId, slug, name, unit, drawAtPrice, lowBalanceThreshold }) => ({
     id,
     pricingModelId,
     slug,
     name,
     unit,
     lowBalanceThreshold: smallestUnits(lowBalanceThreshold),
+    drawAtPrice,
     ...newRowStamps(work),
   }));
   for (const some of statementsOf(rows))
@@ -113,18 +114,23 @@ export interface MeterRate {
   readonly usageMeterId: string;
   readonly creditPoolId: string;
   readonly where: Readonly<Record<string, readonly string[]>> | null;
-  /** In smallest units of the pool. */
-  readonly unitCost: bigint;
+  /** In smallest units of the pool. Null: the pool draws at the price, where no rate is for the event. */
+  readonly unitCost: bigint | null;
   readonly lowBalanceThreshold: bigint | null;
 }
 
-/** The rates of these usage meters. */
+/** The rates of these usage meters, and the pools that draw at their prices. */
 export async function listRatesOfMeters(work: Work, usageMeterIds: readonly string[]): Promise<MeterRate[]> {
   if (usageMeterIds.length === 0) return [];
   const { rows } = await sql<MeterRate>`
     select r.usage_meter_id, r.credit_pool_id, r.where, r.unit_cost, p.low_balance_threshold from credit_pool_rates r
       join credit_pools p on p.environment_id = r.environment_id and p.id = r.credit_pool_id
-     where r.environment_id = ${work.environmentId} and r.usage_meter_id = any(${usageMeterIds}::text[])`.execute(
+     where r.environment_id = ${work.environmentId} and r.usage_meter_id = any(${usageMeterIds}::text[])
+     union all
+    select m.id, p.id, null, null, p.low_balance_threshold from usage_meters m
+      join credit_pools p on p.environment_id = m.environment_id and p.pricing_model_id = m.pricing_model_id and p.draw_at_price
+       and p.unit = ${work.currency}
+     where m.environment_id = ${work.environmentId} and m.id = any(${usageMeterIds}::text[]) and not m.is_measured`.execute(
     work.db,
   );
   return rows;

@@ -2,7 +2,7 @@ import type { Instant } from '../kernel/calendar.ts';
 import type { CurrencyCode } from '../kernel/currency.ts';
 import { isSameJson } from '../kernel/json.ts';
 import { type Issue, Problem, type ProblemName } from '../kernel/problem.ts';
-import { rateIssue } from './credit-pool.ts';
+import { drawIssue, rateIssue } from './credit-pool.ts';
 import { valueIssue } from './feature.ts';
 import { isReservedPriceSlug, noChargeSlug } from './price.ts';
 import { ambiguityOf, defaultWithConditions, reservedPriceSlugMessage } from './price-input.ts';
@@ -110,6 +110,7 @@ export function completeStructure(given: Structure, path: Path, options: Complet
       ...rateIssues(given),
       ...measuredIssues(given),
       ...poolRateIssues(given),
+      ...poolDrawIssues(given, options.currency),
       ...currencyIssues(given, options.currency),
     ],
     path,
@@ -324,6 +325,14 @@ function poolRateIssues({ creditPools, usageMeters }: Structure): Issue[] {
   ];
 }
 
+/** An issue for each credit pool that cannot draw at the price. */
+function poolDrawIssues({ creditPools }: Structure, currency?: CurrencyCode): Issue[] {
+  return creditPools.flatMap((pool, index) => {
+    const issue = drawIssue(pool, currency ?? null, creditPools.slice(0, index));
+    return issue === null ? [] : [structureIssue(['creditPools', index, 'drawAtPrice'], issue)];
+  });
+}
+
 /** An issue for each usage meter whose events would count on too many. */
 function eventNameIssues({ usageMeters }: Structure): Issue[] {
   const meters = usageMeters.map(({ usageMeter }) => usageMeter);
@@ -474,16 +483,17 @@ function removedUsageMeterIssues(stored: Structure, given: Structure): Issue[] {
 
 function fixedPoolIssues(stored: Structure, given: Structure): Issue[] {
   const pools = new Map(given.creditPools.map((pool, index) => [pool.slug, { pool, index }]));
-  return stored.creditPools.flatMap(({ slug, unit }) => {
+  return stored.creditPools.flatMap(({ slug, unit, drawAtPrice }) => {
     const found = pools.get(slug);
     if (found === undefined)
       return [
         structureIssue(['creditPools'], `must contain ${slug}: a credit pool cannot be removed, but its rates can`),
       ];
-    if (found.pool.unit === unit) return [];
-    return [
-      structureIssue(['creditPools', found.index, 'unit'], `must be ${unit}: the unit of a credit pool cannot change`),
-    ];
+    const fixed = { unit, drawAtPrice };
+    return (['unit', 'drawAtPrice'] as const).flatMap((field) => {
+      const message = `must be ${fixed[field]}: the ${field} of a credit pool cannot change`;
+      return found.pool[field] === fixed[field] ? [] : [structureIssue(['creditPools', found.index, field], message)];
+    });
   });
 }
 

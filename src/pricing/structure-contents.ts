@@ -115,8 +115,8 @@ export function describeContents(contents: PricingModelContents, now: Instant): 
       name,
       active,
     })),
-    creditPools: contents.creditPools.map(({ slug, name, unit, lowBalanceThreshold, rates }) => {
-      return { slug, name, unit, lowBalanceThreshold, rates };
+    creditPools: contents.creditPools.map(({ slug, name, unit, drawAtPrice, lowBalanceThreshold, rates }) => {
+      return { slug, name, unit, drawAtPrice, lowBalanceThreshold, rates };
     }),
   };
 }

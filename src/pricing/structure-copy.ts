@@ -239,6 +239,7 @@ export const PricingModelExport = z
             name: z.string(),
             unit: z.string(),
             lowBalanceThreshold: z.string().optional(),
+            drawAtPrice: z.literal(true).optional(),
             rates: z.array(
               z.object({ usageMeterSlug: z.string(), where: Where.optional(), per: z.int(), cost: z.string() }),
             ),
@@ -274,15 +275,12 @@ export function exportStructure(
       prices: prices.map(exportUsagePrice),
     })),
     resources: [...resources],
-    ...(creditPools.length === 0
-      ? {}
-      : {
-          creditPools: creditPools.map(({ rates, ...pool }) => ({
-            ...withoutNulls(pool),
-            rates: rates.map(withoutNulls),
-          })),
-        }),
+    ...(creditPools.length === 0 ? {} : { creditPools: creditPools.map(exportCreditPool) }),
   };
+}
+
+function exportCreditPool({ rates, drawAtPrice, ...pool }: Structure['creditPools'][number]) {
+  return { ...withoutNulls(pool), ...(drawAtPrice ? { drawAtPrice } : {}), rates: rates.map(withoutNulls) };
 }
 
 function exportProduct({ usagePrices, addOn, ...product }: ProductStructure['product']) {

@@ -373,12 +373,13 @@ function planCreditPools(
   const ids = new Map<string, string>();
   const made: NewCreditPool[] = [];
   const changed: NewCreditPool[] = [];
-  for (const { slug, name, unit, lowBalanceThreshold, rates } of wanted) {
+  for (const { slug, name, unit, drawAtPrice, lowBalanceThreshold, rates } of wanted) {
     const row = stored.get(slug);
     const found = rates.map((rate) => ({ ...rate, usageMeterId: known(usageMeterIds, rate.usageMeterSlug) }));
     const id = row?.id ?? context.newId('creditPool');
     ids.set(slug, id);
-    const pool = { id, pricingModelId: context.pricingModelId, slug, name, unit, lowBalanceThreshold, rates: found };
+    const fields = { slug, name, unit, drawAtPrice, lowBalanceThreshold, rates: found };
+    const pool = { id, pricingModelId: context.pricingModelId, ...fields };
     if (row === undefined) made.push(pool);
     else if (withFields(row, { name, lowBalanceThreshold, rates: [...rates] }) !== null) changed.push(pool);
   }

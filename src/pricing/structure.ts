@@ -185,6 +185,7 @@ export interface CreditPoolStructure {
   readonly name: string;
   readonly unit: string;
   readonly lowBalanceThreshold: string | null;
+  readonly drawAtPrice: boolean;
   readonly rates: readonly PoolRateInput[];
 }
 

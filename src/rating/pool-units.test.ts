@@ -40,11 +40,16 @@ test('however small the events are, together they cost what their sum costs', ()
 });
 
 test('a pool pays for as many whole units as its balance covers, and never for more than there are', () => {
-  assert.equal(unitsPaidBy({ balance: 7n, unitCost: 2n }, 5n), 3n);
-  assert.equal(unitsPaidBy({ balance: -1n, unitCost: 2n }, 5n), 0n);
+  const at = (balance: bigint, unitCost: bigint) => ({
+    balance,
+    costOf: (units: bigint) => units * unitCost,
+    isWhole: false,
+  });
+  assert.equal(unitsPaidBy(at(7n, 2n), 5n), 3n);
+  assert.equal(unitsPaidBy(at(-1n, 2n), 5n), 0n);
   fc.assert(
     fc.property(amounts, amounts, fc.bigInt({ min: 1n, max: 10n ** 20n }), (balance, units, unitCost) => {
-      const paid = unitsPaidBy({ balance, unitCost }, units);
+      const paid = unitsPaidBy(at(balance, unitCost), units);
       assert.ok(paid >= 0n && paid <= units && paid * unitCost <= balance);
       assert.ok(paid === units || (paid + 1n) * unitCost > balance);
     }),

@@ -44,13 +44,27 @@ export function unitCostOf({ cost, per }: PoolRate): bigint | null {
  * balance covers. Worked example: at 2 for each unit, a balance of 7 pays for 3 of 5.
  */
 export function unitsPaidBy(pool: PoolState | null, units: bigint): bigint {
-  return pool === null || pool.balance <= 0n ? 0n : smallerOf(units, pool.balance / pool.unitCost);
+  if (pool === null || units === 0n) return 0n;
+  const { costOf, isWhole } = pool;
+  const balance = pool.balance < 0n ? 0n : pool.balance;
+  if (costOf(units) <= balance) return units;
+  if (isWhole) return 0n;
+  // More units never cost less.
+  let [paid, tooMany] = [0n, units];
+  while (tooMany - paid > 1n) {
+    const middle = (paid + tooMany) / 2n;
+    if (costOf(middle) <= balance) paid = middle;
+    else tooMany = middle;
+  }
+  return paid;
 }
 
-/** The balance of a pool, and what a unit of the meter costs there: both in smallest units. */
-interface PoolState {
+/** The balance of a pool, and what units of the meter cost there: both in smallest units. */
+export interface PoolState {
   readonly balance: bigint;
-  readonly unitCost: bigint;
+  readonly costOf: (units: bigint) => bigint;
+  /** Whether it pays for all of the units or for none. */
+  readonly isWhole: boolean;
 }
 
 /** The state of the account of a meter: its balance, and what is left of its credits beside open holds. */

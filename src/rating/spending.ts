@@ -19,6 +19,11 @@ export function addUsage(one: Quantities, other: Quantities): Quantities {
   };
 }
 
+/** The usage with its sign turned. */
+export function takeUsage({ units, events, ownAmount }: Quantities): Quantities {
+  return { units: -units, events: -events, ownAmount: -ownAmount };
+}
+
 /**
  * The worth of usage at one price, in minor units: the price of all of it, rounded once, as a bill of it would say. Credits
  * do not lower it. Worked example: in tiers of 100 units at 3, and more at 2, 150 units are worth 400.

@@ -3,8 +3,8 @@ import type { Work } from '../database/work.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { isoText } from '../kernel/iso-text.ts';
 import { Problem } from '../kernel/problem.ts';
-import { priceModelOf } from '../pricing/pricing.ts';
-import { addUsage, noUsage, type SpendPrice, worthOf } from '../rating/spending.ts';
+import { priceOfUsage } from '../pricing/pricing.ts';
+import { addUsage, noUsage, type SpendPrice, takeUsage, worthOf } from '../rating/spending.ts';
 import type { Quantities } from '../rating/usage-parts.ts';
 import { crossedBy, publishCrossed } from './actions-alerts.ts';
 import {
@@ -107,8 +107,8 @@ export class Budgets {
   }
 
   /** Takes back a use that was added in memory. */
-  takeBack({ units, events, ownAmount, ...use }: SpendUse): void {
-    this.add({ ...use, units: -units, events: -events, ownAmount: -ownAmount }, true);
+  takeBack(use: SpendUse): void {
+    this.add({ ...use, ...takeUsage(use) }, true);
   }
 
   /** Stores the counters, and publishes which thresholds were crossed. */
@@ -258,9 +258,7 @@ async function readPrices(
   return new Map(
     amounts.map(({ id, unitPrice, usageEventsPerUnit, pricing }) => [
       id,
-      pricing === null
-        ? { model: priceModelOf({ model: 'per_unit', unitAmount: String(unitPrice) }), per: BigInt(usageEventsPerUnit) }
-        : { model: priceModelOf(pricing), per: 1n },
+      priceOfUsage({ unitPrice, usageEventsPerUnit, pricing }),
     ]),
   );
 }

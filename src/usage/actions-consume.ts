@@ -1,8 +1,10 @@
+import type { PriceDraws } from '../credit-pools/actions-draws.ts';
 import { RunAgain, type Work } from '../database/work.ts';
 import { type BatchedOperation, PartialRejection } from '../jobs/batcher.ts';
 import { Problem } from '../kernel/problem.ts';
 import { type Access, accessOf } from '../organizations/setting.ts';
 import { pooledShare, unitsPaidBy } from '../rating/pool-units.ts';
+import { takeUsage } from '../rating/spending.ts';
 import type { Budgets } from '../spend-controls/actions-count.ts';
 import {
   bookEvents,
@@ -10,8 +12,15 @@ import {
   countedOf,
   digestOf,
   draftInTransaction,
+  drawKeyOf,
+  findPools,
   isTaken,
   listByTransaction,
+  openDrawsOf,
+  type PoolUse,
+  poolStateOf,
+  poolText,
+  poolUseOf,
   storeEvents,
   takenProblem,
   transactionText,
@@ -19,7 +28,7 @@ import {
 } from './actions-record.ts';
 import { type CatchUp, openMissingSeries, type UsageCache } from './actions-resolve.ts';
 import * as store from './store.ts';
-import { type LockedBalance, listPoolAccounts, lockBalances } from './store-accounts.ts';
+import { type LockedBalance, lockBalances } from './store-accounts.ts';
 import { listHeldUnits } from './store-holds.ts';
 import {
   accessRefusal,
@@ -55,7 +64,8 @@ async function consume(
   const drafted = await draftInTransaction(work, requests, using);
   const drafts = draftsOf(drafted);
   const opened = await openMissingSeries(work, drafts);
-  const pools = await findPools(work, drafts);
+  const uses = drafts.map(poolUseOf);
+  const pools = await findPools(work, uses);
   const ids = new Set([...drafts.map((draft) => seriesOf(draft).ledgerAccountId), ...pools.values()]);
   const accounts = await lockBalances(work, [...ids]);
   const budgets = await budgetsOf(work, drafts, listHeldUnits);
@@ -66,6 +76,7 @@ async function consume(
     seen: await findSeen(work, drafts),
     accounts: new Map(accounts),
     pools,
+    draws: await openDrawsOf(work, uses, pools),
   };
   const accepted: Decision[] = [];
   const refused = new Map<number, Problem>();
@@ -101,43 +112,42 @@ function decideRequest(drafts: readonly Draft[], soFar: SoFar): Decision[] | Pro
   return decided;
 }
 
-function undo({ draft, counts, pooled }: Decision, soFar: SoFar): void {
+function undo({ draft, counts, pooled, poolUse }: Decision, soFar: SoFar): void {
   soFar.stored.delete(transactionText(draft.event));
   if (!counts) return;
   soFar.budgets.takeBack(spendUseOf(draft));
-  take(draft, -BigInt(draft.event.amount), -pooled, soFar);
+  const cost = poolUse === null ? 0n : payOf(poolUse, pooled, soFar, true);
+  take(draft, { units: -BigInt(draft.event.amount), pooled: -pooled, cost }, soFar);
   if (countsDistinct(draft)) soFar.seen.delete(digestOf(draft));
 }
 
-/** Takes units of a draft from its account, but for those that its credit pool pays for. */
-function take(draft: Draft, units: bigint, pooled: bigint, { accounts, pools }: SoFar): void {
+/** Takes units of a draft from its account, but for those that its credit pool pays for, and their cost from the pool. */
+function take(
+  draft: Draft,
+  { units, pooled, cost }: { readonly units: bigint; readonly pooled: bigint; readonly cost: bigint },
+  { accounts, pools }: SoFar,
+): void {
   const { ledgerAccountId } = seriesOf(draft);
   const { balance, held, free } = accountOf(accounts, ledgerAccountId);
   const own = units - pooled;
   accounts.set(ledgerAccountId, { balance: balance - own, held, free: free - own });
-  const poolId = pools.get(poolText(draft));
+  const poolId = pools.get(poolText(poolUseOf(draft)));
   if (pooled === 0n || poolId === undefined) return;
   const pool = accountOf(accounts, poolId);
-  accounts.set(poolId, { ...pool, balance: pool.balance - pooled * (draft.poolRate?.unitCost ?? 0n) });
+  accounts.set(poolId, { ...pool, balance: pool.balance - cost });
+}
+
+/** The cost of units of a use that its pool pays for, or that is given back. At a price it is counted. */
+function payOf({ draft, rate, ...use }: PoolUse, pooled: bigint, { draws }: SoFar, isBack = false): bigint {
+  if (pooled === 0n || rate === null) return 0n;
+  const sign = isBack ? -1n : 1n;
+  if (rate.unitCost !== null) return sign * pooled * rate.unitCost;
+  const usage = { ...use, units: pooled };
+  return draws.add(drawKeyOf(draft), isBack ? takeUsage(usage) : usage);
 }
 
 function accountOf(accounts: ReadonlyMap<string, LockedBalance>, id: string): LockedBalance {
   return accounts.get(id) ?? { balance: 0n, held: 0n, free: 0n };
-}
-
-function poolText({ event, poolRate }: Draft): string {
-  return `${event.customerId} ${poolRate?.creditPoolId}`;
-}
-
-/** The accounts of the credit pools that may pay for drafts, by `poolText`. */
-async function findPools(work: Work, drafts: readonly Draft[]): Promise<ReadonlyMap<string, string>> {
-  const rated = drafts.filter(({ poolRate }) => poolRate !== null);
-  if (rated.length === 0) return new Map();
-  const found = await listPoolAccounts(work, {
-    customerIds: [...new Set(rated.map(({ event }) => event.customerId))],
-    creditPoolIds: [...new Set(rated.flatMap(({ poolRate }) => poolRate?.creditPoolId ?? []))],
-  });
-  return new Map(found.map(({ id, customerId, creditPoolId }) => [`${customerId} ${creditPoolId}`, id]));
 }
 
 /** Stores and books what was accepted. If another process stored the same event first, the whole batch is decided again. */
@@ -163,6 +173,7 @@ interface SoFar {
   readonly accounts: Map<string, LockedBalance>;
   /** The accounts of credit pools, by `poolText`. */
   readonly pools: ReadonlyMap<string, string>;
+  readonly draws: PriceDraws;
 }
 
 interface Decision {
@@ -173,10 +184,12 @@ interface Decision {
   readonly counts: boolean;
   /** The units that a credit pool pays for. */
   readonly pooled: bigint;
+  /** The use that it pays for; null: none. */
+  readonly poolUse: PoolUse | null;
 }
 
 function decideConsumption(draft: Draft, soFar: SoFar): Decision | Problem {
-  const { access, budgets, stored, seen, accounts, pools } = soFar;
+  const { access, budgets, stored, seen, accounts, pools, draws } = soFar;
   const { subscriptionId, usageMeterId } = draft.event;
   const account = accountOf(accounts, seriesOf(draft).ledgerAccountId);
   const answer = (event: UsageEvent, availableBalance: bigint) => {
@@ -185,18 +198,16 @@ function decideConsumption(draft: Draft, soFar: SoFar): Decision | Problem {
   const first = stored.get(transactionText(draft.event));
   if (first !== undefined) {
     if (isTaken(draft, first)) return takenProblem(draft);
-    return { draft, answer: answer(first, account.balance), accepted: false, counts: false, pooled: 0n };
+    return { draft, answer: answer(first, account.balance), accepted: false, counts: false, pooled: 0n, poolUse: null };
   }
   const refusal = accessRefusal(draft, access);
   if (refusal !== null) return refusal;
   const digest = countsDistinct(draft) ? digestOf(draft) : null;
   const counts = digest === null || !seen.has(digest);
   const units = counts ? BigInt(draft.event.amount) : 0n;
-  const poolId = pools.get(poolText(draft));
-  const pool =
-    draft.poolRate === null || poolId === undefined
-      ? null
-      : { balance: accountOf(accounts, poolId).balance, unitCost: draft.poolRate.unitCost };
+  const poolUse = poolUseOf(draft);
+  const poolId = pools.get(poolText(poolUse));
+  const pool = poolId === undefined ? null : poolStateOf(poolUse, accountOf(accounts, poolId).balance, draws);
   // An event that counts nothing needs no balance, also where that is negative.
   const pooled = units === 0n ? 0n : pooledShare(units, account, pool);
   if (pooled === null) return insufficientBalance(draft, account.balance, unitsPaidBy(pool, units));
@@ -204,11 +215,11 @@ function decideConsumption(draft: Draft, soFar: SoFar): Decision | Problem {
   const beyond = budgets.refusal(use);
   if (beyond !== null) return beyond;
   budgets.add(use, true);
-  take(draft, units, pooled, soFar);
+  take(draft, { units, pooled, cost: payOf(poolUse, pooled, soFar) }, soFar);
   stored.set(transactionText(draft.event), draft.event);
   if (digest !== null) seen.add(digest);
   const balance = account.balance - (units - pooled);
-  return { draft, answer: answer(draft.event, balance), accepted: true, counts, pooled };
+  return { draft, answer: answer(draft.event, balance), accepted: true, counts, pooled, poolUse };
 }
 
 async function findSeen(work: Work, drafts: readonly Draft[]): Promise<Set<string>> {

@@ -12,6 +12,11 @@ import {
   budgetsOf,
   countSpending,
   draftInTransaction,
+  findPools,
+  openDrawsOf,
+  poolStateOf,
+  poolText,
+  poolUseOf,
   storeEvents,
   told,
   toUsageEvent,
@@ -19,7 +24,7 @@ import {
 import { type CatchUp, openMissingSeries, UsageCache } from './actions-resolve.ts';
 import { hasFallen } from './ledger.ts';
 import { listByTransactionKey, nextBooking, transactionKeyOf } from './store.ts';
-import { type LockedBalance, listPoolAccounts, lockBalances } from './store-accounts.ts';
+import { type LockedBalance, lockBalances } from './store-accounts.ts';
 import { closeHold, countOpenHolds, findHold, insertHold, listHeldUnits, pageOfHolds } from './store-holds.ts';
 import { accessRefusal, type Draft, insufficientBalance, seriesOf, spendUseOf } from './usage-draft.ts';
 import type { NewUsageEvent, UsageBalance, UsageEvent } from './usage-event.ts';
@@ -64,8 +69,10 @@ export async function takeHold(work: Work, requested: NewHold, catchUp: CatchUp)
   const account = accountIn(accounts, ledgerAccountId);
   const { balance } = account;
   const amount = BigInt(draft.event.amount);
-  const unitCost = draft.poolRate?.unitCost ?? 0n;
-  const pool = poolAccountId === null ? null : { balance: accountIn(accounts, poolAccountId).balance, unitCost };
+  const use = poolUseOf(draft);
+  const pools = new Map(poolAccountId === null ? [] : [[poolText(use), poolAccountId]]);
+  const draws = await openDrawsOf(work, [use], pools);
+  const pool = poolAccountId === null ? null : poolStateOf(use, accountIn(accounts, poolAccountId).balance, draws);
   const pooled = pooledShare(amount, account, pool);
   if (pooled === null) throw insufficientBalance(draft, balance, unitsPaidBy(pool, amount));
   const beyond = (await budgetsOf(work, [draft], listHeldUnits)).refusal(spendUseOf(draft));
@@ -86,7 +93,7 @@ export async function takeHold(work: Work, requested: NewHold, catchUp: CatchUp)
     amount: draft.event.amount,
     pooledAmount: Number(pooled),
     poolAccountId: pooled === 0n ? null : poolAccountId,
-    poolAmount: pooled === 0n ? null : pooled * unitCost,
+    poolAmount: pooled === 0n || pool === null ? null : pool.costOf(pooled),
     status: 'open',
     settledAmount: null,
     expiresAt: requested.expiresAt,
@@ -96,16 +103,16 @@ export async function takeHold(work: Work, requested: NewHold, catchUp: CatchUp)
   await insertHold(work, hold);
   const after = balance - (amount - pooled);
   const held = new Map([[ledgerAccountId, { balance: after }]]);
-  if (poolAccountId !== null && pool !== null) held.set(poolAccountId, { balance: pool.balance - pooled * unitCost });
+  if (poolAccountId !== null && pool !== null)
+    held.set(poolAccountId, { balance: pool.balance - (hold.poolAmount ?? 0n) });
   await publishFallen(work, draft, { poolAccountId, before: accounts, after: held });
   return answerOf(work, hold, after);
 }
 
 /** The account of the customer in the credit pool that may pay for a draft; null: none. */
-async function findPool(work: Work, { event: { customerId }, poolRate }: Draft): Promise<string | null> {
-  if (poolRate === null) return null;
-  const of = { customerIds: [customerId], creditPoolIds: [poolRate.creditPoolId] };
-  return (await listPoolAccounts(work, of))[0]?.id ?? null;
+async function findPool(work: Work, draft: Draft): Promise<string | null> {
+  const use = poolUseOf(draft);
+  return (await findPools(work, [use])).get(poolText(use)) ?? null;
 }
 
 /**

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { noPriceDraws, openDraws, type PriceDraws } from '../credit-pools/actions-draws.ts';
+import type { DrawKey } from '../credit-pools/store.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { type Batch, type BatchedOperation, PartialRejection } from '../jobs/batcher.ts';
 import { Turns } from '../jobs/turns.ts';
+import { smallerOf } from '../kernel/money.ts';
 import { Problem, refusal } from '../kernel/problem.ts';
 import { maxMetersPerEvent } from '../pricing/usage-meter.ts';
 import {
@@ -12,12 +15,14 @@ import {
   type MeasuredSoFar,
   openMeasured,
 } from '../rating/measured-usage.ts';
+import { type PoolState, unitsPaidBy } from '../rating/pool-units.ts';
+import type { Quantities } from '../rating/usage-parts.ts';
 import { type Budgets, openBudgets } from '../spend-controls/actions-count.ts';
 import { measuredPeriod } from '../subscriptions/interim.ts';
 import { publishLowBalances } from './actions-low-balance.ts';
 import { type CatchUp, openMissingSeries, resolveEvents, UsageCache } from './actions-resolve.ts';
 import * as store from './store.ts';
-import { lockAccounts } from './store-accounts.ts';
+import { type LockedBalance, listPoolAccounts, lockAccounts, lockBalances } from './store-accounts.ts';
 import {
   insertLevels,
   type Level,
@@ -33,16 +38,19 @@ import {
   type Drafted,
   draftRequests,
   draftsOf,
+  isAtPrice,
   isLimited,
   isMeasured,
+  mergePaid,
   seriesOf,
   spendUseOf,
   sumUp,
   thresholdsOf,
   type UsageAnswer,
   type UsageRequest,
+  type UsageSum,
 } from './usage-draft.ts';
-import { addressOf, maxEventsPerRequest, type UsageEvent } from './usage-event.ts';
+import { addressOf, maxEventsPerRequest, type PoolRate, type UsageEvent } from './usage-event.ts';
 
 /** The most events that a request may store. */
 function weigh({ events }: UsageRequest): number {
@@ -87,7 +95,7 @@ async function recordAtOnce({ database, entry, requests, cache }: Batch<UsageReq
   const drafted = await new Turns().run(draftRequests(requests, cache.resolver(scope, now), stamp));
   if (drafted === null) return null;
   const drafts = draftsOf(drafted);
-  if (drafts.length === 0 || drafts.some(needsTransaction)) return null;
+  if (drafts.length === 0 || drafts.some((draft) => needsTransaction(draft, cache))) return null;
   const sums = sumUp(drafts, () => true, now);
   if (await store.recordAtOnce(database, { entry, scope, realNow, now }, drafts, sums))
     return drafted.map((each) => answerOf(each));
@@ -95,7 +103,8 @@ async function recordAtOnce({ database, entry, requests, cache }: Batch<UsageReq
   return null;
 }
 
-function needsTransaction(draft: Draft): boolean {
+function needsTransaction(draft: Draft, cache: UsageCache): boolean {
+  if (isAtPrice(draft.poolRate) && cache.hasPool(draft.event.customerId)) return true;
   return countsDistinct(draft) || isMeasured(draft) || isLimited(draft);
 }
 
@@ -113,7 +122,7 @@ async function recordInTransaction(
   refuseTaken(drafted, earlier);
   const added = drafts.filter(({ event }) => !earlier.has(event.id));
   const counted = await countedOf(work, added);
-  await bookEvents(work, added, { booking, counted });
+  await bookEvents(work, added, { booking, counted, cache: using.cache });
   const beyond = await countSpending(work, added, counted);
   const measured = added.filter(isMeasured);
   await measureEvents(work, measured);
@@ -333,6 +342,117 @@ function isLate(event: MeasuredEvent, latest: MeasuredSoFar['latest']): boolean 
   return latest !== null && compareDated(event, latest) < 0;
 }
 
+interface Booked {
+  readonly booking: number;
+  readonly counted: ReadonlySet<Draft>;
+  readonly isWatched?: boolean;
+  /** Keeps which customers have a pool that draws at the price. */
+  readonly cache?: UsageCache;
+}
+
+/** A use that a credit pool may pay for. */
+export interface PoolUse extends Quantities {
+  readonly draft: Draft;
+  readonly rate: PoolRate | null;
+}
+
+export function poolUseOf(draft: Draft): PoolUse {
+  const { units, events, ownAmount } = spendUseOf(draft);
+  return { draft, rate: draft.poolRate, units, events, ownAmount };
+}
+
+/** The credit pool of the customer that may pay for a use. */
+export function poolText({ draft: { event }, rate }: Pick<PoolUse, 'draft' | 'rate'>): string {
+  return `${event.customerId} ${rate?.creditPoolId}`;
+}
+
+/** The accounts of the credit pools that may pay for uses, by `poolText`. */
+export async function findPools(work: Work, uses: readonly PoolUse[]): Promise<ReadonlyMap<string, string>> {
+  const rated = uses.filter(({ rate }) => rate !== null);
+  if (rated.length === 0) return new Map();
+  const found = await listPoolAccounts(work, {
+    customerIds: [...new Set(rated.map(({ draft }) => draft.event.customerId))],
+    creditPoolIds: [...new Set(rated.flatMap(({ rate }) => rate?.creditPoolId ?? []))],
+  });
+  return new Map(found.map(({ id, customerId, creditPoolId }) => [`${customerId} ${creditPoolId}`, id]));
+}
+
+/** Opens the draws of uses whose pool is among `pools` and draws at the price. The caller has locked their accounts. */
+export function openDrawsOf(work: Work, uses: readonly PoolUse[], pools: ReadonlyMap<string, string>) {
+  const atPrice = uses.filter((use) => isAtPrice(use.rate) && pools.has(poolText(use)));
+  return openDraws(
+    work,
+    atPrice.map(({ draft, rate }) => ({ ...drawKeyOf(draft), creditPoolId: rate?.creditPoolId ?? '' })),
+  );
+}
+
+export function drawKeyOf(draft: Draft): DrawKey {
+  const { subscriptionId, priceId } = draft.event;
+  return { subscriptionId, priceId, ledgerAccountId: seriesOf(draft).ledgerAccountId };
+}
+
+/** The state of the pool that may pay for a use, with this balance; null: it pays for none. */
+export function poolStateOf(
+  { draft, rate, events, ownAmount }: PoolUse,
+  balance: bigint,
+  draws: PriceDraws,
+): PoolState | null {
+  if (rate === null) return null;
+  const { unitCost } = rate;
+  if (unitCost !== null) return { balance, costOf: (units) => units * unitCost, isWhole: false };
+  const key = drawKeyOf(draft);
+  if (!draws.has(key)) return null;
+  return { balance, costOf: (units) => draws.costOf(key, { units, events, ownAmount }), isWhole: events > 0n };
+}
+
+/**
+ * Decides for each part of the usage how many units its pool pays for, where a pool draws at the price. All accounts are
+ * locked for that. Without such a pool it does nothing.
+ */
+async function payAtPrices(work: Work, sums: readonly UsageSum[], cache?: UsageCache): Promise<PriceDraws> {
+  const uses = sums.flatMap((sum) =>
+    sum.parts.map((part) => {
+      const { rate, units, events, ownAmount } = part;
+      return { draft: sum.draft, rate, units, events, ownAmount, sum, part };
+    }),
+  );
+  if (!uses.some(({ rate }) => isAtPrice(rate))) return noPriceDraws;
+  const pools = await findPools(work, uses);
+  const atPrice = uses.filter((use) => isAtPrice(use.rate) && pools.has(poolText(use)));
+  if (atPrice.length === 0) return noPriceDraws;
+  for (const { draft } of atPrice) cache?.keepPool(draft.event.customerId);
+  const ledgerAccountIds = sums.map(({ draft }) => seriesOf(draft).ledgerAccountId);
+  const balances = await lockBalances(work, [...new Set([...ledgerAccountIds, ...pools.values()])]);
+  const draws = await openDrawsOf(work, uses, pools);
+  const left = new Map(balances);
+  for (const use of uses.sort((one, other) => one.part.position - other.part.position)) {
+    const { draft, rate, sum, part, events, ownAmount } = use;
+    const account = lockedIn(left, seriesOf(draft).ledgerAccountId);
+    const own = smallerOf(part.units, account.free);
+    left.set(seriesOf(draft).ledgerAccountId, { ...account, free: account.free - own });
+    const poolId = pools.get(poolText(use));
+    const pool = poolId === undefined ? null : poolStateOf(use, lockedIn(left, poolId).balance, draws);
+    const units = unitsPaidBy(pool, part.units - own);
+    part.paid = { units, amount: isAtPrice(rate) ? 0n : null };
+    if (units === 0n || pool === null || poolId === undefined) continue;
+    const amount = pool.costOf(units);
+    left.set(poolId, { ...lockedIn(left, poolId), balance: pool.balance - amount });
+    if (!isAtPrice(rate)) continue;
+    draws.add(drawKeyOf(draft), { units, events, ownAmount });
+    part.paid = { units, amount };
+    sum.events -= events;
+    sum.ownAmount -= ownAmount;
+  }
+  for (const { parts } of sums) parts.splice(0, parts.length, ...mergePaid(parts));
+  return draws;
+}
+
+function lockedIn(accounts: ReadonlyMap<string, LockedBalance>, id: string): LockedBalance {
+  const account = accounts.get(id);
+  assert(account !== undefined, 'the account is locked');
+  return account;
+}
+
 /**
  * Books stored events, of which those in `counted` count, and publishes which balances fell below the thresholds of their
  * meters and credit pools. With `isWatched` false it publishes none.
@@ -340,8 +460,11 @@ function isLate(event: MeasuredEvent, latest: MeasuredSoFar['latest']): boolean 
 export async function bookEvents(
   work: Work,
   added: readonly Draft[],
-  { booking, counted, isWatched = true }: { booking: number; counted: ReadonlySet<Draft>; isWatched?: boolean },
+  { booking, counted, isWatched = true, cache }: Booked,
 ): Promise<void> {
   const sums = sumUp(added, (draft) => counted.has(draft), work.now);
-  await publishLowBalances(work, await store.bookUsage(work, sums, { booking, isWatched }));
+  const draws = await payAtPrices(work, sums, cache);
+  const fallen = await store.bookUsage(work, sums, { booking, isWatched });
+  await draws.save(work);
+  await publishLowBalances(work, fallen);
 }

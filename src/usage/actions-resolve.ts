@@ -60,6 +60,8 @@ export class UsageCache {
   readonly #subscriptions: LRUCache<string, KnownSubscription>;
   readonly #customers: LRUCache<string, FoundCustomer>;
   readonly #prices: LRUCache<string, PricesByReference>;
+  /** Customers with an account in a pool that draws at the price. */
+  readonly #pooled: LRUCache<string, true>;
 
   /** For that many events at once, or for all that a process records. A cache takes its whole memory when it is made. */
   constructor(events = 100_000) {
@@ -69,6 +71,7 @@ export class UsageCache {
     this.#subscriptions = new LRUCache({ max });
     this.#customers = new LRUCache({ max });
     this.#prices = new LRUCache({ max: Math.min(max, 10_000) });
+    this.#pooled = new LRUCache({ max: Math.min(max, 10_000) });
   }
 
   /** The environment of an API key. Null where the key is not valid. */
@@ -113,6 +116,15 @@ export class UsageCache {
     const validUntil = Math.min(dueAt ?? Number.POSITIVE_INFINITY, startsAt);
     const prices = this.pricesOf(subscription);
     this.#subscriptions.set(id, { environmentId, subscription, validUntil, prices, series: open });
+  }
+
+  /** Whether a pool in money is known to pay for use of the customer. Without an account such a pool is never opened again. */
+  hasPool(customerId: string): boolean {
+    return this.#pooled.has(customerId);
+  }
+
+  keepPool(customerId: string): void {
+    this.#pooled.set(customerId, true);
   }
 
   keepCustomer(sight: Sight, found: FoundCustomer): void {

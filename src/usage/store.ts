@@ -11,7 +11,14 @@ import { idPrefixes } from '../kernel/id.ts';
 import { listRatesOfMeters, type MeterRate } from '../pricing/store-credit-pools.ts';
 import { indexConditions } from '../rating/conditions.ts';
 import { hourOf } from './event-query.ts';
-import { type Draft, type NamedCustomer, seriesOf, thresholdsOf, type UsageSum } from './usage-draft.ts';
+import {
+  type Draft,
+  type NamedCustomer,
+  seriesOf,
+  thresholdsOf,
+  type UsagePart,
+  type UsageSum,
+} from './usage-draft.ts';
 import {
   type ConditionalPrice,
   canonicalJson,
@@ -124,10 +131,12 @@ export async function resolvePrices(
 
 function indexRates(rates: readonly MeterRate[]): PoolRates | null {
   if (rates.length === 0) return null;
+  const ofRest = rates.filter(({ where }) => where === null);
   const conditional = rates.flatMap(({ where, ...rate }) => (where === null ? [] : { ...rate, where }));
   return {
     conditional: conditional.length === 0 ? null : indexConditions(conditional),
-    rest: rates.find(({ where }) => where === null) ?? null,
+    // A rate comes before a pool that draws at the price.
+    rest: ofRest.find(({ unitCost }) => unitCost !== null) ?? ofRest[0] ?? null,
   };
 }
 
@@ -279,11 +288,16 @@ function unitsOfAccounts(usages: readonly UsageSum[]) {
   return { upTo, ofAccount };
 }
 
-/** The arguments of `book_usage` from u_account on: see migrations/0015-record-usage.sql. */
+/** The parts of usages in the order in which they came, each with the position of its usage. */
+function partsOf(usages: readonly UsageSum[]) {
+  const parts = usages.flatMap((usage, index) => usage.parts.map((part) => ({ ...part, usage: index + 1 })));
+  return parts.sort((one, other) => one.position - other.position);
+}
+
+/** The arguments of `book_usage` from u_account to d_pool_entry: see migrations/0015-record-usage.sql. */
 function bookingArrays({ usages, rollUps }: BookingOrder, isWatched: boolean): RawBuilder<unknown> {
   const { upTo, ofAccount } = unitsOfAccounts(usages);
-  const parts = usages.flatMap((usage, index) => usage.parts.map((part) => ({ ...part, usage: index + 1 })));
-  parts.sort((one, other) => one.position - other.position);
+  const parts = partsOf(usages);
   return sql`
     ${idColumn(usages, ({ draft }) => seriesOf(draft).ledgerAccountId)}::text[],
     ${idColumn(usages, ({ draft }) => draft.subscription.revision)}::bigint[],
@@ -313,6 +327,14 @@ function bookingArrays({ usages, rollUps }: BookingOrder, isWatched: boolean): R
     ${idColumn(parts, () => newId('ledgerEntry'))}::text[]`;
 }
 
+/** The arguments d_pooled and d_amount of `book_usage`. */
+function paidArrays(parts: readonly UsagePart[]): RawBuilder<unknown> {
+  if (parts.every(({ paid }) => paid === null)) return sql`null::numeric[], null::numeric[]`;
+  return sql`
+    ${idColumn(parts, ({ paid }) => paid?.units ?? 0n)}::numeric[],
+    ${idColumn(parts, ({ paid }) => paid?.amount ?? null)}::numeric[]`;
+}
+
 /**
  * Books usage whose events this unit of work has stored. Answers the accounts whose balance fell below the threshold of
  * their meter or credit pool, where these are watched. Fails with 40001 where a subscription has changed since it was read.
@@ -324,9 +346,10 @@ export async function bookUsage(
 ): Promise<readonly string[]> {
   if (sums.length === 0) return [];
   const { environmentId, now } = work;
+  const order = orderOf(sums, now);
   const { rows } = await sql<{ fallen: string[] | null }>`
     select book_usage(${environmentId}, ${now}, ${hourOf(now)}, ${booking}, ${newId('ledgerTransaction')},
-      ${sums[0]?.draft.event.pricingModelId}, true, ${bookingArrays(orderOf(sums, now), isWatched)}) as fallen`.execute(
+      ${sums[0]?.draft.event.pricingModelId}, true, ${bookingArrays(order, isWatched)}, ${paidArrays(partsOf(order.usages))}) as fallen`.execute(
     work.db,
   );
   return rows[0]?.fallen ?? [];

@@ -263,11 +263,16 @@ export interface UsageSum {
 }
 
 /** Units of a usage that came one after the other on their account, with one rate. */
-interface UsagePart {
+export interface UsagePart {
   /** Parts of an account are numbered in the order in which they came. */
   readonly position: number;
   readonly rate: PoolRate | null;
   units: bigint;
+  /** At a price with an amount for each event: that of its one event. Else 0. */
+  readonly events: bigint;
+  readonly ownAmount: bigint;
+  /** The units that a pool pays for, and at a price what they cost. Null: the database decides. */
+  paid: { readonly units: bigint; readonly amount: bigint | null } | null;
 }
 
 /** Adds up new events by series, in the order in which the series first occur. `counts` tells which amounts count. */
@@ -293,11 +298,13 @@ export function sumUp(drafts: readonly Draft[], counts: (draft: Draft) => boolea
     }
     const units = counts(draft) ? BigInt(event.amount) : 0n;
     sum.units += units;
-    if (units > 0n && price.poolRates !== null) addToParts(sum, { position, rate: draft.poolRate, units }, latest);
-    if (units > 0n && price.ofEvents !== 'none') {
-      sum.events += 1n;
-      sum.ownAmount += fineAmount(event.price ?? '0');
-    }
+    const hasEvents = units > 0n && price.ofEvents !== 'none';
+    const events = hasEvents ? 1n : 0n;
+    const ownAmount = hasEvents ? fineAmount(event.price ?? '0') : 0n;
+    sum.events += events;
+    sum.ownAmount += ownAmount;
+    if (units > 0n && price.poolRates !== null)
+      addToParts(sum, { position, rate: draft.poolRate, units, events, ownAmount, paid: null }, latest);
     const hourOfEvent = hourOf(event.usageDate);
     if (hourOfEvent === hour) {
       sum.hourUnits += units;
@@ -312,6 +319,11 @@ export function sumUp(drafts: readonly Draft[], counts: (draft: Draft) => boolea
   return [...sums.values()];
 }
 
+/** Whether a rate is the price itself. */
+export function isAtPrice(rate: PoolRate | null): boolean {
+  return rate !== null && rate.unitCost === null;
+}
+
 /** Adds units to the latest part of their account where that is of the same usage and rate, or else as a part of their own. */
 function addToParts(
   sum: UsageSum,
@@ -321,12 +333,29 @@ function addToParts(
   const { subscriptionId, usageMeterId } = sum.draft.event;
   const account = `${subscriptionId} ${usageMeterId}`;
   const before = latest.get(account);
-  if (before?.sum === sum && before.part.rate === part.rate) {
+  // A pool that draws at the price pays for such an event or does not.
+  const isAlone = part.events > 0n && isAtPrice(part.rate);
+  if (before?.sum === sum && before.part.rate === part.rate && !isAlone) {
     before.part.units += part.units;
     return;
   }
   sum.parts.push(part);
   latest.set(account, { sum, part });
+}
+
+/** The parts of a usage, of which those at its price are one: their costs add up. */
+export function mergePaid(parts: readonly UsagePart[]): UsagePart[] {
+  const merged: UsagePart[] = [];
+  for (const part of parts) {
+    const first = merged.find(({ rate }) => rate === part.rate);
+    if (first?.paid?.amount == null || part.paid?.amount == null) {
+      merged.push({ ...part });
+      continue;
+    }
+    first.units += part.units;
+    first.paid = { units: first.paid.units + part.paid.units, amount: first.paid.amount + part.paid.amount };
+  }
+  return merged;
 }
 
 /** The first event or balance in the answer to a request of one event. */

@@ -263,8 +263,8 @@ export interface UsagePrice {
 /** The rate at which use of a meter draws from a credit pool. */
 export interface PoolRate {
   readonly creditPoolId: string;
-  /** In smallest units of the pool. */
-  readonly unitCost: bigint;
+  /** In smallest units of the pool. Null: what the price says. */
+  readonly unitCost: bigint | null;
   /** The low-balance threshold of the pool, in its smallest units; null: none. */
   readonly lowBalanceThreshold: bigint | null;
 }

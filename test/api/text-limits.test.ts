@@ -82,6 +82,7 @@ const textsOfOurs = new Set([
   'products.usage_prices',
   'spend_counters.by_price',
   // Copies of the pricing of a price.
+  'pool_draws.pricing',
   ...['subscription_items.pricing', 'subscription_item_versions.pricing', 'subscription_price_overrides.pricing'],
   // Its texts are bounded in the request, and again when the items are stored.
   'subscription_adjustments.items',

@@ -76,6 +76,16 @@ const poolOfUsers = (paid: number, customer = 's.customer_id') => [
    select a.environment_id, '${newId('ledgerEntry')}', a.pricing_model_id, (select min(id) from ledger_transactions), a.id, 'pooled', 'used',
           1, ${userPrice}, '${poolId}', ${paid}, 6, a.created_at from ledger_accounts a where a.used = 5`,
 ];
+/** The same with a pool in dollars that draws at the price of a cent for so many units. Each of them costs 3 smallest units. */
+const drawnPool = (per = 7_207_200_000_000_000n) => [
+  ...poolOfUsers(3),
+  `update credit_pools set unit = 'USD', draw_at_price = true`,
+  `update ledger_entries set pool_unit_cost = null, pool_amount = 3 where debit_side = 'pooled'`,
+  `insert into pool_draws (environment_id, ledger_account_id, price_id, period_start, credit_pool_id, unit_price, usage_events_per_unit,
+          units, events, own_amount, amount)
+   select e.environment_id, e.ledger_account_id, e.price_id, 0, '${poolId}', 1, ${per}, 1, 0, 0, 3
+     from ledger_entries e where e.debit_side = 'pooled'`,
+];
 const holdOnPool = `update usage_holds set pooled = 1, pool_account_id = '${poolAccountId}', pool_amount = 3 where status = 'settled'`;
 
 /** Of the ledger, its credits and holds. */
@@ -85,6 +95,17 @@ export const ledgerCorruptions: readonly Corruption[] = [
     fault: 'a credit pool pays more for a user than it costs',
     statements: poolOfUsers(2),
     breaks: ['creditPoolsArePaidExactly'],
+  },
+  { fault: 'a pool draws at the price', statements: drawnPool(), breaks: [] },
+  {
+    fault: 'a pool draws another amount than the price says',
+    statements: drawnPool(10n ** 15n),
+    breaks: ['poolsDrawWhatPricesSay'],
+  },
+  {
+    fault: 'the draw of a pool is lost',
+    statements: [...drawnPool(), 'delete from pool_draws'],
+    breaks: ['poolDrawsAreTheirEntries'],
   },
   {
     fault: 'a hold sets aside what another customer has in a credit pool',

@@ -133,6 +133,8 @@ export async function fillTables(owner: pg.Client): Promise<void> {
        from ${one('checkout_sessions')} s join ${one('prices')} o on o.environment_id = s.environment_id`,
     `insert into usage_charges select a.environment_id, a.id, p.id, 1, 1, 0, 1 from ${one('ledger_accounts')} a
        join ${one('prices')} p on p.environment_id = a.environment_id`,
+    `insert into pool_draws select a.environment_id, a.id, p.id, 1, c.id, 1, 1, null, 1, 0, 0, 1 from ${one('ledger_accounts')} a
+       join ${one('prices')} p on p.environment_id = a.environment_id join ${one('credit_pools')} c on c.environment_id = a.environment_id`,
     `insert into usage_overages select a.environment_id, a.id, p.id, 1, 0 from ${one('ledger_accounts')} a
        join ${one('prices')} p on p.environment_id = a.environment_id on conflict do nothing`,
     `insert into usage_measures select environment_id, id, 1, 0, 0, 0, 1, null, null, 0, null from ${one('ledger_accounts')} o on conflict do nothing`,

@@ -27,6 +27,7 @@ const ofWholeEnvironment: Readonly<Record<string, string>> = {
   tax_rates: 'taxes are those of the seller',
   usage_event_distinct_properties: 'digests, compared within one usage meter',
   usage_charges: 'found by a ledger account, which is of a pricing model',
+  pool_draws: 'found by a ledger account, which is of a pricing model',
   usage_levels: 'found by a ledger account, which is of a pricing model',
   usage_measures: 'found by a ledger account, which is of a pricing model',
   usage_overages: 'found by a ledger account, which is of a pricing model',

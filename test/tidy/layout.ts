@@ -16,6 +16,7 @@ export const order = [
   'customers',
   'subscriptions',
   'spend-controls',
+  'credit-pools',
   'usage',
   'entitlements',
   'invoicing',

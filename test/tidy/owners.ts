@@ -58,6 +58,8 @@ export const owners: Owners = {
   spend_limits: 'spend-controls',
   spend_counters: 'spend-controls',
 
+  pool_draws: 'credit-pools',
+
   ledger_accounts: 'usage',
   ledger_transactions: 'usage',
   ledger_entries: 'usage',

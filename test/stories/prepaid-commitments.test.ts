@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { instant } from '../../src/kernel/calendar.ts';
+import { type Answer, type Body, startTestApp } from '../support/harness.ts';
+import { meter, newCustomer, plan } from '../support/shop.ts';
+import { assertSound } from '../support/sound.ts';
+
+// Money that is bought up front, and that usage draws down at its prices. All prices are in cents, the pool in dollars.
+
+const app = await startTestApp();
+const start = instant('2026-06-01');
+await app.setClock(start);
+const priced = (slug: string, pricing: object) => ({ slug, unitPrice: 0, pricing });
+const { pricingModel } = await app.post('/pricing-models/setup', {
+  name: 'Cloud',
+  isDefault: true,
+  features: [],
+  products: [plan('free', 0, []), plan('pro', 2900, [])],
+  usageMeters: [
+    meter('calls', 'Calls', { slug: 'call', unitPrice: 5, usageEventsPerUnit: 7 }),
+    meter(
+      'tokens',
+      'Tokens',
+      priced('token', {
+        model: 'graduated',
+        tiers: [
+          { upTo: 100, unitAmount: '3' },
+          { upTo: null, unitAmount: '2' },
+        ],
+      }),
+    ),
+    meter('packs', 'Packs', priced('pack', { model: 'package', packageSize: 10, packageAmount: '250' })),
+    meter('payments', 'Payments', priced('payment', { model: 'percentage', rate: '2.9', fixedAmountPerEvent: '30' })),
+    meter('lots', 'Lots', priced('lot', { model: 'dynamic' })),
+    meter('storage', 'Storage', priced('volume', { model: 'volume', tiers: [{ upTo: null, unitAmount: '1' }] })),
+    meter('seconds', 'Seconds', { slug: 'second', unitPrice: 5, usageEventsPerUnit: 1 }),
+  ],
+  creditPools: [
+    {
+      slug: 'prepaid',
+      name: 'Prepaid',
+      unit: 'USD',
+      drawAtPrice: true,
+      rates: [{ usageMeterSlug: 'seconds', per: 60, cost: '1' }],
+    },
+  ],
+});
+const pricingModelId: string = pricingModel.id;
+
+let made = 0;
+async function newUser() {
+  made += 1;
+  const { externalId, customerId, freeId } = await newCustomer(app, `user-${made}`, { token: 'pm_card_visa' });
+  const event = (usageMeterSlug: string, amount: number, change: object = {}) => {
+    made += 1;
+    return { customerExternalId: externalId, usageMeterSlug, amount, transactionId: `t${made}`, ...change };
+  };
+  return {
+    externalId,
+    customerId,
+    freeId,
+    event,
+    grant: (amount: number | string, change: object = {}): Promise<Body> =>
+      app.post('/usage-credits', {
+        usageCredit: { customerExternalId: externalId, creditPoolSlug: 'prepaid', amount, ...change },
+      }),
+    consume: (usageMeterSlug: string, amount: number, change: object = {}): Promise<Answer> =>
+      app.request('POST', '/usage-events/consume', { usageEvent: event(usageMeterSlug, amount, change) }),
+    record: (...usageEvents: object[]) => app.post('/usage-events/bulk', { usageEvents }),
+    async balance(query = ''): Promise<string> {
+      const { creditBalances } = await app.get(`/customers/${externalId}/credit-balances${query}`);
+      return creditBalances.find((each: Body) => each.slug === 'prepaid').availableBalance;
+    },
+    meter: async (slug: string): Promise<number> => {
+      const { usageMeterBalances } = await app.get(`/customers/${externalId}/usage-balances`);
+      return usageMeterBalances.find((each: Body) => each.slug === slug).availableBalance;
+    },
+  };
+}
+
+test('only a pool in the currency of prices draws at the price, one in each pricing model, for good', async () => {
+  const refused = async (creditPool: object) => {
+    const { body } = await app.request('POST', '/credit-pools', {
+      creditPool: { slug: 'other', name: 'Other', ...creditPool },
+    });
+    return body.issues.map(({ path, message }: Body) => `${path.join('.')}: ${message}`);
+  };
+  for (const unit of ['credit', 'EUR'])
+    assert.deepEqual(await refused({ unit, drawAtPrice: true }), [
+      'creditPool.drawAtPrice: must be false unless unit is USD: it is the currency of prices',
+    ]);
+  assert.deepEqual(await refused({ unit: 'USD', drawAtPrice: true }), [
+    'creditPool.drawAtPrice: must be false: credit pool prepaid draws at the price already',
+  ]);
+  const exported = (await app.get(`/pricing-models/${pricingModelId}/export`)).pricingModel;
+  assert.equal(exported.creditPools[0].drawAtPrice, true);
+  const clone = await app.post(`/pricing-models/${pricingModelId}/clone`, { name: 'Copy' });
+  const pools = (await app.get(`/credit-pools?pricingModelId=${clone.pricingModel.id}`)).data;
+  assert.deepEqual(
+    pools.map((pool: Body) => pool.drawAtPrice),
+    [true],
+  );
+  const [pool] = exported.creditPools;
+  const changed = await app.request('PUT', `/pricing-models/${pricingModelId}`, {
+    pricingModel: { ...exported, creditPools: [{ ...pool, drawAtPrice: false }] },
+  });
+  assert.match(JSON.stringify(changed.body), /drawAtPrice of a credit pool cannot change/);
+});
+
+test('usage draws the amounts of its prices, over the boundary of tiers and for parts of cents', async () => {
+  const user = await newUser();
+  await user.grant(10);
+  // 99 x 3 cents; then 3 + 2.
+  await user.record(user.event('tokens', 99));
+  assert.equal(await user.balance(), '7.03');
+  assert.equal((await user.consume('tokens', 2)).status, 200);
+  assert.equal(await user.balance(), '6.98');
+  // Seven calls cost 5 cents, one by one or together.
+  for (let call = 0; call < 7; call += 1) assert.equal((await user.consume('calls', 1)).status, 200);
+  assert.equal(await user.balance(), '6.93');
+  // A package is paid for with its first unit.
+  await user.record(user.event('packs', 1), user.event('packs', 3));
+  assert.equal(await user.balance(), '4.43');
+  assert.equal((await user.consume('packs', 6)).status, 200);
+  assert.equal(await user.balance(), '4.43');
+  // 2.9 % of 10 dollars and 30 cents; an event with a price of its own.
+  await user.record(user.event('payments', 1000), user.event('lots', 3, { price: '12.5' }));
+  assert.equal(await user.balance(), '3.715');
+  // A rate comes before the price. Prices that may fall are billed.
+  await user.record(user.event('seconds', 30), user.event('storage', 4));
+  assert.deepEqual([await user.balance(), await user.meter('storage'), await user.meter('seconds')], ['3.215', -4, 0]);
+  await assertSound(app);
+});
+
+test('a pool pays for as many whole units as its balance pays, and the rest is overage', async () => {
+  const user = await newUser();
+  await user.grant('3.05');
+  await user.record(user.event('tokens', 50), user.event('tokens', 60));
+  // 100 x 3 cents and 2 x 2 cents are 3.04.
+  assert.deepEqual([await user.balance(), await user.meter('tokens')], ['0.01', -8]);
+  const short = await user.consume('tokens', 1);
+  assert.equal(short.status, 402);
+  // An event with an amount of its own is paid for whole, or not at all.
+  await user.grant('0.595');
+  await user.record(user.event('payments', 1000), user.event('payments', 900), user.event('lots', 1, { price: '1.5' }));
+  assert.deepEqual([await user.balance(), await user.meter('payments'), await user.meter('lots')], ['0', -900, 0]);
+  await assertSound(app);
+});
+
+test('a hold sets aside what its units cost, and is settled at the price', async () => {
+  const user = await newUser();
+  await user.grant(5);
+  const { hold } = await app.post('/holds', {
+    hold: {
+      customerExternalId: user.externalId,
+      usageMeterSlug: 'tokens',
+      amount: 110,
+      expiresAt: start + 3_600_000,
+    },
+  });
+  assert.equal(await user.balance(), '1.8');
+  await app.post(`/holds/${hold.id}/settle`, { amount: 100 });
+  assert.equal(await user.balance(), '2');
+  await assertSound(app);
+});
+
+test('64 consumers at once draw exactly what the balance pays for', async () => {
+  const user = await newUser();
+  // 40 x 3 cents.
+  await user.grant('1.2');
+  const answers = await Promise.all(Array.from({ length: 64 }, () => user.consume('tokens', 1)));
+  assert.equal(answers.filter(({ status }) => status === 200).length, 40);
+  assert.equal(answers.filter(({ status }) => status === 402).length, 24);
+  assert.equal(await user.balance(), '0');
+  await assertSound(app);
+});
