@@ -14,6 +14,7 @@ import { showRefusal } from './checkout/page-layout.ts';
 import { invoicePages } from './checkout/routes-invoice.ts';
 import { checkoutPages } from './checkout/routes-pages.ts';
 import { portalPages } from './checkout/routes-portal.ts';
+import { portalControlPages } from './checkout/routes-portal-controls.ts';
 import { portalPlanPages } from './checkout/routes-portal-plans.ts';
 import { canStore, type Database } from './database/database.ts';
 import type { PageShare } from './database/page-share.ts';
@@ -57,7 +58,10 @@ export const messages: readonly OutgoingMessage[] = eventMessages;
 const hooks: readonly Hook[] = processorEventHooks;
 
 /** Pages for browsers. */
-const pages: Pages = { pages: [...checkoutPages, ...invoicePages, ...portalPages, ...portalPlanPages], showRefusal };
+const pages: Pages = {
+  pages: [...checkoutPages, ...invoicePages, ...portalPages, ...portalPlanPages, ...portalControlPages],
+  showRefusal,
+};
 
 /** All background jobs, by name. */
 export const tasks: TaskList = {

@@ -16,25 +16,22 @@ import type { Processors } from '../payments/processor.ts';
 import type { Price } from '../pricing/price.ts';
 import { mayCost } from '../pricing/pricing.ts';
 import type { Product } from '../pricing/product.ts';
-import { listCreditPools } from '../pricing/store-credit-pools.ts';
-import { type Included, listIncluded } from '../pricing/store-features.ts';
+import { listIncluded } from '../pricing/store-features.ts';
 import { findAddOnPrices, listPricesByIds, listTopUpPrices, listUsagePrices } from '../pricing/store-prices.ts';
 import { loadPricingModelDetails } from '../pricing/store-pricing-models.ts';
 import { ownTermsOf } from '../subscriptions/price-override.ts';
 import { findSubscription, listLivingSubscriptions } from '../subscriptions/store.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isWaitingForStart, type SubscriptionRow } from '../subscriptions/subscription.ts';
-import { readUsageOfDays } from '../usage/actions.ts';
-import { readBalances, readCreditBalances } from '../usage/actions-balances.ts';
 import { holdsCredits } from '../usage/actions-transfer.ts';
 import { findPaymentToConfirm, pageProcessor, readPageLook } from './actions.ts';
+import { readControls, readCredits } from './actions-portal-credits.ts';
 import { type NewPortalSession, type PortalSession, portalSessionSeconds } from './checkout-input.ts';
 import { maxIncluded, maxUsageTerms, type PlanTerms, type UsageBilling, type UsageTerms } from './checkout-view.ts';
 import type {
   PortalInvoice,
   PortalOverview,
   PortalPlan,
-  PortalPool,
   PortalSubscription,
   PortalTopUp,
   PortalView,
@@ -80,29 +77,14 @@ const maxTopUps = 12;
 /** The portal data with what only its overview shows. */
 export async function viewOverview(visitor: Visitor): Promise<PortalOverview> {
   const { work, customer } = visitor;
+  const view = await viewPortal(visitor);
+  const topUps = await listTopUps(visitor);
   return {
-    ...(await viewPortal(visitor)),
-    topUps: await listTopUps(visitor),
-    usage: await readUsageOfDays(work, customer.id),
-    pools: await readPools(visitor),
+    ...view,
+    topUps,
+    ...(await readCredits(work, customer, view.subscriptions)),
+    controls: await readControls(work, customer, topUps),
   };
-}
-
-async function readPools({ work, customer }: Visitor): Promise<PortalPool[]> {
-  const { externalId, pricingModelId } = customer;
-  const pools = new Map((await listCreditPools(work, [pricingModelId])).map((pool) => [pool.slug, pool]));
-  if (pools.size === 0) return [];
-  const balances = await readCreditBalances(work, { externalId, pricingModelId, asOf: undefined });
-  return balances.flatMap(({ kind, slug, availableBalance, granted, paid }) => {
-    const pool = kind === 'pool' ? pools.get(slug) : undefined;
-    const isEmpty = granted === '0' && paid === '0';
-    if (pool === undefined || isEmpty) return [];
-    return {
-      name: pool.name,
-      currency: pool.unit === 'credit' ? null : pool.unit,
-      available: String(availableBalance),
-    };
-  });
 }
 
 /** The products that give the customer more credits, which something of it must hold. */
@@ -135,13 +117,11 @@ async function describe(work: Work, rows: readonly SubscriptionRow[]): Promise<P
     ),
     (item) => item.subscriptionId,
   );
-  const ids = rows.map((row) => row.id);
   const addOns = await findAddOnPrices(
     work,
     [...items.values()].flat().flatMap(({ priceId }) => priceId ?? []),
   );
   const termsOf = await findTerms(work, rows);
-  const balances = Map.groupBy(await readBalances(work, ids), (balance) => balance.subscriptionId);
   return rows.map((row) => ({
     id: row.id,
     name: row.name ?? 'Subscription',
@@ -176,11 +156,7 @@ async function describe(work: Work, rows: readonly SubscriptionRow[]): Promise<P
     cancelScheduledAt: row.cancelScheduledAt,
     scheduledAdjustmentAt: row.scheduledAdjustmentAt,
     scheduledByCustomer: row.scheduledByCustomer,
-    balances: (balances.get(row.id) ?? []).map(({ id, name, availableBalance: available }) => ({
-      name,
-      available,
-      granted: grantedOf(termsOf(row).included, id, quantityOf(items.get(row.id) ?? [], row.priceId)),
-    })),
+    quantity: quantityOf(items.get(row.id) ?? [], row.priceId),
     seats: [],
   }));
 }
@@ -213,12 +189,6 @@ async function withSeats(
       return { slug, name, capacity, claimed, holders };
     }),
   }));
-}
-
-/** The credits for a meter that a plan gives at a quantity. */
-function grantedOf(included: readonly Included[], meterId: string, quantity: number): bigint {
-  const amounts = included.filter(({ usageMeterId }) => usageMeterId === meterId).map(({ amount }) => amount ?? 0n);
-  return amounts.reduce((sum, amount) => sum + amount, 0n) * BigInt(quantity);
 }
 
 function quantityOf(items: readonly { readonly priceId: string | null; readonly quantity: number }[], priceId: string) {

@@ -11,7 +11,7 @@ import type { Wording } from '../wording/wording.ts';
 import type { Visitor } from './actions-portal-view.ts';
 import { buyerText } from './buyer-text.ts';
 import { portalLink, withAttempt } from './jobs-attempts.ts';
-import type { Visited } from './portal-page.ts';
+import type { Visited } from './portal-parts.ts';
 
 const cookieName = 'tollkeeper_portal';
 const cookiePath = '/portal';

@@ -18,7 +18,9 @@ interface Field {
   readonly optional?: boolean;
   readonly type?: 'text' | 'email';
   readonly autocomplete?: string;
-  readonly inputMode?: 'text' | 'numeric';
+  readonly inputMode?: 'text' | 'numeric' | 'decimal';
+  /** The text of the empty choice of a list; absent: it asks to choose. */
+  readonly empty?: string;
   readonly maxLength?: number;
 }
 
@@ -55,7 +57,7 @@ export function selectHtml(field: Field, choices: readonly Choice[], state: Form
     field,
     state,
     html`<select id="${name}" name="${name}" autocomplete="${autocomplete}"${stateOf(field, state)}>
-<option value="">${state.wording.words.common.choose}
+<option value="">${field.empty ?? state.wording.words.common.choose}
 ${choices.map((each) => html`<option value="${each.value}"${each.value === value && html` selected`}>${each.label}\n`)}</select>`,
   );
 }
@@ -79,10 +81,10 @@ ${error !== undefined && html`<p class="error" id="${name}-error">${error}</p>`}
 `;
 }
 
-function framed({ name, label, hint, optional }: Field, { errors, wording }: FormState, input: Html): Html {
+function framed({ name, label, hint, optional, empty }: Field, { errors, wording }: FormState, input: Html): Html {
   const error = errors[name];
   return html`<div class="field">
-<label for="${name}"><bdi>${label}</bdi>${optional && html` <span class="optional">${wording.words.common.optional}</span>`}</label>
+<label for="${name}"><bdi>${label}</bdi>${optional && empty === undefined && html` <span class="optional">${wording.words.common.optional}</span>`}</label>
 ${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
 ${input}
 ${error !== undefined && html`<p class="error" id="${name}-error">${error}</p>`}

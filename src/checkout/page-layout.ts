@@ -135,6 +135,9 @@ button.small, .button.small { min-height: 2.25rem; padding: .3rem .75rem; font-s
 .chart { display: block; width: 100%; height: 5rem; margin: .375rem 0; }
 .bar rect, .chart rect { fill: var(--action); }
 .bar rect:first-child, .chart line { fill: var(--line); stroke: var(--line); }
+.bar .faint { opacity: .35; }
+.bar.full rect:last-child { fill: var(--bad); }
+.bar + .soft { margin-top: -.375rem; }
 .meter { display: flex; justify-content: space-between; gap: 1rem; margin-top: .75rem; }
 .switch { display: inline-flex; border: 1px solid var(--line); border-radius: .625rem; padding: .2rem; gap: .2rem; margin-bottom: 1rem; background: var(--tint); flex-wrap: wrap; }
 .switch a { padding: .35rem 1rem; border-radius: .45rem; text-decoration: none; color: var(--soft); font-weight: 600; font-size: .875rem; }

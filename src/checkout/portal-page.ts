@@ -8,18 +8,11 @@ import type { PaymentToConfirm } from './checkout-view.ts';
 import { cardScripts, confirmPaymentHtml } from './page-card.ts';
 import { hiddenHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';
-import {
-  includedHtml,
-  methodText,
-  planTermsText,
-  priceText,
-  quantityText,
-  safeAddress,
-  savedText,
-  unitOf,
-  usageHtml,
-} from './page-text.ts';
+import { methodText, planTermsText, quantityText, safeAddress, savedText, unitOf, usageHtml } from './page-text.ts';
+import { automaticHtml, balancesHtml, chartsHtml, topUpsHtml } from './portal-credits.ts';
 import { knownBilling } from './portal-details.ts';
+import { limitsHtml } from './portal-limits.ts';
+import { barHtml, buttonForm, type Visited } from './portal-parts.ts';
 import {
   mayCancel,
   mayChange,
@@ -32,30 +25,9 @@ import {
   type PortalView,
 } from './portal-view.ts';
 
-/** The common data of the pages of one visit. */
-export interface Visited {
-  /** Proves that a form comes from a page of this visit. */
-  readonly formToken: string;
-  readonly returnUrl: string | null;
-}
-
 /** The message of success for the word in the address. Other words show none. */
 function doneText(word: string, { words }: Wording): string | undefined {
   return Object.hasOwn(words.done, word) ? words.done[word as keyof typeof words.done] : undefined;
-}
-
-interface ButtonOptions {
-  /** The name for screen readers; absent: the label. */
-  readonly name?: string;
-  readonly isPlain?: boolean;
-  readonly more?: Readonly<Record<string, string>>;
-}
-
-/** A form that consists of a button. */
-function buttonForm(visit: Visited, action: string, label: string, options: ButtonOptions = {}): Html {
-  const { name, isPlain = false, more = {} } = options;
-  return html`<form method="post" action="${action}">${hiddenHtml({ formToken: visit.formToken, ...more })}
-<button${isPlain && html` class="plain small"`}${name !== undefined && html` aria-label="${name}"`}>${label}</button></form>`;
 }
 
 /** The overview: plans, usage, top-ups, payment methods and invoices. */
@@ -72,9 +44,11 @@ ${view.paymentToConfirm !== null && paymentHtml(view, view.paymentToConfirm, vis
 <div>
 ${view.subscriptions.length === 0 && html`<section><h2>${words.portal.yourPlan}</h2><p>${words.portal.noPlan}</p></section>`}
 ${view.subscriptions.map((subscription) => subscriptionHtml(subscription, view, visit))}
-${poolsHtml(view)}
+${balancesHtml(view)}
 ${chartsHtml(view)}
 ${topUpsHtml(view, visit)}
+${automaticHtml(view, visit)}
+${limitsHtml(view)}
 </div>
 <div>
 ${methodsHtml(view, visit)}
@@ -145,7 +119,6 @@ function subscriptionHtml(subscription: PortalSubscription, { currency, wording 
 ${items.map(item)}
 ${usageHtml(subscription, currency, every, wording)}
 ${datesOf(subscription, wording).map((text) => html`<p class="soft">${text}</p>\n`)}
-${balancesHtml(subscription, wording)}
 ${seatsHtml(subscription, wording, visit)}
 <div class="actions">
 ${mayPay(subscription) && buttonForm(visit, `${path}/pay`, portal.payNow)}
@@ -154,88 +127,6 @@ ${mayUncancel(subscription) && buttonForm(visit, `${path}/uncancel`, portal.keep
 ${mayKeep(subscription) && buttonForm(visit, `${path}/keep`, portal.keepPlan, { isPlain: true })}
 ${mayCancel(subscription) && html`<a class="button plain" href="${path}/cancel">${portal.cancel}</a>`}
 </div>
-</section>
-`;
-}
-
-function balancesHtml({ balances }: PortalSubscription, { words, count, say }: Wording): Html | false {
-  if (balances.length === 0) return false;
-  const row = ({ name, available, granted }: PortalSubscription['balances'][number]) => {
-    const full = granted > available ? granted : available;
-    const left = { available: count(available), granted: count(full) };
-    return html`<div class="meter"><span><bdi>${name}</bdi></span><span>${granted === 0n ? count(available) : say(words.portal.remainingOf, left)}</span></div>
-${granted !== 0n && barHtml(available, full)}`;
-  };
-  return html`<h3>${words.portal.remaining}</h3>${balances.map(row)}`;
-}
-
-/** The credits that any plan of the customer draws from. */
-function poolsHtml({ pools, wording: { words } }: PortalOverview): Html | false {
-  if (pools.length === 0) return false;
-  const row = ({ name, currency, available }: PortalOverview['pools'][number]) =>
-    html`<div class="meter"><span><bdi>${name}</bdi></span><span>${currency === null ? available : `${currency} ${available}`}</span></div>`;
-  return html`<section><h2>${words.portal.remaining}</h2>${pools.map(row)}</section>`;
-}
-
-const barWidth = 100n;
-
-/** A bar that is full as far as the part is of the whole. The text beside it says the same. */
-function barHtml(part: bigint, whole: bigint): Html {
-  const width = whole <= 0n || part <= 0n ? 0n : (part * barWidth) / whole;
-  return html`<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect width="100" height="8"/><rect width="${width}" height="8"/></svg>\n`;
-}
-
-/** The usage of each meter by day, as bars. Its text and the days that it unfolds say the same. */
-function chartsHtml({ usage, wording }: PortalOverview): Html | false {
-  if (usage.length === 0) return false;
-  const { words, count, day, say } = wording;
-  const chart = ({ meterName: name, days }: PortalOverview['usage'][number]) => {
-    const used = days.filter(({ units }) => units > 0n);
-    const most = used.toSorted((one, other) => Number(other.units - one.units))[0];
-    if (most === undefined) return html`<p class="soft"><bdi>${say(words.portal.usageNone, { name })}</bdi></p>\n`;
-    const total = used.reduce((sum, { units }) => sum + units, 0n);
-    const values = { name, total: count(total), date: day(most.start), most: count(most.units) };
-    const row = ({ start, units }: (typeof days)[number]) =>
-      html`<li><span>${day(start)}</span><span>${count(units)}</span></li>\n`;
-    return html`${daysHtml(days, most.units)}
-<details><summary><bdi>${say(words.portal.usageText, values)}</bdi></summary>
-<ul class="rows">${used.toReversed().map(row)}</ul></details>
-`;
-  };
-  return html`<section aria-labelledby="usage">
-<h2 id="usage">${words.portal.usage}</h2>
-${usage.map(chart)}
-</section>
-`;
-}
-
-/** Bars of days, of which the one with `most` is as high as the chart. A day with usage has at least a trace. */
-function daysHtml(days: PortalOverview['usage'][number]['days'], most: bigint): Html {
-  const bar = ({ units }: (typeof days)[number], index: number) => {
-    const height = units === 0n ? 0n : (units * 100n + most - 1n) / most;
-    return units > 0n && html`<rect x="${index * 10 + 1}" y="${100n - height}" width="8" height="${height}"/>`;
-  };
-  const width = days.length * 10;
-  return html`<svg class="chart" viewBox="0 0 ${width} 101" preserveAspectRatio="none" aria-hidden="true"><line x1="0" y1="100.5" x2="${width}" y2="100.5" vector-effect="non-scaling-stroke"/>${days.map(bar)}</svg>`;
-}
-
-/** Products that are paid once and give credits. A button leads to the checkout, which charges once. */
-function topUpsHtml({ topUps, currency, wording }: PortalOverview, visit: Visited): Html | false {
-  if (topUps.length === 0) return false;
-  const { words, say } = wording;
-  const once = { unit: null, count: null };
-  const row = (topUp: PortalOverview['topUps'][number]) => {
-    const { priceId, name, description, included } = topUp;
-    const buy = { name: say(words.portal.buyOf, { name }), isPlain: true, more: { priceId } };
-    return html`<li><div><strong><bdi>${name}</bdi></strong> ${priceText(topUp, currency, once, wording)}
-${description !== null && html`<p class="soft"><bdi>${description}</bdi></p>`}
-${includedHtml(included, 1, once, wording)}</div>
-${buttonForm(visit, '/portal/top-ups', words.portal.buy, buy)}</li>
-`;
-  };
-  return html`<section aria-labelledby="top-ups">
-<h2 id="top-ups">${words.portal.topUps}</h2>
-<ul class="rows">${topUps.map(row)}</ul>
 </section>
 `;
 }

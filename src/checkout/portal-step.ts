@@ -29,7 +29,7 @@ import {
   usageHtml,
 } from './page-text.ts';
 import type { EnteredDetails, Known, TextName } from './portal-details.ts';
-import type { Visited } from './portal-page.ts';
+import type { Visited } from './portal-parts.ts';
 import {
   isChoosable,
   type PortalPlan,
@@ -38,9 +38,15 @@ import {
   type QuantityRange,
 } from './portal-view.ts';
 
-type Frame = PageLook & Pick<PortalView, 'currency' | 'processor'>;
+export type Frame = PageLook & Pick<PortalView, 'currency' | 'processor'>;
 
-function page(frame: Frame, heading: string, content: Html, more: Partial<Parameters<typeof layout>[0]> = {}) {
+/** A page with the way back to the overview. */
+export function stepPage(
+  frame: Frame,
+  heading: string,
+  content: Html,
+  more: Partial<Parameters<typeof layout>[0]> = {},
+) {
   const back = html`<p><a href="/portal">${frame.wording.words.common.overview}</a></p>`;
   return layout({ look: frame, heading, content: html`${content}\n${back}`, ...more });
 }
@@ -77,7 +83,7 @@ ${
 <ul class="plans" aria-labelledby="add-ons">${addOns.map((plan) => planHtml(frame, visit, subscription, plan))}</ul>`
 }`;
   const heading = subscription.isDefaultPlan ? portal.choosePlan : portal.changePlan;
-  return page(frame, heading, content, { isWide: true });
+  return stepPage(frame, heading, content, { isWide: true });
 }
 
 /** Links to the plans of each interval. */
@@ -171,7 +177,7 @@ ${!removes && terms}
 ${!removes && range.least < range.most && quantityHtml(action, step, frame)}
 ${preview !== null && (preview.canAdjust ? previewHtml(preview, frame) : html`<p class="notice bad" role="alert">${say(words.portal.notPossible, { reason: preview.reason ?? '' })}</p>`)}
 ${preview?.canAdjust === true && confirm}`;
-  return page(frame, words.portal.changePlan, content, { isWrong: message !== null });
+  return stepPage(frame, words.portal.changePlan, content, { isWrong: message !== null });
 }
 
 /** The text of a button within another one. */
@@ -280,7 +286,7 @@ ${choiceHtml({ name: 'reason', label: reasonLabel, value: reason }, reasonsIn(fr
 ${textAreaHtml(field, state)}
 <div class="actions"><button>${cancel}</button><a class="button plain" href="/portal">${keepSubscription}</a></div></form>
 </section>`;
-  return page(frame, cancel, content, { isWrong: isTooLong });
+  return stepPage(frame, cancel, content, { isWrong: isTooLong });
 }
 
 export interface CardStep {
@@ -313,7 +319,7 @@ ${takesCards(taker) && cardButtonHtml(taker, null, saveCard)}
 </form>
 </section>`;
   const isWrong = message !== null || Object.keys(errors).length > 0;
-  return page(frame, addCard, content, { isWrong, more: cardScripts(taker) });
+  return stepPage(frame, addCard, content, { isWrong, more: cardScripts(taker) });
 }
 
 interface DetailsStep {
@@ -355,5 +361,5 @@ ${wholeAddress(entered, state)}
 <button>${portal.saveDetails}</button>
 </form>
 </section>`;
-  return page(frame, portal.details, content, { isWrong: Object.keys(errors).length > 0 });
+  return stepPage(frame, portal.details, content, { isWrong: Object.keys(errors).length > 0 });
 }

@@ -3,9 +3,11 @@ import type { Instant, IntervalUnit } from '../kernel/calendar.ts';
 import type { PaymentMethod } from '../payments/payment-method.ts';
 import type { Priced } from '../pricing/pricing.ts';
 import type { Included } from '../pricing/store-features.ts';
+import type { UsageMeter } from '../pricing/usage-meter.ts';
+import type { AutoTopUp } from '../purchases/auto-top-up.ts';
+import type { SpendControls } from '../spend-controls/spend-limit.ts';
 import type { PriceOverride } from '../subscriptions/price-override.ts';
 import type { SubscriptionStatus } from '../subscriptions/subscription.ts';
-import type { UsageOfDays } from '../usage/usage-summary.ts';
 import type { PageLook, PageProcessor, PaymentToConfirm, PlanTerms, UsageBilling } from './checkout-view.ts';
 import type { Known } from './portal-details.ts';
 
@@ -28,24 +30,65 @@ export interface PortalView extends PageLook {
 export interface PortalOverview extends PortalView {
   /** Products with credits that the customer can buy; none if nothing of it holds credits. */
   readonly topUps: readonly PortalTopUp[];
-  /** The meters that the customer has ever used. */
-  readonly usage: readonly UsageOfDays[];
-  /** The credit pools that the customer has had credits in. */
-  readonly pools: readonly PortalPool[];
+  /** The credits that the customer has had, of usage meters and of credit pools. */
+  readonly credits: readonly PortalCredits[];
+  /** The usage meters that the customer has ever used, and the credit pools that paid for usage lately. */
+  readonly usage: readonly PortalUsage[];
+  readonly controls: PortalControls;
 }
 
-/** The credits of a customer in a pool, as texts. */
-export interface PortalPool {
+/** A usage meter or credit pool. Its amounts count units of the meter, or smallest units of the pool. */
+export interface CreditSubject {
   readonly name: string;
-  /** Null: credits. Else a currency. */
-  readonly currency: string | null;
-  /** A decimal text. */
-  readonly available: string;
+  /** Null: units of a usage meter. Else `credit`, or the currency of a pool. */
+  readonly unit: string | null;
+}
+
+export interface PortalCredits extends CreditSubject {
+  readonly available: bigint;
+  readonly held: bigint;
+  /** The unused part that a plan or the seller gave, and the one that was bought. */
+  readonly granted: bigint;
+  readonly paid: bigint;
+  /** The amount that the plans give for a period; 0: none. */
+  readonly perPeriod: bigint;
+  readonly expiring: { readonly amount: bigint; readonly at: Instant } | null;
+}
+
+/** The use of a meter or pool on days that follow each other. */
+export interface PortalUsage extends CreditSubject {
+  readonly days: readonly {
+    readonly start: Instant;
+    readonly units: bigint;
+    /** The meters whose usage drew from a pool. */
+    readonly parts: readonly { readonly name: string; readonly units: bigint }[];
+  }[];
+}
+
+/** The limits of the customer and its automatic top-up, with what it may choose there. */
+export interface PortalControls {
+  readonly limits: SpendControls['limits'];
+  /** The usage meters that a limit can count. */
+  readonly meters: readonly Pick<UsageMeter, 'id' | 'slug' | 'name'>[];
+  readonly topUp: AutoTopUp | null;
+  /** The products that an automatic top-up can buy. */
+  readonly automatic: readonly AutomaticChoice[];
+}
+
+/** A price that an automatic top-up can buy, and the credits that it gives. */
+export interface AutomaticChoice {
+  readonly priceId: string;
+  readonly slug: string;
+  readonly name: string;
+  readonly unitPrice: bigint;
+  readonly usageMeterId: string;
+  readonly meterName: string;
 }
 
 /** A product that is paid once and gives credits. */
 export interface PortalTopUp extends Priced {
   readonly priceId: string;
+  readonly slug: string | null;
   readonly name: string;
   readonly description: string | null;
   readonly included: readonly Included[];
@@ -58,6 +101,7 @@ export interface PortalSubscription extends PlanTerms, UsageBilling {
   readonly items: readonly PortalItem[];
   /** The features of its plan, for each unit of the quantity. */
   readonly included: readonly Included[];
+  readonly quantity: number;
   readonly intervalUnit: IntervalUnit | null;
   readonly intervalCount: number | null;
   readonly renews: boolean;
@@ -76,13 +120,6 @@ export interface PortalSubscription extends PlanTerms, UsageBilling {
   readonly cancelScheduledAt: Instant | null;
   readonly scheduledAdjustmentAt: Instant | null;
   readonly scheduledByCustomer: boolean;
-  /** The remaining balance of each meter. */
-  readonly balances: readonly {
-    readonly name: string;
-    readonly available: bigint;
-    /** The credits that its plan gives for a period; 0: none. */
-    readonly granted: bigint;
-  }[];
   /** The resources of the plan, with the first of their holders. The page of one change shows none. */
   readonly seats: readonly PortalSeats[];
 }

@@ -81,6 +81,27 @@ export function localThousandths(thousandths: bigint, language: Language): strin
   return wideSpaces(format.format(decimalText(thousandths, 3) as `${number}`));
 }
 
+// More are of no use to a reader, unless the amount has no others.
+const usualDecimals = 2;
+const mostDecimals = 6;
+
+/**
+ * An amount of a credit pool, cut off rather than rounded up: (`1234.567`, 'de') is `1.234,56`, and below 1 it has up to six
+ * decimals. In a currency it has at least the digits of its minor unit.
+ */
+export function localPooled(text: string, currency: string | null, language: Language): string {
+  const most = /^-?0\./.test(text) ? mostDecimals : usualDecimals;
+  const least = currency === null ? 0 : minorUnitDigits(currency);
+  const format = numberFormat(language, `pooled ${currency} ${most}`, {
+    ...(currency === null ? {} : { style: 'currency', currency }),
+    minimumFractionDigits: least,
+    maximumFractionDigits: Math.max(least, most),
+    useGrouping: true,
+    roundingMode: 'trunc',
+  });
+  return wideSpaces(format.format(text as `${number}`)).replace('\uffe5', '\u00a5');
+}
+
 /** Few typefaces have the narrow space of French numbers. The wider one keeps a number on one line too. */
 function wideSpaces(text: string): string {
   return text.replaceAll('\u202f', '\u00a0');

@@ -294,9 +294,10 @@ export async function listTopUpPrices(work: Work, pricingModelId: string, limit:
     product: string;
     description: string | null;
     name: string | null;
+    slug: string | null;
     unitPrice: bigint;
   }>`
-    select r.id as price_id, p.id as product_id, p.name as product, p.description, r.name, r.unit_price
+    select r.id as price_id, p.id as product_id, r.slug, p.name as product, p.description, r.name, r.unit_price
       from products p
       join prices r on r.environment_id = p.environment_id and r.product_id = p.id and r.active and r.type = 'single_payment'
      where p.environment_id = ${work.environmentId} and p.pricing_model_id = ${pricingModelId} and p.active

@@ -11,6 +11,7 @@ import { lockLivingSubscriptions } from '../subscriptions/store.ts';
 import { crossedBy, publishCrossed } from './actions-alerts.ts';
 import {
   limitKey,
+  mostAllowed,
   type SpendControls,
   type SpendControlsInput,
   type SpendLimitInput,
@@ -174,13 +175,9 @@ function pathOf(setBy: Setter): string[] {
 
 /** Refuses a limit of the customer that a blocking limit of its seller, or those of its plans together, make pointless. */
 function refuseAbove(wanted: readonly SpendLimitRow[], stored: readonly SpendLimitRow[]): void {
-  const allowed = new Map<string, bigint>();
-  for (const row of stored)
-    if (row.setBy !== 'customer' && row.action === 'block')
-      allowed.set(limitKey(row), (allowed.get(limitKey(row)) ?? 0n) + row.amount);
   for (const [index, row] of wanted.entries()) {
-    const most = allowed.get(limitKey(row));
-    if (most !== undefined && row.amount > most)
+    const most = mostAllowed(stored, row);
+    if (most !== null && row.amount > most)
       throw invalid([...pathOf('customer'), index, 'amount'], `must be at most ${most}, which the seller allows`);
   }
 }

@@ -9,7 +9,7 @@ import { calendarPeriod } from '../rating/spending.ts';
 const SpendLimitId = idSchema('spendLimit');
 
 /** The most limits that a seller, or a customer, sets for a customer. Each use is compared with all of them. */
-const maxSpendLimits = 50;
+export const maxSpendLimits = 50;
 /** The label of usage and of a limit. */
 export const UsageLabel = SafeString.nullish().meta({
   description:
@@ -183,6 +183,21 @@ export function limitKey({
   unit,
 }: Pick<SpendLimitRow, 'usageMeterId' | 'label' | 'period' | 'unit'>): string {
   return JSON.stringify([usageMeterId, label, period, unit]);
+}
+
+/**
+ * The most that a limit of the customer may be: the blocking limit of its seller for the same use, or those of its plans
+ * together. Null: there is none.
+ */
+export function mostAllowed(
+  limits: readonly (Parameters<typeof limitKey>[0] & Pick<SpendLimitRow, 'setBy' | 'action' | 'amount'>)[],
+  wanted: Parameters<typeof limitKey>[0],
+): bigint | null {
+  const key = limitKey(wanted);
+  const blocking = limits.filter(
+    (each) => each.setBy !== 'customer' && each.action === 'block' && limitKey(each) === key,
+  );
+  return blocking.length === 0 ? null : blocking.reduce((sum, { amount }) => sum + amount, 0n);
 }
 
 /** The name of a limit for people: `100 units of meter calls in a day`. */

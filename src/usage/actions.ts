@@ -15,6 +15,7 @@ import { readUsageEntry } from './actions-ledger-entries.ts';
 import { toUsageEvent } from './actions-record.ts';
 import { hourMs, hourOf, splitAtHours, toEventQuery } from './event-query.ts';
 import type { LedgerEntry } from './ledger.ts';
+import { listPoolDraws } from './store-granted.ts';
 import * as store from './store-read.ts';
 import { chooseSeries, countEvents, findArchivedUntil } from './store-read.ts';
 import * as summaries from './store-summary.ts';
@@ -25,6 +26,7 @@ import {
   maxPropertyEvents,
   maxSummaryGroups,
   maxValueLength,
+  type PoolUseOfDays,
   type SummaryRequest,
   type UsageByDay,
   type UsageGroup,
@@ -232,17 +234,45 @@ export async function listUsageByDay(
 
 const daysOfCharts = 30;
 
-/** The usage of a customer by day: the last 30 in UTC, with today. Days without usage are 0. */
+/** The days of the charts of a customer: the last 30 in UTC, with today. */
+function daysOf(now: Instant): Instant[] {
+  const from = (Math.floor(now / msPerDay) + 1 - daysOfCharts) * msPerDay;
+  return Array.from({ length: daysOfCharts }, (_, index) => from + index * msPerDay);
+}
+
+/** The usage of a customer by day. Days without usage are 0. */
 export async function readUsageOfDays(work: Work, customerId: string): Promise<UsageOfDays[]> {
-  const to = (Math.floor(work.now / msPerDay) + 1) * msPerDay;
-  const from = to - daysOfCharts * msPerDay;
-  const rows = await summaries.sumDaysOfCustomer(work, customerId, { from, to }, mostMeters);
+  const days = daysOf(work.now);
+  const range = { from: days[0] ?? 0, to: (days.at(-1) ?? 0) + msPerDay };
+  const rows = await summaries.sumDaysOfCustomer(work, customerId, range, mostMeters);
   return [...Map.groupBy(rows, ({ meterId }) => meterId).values()].map((sums) => {
     const unitsOf = new Map(sums.map(({ day, units }) => [day, units]));
-    const days = Array.from({ length: daysOfCharts }, (_, index) => from + index * msPerDay);
     return {
       meterName: sums[0]?.name ?? '',
       days: days.map((start) => ({ start, units: unitsOf.get(start) ?? 0n })),
     };
   });
+}
+
+// Reading them takes a fraction of a second. A page is not worth more.
+const mostEntriesOfCharts = 100_000;
+
+/** The draws of a customer from each credit pool by day, with the meters that drew. Null: there are too many to read. */
+export async function readPoolUseOfDays(work: Work, customerId: string): Promise<PoolUseOfDays[] | null> {
+  const days = daysOf(work.now);
+  const draws = await listPoolDraws(work, customerId, days[0] ?? 0, mostEntriesOfCharts);
+  if (draws === null) return null;
+  return Array.from(
+    Map.groupBy(draws, ({ creditPoolId }) => creditPoolId),
+    ([creditPoolId, ofPool]) => {
+      const byDay = Map.groupBy(ofPool, ({ day }) => day);
+      return {
+        creditPoolId,
+        days: days.map((start) => {
+          const parts = byDay.get(start) ?? [];
+          return { start, units: parts.reduce((sum, { units }) => sum + units, 0n), parts };
+        }),
+      };
+    },
+  );
 }

@@ -192,3 +192,35 @@ export async function listCreditsOfCustomer(
   );
   return rows;
 }
+
+/** The draws of a meter from a credit pool on a day in UTC, in smallest units of the pool. */
+interface PoolDraw {
+  readonly creditPoolId: string;
+  readonly usageMeterId: string;
+  readonly day: Instant;
+  readonly units: bigint;
+}
+
+/**
+ * The draws of a customer from credit pools, by day and meter. They are read from the entries since an instant: with more than
+ * `mostEntries` of them there is no answer.
+ */
+export async function listPoolDraws(
+  work: Work,
+  customerId: string,
+  since: Instant,
+  mostEntries: number,
+): Promise<PoolDraw[] | null> {
+  const { rows } = await sql<PoolDraw & { isCut: boolean }>`
+    with entry as materialized (
+      select e.credit_pool_id, a.usage_meter_id, day_of(e.created_at) as day, e.amount * e.pool_unit_cost as units
+        from subscriptions s
+        join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id and a.pooled > 0
+        join ledger_entries e on e.environment_id = a.environment_id and e.ledger_account_id = a.id and e.created_at >= ${since}::bigint
+       where s.environment_id = ${work.environmentId} and s.customer_id = ${customerId}
+       limit ${mostEntries + 1})
+    select credit_pool_id, usage_meter_id, day, sum(units) as units, (select count(*) from entry) > ${mostEntries} as is_cut
+      from entry where credit_pool_id is not null
+     group by credit_pool_id, usage_meter_id, day order by credit_pool_id, usage_meter_id, day`.execute(work.db);
+  return rows[0]?.isCut === true ? null : rows.map(({ isCut: _, ...draw }) => draw);
+}

@@ -148,6 +148,16 @@ export interface UsageOfDays {
   readonly days: readonly { readonly start: Instant; readonly units: bigint }[];
 }
 
+/** The draws from a credit pool on days that follow each other, in smallest units of the pool. */
+export interface PoolUseOfDays {
+  readonly creditPoolId: string;
+  readonly days: readonly {
+    readonly start: Instant;
+    readonly units: bigint;
+    readonly parts: readonly { readonly usageMeterId: string; readonly units: bigint }[];
+  }[];
+}
+
 /** The hours, days or months that tile a range; the first and last may be cut short. */
 export function bucketsOf(
   { from, to }: { from: Instant; to: Instant },

@@ -1,6 +1,6 @@
 import { fillIn } from '../documents/document-text.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import { type Language, localCount, localDay, localMoney } from '../kernel/language.ts';
+import { type Language, localCount, localDay, localMoney, localPooled } from '../kernel/language.ts';
 import { nl } from './dutch.ts';
 import { en, type Words } from './english.ts';
 import { fr } from './french.ts';
@@ -19,6 +19,8 @@ export interface Wording {
   readonly money: (amount: bigint, currency: string) => string;
   readonly day: (at: Instant) => string;
   readonly count: (count: number | bigint) => string;
+  /** An amount of a credit pool, which is a decimal text: credits, or money of a currency. */
+  readonly pooled: (amount: string, currency: string | null) => string;
   /** Fills in the placeholders of a text. */
   readonly say: (text: string, values: Readonly<Record<string, string>>) => string;
 }
@@ -30,6 +32,7 @@ function wordingIn(language: Language): Wording {
     money: (amount, currency) => localMoney(amount, currency, language),
     day: (at) => localDay(at, language),
     count: (count) => localCount(BigInt(count), language),
+    pooled: (amount, currency) => localPooled(amount, currency, language),
     say: fillIn,
   };
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
+import { enterPortal, openPortalOf } from '../support/portal-fixture.ts';
 import { newCard } from '../support/shop.ts';
 
 // The portal as an attacker sees it: forms that no page shows, links that were kept, and words that JavaScript knows.
@@ -19,24 +20,10 @@ await app.post('/products', {
 async function openPortal(terms: Body = {}) {
   const customer = await plans.newCustomer('pm_card_visa');
   const subscription = await plans.subscribe({ customerId: customer.customerId, priceId: proPrice, ...terms });
-  const link: string = (await app.post(`/customers/${customer.externalId}/portal-sessions`, {})).portalSession.url;
-  const cookie = await enter(link);
-  const look = (path: string) => fetch(app.url + path, { headers: { cookie }, redirect: 'manual' });
-  const formToken = /name="formToken" value="([^"]+)"/.exec(await (await look('/portal')).text())?.[1] ?? '';
-  const send = (path: string, form: Record<string, string> = {}) =>
-    fetch(app.url + path, {
-      method: 'POST',
-      headers: { cookie, origin: app.url },
-      body: new URLSearchParams({ formToken, ...form }),
-      redirect: 'manual',
-    });
-  return { ...customer, link, cookie, formToken, look, send, subscriptionId: subscription.id as string };
+  return { ...customer, ...(await openPortalOf(app, customer.externalId)), subscriptionId: subscription.id as string };
 }
 
-async function enter(link: string): Promise<string> {
-  const answer = await fetch(link.replace(/^https?:\/\/[^/]+/, app.url), { redirect: 'manual' });
-  return answer.headers.get('set-cookie')?.split(';')[0] ?? '';
-}
+const enter = (link: string) => enterPortal(app, link);
 
 test('a customer cannot undo the end that the seller has scheduled, and another cancel form keeps it', async () => {
   const { subscriptionId, look, send } = await openPortal();

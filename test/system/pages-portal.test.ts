@@ -263,7 +263,7 @@ test('usage is drawn and unfolds to its days, and a top-up is bought with the sa
   await page.getByLabel('Country').selectOption({ label: 'France' });
   await page.getByRole('button', { name: 'Pay $10.00' }).click();
   await page.waitForURL(`${app.url}/portal`);
-  assert.match(await page.locator('main').innerText(), /API calls\s+1,800 of 1,800 left/);
+  assert.match(await page.locator('main').innerText(), /API calls\s+1,800 of 2,500 left/);
   assert.deepEqual((await paidAmounts(app, customerId)).sort(), [1000, 3000]);
 });
 
@@ -361,4 +361,42 @@ test('somebody adds a passkey and signs in with it, and not with one that does n
   assert.equal(await page.evaluate(`signIn('required')`), 200);
   assert.equal(await page.evaluate(whoIsIn), email);
   await page.context().close();
+});
+
+test('a customer sets a limit and an automatic top-up by forms whose errors stand beside their fields', async () => {
+  const { page, externalId } = await openPortal();
+  await page.getByRole('link', { name: 'Manage limits' }).click();
+  await assertGood(page);
+  await page.getByLabel('Limit', { exact: true }).fill('ten');
+  await page.getByRole('button', { name: 'Save limit' }).click();
+  assert.match(await page.title(), /^Error: /);
+  assert.match(await page.locator('#amount-error').innerText(), /Enter an amount, such as 50\.00/);
+  await assertGood(page);
+  await page.getByLabel('Limit', { exact: true }).fill('25');
+  await page.getByLabel('Only notify me').check();
+  await page.getByRole('button', { name: 'Save limit' }).click();
+  await page.waitForURL(`${app.url}/portal?done=limit`);
+  assert.match(await page.locator('main').innerText(), /All usage · per month\s+\$0\.00 of \$25\.00 used/);
+  await assertGood(page);
+
+  await page.getByRole('link', { name: 'Set up' }).click();
+  await assertGood(page);
+  await page.getByRole('button', { name: 'Turn on' }).click();
+  assert.equal(await page.locator('.error').count(), 3);
+  await assertGood(page);
+  await page.getByLabel('When the balance falls below').fill('500');
+  await page.getByLabel('Top up to a balance of').fill('3000');
+  await page.getByLabel('Maximum per month (USD)').fill('40');
+  await page.getByRole('button', { name: 'Turn on' }).click();
+  await page.waitForURL(`${app.url}/portal?done=topUp`);
+  assert.match(
+    await page.locator('main').innerText(),
+    /Automatic top-up On\s+When API calls falls below 500, Pack is bought/,
+  );
+  await assertGood(page);
+  const { spendControls } = await app.get(`/customers/${externalId}/spend-controls`);
+  assert.deepEqual([spendControls.limits[0].amount, spendControls.autoTopUp.maximumAmountPerMonth], [2500, 4000]);
+  await page.getByRole('link', { name: 'Manage limits' }).click();
+  await page.getByRole('button', { name: 'Remove: All usage · per month' }).click();
+  await page.waitForURL(`${app.url}/portal?done=limitRemoved`);
 });

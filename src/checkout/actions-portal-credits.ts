@@ -1,0 +1,103 @@
+import type { CustomerRow } from '../customers/customer.ts';
+import type { Work } from '../database/work.ts';
+import { isCreditPool, ledgerUnits } from '../pricing/credit-pool.ts';
+import { listCreditPools } from '../pricing/store-credit-pools.ts';
+import type { Included } from '../pricing/store-features.ts';
+import { listUsageMeters } from '../pricing/store-usage-meters.ts';
+import { isMeasured } from '../pricing/usage-meter.ts';
+import { getAutoTopUp } from '../purchases/actions-auto-top-ups.ts';
+import { getSpendControls } from '../spend-controls/actions.ts';
+import { readPoolUseOfDays, readUsageOfDays } from '../usage/actions.ts';
+import { listCreditsOfCustomer } from '../usage/store-granted.ts';
+import type {
+  CreditSubject,
+  PortalControls,
+  PortalCredits,
+  PortalSubscription,
+  PortalTopUp,
+  PortalUsage,
+} from './portal-view.ts';
+
+/** A meter or pool of the customer's pricing model. */
+interface Subject extends CreditSubject {
+  readonly id: string;
+  readonly slug: string;
+}
+
+/** The meters that credits can be on, and the credit pools. */
+async function listSubjects(work: Work, { pricingModelId }: CustomerRow): Promise<Subject[]> {
+  const meters = (await listUsageMeters(work, [pricingModelId])).filter((meter) => !isMeasured(meter));
+  return [...meters.map((meter) => ({ ...meter, unit: null })), ...(await listCreditPools(work, [pricingModelId]))];
+}
+
+/** The credits of a customer and their use, and the limits and top-ups that it controls itself. */
+export async function readCredits(
+  work: Work,
+  customer: CustomerRow,
+  subscriptions: readonly PortalSubscription[],
+): Promise<{ readonly credits: PortalCredits[]; readonly usage: PortalUsage[] }> {
+  const subjects = await listSubjects(work, customer);
+  const found = new Map(
+    (await listCreditsOfCustomer(work, customer.id, null)).map((each) => [each.usageMeterId, each]),
+  );
+  const credits = subjects.flatMap((subject) => {
+    const perPeriod = subscriptions.reduce((sum, each) => sum + givenBy(each, subject.id), 0n);
+    const each = found.get(subject.id);
+    if (each === undefined) return [];
+    const { granted, paid, held, owed, expiresAt, expiring } = each;
+    if (perPeriod === 0n && granted === 0n && paid === 0n && held === 0n) return [];
+    const next = expiresAt === null ? null : { amount: expiring, at: expiresAt };
+    return { ...subject, granted, paid, held, perPeriod, available: granted + paid - held - owed, expiring: next };
+  });
+  return { credits, usage: await readUse(work, customer, subjects) };
+}
+
+/** The credits that a plan gives for a period, in units of the ledger. */
+function givenBy({ included, quantity }: Pick<PortalSubscription, 'included' | 'quantity'>, id: string): bigint {
+  const isOfPlan = ({ usageMeterId }: Included) => usageMeterId === id;
+  const each = included.filter(isOfPlan).reduce((sum, { amount }) => sum + (amount ?? 0n), 0n);
+  return ledgerUnits(id, each) * BigInt(quantity);
+}
+
+async function readUse(work: Work, { id }: CustomerRow, subjects: readonly Subject[]): Promise<PortalUsage[]> {
+  const meters = (await readUsageOfDays(work, id)).map(({ meterName: name, days }) => {
+    return { name, unit: null, days: days.map((day) => ({ ...day, parts: [] })) };
+  });
+  const byId = new Map(subjects.map((subject) => [subject.id, subject]));
+  const draws = subjects.some((subject) => isCreditPool(subject.id)) ? await readPoolUseOfDays(work, id) : [];
+  const pools = (draws ?? []).flatMap(({ creditPoolId, days }) => {
+    const pool = byId.get(creditPoolId);
+    if (pool === undefined) return [];
+    const named = days.map(({ parts, ...day }) => {
+      return {
+        ...day,
+        parts: parts.map(({ usageMeterId, units }) => ({ name: byId.get(usageMeterId)?.name ?? '', units })),
+      };
+    });
+    return { name: pool.name, unit: pool.unit, days: named };
+  });
+  return [...pools, ...meters];
+}
+
+/** The limits and the automatic top-up of a customer. It may buy of itself what it may buy by hand. */
+export async function readControls(
+  work: Work,
+  customer: CustomerRow,
+  topUps: readonly PortalTopUp[],
+): Promise<PortalControls> {
+  const { externalId, pricingModelId } = customer;
+  const meters = (await listUsageMeters(work, [pricingModelId])).filter((meter) => !isMeasured(meter));
+  const nameOf = new Map(meters.map(({ id, name }) => [id, name]));
+  return {
+    limits: (await getSpendControls(work, externalId, pricingModelId)).limits,
+    meters,
+    topUp: await getAutoTopUp(work, { externalId, pricingModelId }),
+    automatic: topUps.flatMap(({ priceId, slug, name, unitPrice, included }) => {
+      const given = new Set(included.flatMap(({ usageMeterId, amount }) => (amount !== null && usageMeterId) || []));
+      const [usageMeterId, ...others] = given;
+      const meterName = nameOf.get(usageMeterId ?? '');
+      if (slug === null || usageMeterId === undefined || meterName === undefined || others.length > 0) return [];
+      return { priceId, slug, name, unitPrice, usageMeterId, meterName };
+    }),
+  };
+}

@@ -1,0 +1,279 @@
+import type { PageDocument } from '../http/page.ts';
+import { type Html, html } from '../kernel/html.ts';
+import { maxQuantity } from '../pricing/product.ts';
+import type { AutoTopUp, AutoTopUpInput } from '../purchases/auto-top-up.ts';
+import type { Wording } from '../wording/wording.ts';
+import { type FieldErrors, fieldHtml, hiddenHtml, selectHtml, summaryHtml } from './page-form.ts';
+import { includedHtml, methodText, priceText } from './page-text.ts';
+import {
+  barHtml,
+  buttonForm,
+  creditText,
+  maxAmountLength,
+  moneyEntered,
+  moneyIn,
+  unitsIn,
+  type Visited,
+} from './portal-parts.ts';
+import { type Frame, stepPage } from './portal-step.ts';
+import type { AutomaticChoice, PortalControls, PortalOverview, PortalUsage, PortalView } from './portal-view.ts';
+
+/** Credits in the portal: balances, their use by day, and more to buy by hand or of itself. */
+
+/** The balance of each meter and pool as a bar: solid as far as it is available, and faint where holds set it aside. */
+export function balancesHtml({ credits, wording }: PortalOverview): Html | false {
+  if (credits.length === 0) return false;
+  const { words, say, day } = wording;
+  const row = (each: PortalOverview['credits'][number]) => {
+    const { available, held, granted, paid, perPeriod, expiring } = each;
+    const text = (amount: bigint) => creditText(amount, each, wording);
+    const left = available > 0n ? available : 0n;
+    const whole = (granted > perPeriod ? granted : perPeriod) + paid;
+    const facts = [
+      paid > 0n && say(words.credits.included, { amount: text(granted) }),
+      paid > 0n && say(words.credits.bought, { amount: text(paid) }),
+      held > 0n && say(words.credits.held, { amount: text(held) }),
+      available < 0n && say(words.credits.beyond, { amount: text(-available) }),
+      expiring !== null && say(words.credits.expire, { amount: text(expiring.amount), date: day(expiring.at) }),
+    ].filter(Boolean);
+    return html`<div class="meter"><span><bdi>${each.name}</bdi></span><span>${say(words.portal.remainingOf, { available: text(left), granted: text(whole) })}</span></div>
+${barHtml(left, whole, { faint: held })}${facts.length > 0 && html`<p class="soft">${facts.join(' · ')}</p>`}
+`;
+  };
+  return html`<section aria-labelledby="balances"><h2 id="balances">${words.portal.remaining}</h2>${credits.map(row)}</section>\n`;
+}
+
+/** The use of each meter and pool by day, as bars. Its text and the days that it unfolds say the same. */
+export function chartsHtml({ usage, wording }: PortalOverview): Html | false {
+  if (usage.length === 0) return false;
+  const { words } = wording;
+  return html`<section aria-labelledby="usage">
+<h2 id="usage">${words.portal.usage}</h2>
+${usage.map((each) => chartHtml(each, wording))}
+</section>
+`;
+}
+
+function chartHtml({ name, days, unit }: PortalUsage, wording: Wording): Html {
+  const { words, day, say } = wording;
+  const text = (amount: bigint) => creditText(amount, { unit }, wording);
+  const used = days.filter(({ units }) => units > 0n);
+  const most = used.toSorted((one, other) => Number(other.units - one.units))[0];
+  if (most === undefined) return html`<p class="soft"><bdi>${say(words.portal.usageNone, { name })}</bdi></p>\n`;
+  const total = used.reduce((sum, { units }) => sum + units, 0n);
+  const values = { name, total: text(total), date: day(most.start), most: text(most.units) };
+  const row = ({ start, units, parts }: PortalUsage['days'][number]) => {
+    const meters = parts.map((part) => `${part.name}: ${text(part.units)}`);
+    const of = meters.length > 0 && html`<br><small class="soft"><bdi>${meters.join(' · ')}</bdi></small>`;
+    return html`<li><span>${day(start)}${of}</span><span>${text(units)}</span></li>\n`;
+  };
+  return html`${daysHtml(days, most.units)}
+<details><summary><bdi>${say(words.portal.usageText, values)}</bdi></summary>
+<ul class="rows">${used.toReversed().map(row)}</ul></details>
+`;
+}
+
+/** Bars of days, of which the one with `most` is as high as the chart. A day with usage has at least a trace. */
+function daysHtml(days: PortalUsage['days'], most: bigint): Html {
+  const bar = ({ units }: (typeof days)[number], index: number) => {
+    const height = units === 0n ? 0n : (units * 100n + most - 1n) / most;
+    return units > 0n && html`<rect x="${index * 10 + 1}" y="${100n - height}" width="8" height="${height}"/>`;
+  };
+  const width = days.length * 10;
+  return html`<svg class="chart" viewBox="0 0 ${width} 101" preserveAspectRatio="none" aria-hidden="true"><line x1="0" y1="100.5" x2="${width}" y2="100.5" vector-effect="non-scaling-stroke"/>${days.map(bar)}</svg>`;
+}
+
+/** Products that are paid once and give credits. A button leads to the checkout, which charges once. */
+export function topUpsHtml({ topUps, currency, wording }: PortalOverview, visit: Visited): Html | false {
+  if (topUps.length === 0) return false;
+  const { words, say } = wording;
+  const once = { unit: null, count: null };
+  const row = (topUp: PortalOverview['topUps'][number]) => {
+    const { priceId, name, description, included } = topUp;
+    const buy = { name: say(words.portal.buyOf, { name }), isPlain: true, more: { priceId } };
+    return html`<li><div><strong><bdi>${name}</bdi></strong> ${priceText(topUp, currency, once, wording)}
+${description !== null && html`<p class="soft"><bdi>${description}</bdi></p>`}
+${includedHtml(included, 1, once, wording)}</div>
+${buttonForm(visit, '/portal/top-ups', words.portal.buy, buy)}</li>
+`;
+  };
+  return html`<section aria-labelledby="top-ups">
+<h2 id="top-ups">${words.portal.topUps}</h2>
+<ul class="rows">${topUps.map(row)}</ul>
+</section>
+`;
+}
+
+const automaticPath = '/portal/automatic-top-up';
+
+/** The automatic top-up with its state, or the way to turn it on. */
+export function automaticHtml(view: PortalOverview, visit: Visited): Html | false {
+  const { controls, currency, wording } = view;
+  const { topUp, automatic } = controls;
+  const { words, say, money } = wording;
+  if (topUp === null && automatic.length === 0) return false;
+  const { heading, off, turnOn, turnOff, change, spent, on, stopped, paying } = words.topUp;
+  const tag = topUp === null ? null : topUp.stoppedAt !== null ? 'bad' : 'good';
+  const state = tag !== null && html` <span class="tag ${tag}">${tag === 'bad' ? stopped : on}</span>`;
+  const edit = html`<a class="button plain small" href="${automaticPath}">${topUp === null ? turnOn : change}</a>`;
+  const end = topUp !== null && buttonForm(visit, `${automaticPath}/off`, turnOff, { isPlain: true });
+  const amounts = topUp && {
+    amount: money(topUp.amountThisMonth, currency),
+    maximum: money(topUp.maximumAmountPerMonth, currency),
+  };
+  return html`<section aria-labelledby="automatic">
+<h2 id="automatic">${heading}${state}</h2>
+${
+  topUp === null || amounts === null
+    ? html`<p class="soft">${off}</p>`
+    : html`<p>${ruleText(topUp, view)}</p>
+${barHtml(topUp.amountThisMonth, topUp.maximumAmountPerMonth)}<p class="soft">${say(spent, amounts)}${topUp.openPurchaseId !== null && ` ${paying}`}</p>
+${troubleHtml(topUp, view, visit)}`
+}
+<div class="actions">${edit}${end}</div>
+</section>
+`;
+}
+
+/** The rule of a top-up as a sentence. */
+function ruleText({ below, upTo, quantity, ...topUp }: AutoTopUp, { controls, wording }: PortalOverview): string {
+  const { words, say, count } = wording;
+  const choice = controls.automatic.find(({ priceId }) => priceId === topUp.priceId);
+  const meter = choice?.meterName ?? controls.meters.find(({ id }) => id === topUp.usageMeterId)?.name ?? '';
+  const values = { meter, product: choice?.name ?? topUp.priceSlug ?? '', below: count(below) };
+  return upTo === null
+    ? say(words.topUp.ruleQuantity, { ...values, quantity: count(quantity ?? 0) })
+    : say(words.topUp.rule, { ...values, upTo: count(upTo) });
+}
+
+/** The way on after payments that failed: buying once lets a bank ask its customer. */
+function troubleHtml({ failures, stoppedAt, priceId }: AutoTopUp, view: PortalOverview, visit: Visited): Html | false {
+  if (failures === 0) return false;
+  const { words } = view.wording;
+  const { stoppedText, retried, turnOnAgain, buyOnce } = words.topUp;
+  const isForSale = view.topUps.some((each) => each.priceId === priceId);
+  return html`<div class="notice bad"><p>${stoppedAt === null ? retried : stoppedText}</p>
+<div class="actions">${stoppedAt !== null && buttonForm(visit, `${automaticPath}/on`, turnOnAgain)}${isForSale && buttonForm(visit, '/portal/top-ups', buyOnce, { isPlain: true, more: { priceId } })}</div></div>
+`;
+}
+
+/** The values of the form of the automatic top-up, as text. */
+export interface EnteredTopUp {
+  readonly priceId: string;
+  readonly below: string;
+  /** The balance to reach, or the quantity to buy: the present kind stays. */
+  readonly upTo: string;
+  readonly quantity: string;
+  readonly maximum: string;
+}
+
+/** The present top-up as the form shows it, or one to begin with. */
+export function knownTopUp({ topUp, automatic }: PortalControls, currency: string): EnteredTopUp {
+  if (topUp === null) return { priceId: automatic[0]?.priceId ?? '', below: '', upTo: '', quantity: '', maximum: '' };
+  const { priceId, below, upTo, quantity, maximumAmountPerMonth } = topUp;
+  return {
+    priceId,
+    below: String(below),
+    upTo: String(upTo ?? ''),
+    quantity: String(quantity ?? ''),
+    maximum: moneyEntered(maximumAmountPerMonth, currency),
+  };
+}
+
+/** The submitted values. A field that was not sent is empty. */
+export function enteredTopUp(form: Readonly<Record<string, string>>): EnteredTopUp {
+  const text = (name: string) => form[name]?.trim() ?? '';
+  return {
+    priceId: text('priceId'),
+    below: text('below'),
+    upTo: text('upTo'),
+    quantity: text('quantity'),
+    maximum: text('maximum'),
+  };
+}
+
+/** The top-up to set, or the errors of the form. */
+export function readTopUp(
+  entered: EnteredTopUp,
+  { topUp, automatic }: PortalControls,
+  { currency, wording }: Pick<Frame, 'currency' | 'wording'>,
+): { readonly topUp: AutoTopUpInput } | { readonly errors: FieldErrors } {
+  const { words, say, count, money } = wording;
+  const errors: Record<string, string> = {};
+  const choice = automatic.find(({ priceId }) => priceId === entered.priceId);
+  if (choice === undefined) errors.priceId = words.limits.chooseOne;
+  const below = unitsIn(entered.below);
+  if (below === null) errors.below = words.limits.enterUnits;
+  const byQuantity = isByQuantity(topUp);
+  const upTo = byQuantity ? null : unitsIn(entered.upTo);
+  if (!byQuantity && (upTo === null || (below !== null && upTo < below)))
+    errors.upTo = below === null ? words.limits.enterUnits : say(words.topUp.enterUpTo, { below: count(below) });
+  const quantity = byQuantity ? unitsIn(entered.quantity) : null;
+  if (byQuantity && (quantity === null || quantity > maxQuantity)) errors.quantity = words.limits.enterUnits;
+  const maximum = moneyIn(entered.maximum, currency);
+  const least = choice?.unitPrice ?? 0n;
+  if (maximum === null) errors.maximum = say(words.limits.enterMoney, { example: moneyEntered(5000n, currency) });
+  else if (maximum < least) errors.maximum = say(words.topUp.enterMaximum, { amount: money(least, currency) });
+  if (choice === undefined || below === null || maximum === null || Object.keys(errors).length > 0) return { errors };
+  const size = { upTo, quantity: quantity === null ? null : Number(quantity) };
+  return { topUp: { priceSlug: choice.slug, below, ...size, maximumAmountPerMonth: maximum } };
+}
+
+function isByQuantity(topUp: AutoTopUp | null): boolean {
+  return topUp !== null && topUp.quantity !== null;
+}
+
+interface TopUpStep {
+  readonly controls: PortalControls;
+  readonly paymentMethods: PortalView['paymentMethods'];
+  readonly entered: EnteredTopUp;
+  readonly errors?: FieldErrors;
+  readonly message?: string | null;
+}
+
+/** The form of the automatic top-up. It names the payment method that will be charged. */
+export function topUpPage(frame: Frame, visit: Visited, step: TopUpStep): PageDocument {
+  const { paymentMethods, errors = {}, message = null } = step;
+  const { currency, seller, wording } = frame;
+  const { words, say } = wording;
+  const state = { errors, wording };
+  const method = paymentMethods.find((each) => each.default) ?? paymentMethods[0];
+  const card = method && methodText(method.type, method.paymentMethodData, wording);
+  const form = html`<form method="post" action="${automaticPath}" novalidate>${hiddenHtml({ formToken: visit.formToken })}
+${topUpFields(step, currency, state)}
+<p class="soft">${say(words.topUp.agreement, { seller, card: card ?? '' })}</p>
+<div class="actions"><button>${words.topUp.save}</button></div>
+</form>`;
+  const noMethod = html`<p>${words.refusals.methodNeeded}</p>
+<div class="actions"><a class="button" href="/portal/payment-methods">${words.card.addMethod}</a></div>`;
+  const content = html`${summaryHtml(state, message)}
+<section>
+${card === undefined ? noMethod : form}
+</section>`;
+  return stepPage(frame, words.topUp.heading, content, { isWrong: message !== null || Object.keys(errors).length > 0 });
+}
+
+function topUpFields({ controls, entered }: TopUpStep, currency: string, state: Parameters<typeof fieldHtml>[1]): Html {
+  const { words, money, say } = state.wording;
+  const { topUp } = words;
+  const [only, ...others] = controls.automatic;
+  const label = ({ name, unitPrice, meterName }: AutomaticChoice) =>
+    `${name} · ${meterName} · ${money(unitPrice, currency)}`;
+  const choices = controls.automatic.map((each) => ({ value: each.priceId, label: label(each) }));
+  const units = { inputMode: 'numeric', maxLength: maxAmountLength } as const;
+  const size = isByQuantity(controls.topUp)
+    ? { name: 'quantity', label: topUp.quantity, value: entered.quantity }
+    : { name: 'upTo', label: topUp.upTo, value: entered.upTo };
+  const maximum = { name: 'maximum', label: say(topUp.maximum, { currency }), value: entered.maximum };
+  return html`<fieldset>
+${
+  only !== undefined && others.length === 0 && state.errors.priceId === undefined
+    ? html`${hiddenHtml({ priceId: only.priceId })}<p><bdi>${label(only)}</bdi></p>`
+    : selectHtml({ name: 'priceId', label: topUp.product, value: entered.priceId }, choices, state)
+}
+${fieldHtml({ name: 'below', label: topUp.below, value: entered.below, ...units }, state)}
+${fieldHtml({ ...size, ...units }, state)}
+${fieldHtml({ ...maximum, inputMode: 'decimal', maxLength: maxAmountLength }, state)}
+</fieldset>
+`;
+}

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { moneyEntered, moneyIn, unitsIn } from './portal-parts.ts';
+
+test('an amount is read as people of all languages write it', () => {
+  const amounts: readonly [string, string, bigint | null][] = [
+    ['50', 'USD', 5000n],
+    ['1,234.50', 'USD', 123_450n],
+    ['1.234,5', 'EUR', 123_450n],
+    ['1 234,50', 'EUR', 123_450n],
+    ["1'234.50", 'CHF', 123_450n],
+    ['1,234', 'USD', 123_400n],
+    ['1.234', 'KWD', 1234n],
+    ['1,234', 'JPY', 1234n],
+    ['12.345', 'JPY', 12_345n],
+    ['0.01', 'USD', 1n],
+    ...['', '0', '0.00', '-5', '5.', '1.2345', '1,23,4', '5e3', '$5', '9'.repeat(20), '1'.repeat(100)].map(
+      (text): [string, string, null] => [text, 'USD', null],
+    ),
+  ];
+  for (const [text, currency, amount] of amounts) assert.equal(moneyIn(text, currency), amount, `${text} ${currency}`);
+});
+
+test('units are whole, and an amount that a form shows is read as the same', () => {
+  for (const [text, units] of [
+    ['1,000', 1000n],
+    ['1.000.000', 1_000_000n],
+    ['12', 12n],
+    ['1.5', null],
+    ['1,00', null],
+  ] as const)
+    assert.equal(unitsIn(text), units, text);
+  for (const currency of ['USD', 'JPY', 'KWD'])
+    for (const amount of [1n, 99n, 100_000n, 123_456_789n])
+      assert.equal(moneyIn(moneyEntered(amount, currency), currency), amount);
+});
