@@ -10,7 +10,7 @@ import { getSpendControls } from '../spend-controls/actions.ts';
 import { readPoolUseOfDays, readUsageOfDays } from '../usage/actions.ts';
 import { listCreditsOfCustomer } from '../usage/store-granted.ts';
 import type {
-  CreditSubject,
+  NamedSubject,
   PortalControls,
   PortalCredits,
   PortalSubscription,
@@ -18,14 +18,8 @@ import type {
   PortalUsage,
 } from './portal-view.ts';
 
-/** A meter or pool of the customer's pricing model. */
-interface Subject extends CreditSubject {
-  readonly id: string;
-  readonly slug: string;
-}
-
 /** The meters that credits can be on, and the credit pools. */
-async function listSubjects(work: Work, { pricingModelId }: CustomerRow): Promise<Subject[]> {
+async function listSubjects(work: Work, { pricingModelId }: CustomerRow): Promise<NamedSubject[]> {
   const meters = (await listUsageMeters(work, [pricingModelId])).filter((meter) => !isMeasured(meter));
   return [...meters.map((meter) => ({ ...meter, unit: null })), ...(await listCreditPools(work, [pricingModelId]))];
 }
@@ -59,7 +53,7 @@ function givenBy({ included, quantity }: Pick<PortalSubscription, 'included' | '
   return ledgerUnits(id, each) * BigInt(quantity);
 }
 
-async function readUse(work: Work, { id }: CustomerRow, subjects: readonly Subject[]): Promise<PortalUsage[]> {
+async function readUse(work: Work, { id }: CustomerRow, subjects: readonly NamedSubject[]): Promise<PortalUsage[]> {
   const meters = (await readUsageOfDays(work, id)).map(({ meterName: name, days }) => {
     return { name, unit: null, days: days.map((day) => ({ ...day, parts: [] })) };
   });
@@ -86,18 +80,17 @@ export async function readControls(
   topUps: readonly PortalTopUp[],
 ): Promise<PortalControls> {
   const { externalId, pricingModelId } = customer;
-  const meters = (await listUsageMeters(work, [pricingModelId])).filter((meter) => !isMeasured(meter));
-  const nameOf = new Map(meters.map(({ id, name }) => [id, name]));
+  const subjects = await listSubjects(work, customer);
   return {
     limits: (await getSpendControls(work, externalId, pricingModelId)).limits,
-    meters,
+    subjects,
     topUp: await getAutoTopUp(work, { externalId, pricingModelId }),
     automatic: topUps.flatMap(({ priceId, slug, name, unitPrice, included }) => {
       const given = new Set(included.flatMap(({ usageMeterId, amount }) => (amount !== null && usageMeterId) || []));
       const [usageMeterId, ...others] = given;
-      const meterName = nameOf.get(usageMeterId ?? '');
-      if (slug === null || usageMeterId === undefined || meterName === undefined || others.length > 0) return [];
-      return { priceId, slug, name, unitPrice, usageMeterId, meterName };
+      const subject = subjects.find(({ id }) => id === usageMeterId);
+      if (slug === null || subject === undefined || others.length > 0) return [];
+      return { priceId, slug, name, unitPrice, subject };
     }),
   };
 }

@@ -1,5 +1,6 @@
 import type { PageDocument } from '../http/page.ts';
 import { type Html, html } from '../kernel/html.ts';
+import { amountOf } from '../pricing/credit-pool.ts';
 import { maxQuantity } from '../pricing/product.ts';
 import type { AutoTopUp, AutoTopUpInput } from '../purchases/auto-top-up.ts';
 import type { Wording } from '../wording/wording.ts';
@@ -8,7 +9,10 @@ import { includedHtml, methodText, priceText } from './page-text.ts';
 import {
   barHtml,
   buttonForm,
+  creditEntered,
+  creditIn,
   creditText,
+  ledgerUnitsOf,
   maxAmountLength,
   moneyEntered,
   moneyIn,
@@ -16,7 +20,14 @@ import {
   type Visited,
 } from './portal-parts.ts';
 import { type Frame, stepPage } from './portal-step.ts';
-import type { AutomaticChoice, PortalControls, PortalOverview, PortalUsage, PortalView } from './portal-view.ts';
+import type {
+  AutomaticChoice,
+  CreditSubject,
+  PortalControls,
+  PortalOverview,
+  PortalUsage,
+  PortalView,
+} from './portal-view.ts';
 
 /** Credits in the portal: balances, their use by day, and more to buy by hand or of itself. */
 
@@ -136,14 +147,22 @@ ${troubleHtml(topUp, view, visit)}`
 }
 
 /** The rule of a top-up as a sentence. */
-function ruleText({ below, upTo, quantity, ...topUp }: AutoTopUp, { controls, wording }: PortalOverview): string {
+function ruleText(topUp: AutoTopUp, { controls, wording }: PortalOverview): string {
   const { words, say, count } = wording;
+  const { below, upTo, quantity } = topUp;
   const choice = controls.automatic.find(({ priceId }) => priceId === topUp.priceId);
-  const meter = choice?.meterName ?? controls.meters.find(({ id }) => id === topUp.usageMeterId)?.name ?? '';
-  const values = { meter, product: choice?.name ?? topUp.priceSlug ?? '', below: count(below) };
+  const subject = subjectOf(topUp, controls);
+  const text = (amount: bigint | string) => creditText(ledgerUnitsOf(amount, subject), subject, wording);
+  const values = { meter: subject.name, product: choice?.name ?? topUp.priceSlug ?? '', below: text(below) };
   return upTo === null
     ? say(words.topUp.ruleQuantity, { ...values, quantity: count(quantity ?? 0) })
-    : say(words.topUp.rule, { ...values, upTo: count(upTo) });
+    : say(words.topUp.rule, { ...values, upTo: text(upTo) });
+}
+
+/** The meter or pool of a top-up: it cannot be deleted while the top-up is set. */
+function subjectOf({ usageMeterId, creditPoolId }: AutoTopUp, { subjects }: PortalControls): CreditSubject {
+  const id = creditPoolId ?? usageMeterId;
+  return subjects.find((subject) => subject.id === id) ?? { name: '', unit: null };
 }
 
 /** The way on after payments that failed: buying once lets a bank ask its customer. */
@@ -168,13 +187,15 @@ export interface EnteredTopUp {
 }
 
 /** The present top-up as the form shows it, or one to begin with. */
-export function knownTopUp({ topUp, automatic }: PortalControls, currency: string): EnteredTopUp {
+export function knownTopUp(controls: PortalControls, currency: string): EnteredTopUp {
+  const { topUp, automatic } = controls;
   if (topUp === null) return { priceId: automatic[0]?.priceId ?? '', below: '', upTo: '', quantity: '', maximum: '' };
   const { priceId, below, upTo, quantity, maximumAmountPerMonth } = topUp;
+  const { unit } = subjectOf(topUp, controls);
   return {
     priceId,
-    below: String(below),
-    upTo: String(upTo ?? ''),
+    below: creditEntered(below, unit),
+    upTo: upTo === null ? '' : creditEntered(upTo, unit),
     quantity: String(quantity ?? ''),
     maximum: moneyEntered(maximumAmountPerMonth, currency),
   };
@@ -198,16 +219,19 @@ export function readTopUp(
   { topUp, automatic }: PortalControls,
   { currency, wording }: Pick<Frame, 'currency' | 'wording'>,
 ): { readonly topUp: AutoTopUpInput } | { readonly errors: FieldErrors } {
-  const { words, say, count, money } = wording;
+  const { words, say, money } = wording;
   const errors: Record<string, string> = {};
   const choice = automatic.find(({ priceId }) => priceId === entered.priceId);
   if (choice === undefined) errors.priceId = words.limits.chooseOne;
-  const below = unitsIn(entered.below);
-  if (below === null) errors.below = words.limits.enterUnits;
+  const unit = choice?.subject.unit ?? null;
+  const enterAmount = unit === null ? words.limits.enterUnits : say(words.limits.enterMoney, { example: '50' });
+  const below = creditIn(entered.below, unit);
+  if (below === null) errors.below = enterAmount;
   const byQuantity = isByQuantity(topUp);
-  const upTo = byQuantity ? null : unitsIn(entered.upTo);
+  const upTo = byQuantity ? null : creditIn(entered.upTo, unit);
   if (!byQuantity && (upTo === null || (below !== null && upTo < below)))
-    errors.upTo = below === null ? words.limits.enterUnits : say(words.topUp.enterUpTo, { below: count(below) });
+    errors.upTo =
+      below === null ? enterAmount : say(words.topUp.enterUpTo, { below: creditText(below, { unit }, wording) });
   const quantity = byQuantity ? unitsIn(entered.quantity) : null;
   if (byQuantity && (quantity === null || quantity > maxQuantity)) errors.quantity = words.limits.enterUnits;
   const maximum = moneyIn(entered.maximum, currency);
@@ -215,8 +239,9 @@ export function readTopUp(
   if (maximum === null) errors.maximum = say(words.limits.enterMoney, { example: moneyEntered(5000n, currency) });
   else if (maximum < least) errors.maximum = say(words.topUp.enterMaximum, { amount: money(least, currency) });
   if (choice === undefined || below === null || maximum === null || Object.keys(errors).length > 0) return { errors };
-  const size = { upTo, quantity: quantity === null ? null : Number(quantity) };
-  return { topUp: { priceSlug: choice.slug, below, ...size, maximumAmountPerMonth: maximum } };
+  const amount = (units: bigint) => amountOf(choice.subject.id, units);
+  const size = { upTo: upTo === null ? null : amount(upTo), quantity: quantity === null ? null : Number(quantity) };
+  return { topUp: { priceSlug: choice.slug, below: amount(below), ...size, maximumAmountPerMonth: maximum } };
 }
 
 function isByQuantity(topUp: AutoTopUp | null): boolean {
@@ -257,10 +282,10 @@ function topUpFields({ controls, entered }: TopUpStep, currency: string, state: 
   const { words, money, say } = state.wording;
   const { topUp } = words;
   const [only, ...others] = controls.automatic;
-  const label = ({ name, unitPrice, meterName }: AutomaticChoice) =>
-    `${name} · ${meterName} · ${money(unitPrice, currency)}`;
+  const label = ({ name, unitPrice, subject }: AutomaticChoice) =>
+    `${name} · ${subject.name} · ${money(unitPrice, currency)}`;
   const choices = controls.automatic.map((each) => ({ value: each.priceId, label: label(each) }));
-  const units = { inputMode: 'numeric', maxLength: maxAmountLength } as const;
+  const units = { inputMode: 'decimal', maxLength: maxAmountLength } as const;
   const size = isByQuantity(controls.topUp)
     ? { name: 'quantity', label: topUp.quantity, value: entered.quantity }
     : { name: 'upTo', label: topUp.upTo, value: entered.upTo };

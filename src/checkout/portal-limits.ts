@@ -55,12 +55,12 @@ export function enteredLimit({ meter, unit, period, amount, action }: Readonly<R
 /** A limit to set, or the errors of the form. It must not be higher than those of the seller let it be. */
 export function readLimit(
   entered: EnteredLimit,
-  { limits, meters }: Pick<PortalControls, 'limits' | 'meters'>,
+  { limits, subjects }: Pick<PortalControls, 'limits' | 'subjects'>,
   { currency, seller, wording }: Pick<Frame, 'currency' | 'seller' | 'wording'>,
 ): { readonly limit: SpendLimitInput } | { readonly errors: FieldErrors } {
   const { words, say } = wording;
   const errors: Record<string, string> = {};
-  const meter = meters.find(({ slug }) => slug === entered.meter);
+  const meter = metersIn(subjects).find(({ slug }) => slug === entered.meter);
   if (meter === undefined && entered.meter !== '') errors.meter = words.limits.chooseOne;
   const unit = (['units', 'money'] as const).find((each) => each === entered.unit);
   if (unit === undefined) errors.unit = words.limits.chooseOne;
@@ -91,6 +91,10 @@ export function readLimit(
   return { errors: { amount: say(words.limits.atMost, { most: text, seller }) } };
 }
 
+function metersIn(subjects: PortalControls['subjects']): PortalControls['subjects'] {
+  return subjects.filter(({ unit }) => unit === null);
+}
+
 // The portal does not ask for them: few customers want others.
 const usualThresholds = [50, 80, 100];
 
@@ -99,8 +103,8 @@ function periodText(period: LimitTerms['period'], { words }: Wording): string {
   return { day: perDay, week: perWeek, month: perMonth, billing_period: words.limits.perBillingPeriod }[period];
 }
 
-function subjectText({ usageMeterId, label }: Limit, { meters }: PortalControls, { words }: Wording): string {
-  const name = meters.find(({ id }) => id === usageMeterId)?.name ?? words.limits.all;
+function subjectText({ usageMeterId, label }: Limit, { subjects }: PortalControls, { words }: Wording): string {
+  const name = subjects.find(({ id }) => id === usageMeterId)?.name ?? words.limits.all;
   return label === null ? name : `${name} (${label})`;
 }
 
@@ -126,7 +130,7 @@ ${barHtml(used, limit.amount, { isFull: used >= limit.amount })}<p class="soft">
 /** The limits on the overview. */
 export function limitsHtml(view: PortalOverview): Html | false {
   const { controls, wording } = view;
-  if (controls.meters.length === 0) return false;
+  if (metersIn(controls.subjects).length === 0) return false;
   const { heading, none, manage } = wording.words.limits;
   return html`<section aria-labelledby="limits">
 <h2 id="limits">${heading}</h2>
@@ -177,7 +181,7 @@ function limitFields(
   state: Parameters<typeof fieldHtml>[1],
 ): Html {
   const { limits } = wording.words;
-  const meters = controls.meters.map(({ slug, name }) => ({ value: slug, label: name }));
+  const meters = metersIn(controls.subjects).map(({ slug, name }) => ({ value: slug, label: name }));
   const units: Choice[] = [
     { value: 'money', label: wording.say(limits.money, { currency }) },
     { value: 'units', label: limits.units },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { moneyEntered, moneyIn, unitsIn } from './portal-parts.ts';
+import { creditEntered, creditIn, moneyEntered, moneyIn, unitsIn } from './portal-parts.ts';
 
 test('an amount is read as people of all languages write it', () => {
   const amounts: readonly [string, string, bigint | null][] = [
@@ -14,6 +14,7 @@ test('an amount is read as people of all languages write it', () => {
     ['1,234', 'JPY', 1234n],
     ['12.345', 'JPY', 12_345n],
     ['0.01', 'USD', 1n],
+    ['0.125', 'USD', null],
     ...['', '0', '0.00', '-5', '5.', '1.2345', '1,23,4', '5e3', '$5', '9'.repeat(20), '1'.repeat(100)].map(
       (text): [string, string, null] => [text, 'USD', null],
     ),
@@ -33,4 +34,21 @@ test('units are whole, and an amount that a form shows is read as the same', () 
   for (const currency of ['USD', 'JPY', 'KWD'])
     for (const amount of [1n, 99n, 100_000n, 123_456_789n])
       assert.equal(moneyIn(moneyEntered(amount, currency), currency), amount);
+});
+
+test('credits of a pool are read and shown with up to two decimals', () => {
+  for (const [text, shown] of [
+    ['1,000', '1000.00'],
+    ['2.5', '2.50'],
+    ['0,05', '0.05'],
+  ] as const) {
+    const units = creditIn(text, 'credit');
+    assert.notEqual(units, null);
+    assert.equal(creditEntered(text.replace(',000', '000').replace(',', '.'), 'credit'), shown);
+    assert.equal(creditIn(shown, 'USD'), units);
+  }
+  assert.equal(creditIn('0.125', 'credit'), null);
+  assert.equal(creditEntered('0.125', 'credit'), '0.12');
+  assert.equal(creditIn('2.5', null), null);
+  assert.equal(creditEntered(300n, null), '300');
 });

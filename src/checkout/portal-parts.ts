@@ -1,7 +1,8 @@
 import { type Html, html } from '../kernel/html.ts';
 import { maxSafeInteger } from '../kernel/json.ts';
 import { decimalText, minorUnitDigits } from '../kernel/money-text.ts';
-import { poolText } from '../rating/pool-units.ts';
+import { smallestUnitsOf } from '../pricing/credit-pool.ts';
+import { poolText, smallestPerUnit } from '../rating/pool-units.ts';
 import type { Wording } from '../wording/wording.ts';
 import { hiddenHtml } from './page-form.ts';
 import type { CreditSubject } from './portal-view.ts';
@@ -62,8 +63,8 @@ export function moneyIn(text: string, currency: string): bigint | null {
 const spaces = /[\s'\u2019]/g;
 
 function minorIn(text: string, digits: number): bigint | null {
-  // With three digits, a mark before three others may be either.
-  const whole = digits === 3 ? '\\d+' : '\\d{1,3}(?:,\\d{3})+|\\d{1,3}(?:\\.\\d{3})+|\\d+';
+  // With three digits, a mark before three others may be either. Before a zero it is that of decimals.
+  const whole = digits === 3 ? '\\d+' : '[1-9]\\d{0,2}(?:,\\d{3})+|[1-9]\\d{0,2}(?:\\.\\d{3})+|\\d+';
   const pattern = new RegExp(`^(${whole})${digits === 0 ? '' : `(?:[.,](\\d{1,${digits}}))?`}$`);
   const found = text.length > maxAmountLength ? null : pattern.exec(text.replaceAll(spaces, ''));
   if (found === null) return null;
@@ -74,6 +75,28 @@ function minorIn(text: string, digits: number): bigint | null {
 
 /** The most characters of an amount in a form. */
 export const maxAmountLength = 30;
+
+// More are of no use to a person, and a mark before three digits is one between thousands.
+const poolDigits = 2;
+const smallestPerHundredth = smallestPerUnit / 100n;
+
+/** Credits in units of the ledger that a person has written: whole units of a meter, or up to two decimals of a pool. */
+export function creditIn(text: string, unit: CreditSubject['unit']): bigint | null {
+  if (unit === null) return unitsIn(text);
+  const hundredths = minorIn(text, poolDigits);
+  return hundredths === null ? null : hundredths * smallestPerHundredth;
+}
+
+/** Credits as a form shows them for a change, cut off after the decimals that it takes. */
+export function creditEntered(amount: bigint | string, unit: CreditSubject['unit']): string {
+  const units = ledgerUnitsOf(amount, { unit });
+  return unit === null ? String(units) : decimalText(units / smallestPerHundredth, poolDigits);
+}
+
+/** An amount of credits of the API in units of the ledger. */
+export function ledgerUnitsOf(amount: bigint | string, { unit }: Pick<CreditSubject, 'unit'>): bigint {
+  return unit === null ? BigInt(amount) : smallestUnitsOf(amount);
+}
 
 /** An amount of money as a form shows it for a change: `1234.50`. */
 export function moneyEntered(amount: bigint, currency: string): string {

@@ -3,7 +3,6 @@ import type { Instant, IntervalUnit } from '../kernel/calendar.ts';
 import type { PaymentMethod } from '../payments/payment-method.ts';
 import type { Priced } from '../pricing/pricing.ts';
 import type { Included } from '../pricing/store-features.ts';
-import type { UsageMeter } from '../pricing/usage-meter.ts';
 import type { AutoTopUp } from '../purchases/auto-top-up.ts';
 import type { SpendControls } from '../spend-controls/spend-limit.ts';
 import type { PriceOverride } from '../subscriptions/price-override.ts';
@@ -68,21 +67,26 @@ export interface PortalUsage extends CreditSubject {
 /** The limits of the customer and its automatic top-up, with what it may choose there. */
 export interface PortalControls {
   readonly limits: SpendControls['limits'];
-  /** The usage meters that a limit can count. */
-  readonly meters: readonly Pick<UsageMeter, 'id' | 'slug' | 'name'>[];
+  /** The usage meters and credit pools of the customer's pricing model. */
+  readonly subjects: readonly NamedSubject[];
   readonly topUp: AutoTopUp | null;
   /** The products that an automatic top-up can buy. */
   readonly automatic: readonly AutomaticChoice[];
 }
 
-/** A price that an automatic top-up can buy, and the credits that it gives. */
+/** A usage meter or credit pool as forms name it. */
+export interface NamedSubject extends CreditSubject {
+  readonly id: string;
+  readonly slug: string;
+}
+
+/** A price that an automatic top-up can buy, and what the credits that it gives are of. */
 export interface AutomaticChoice {
   readonly priceId: string;
   readonly slug: string;
   readonly name: string;
   readonly unitPrice: bigint;
-  readonly usageMeterId: string;
-  readonly meterName: string;
+  readonly subject: NamedSubject;
 }
 
 /** A product that is paid once and gives credits. */

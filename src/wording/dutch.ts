@@ -410,8 +410,8 @@ export const nl: Words = {
     stopped: 'Gestopt',
     paying: 'Er loopt een betaling.',
     spent: 'Deze maand {amount} van maximaal {maximum} besteed.',
-    rule: 'Als {meter} onder {below} komt, wordt {product} gekocht tot een saldo van {upTo}.',
-    ruleQuantity: 'Als {meter} onder {below} komt, wordt {product} {quantity} keer gekocht.',
+    rule: 'Als het saldo van {meter} onder {below} komt, wordt {product} gekocht tot een saldo van {upTo}.',
+    ruleQuantity: 'Als het saldo van {meter} onder {below} komt, wordt {product} {quantity} keer gekocht.',
     retried:
       'De laatste betaling is mislukt en wordt opnieuw geprobeerd. Als je bank om een bevestiging vraagt, koop dan één keer zelf.',
     stoppedText:

@@ -405,8 +405,8 @@ export const en = {
     stopped: 'Stopped',
     paying: 'A payment is in progress.',
     spent: '{amount} of at most {maximum} spent this month.',
-    rule: 'When {meter} falls below {below}, {product} is bought up to a balance of {upTo}.',
-    ruleQuantity: 'When {meter} falls below {below}, {product} is bought in quantity {quantity}.',
+    rule: 'When the balance of {meter} falls below {below}, {product} is bought up to a balance of {upTo}.',
+    ruleQuantity: 'When the balance of {meter} falls below {below}, {product} is bought in quantity {quantity}.',
     retried:
       'The last payment failed and will be tried again. If your bank wants you to confirm the payment, buy once yourself.',
     stoppedText: 'Several payments failed, so it has stopped. Check your payment method, then turn it on again.',

@@ -415,8 +415,8 @@ export const fr: Words = {
     stopped: 'Arrêtée',
     paying: 'Un paiement est en cours.',
     spent: '{amount} dépensés ce mois-ci sur {maximum} au maximum.',
-    rule: 'Lorsque {meter} passe sous {below}, {product} est acheté jusqu’à un solde de {upTo}.',
-    ruleQuantity: 'Lorsque {meter} passe sous {below}, {product} est acheté en quantité {quantity}.',
+    rule: 'Lorsque le solde de {meter} passe sous {below}, {product} est acheté jusqu’à un solde de {upTo}.',
+    ruleQuantity: 'Lorsque le solde de {meter} passe sous {below}, {product} est acheté en quantité {quantity}.',
     retried:
       'Le dernier paiement a échoué et sera retenté. Si votre banque vous demande de confirmer le paiement, achetez une fois vous-même.',
     stoppedText:

@@ -416,8 +416,8 @@ export const de: Words = {
     stopped: 'Angehalten',
     paying: 'Eine Zahlung läuft gerade.',
     spent: '{amount} von höchstens {maximum} in diesem Monat ausgegeben.',
-    rule: 'Sinkt {meter} unter {below}, wird mit {product} bis zu einem Guthaben von {upTo} aufgeladen.',
-    ruleQuantity: 'Sinkt {meter} unter {below}, wird {product} in der Menge {quantity} gekauft.',
+    rule: 'Sinkt das Guthaben für {meter} unter {below}, wird mit {product} bis zu einem Guthaben von {upTo} aufgeladen.',
+    ruleQuantity: 'Sinkt das Guthaben für {meter} unter {below}, wird {product} in der Menge {quantity} gekauft.',
     retried:
       'Die letzte Zahlung ist fehlgeschlagen und wird erneut versucht. Falls Ihre Bank eine Bestätigung verlangt, kaufen Sie einmal selbst.',
     stoppedText:

@@ -408,8 +408,8 @@ export const it: Words = {
     stopped: 'Interrotta',
     paying: 'Un pagamento è in corso.',
     spent: '{amount} spesi questo mese su un massimo di {maximum}.',
-    rule: 'Quando {meter} scende sotto {below}, viene acquistato {product} fino a un saldo di {upTo}.',
-    ruleQuantity: 'Quando {meter} scende sotto {below}, viene acquistato {product} in quantità {quantity}.',
+    rule: 'Quando il saldo di {meter} scende sotto {below}, viene acquistato {product} fino a un saldo di {upTo}.',
+    ruleQuantity: 'Quando il saldo di {meter} scende sotto {below}, viene acquistato {product} in quantità {quantity}.',
     retried:
       'L’ultimo pagamento non è riuscito e verrà ritentato. Se la Sua banca chiede di confermare il pagamento, effettui un acquisto manuale.',
     stoppedText:

@@ -410,8 +410,8 @@ export const ja: Words = {
     stopped: '停止中',
     paying: 'お支払いを処理しています。',
     spent: '今月の利用額: {amount}（上限 {maximum}）',
-    rule: '{meter} が {below} を下回ると、残高が {upTo} になるまで {product} を購入します。',
-    ruleQuantity: '{meter} が {below} を下回ると、{product} を {quantity} 個購入します。',
+    rule: '{meter} の残高が {below} を下回ると、残高が {upTo} になるまで {product} を購入します。',
+    ruleQuantity: '{meter} の残高が {below} を下回ると、{product} を {quantity} 個購入します。',
     retried:
       '前回のお支払いに失敗しました。後ほど再試行します。銀行の確認が必要な場合は、一度ご自身で購入してください。',
     stoppedText: 'お支払いに続けて失敗したため、停止しました。お支払い方法を確認してから、再びオンにしてください。',

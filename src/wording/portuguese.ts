@@ -407,8 +407,8 @@ export const pt: Words = {
     stopped: 'Interrompido',
     paying: 'Há um pagamento em curso.',
     spent: '{amount} de um máximo de {maximum} gastos este mês.',
-    rule: 'Quando {meter} fica abaixo de {below}, compra-se {product} até um saldo de {upTo}.',
-    ruleQuantity: 'Quando {meter} fica abaixo de {below}, compra-se {product} na quantidade {quantity}.',
+    rule: 'Quando o saldo de {meter} fica abaixo de {below}, compra-se {product} até um saldo de {upTo}.',
+    ruleQuantity: 'Quando o saldo de {meter} fica abaixo de {below}, compra-se {product} na quantidade {quantity}.',
     retried:
       'O último pagamento falhou e será repetido. Se o seu banco pedir a confirmação do pagamento, faça uma compra manualmente.',
     stoppedText:

@@ -408,8 +408,8 @@ export const es: Words = {
     stopped: 'Detenida',
     paying: 'Hay un pago en curso.',
     spent: '{amount} de un máximo de {maximum} gastados este mes.',
-    rule: 'Cuando {meter} baja de {below}, se compra {product} hasta un saldo de {upTo}.',
-    ruleQuantity: 'Cuando {meter} baja de {below}, se compra {product} en cantidad de {quantity}.',
+    rule: 'Cuando el saldo de {meter} baja de {below}, se compra {product} hasta un saldo de {upTo}.',
+    ruleQuantity: 'Cuando el saldo de {meter} baja de {below}, se compra {product} en cantidad de {quantity}.',
     retried:
       'El último pago ha fallado y se volverá a intentar. Si su banco le pide que confirme el pago, haga usted mismo una compra.',
     stoppedText: 'Varios pagos han fallado y la recarga se ha detenido. Revise su método de pago y vuelva a activarla.',

@@ -21,9 +21,21 @@ const { product: refill } = await newProduct(app, plans.pricingModelId, {
 });
 const refillPrice: string = (await app.get(`/prices?productId=${refill.id}`)).data[0].id;
 const rates = [{ usageMeterSlug: 'api-calls', per: 1000, cost: '0.5' }];
-await app.post('/credit-pools', {
+const { creditPool: pool } = await app.post('/credit-pools', {
   creditPool: { slug: 'ai', name: 'AI credits', unit: 'credit', rates, pricingModelId: plans.pricingModelId },
 });
+const { feature: poolCredits } = await app.post('/features', {
+  feature: {
+    ...{ type: 'usage_credit_grant', slug: 'pack-credits', name: 'Credits of a pack', description: '', amount: 10 },
+    ...{ creditPoolId: pool.id, renewalFrequency: 'once', pricingModelId: plans.pricingModelId },
+  },
+});
+const { product: poolPack } = await newProduct(app, plans.pricingModelId, {
+  product: { name: 'AI pack' },
+  price: { type: 'single_payment', slug: 'ai-pack', unitPrice: 500 },
+  featureIds: [poolCredits.id],
+});
+const poolPrice: string = (await app.get(`/prices?productId=${poolPack.id}`)).data[0].id;
 const june = instant('2026-06-10');
 
 async function openPortal(token = 'pm_card_visa') {
@@ -165,7 +177,7 @@ test('an automatic top-up is turned on, buys, and is turned off', async () => {
   await app.runJobs({ all: true });
   assert.match(
     section(await read('/portal'), 'automatic'),
-    /On When API calls falls below 300, Refill is bought up to a balance of 2,000\. \$20\.00 of at most \$100\.00 spent this month\./,
+    /On When the balance of API calls falls below 300, Refill is bought up to a balance of 2,000\. \$20\.00 of at most \$100\.00 spent this month\./,
   );
   assert.match(
     section(await read('/portal'), 'balances'),
@@ -196,6 +208,29 @@ test('a top-up that has stopped says why, offers to buy once, and is turned on a
   await send(`${path}/on`);
   const { autoTopUp } = await controls();
   assert.deepEqual([autoTopUp.stoppedAt, autoTopUp.failures, autoTopUp.upTo], [null, 0, 2000]);
+});
+
+test('an automatic top-up of a credit pool takes amounts with decimals, and refills it', async () => {
+  const { customerId, externalId, controls, read, send } = await openPortal();
+  const form = { priceId: poolPrice, below: '2,5', upTo: '30', maximum: '50' };
+  const refused = await send('/portal/automatic-top-up', { ...form, upTo: '1' });
+  assert.match(await refused.text(), /Enter a balance of at least 2\.5\./);
+  assert.equal((await send('/portal/automatic-top-up', form)).status, 303);
+  const { below, upTo, creditPoolId } = (await controls()).autoTopUp;
+  assert.deepEqual([below, upTo, creditPoolId], ['2.5', '30', pool.id]);
+  await app.runJobs({ all: true });
+  const { data } = await app.get(`/purchases?customerId=${customerId}`);
+  assert.deepEqual(
+    data.map(({ quantity, status }: Body) => [quantity, status]),
+    [[3, 'paid']],
+  );
+  assert.match(
+    section(await read('/portal'), 'automatic'),
+    /When the balance of AI credits falls below 2\.5, AI pack is bought up to a balance of 30\./,
+  );
+  assert.match(section(await read('/portal'), 'balances'), /AI credits 30 of 30 left Included: 0 · Bought: 30/);
+  assert.match(await read('/portal/automatic-top-up'), /name="below"[^>]+value="2\.50"/);
+  assert.equal((await app.get(`/customers/${externalId}/credit-balances`)).creditBalances.at(-1).paid, '30');
 });
 
 test('without a payment method nothing is turned on', async () => {

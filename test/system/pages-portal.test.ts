@@ -391,7 +391,7 @@ test('a customer sets a limit and an automatic top-up by forms whose errors stan
   await page.waitForURL(`${app.url}/portal?done=topUp`);
   assert.match(
     await page.locator('main').innerText(),
-    /Automatic top-up On\s+When API calls falls below 500, Pack is bought/,
+    /Automatic top-up On\s+When the balance of API calls falls below 500, Pack is bought/,
   );
   await assertGood(page);
   const { spendControls } = await app.get(`/customers/${externalId}/spend-controls`);
