@@ -213,7 +213,7 @@ export async function listPoolDraws(
 ): Promise<PoolDraw[] | null> {
   const { rows } = await sql<PoolDraw & { isCut: boolean }>`
     with entry as materialized (
-      select e.credit_pool_id, a.usage_meter_id, day_of(e.created_at) as day, e.amount * e.pool_unit_cost as units
+      select e.credit_pool_id, a.usage_meter_id, day_of(e.created_at) as day, coalesce(e.pool_amount, e.amount * e.pool_unit_cost) as units
         from subscriptions s
         join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id and a.pooled > 0
         join ledger_entries e on e.environment_id = a.environment_id and e.ledger_account_id = a.id and e.created_at >= ${since}::bigint
