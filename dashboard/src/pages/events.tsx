@@ -1,5 +1,6 @@
 import { Code, Drawer, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import { Fragment } from 'react';
 import type { Event, EventType } from '../../../client/src/generated-entry.ts';
 import { values } from '../../../client/src/generated-values.ts';
 import { read } from '../api.ts';
@@ -13,7 +14,7 @@ import { Facts, Go, Heading, Identifier } from '../parts/shown.tsx';
 const pageSize = 25;
 
 const columns: readonly Column<Event>[] = [
-  { title: 'Event', cell: ({ type }) => type },
+  { title: 'Event', cell: ({ type }) => <EventName type={type} /> },
   { title: 'About', cell: ({ object, objectId }) => <RecordLink object={object} id={objectId} />, from: 'sm' },
   {
     title: 'Customer',
@@ -22,6 +23,16 @@ const columns: readonly Column<Event>[] = [
   },
   { title: 'Occurred', cell: ({ occurredAt }) => <span className="amount">{instantText(occurredAt)}</span> },
 ];
+
+/** A narrow screen breaks it after its dots and underscores. */
+function EventName({ type }: { readonly type: string }) {
+  return type.split(/(?<=[._])/).map((part) => (
+    <Fragment key={part}>
+      {part}
+      <wbr />
+    </Fragment>
+  ));
+}
 
 const pagesOfObjects: Readonly<Record<string, string>> = {
   customer: '/customers',

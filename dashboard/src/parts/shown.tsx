@@ -70,6 +70,7 @@ export function Status({ of }: { readonly of: string }) {
       tt="none"
       fw={500}
       className="status"
+      classNames={{ label: 'status-label' }}
     >
       {words(of)}
     </Badge>

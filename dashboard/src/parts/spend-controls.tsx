@@ -1,4 +1,4 @@
-import { Button, Group, Progress, Select, Stack, TextInput } from '@mantine/core';
+import { Button, Group, Progress, Select, SimpleGrid, Stack, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type {
@@ -171,7 +171,14 @@ function LimitsDialog({ customer, billing, currency, controls, onClose }: Dialog
         {limits.map((limit, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: a limit that is being written has no name
           <Group key={index} align="end" gap="xs" wrap="nowrap">
-            <LimitFields limit={limit} billing={billing} currency={currency} onChange={(next) => change(index, next)} />
+            <SimpleGrid cols={{ base: 2, xs: 3, md: 6 }} spacing="xs" flex={1}>
+              <LimitFields
+                limit={limit}
+                billing={billing}
+                currency={currency}
+                onChange={(next) => change(index, next)}
+              />
+            </SimpleGrid>
             <RemoveRow label="Remove the limit" onClick={() => setLimits(limits.filter((_, at) => at !== index))} />
           </Group>
         ))}
