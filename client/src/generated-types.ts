@@ -333,7 +333,7 @@ export type FeatureStructure = {
   active?: boolean;
   amount: number;
   renewalFrequency: RenewalFrequency;
-  /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Null for any other frequency. */
+  /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Bought by a single payment, they come once and expire one interval later. Null for any other frequency. */
   grantInterval?: {
     unit: 'day' | 'week' | 'month' | 'year';
     count?: number;
@@ -341,7 +341,7 @@ export type FeatureStructure = {
   usageMeterSlug?: string | null;
   creditPoolSlug?: string | null;
   resourceSlug?: null;
-  /** The most unused units that roll over at the end of a billing period, or grant interval, into later ones. Null: none. */
+  /** The most unused units that roll over at the end of a billing period, or grant interval, into later ones. Of a credit pool, what is left of a purchase rolls over when it is bought again before its end. Null: none. */
   rolloverMaximum?: number | null;
   /** The number of billing periods, or grant intervals, for which rolled-over units can be used. Null if there is no rollover. */
   rolloverPeriods?: number | null;
@@ -593,7 +593,7 @@ export interface NewSubscriptionItemFeature {
   /** The credit pool, in place of a usage meter. */
   creditPoolId?: string | null;
   renewalFrequency?: RenewalFrequency | null;
-  /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Null for any other frequency. */
+  /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Bought by a single payment, they come once and expire one interval later. Null for any other frequency. */
   grantInterval?: {
     unit: 'day' | 'week' | 'month' | 'year';
     count?: number;
@@ -619,7 +619,7 @@ export interface SubscriptionItemFeatureChange {
   /** The credit pool, in place of a usage meter. */
   creditPoolId?: string | null;
   renewalFrequency?: RenewalFrequency | null;
-  /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Null for any other frequency. */
+  /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Bought by a single payment, they come once and expire one interval later. Null for any other frequency. */
   grantInterval?: {
     unit: 'day' | 'week' | 'month' | 'year';
     count?: number;
@@ -1599,7 +1599,7 @@ export type SubscriptionItemFeature = {
   /** The credit pool, in place of a usage meter. */
   creditPoolId?: string;
   renewalFrequency: RenewalFrequency;
-  /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Null for any other frequency. */
+  /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Bought by a single payment, they come once and expire one interval later. Null for any other frequency. */
   grantInterval: GrantInterval | null;
   resourceId: null;
 } | {
@@ -2189,10 +2189,10 @@ export type Feature = {
   /** The credit pool, in place of a usage meter. */
   creditPoolId?: string;
   renewalFrequency: RenewalFrequency;
-  /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Null for any other frequency. */
+  /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Bought by a single payment, they come once and expire one interval later. Null for any other frequency. */
   grantInterval: GrantInterval | null;
   resourceId: null;
-  /** The most unused units that roll over at the end of a billing period, or grant interval, into later ones. Null: none. */
+  /** The most unused units that roll over at the end of a billing period, or grant interval, into later ones. Of a credit pool, what is left of a purchase rolls over when it is bought again before its end. Null: none. */
   rolloverMaximum: WholeNumber | null;
   /** The number of billing periods, or grant intervals, for which rolled-over units can be used. Null if there is no rollover. */
   rolloverPeriods: number | null;
@@ -3078,10 +3078,10 @@ export interface ClonedFeature {
   amount: WholeNumber | null;
   usageMeterId: string | null;
   renewalFrequency: RenewalFrequency | null;
-  /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Null for any other frequency. */
+  /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Bought by a single payment, they come once and expire one interval later. Null for any other frequency. */
   grantInterval: GrantInterval | null;
   resourceId: string | null;
-  /** The most unused units that roll over at the end of a billing period, or grant interval, into later ones. Null: none. */
+  /** The most unused units that roll over at the end of a billing period, or grant interval, into later ones. Of a credit pool, what is left of a purchase rolls over when it is bought again before its end. Null: none. */
   rolloverMaximum: WholeNumber | null;
   /** The number of billing periods, or grant intervals, for which rolled-over units can be used. Null if there is no rollover. */
   rolloverPeriods: number | null;
@@ -3608,7 +3608,7 @@ export type ExpiredSubscriptionItemFeature = {
   /** The credit pool, in place of a usage meter. */
   creditPoolId?: string;
   renewalFrequency: RenewalFrequency;
-  /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Null for any other frequency. */
+  /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Bought by a single payment, they come once and expire one interval later. Null for any other frequency. */
   grantInterval: GrantInterval | null;
   resourceId: null;
 } | {
@@ -7533,13 +7533,13 @@ export interface FeaturesCreateInput {
     usageMeterId?: string | null;
     creditPoolId?: string | null;
     renewalFrequency: RenewalFrequency;
-    /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Null for any other frequency. */
+    /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Bought by a single payment, they come once and expire one interval later. Null for any other frequency. */
     grantInterval?: {
       unit: 'day' | 'week' | 'month' | 'year';
       count?: number;
     } | null;
     resourceId?: null;
-    /** The most unused units that roll over at the end of a billing period, or grant interval, into later ones. Null: none. */
+    /** The most unused units that roll over at the end of a billing period, or grant interval, into later ones. Of a credit pool, what is left of a purchase rolls over when it is bought again before its end. Null: none. */
     rolloverMaximum?: number | null;
     /** The number of billing periods, or grant intervals, for which rolled-over units can be used. Null if there is no rollover. */
     rolloverPeriods?: number | null;
@@ -7654,13 +7654,13 @@ export interface FeaturesUpdateInput {
     usageMeterId?: string | null;
     creditPoolId?: string | null;
     renewalFrequency?: RenewalFrequency | null;
-    /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Null for any other frequency. */
+    /** For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the interval. Bought by a single payment, they come once and expire one interval later. Null for any other frequency. */
     grantInterval?: {
       unit: 'day' | 'week' | 'month' | 'year';
       count?: number;
     } | null;
     resourceId?: string | null;
-    /** The most unused units that roll over at the end of a billing period, or grant interval, into later ones. Null: none. */
+    /** The most unused units that roll over at the end of a billing period, or grant interval, into later ones. Of a credit pool, what is left of a purchase rolls over when it is bought again before its end. Null: none. */
     rolloverMaximum?: number | null;
     /** The number of billing periods, or grant intervals, for which rolled-over units can be used. Null if there is no rollover. */
     rolloverPeriods?: number | null;

@@ -2,9 +2,10 @@ import type { CustomerRow } from '../customers/customer.ts';
 import type { Work } from '../database/work.ts';
 import { listProductLinks, type ProductLink } from '../entitlements/store-item-features.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
+import { boundary } from '../kernel/calendar.ts';
 import { Problem } from '../kernel/problem.ts';
 import { recordEarlierRefunds } from '../payments/actions-refund.ts';
-import { inLedgerUnits, isCreditPool } from '../pricing/credit-pool.ts';
+import { inLedgerUnits, isCreditPool, ledgerUnits } from '../pricing/credit-pool.ts';
 import { listPricesByIds } from '../pricing/store-prices.ts';
 import { completePurchases } from '../purchases/actions.ts';
 import type { PurchaseRow } from '../purchases/purchase.ts';
@@ -34,7 +35,8 @@ export async function completePurchasesOf(work: Work, invoices: readonly Invoice
 }
 
 /**
- * Grants the credits of single-payment purchases: each credit feature of the product times the quantity, without expiry. They are on the
+ * Grants the credits of single-payment purchases: each credit feature of the product times the quantity. Credits of `every_interval`
+ * end one interval after the purchase, and others never. They are on the
  * customer's current subscription or else its last one, and those of a pool on the customer. Idempotent. The caller has locked the customers. Worked example: 3
  * packs of 1000 calls are 3000 calls.
  */
@@ -61,7 +63,7 @@ async function grantTopUps(work: Work, purchases: readonly PurchaseRow[]): Promi
     work,
     given.filter(isOfMeter).flatMap(({ purchase, feature }) => {
       const holder = holders.get(purchase.customerId) ?? last.get(purchase.customerId);
-      return holder === undefined ? [] : { ...grantOf(purchase, feature), ...ofHolder(holder) };
+      return holder === undefined ? [] : { ...grantOf(work, purchase, feature), ...ofHolder(holder) };
     }),
   );
   await grantToPools(
@@ -70,7 +72,8 @@ async function grantTopUps(work: Work, purchases: readonly PurchaseRow[]): Promi
       .filter((each) => !isOfMeter(each))
       .map(({ purchase, feature }) => {
         const { customerId, pricingModelId } = purchase;
-        return { ...grantOf(purchase, feature), customerId, pricingModelId };
+        const rollover = rolloverOf(work, feature);
+        return { ...grantOf(work, purchase, feature), customerId, pricingModelId, rollover };
       }),
   );
 }
@@ -111,16 +114,24 @@ async function listCreditFeaturesOfProducts(
 }
 
 function grantOf(
+  { now }: Work,
   { id, quantity }: PurchaseRow,
-  { featureId, amount, usageMeterId }: CreditLink,
+  { featureId, amount, usageMeterId, grantInterval }: CreditLink,
 ): Omit<CreditGrant, 'subscriptionId' | 'pricingModelId'> {
   return {
     usageMeterId,
     featureId,
     billingPeriodId: null,
     amount: amount * BigInt(quantity),
-    expiresAt: null,
+    expiresAt: grantInterval === null ? null : boundary(now, grantInterval, 1),
     source: 'purchase',
     sourceId: `${id}:${featureId}`,
   };
+}
+
+/** The most that rolls over from earlier purchases of the feature, and its new end. Null: nothing does. */
+function rolloverOf({ now }: Work, { usageMeterId, grantInterval, rolloverMaximum, rolloverPeriods }: CreditLink) {
+  if (grantInterval === null || rolloverMaximum === null || rolloverPeriods === null) return null;
+  const maximum = ledgerUnits(usageMeterId, rolloverMaximum);
+  return { maximum, expiresAt: boundary(now, grantInterval, rolloverPeriods) };
 }

@@ -154,6 +154,8 @@ export interface ProductLink {
   readonly usageMeterId: string | null;
   readonly renewalFrequency: StoredItemFeature['renewalFrequency'];
   readonly grantInterval: StoredItemFeature['grantInterval'];
+  readonly rolloverMaximum: bigint | null;
+  readonly rolloverPeriods: number | null;
   readonly resourceId: string | null;
   readonly value: FeatureValue | null;
 }
@@ -162,7 +164,7 @@ export interface ProductLink {
 export async function listProductLinks(work: Work, productIds: readonly string[]): Promise<ProductLink[]> {
   const result = await sql<ProductLink>`
     select l.id as product_feature_id, l.product_id, l.expired_at as link_expired_at, f.id as feature_id, f.type,
-           f.amount, f.usage_meter_id, f.renewal_frequency, f.grant_interval, f.resource_id,
+           f.amount, f.usage_meter_id, f.renewal_frequency, f.grant_interval, f.rollover_maximum, f.rollover_periods, f.resource_id,
            coalesce(l.value, f.value) as value
       from product_features l
       join features f on f.environment_id = l.environment_id and f.id = l.feature_id

@@ -141,7 +141,7 @@ export const ledgerInvariants: readonly Invariant[] = [
   {
     name: 'transferredCreditsAreWhole',
     sentence:
-      'Transferred credits have the customer, meter, expiry and priority of the credit that they come from, and are what was moved off it.',
+      'Transferred credits have the customer, meter, expiry and priority of the credit that they come from, and are what was moved off it. Those that roll over end later.',
     query: sql`
       with moved as (
         select e.environment_id, e.usage_credit_id as id, sum(e.amount) as amount
@@ -152,7 +152,9 @@ export const ledgerInvariants: readonly Invariant[] = [
         select n.environment_id, n.transferred_from as id, sum(n.issued) as amount,
                bool_and(na.usage_meter_id = ca.usage_meter_id
                         and coalesce(ns.customer_id, na.customer_id) = coalesce(cs.customer_id, ca.customer_id)
-                        and n.expires_at is not distinct from c.expires_at and n.priority = c.priority) as is_kept
+                        and (n.expires_at is not distinct from c.expires_at
+                             or n.ledger_account_id = c.ledger_account_id and n.expires_at > c.expires_at)
+                        and n.priority = c.priority) as is_kept
           from usage_credits n
           join ledger_accounts na on na.environment_id = n.environment_id and na.id = n.ledger_account_id
           left join subscriptions ns on ns.environment_id = na.environment_id and ns.id = na.subscription_id

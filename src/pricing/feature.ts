@@ -26,7 +26,7 @@ const maxIntervalCount = 1200;
 const grantInterval = {
   description:
     'For `every_interval`: how often the credits are granted, counted from the billing anchor. They expire with the ' +
-    'interval. Null for any other frequency.',
+    'interval. Bought by a single payment, they come once and expire one interval later. Null for any other frequency.',
 };
 const GrantInterval = z.object({ unit: z.enum(intervalUnits), count: z.int() }).meta({ id: 'GrantInterval' });
 /** The field in a record. */
@@ -267,7 +267,8 @@ const maxRolloverPeriods = 100;
 
 const maximum = {
   description:
-    'The most unused units that roll over at the end of a billing period, or grant interval, into later ones. Null: none.',
+    'The most unused units that roll over at the end of a billing period, or grant interval, into later ones. Of a credit pool, what ' +
+    'is left of a purchase rolls over when it is bought again before its end. Null: none.',
 };
 const periods = {
   description:

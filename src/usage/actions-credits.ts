@@ -12,8 +12,10 @@ import { isMeasured, noCreditsOfMeasured, type UsageMeter } from '../pricing/usa
 import { grantCredits } from './actions-ledger.ts';
 import { tellingLowAccounts } from './actions-low-balance.ts';
 import { listCreditHolders } from './actions-transfer.ts';
-import type { CreditGrant } from './ledger.ts';
+import { type AccountGrant, type CreditGrant, defaultPriority } from './ledger.ts';
+import { rolledByPurchase } from './rollover.ts';
 import { lockBalances, openCustomerAccount } from './store-accounts.ts';
+import { listBoughtRests } from './store-bought.ts';
 import * as store from './store-credits.ts';
 import { takeBackByHand, writePendingApplication } from './store-credits.ts';
 import {
@@ -129,20 +131,55 @@ async function grant(
 /** A grant to an account of a customer itself. */
 type CustomerGrant = Omit<CreditGrant, 'subscriptionId'> & { readonly customerId: string };
 
-/** Grants bought credits to credit pools of customers. Idempotent. */
-export async function grantToPools(work: Work, grants: readonly CustomerGrant[]): Promise<void> {
+/** A bought grant, and the most that rolls over to it from earlier ones, with its new end. Null: nothing does. */
+type BoughtGrant = CustomerGrant & {
+  readonly rollover: { readonly maximum: bigint; readonly expiresAt: Instant } | null;
+};
+
+/**
+ * Grants bought credits to credit pools of customers. The rest of earlier purchases of the feature rolls over, up to its
+ * maximum. Idempotent.
+ */
+export async function grantToPools(work: Work, grants: readonly BoughtGrant[]): Promise<void> {
   const inOrder = grants.toSorted((one, other) => (accountOrder(one) < accountOrder(other) ? -1 : 1));
-  for (const grant of inOrder) await grantToAccount(work, grant);
+  for (const { rollover, ...grant } of inOrder) {
+    const ledgerAccountId = await grantToAccount(work, grant);
+    if (rollover !== null) await rollOver(work, { ...grant, ledgerAccountId }, rollover);
+  }
+}
+
+async function rollOver(
+  work: Work,
+  bought: Omit<AccountGrant, 'subscriptionId'>,
+  { maximum, expiresAt }: NonNullable<BoughtGrant['rollover']>,
+): Promise<void> {
+  const credits = await listBoughtRests(work, bought, expiresAt);
+  const rolled = rolledByPurchase(credits, maximum);
+  const { pricingModelId } = bought;
+  await store.moveOffCredits(
+    work,
+    rolled.map((each) => ({ ...each, pricingModelId })),
+  );
+  const priorityOf = new Map(credits.map(({ id, priority }) => [id, priority]));
+  await store.insertCredits(
+    work,
+    rolled.map(({ id: transferredFrom, amount }) => {
+      const id = newId('usageCredit');
+      const priority = priorityOf.get(transferredFrom) ?? defaultPriority;
+      return { ...bought, id, sourceId: id, subscriptionId: null, amount, expiresAt, priority, transferredFrom };
+    }),
+  );
 }
 
 function accountOrder({ usageMeterId, customerId }: CustomerGrant): string {
   return `${usageMeterId} ${customerId}`;
 }
 
-async function grantToAccount(work: Work, { customerId, ...grant }: CustomerGrant): Promise<void> {
+async function grantToAccount(work: Work, { customerId, ...grant }: CustomerGrant): Promise<string> {
   const ledgerAccountId = await openCustomerAccount(work, { ...grant, customerId });
   if (isCreditPool(grant.usageMeterId)) await store.endPoolCredits(work, ledgerAccountId);
   await store.insertCredits(work, [{ ...grant, subscriptionId: null, ledgerAccountId }]);
+  return ledgerAccountId;
 }
 
 /** The id of the credit pool or the usage meter that a grant names. */

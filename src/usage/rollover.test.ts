@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { instant } from '../kernel/calendar.ts';
-import { type EndingCredit, rolledOver } from './rollover.ts';
+import { type EndingCredit, rolledByPurchase, rolledOver } from './rollover.ts';
 
 const june = instant('2026-06-01');
 const schedule = {
@@ -95,4 +95,15 @@ test('what goes over and what went over before is never more than the maximum, u
       assert(grants.every((grant) => grant.amount > 0n && grant.amount <= (rests[Number(grant.sourceId)] ?? 0n)));
     }),
   );
+});
+
+test('30 and 40 are left, and 15 that rolled over before: of at most 60, 30 and 15 roll over with the next purchase', () => {
+  const rest = (id: string, amount: bigint, rolled = false) => ({ id, rest: amount, rolled });
+  const left = [rest('a', 30n), rest('b', 15n, true), rest('c', 40n)];
+  assert.deepEqual(rolledByPurchase(left, 60n), [
+    { id: 'a', amount: 30n },
+    { id: 'c', amount: 15n },
+  ]);
+  assert.deepEqual(rolledByPurchase(left, 15n), []);
+  assert.deepEqual(rolledByPurchase(left, 10n), []);
 });

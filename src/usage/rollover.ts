@@ -55,6 +55,31 @@ export function rolledOver(ending: readonly EndingCredit[], expiries: readonly C
   });
 }
 
+/** A bought credit with a rest that may still be used, or a part of one that rolled over before. */
+export interface BoughtRest {
+  readonly id: string;
+  readonly rest: bigint;
+  /** Whether it rolled over already: then it does not again, and counts towards the maximum. */
+  readonly rolled: boolean;
+}
+
+/**
+ * The parts of bought credits that roll over when their feature is bought again, in their order. Worked example: 30 and 40 are
+ * left, and 15 that rolled over before. With a maximum of 60, 30 and 15 roll over.
+ */
+export function rolledByPurchase(
+  credits: readonly BoughtRest[],
+  maximum: bigint,
+): { readonly id: string; readonly amount: bigint }[] {
+  let room = credits.reduce((left, { rest, rolled }) => (rolled ? left - rest : left), maximum);
+  return credits.flatMap(({ id, rest, rolled }) => {
+    const amount = smallerOf(rest, room);
+    if (rolled || amount <= 0n) return [];
+    room -= amount;
+    return [{ id, amount }];
+  });
+}
+
 function rolloverEnd(
   { grantInterval }: EndingCredit,
   rolloverPeriods: number,

@@ -1,5 +1,8 @@
 import { sql } from 'kysely';
 import type { Work } from '../database/work.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import type { AccountGrant } from './ledger.ts';
+import type { BoughtRest } from './rollover.ts';
 import { appliedInAll } from './store-balances.ts';
 
 /** Credits that a purchase bought on one meter or in one pool, wherever transfers have moved them since. */
@@ -47,5 +50,24 @@ export async function listBoughtCredits(work: Work, purchaseId: string, refundId
       join usage_credits c on c.environment_id = ${work.environmentId} and c.id = bought.id
       join ledger_accounts a on a.environment_id = c.environment_id and a.id = c.ledger_account_id
      order by bought.root_id, c.id`.execute(work.db);
+  return rows;
+}
+
+/**
+ * The bought credits of a feature on a locked account that have a rest and end before `end`, and those that rolled over, but for
+ * this purchase. The first to end comes first.
+ */
+export async function listBoughtRests(
+  work: Work,
+  { ledgerAccountId, featureId, sourceId }: Pick<AccountGrant, 'ledgerAccountId' | 'featureId' | 'sourceId'>,
+  end: Instant,
+): Promise<(BoughtRest & { readonly priority: number })[]> {
+  const { rows } = await sql<BoughtRest & { readonly priority: number }>`
+    select c.id, c.issued - c.applied - c.expired - c.taken_back as rest, c.transferred_from is not null as rolled, c.priority
+      from usage_credits c
+     where c.environment_id = ${work.environmentId} and c.ledger_account_id = ${ledgerAccountId} and not c.spent
+       and c.feature_id = ${featureId} and c.source = 'purchase' and c.source_id <> ${sourceId}
+       and c.expires_at > ${work.now}::bigint and (c.expires_at < ${end}::bigint or c.transferred_from is not null)
+     order by c.expires_at, c.id`.execute(work.db);
   return rows;
 }

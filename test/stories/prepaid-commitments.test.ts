@@ -4,6 +4,7 @@ import { instant } from '../../src/kernel/calendar.ts';
 import { type Answer, type Body, startTestApp } from '../support/harness.ts';
 import { meter, newCustomer, plan } from '../support/shop.ts';
 import { assertSound } from '../support/sound.ts';
+import { callerOf } from '../support/years.ts';
 
 // Money that is bought up front, and that usage draws down at its prices. All prices are in cents, the pool in dollars.
 
@@ -11,11 +12,30 @@ const app = await startTestApp();
 const start = instant('2026-06-01');
 await app.setClock(start);
 const priced = (slug: string, pricing: object) => ({ slug, unitPrice: 0, pricing });
-const { pricingModel } = await app.post('/pricing-models/setup', {
+const oncePaid = { type: 'single_payment', intervalUnit: undefined, intervalCount: undefined };
+const setup = {
   name: 'Cloud',
   isDefault: true,
-  features: [],
-  products: [plan('free', 0, []), plan('pro', 2900, [])],
+  features: [
+    {
+      type: 'usage_credit_grant',
+      slug: 'commitment',
+      name: 'Commitment',
+      amount: 10_000,
+      creditPoolSlug: 'prepaid',
+      renewalFrequency: 'every_interval',
+      grantInterval: { unit: 'year', count: 1 },
+      rolloverMaximum: 1000,
+      rolloverPeriods: 1,
+    },
+  ],
+  products: [
+    plan('free', 0, []),
+    plan('pro', 2900, []),
+    plan('commitment', 800_000, ['commitment'], oncePaid),
+    plan('commitment-list', 1_000_000, ['commitment'], oncePaid),
+    plan('committed', 800_000, ['commitment'], { intervalUnit: 'year' }),
+  ],
   usageMeters: [
     meter('calls', 'Calls', { slug: 'call', unitPrice: 5, usageEventsPerUnit: 7 }),
     meter(
@@ -44,7 +64,8 @@ const { pricingModel } = await app.post('/pricing-models/setup', {
       rates: [{ usageMeterSlug: 'seconds', per: 60, cost: '1' }],
     },
   ],
-});
+};
+const { pricingModel } = await app.post('/pricing-models/setup', setup);
 const pricingModelId: string = pricingModel.id;
 
 let made = 0;
@@ -172,5 +193,109 @@ test('64 consumers at once draw exactly what the balance pays for', async () => 
   assert.equal(answers.filter(({ status }) => status === 200).length, 40);
   assert.equal(answers.filter(({ status }) => status === 402).length, 24);
   assert.equal(await user.balance(), '0');
+  await assertSound(app);
+});
+
+/** A seller with these prices on 1 June 2026, and one customer on the free plan. */
+async function newSeller() {
+  const caller = callerOf(app, await app.newOrganization());
+  const moveTo = (date: string) => caller.moveTo(instant(date));
+  await moveTo('2026-06-01');
+  await caller.post('/pricing-models/setup', setup);
+  const { externalId, customerId } = await newCustomer(caller, 'ada', { token: 'pm_card_visa' });
+  const of = { customerExternalId: externalId };
+  let uses = 0;
+  return {
+    ...caller,
+    moveTo,
+    customerId,
+    externalId,
+    buy: async (priceSlug: string, more: object = {}): Promise<Body> => {
+      const { purchase } = await caller.post('/purchases', { purchase: { ...of, priceSlug, quantity: 1, ...more } });
+      assert.equal(purchase.status, 'paid');
+      return purchase;
+    },
+    use: (usageMeterSlug: string, amount: number) => {
+      uses += 1;
+      const usageEvent = { ...of, usageMeterSlug, amount, transactionId: `use-${uses}` };
+      return caller.post('/usage-events', { usageEvent });
+    },
+    balance: async (query = ''): Promise<string> => {
+      const { creditBalances } = await caller.get(`/customers/${externalId}/credit-balances${query}`);
+      return creditBalances.find((each: Body) => each.slug === 'prepaid').availableBalance;
+    },
+    paymentOf: async (paid: number): Promise<string> => {
+      const { data } = await caller.get(`/payments?customerId=${customerId}&limit=100`);
+      return data.find(({ amount }: Body) => amount === paid).id;
+    },
+  };
+}
+
+test('10,000 for a year at 80 % of list are drawn at list prices, and the rest rolls over to the next commitment', async () => {
+  const seller = await newSeller();
+  await seller.buy('commitment-monthly');
+  assert.equal(await seller.balance(), '10000');
+  // 5,000 for calls; 3 + 4,000 for tokens.
+  await seller.use('calls', 700_000);
+  await seller.use('tokens', 200_100);
+  assert.equal(await seller.balance(), '997');
+  // The next one costs the same by a discount on the list price. All of the rest is below the maximum of 1,000.
+  await seller.moveTo('2027-05-31');
+  const { pricingModel: model } = (await seller.get('/pricing-models/default')) as Body;
+  await seller.post('/discounts', {
+    discount: {
+      name: 'Commitment',
+      code: 'COMMIT',
+      amount: 20,
+      amountType: 'percent',
+      duration: 'once',
+      pricingModelId: model.id,
+    },
+  });
+  await seller.buy('commitment-list-monthly', { discountCode: 'COMMIT' });
+  assert.equal(await seller.balance(), '10997');
+  await seller.moveTo('2027-06-02');
+  assert.equal(await seller.balance(), '10997');
+  // Overage begins when the money is used up: 100 x 3 cents and 1,539,160 calls are 10,997, and 14 calls are 10 cents.
+  await seller.use('tokens', 100);
+  await seller.use('calls', 1_539_174);
+  assert.equal(await seller.balance(), '0');
+  const { usageMeterBalances } = await seller.get(`/customers/${seller.externalId}/usage-balances`);
+  assert.equal(usageMeterBalances.find(({ slug }: Body) => slug === 'calls').availableBalance, -14);
+  assert.equal(await seller.balance(`?asOf=${instant('2027-05-30')}`), '997');
+  await assertSound(app);
+});
+
+test('a commitment ends after its year, what is above the maximum too, and a refund takes back what is unused', async () => {
+  const seller = await newSeller();
+  await seller.buy('commitment-monthly');
+  await seller.moveTo('2027-05-30');
+  await seller.use('tokens', 100);
+  await seller.buy('commitment-list-monthly');
+  assert.equal(await seller.balance(), '19997');
+  // Of 9,997, 1,000 rolled over.
+  await seller.moveTo('2027-06-02');
+  assert.equal(await seller.balance(), '11000');
+  const { credits } = await seller.post(`/payments/${await seller.paymentOf(1_000_000)}/refund`, {});
+  assert.deepEqual(
+    credits.map(({ boughtAmount, takenBackAmount }: Body) => [boughtAmount, takenBackAmount]),
+    [['10000', '10000']],
+  );
+  assert.equal(await seller.balance(), '1000');
+  await seller.post(`/payments/${await seller.paymentOf(800_000)}/refund`, {});
+  assert.equal(await seller.balance(), '0');
+  await seller.buy('commitment-monthly');
+  await seller.moveTo('2028-06-03');
+  assert.equal(await seller.balance(), '0');
+  await assertSound(app);
+});
+
+test('a yearly plan grants its commitment with each renewal, and rolls over at most its maximum', async () => {
+  const seller = await newSeller();
+  await seller.post('/subscriptions', { customerId: seller.customerId, priceSlug: 'committed-monthly' });
+  await seller.use('tokens', 100);
+  assert.equal(await seller.balance(), '9997');
+  await seller.moveTo('2027-06-02');
+  assert.equal(await seller.balance(), '11000');
   await assertSound(app);
 });

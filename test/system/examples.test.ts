@@ -12,7 +12,7 @@ const models = (await readdir(directory)).filter((file) => file.endsWith('.json'
 test('docs/modelling.md shows each pricing model that it describes as it stands in examples/', async () => {
   const guide = await readFile(new URL('../docs/modelling.md', directory), 'utf8');
   const shown = [...guide.matchAll(/^```json (\S+)\n([\s\S]*?)^```$/gm)];
-  assert.equal(shown.length, 8);
+  assert.equal(shown.length, 9);
   for (const [, file = '', body = ''] of shown) {
     assert.deepEqual(JSON.parse(body), JSON.parse(await readFile(new URL(file, directory), 'utf8')), file);
   }
