@@ -68,6 +68,8 @@ export const patienceOfJobs: Patience = {
 const silenceAfterTimeoutMs = 10_000;
 // How soon a network that takes everything and answers nothing is noticed on a quiet connection.
 const keepAliveMs = 10_000;
+// A new connection has every statement to plan again. The default of ten seconds is shorter than many a calm.
+const keptIdleMs = 60_000;
 
 const int8Oid = 20;
 const numericOid = 1700;
@@ -139,6 +141,7 @@ export function createPool(options: PoolOptions): pg.Pool {
     ...(as === 'queue' ? { Client: QueueClient } : {}),
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveMs,
+    idleTimeoutMillis: keptIdleMs,
     connectionString: url,
     max: size,
     types,
