@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Answer, type Body, startTestApp } from '../support/harness.ts';
 import { meter, newCustomer, plan } from '../support/shop.ts';
@@ -182,6 +183,31 @@ test('a hold sets aside what its units cost, and is settled at the price', async
   assert.equal(await user.balance(), '1.8');
   await app.post(`/holds/${hold.id}/settle`, { amount: 100 });
   assert.equal(await user.balance(), '2');
+  await assertSound(app);
+});
+
+test('any events draw the same in one request as one by one', async () => {
+  const uses = fc.array(
+    fc.oneof(
+      fc.tuple(fc.constantFrom('tokens', 'calls', 'packs', 'seconds', 'storage'), fc.integer({ min: 1, max: 60 })),
+      fc.tuple(fc.constantFrom('payments', 'lots'), fc.integer({ min: 1, max: 400 })),
+    ),
+    { minLength: 1, maxLength: 8 },
+  );
+  await fc.assert(
+    fc.asyncProperty(uses, fc.integer({ min: 1, max: 9 }), async (drawn, dollars) => {
+      const [together, apart] = [await newUser(), await newUser()];
+      const eventsOf = (user: typeof together) =>
+        drawn.map(([slug, amount]) => user.event(slug, amount, slug === 'lots' ? { price: `${amount / 8}` } : {}));
+      for (const user of [together, apart]) await user.grant(dollars);
+      await together.record(...eventsOf(together));
+      for (const event of eventsOf(apart)) await apart.record(event);
+      assert.equal(await together.balance(), await apart.balance());
+      for (const slug of new Set(drawn.map(([each]) => each)))
+        assert.equal(await together.meter(slug), await apart.meter(slug), slug);
+    }),
+    { numRuns: 5 },
+  );
   await assertSound(app);
 });
 
