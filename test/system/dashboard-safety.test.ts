@@ -18,6 +18,7 @@ import { resolved } from '../support/document.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { lengthened } from '../support/longest-texts.ts';
 import { Browser, codeOf, passwordOfAll, personWith } from '../support/people-fixture.ts';
+import { meter } from '../support/shop.ts';
 import { buildWorld } from '../support/world.ts';
 
 const app = await startTestApp({ services: { webhooks: reachingServices() } });
@@ -538,4 +539,47 @@ test('texts with markup and scripts in every field are shown as texts on every p
   const { pathname, search } = new URL(portalSession.url);
   await page.goto(address + pathname + search);
   assert.deepEqual(ran, []);
+});
+
+test('a credit pool with its rates goes through the draft, and a changed rate is shown before it is applied', async () => {
+  await signInAs('owner');
+  const { pricingModel } = await app.post('/pricing-models/setup', {
+    name: 'AI',
+    usageMeters: [meter('tokens', 'Tokens', { slug: 'token', unitPrice: 5 })],
+  });
+  const { id: model } = pricingModel;
+  const readRates = async () => (await app.get(`/credit-pools?pricingModelId=${model}`)).data[0].rates;
+  const apply = async (text: RegExp) => {
+    await page.getByRole('button', { name: 'Review and apply' }).click();
+    await page.locator('.difference').getByText(text).first().waitFor();
+    await assertGoodPage(page, 'catalog-pool-review');
+    await page.getByRole('button', { name: 'Apply it' }).click();
+    await page.getByText('1 change in your draft').waitFor({ state: 'hidden' });
+  };
+  await visit(page, `/catalog?model=${model}`);
+  await page.getByRole('button', { name: 'Add a pool' }).click();
+  const form = page.getByRole('dialog', { name: 'New credit pool' });
+  await form.getByLabel('Name').fill('AI credits');
+  await form.getByRole('button', { name: 'Add a rate' }).click();
+  const rate = form.getByRole('group', { name: 'Rate of Tokens' });
+  await rate.getByLabel('Units').fill('1000');
+  await rate.getByLabel('cost').fill('0.5');
+  await assertGoodPage(page, 'catalog-pool');
+  await form.getByRole('button', { name: 'Keep in the draft' }).click();
+  await page.getByText('1,000 units of Tokens cost 0.5').waitFor();
+  await apply(/New credit pool/);
+  assert.deepEqual(await readRates(), [{ usageMeterSlug: 'tokens', where: null, per: 1000, cost: '0.5' }]);
+
+  await page.getByRole('button', { name: 'Change AI credits' }).click();
+  const change = page.getByRole('dialog', { name: 'Change the credit pool' });
+  await change.getByLabel('cost').fill('2');
+  await change.getByRole('button', { name: 'Add a condition' }).click();
+  await change.getByLabel('Property', { exact: true }).fill('model');
+  await change.getByLabel('Values of model').fill('large');
+  await change.getByLabel('Values of model').press('Enter');
+  await change.getByRole('button', { name: 'Keep in the draft' }).click();
+  await apply(/1,000 units of Tokens cost 2, where model is large/);
+  const changed = { usageMeterSlug: 'tokens', where: { model: ['large'] }, per: 1000, cost: '2' };
+  assert.deepEqual(await readRates(), [changed]);
+  assert.deepEqual(errors, []);
 });

@@ -3,6 +3,7 @@ import { counted, valueText as featureValueText, words } from '../parts/format.t
 import { type PriceTerms, priceText, termsText } from '../parts/price-text.ts';
 import {
   type Catalog,
+  type CatalogPool,
   type FeatureValue,
   find,
   type GivenFeature,
@@ -50,6 +51,17 @@ export function whereText(where: Readonly<Record<string, readonly string[]>>): s
     .join(' and ');
 }
 
+type RateTerms = Pick<CatalogPool['rates'][number], 'usageMeterSlug' | 'per' | 'cost'> & {
+  readonly where?: Readonly<Record<string, readonly string[]>> | null;
+};
+
+/** `1,000 units of Tokens cost 0.5, where model is gpt-5` */
+export function rateText({ usageMeterSlug, per, cost, where }: RateTerms, catalog: Catalog): string {
+  const name = find(catalog, 'usageMeters', usageMeterSlug)?.usageMeter.name ?? usageMeterSlug;
+  const condition = where ? `, where ${whereText(where)}` : '';
+  return `${counted(per, 'unit')} of ${name} ${per === 1 ? 'costs' : 'cost'} ${cost}${condition}`;
+}
+
 const kinds: Readonly<Record<PricingChange['record'], string>> = {
   pricingModel: 'Pricing model',
   feature: 'Feature',
@@ -84,7 +96,7 @@ function subjectOf({ record, slug, usageMeterSlug }: PricingChange, { before, af
     case 'product':
       return (find(after, 'products', slug) ?? find(before, 'products', slug))?.product.name ?? slug ?? '';
     case 'creditPool':
-      return slug ?? '';
+      return (find(after, 'creditPools', slug) ?? find(before, 'creditPools', slug))?.name ?? slug ?? '';
     case 'feature':
     case 'resource': {
       const list = record === 'feature' ? 'features' : 'resources';
@@ -144,6 +156,10 @@ function valueText(name: string, value: unknown, { before, after }: Catalogs): s
   if (name === 'spendLimit') {
     const { action, thresholds } = value as { action: string; thresholds: readonly number[] };
     return `${action === 'block' ? 'refuses more use' : 'only notifies'}, tells at ${thresholds.join(', ') || 100} %`;
+  }
+  if (name === 'rates' && Array.isArray(value)) {
+    const rates = (value as RateTerms[]).map((rate) => rateText(rate, after));
+    return rates.length === 0 ? 'none' : rates.join('; ');
   }
   if (name === 'grantInterval') {
     const { unit, count } = value as { unit: string; count: number };

@@ -8,6 +8,7 @@ export type GivenFeature = CatalogProduct['features'][number];
 export type FeatureValue = Extract<CatalogFeature, { type: 'value' }>['value'];
 export type CatalogMeter = Catalog['usageMeters'][number];
 export type CatalogResource = Catalog['resources'][number];
+export type CatalogPool = NonNullable<Catalog['creditPools']>[number];
 export type PlanPrice = CatalogProduct['price'];
 export type UsagePrice = CatalogMeter['prices'][number];
 
@@ -23,17 +24,23 @@ const slugsOf = {
   features: ({ slug }: CatalogFeature) => slug,
   usageMeters: ({ usageMeter }: CatalogMeter) => usageMeter.slug,
   resources: ({ slug }: CatalogResource) => slug,
+  creditPools: ({ slug }: CatalogPool) => slug,
 } as const;
 export type List = keyof typeof slugsOf;
-export type RecordOf<L extends List> = Catalog[L][number];
+export type RecordOf<L extends List> = NonNullable<Catalog[L]>[number];
 export const lists = Object.keys(slugsOf) as List[];
+
+/** The records of a list, which an export without any may leave out. */
+export function recordsIn<L extends List>(catalog: Pick<Catalog, L>, list: L): RecordOf<L>[] {
+  return (catalog[list] ?? []) as RecordOf<L>[];
+}
 
 export function slugOf<L extends List>(list: L, record: RecordOf<L>): string {
   return (slugsOf[list] as (each: RecordOf<L>) => string)(record);
 }
 
 export function find<L extends List>(catalog: Catalog, list: L, slug: string | null): RecordOf<L> | undefined {
-  return (catalog[list] as RecordOf<L>[]).find((record) => slugOf(list, record) === slug);
+  return recordsIn(catalog, list).find((record) => slugOf(list, record) === slug);
 }
 
 /** The feature that a product gives, and the value that it gives in place of that of the feature. */
@@ -48,15 +55,21 @@ export function putRecord<L extends List>(
   record: RecordOf<L>,
   slug: string | null = slugOf(list, record),
 ): Catalog {
-  const records = catalog[list] as RecordOf<L>[];
+  const records = recordsIn(catalog, list);
   const index = records.findIndex((each) => slugOf(list, each) === slug);
   const next = index < 0 ? [...records, record] : records.with(index, record);
-  return { ...catalog, [list]: next };
+  return withRecords(catalog, list, next);
 }
 
 export function removeRecord<L extends List>(catalog: Catalog, list: L, slug: string): Catalog {
-  const records = catalog[list] as RecordOf<L>[];
-  return { ...catalog, [list]: records.filter((record) => slugOf(list, record) !== slug) };
+  const records = recordsIn(catalog, list).filter((record) => slugOf(list, record) !== slug);
+  return withRecords(catalog, list, records);
+}
+
+/** An export leaves out the list of credit pools where there are none, and so does a draft. */
+function withRecords<L extends List>(catalog: Catalog, list: L, records: RecordOf<L>[]): Catalog {
+  const { creditPools: _, ...rest } = catalog;
+  return list === 'creditPools' && records.length === 0 ? rest : { ...catalog, [list]: records };
 }
 
 /** The record with a field, or without it where there is no value. */
@@ -84,7 +97,7 @@ function textOf(value: unknown): string {
 
 /** The records of a list that differ, by slug. */
 export function changedSlugs(list: List, before: Catalog, after: Catalog): string[] {
-  const slugs = [before, after].flatMap((catalog) => catalog[list].map((record) => slugOf(list, record)));
+  const slugs = [before, after].flatMap((catalog) => recordsIn(catalog, list).map((record) => slugOf(list, record)));
   return [...new Set(slugs)].filter((slug) => !isSame(find(before, list, slug), find(after, list, slug)));
 }
 
@@ -96,9 +109,11 @@ export function countChanges(before: Catalog, after: Catalog): number {
 
 /** The draft on the present state: its own changes, and everything else as it is now. */
 export function redraw({ base, draft }: Draft, current: Catalog): Catalog {
-  const redrawn = Object.fromEntries(lists.map((list) => [list, redrawList(list, { base, draft }, current)]));
+  const redrawn = lists.reduce<Catalog>(
+    (catalog, list) => withRecords(catalog, list, redrawList(list, { base, draft }, current)),
+    current,
+  );
   return {
-    ...current,
     ...redrawn,
     name: draft.name === base.name ? current.name : draft.name,
     isDefault: draft.isDefault === base.isDefault ? current.isDefault : draft.isDefault,
@@ -106,8 +121,8 @@ export function redraw({ base, draft }: Draft, current: Catalog): Catalog {
 }
 
 function redrawList<L extends List>(list: L, { base, draft }: Draft, current: Catalog): RecordOf<L>[] {
-  const theirs = current[list] as RecordOf<L>[];
-  const mine = draft[list] as RecordOf<L>[];
+  const theirs = recordsIn(current, list);
+  const mine = recordsIn(draft, list);
   const isMine = (slug: string) => !isSame(find(base, list, slug), find(draft, list, slug));
   const kept = theirs.flatMap((record) => {
     const slug = slugOf(list, record);
@@ -129,8 +144,7 @@ export function slugFrom(name: string): string {
 }
 
 /** A catalog in which nothing is for sale yet but the default plan. */
-export function isBare({ products, features, usageMeters, resources }: Catalog): boolean {
-  return (
-    products.every(({ product }) => product.default) && features.length + usageMeters.length + resources.length === 0
-  );
+export function isBare({ products, features, usageMeters, resources, creditPools = [] }: Catalog): boolean {
+  const others = [features, usageMeters, resources, creditPools];
+  return products.every(({ product }) => product.default) && others.every(({ length }) => length === 0);
 }

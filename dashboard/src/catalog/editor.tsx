@@ -4,6 +4,7 @@ import { find, isSame, type List, putRecord, type RecordOf, removeRecord, slugOf
 import { type DraftState, useEditing } from './editing.ts';
 import { FeatureForm, featureIssue, newFeature, newResource, ResourceForm, resourceIssue } from './feature-form.tsx';
 import { MeterForm, meterIssue, newMeter } from './meter-form.tsx';
+import { newPool, PoolForm, poolIssue } from './pool-form.tsx';
 import { type FormProps, newProduct, ProductForm, productIssue } from './product-form.tsx';
 
 interface Kind<L extends List> {
@@ -17,6 +18,7 @@ const kinds: { readonly [L in List]: Kind<L> } = {
   products: { name: 'product', make: newProduct, Form: ProductForm, issue: productIssue },
   features: { name: 'feature', make: newFeature, Form: FeatureForm, issue: featureIssue },
   usageMeters: { name: 'usage meter', make: newMeter, Form: MeterForm, issue: meterIssue },
+  creditPools: { name: 'credit pool', make: newPool, Form: PoolForm, issue: poolIssue },
   resources: { name: 'resource', make: newResource, Form: ResourceForm, issue: resourceIssue },
 };
 

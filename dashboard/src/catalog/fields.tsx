@@ -30,7 +30,7 @@ interface DecimalFieldProps {
 }
 
 /** A decimal of any precision. A typed text stays while it means the value. */
-function DecimalField({ label, value, onChange, by = 0, sign, hidden = false, ...rest }: DecimalFieldProps) {
+export function DecimalField({ label, value, onChange, by = 0, sign, hidden = false, ...rest }: DecimalFieldProps) {
   const read = (typed: string) => (/\d/.test(typed) ? shift(typed, by) : undefined);
   const [typed, setTyped] = useState(value === undefined ? '' : shift(value, -by));
   const shown = read(typed) === value ? typed : value === undefined ? '' : shift(value, -by);

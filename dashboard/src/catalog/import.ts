@@ -1,7 +1,7 @@
-import { type Catalog, find, type List, lists, type RecordOf, slugOf } from './draft.ts';
+import { type Catalog, find, type List, lists, type RecordOf, recordsIn, slugOf } from './draft.ts';
 
 /**
- * A file as a draft of a catalog: an export, or the body of a setup. Records that the file lacks end. Usage meters and
+ * A file as a draft of a catalog: an export, or the body of a setup. Records that the file lacks end. Usage meters, credit pools and
  * the default plan stay, because nothing can end them. The default flag stays as it is.
  */
 export function readCatalog(text: string, base: Catalog): { readonly catalog: Catalog } | { readonly problem: string } {
@@ -19,7 +19,12 @@ export function readCatalog(text: string, base: Catalog): { readonly catalog: Ca
     if (given[list] !== undefined && !Array.isArray(given[list])) return { problem: `${list} has to be a list.` };
   }
   const read = { ...base, name: given.name };
-  const filled = Object.fromEntries(lists.map((list) => [list, recordsOf(list, given, base)]));
+  const filled = Object.fromEntries(
+    lists.flatMap((list) => {
+      const records = recordsOf(list, given, base);
+      return list === 'creditPools' && records.length === 0 ? [] : [[list, records]];
+    }),
+  );
   return { catalog: { ...read, ...filled } };
 }
 
@@ -30,9 +35,7 @@ function recordsOf<L extends List>(list: L, given: Partial<Catalog>, base: Catal
     return list === 'products' ? (asDefaultOf(base, whole as RecordOf<'products'>) as RecordOf<L>) : whole;
   });
   const whole = { ...base, [list]: read } as Catalog;
-  const missing = (base[list] as RecordOf<L>[]).filter(
-    (record) => find(whole, list, slugOf(list, record)) === undefined,
-  );
+  const missing = recordsIn(base, list).filter((record) => find(whole, list, slugOf(list, record)) === undefined);
   return [...(whole[list] as RecordOf<L>[]), ...missing.map((record) => ended(list, record))];
 }
 
@@ -61,7 +64,15 @@ function completed<L extends List>(list: L, record: RecordOf<L>): RecordOf<L> {
     const meter = filled({ name: '', slug: '', aggregationType: 'sum' }, usageMeter);
     return { usageMeter: meter, prices: prices.map((price) => filled(usageTerms, price)) } as unknown as RecordOf<L>;
   }
+  if (list === 'creditPools') {
+    const rates = recordsOfRates((record as Partial<RecordOf<'creditPools'>>).rates);
+    return filled({ name: '', slug: '', unit: 'credit' }, { ...record, rates }) as RecordOf<L>;
+  }
   return filled({ ...(list === 'features' && { description: '' }), active: true }, record) as RecordOf<L>;
+}
+
+function recordsOfRates(rates: RecordOf<'creditPools'>['rates'] = []) {
+  return rates.map(({ where, per = 1, ...rate }) => ({ ...rate, per, ...(where && { where }) }));
 }
 
 /** The default plan of a file under another slug is the one that is there: it keeps its slug and its price. */
@@ -74,7 +85,7 @@ function asDefaultOf(base: Catalog, record: RecordOf<'products'>): RecordOf<'pro
 }
 
 function ended<L extends List>(list: L, record: RecordOf<L>): RecordOf<L> {
-  if (list === 'usageMeters') return record;
+  if (list === 'usageMeters' || list === 'creditPools') return record;
   if (list !== 'products') return { ...record, active: false };
   const each = record as RecordOf<'products'>;
   if (each.product.default) return record;

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { counted, countText, intervalText, valueText, words } from '../parts/format.ts';
 import { priceText, termsText } from '../parts/price-text.ts';
 import { Section } from '../parts/shown.tsx';
-import { termsOf, whereText } from './differences.ts';
+import { rateText, termsOf, whereText } from './differences.ts';
 import {
   type Catalog,
   type CatalogFeature,
@@ -165,6 +165,31 @@ function MeterRow({ of: { usageMeter, prices }, ...props }: PartProps & { readon
         </dd>
       ))}
     </Row>
+  );
+}
+
+/** Credits that several meters draw from. */
+export function Pools(props: PartProps) {
+  const { creditPools = [] } = props.draft.shown;
+  return (
+    <Group
+      {...props}
+      list="creditPools"
+      title="Credit pools"
+      add="Add a pool"
+      empty="A pool holds credits or money of a customer that the usage of several meters draws from, each at a rate of its own."
+      isEmpty={creditPools.length === 0}
+    >
+      {creditPools.map(({ slug, name, unit, rates, drawAtPrice }) => (
+        <Row key={slug} {...props} list="creditPools" slug={slug} name={name} note={unit !== 'credit' && `in ${unit}`}>
+          {rates.length === 0 && !drawAtPrice && <dd className="quiet">No usage draws from it yet</dd>}
+          {rates.map((rate) => (
+            <dd key={JSON.stringify(rate)}>{rateText(rate, props.draft.shown)}</dd>
+          ))}
+          {drawAtPrice && <dd className="quiet">Other usage draws its price</dd>}
+        </Row>
+      ))}
+    </Group>
   );
 }
 

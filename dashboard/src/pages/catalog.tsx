@@ -6,7 +6,7 @@ import { read } from '../api.ts';
 import { isBare } from '../catalog/draft.ts';
 import { useDraft, useEditing } from '../catalog/editing.ts';
 import { ModelMenu } from '../catalog/model-menu.tsx';
-import { Features, Meters, Products, Resources } from '../catalog/offer.tsx';
+import { Features, Meters, Pools, Products, Resources } from '../catalog/offer.tsx';
 import { DraftBar } from '../catalog/review.tsx';
 import { words } from '../parts/format.ts';
 import { priceText, pricingText } from '../parts/price-text.ts';
@@ -96,6 +96,7 @@ function Model({ modelId, exported: { pricingModel: current }, currency, models 
         <Tabs.Panel value="offer">
           <Products {...part} />
           <Meters {...part} />
+          <Pools {...part} />
         </Tabs.Panel>
         <Tabs.Panel value="features">
           <Features {...part} />
